@@ -8,8 +8,8 @@ PIP_INSTALL := -m pip install --quiet --disable-pip-version-check
 WORKERS ?= 4
 # Arguments for pytest, as in: make test PYTEST_ARGS="-k version"
 PYTEST_ARGS ?=
-# Which dependencies make test-dependencies installs (lowest-direct or highest), and the tests it runs.
-RESOLUTION ?= lowest-direct
+# Which dependencies make test-dependencies installs, one after the other, and the tests it runs with each.
+RESOLUTION ?= lowest-direct highest
 CORE_TESTS ?= $(addprefix tests/,item entity plan query session transport cli tools)
 # Arguments for the torture test, as in: make torture TORTURE_ARGS="--seconds 60 --processes 4 --seed 7"
 TORTURE_ARGS ?=
@@ -37,7 +37,7 @@ help:
 	@echo "make demo         run the examples on an in-memory DynamoDB"
 	@echo "make test         format, lint, types, floors, tests"
 	@echo "make coverage     run the tests, and list the lines that none of them runs"
-	@echo "make test-dependencies  core tests with the lowest dependencies (or RESOLUTION=highest: the newest)"
+	@echo "make test-dependencies  core tests with the lowest and with the newest dependencies (RESOLUTION=highest: only these)"
 	@echo "make lint         the same without the tests"
 	@echo "make audit        look for known vulnerabilities in the installed packages (asks pypi.org)"
 	@echo "make format       apply the formatting and the fixes of ruff"
@@ -67,13 +67,14 @@ coverage: .venv/.dev .venv-ministack/.installed
 	$(BIN)/coverage report
 
 # Not part of make test, because it installs another environment. The reader of JSON needs pydantic 2.13, and falls back.
-test-dependencies: .venv-uv/.installed .venv-ministack/.installed
-	.venv-uv/bin/uv venv --quiet --clear --python $(PYTHON) .venv-$(RESOLUTION)
-	.venv-uv/bin/uv pip install --quiet --python .venv-$(RESOLUTION)/bin/python --resolution $(RESOLUTION) \
-		--requirements pyproject.toml --extra dev
-	.venv-uv/bin/uv pip install --quiet --python .venv-$(RESOLUTION)/bin/python --no-deps --editable .
-	.venv-$(RESOLUTION)/bin/python -m pytest --numprocesses=auto --maxprocesses=$(WORKERS) \
-		$(if $(filter lowest%,$(RESOLUTION)),--ignore=tests/entity/json_reader) $(CORE_TESTS) $(PYTEST_ARGS)
+test-dependencies: $(addprefix test-dependencies-,$(RESOLUTION))
+
+test-dependencies-%: .venv-uv/.installed .venv-ministack/.installed
+	.venv-uv/bin/uv venv --quiet --clear --python $(PYTHON) .venv-$*
+	.venv-uv/bin/uv pip install --quiet --python .venv-$*/bin/python --resolution $* --requirements pyproject.toml --extra dev
+	.venv-uv/bin/uv pip install --quiet --python .venv-$*/bin/python --no-deps --editable .
+	.venv-$*/bin/python -m pytest --numprocesses=auto --maxprocesses=$(WORKERS) \
+		$(if $(filter lowest%,$*),--ignore=tests/entity/json_reader) $(CORE_TESTS) $(PYTEST_ARGS)
 
 lint: .venv/.dev
 	$(BIN)/ruff format --check

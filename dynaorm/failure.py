@@ -33,7 +33,7 @@ class Remedied(ValueError):
         self.remedy = remedy
 
 
-def remedy_of(problem: Exception) -> str:
+def remedy_of(problem: str | Exception) -> str:
     """The remedy that the message ends with; empty if it has none, as those of other people's functions."""
     return problem.remedy if isinstance(problem, Remedied) else ""
 
@@ -98,7 +98,10 @@ class DynaormError(Exception):
 
 def shown(value: object) -> str:
     """A value as messages show it, shortened."""
-    text = _REPR.repr(value)
+    try:
+        text = _REPR.repr(value)
+    except ValueError:  # Python refuses to write an int of so many digits
+        text = f"<{type(value).__name__}>"
     return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 3]}..."
 
 

@@ -37,6 +37,7 @@ def test_a_value_in_a_message_is_shortened() -> None:
     assert shown("x") == "'x'"
     assert len(shown("x" * 1000)) == 200
     assert len(shown([["x" * 1000] * 9] * 9)) == 200
+    assert shown(10**5000) == "<int>"
 
 
 @pytest.mark.parametrize(("name", "named"), [("Cat", "a Cat"), ("Address", "an Address"), ("UUID", "a UUID")])

@@ -12,7 +12,6 @@ from dynaorm.entity.mapping.field import FieldMapping, is_time_text
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.mapping.validate import validated_field
 from dynaorm.errors import InvalidValue, UnknownField, UsageError
-from dynaorm.failure import remedy_of
 from dynaorm.item.path import Path, PathSource, Role, dotted, value_at
 from dynaorm.item.value import AttributeValue, Item
 from dynaorm.record import replace
@@ -102,7 +101,7 @@ class FieldResolver:
             return {"S": value}
         if pieces and isinstance(value, bytes) and "B" in codec.tags:
             return {"B": value}
-        if role == "element" and "M" in codec.tags:
+        if role == "element" and "M" in codec.tags and "L" not in codec.tags:
             raise self._mapping.invalid(
                 name,
                 value,
@@ -125,8 +124,7 @@ class FieldResolver:
             is_part = role in ("value", "element", "addend")
             return encode_at(wanted, value, len(path) + (wanted is codec.element) if is_part else 1)
         except (ValueError, RecursionError) as problem:
-            invalid = self._mapping.invalid(name, value, str(problem), remedy_of(problem))
-            raise invalid from self._mapping.cause_of(name, problem)
+            raise self._mapping.invalid(name, value, problem) from self._mapping.cause_of(name, problem)
 
     def refuse_other_form(self, path: Path, other: Path) -> None:
         """Raises UsageError if two fields are stored in different forms: DynamoDB compares what is stored."""

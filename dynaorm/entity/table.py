@@ -136,10 +136,17 @@ class TableRules:
 
     def reserved_for(self, key: KeyAttribute, text: str) -> str | None:
         """What a key with this text would be taken for: a guard item or a version; None for neither."""
-        for name, begins, what in self.reserved:  # a loop, because every save asks
-            if name == key.name and begins.match(text):
+        for begins, what in self._reserved_in.get(key.name, ()):  # a loop, because every save asks
+            if begins.match(text):
                 return what
         return None
+
+    @cached_property
+    def _reserved_in(self) -> Mapping[str, list[tuple[re.Pattern[str], str]]]:
+        found: dict[str, list[tuple[re.Pattern[str], str]]] = {}
+        for name, begins, what in self.reserved:
+            found.setdefault(name, []).append((begins, what))
+        return found
 
 
 class Table:

@@ -9,12 +9,21 @@ from contextlib import contextmanager
 from datetime import datetime
 from typing import Any
 
+from dynaorm.argument import check_count
 from dynaorm.entity.declare.catalog import version_class
 from dynaorm.entity.key import identity
 from dynaorm.entity.mapping.mapping import DELETED, VERSION, VERSION_AT, EntityMapping
 from dynaorm.entity.template.version import PREVIOUS_DELETION
 from dynaorm.entity.version import Version, time_of, version_of
-from dynaorm.errors import Contention, EntityNotFound, NotVersioned, Throttled, Unreachable, UsageError
+from dynaorm.errors import (
+    Contention,
+    EntityNotFound,
+    NotVersioned,
+    Throttled,
+    UnexpectedRefusal,
+    Unreachable,
+    UsageError,
+)
 from dynaorm.flow.commit import unit_of_work
 from dynaorm.flow.protocol.call import Call, Flow, Refusal
 from dynaorm.flow.protocol.context import Context
@@ -139,11 +148,13 @@ def prune(target: Target, context: Context, *, keep: int | None, older_than: dat
         EntityNotFound: the entity was never stored.
         DecodeError: another library keeps the revision of one of these items.
     """
-    if (keep is None) == (older_than is None) or (keep is not None and not _is_count(keep)):
+    if (keep is None) == (older_than is None):
         raise UsageError(
             problem=f"prune(keep={keep!r}, older_than={older_than!r}) does not say what to delete",
             remedy="give either keep= (at least 1) or older_than=",
         )
+    if keep is not None:
+        check_count("keep={}", keep)
     if older_than is not None:
         check_aware(older_than, "older_than")
     copy = yield from latest(target, context)
@@ -176,16 +187,16 @@ def _saying(deleted: int) -> Iterator[None]:
         if deleted or isinstance(trouble, Unreachable):
             trouble.remedy = f"at least {deleted} versions were deleted; call it again to delete the rest"
         raise
+    except (UnexpectedRefusal, UsageError) as trouble:
+        if deleted:
+            trouble.remedy += f"; {deleted} versions were deleted; call it again to delete the rest"
+        raise
 
 
 def _refuse_other_revisions(target: Target, *items: Item) -> None:
     """Raises DecodeError if another library keeps the revision of an item that would be deleted."""
     for item in items:
         refuse_other_revision(target.mapping, item)
-
-
-def _is_count(given: object) -> bool:
-    return isinstance(given, int) and given >= 1
 
 
 def _deletion(target: Target, number: int, condition: Condition | None, context: Context) -> Delete:

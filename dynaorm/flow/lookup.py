@@ -9,7 +9,6 @@ from dynaorm.entity.mapping.constraint import OWNER, TABLE, Constraint, GuardKey
 from dynaorm.entity.mapping.derive import Claim, claims, guard_key_of
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.errors import InvalidValue, OwnerUnknown, UnknownField, UsageError
-from dynaorm.failure import remedy_of
 from dynaorm.flow.protocol.call import Flow
 from dynaorm.flow.protocol.context import Context
 from dynaorm.flow.read import get_item
@@ -63,8 +62,7 @@ def _check_types(mapping: EntityMapping, fields: Mapping[str, Any]) -> None:
         try:
             mapping.computed[name].scalar.to_text(value)
         except ValueError as problem:
-            invalid = mapping.invalid(name, value, str(problem), remedy_of(problem))
-            raise invalid from mapping.cause_of(name, problem)
+            raise mapping.invalid(name, value, problem) from mapping.cause_of(name, problem)
 
 
 def _claims(mapping: EntityMapping, item: Item) -> list[Claim]:

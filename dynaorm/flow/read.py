@@ -108,7 +108,7 @@ def tables_in(request: Mapping[str, Any]) -> list[str]:
 def get_item(table: Table, key: Item, context: Context) -> Flow[Item | None]:
     """The stored item under a key, read strongly consistent; None if there is none."""
     reply = yield from _get(table, key, context, consistent=True)
-    item: Item | None = reply.get("Item") or None
+    item: Item | None = reply.get("Item")
     check_keys("GetItem", [] if item is None else [item], table.keys)
     return item
 
@@ -204,7 +204,7 @@ def load(mapping: EntityMapping, key: Item, context: Context, *, consistent: boo
     reading = reader.read(reply, now) if reader is not None else None
     item: Item | None
     if reading is None:
-        if (item := reply.get("Item") or None) is not None:
+        if (item := reply.get("Item")) is not None:
             check_keys("GetItem", [item], mapping.table.keys)
     else:
         found = next(iter(reading.found), None)

@@ -7,7 +7,7 @@ Rule 2. What other plans write too is no evidence: guard items, totals, an item 
 
 from typing import Final
 
-from dynaorm.errors import OutcomeUnknown, StoreError, TokenReused
+from dynaorm.errors import OutcomeUnknown, TokenReused, UsageError
 from dynaorm.flow.protocol.call import Flow
 from dynaorm.flow.protocol.context import Context
 from dynaorm.flow.read import get_item
@@ -29,7 +29,7 @@ _PERHAPS_THIS: Final = (
     "the token is remembered for a block that differs in what it saves of loaded entities: this block, loaded from "
     "other items, or another one"
 )
-_READ_AGAIN: Final = "call session.resume(error.plan), which reads what is stored"
+_FIND_OUT: Final = "call session.resume(error.plan), which finds out whether it was made"
 _NO_EVIDENCE: Final = (*GUARDS, Purpose.CHECK, Purpose.AGGREGATE, Purpose.REMEMBER)
 
 
@@ -120,9 +120,16 @@ def stored(plan: Plan, planned: Planned, context: Context) -> Flow[Item | None]:
     """The item that an action writes, as it is stored now. Raises OutcomeUnknown if it cannot be read."""
     try:
         return (yield from get_item(planned.table, planned.item_key, context))
-    except StoreError as trouble:
-        why = "the item could not be read back"
-        raise OutcomeUnknown(plan=plan, reason=why, remedy=_READ_AGAIN) from trouble
+    except Exception as trouble:
+        raise cannot_tell(plan, "the item could not be read back", trouble) from trouble
+
+
+def cannot_tell(plan: Plan, why: str, trouble: Exception) -> OutcomeUnknown:
+    """The error of a write that got no answer, if the next request fails, too: the credentials have expired."""
+    if isinstance(trouble, UsageError):
+        why, remedy = f"{why}: {trouble.problem}", f"{trouble.remedy}; then {_FIND_OUT}"
+        return OutcomeUnknown(plan=plan, reason=why, remedy=remedy)
+    return OutcomeUnknown(plan=plan, reason=why, remedy=_FIND_OUT)
 
 
 def is_in_effect(planned: Planned, item: Item | None) -> bool:

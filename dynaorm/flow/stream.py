@@ -9,6 +9,7 @@ Source: Amazon DynamoDB Developer Guide, "Reading and processing a stream".
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
+from dynaorm.argument import check_amount
 from dynaorm.entity.table import Table
 from dynaorm.errors import CheckpointExpired, StoreError, UsageError
 from dynaorm.flow.protocol.call import Call, Flow, Pause, Refusal, Reply
@@ -57,8 +58,8 @@ def following(
         raise UsageError(
             problem=f"follow() takes a Table, not {table!r}", remedy="give the Table of the classes"
         )
-    if idle is not None and idle < 0:
-        raise UsageError(problem=f"idle={idle} is negative", remedy="give seconds, or None to go on for ever")
+    if idle is not None:
+        check_amount("idle={}", idle, zero=True)
     checkpoint = None if after is None else checkpoint_in(after)
     return Following(table, checkpoint, idle, stop or (lambda: False), internal)
 

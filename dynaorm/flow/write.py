@@ -6,7 +6,8 @@ Rule 2. After an unanswered attempt a refusal is inconclusive: the unanswered at
 Rule 3. A plain write of a stored item that is not bound to a revision is never sent again after an unanswered attempt:
         it could count twice, or undo what others did since. The item is read: it shows the plan's own revision, or for
         a delete nothing is there; otherwise the outcome is unknown. An insert is sent again, under absence.
-Rule 4. No entity changes before the plan is committed. If the outcome is unknown, the entity keeps the plan.
+Rule 4. If the credentials expire after an unanswered attempt, the outcome is unknown, too.
+Rule 5. No entity changes before the plan is committed. If the outcome is unknown, the entity keeps the plan.
 """
 
 from collections.abc import Sequence
@@ -22,6 +23,7 @@ from dynaorm.flow.recognise import (
     DELETES,
     OTHER_BYTES,
     PERHAPS_APPLIED,
+    cannot_tell,
     is_committed,
     is_in_effect,
     is_recognised,
@@ -31,6 +33,7 @@ from dynaorm.flow.recognise import (
     revision_of_block,
     stored,
 )
+from dynaorm.item.value import Item
 from dynaorm.plan.explain import reason
 from dynaorm.plan.plan import Plan
 from dynaorm.plan.planned import Effect, Purpose
@@ -92,8 +95,8 @@ class _Sending:
         """Whether the plan may have been committed, though its sending ended with an exception."""
         if isinstance(raised, StoreError):
             return isinstance(raised, OutcomeUnknown)
-        # Any other exception of a transport (no credentials) means that the attempt was never made. Only an exception
-        # that stops the program (Ctrl-C, a cancelled task) can interrupt it.
+        # After any other exception of a transport (no credentials), the attempt was never made. Only an exception that
+        # stops the program (Ctrl-C, a cancelled task) can interrupt it.
         return self.unanswered or (self.in_flight and not isinstance(raised, Exception))
 
 
@@ -127,12 +130,9 @@ def send(plan: Plan, context: Context, *, resumed: bool = False) -> Flow[Outcome
 def _attempts(sending: _Sending, context: Context) -> Flow[Outcome]:
     pauses = context.retry.pauses(context.clock, age=context.clock.now() - sending.plan.made_at)
     while True:
-        sending.attempts += 1
-        sending.in_flight = True
         trouble: Refusal | NoAnswer
         try:
-            reply = yield sending.call
-            item = updated_item(sending.call, reply, sending.plan.actions[0].table.keys)
+            item = yield from _attempt(sending)
         except NoAnswer as silence:
             trouble = silence
             sending.in_flight = False
@@ -151,6 +151,21 @@ def _attempts(sending: _Sending, context: Context) -> Flow[Outcome]:
         if pause is None:
             raise _given_up(sending, trouble) from trouble
         yield Pause(pause)
+
+
+def _attempt(sending: _Sending) -> Flow[Item | None]:
+    sending.attempts += 1
+    sending.in_flight = True
+    try:
+        reply = yield sending.call
+        return updated_item(sending.call, reply, sending.plan.actions[0].table.keys)
+    except (NoAnswer, Refusal):
+        raise
+    except Exception as failure:
+        if not sending.unanswered:
+            raise
+        why = "an attempt got no answer, and the next could not be made"
+        raise cannot_tell(sending.plan, why, failure) from failure
 
 
 def _given_up(sending: _Sending, trouble: Refusal | NoAnswer) -> StoreError:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from dynaorm.argument import check_count
 from dynaorm.entity.declare.catalog import catalog_of
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.table import Table
@@ -186,6 +187,8 @@ class _Job(ExitStack):
 
     def __init__(self, name: str, session: Session, named: Sequence[Named], options: RunOptions) -> None:
         super().__init__()
+        if options.at_most is not None:
+            check_count("at_most={}", options.at_most, least=0)
         self.options = options
         self._name = name
         begin = completion if name == "backfill" else verification

@@ -309,4 +309,4 @@ def _number(mapping: EntityMapping, name: str, total: Decimal) -> AttributeValue
     try:
         return {"N": number_text(total)}
     except ValueError as problem:
-        raise mapping.invalid(name, total, str(problem), "sum numbers that end alike, or fewer") from problem
+        raise mapping.invalid(name, total, problem, "sum numbers that end alike, or fewer") from problem

@@ -31,6 +31,7 @@ from dynaorm.plan.item_change import (
 )
 from dynaorm.plan.merge_intents import ItemIntents, ResolvedIntent
 from dynaorm.plan.reads import Reads
+from dynaorm.plan.taken import already_exists
 from dynaorm.plan.times import as_created, changes_of_new, stamped, times_of_loaded, unstamped, with_times
 from dynaorm.plan.unit_of_work import UnitOfWork
 from dynaorm.plan.versions import over_version
@@ -234,10 +235,10 @@ def _placed(insert: ItemInsert, read: Item | None, *, overwrite: bool = False, n
         return insert._replace(found_nothing=overwrite)
     stored = mapping if mapping.is_tombstone(read) else stored_class(mapping, read) if overwrite else None
     if stored is None:
-        key = stored_key(mapping, insert.key)
         if overwrite:
+            key = stored_key(mapping, insert.key)
             raise AlreadyExists(key=key, violations=(), remedy=_OF_ANOTHER_CLASS)
-        raise AlreadyExists(key=key, violations=())
+        raise already_exists(mapping, insert.key, insert.image, read)
     return insert._replace(before=StoredItem(stored, read, from_read=True))
 
 

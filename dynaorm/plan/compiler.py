@@ -91,7 +91,8 @@ def _effects(change: ItemChange, image: Item | None) -> list[Effect]:
     """What becomes of the caller's objects: a written one is loaded, a deleted one is new again."""
     if isinstance(change, ItemInsert) and image is not None and change.entity is not None:
         values = {**change.altered, **_fresh(change.mapping, image, change.totals)}
-        effects = [Effect(change.entity, Loaded(image), values or None, bool(change.totals))]
+        loaded = _snapshot(image, change.state)
+        effects = [Effect(change.entity, loaded, values or None, bool(change.totals))]
         if change.deleted is not None and change.deleted is not change.entity:
             effects.append(Effect(change.deleted, None))
         return effects
@@ -99,13 +100,19 @@ def _effects(change: ItemChange, image: Item | None) -> list[Effect]:
         entity, state = change.loaded
         names = change.changed if change.is_edit else change.totals
         values = {**change.altered, **_fresh(change.mapping, image, names)}
-        absent = {name: value for name, value in state.defaults.items() if name not in image}
-        return [Effect(entity, Loaded(image, absent), values or None, bool(names))]
+        return [Effect(entity, _snapshot(image, state), values or None, bool(names))]
     if isinstance(change, ItemDelete) and change.entity is not None:
         return [Effect(change.entity, None)]
     if isinstance(change, ItemCheck) and change.loaded is not None and change.altered:
         return [Effect(change.loaded.entity, change.loaded.state, change.altered)]
     return []
+
+
+def _snapshot(image: Item, before: Loaded | None) -> Loaded:
+    """The next snapshot. What is still absent has the default that it was loaded with."""
+    if before is None or not before.defaults:
+        return Loaded(image)
+    return Loaded(image, {name: value for name, value in before.defaults.items() if name not in image})
 
 
 def _fresh(mapping: EntityMapping, image: Item, names: frozenset[str]) -> dict[str, Any]:

@@ -32,11 +32,17 @@ from dynaorm.plan.explain import reason
 from dynaorm.plan.planned import Planned, Purpose
 from dynaorm.plan.reads import Ident
 from dynaorm.plan.restriction import still_counted
+from dynaorm.plan.taken import already_exists
 from dynaorm.record import record
 
 FAILED: Final = "ConditionalCheckFailed"
-UNFIT: Final = ("document path", "incorrect data type", "Incorrect operand type")
-"""What DynamoDB says of an update expression that does not fit the stored item."""
+UNFIT: Final = (
+    "document path",
+    "incorrect data type",
+    "Incorrect operand type",
+    "Item size to update has exceeded",
+)
+"""What DynamoDB says of an update expression that does not fit the stored item, or makes it too large."""
 # A validation error has one name as a reason and another as an error of its own.
 _SAME = {"ValidationError": "ValidationException"}
 
@@ -107,9 +113,12 @@ def verdict(failures: Sequence[FailedAction], now: float, request_id: str = "") 
 
 
 def _is_unfit(failed: FailedAction) -> bool:
-    """Whether an update does not fit what is stored: a path leads nowhere, or an attribute has another type."""
+    """Whether an update does not fit what is stored.
+
+    A path leads nowhere, an attribute has another type, or the whole item would be too large.
+    """
     is_invalid = _SAME.get(failed.code, failed.code) == "ValidationException"
-    is_edit = failed.planned.blind and failed.planned.purpose is Purpose.UPDATE
+    is_edit = failed.planned.blind and failed.planned.purpose in (Purpose.UPDATE, Purpose.UPSERT)
     return is_invalid and is_edit and any(text in failed.message for text in UNFIT)
 
 
@@ -140,7 +149,7 @@ def _judge_insert(failed: FailedAction) -> StoreError | StaleKnowledge:
         return ConditionFailed(key=planned.subject)
     if planned.from_read or planned.mapping.is_tombstone(item):
         return StaleKnowledge({planned.ident: item})
-    return AlreadyExists(key=planned.subject, violations=())
+    return already_exists(planned.mapping, planned.entity_key, planned.after or {}, item)
 
 
 def _judge_aggregate(failed: FailedAction) -> StoreError | StaleKnowledge:
@@ -227,7 +236,10 @@ def _first(outcomes: list[StoreError | Violation], failures: Sequence[FailedActi
     taken = next((one for one in errors if isinstance(one, AlreadyExists)), None)
     causes: list[StoreError] = [one for one in errors if one is not taken]
     if taken is not None:
-        causes.append(AlreadyExists(key=taken.key, violations=violations))
+        found = AlreadyExists(
+            key=taken.key, violations=violations, problem=taken.problem, remedy=taken.remedy
+        )
+        causes.append(found)
     elif violations:
         claimer = next(one.planned for one in failures if one.planned.claim is not None)
         causes.append(UniqueViolation(entity=claimer.mapping.entity.__name__, violations=violations))

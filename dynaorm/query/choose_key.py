@@ -89,7 +89,7 @@ class KeyCondition:
             return known
         values = mapping.subject(item)
         try:
-            if self.rivals and not self._is_in_identity(mapping, values):
+            if self.rivals and not self._is_in_place(mapping, values):
                 return False
             if any(values[name] != value for name, value in self.held):
                 return False
@@ -100,15 +100,15 @@ class KeyCondition:
         except (DecodeError, KeyValueError):
             return True
 
-    def _is_in_identity(self, mapping: EntityMapping, values: StoredValues) -> bool:
-        """Whether an entity is in the index, under the declaration that is read. Raises DecodeError, KeyValueError."""
+    def _is_in_place(self, mapping: EntityMapping, values: StoredValues) -> bool:
+        """Whether an entity is in the place that is read. Raises DecodeError, KeyValueError."""
         assert self.source.index is not None
         place = mapping.indexes.get(self.source.index.attribute_name)
         return place is not None and place.keys_in(values) is not None
 
 
 def place_condition(source: Source) -> KeyCondition | None:
-    """The condition that an item, in whatever partition, is in one place of several; None where there is one place."""
+    """The condition of a scan that an item is in this place of its index; None if the index has no other place."""
     rivals = source.other_places
     return KeyCondition(source, (), (), rivals=rivals) if rivals else None
 
@@ -122,7 +122,7 @@ def key_conditions_of(spec: QuerySpec) -> list[tuple[KeyCondition, ...]]:
     """
     _check_given(spec)
     found = [_of_combination(spec, equal) for equal in _combinations(spec.equal)]
-    if found:
+    if found and len(spec.sources) > 1:
         _check_together(spec, [condition for conditions in found for condition in conditions])
     return found
 
@@ -139,6 +139,8 @@ def _of_combination(spec: QuerySpec, equal: Mapping[str, Any]) -> tuple[KeyCondi
     for source in spec.sources:
         (others if _missing(source, equal) else named).append(source)
     own = [one for source in named for one in _conditions(source, equal, spec.bounds)]
+    if not others:
+        return tuple(own)
     partitions = {repr(one.partition): one.partition for one in own}.values()
     return (
         *own,
@@ -191,17 +193,17 @@ def _matched(source: Source, partition: Partition, own: Mapping[str, Any]) -> di
 
 
 def _on_key(source: Source, equal: Mapping[str, Any]) -> dict[str, Any]:
-    fields = _fields(source.partition) | _fields(source.sort)
+    fields = source.partition_fields | source.sort_fields
     return {name: value for name, value in equal.items() if name in fields}
 
 
 def _held(source: Source, values: Mapping[str, Any]) -> tuple[tuple[str, Any], ...]:
-    return tuple((name, values[name]) for name in sorted(shard_fields(source)) if name in values)
+    return tuple((name, values[name]) for name in sorted(source.shard_fields) if name in values)
 
 
 def _narrows(source: Source, values: Mapping[str, Any], bounds: Sequence[Bound]) -> bool:
     given = {*values, *(bound.field for bound in bounds)}
-    return bool((_fields(source.sort) | shard_fields(source)) & given)
+    return bool((source.sort_fields | source.shard_fields) & given)
 
 
 def _invalid(source: Source, problem: KeyValueError) -> InvalidValue:
@@ -249,7 +251,7 @@ def _spellings(source: Source, part: KeyPart) -> bool | None:
 def _from_the_left(source: Source, part: KeyPart, equal: Mapping[str, Any]) -> Mapping[str, Any]:
     """The given fields, except those of the partition key that come after a missing field of the sort key."""
     missing = next((place for place, name in enumerate(part.fields) if name not in equal), len(part.fields))
-    later = set(part.fields[missing:]) & _fields(source.partition)
+    later = set(part.fields[missing:]) & source.partition_fields
     return {name: value for name, value in equal.items() if name not in later} if later else equal
 
 
@@ -285,7 +287,7 @@ def _check_given(spec: QuerySpec) -> None:
         remedy = f"give {', '.join(f'{name}=...' for name in missing)}, or scan the table"
         problem = f"the partition key of {first} is {texts}, and {', '.join(missing)} is not given"
         raise UsageError(problem=problem, remedy=_other_key(first, names, given) or remedy)
-    keys = [_fields(source.partition) | _fields(source.sort) for source in spec.sources]
+    keys = [source.partition_fields | source.sort_fields for source in spec.sources]
     if extra := [name for name in names if not any(name in fields for fields in keys)]:
         remedy = f"use .filter(F.{extra[0]} ...), or declare an Index whose key has it"
         raise UsageError(
@@ -294,7 +296,7 @@ def _check_given(spec: QuerySpec) -> None:
         )
     for bound in spec.bounds:
         for source in spec.sources:
-            if bound.field in _fields(source.partition) - _fields(source.sort):
+            if bound.field in source.partition_fields - source.sort_fields:
                 raise UsageError(
                     problem=f"{bound.field} is in the partition key of {source}, which can only be equal to a value",
                     remedy=f"give {bound.field}= a value or any_of(...), or scan the table",
@@ -319,31 +321,17 @@ def _identity(source: Source) -> tuple[type, str | None]:
     return source.mapping.entity, source.index.attribute_name if source.index is not None else None
 
 
-def _fields(parts: Sequence[KeyPart]) -> set[str]:
-    return {name for part in parts for name in part.fields}
-
-
 def _missing(source: Source, given: Mapping[str, Any]) -> list[str]:
     """The fields that name the partition and are not given. Fields that only choose a shard may be missing."""
     names = dict.fromkeys(name for part in source.partition for name in part.fields)
-    optional = shard_fields(source)
+    optional = source.shard_fields
     return [name for name in names if name not in optional and name not in given]
-
-
-def shard_fields(source: Source) -> set[str]:
-    """The fields that only choose a shard of the partition."""
-    templates = [
-        part.template for part in source.partition if part.template is not None and part.version is None
-    ]
-    chosen = {name for template in templates for name in template.shards}
-    told = {name for template in templates for name in template.fields if name not in template.shards}
-    return chosen - told
 
 
 def compared_attributes(source: Source, given: AbstractSet[str]) -> set[str]:
     """The attributes that are compared where a key does not decide whether an item is wanted."""
-    sort, mapping = _fields(source.sort), source.mapping
-    names = (shard_fields(source) & given) | (sort if sort & given else set())
+    sort, mapping = source.sort_fields, source.mapping
+    names = {*(source.shard_fields & given), *(sort if sort & given else ())}
     if not names.isdisjoint(mapping.computed):  # they are computed from the whole entity
         names = set(mapping.fields)
     found = {
@@ -361,7 +349,7 @@ def _other_key(source: Source, names: Sequence[str], given: Mapping[str, Any]) -
         return None
     for index in (None, *mapping.indexes.values()):
         other = Source(mapping, index)
-        fields = _fields(other.partition) | _fields(other.sort)
+        fields = other.partition_fields | other.sort_fields
         if set(names) <= fields and not _missing(other, given):
             return f"use {other}: session.query({other}, {', '.join(f'{name}=...' for name in given)})"
     return None

@@ -10,11 +10,12 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from decimal import Decimal
+from functools import cached_property
 from typing import Any, Final, Literal, TypeAlias
 
 from dynaorm.entity.table import KeyAttribute, KeyKind
 from dynaorm.entity.template.key_part import KeyPart
-from dynaorm.entity.template.template import KeyTemplate, KeyValueError, Piece
+from dynaorm.entity.template.template import KeyValueError, Piece
 from dynaorm.entity.text.ksuid import Ksuid, KsuidMs
 from dynaorm.entity.text.scalar import ANY_TEXT, STR
 from dynaorm.failure import Remedied
@@ -254,9 +255,6 @@ class _TextRange:
         for sign, text in self.comparisons:
             self.texts = self.texts.cut(sign, text)
         self._check_lengths()
-        text, following = _patterns(self._template, self._place)
-        self._whole, self._text = re.compile(f"({text}){following}"), re.compile(text)
-        self._following = re.compile(following)
         self._may_end_anywhere = self._piece.placeholder.raw and self._is_followed
 
     def key_range(self) -> KeyRange:
@@ -289,7 +287,7 @@ class _TextRange:
             return True
         if self._may_end_anywhere:
             return any(text in self.texts for text in self._texts_of(own))
-        found = self._whole.fullmatch(own, len(self._level))
+        found = self._patterns[0].fullmatch(own, len(self._level))
         return found is not None and found[1] in self.texts
 
     # -- the wanted texts
@@ -382,17 +380,19 @@ class _TextRange:
 
     # -- parsing a key
 
+    @cached_property
+    def _patterns(self) -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str]]:
+        """Regular expressions of a key from the bounded field on, of the field's text, and of all after it."""
+        text, following = ANY_TEXT, ""
+        if not self._is_binary:
+            own, *later = self._template.pieces[self._place :]
+            after = "".join(f"{re.escape(piece.before)}{piece.pattern}" for piece in later)
+            text, following = own.pattern, after + re.escape(self._template.after)
+        return re.compile(f"({text}){following}"), re.compile(text), re.compile(following)
+
     def _texts_of(self, own: str) -> Iterator[str]:
         """The texts that the bounded field may have in a key whose end of a raw text is ambiguous."""
         rest = own[len(self._level) :]
-        ends = (end for end in range(len(rest) + 1) if self._following.fullmatch(rest, end))
-        return (rest[:end] for end in ends if self._text.fullmatch(rest[:end]))
-
-
-def _patterns(template: KeyTemplate, place: int) -> tuple[str, str]:
-    """Regular expressions of a field's text in the key, and of everything after it."""
-    if template.kind == "B":
-        return ANY_TEXT, ""
-    own, *later = template.pieces[place:]
-    following = "".join(f"{re.escape(piece.before)}{piece.pattern}" for piece in later)
-    return own.pattern, following + re.escape(template.after)
+        _, text, following = self._patterns
+        ends = (end for end in range(len(rest) + 1) if following.fullmatch(rest, end))
+        return (rest[:end] for end in ends if text.fullmatch(rest[:end]))

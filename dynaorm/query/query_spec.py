@@ -9,6 +9,7 @@ from dataclasses import field
 from types import MappingProxyType
 from typing import Any, Final
 
+from dynaorm.argument import check_count
 from dynaorm.errors import UnknownField, UsageError
 from dynaorm.failure import texts_of
 from dynaorm.item.condition import Condition
@@ -144,10 +145,7 @@ class QuerySpec:
 
     def limited(self, limit: int) -> "QuerySpec":
         """The query with at most ``limit`` entities. Raises UsageError."""
-        if type(limit) is not int or limit < 0:
-            raise UsageError(
-                problem=f"limit({limit!r}) is no number of entities", remedy="give 0 or more, or leave it out"
-            )
+        check_count("limit({})", limit, least=0)
         return replace(self, limit=limit if self.limit is None else min(limit, self.limit))
 
     def with_expired(self) -> "QuerySpec":
@@ -217,8 +215,7 @@ def collected(named: Sequence[Any], fields: Mapping[str, Any]) -> QuerySpec:
 def scanned(named: Any, segments: int) -> QuerySpec:
     """A scan of the table or index of one class. Raises UsageError."""
     # Amazon DynamoDB API Reference, Scan: TotalSegments is 1 to 1,000,000.
-    if type(segments) is not int or not 1 <= segments <= 1_000_000:
-        raise UsageError(problem=f"segments={segments!r}", remedy="give a number from 1 to 1000000")
+    check_count("segments={}", segments, most=1_000_000)
     return QuerySpec((source_of(named),), segments=segments)
 
 

@@ -1,5 +1,7 @@
 """What a query reads: a class by its primary key, or by the key of one of its indexes."""
 
+from collections.abc import Iterable
+from functools import cached_property
 from typing import Any
 
 from dynaorm.entity.declare.catalog import catalog_of
@@ -50,6 +52,24 @@ class Source:
         """The key attributes of the table or index, the partition key's first."""
         return tuple(part.attribute for part in (*self.partition, *self.sort))
 
+    @cached_property
+    def partition_fields(self) -> frozenset[str]:
+        return _fields(self.partition)
+
+    @cached_property
+    def sort_fields(self) -> frozenset[str]:
+        return _fields(self.sort)
+
+    @cached_property
+    def shard_fields(self) -> frozenset[str]:
+        """The fields that only choose a shard of the partition."""
+        templates = [
+            part.template for part in self.partition if part.template is not None and part.version is None
+        ]
+        chosen = {name for template in templates for name in template.shards}
+        told = {name for template in templates for name in template.fields if name not in template.shards}
+        return frozenset(chosen - told)
+
     @property
     def is_whole(self) -> bool:
         """Whether the table or index holds whole items. From any other projection, items are fetched by key."""
@@ -78,7 +98,7 @@ class Source:
 
     @property
     def rivals(self) -> tuple[IndexMapping, ...]:
-        """Those that may share a partition with this one."""
+        """The other places that may share a partition with this one."""
         own = self.index
         return (
             () if own is None else tuple(one for one in self.other_places if _may_share_partition(own, one))
@@ -96,6 +116,10 @@ class Source:
     def __str__(self) -> str:
         name = self.mapping.entity.__name__
         return name if self.index is None else f"{name}.{self.index.attribute_name}"
+
+
+def _fields(parts: Iterable[KeyPart]) -> frozenset[str]:
+    return frozenset(name for part in parts for name in part.fields)
 
 
 def may_be_in(place: IndexMapping, entry: Item) -> bool:

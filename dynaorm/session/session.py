@@ -10,7 +10,8 @@ from contextlib import contextmanager
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias, TypeVar, overload
 
-from dynaorm.errors import Contention, DecodeError, SessionClosed, StaleEntity, UsageError
+from dynaorm.argument import check_count
+from dynaorm.errors import Contention, DecodeError, SessionClosed, StaleEntity
 from dynaorm.flow.bulk.limits import CONCURRENCY, Progress
 from dynaorm.flow.protocol.call import Clock, Flow, Pause, Transport
 from dynaorm.flow.protocol.retry import DEFAULT_RETRY, WINDOW_SECONDS, Retry
@@ -101,9 +102,8 @@ class Session:
             class raises its error, and an item of an unknown class is left out.
         cursor_secret: signs and encrypts the cursors of pages, so that a client can neither forge nor read one: at
             least 16 random bytes.
-        on_attempt: called with an ``Attempt`` after each attempt of a request, where the request was made: in the event
-            loop of an asynchronous session, not awaited, or in one of several threads. An error that it raises is
-            logged and changes nothing.
+        on_attempt: called with an ``Attempt`` after each attempt of a request, where it was made: in the event loop of
+            an asynchronous session, not awaited, or in one of several threads. Its errors are only logged.
         log_values: the logger ``dynaorm`` writes one line per attempt at level DEBUG; True adds the request and the
             answer, with all their values.
         clock: the source of time, randomness and waiting, for tests.
@@ -502,8 +502,7 @@ class Session:
         self._write("delete", commit.commit([removal], self._context, exactly_once=exactly_once))
 
     # -- writing many entities -------------------------------------------------------------------------------------
-    # These methods take entities from an iterator in windows of some hundred. The next window begins after the last one
-    # is done.
+    # These methods take entities from an iterator in windows of some hundred, one after the other.
 
     def save_many(
         self,
@@ -632,8 +631,10 @@ class Session:
             StaleEntity, Contention: the last attempt failed.
             UsageError: ``attempts`` is less than 1.
         """
-        pauses = self._context.retry.pauses(self._context.clock)
-        for attempt in range(1, attempts + 1):
+        check_count("run(attempts={})", attempts)
+        pauses, attempt = self._context.retry.pauses(self._context.clock), 0
+        while True:
+            attempt += 1
             tx = block.Transaction()
             try:
                 with self._block(tx):
@@ -647,7 +648,6 @@ class Session:
                 # Outside of try: an error of a hook comes after the commit and must not cause a second commit.
                 block.run_hooks(tx.hooks)
                 return result
-        raise UsageError(problem=f"run(attempts={attempts}) makes no attempt", remedy="give 1 or more")
 
     def plan(self, entity: Any, /, *, condition: Condition | None = None) -> Plan:
         """Return the plan of ``save(entity)``: its actions and the reason for each. No request is sent."""

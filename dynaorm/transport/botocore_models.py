@@ -1,4 +1,4 @@
-"""Spares botocore's sessions the list of all services: with each client, botocore reads its 400 folders twice."""
+"""Lets botocore look up the models of one service. By itself, it lists all 400 services twice for each client."""
 
 from collections.abc import Collection, Iterator
 from typing import Any
@@ -9,7 +9,7 @@ from botocore.session import Session
 
 
 def find_models_by_name(session: Session) -> None:
-    """Let a session look for the models of one service by its name, in the places where it would look for all."""
+    """Let a session look up the models of one service by its name, in the folders that it would list."""
     loader = session.get_component("data_loader")
     if type(loader) is Loader:
         found = _LoaderByName(loader.search_paths, include_default_search_paths=False)
@@ -20,7 +20,7 @@ class _LoaderByName(Loader):
     """Loads the models that botocore's own loader would load."""
 
     def list_available_services(self, type_name: str) -> Any:  # botocore's stubs want a list
-        """The services with models of this type. To ask whether it has a service lists no others."""
+        """The services with models of this type. ``in`` looks up a single one."""
         return _Services(self, type_name)
 
     def has(self, service: str, type_name: str) -> bool:

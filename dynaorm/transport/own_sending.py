@@ -45,7 +45,7 @@ _logger = logging.getLogger("dynaorm")
 # Where the body is in botocore's context of a request; None if botocore encodes it.
 _BODY = "dynaorm.body"
 
-# The headers of botocore that a signed request has anyway, and those that may be added to it.
+# The headers of botocore that dynaorm writes itself, and all that its own sending knows.
 _SIGNED = frozenset({"Content-Type", "X-Amz-Target"})
 _HEADERS = frozenset({*_SIGNED, "User-Agent", "X-Amzn-Trace-Id"})
 
@@ -121,8 +121,10 @@ class OwnSending:
         if unknown := params["headers"].keys() - _HEADERS:
             raise _NeedsBotocore(f"botocore adds the header {min(unknown)}")
         exchange, url = server.exchange, params["url"]
-        others = _lines_of({name: value for name, value in params["headers"].items() if name not in _SIGNED})
-        signed = exchange.sign(operation, params["body"], others=others)
+        unsigned = _lines_of(
+            {name: value for name, value in params["headers"].items() if name not in _SIGNED}
+        )
+        signed = exchange.sign(operation, params["body"], unsigned=unsigned)
         request = _Prepared(signed, url, params["context"])
         response = first_non_none_response(
             self._events.emit(f"before-send.{SERVICE}.{operation}", request=request)
@@ -205,7 +207,7 @@ class _Prepared(AWSPreparedRequest):
         lines = self._signed.lines
         if "headers" in vars(self):
             lines = _lines_of(
-                {name: value for name, value in self.headers.items() if name != "Content-Length"}
+                {name: value for name, value in self.headers.items() if name.lower() != "content-length"}
             )
         return SignedRequest(lines, self.body, self._signed.signed_at)
 
@@ -263,9 +265,9 @@ def _unusual_setting(config: Any) -> str:
 def _deciding_the_endpoint(params: Mapping[str, Any]) -> dict[str, Any]:
     """The parameters that botocore's endpoint rules read: the names of the tables, if any of them is an ARN.
 
-    The token comes along, or botocore would draw one.
+    A ``ClientRequestToken`` is among them, because botocore generates one for a transaction without it.
     """
-    token = {name: params[name] for name in ("ClientRequestToken",) if name in params}
+    token = {name: params[name] for name in params if name == "ClientRequestToken"}
     has_arn = any(name.startswith("arn:") for name in tables_in(params))
     if "RequestItems" in params:
         return {"RequestItems": {name: {} for name in params["RequestItems"]} if has_arn else {}}

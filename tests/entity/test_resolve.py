@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import pytest
 from pydantic import BaseModel
 
-from dynaorm import Attribute, Entity, ExpiresAt, F, InKey, Table
+from dynaorm import AnyValue, Attribute, Entity, ExpiresAt, F, InKey, Table
 from dynaorm.codecs import EPOCH_SECONDS
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.entity.resolve import FieldResolver
@@ -100,6 +100,26 @@ def test_a_condition_that_does_not_fit_the_class_is_refused(
     with pytest.raises(kind) as caught:
         resolved(condition)
     assert str(caught.value).startswith(message)
+
+
+class Loose(Entity, table=Table("loose"), pk="LOOSE#{number}", sk="A"):
+    number: int
+    tree: AnyValue = None
+
+
+def test_an_error_of_a_value_has_the_one_remedy_that_helps() -> None:
+    with pytest.raises(InvalidValue) as caught:
+        resolve(F.tree == set(), FieldResolver(mapping_of(Loose)))
+    assert str(caught.value) == (
+        "Loose.tree = set(): is an empty set, which DynamoDB does not have; give None"
+    )
+
+
+@pytest.mark.parametrize(
+    ("value", "stored"), [("a", {"S": "a"}), (5, {"N": "5"}), ({"a": 1}, {"M": {"a": {"N": "1"}}})]
+)
+def test_a_field_that_may_be_a_list_is_asked_for_any_element(value: Any, stored: Any) -> None:
+    assert FieldResolver(mapping_of(Loose)).encode(("tree",), value, role="element") == stored
 
 
 def test_changes_get_stored_names_and_encoded_values_too() -> None:

@@ -1,9 +1,11 @@
 """Lost answers: a committed write is recognised, and an unknown outcome is never reported as a loss."""
 
+from collections.abc import Callable
+
 import pytest
 
-from dynaorm import F, inspect
-from dynaorm.errors import OutcomeUnknown, Unreachable
+from dynaorm import F, Session, inspect
+from dynaorm.errors import OutcomeUnknown, Unreachable, UsageError
 from dynaorm.testing.faults import conflict, lost_answer, lost_request, throttle
 from tests.faults.entities import FOREVER, LIZ, Account, User, app
 from tests.faults.store import Store
@@ -247,3 +249,41 @@ def test_an_update_of_a_loaded_entity_is_bound_to_its_revision_and_sent_again(st
     assert [call.operation for call in wire.calls] == ["PutItem", "UpdateItem", "UpdateItem"]
     assert account.visits == 1
     assert [item["visits"] for item in store.items(app)] == [{"N": "1"}]
+
+
+EXPIRED = UsageError(problem="The credentials have expired", remedy="log in again")
+NO_FILE = OSError("no file")
+
+
+@pytest.mark.parametrize("trouble", [EXPIRED, NO_FILE], ids=["credentials", "another library"])
+@pytest.mark.parametrize(
+    ("write", "operation", "then"),
+    [
+        (lambda session: session.save(Account(name="bob")), "PutItem", "PutItem"),
+        (
+            lambda session: session.save(User(user_id="1", email="a@x")),
+            "TransactWriteItems",
+            "TransactWriteItems",
+        ),
+        (lambda session: session.update(LIZ, F.visits.add(1)), "UpdateItem", "GetItem"),
+        (lambda session: session.delete(LIZ), "DeleteItem", "GetItem"),
+    ],
+    ids=["an insert", "a transaction", "an update by key", "a delete by key"],
+)
+def test_a_lost_write_after_which_nothing_can_be_sent_has_an_unknown_outcome(
+    store: Store, write: Callable[[Session], object], operation: str, then: str, trouble: Exception
+) -> None:
+    def fail() -> None:
+        raise trouble
+
+    store.line().session.save(Account(name="liz"))
+    at = 2 if then == operation else 1
+    session, _ = store.line(lost_answer(operation=operation), store.meanwhile(fail, then, at=at))
+    with pytest.raises(OutcomeUnknown) as unknown:
+        write(session)
+    assert unknown.value.__cause__ is trouble
+    if trouble is EXPIRED:
+        assert "The credentials have expired" in str(unknown.value)
+        assert "log in again" in unknown.value.remedy
+    if operation != "UpdateItem":
+        assert session.resume(unknown.value.plan)

@@ -221,26 +221,49 @@ def test_an_update_that_dynamodb_cannot_make_is_the_same_error_plain_and_in_a_tr
             write()
 
 
-def test_an_update_that_makes_an_item_too_large_is_refused_by_dynamodb_and_told(
-    ministack: Store,
-) -> None:
-    """Only DynamoDB knows the size of the item that an update by key adds to, unless it reads the item first."""
+def test_an_update_that_makes_an_item_too_large_says_how_large(ministack: Store) -> None:
+    """Only DynamoDB knows the size of the item that an update by key adds to. It is read then."""
 
     class Note(Entity, table=Table("Notes"), pk="NOTE#{name}", sk="N"):
         name: str
         text: str = ""
-        more: str = ""
+        more: str | None = None
+        tags: tuple[str, ...] = ()
 
     ministack.create(Table("Notes"))
     session = ministack.line().session
+    note, change = Key(Note, name="a"), F.more.set("x" * 200_000)
     session.save(Note(name="a", text="x" * 300_000))
-    with pytest.raises(UnexpectedRefusal) as caught:
-        session.update(Key(Note, name="a"), F.more.set("x" * 200_000))
-    with pytest.raises(ItemTooLarge):
-        session.update(Key(Note, name="a"), F.more.set("x" * 200_000), exactly_once=True)
-    assert caught.value.code == "ValidationException"
-    assert "Note" in caught.value.action
-    assert session.get_one(Note, name="a").more == ""
+
+    def in_a_block(verb: str) -> None:
+        with session.transaction() as tx:
+            tx.save(Account(name="liz"))
+            getattr(tx, verb)(note, change)
+
+    for write in (
+        lambda: session.update(note, change),
+        lambda: session.update(note, change, exactly_once=True),
+        lambda: session.update(note, F.tags.append("x" * 200_000)),
+        lambda: session.upsert(note, change),
+        lambda: session.upsert(note, F.more.set_if_missing("x" * 409_000)),
+        lambda: session.upsert(note, change, exactly_once=True),
+        lambda: in_a_block("update"),
+        lambda: in_a_block("upsert"),
+    ):
+        with pytest.raises(ItemTooLarge) as caught:
+            write()
+        assert (caught.value.key, caught.value.bytes > 409_600) == (note, True)
+    assert session.get_one(note) == Note(name="a", text="x" * 300_000)
+    assert not session.exists(LIZ)
+
+
+def test_an_upsert_that_does_not_fit_the_item_is_told_as_an_update_is(ministack: Store) -> None:
+    session = ministack.line().session
+    session.save(Account(name="liz"))
+    (item,) = ministack.items(app)
+    ministack.put(app, **{**item, "visits": {"S": "many"}})
+    with pytest.raises(UsageError, match="Account cannot be changed so: visits has type S, not N"):
+        session.upsert(LIZ, F.visits.add(1))
 
 
 def test_an_invalid_action_is_told_though_conditions_failed_beside_it(store: Store) -> None:

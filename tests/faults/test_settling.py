@@ -243,8 +243,7 @@ def test_a_transport_that_breaks_after_an_unanswered_attempt_leaves_the_outcome_
     broken = interrupted(after=False, error=PermissionError)
     session, wire = moto.line(lost_answer(), Fault("broken", broken.strike, at=2))
     account = Account(name="liz")
-    with pytest.raises(PermissionError):
-        session.save(account)
+    moto.unknown(lambda: session.save(account))
     account.city = "Basel"
     session.save(account)
     assert [call.operation for call in wire.calls] == ["PutItem"] * 3 + ["UpdateItem"]

@@ -1,5 +1,6 @@
 """Pruning deletes the oldest versions first, purging the tombstone last; both survive a crash at any point."""
 
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -13,10 +14,11 @@ from dynaorm.errors import (
     StaleEntity,
     StoreError,
     Throttled,
+    UnexpectedRefusal,
     Unreachable,
     UsageError,
 )
-from dynaorm.flow.protocol.call import Call, Reply, Transport
+from dynaorm.flow.protocol.call import Call, Refusal, Reply, Transport
 from dynaorm.testing.clock import FakeClock
 from dynaorm.testing.faults import Fault, FaultyTransport, conflict, lost_answer, throttle
 from tests.flow.documents import KEY, Document, numbers, seeded, stored_sorts, written
@@ -67,9 +69,7 @@ def test_pruned_history_past_a_hundred_is_still_found(session: Session, moto: Tr
     assert numbers(session) == list(range(103, 1, -1))
 
 
-@pytest.mark.parametrize(
-    "options", [{}, {"keep": 1, "older_than": datetime.now(UTC)}, {"keep": 0}, {"keep": -1}]
-)
+@pytest.mark.parametrize("options", [{}, {"keep": 1, "older_than": datetime.now(UTC)}])
 def test_prune_has_to_be_told_one_thing(session: Session, options: dict[str, Any]) -> None:
     with pytest.raises(UsageError, match="either keep="):
         session.prune(KEY, **options)
@@ -142,6 +142,28 @@ def test_pruning_that_dynamodb_stops_says_what_it_deleted(
     written(session, 5)
     with pytest.raises(error, match=said):
         Session(transport=FaultyTransport(moto, fault), clock=FakeClock()).prune(KEY, keep=2)
+
+
+@pytest.mark.parametrize(
+    ("trouble", "remedy"),
+    [
+        (lambda: Refusal("AccessDeniedException", "no"), "allow it: iam_policy"),
+        (lambda: UsageError(problem="The credentials have expired", remedy="log in again"), "log in again"),
+    ],
+    ids=["a permission", "credentials"],
+)
+@pytest.mark.parametrize("at", [1, 3])
+def test_pruning_that_may_not_go_on_says_what_it_deleted_and_what_to_do(
+    session: Session, moto: Transport, trouble: Callable[[], Exception], remedy: str, at: int
+) -> None:
+    def strike(*_: object) -> Reply:
+        raise trouble()
+
+    written(session, 5)
+    fault = Fault("stopped", strike, at, 1, frozenset({"DeleteItem"}))
+    with pytest.raises((UnexpectedRefusal, UsageError), match=remedy) as stopped:
+        Session(transport=FaultyTransport(moto, fault), clock=FakeClock()).prune(KEY, keep=2)
+    assert ("; 2 versions were deleted; call it again" in str(stopped.value)) is (at == 3)
 
 
 # -- purging -----------------------------------------------------------------------------------------------------------

@@ -1,11 +1,12 @@
 """Reading items by key, and repeating a read until it is answered."""
 
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Annotated, Any
 
 import pytest
 
-from dynaorm import Entity, ExpiresAt, Retry, Session, Table
+from dynaorm import Entity, ExpiresAt, F, Key, Retry, Session, Table, Unique
 from dynaorm.entity.dispatch import live_class
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.errors import (
@@ -41,6 +42,12 @@ class Fragile(Stock):
 
 class Document(Entity, table=app, pk="DOC#{doc_id}", sk="D", versioned=True):
     doc_id: str
+    text: str = ""
+
+
+class Named(Entity, table=app, pk="NAMED#{named_id}", sk="N"):
+    named_id: str
+    name: Annotated[str, Unique()]
 
 
 def stock_item(kind: str = "Stock", **attributes: Any) -> Item:
@@ -148,6 +155,30 @@ def test_a_missing_permission_names_the_operation_the_table_and_the_policy() -> 
         "these credentials may not do GetItem on 'read-app' (AccessDeniedException: User: me is not authorized) "
         "(request r1); allow it: iam_policy(...) of dynaorm makes the policy that some classes need, for each purpose"
     )
+
+
+DOCUMENT = Key(Document, doc_id="d")
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda session: session.get(Stock, sku="a"),
+        lambda session: session.exists(Stock, sku="a"),
+        lambda session: session.get_by(Named, name="a"),
+        lambda session: session.get(DOCUMENT, version=1),
+        lambda session: session.get(DOCUMENT, as_of=datetime.now(UTC)),
+        lambda session: list(session.history(DOCUMENT)),
+        lambda session: session.update(DOCUMENT, F.text.set("x")),
+        lambda session: session.delete(DOCUMENT),
+    ],
+    ids=["get", "exists", "get_by", "version", "as_of", "history", "update", "delete"],
+)
+def test_an_item_without_any_attribute_is_not_taken_for_absent(use: Callable[[Session], object]) -> None:
+    """Every item has its key, and every read asks for it."""
+    transport = ScriptedTransport({"Item": {}})
+    with pytest.raises(Unreachable, match="an item without its key 'PK'"):
+        use(Session(transport=transport, clock=FakeClock(NOW)))
 
 
 @pytest.mark.parametrize(

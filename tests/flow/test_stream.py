@@ -257,8 +257,6 @@ def test_a_table_that_does_not_exist_is_an_error(stream: Stream) -> None:
 def test_arguments_are_checked_before_the_first_request(stream: Stream) -> None:
     with pytest.raises(InvalidCursor):
         follow(stream, after="x")
-    with pytest.raises(UsageError, match="negative"):
-        follow(stream, idle=-1)
     with pytest.raises(UsageError, match="takes a Table"):
         Session(transport=stream).follow(Thing)  # type: ignore[call-overload]  # no table
     assert stream.calls == []

@@ -31,6 +31,7 @@ from tests.laws.written_classes import (
     Spec,
     claim_of,
     is_counted,
+    is_storable,
     make,
     note_of,
     place_of,
@@ -84,7 +85,7 @@ def constructed(kind: type[Entity], values: dict[str, Any]) -> dict[str, Any] | 
         twice = vars(kind(**plain(once)))
     except ValidationError:
         return None
-    if exact(once) != exact(twice):
+    if exact(once) != exact(twice) or not all(map(is_storable, once.values())):
         return None
     if isinstance(once.get("until"), datetime):
         once["until"] = once["until"].replace(microsecond=0)

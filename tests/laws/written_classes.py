@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from decimal import Decimal
 from enum import Enum
+from math import inf, isfinite
 from typing import Annotated, Any, Final, NamedTuple
 
 from hypothesis import strategies as st
@@ -20,7 +21,7 @@ from pydantic import (
     model_validator,
 )
 
-from dynaorm import Aggregate, Entity, F, GlobalIndex, Index, Table
+from dynaorm import Aggregate, AnyValue, Entity, F, GlobalIndex, Index, Table
 from dynaorm.entity.marker import CreatedAt, ExpiresAt, Unique, UpdatedAt
 from dynaorm.item.value import Item
 
@@ -33,6 +34,30 @@ class Colour(str, Enum):  # noqa: UP042 - equal to its text, which must not hide
 class Place(BaseModel):
     city: Annotated[str, AfterValidator(str.lower)]
     floor: Annotated[int, Field(ge=0)] = 0
+
+
+LEVELS: Final = 32
+"""How many levels of values DynamoDB has."""
+
+
+def nested(levels: int) -> Any:
+    """A text on this level of lists."""
+    return "deep" if levels == 1 else [nested(levels - 1)]
+
+
+def is_storable(value: Any, level: int = 1) -> bool:
+    """Whether DynamoDB has such a value, which pydantic may accept anyway."""
+    if isinstance(value, BaseModel):
+        value = vars(value)
+    if isinstance(value, dict):
+        return all(isinstance(name, str) for name in value) and is_storable(list(value.values()), level)
+    if isinstance(value, list | tuple | set | frozenset):
+        return level <= LEVELS and all(is_storable(one, level + 1) for one in value)
+    if isinstance(value, str):
+        return level <= LEVELS and not any("\ud800" <= one <= "\udfff" for one in value)
+    if isinstance(value, Decimal):
+        return value.is_finite() and len(str(value)) <= 38
+    return isinstance(value, int | datetime | None) or (isinstance(value, float) and isfinite(value))
 
 
 class Kind(NamedTuple):
@@ -92,7 +117,10 @@ OTHERS: Final = (
          Place.model_construct(city="x", floor=-1), {"city": 1})),
     Kind(Place | None, None, (Place(city="Oslo"), {"city": "BERN", "floor": "2"}, None)),
     Kind(dict[str, Annotated[int, Field(ge=0)]], {}, ({}, {"a": 1}, {"a": "2"}, {"a": -1})),
-    Kind(float, 0.5, (1, 0.25, "0.5", "x")),
+    Kind(float, 0.5, (1, 0.25, "0.5", "x", inf)),
+    Kind(Decimal | None, None, (Decimal("0.10"), Decimal("1" * 38), Decimal("1" * 39), "NaN")),
+    Kind(AnyValue, None, (None, "a", {"a": [1, Decimal("2.50")]}, [None, True], nested(32), nested(33), inf,
+         ["\ud800"], {"a": 1j}, {1: "a"})),
     Kind(bool, False, (True, 0, "yes", "perhaps")),
 )  # fmt: skip
 TIMES: Final = (

@@ -1,60 +1,21 @@
 """Whole plans, compared as values and as the requests that are sent."""
 
-from typing import Annotated
-
-from dynaorm import Entity, F, GlobalIndex, Index, Key, Table, Unique
+from dynaorm import F, Key
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.entity.state import Loaded
 from dynaorm.item.action import Delete, Put, Update
 from dynaorm.item.condition import And, equals, exists, missing
 from dynaorm.item.update import AddTo, Remove, SetTo
-from dynaorm.item.value import AttributeValue, Item
+from dynaorm.item.value import Item
 from dynaorm.plan import intent
 from dynaorm.plan.intent import Edit, Save
 from dynaorm.plan.plan import Plan
 from dynaorm.plan.planned import Effect, Planned, Purpose
 from dynaorm.plan.reads import Reads, ident_of
+from tests.plan.compiled import STOCK_KEY, Document, Stock, User, app, stock_item
 from tests.plan.compiling import NOW, OWN_REVISION, actions_of, plan_of, saved
 
 AT = "2023-11-14T22:13:20.000000Z"
-
-app = Table("compiler-app", indexes=[GlobalIndex("GSI1")])
-
-
-class Stock(Entity, table=app, pk="STOCK#{sku}", sk="S"):
-    sku: str
-    left: int = 0
-    shelf: str | None = None
-    by_shelf = Index("GSI1", pk="SHELF#{shelf}", sk="{sku}")
-
-
-class User(Entity, table=app, pk="USER#{user_id}", sk="PROFILE"):
-    user_id: str
-    email: Annotated[str, Unique()]
-
-
-class Document(Entity, table=app, pk="DOC#{doc_id}", sk="D", versioned=True):
-    doc_id: str
-    text: str = ""
-    slug: Annotated[str | None, Unique()] = None
-    shelf: str | None = None
-    by_shelf = Index("GSI1", pk="DSHELF#{shelf}", sk="{doc_id}")
-
-
-def stock_item(**attributes: AttributeValue) -> dict[str, AttributeValue]:
-    return {
-        "PK": {"S": "STOCK#a"},
-        "SK": {"S": "S"},
-        "_type": {"S": "Stock"},
-        "sku": {"S": "a"},
-        "left": {"N": "0"},
-        "_rev": {"S": "w2"},
-        **attributes,
-    }
-
-
-STOCK_KEY: Item = {"PK": {"S": "STOCK#a"}, "SK": {"S": "S"}}
-
 
 # -- one entity --------------------------------------------------------------------------------------------------------
 

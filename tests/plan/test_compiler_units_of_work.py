@@ -1,15 +1,12 @@
 """Plans of units of work: one action per item, in the order of the calls."""
 
-from typing import Annotated
-
 import pytest
 
-from dynaorm import Entity, F, Key, Table, Unique
+from dynaorm import Entity, F, Key
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.item.action import Delete, Put, Update
 from dynaorm.item.condition import And, Or, equals, missing
 from dynaorm.item.update import AddTo, SetTo
-from dynaorm.item.value import AttributeValue, Item
 from dynaorm.plan import intent
 from dynaorm.plan.compiler import compile_plan
 from dynaorm.plan.intent import Check, Edit, Move, Save
@@ -17,40 +14,8 @@ from dynaorm.plan.merge_intents import merge_intents
 from dynaorm.plan.planned import Purpose
 from dynaorm.plan.reads import NOTHING_READ
 from dynaorm.plan.unit_of_work import UnitOfWork
+from tests.plan.compiled import STOCK_KEY, Document, Stock, User, stock_item
 from tests.plan.compiling import NOW, actions_of, plan_of, saved
-
-app = Table("units-app")
-
-
-class Stock(Entity, table=app, pk="STOCK#{sku}", sk="S"):
-    sku: str
-    left: int = 0
-
-
-class User(Entity, table=app, pk="USER#{user_id}", sk="PROFILE"):
-    user_id: str
-    email: Annotated[str, Unique()]
-
-
-class Document(Entity, table=app, pk="DOC#{doc_id}", sk="D", versioned=True):
-    doc_id: str
-    text: str = ""
-    slug: Annotated[str | None, Unique()] = None
-
-
-def stock_item(**attributes: AttributeValue) -> dict[str, AttributeValue]:
-    return {
-        "PK": {"S": "STOCK#a"},
-        "SK": {"S": "S"},
-        "_type": {"S": "Stock"},
-        "sku": {"S": "a"},
-        "left": {"N": "0"},
-        "_rev": {"S": "w2"},
-        **attributes,
-    }
-
-
-STOCK_KEY: Item = {"PK": {"S": "STOCK#a"}, "SK": {"S": "S"}}
 
 
 def test_a_unit_of_work_is_one_transaction_in_the_order_of_the_calls() -> None:
@@ -80,7 +45,7 @@ def test_a_check_of_an_item_that_is_written_is_part_of_the_write() -> None:
     stock.left = 1
     plan = plan_of(Check(Key(Stock, sku="a"), F.left == 0), Save(stock), Check(stock))
     assert actions_of(plan)[0][1] == Update(
-        "units-app",
+        "compiler-app",
         STOCK_KEY,
         (SetTo(("left",), {"N": "1"}), SetTo(("_rev",), {"S": "w2"})),
         And((equals("_rev", {"S": "w1"}), Or((missing("left"), equals("left", {"N": "0"}))))),
@@ -94,11 +59,11 @@ def test_a_move_deletes_and_puts_in_one_transaction_and_keeps_unknown_attributes
     stock.sku = "b"
     plan = plan_of(Move(stock))
     assert actions_of(plan) == [
-        (Purpose.DELETE, Delete("units-app", STOCK_KEY, equals("_rev", {"S": "w1"}))),
+        (Purpose.DELETE, Delete("compiler-app", STOCK_KEY, equals("_rev", {"S": "w1"}))),
         (
             Purpose.INSERT,
             Put(
-                "units-app",
+                "compiler-app",
                 stock_item(PK={"S": "STOCK#b"}, sku={"S": "b"}, legacy={"S": "kept"}),
                 missing("PK"),
             ),
@@ -124,8 +89,8 @@ def test_a_swap_of_keys_is_one_put_per_key_under_the_old_revision() -> None:
 def test_physical_table_names_are_used_in_what_is_sent_and_declared_ones_in_identities() -> None:
     setting = UnitOfWork(NOW, "w2", lambda name: f"test-{name}")
     plan = compile_plan(merge_intents([Save(User(user_id="1", email="a@x"))], NOW), NOTHING_READ, setting)
-    assert {planned.action.table for planned in plan.actions} == {"test-units-app"}
-    assert plan.actions[0].ident[0] == "units-app"
+    assert {planned.action.table for planned in plan.actions} == {"test-compiler-app"}
+    assert plan.actions[0].ident[0] == "compiler-app"
 
 
 @pytest.mark.parametrize("entity", [Stock(sku="a"), User(user_id="1", email="a"), Document(doc_id="d")])

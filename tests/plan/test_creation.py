@@ -1,13 +1,12 @@
 """Upserts: what one UpdateItem makes of nothing, when an item has to be read first, and the plan in words."""
 
 import re
-from dataclasses import dataclass
 from typing import Annotated, Any, Self
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import ConfigDict, Field, computed_field, model_validator
+from pydantic import Field, computed_field, model_validator
 
 from dynaorm import Aggregate, Attribute, Entity, F, GlobalIndex, Index, Key, NumberKey, Table, Unique
 from dynaorm.entity.mapping.mapping import mapping_of
@@ -20,6 +19,7 @@ from dynaorm.plan.image import new_image
 from dynaorm.plan.intent import Edit
 from dynaorm.plan.merge_intents import merge_intents
 from tests.plan.compiling import NOW, plan_of
+from tests.plan.parcels import Parcel, Size
 
 app = Table(
     "creation-app",
@@ -232,23 +232,6 @@ def test_an_upsert_whose_key_validation_changes_says_which_field(
     with pytest.raises(InvalidValue) as caught:
         created(mapping_of(key.entity), key, (change,))
     assert str(caught.value) == f"{said}; give the key the value that validation gives"
-
-
-@dataclass
-class Size:
-    width: int = 1
-    height: int = 1
-
-
-class Parcel(Entity, table=app, pk="PARCEL#{name}", sk="P"):
-    model_config = ConfigDict(strict=True)
-
-    name: str
-    weight: int = 0
-    size: Size = Size()
-    labels: frozenset[str] = frozenset()
-    sides: dict[str, Size] = {}  # noqa: RUF012
-    level: Annotated[int, Attribute(encode=lambda level: {"S": str(level)}, decode=lambda one: one["S"])] = 1
 
 
 def test_what_a_change_makes_of_nothing_is_validated_as_what_is_loaded() -> None:

@@ -1,18 +1,18 @@
 """Partial updates of values that others are computed from, and of fields whose validators look at others."""
 
-from dataclasses import dataclass
 from typing import Annotated, Any
 
 import pytest
-from pydantic import ConfigDict, Field, ValidationInfo, computed_field, field_validator
+from pydantic import Field, ValidationInfo, computed_field, field_validator
 
-from dynaorm import Attribute, Entity, F, GlobalIndex, Index, Table
+from dynaorm import Entity, F, GlobalIndex, Index, Table
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.errors import InvalidValue, KeyChanged
 from dynaorm.item.update import Change
 from dynaorm.item.value import AttributeValue
 from dynaorm.plan.edit import edited_image
 from tests.plan.compiling import stored
+from tests.plan.parcels import Parcel, Size
 
 app = Table("edit-computed", indexes=[GlobalIndex("GSI1")])
 
@@ -114,20 +114,6 @@ def test_an_absent_default_that_an_index_key_is_made_of_stays_absent() -> None:
     made, names = edited_image(mapping_of(Order), before, (F.count.set(1),))
     assert made == {**before, "count": {"N": "1"}}
     assert names == {"count"}
-
-
-@dataclass
-class Size:
-    width: int = 1
-    height: int = 1
-
-
-class Parcel(Entity, table=app, pk="PARCEL#{name}", sk="P"):
-    model_config = ConfigDict(strict=True)
-
-    name: str
-    size: Size = Size()
-    level: Annotated[int, Attribute(encode=lambda level: {"S": str(level)}, decode=lambda one: one["S"])] = 1
 
 
 def test_what_is_stored_in_a_strict_class_is_validated_as_leniently_as_it_loads() -> None:

@@ -225,6 +225,16 @@ def test_a_value_given_up_in_the_same_block_is_passed_on_whatever_the_order() ->
         assert keys_in(plan_of(*[intents[place] for place in order])) == [("pass on", "email#a@x")]
 
 
+@pytest.mark.parametrize("claimer_comes_first", [False, True])
+def test_a_value_that_is_passed_on_is_named_whatever_the_order(claimer_comes_first: bool) -> None:
+    giver = saved(User(user_id="1", email="a@x"))
+    giver.email = None
+    intents: list[Intent] = [Save(giver), Save(User(user_id="2", email="a@x"))]
+    plan = plan_of(*intents[:: -1 if claimer_comes_first else 1])
+    (passed_on,) = (one for one in plan.actions if one.purpose is Purpose.PASS_ON)
+    assert (passed_on.constraint, passed_on.value) == ("email", "a@x")
+
+
 def test_the_value_of_a_deleted_entity_is_passed_on() -> None:
     gone = saved(User(user_id="1", email="a@x"))
     assert keys_in(plan_of(Deletion(gone), Save(User(user_id="2", email="a@x")))) == [

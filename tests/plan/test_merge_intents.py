@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 from typing import Annotated
 
 import pytest
-from pydantic import ConfigDict
+from pydantic import AfterValidator, ConfigDict
 
 from dynaorm import Entity, ExpiresAt, F, Key, Table, Unique
 from dynaorm.entity.state import state_of
@@ -13,7 +13,7 @@ from dynaorm.item.condition import And
 from dynaorm.item.update import SetTo
 from dynaorm.plan.intent import Check, Deletion, Edit, Intent, Move, Save
 from dynaorm.plan.merge_intents import ItemIntents, merge_intents
-from tests.plan.compiling import NOW, saved
+from tests.plan.compiling import NOW, loaded, saved
 
 app = Table("fold-app")
 
@@ -22,6 +22,10 @@ class Stock(Entity, table=app, pk="STOCK#{sku}", sk="S"):
     sku: str
     left: int = 0
     note: str = ""
+
+
+class Labelled(Stock):
+    label: Annotated[str, AfterValidator(str.lower)] = ""
 
 
 class Fragile(Stock):
@@ -377,10 +381,12 @@ def test_upserts_of_one_entity_are_one_upsert_and_no_update() -> None:
 def test_an_entity_that_is_saved_and_overwritten_is_validated_as_a_whole(
     overwrites: tuple[bool, bool],
 ) -> None:
-    stock = saved(Stock(sku="s"))
+    stock = loaded(Labelled(sku="s"), label={"S": "Red"})
+    vars(stock)["label"] = "Red"  # as it is stored, and not as its validator makes it
     one = merged(*(Save(stock, overwrite=overwrite) for overwrite in overwrites))
     alone = merged(Save(stock, overwrite=True))
     assert one.write is not None
     assert alone.write is not None
     assert (one.write.valid, one.write.changes) == (alone.write.valid, None)
+    assert one.write.valid.values["label"] == "red"
     assert one.write.intent == Save(stock, overwrite=True)

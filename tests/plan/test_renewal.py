@@ -1,6 +1,7 @@
 """A renewal stores an entity as it loads, and leaves everything else as it is stored."""
 
 from datetime import datetime
+from math import isfinite, nan
 from typing import Annotated, Any
 
 import pytest
@@ -75,6 +76,13 @@ class Doubling(Entity, table=app, pk="DOUBLING#{name}", sk="D"):
 class Emptied(Entity, table=app, pk="EMPTIED#{name}", sk="E"):
     name: str
     text: Annotated[str | None, AfterValidator(lambda text: None if text == "-" else text)] = None
+
+
+class Measured(Entity, table=app, pk="MEASURED#{name}", sk="M"):
+    name: str
+    size: Annotated[float, AfterValidator(lambda size: size if isfinite(size) else 0.0)] = Field(
+        nan, validate_default=True
+    )
 
 
 class Kinded(Entity, table=app, pk="KINDED#{name}", sk="K"):
@@ -190,6 +198,10 @@ def test_values_that_change_each_time_are_not_renewed(kind: type[Entity], made: 
 def test_a_value_that_a_validator_makes_of_an_unfit_default_is_stored() -> None:
     index = {"GSI1PK": {"S": "KIND#new"}, "GSI1SK": {"S": "n"}}
     assert renewed(of_class(Kinded), Kinded) == {"kind": {"S": "new"}, **index}
+
+
+def test_a_value_that_a_validator_makes_of_a_default_that_cannot_be_stored_is_stored() -> None:
+    assert renewed(of_class(Measured), Measured) == {"size": {"N": "0"}}
 
 
 def test_a_value_of_which_a_validator_makes_nothing_is_removed() -> None:

@@ -85,12 +85,6 @@ def test_guards_beside_bare_keys_are_no_entities(moto: Transport) -> None:
         assert [key.fields["account"] for key in session.scan(Account).keys().all()] == ["1"]
 
 
-@pytest.mark.parametrize("size", [0, -1, True, "5"])
-def test_a_page_has_a_size(session: Session, size: object) -> None:
-    with pytest.raises(UsageError, match="has no size"):
-        session.query(Reading, device="d").page(size)  # type: ignore[arg-type]
-
-
 def test_a_closed_session_answers_no_query(session: Session) -> None:
     query = session.query(Reading, device="d")
     session.close()

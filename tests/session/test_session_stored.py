@@ -18,6 +18,7 @@ from dynaorm import (
     Table,
     Unique,
     Versioned,
+    inspect,
 )
 from dynaorm.errors import (
     AlreadyExists,
@@ -43,6 +44,19 @@ class Counter(Entity, table=app, pk="COUNTER#{name}", sk="C"):
     visits: Annotated[int, Attribute("visits", formerly=("Visits",))] = 0
     nick: Annotated[str | None, Attribute("nick", formerly=("Nick",))] = None
     note: str = ""
+
+
+class Sign(Entity, table=app, pk="SIGN#{name:upper}", sk="S#{side}"):
+    name: str
+    side: str
+    mail: Annotated[str | None, Unique("sign")] = None
+
+
+def save_beside(session: Session) -> None:
+    """In a transaction with another entity."""
+    with session.transaction() as tx:
+        tx.save(Sign(name="BO", side="l", mail="b"))
+        tx.save(Counter(name="beside"))
 
 
 class Letter(Entity, table=app, pk="LETTER#{name}", sk="L", versioned=True):
@@ -285,6 +299,29 @@ def test_an_item_of_another_class_is_not_overwritten_and_the_remedy_does_not_say
     session.save(Box(name="a", part="B"))
     with pytest.raises(AlreadyExists, match="of another class is stored there: delete it with its own class"):
         session.save(Bag(name="a"), overwrite=True)
+
+
+def test_a_key_that_several_values_have_is_taken_by_a_value_that_is_named(session: Session) -> None:
+    session.save(Sign(name="Bo", side="l"))
+    for save in (lambda: session.save(Sign(name="BO", side="l")), lambda: save_beside(session)):
+        with pytest.raises(AlreadyExists, match="with another value of name, which has the same key; choose"):
+            save()
+    with pytest.raises(AlreadyExists, match="is already stored; get it and change it"):
+        session.save(Sign(name="Bo", side="l"))
+
+
+def test_what_is_absent_stays_absent_after_a_move(session: Session, moto: Transport) -> None:
+    key = {"PK": {"S": "COUNTER#a"}, "SK": {"S": "C"}}
+    item = {**key, "_type": {"S": "Counter"}, "name": {"S": "a"}}
+    moto.call(Call("PutItem", {"TableName": "stored-app", "Item": item}))
+    counter = session.get_one(Counter, name="a")
+    counter.name = "b"
+    session.move(counter)
+    assert inspect(counter).changes == {}
+    counter.nick = "Bob"
+    session.save(counter)
+    (stored,) = moto.call(Call("Scan", {"TableName": "stored-app"}))["Items"]
+    assert stored.keys() == {"PK", "SK", "_type", "_rev", "name", "nick"}
 
 
 def test_a_value_that_contains_itself_is_refused(session: Session) -> None:

@@ -7,7 +7,6 @@ from dynaorm.errors import (
     Contention,
     EntityNotFound,
     StaleEntity,
-    UsageError,
 )
 from dynaorm.flow.protocol.call import Transport
 from dynaorm.testing.clock import FakeClock
@@ -125,10 +124,3 @@ def test_a_hook_that_raises_does_not_make_run_repeat_what_is_committed(session: 
     with pytest.raises(StaleEntity):
         session.run(work)
     assert len(calls) == 1
-
-
-@pytest.mark.parametrize("attempts", [0, -1])
-def test_a_run_without_an_attempt_is_refused(session: Session, attempts: int) -> None:
-    with pytest.raises(UsageError, match=rf"run\(attempts={attempts}\) makes no attempt; give 1 or more"):
-        session.run(lambda tx: tx.save(User(user_id="1")), attempts=attempts)
-    assert not session.exists(User, user_id="1")

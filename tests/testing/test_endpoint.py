@@ -1,6 +1,7 @@
 """The transport that tests take to a DynamoDB in another process is the one the environment names."""
 
 import asyncio
+import socket
 from collections.abc import Callable
 
 import pytest
@@ -55,3 +56,23 @@ def test_a_name_that_no_transport_has_is_refused(
     monkeypatch.setenv("DYNAORM_TRANSPORT", "urllib3")
     with pytest.raises(UsageError, match=r"DYNAORM_TRANSPORT is 'urllib3'.*default or direct"):
         make("http://127.0.0.1:1")
+
+
+@pytest.mark.parametrize("make", [transport_to, async_transport_to])
+def test_an_endpoint_that_never_answers_is_told_before_the_first_request(make: Callable[..., object]) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        with pytest.raises(
+            UsageError,
+            match=rf"nothing answers at {url} within 0.1 seconds .*TimeoutError.*--dynaorm-endpoint",
+        ):
+            make(url, greeting=0.1)
+
+
+@pytest.mark.parametrize(
+    "url", ["http://127.0.0.1:1", "somewhere", "http://[", "gopher://127.0.0.1", "me:secret@host"]
+)
+def test_where_no_server_is_nothing_answers(url: str) -> None:
+    with pytest.raises(UsageError, match="nothing answers at ") as caught:
+        transport_to(url)
+    assert "secret" not in str(caught.value)

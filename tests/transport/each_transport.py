@@ -1,7 +1,9 @@
 """The transports that one test is run over, with the same names for their options."""
 
 import asyncio
+import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Protocol, TypeAlias
 
 from dynaorm import AsyncDirectTransport, DirectTransport
@@ -40,6 +42,18 @@ def default_transport(
     return PynamoTransport(
         read_timeout=timeout, connect_timeout=connect_timeout, max_pool_connections=pool_size, **options
     )
+
+
+def replies_to_threads(transport: Closable, call: Call) -> list[Reply]:
+    """The replies to eight threads that make the same call at once."""
+    together = threading.Barrier(8)
+
+    def work(_: int) -> Reply:
+        together.wait()
+        return transport.call(call)
+
+    with ThreadPoolExecutor(8) as threads:
+        return [*threads.map(work, range(8))]
 
 
 Open: TypeAlias = Callable[..., Closable]

@@ -1,16 +1,14 @@
 """What comes back means the same over each transport, against a server that misbehaves on purpose."""
 
 import os
-import threading
 from binascii import crc32
-from contextlib import closing
 from typing import Any
 
 import pytest
 
 from dynaorm.flow.protocol.call import Call, NoAnswer, Reason, Refusal
 from dynaorm.item.json_body import Body
-from tests.transport.each_transport import TRANSPORTS, Closable, Open
+from tests.transport.each_transport import Closable, Open
 from tests.transport.unruly import (
     Behaviour,
     Unruly,
@@ -204,22 +202,3 @@ def test_a_closed_transport_opens_new_connections_when_called_again(
         transport.close()
     transport.call(GET)
     assert (server.connections, len(server.requests)) == (2, 2)
-
-
-@pytest.mark.parametrize("kind", ["default", "direct"])
-def test_eight_threads_at_a_cold_transport_are_all_answered(kind: str, server: Unruly) -> None:
-    barrier = threading.Barrier(8)
-    replies: list[Any] = []
-
-    with closing(TRANSPORTS[kind](endpoint=server.endpoint)) as cold:
-
-        def work() -> None:
-            barrier.wait()
-            replies.append(cold.call(GET))
-
-        threads = [threading.Thread(target=work) for _ in range(8)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-    assert replies == [{}] * 8

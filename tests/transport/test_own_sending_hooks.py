@@ -118,6 +118,20 @@ def test_a_request_that_a_handler_of_before_send_replaces_goes_through_botocore(
     assert len(log()) == 1
 
 
+def test_a_length_that_a_handler_of_before_send_writes_is_sent_once(
+    server: Unruly, handle: Callable[..., None]
+) -> None:
+    def measure(request: Any, **_: object) -> None:
+        del request.headers["Content-Length"]
+        request.headers["content-length"] = str(len(request.body))
+
+    handle("before-send", measure)
+    with closing(PynamoTransport(endpoint=server.endpoint)) as transport:
+        transport.call(GET)
+    (request,) = server.requests
+    assert request.content == GET.request
+
+
 @pytest.mark.parametrize(
     "behaviour",
     [answer({"Item": KEY}), refusal("ValidationException", message="no")],

@@ -1,6 +1,5 @@
 """What only the default transport does: it has botocore's hooks, and one client however many threads ask."""
 
-import threading
 from collections.abc import Iterator
 from contextlib import closing
 from types import MappingProxyType
@@ -10,8 +9,9 @@ import pytest
 from botocore.session import Session as BotocoreSession
 from moto import mock_aws
 
-from dynaorm.flow.protocol.call import Call, Reply
+from dynaorm.flow.protocol.call import Call
 from dynaorm.transport.pynamodb import PynamoTransport
+from tests.transport.each_transport import replies_to_threads
 from tests.transport.unruly import Unruly
 
 GET = Call("GetItem", {"TableName": "app", "Key": {"PK": {"S": "a"}}})
@@ -60,19 +60,7 @@ def test_eight_threads_at_a_cold_transport_make_one_client(
         return create_client(session, service, *args, **options)
 
     monkeypatch.setattr(BotocoreSession, "create_client", counted)
-    together = threading.Barrier(8)
-    replies: list[Reply] = []
-
-    def work() -> None:
-        together.wait()
-        replies.append(transport.call(GET))
-
-    threads = [threading.Thread(target=work) for _ in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert replies == [{}] * 8
+    assert replies_to_threads(transport, GET) == [{}] * 8
     assert made == ["dynamodb"]
 
 

@@ -219,6 +219,7 @@ def _read(peer: socket.socket) -> Request | None:
     head, _, body = received.partition(b"\r\n\r\n")
     line, *lines = head.decode().split("\r\n")
     headers = {name.lower(): value.strip() for name, _, value in (each.partition(":") for each in lines)}
+    assert len(headers) == len(lines), "no header is sent twice"
     while len(body) < int(headers.get("content-length", "0")):
         body += peer.recv(65_536)
     return Request(line, headers, body)

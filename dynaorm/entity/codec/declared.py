@@ -12,7 +12,7 @@ from typing import Annotated, Any, NotRequired, Required, TypeVar, Union, get_ar
 
 import pydantic
 import typing_extensions
-from pydantic import BaseModel, Discriminator, JsonValue
+from pydantic import BaseModel, Discriminator, InstanceOf, JsonValue, SkipValidation
 from pydantic.fields import FieldInfo
 from pydantic.types import EncodedBytes, EncodedStr, Strict
 from pydantic_core import PydanticUndefined
@@ -27,6 +27,8 @@ from dynaorm.record import record
 # To a type checker, Json[X] is X and JsonValue is a union.
 _JSON: Any = pydantic.Json
 _ANY_JSON: Any = JsonValue
+# To a type checker, InstanceOf[X] and SkipValidation[X] are X.
+_UNMADE: Any = (InstanceOf, SkipValidation)
 
 
 @record
@@ -38,12 +40,14 @@ class Meta:
         attribute: the ``Attribute`` marker.
         strict: whether pydantic accepts only instances.
         formed: the ``codec=`` of the marker has been applied.
+        unmade: pydantic makes no instances of what is decoded (``InstanceOf``, ``SkipValidation``).
     """
 
     discriminator: Any = None
     attribute: Attribute | None = None
     strict: bool = False
     formed: bool = False
+    unmade: bool = False
 
     def beside(self, outer: "Meta") -> "Meta":
         """The metadata of an ``Annotated`` inside another one; the inner one takes precedence."""
@@ -52,6 +56,7 @@ class Meta:
             self.attribute or outer.attribute,
             self.strict or outer.strict,
             self.formed or outer.formed,
+            self.unmade or outer.unmade,
         )
 
 
@@ -59,15 +64,7 @@ def meta_of(metadata: Sequence[object]) -> Meta:
     """The metadata that affects storing. Raises Unstorable for metadata that decodes the value on each validation."""
     found = Meta()
     for one in metadata:
-        if one is _JSON or isinstance(one, _JSON):
-            raise Unstorable(
-                "Json[...] parses text, and a loaded value is not text any more; declare the type inside of Json[...]"
-            )
-        if isinstance(one, EncodedBytes | EncodedStr):
-            raise Unstorable(
-                f"{type(one).__name__} decodes on every validation, so a loaded value would be decoded twice; "
-                f"declare plain bytes or str, and decode the value before validation"
-            )
+        _refuse_decoding(one)
         if isinstance(one, FieldInfo):
             found = found.beside(Meta(one.discriminator)).beside(meta_of(one.metadata))
         elif isinstance(one, Discriminator):
@@ -76,7 +73,21 @@ def meta_of(metadata: Sequence[object]) -> Meta:
             found = found.beside(Meta(attribute=one))
         elif isinstance(one, Strict):
             found = found.beside(Meta(strict=one.strict))
+        elif isinstance(one, _UNMADE):
+            found = found.beside(Meta(unmade=True))
     return found
+
+
+def _refuse_decoding(one: object) -> None:
+    if one is _JSON or isinstance(one, _JSON):
+        raise Unstorable(
+            "Json[...] parses text, and a loaded value is not text any more; declare the type inside of Json[...]"
+        )
+    if isinstance(one, EncodedBytes | EncodedStr):
+        raise Unstorable(
+            f"{type(one).__name__} decodes on every validation, so a loaded value would be decoded twice; "
+            f"declare plain bytes or str, and decode the value before validation"
+        )
 
 
 @record

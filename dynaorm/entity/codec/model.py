@@ -221,7 +221,7 @@ def class_codec(kind: type, members: Sequence[Member], *, extra: Codec | None = 
 
     def encode(value: Any) -> AttributeValue:
         if type(value) is not kind:
-            _refuse_other_class(value, kind)
+            refuse_other_class(value, kind)
         found: dict[str, AttributeValue] = {}
         name = ""
         try:
@@ -281,7 +281,7 @@ def root_codec(kind: type, inner: Codec) -> Codec:
 
     def encode(value: Any) -> AttributeValue:
         if type(value) is not kind:
-            _refuse_other_class(value, kind)
+            refuse_other_class(value, kind)
         return inner.encode(value.root)
 
     return Codec(
@@ -315,7 +315,7 @@ def instance_codec(annotation: Any, codec: Codec) -> Codec:
     return replace(codec, decode=decode)
 
 
-def _refuse_other_class(value: Any, kind: type) -> None:
+def refuse_other_class(value: Any, kind: type) -> None:
     """Raises Misfit, except for a generic model and its parametrization, which pydantic treats as one class."""
     if _generic_origin(type(value)) is _generic_origin(kind):
         return

@@ -110,9 +110,9 @@ class _Resolution:
 
     def of(self, annotation: Any, meta: Meta = _NOTHING, *, strict: bool) -> Codec:
         """The codec of a type."""
-        origin, arguments = get_origin(annotation), get_args(annotation)
-        if origin is Annotated:
-            return self.of(arguments[0], meta_of(arguments[1:]).beside(meta), strict=strict)
+        if get_origin(annotation) is Annotated:
+            inner_type, *metadata = get_args(annotation)
+            return self.of(inner_type, meta_of(metadata).beside(meta), strict=strict)
         if isinstance(annotation, NewType):
             return self.of(annotation.__supertype__, meta, strict=strict)
         if meta.attribute is not None and (meta.attribute.encode or meta.attribute.decode):
@@ -122,6 +122,12 @@ class _Resolution:
             return formed_codec(
                 annotation, form, lambda: self.of(of_json(annotation, form), inner, strict=strict)
             )
+        if meta.unmade:
+            return instance_codec(annotation, self.of(annotation, replace(meta, unmade=False), strict=strict))
+        return self._of_type(annotation, meta, strict=strict)
+
+    def _of_type(self, annotation: Any, meta: Meta, *, strict: bool) -> Codec:
+        origin, arguments = get_origin(annotation), get_args(annotation)
         if isinstance(annotation, ALIASES) or isinstance(origin, ALIASES):
             return self._alias(annotation, origin, arguments, meta, strict=strict)
         if origin in (Union, UnionType):
@@ -307,6 +313,11 @@ class _Resolution:
     def _extra(self, kind: type, config: Mapping[str, Any]) -> Codec | None:
         if config.get("extra") != "allow":
             return None
+        if is_dataclass(kind):
+            raise Unstorable(
+                f"{kind.__name__} is a dataclass with extra='allow', which keeps extra values beside its fields; "
+                f"write a model with extra='allow', or drop it"
+            )
         declared = extra_of(kind)
         return PLAIN if declared is Any else self.of(declared, strict=False)
 

@@ -49,7 +49,7 @@ def nested_names(template: Any) -> Iterator[str]:
 
 
 def nested_fields(annotations: Mapping[str, Any], names: Iterable[Any]) -> Iterator[Computed]:
-    """The nested fields among some names, as far as there are such, and their values have one text."""
+    """The nested fields among some names: those that exist, and whose values can be written as text."""
     for name in dict.fromkeys(name for name in names if isinstance(name, str) and "." in name):
         path = tuple(name.split("."))
         annotation, nullable = annotations.get(path[0]), False

@@ -12,7 +12,7 @@ from typing import Any, Final, TypeAlias
 from pydantic_core import CoreSchema, SchemaError, SchemaValidator, core_schema
 
 from dynaorm.entity.declare.catalog import catalog_of, derived, names_of
-from dynaorm.entity.dispatch import classify
+from dynaorm.entity.dispatch import literal_beginning
 from dynaorm.entity.json_reader.class_by_key import CLASS, ClassByKey, InDoubt, in_doubt
 from dynaorm.entity.json_reader.core_schema import Node, as_schema, validator_of
 from dynaorm.entity.json_reader.item_key import HasKey, KeyContents
@@ -25,6 +25,7 @@ from dynaorm.item.json_body import Body, with_bytes
 from dynaorm.item.value import Item
 
 Snapshot: TypeAlias = Loaded | LazyItem
+_Known: TypeAlias = tuple[HasKey | None, InDoubt | None, Callable[[Item], Defaults] | None]
 FindDefaults: TypeAlias = Defaults | Callable[[Item], Defaults]
 
 _KEYS: Final = "keys"
@@ -53,14 +54,14 @@ class JsonReader:
     def __init__(
         self, table: Table, models: Sequence[JsonModel], operation: str, names: tuple[str, ...] | None
     ) -> None:
-        self._table = table
         self._models = {model.mapping.entity: model for model in models}
-        self._in_doubt = _in_doubt(table, models)
-        # For each class, how keys are compared; and the defaults, if there is nothing else to examine.
-        self._known = {
+        # For each class: how keys are compared, and how its entities are told from others, if that must be done; and
+        # the defaults, if there is nothing else to examine.
+        self._known: dict[type, _Known] = {
             model.mapping.entity: (
-                model.has_key if model.keys else _is_anything,
-                None if self._must_examine(model) else model.defaults_in,
+                model.has_key if model.keys else None,
+                in_doubt(model.mapping) if table.type_attribute is None else None,
+                None if model.defaults is None or model.head else model.defaults_in,
             )
             for model in models
         }
@@ -120,8 +121,10 @@ class JsonReader:
                 found[place] = with_bytes(entity)
                 continue
             # A validator of the user's may have returned an object of another class.
-            has_key, defaults = known.get(type(entity), _UNKNOWN)
-            if not has_key(entity, keys[place] if keys else _NOTHING):
+            has_key, is_in_doubt, defaults = known.get(type(entity), _UNKNOWN)
+            if (has_key is not None and not has_key(entity, keys[place] if keys else _NOTHING)) or (
+                is_in_doubt is not None and is_in_doubt(entity.__dict__)
+            ):
                 found[place] = new((kept[place], NO_DEFAULTS)).item
             elif defaults is not None:
                 put(entity, SLOT, new((kept[place], defaults)))  # inlined: half the time of a call
@@ -134,20 +137,13 @@ class JsonReader:
         left = [place for place, one in enumerate(found) if one is not None]
         return ParsedReply([found[place] for place in left], [heads[place] for place in left], reading.rest)
 
-    def _must_examine(self, model: JsonModel) -> bool:
-        return model.defaults is None or bool(model.head) or model.mapping.entity in self._in_doubt
-
     def _examined(self, entity: Any, head: Item, at: Snapshot, now: float | None) -> Any | None:
         """The entity with its state, or its item if it is damaged; None if it has expired."""
         model = self._models[type(entity)]
-        in_doubt = self._in_doubt.get(type(entity))
         try:
             if now is not None and model.mapping.is_expired(head, now):
                 return None
             if model.mapping.is_tombstone(head):
-                return at.item
-            is_doubtful = in_doubt is not None and in_doubt(entity.__dict__)
-            if is_doubtful and classify(self._table, at.item) is not model.mapping:
                 return at.item
             if model.defaults is not None:
                 find = model.defaults_in
@@ -160,15 +156,11 @@ class JsonReader:
         return entity
 
 
-def _is_anything(_entity: Any, _key: KeyContents) -> bool:
-    return True
-
-
 def _is_nothing(_entity: Any, _key: KeyContents) -> bool:
     return False
 
 
-_UNKNOWN: Final[tuple[HasKey, Callable[[Item], Defaults] | None]] = (_is_nothing, None)
+_UNKNOWN: Final[_Known] = (_is_nothing, None, None)
 
 
 # A snapshot of an item and its defaults. (Faster than the method ``_make``.)
@@ -241,16 +233,13 @@ def _class_by_key(table: Table, models: Sequence[JsonModel], operation: str) -> 
     """What finds the classes of items without a type; None where hardly an item can be of another class."""
     if table.type_attribute is not None:
         return None
-    is_alone = len(catalog_of(table).mappings) == 1 and models[0].mapping.versioning is None
-    if len(models) == 1 and (operation == "GetItem" or (is_alone and operation != "Scan")):
+    mapping, is_only = models[0].mapping, len(models) == 1
+    is_alone = len(catalog_of(table).mappings) == 1 and mapping.versioning is None
+    # A scan meets more items of no class, but a key that may begin with anything tells nothing.
+    is_told = operation == "Scan" and any(map(literal_beginning, mapping.primary_parts))
+    if is_only and (operation == "GetItem" or (is_alone and not is_told)):
         return None
     return ClassByKey(table, [model.mapping for model in models])
-
-
-def _in_doubt(table: Table, models: Sequence[JsonModel]) -> dict[type, InDoubt]:
-    if table.type_attribute is not None:
-        return {}
-    return {one.mapping.entity: found for one in models if (found := in_doubt(one.mapping)) is not None}
 
 
 def _head(table: Table, models: Sequence[JsonModel], wanted: tuple[str, ...]) -> Node:

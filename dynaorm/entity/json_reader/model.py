@@ -123,7 +123,10 @@ def _model(mapping: EntityMapping, schema: Node, definitions: Mapping[str, Node]
         found["schema"] = filling(found["schema"], filled)
     for outer in reversed(around):
         found = {**{name: held for name, held in outer.items() if name != "ref"}, "schema": found}
-    keys = tuple(part for part in mapping.primary_parts if not _is_itself(part, mapping, declared))
+    # A validator of the model may change any field.
+    keys = tuple(
+        part for part in mapping.primary_parts if is_validated or not _is_itself(part, mapping, declared)
+    )
     return JsonModel(
         mapping=mapping,
         schema=found,
@@ -204,7 +207,7 @@ def _is_itself(part: KeyPart, mapping: EntityMapping, declared: Mapping[str, Nod
         return False
     if part.bare:
         (field,) = fields
-        return field.in_key or field.attribute == part.attribute.name
+        return _is_read_from(part, mapping, field) or field.attribute == part.attribute.name
     # What ``match`` has read from a key renders that key again, unless a placeholder cannot be read back.
     is_read_back = all(
         one.read is not None and one.placeholder.field in part.lossless for one in part.template.pieces

@@ -9,7 +9,6 @@ from dynaorm.entity.mapping.place import IndexMapping, IndexPlaces
 from dynaorm.entity.mapping.stored import StoredValues
 from dynaorm.entity.template.template import KeyValueError
 from dynaorm.errors import InvalidValue
-from dynaorm.failure import remedy_of
 from dynaorm.item.value import AttributeValue
 
 Claim: TypeAlias = tuple[str, GuardKey, Any]
@@ -99,6 +98,4 @@ def guard_key_of(mapping: EntityMapping, constraint: Constraint, values: Any) ->
         raise mapping.invalid_key(problem) from mapping.cause_of(problem.field, problem)
     except ValueError as problem:
         fields, value = ", ".join(constraint.fields), constraint.value_of(values)
-        raise mapping.invalid(fields, value, str(problem), remedy_of(problem)) from mapping.cause_of(
-            fields, problem
-        )
+        raise mapping.invalid(fields, value, problem) from mapping.cause_of(fields, problem)

@@ -185,7 +185,7 @@ class EntityMapping:
         except KeyError:
             raise self.invalid(field.name, None, "has no value", "give it one") from None
         except (ValueError, RecursionError) as problem:
-            invalid = self.invalid(field.name, values[field.name], str(problem), remedy_of(problem))
+            invalid = self.invalid(field.name, values[field.name], problem)
             raise invalid from self.cause_of(field.name, problem)
 
     def primary_key(self, values: Mapping[str, Any]) -> dict[str, AttributeValue]:
@@ -226,13 +226,14 @@ class EntityMapping:
             raise self.invalid_key(problem) from self.cause_of(problem.field, problem)
         return self.secrets.hiding_key(key)
 
-    def invalid(self, field: str, value: object, problem: str, remedy: str = "") -> InvalidValue:
+    def invalid(self, field: str, value: object, problem: str | Exception, remedy: str = "") -> InvalidValue:
         """The error for a value. A secret is masked; ``error.value.get_secret_value()`` returns it."""
+        remedy = remedy or remedy_of(problem)
         given: dict[str, Any] = {"remedy": remedy} if remedy else {}
-        problem = problem.removesuffix(f"; {remedy}") if remedy else problem
+        text = str(problem).removesuffix(f"; {remedy}") if remedy else str(problem)
         if self.secrets.include(field):
-            problem, value = unsaid(problem, value), masked(value)
-        return InvalidValue(entity=self.entity.__name__, field=field, value=value, problem=problem, **given)
+            text, value = unsaid(text, value), masked(value)
+        return InvalidValue(entity=self.entity.__name__, field=field, value=value, problem=text, **given)
 
     def invalid_key(self, problem: KeyValueError) -> InvalidValue:
         """The error of a value that cannot be part of a key."""

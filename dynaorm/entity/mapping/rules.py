@@ -31,6 +31,7 @@ _CHANGES_TEXT: Final = ("to_lower", "to_upper", "strip_whitespace")
 _LIMITS_TEXT: Final = ("min_length", "max_length")
 _NUMBERS: Final = frozenset({"int", "float", "decimal", "timedelta"})
 _CHOICES: Final = frozenset({"enum", "literal"})
+_INSTANCES: Final = frozenset({"model", "dataclass", "definition-ref"})
 # Values of other types may be stored as these are.
 _ALIKE: Final[Mapping[str, type | None]] = {
     "decimal": Decimal, "float": float, "list": list, "tuple": tuple, "set": set, "frozenset": frozenset, "dict": dict,
@@ -54,6 +55,7 @@ class FieldRules(NamedTuple):
         is_plain: there are none: every value that can be encoded is valid.
         takes_info: a validator may look at other fields, or at the context.
         has_choices: not every number or text of its type is valid.
+        holds_instances: a value may be or contain an instance of a model or dataclass.
         bounds: of a number, the bounds that alone decide about the result of an addition, such as ``{"ge": 0}``; None
             if they do not.
         lengths: of a collection, its least and greatest length, which alone decide about adding elements; None if
@@ -63,6 +65,7 @@ class FieldRules(NamedTuple):
     is_plain: bool
     takes_info: bool
     has_choices: bool
+    holds_instances: bool
     bounds: Mapping[str, Any] | None
     lengths: tuple[int, int | None] | None
 
@@ -253,6 +256,7 @@ def _field_rules(schema: _Node, is_limited: bool) -> FieldRules:
         is_plain=is_plain,
         takes_info=any(map(_takes_info, nodes)),
         has_choices=any(one["type"] in _CHOICES for one in nodes),
+        holds_instances=any(one["type"] in _INSTANCES for one in nodes),
         bounds=_bounds(schema),
         lengths=None if is_limited else _lengths(schema),
     )

@@ -2,7 +2,9 @@
 
 Rule 1. The values are validated together, as constructing the entity would. Nothing is changed: the caller's object
         gets the values that validation changed once they are stored.
-Rule 2. Validators run again whenever an item is loaded. A class whose validators may change a value is therefore
+Rule 2. An instance of a subclass of a nested class is refused: loading would give the nested class, without the other
+        fields.
+Rule 3. Validators run again whenever an item is loaded. A class whose validators may change a value is therefore
         validated twice, the second time as loading would. Both must give the same item.
 """
 
@@ -15,12 +17,13 @@ from typing import Any, Final, NamedTuple
 
 from pydantic import BaseModel, ValidationError
 
+from dynaorm.entity.codec.model import refuse_other_class
+from dynaorm.entity.codec.value import Misfit, inside
 from dynaorm.entity.mapping.derive import keys_in
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.mapping.secret import unsaid
 from dynaorm.entity.state import LOADING
 from dynaorm.errors import DecodeError, InvalidValue
-from dynaorm.failure import remedy_of
 from dynaorm.item.value import same
 
 _MISSING: Final = object()
@@ -81,6 +84,8 @@ def validated(
         if (value := values[name]) is not (before := given.get(name, _MISSING)) and not is_equal(
             value, before
         ):
+            if rules.fields[name].holds_instances:
+                _refuse_subclasses_of(mapping, name, before, value)
             altered[name] = value
     refuse_iterators(mapping, given, altered)
     return Validated(values, altered)
@@ -133,6 +138,8 @@ def validated_field(mapping: EntityMapping, name: str, values: Mapping[str, Any]
     rules, field = mapping.rules, mapping.fields[name]
     try:
         first = _assigned(mapping, name, values)
+        if rules.fields[name].holds_instances:
+            _refuse_subclasses(values[name], first)
         if rules.is_stable and field.exact:
             return first
         encoded = field.encode(first)
@@ -148,8 +155,7 @@ def validated_field(mapping: EntityMapping, name: str, values: Mapping[str, Any]
     except InvalidValue:
         raise
     except ValueError as problem:
-        invalid = mapping.invalid(name, values[name], str(problem), remedy_of(problem))
-        raise invalid from mapping.cause_of(name, problem)
+        raise mapping.invalid(name, values[name], problem) from mapping.cause_of(name, problem)
     return second
 
 
@@ -253,6 +259,47 @@ def _compare(mapping: EntityMapping, first: Mapping[str, Any], second: Mapping[s
             )
         if not is_same:
             raise mapping.invalid(name, first[name], _UNSTABLE, _REPEATABLE)
+
+
+# -- instances of subclasses -------------------------------------------------------------------------------------------
+
+
+def _refuse_subclasses_of(mapping: EntityMapping, name: str, given: Any, value: Any) -> None:
+    try:
+        _refuse_subclasses(given, value)
+    except Misfit as problem:
+        raise mapping.invalid(name, given, problem) from None
+
+
+def _refuse_subclasses(given: Any, value: Any) -> None:
+    """Raises Misfit if validation made an instance of a class from one of a subclass."""
+    if given is value:
+        return
+    if isinstance(given, type(value)) and (isinstance(value, BaseModel) or is_dataclass(value)):
+        refuse_other_class(given, type(value))
+    for step, one, other in _parts(given, value):
+        try:
+            _refuse_subclasses(one, other)
+        except Misfit as problem:
+            raise inside(step, problem) from None
+
+
+def _parts(given: Any, value: Any) -> Iterator[tuple[int | str, Any, Any]]:
+    """The parts of a value, each with what it was validated from and the step to it."""
+    if isinstance(value, list | tuple):
+        if isinstance(given, list | tuple):
+            yield from ((step, *both) for step, both in enumerate(zip(given, value, strict=False)))
+        return
+    held, whole = _named_parts(given), _named_parts(value)
+    yield from ((str(name), held[name], whole[name]) for name in whole.keys() & held.keys())
+
+
+def _named_parts(value: Any) -> Mapping[Any, Any]:
+    if isinstance(value, BaseModel):
+        return vars(value)
+    if is_dataclass(value):
+        return {one.name: getattr(value, one.name) for one in fields(value) if hasattr(value, one.name)}
+    return value if isinstance(value, Mapping) else _NOTHING
 
 
 # -- errors ------------------------------------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Final
 
 from dynaorm.entity.table import KeyKind
-from dynaorm.entity.template.escape import ALWAYS, escaped_pattern, escaper, unescape
+from dynaorm.entity.template.escape import ALWAYS, escaped_pattern, escaper, finder, unescape
 from dynaorm.entity.template.grammar import parse
 from dynaorm.entity.template.packing import PACKINGS, Packing
 from dynaorm.entity.template.rules import ambiguous, not_one_field, unordered
@@ -127,13 +127,30 @@ def _piece(before: str, placeholder: Placeholder, special: frozenset[str]) -> Pi
     return Piece(
         before,
         placeholder,
-        lambda value: escape(write(value)),
+        _escaping(placeholder, escape, special),
         escape,
         None if read is None else lambda text: read(unescape(text)),
         escaped_pattern(special),
         # Escapes consist of these characters, even where such a character is special itself.
         _without((never | special) - _HEX - {"%"}),
     )
+
+
+def _escaping(
+    placeholder: Placeholder, escape: Callable[[str], str], special: frozenset[str]
+) -> Callable[[Any], str]:
+    """Value to text in the key, escaped."""
+    write, find = placeholder.write, finder(special)
+    if not placeholder.plain or write is not STR.to_text:
+        return lambda value: escape(write(value))
+
+    def escaped(value: Any) -> str:
+        # The fast path: the text is the str itself.
+        if type(value) is str and value.isascii() and not find(value):
+            return value
+        return escape(write(value))
+
+    return escaped
 
 
 def _unescaped_piece(before: str, placeholder: Placeholder, end: str) -> Piece:

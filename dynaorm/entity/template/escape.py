@@ -15,9 +15,14 @@ ALWAYS: Final = frozenset("%#")
 _ESCAPED: Final = re.compile("(?:%[0-9A-F]{2})+")
 
 
+def finder(special: frozenset[str]) -> Callable[[str], object]:
+    """A function that finds the first of these characters in a text; None for none."""
+    return re.compile(f"[{listed(special)}]").search
+
+
 def escaper(special: frozenset[str]) -> Callable[[str], str]:
     """A function that escapes these characters in a text."""
-    find = re.compile(f"[{listed(special)}]").search
+    find = finder(special)
     table = {ord(one): "".join(f"%{byte:02X}" for byte in one.encode()) for one in special}
 
     def escape(text: str) -> str:

@@ -12,6 +12,7 @@ from typing import Final, NoReturn, TypeAlias, TypeVar
 
 from pydantic import BaseModel
 
+from dynaorm.argument import check_count
 from dynaorm.errors import BulkError, DynaormError, UsageError
 
 T = TypeVar("T")
@@ -78,15 +79,11 @@ def windows(subjects: Iterable[T], size: int) -> Iterator[list[T]]:
         yield window
 
 
-def check_many(subjects: object, concurrency: int) -> None:
+def check_many(subjects: object, concurrency: object) -> None:
     """Raises UsageError for one entity in place of several (models are iterable, too), and for no concurrency."""
     if not isinstance(subjects, Iterable) or isinstance(subjects, BaseModel | str | bytes):
         raise UsageError(
             problem=f"a single {type(subjects).__name__} was given where several are expected",
             remedy="give a list",
         )
-    if concurrency < 1:
-        raise UsageError(
-            problem=f"concurrency={concurrency} allows no requests",
-            remedy="give the number of requests at a time, at least 1",
-        )
+    check_count("concurrency={}", concurrency)

@@ -9,6 +9,7 @@ Rule 3. Blocks that may add to one total are sent one after the other: DynamoDB 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, TypeVar
 
+from dynaorm.argument import check_count
 from dynaorm.entity.key import Key
 from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
 from dynaorm.entity.template.template import KeyValueError
@@ -20,7 +21,6 @@ from dynaorm.errors import (
     Throttled,
     UnexpectedRefusal,
     Unreachable,
-    UsageError,
 )
 from dynaorm.flow.bulk.limits import CONCURRENCY, Failure, Progress, Tally, check_many, windows
 from dynaorm.flow.commit import commit
@@ -96,10 +96,7 @@ class _Blocks:
 
     def write(self, subjects: Iterable[Any]) -> Flow[None]:
         """Raises BulkError, UsageError."""
-        if type(self.size) is not int or not 1 <= self.size <= ACTION_LIMIT:
-            raise UsageError(
-                problem=f"per_transaction={self.size!r}", remedy=f"give a number from 1 to {ACTION_LIMIT}"
-            )
+        check_count("per_transaction={}", self.size, most=ACTION_LIMIT)
         if self.size == 1:
             yield from self._each(subjects)
             return

@@ -10,8 +10,8 @@ from dataclasses import field
 from itertools import islice
 from typing import Any, Final
 
+from dynaorm.argument import check_amount, check_count
 from dynaorm.entity.table import Table
-from dynaorm.errors import UsageError
 from dynaorm.flow.bulk.limits import CONCURRENCY
 from dynaorm.flow.commit import unit_of_work
 from dynaorm.flow.integrity.finding import Diagnosis, Judgement
@@ -169,8 +169,8 @@ def verification(
         UsageError: the list is empty or names something else; the segment does not exist; the rate is not positive.
     """
     check_segments(segments, segment)
-    if rate is not None and not rate > 0:
-        raise UsageError(problem=f"rate={rate} lets nothing happen", remedy="give capacity units per second")
+    if rate is not None:
+        check_amount("rate={}", rate)
     everything = segment is None or segments == 1
     scope = scope_of(named, lambda: unit_of_work(context), reads_everything=everything)
     parts = scan_segments_of(scope.tables, segments, segment)
@@ -180,12 +180,9 @@ def verification(
 def check_segments(segments: int, segment: int | None) -> None:
     """Raises UsageError for a number of segments that DynamoDB refuses, and for a segment that does not exist."""
     # TotalSegments: 1 to 1,000,000 (Amazon DynamoDB API Reference, "Scan").
-    if not 1 <= segments <= 1_000_000 or (segment is not None and not 0 <= segment < segments):
-        which = "" if segment is None else f"segment {segment} of "
-        raise UsageError(
-            problem=f"there is no {which}{segments} segments",
-            remedy="give segments= from 1 on, and segment= from 0 to one less",
-        )
+    check_count("segments={}", segments, most=1_000_000)
+    if segment is not None:
+        check_count("segment={}", segment, least=0, most=segments - 1)
 
 
 def describe(tables: Sequence[Table], context: Context) -> Flow[list[dict[str, Any]]]:

@@ -74,9 +74,9 @@ def items_at_once(reply: Reply, keys: Sequence[Sequence[KeyAttribute]]) -> list[
     if len(responses) != len(keys):
         reason = f"{len(responses)} answers to {len(keys)} keys"
         raise Unreachable(operation="TransactGetItems", attempts=1, reason=reason)
-    items = [one.get("Item") or None for one in responses]
+    items = [one.get("Item") for one in responses]
     for item, own in zip(items, keys, strict=True):
-        check_keys("TransactGetItems", [item] if item else (), own)
+        check_keys("TransactGetItems", [] if item is None else [item], own)
     return items
 
 

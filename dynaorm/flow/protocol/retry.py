@@ -7,7 +7,7 @@ Source: AWS Builders' Library, "Timeouts, retries, and backoff with jitter".
 from collections.abc import Iterator
 from typing import Final
 
-from dynaorm.errors import UsageError
+from dynaorm.argument import check_amount, check_count
 from dynaorm.flow.protocol.call import Clock, Refusal
 from dynaorm.record import record
 
@@ -57,11 +57,10 @@ class Retry:
     cap: float = 5.0
 
     def __post_init__(self) -> None:
-        if self.attempts < 1 or not 0 <= self.seconds <= WINDOW_SECONDS or self.base < 0 or self.cap < 0:
-            raise UsageError(
-                problem=f"{self} is out of range",
-                remedy=f"use attempts >= 1, 0 <= seconds <= {WINDOW_SECONDS:g}, base and cap >= 0",
-            )
+        check_count("Retry(attempts={})", self.attempts)
+        check_amount("Retry(seconds={})", self.seconds, zero=True, most=WINDOW_SECONDS)
+        check_amount("Retry(base={})", self.base, zero=True)
+        check_amount("Retry(cap={})", self.cap, zero=True)
 
     def pauses(self, clock: Clock, *, age: float = 0.0) -> Iterator[float]:
         """The pause in seconds before each repetition; it ends when attempts or time are spent.

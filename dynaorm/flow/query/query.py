@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any, Final, TypeAlias
 
+from dynaorm.argument import check_count
 from dynaorm.entity.key import sought_key
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.entity.state import state_of
@@ -101,11 +102,9 @@ def page_of(
     """
     if after is not None and before is not None:
         raise UsageError(problem="page() is given after= and before=", remedy="give one of them")
-    for name, number in (("", size), ("read_at_most=", read_at_most)):
-        if number is not None and (type(number) is not int or number < 1):
-            raise UsageError(
-                problem=f"page({name}{number!r}) has no size", remedy="give the number of entities, 1 or more"
-            )
+    check_count("page({})", size)
+    if read_at_most is not None:
+        check_count("read_at_most={}", read_at_most)
     secret = context.cursor_secret
     if secret is None:
         _refuse_secret_keys(spec)

@@ -33,7 +33,7 @@ from dynaorm.transport.http.signed_request import SignedRequest
 class AsyncConnection(asyncio.BufferedProtocol):
     """One open connection. The caller must abort it or return it to the pool.
 
-    It has its own buffer: for other protocols asyncio allocates more than ``PIECE`` before each receive.
+    It brings its own buffer of ``PIECE`` bytes. Without one, asyncio allocates a larger buffer before each receive.
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
@@ -69,15 +69,15 @@ class AsyncConnection(asyncio.BufferedProtocol):
     async def exchange(self, message: memoryview, limits: Limits) -> HttpAnswer:
         """Send a request and receive its answer. After NoAnswer or a cancellation, abort the connection."""
         self._limits, self._began, self._size = limits, self._loop.time(), len(message)
-        # One that an earlier request has left is not too late: requests never have less time than ``timeout``.
-        # A lost connection cancels no timer any more.
+        # The timer of an earlier request fires in time, because no request has less time than ``timeout``.
+        # A lost connection gets no timer, because nothing would cancel it.
         if self._timer is None and not self._transport.is_closing():
             self._timer = self._loop.call_later(limits.timeout, self._expire)
         return await self.ask(message, AnswerReader())
 
     async def ask(self, message: memoryview, reader: AnswerReader) -> HttpAnswer:
-        """The same without a deadline, with a reader for the answer."""
-        # Bytes came before the request: what is written now would be dropped.
+        """Do the same without a deadline, with a reader for the answer."""
+        # Bytes came before the request. asyncio would drop what is written now.
         if self._transport.is_closing():
             raise NoAnswer("the server spoke before it was asked", sent=False)
         self._reader = reader
@@ -135,19 +135,15 @@ class AsyncConnection(asyncio.BufferedProtocol):
         except Malformed as error:
             self._fail(sentence(error))
             return
-        if answer is None:
-            return
-        if self._is_sending:
-            self._fail("an answer came before its request was sent whole")
-        else:
-            waiting.set_result(answer)
+        if answer is not None:
+            self._finish(waiting, answer)
 
     def eof_received(self) -> None:
         """The server has closed: the end of the answer, if it has no other."""
         waiting = self._waiting
         if waiting is not None and not waiting.done():
             try:
-                waiting.set_result(self._reader.end())
+                self._finish(waiting, self._reader.end())
             except Malformed as error:
                 self._fail(sentence(error))
 
@@ -164,7 +160,7 @@ class AsyncConnection(asyncio.BufferedProtocol):
             self.closed.set_result(None)
 
     def _expire(self) -> None:
-        """Fail if the time for what has passed is over, else look again when it may be."""
+        """Fail if the time for the bytes that have passed is over. Otherwise look again when it may be."""
         self._timer = None
         if self._waiting is None:
             return
@@ -174,6 +170,12 @@ class AsyncConnection(asyncio.BufferedProtocol):
             self._timer = self._loop.call_later(min(left, limits.timeout), self._expire)
         else:
             self._fail(no_answer_within(limits))
+
+    def _finish(self, waiting: asyncio.Future[HttpAnswer], answer: HttpAnswer) -> None:
+        if self._is_sending:
+            self._fail("an answer came before its request was sent whole")
+        else:
+            waiting.set_result(answer)
 
     def _fail(self, reason: str) -> None:
         if self._waiting is not None and not self._waiting.done():

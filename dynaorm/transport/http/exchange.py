@@ -73,10 +73,10 @@ class Exchange:
         now = time.time() + self._offset
         return self._signer.sign(call.operation, encode_body(call.request), credentials, now)
 
-    def sign(self, operation: str, body: bytes, *, others: str) -> SignedRequest:
-        """The request for an operation with this body, signed now. ``others``: as for ``Signer.sign``."""
+    def sign(self, operation: str, body: bytes, *, unsigned: str) -> SignedRequest:
+        """The request for an operation with this body, signed now. ``unsigned``: as for ``Signer.sign``."""
         now = time.time() + self._offset
-        return self._signer.sign(operation, body, self.credentials(), now, others=others)
+        return self._signer.sign(operation, body, self.credentials(), now, unsigned=unsigned)
 
     def reply(self, operation: str, request: SignedRequest, answer: HttpAnswer) -> Reply:
         """The reply in the answer to a request.

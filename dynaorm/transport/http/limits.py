@@ -1,12 +1,14 @@
 """How long a direct transport waits, and how many connections it keeps."""
 
-from math import inf
+from typing import Final
 
-from dynaorm.errors import UsageError
+from dynaorm.argument import check_amount, check_count
 from dynaorm.record import record
 
 SLOWEST_RATE = 1_048_576
 """Bytes per second. Each further megabyte of a request and its answer has one second more."""
+
+_LONGEST: Final = 1_000_000.0  # seconds: the operating system refuses to wait much longer
 
 
 @record
@@ -19,7 +21,7 @@ class Limits:
         pool_size: how many connections are kept.
 
     Raises:
-        UsageError: a limit is not positive, or not finite.
+        UsageError: a limit is not positive, or too high.
     """
 
     timeout: float
@@ -27,12 +29,9 @@ class Limits:
     pool_size: int
 
     def __post_init__(self) -> None:
-        if not (0 < self.timeout < inf and 0 < self.connect_timeout < inf and self.pool_size >= 1):
-            raise UsageError(
-                problem=f"timeout={self.timeout}, connect_timeout={self.connect_timeout}, "
-                f"pool_size={self.pool_size} are not possible",
-                remedy="use finite timeouts above 0 and a pool_size of at least 1",
-            )
+        check_amount("timeout={}", self.timeout, most=_LONGEST)
+        check_amount("connect_timeout={}", self.connect_timeout, most=_LONGEST)
+        check_count("pool_size={}", self.pool_size)
 
     def seconds_for(self, size: int) -> float:
         """The seconds in which this many bytes of a request and its answer must have passed."""

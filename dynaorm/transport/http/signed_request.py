@@ -18,7 +18,7 @@ from urllib.parse import quote
 from dynaorm.errors import UsageError
 from dynaorm.record import record
 from dynaorm.transport.endpoint import Endpoint
-from dynaorm.transport.http.credentials import Credentials
+from dynaorm.transport.http.credentials import Credentials, FixedCredentials
 
 SERVICE = "dynamodb"
 CONTENT_TYPE = "application/x-amz-json-1.0"
@@ -26,7 +26,7 @@ TARGET_PREFIX = "DynamoDB_20120810."
 USER_AGENT = "dynaorm"
 ALGORITHM = "AWS4-HMAC-SHA256"
 
-_OTHERS = f"User-Agent: {USER_AGENT}\r\n"
+_USER_AGENT_LINE = f"User-Agent: {USER_AGENT}\r\n"
 
 
 @record
@@ -64,7 +64,7 @@ def header_lines(headers: Mapping[str, str]) -> str:
 class _Scope:
     """What all requests of a day with the same credentials share."""
 
-    credentials: Credentials = field(repr=False)
+    credentials: FixedCredentials
     day: str
     key: hmac.HMAC = field(repr=False)
     scope: str
@@ -91,18 +91,29 @@ class Signer:
         self._scope: _Scope | None = None
 
     def sign(
-        self, operation: str, body: bytes, credentials: Credentials, now: float, *, others: str = _OTHERS
+        self,
+        operation: str,
+        body: bytes,
+        credentials: Credentials,
+        now: float,
+        *,
+        unsigned: str = _USER_AGENT_LINE,
     ) -> SignedRequest:
         """The signed request for an operation, ``now`` in seconds since the Unix epoch.
 
-        ``others``: header lines that the signature does not cover.
+        ``unsigned``: header lines that the signature does not cover.
 
         Raises:
             UsageError: the credentials cannot stand in a header.
         """
         stamp = self._stamp(int(now))
         scope = self._scope
-        if scope is None or scope.credentials != credentials or scope.day != stamp[:8]:
+        # Credentials of another library may change in place.
+        if (
+            scope is None
+            or scope.credentials != (credentials.access_key, credentials.secret_key, credentials.token)
+            or scope.day != stamp[:8]
+        ):
             scope = self._scope = _scope_of(credentials, stamp[:8], self._region)
         target = TARGET_PREFIX + operation
         canonical = (
@@ -112,7 +123,7 @@ class Signer:
         signature.update(f"{ALGORITHM}\n{stamp}\n{scope.scope}\n{sha256(canonical).hexdigest()}".encode())
         lines = (
             f"{self._lines}{target}\r\nX-Amz-Date: {stamp}\r\n"
-            f"Authorization: {scope.authorization}{signature.hexdigest()}\r\n{scope.token}{others}"
+            f"Authorization: {scope.authorization}{signature.hexdigest()}\r\n{scope.token}{unsigned}"
         )
         return SignedRequest(lines, body, now)
 
@@ -142,7 +153,7 @@ def _scope_of(credentials: Credentials, day: str, region: str) -> _Scope:
         between += f"x-amz-security-token:{token}\n"
     signed += ";x-amz-target"
     return _Scope(
-        credentials,
+        FixedCredentials(access_key, credentials.secret_key, token),
         day,
         hmac.new(key, digestmod="sha256"),
         scope,

@@ -9,7 +9,9 @@ from pydantic import (
     BaseModel,
     ConfigDict,
     Field,
+    InstanceOf,
     RootModel,
+    SkipValidation,
     TypeAdapter,
     computed_field,
     field_serializer,
@@ -198,3 +200,30 @@ def test_a_dataclass_of_a_strict_model_is_decoded_to_an_instance() -> None:
     assert codec_of(Plain).decode({"M": {"a": {"N": "1"}}}) == {"a": 1}
     assert codec_of(Plain, strict=True).decode({"M": {"a": {"N": "1"}}}) == Plain(1)
     assert codec_of(Plain, (Field(strict=True),)).decode({"M": {"a": {"N": "1"}}}) == Plain(1)
+
+
+def test_where_pydantic_makes_no_instance_the_codec_does() -> None:
+    @dataclasses.dataclass
+    class Plain:
+        a: int
+
+    class Parent(BaseModel):
+        kids: list[InstanceOf[Box[int]]]
+
+    for annotation, value in (
+        (InstanceOf[Box[int]], Box[int](held=1)),
+        (SkipValidation[list[Plain]], [Plain(1)]),
+        (InstanceOf[Names], Names(["a"])),
+        (Parent, Parent(kids=[Box[int](held=1)])),
+    ):
+        codec = codec_of(annotation)
+        assert TypeAdapter(annotation).validate_python(codec.decode(codec.encode(value))) == value
+
+
+def test_a_dataclass_with_extra_values_is_refused() -> None:
+    @pydantic.dataclasses.dataclass(config=ConfigDict(extra="allow"))
+    class Open:
+        a: int
+
+    with pytest.raises(Unstorable, match=r"Open is a dataclass with extra='allow', .*; write a model"):
+        codec_of(Open)

@@ -1,6 +1,7 @@
 """The JSON reader gives the same entity as the codecs, for any class and any item, damaged or not."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date
 from typing import Annotated, Any, ClassVar, Final
@@ -9,7 +10,7 @@ from hypothesis import HealthCheck, assume, event, given, settings
 from hypothesis import strategies as st
 from pydantic import Field, create_model, model_validator
 
-from dynaorm import Attribute, Entity, GlobalIndex, Index, InKey, Table
+from dynaorm import Attribute, Entity, GlobalIndex, Index, InKey, Table, Unique
 from dynaorm.entity.dispatch import NotAnEntity, classify
 from dynaorm.entity.json_reader.answer import json_reader_of
 from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
@@ -79,60 +80,89 @@ def fill(entity: Any) -> Any:
     return entity
 
 
-_PARTITIONS: Final = ["{slug}", "G#{slug}", "G#{slug}#{slug:upper}"]
+def move(entity: Any) -> Any:
+    """A validator of a model that changes a field of the key."""
+    entity.__dict__["slug"] = "a"
+    return entity
+
+
+_PARTITIONS: Final = ["{slug}", "{slug:raw}", "G#{slug}", "G#{slug}#{slug:upper}", "{slug:raw}#{slug}"]
 # The sort keys of one class or of two. Those of two may meet, which a type attribute allows.
 _SORTS: Final = [
-    *(["A"], ["{part}"], ["A#{part}"], ["A#{part}#{slug}"]),
+    *(["A"], ["{part}"], ["A#{part}"], ["A#{part}#{slug}"], ["{slug}"], ["{slug:raw}"]),
     *(["A#{part}", "B"], ["A#{part}#B", "A#{part}"], ["A#{part}", "A#{part}"]),
 ]
+# Keys that guard items, token items and entities may have.
+_MEETING: Final = ["email#a", "email#", "emails#a", "email", "#token#a", "#token#", "G#a", "A#a", "a"]
 
 
 @st.composite
 def declared(draw: st.DrawFn) -> list[Declared]:
     """One or two classes of a table."""
     own = draw(st.sampled_from([None, None, "slug"]))  # the key attribute is the field's own
+    sorts: list[Any] = draw(st.sampled_from([*_SORTS, *([None], [None], [None], [None])]))
+    name = None if sorts == [None] else draw(st.sampled_from(["SK", "part"])) if sorts == ["{part}"] else "SK"
     table = Table(
         "app",
         pk=own or "PK",
+        sk=name,
         type_attribute=draw(st.sampled_from(["_type", None, None])),
         indexes=[GlobalIndex("GSI1")],
     )
-    partition = "{slug}" if own else draw(st.sampled_from(_PARTITIONS))
-    sorts = draw(st.sampled_from(_SORTS))
+    partition = draw(st.sampled_from(["{slug}", "{slug:raw}"] if own else _PARTITIONS))
     found = []
     for number, sort in enumerate(sorts):
         try:
             found.append(draw(_declared(table, f"Generated{number}", (partition, sort), in_key=own is None)))
         except DeclarationError:
             assert number == 1, "its keys meet those of the other class"
+    _store_guards_in(table)
     return found
 
 
-@st.composite
-def _declared(draw: st.DrawFn, table: Table, name: str, keys: tuple[str, str], *, in_key: bool) -> Declared:
-    is_in_key = in_key and draw(st.booleans())
-    fields: dict[str, Any] = {"slug": (Annotated[str, InKey() if is_in_key else Attribute("slug")], ...)}
-    values: dict[str, st.SearchStrategy[Any]] = {"slug": st.text("ab#%é", min_size=1, max_size=3)}
-    if "{part}" in keys[1]:
-        kind = draw(st.sampled_from([(str, st.text("ab#", min_size=1, max_size=3)), (date, st.dates())]))
-        fields["part"], values["part"] = (
-            (Annotated[kind[0], draw(st.sampled_from([Attribute("part"), InKey()]))], ...),
-            kind[1],
+def _store_guards_in(table: Table) -> None:
+    """Declare a class of another table, of which the guard items are stored in this one, unless keys could meet."""
+    elsewhere = Table("elsewhere", guard_table=table)
+    mail: Any = (Annotated[str, Unique("email")], ...)
+    with suppress(DeclarationError):
+        create_model(
+            "Guarding",
+            __base__=Entity,
+            __cls_kwargs__={"table": elsewhere, "pk": "{mail}", "sk": "M"},
+            mail=mail,
         )
-    for number, kind in enumerate(draw(st.lists(KINDS, min_size=1, max_size=3))):
+
+
+@st.composite
+def _declared(
+    draw: st.DrawFn, table: Table, name: str, keys: tuple[str, str | None], *, in_key: bool
+) -> Declared:
+    is_in_key = in_key and "{slug:raw}#" not in keys[0] and draw(st.booleans())
+    fields: dict[str, Any] = {"slug": (Annotated[str, InKey() if is_in_key else Attribute("slug")], ...)}
+    texts = st.text("ab#%é", min_size=1, max_size=3) | st.sampled_from(_MEETING)
+    values: dict[str, st.SearchStrategy[Any]] = {"slug": texts}
+    if keys[1] is not None and "{part}" in keys[1]:
+        kind = draw(st.sampled_from([(str, texts), (str, texts), (date, st.dates())]))
+        is_own = "part" in table.kinds
+        mark = Attribute("part") if is_own else draw(st.sampled_from([Attribute("part"), InKey()]))
+        fields["part"], values["part"] = (Annotated[kind[0], mark], ...), kind[1]
+    for number, kind in enumerate(draw(st.lists(KINDS, max_size=3))):
         own = f"f{number}"
         fields[own], values[own] = draw(_fields(kind, f"StoredField{number}"))
-    options: dict[str, Any] = {"table": table, "pk": keys[0], "sk": keys[1]}
+    options: dict[str, Any] = {"table": table, "pk": keys[0], **({"sk": keys[1]} if keys[1] else {})}
     members: dict[str, Any] = {}
     if draw(st.booleans()):
         fields["spot"] = (Annotated[str | None, InKey()], draw(st.sampled_from([None, ...])))
         values["spot"] = st.none() | st.text("ab", min_size=1, max_size=2)
         fields["where"] = (ClassVar[Any], Index("GSI1", pk="X#{spot}", sk="{slug}"))
-    base, how = Entity, draw(st.sampled_from(["", "", "after", "later"]))
+    base, how = Entity, draw(st.sampled_from(["", "", "", "fill", "move", "later"]))
     if how:
         fields["seen"] = (str, "")
         base = Filling if how == "later" else Entity
-        members = {"__validators__": {"fill": model_validator(mode="after")(fill)}} if how == "after" else {}
+        validator = {"fill": fill, "move": move}.get(how)
+        members = (
+            {} if validator is None else {"__validators__": {how: model_validator(mode="after")(validator)}}
+        )
     entity: Any = create_model(name, __base__=base, __cls_kwargs__=options, **members, **fields)
     return Declared(mapping_of(entity), st.fixed_dictionaries(values))
 
@@ -159,12 +189,19 @@ def _fields(draw: st.DrawFn, kind: Kind, stored: str) -> tuple[Any, "st.SearchSt
 def stored_items(draw: st.DrawFn, one: Declared) -> Item:
     mapping, values = one.mapping, draw(one.values)
     try:
-        item = mapping.encode(values) | mapping.primary_key(values)
+        # Without the check that refuses keys of guard items: another writer may store them.
+        item = mapping.encode(values) | {
+            part.attribute.name: value
+            for part in mapping.primary_parts
+            if (value := part.value(values)) is not None
+        }
         for place in mapping.indexes.values():
             item |= place.keys(values) or {}
     except (InvalidValue, KeyValueError):
         item = {}
     assume(item)
+    if draw(st.booleans()):
+        return draw(_items_without_class(mapping, item))
     for name in draw(st.sets(st.sampled_from(sorted(item)), max_size=2)):
         if name in mapping.table.kinds or name.startswith("GSI1"):  # of which DynamoDB takes no other type
             item[name] = {"S": draw(st.sampled_from(["x", "A#", "A#x", "G#a", "X#", "email#a", "#token#a"]))}
@@ -177,6 +214,18 @@ def stored_items(draw: st.DrawFn, one: Declared) -> Item:
     )
     named = {"_type": {"S": mapping.name}} if mapping.table.type_attribute else {}
     return {**extra, **item, **named, "_rev": {"S": "r"}}
+
+
+@st.composite
+def _items_without_class(draw: st.DrawFn, mapping: EntityMapping, item: Item) -> Item:
+    """A guard item or a token item, or an item that is like one."""
+    own: dict[str, Any] = {"owner": {"M": {}}, "_block": {"S": "b"}, "_rev": {"S": "r"}}
+    text = draw(st.sampled_from(["email#a", "email#a", "#token#a", *_MEETING]))
+    rest: dict[str, Any] = {**item} if draw(st.booleans()) else {}
+    for name in draw(st.sets(st.sampled_from(sorted(own)), max_size=1)):
+        rest[name] = own[name]
+    fields = [name for name in ("slug", "part") if rest.get(name, {}).keys() == {"S"}]
+    return rest | {name: {"S": text} for name in (*mapping.table.key_names, *fields)}
 
 
 def compiled(table: Table, item: Item) -> Any:

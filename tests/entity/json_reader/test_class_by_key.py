@@ -1,12 +1,13 @@
 """Without a type attribute, the key of an item tells its class, before and after pydantic-core has read it."""
 
+from datetime import datetime
 from decimal import Decimal
 from typing import Annotated, Any
 
 import pytest
 from pydantic import AfterValidator
 
-from dynaorm import Attribute, Entity, NumberKey, Table, Unique
+from dynaorm import Attribute, Entity, NumberKey, Table, Unique, codecs
 from dynaorm.entity.json_reader.answer import json_reader_of
 from dynaorm.entity.json_reader.class_by_key import in_doubt
 from dynaorm.entity.mapping.mapping import mapping_of
@@ -122,12 +123,46 @@ def test_a_guard_item_or_token_item_is_no_entity_of_a_class_whose_key_is_a_field
     assert read(*items, wanted=(Page,)) == [Page(slug="a"), guard, token, Page(slug="other#x")]
 
 
+def test_a_guard_item_with_a_sort_key_is_no_entity_of_a_class_whose_keys_are_fields() -> None:
+    keys = ["CUSTOMER#1 ORDER#1", "name#1 name#1", "name#1 name#2", "#token#1 #token#1"]
+    items: list[Item] = [
+        dict(zip(("pk", "sk"), ({"S": part} for part in one.split()), strict=True)) for one in keys
+    ]
+    first, second = Existing(pk="CUSTOMER#1", sk="ORDER#1"), Existing(pk="name#1", sk="name#2")
+    assert read(*items, wanted=(Existing,)) == [first, items[1], second, items[3]]
+
+
 def text(value: Any) -> Any:
     return {"S": str(value)}
 
 
 class Coded(Entity, table=Table("coded", type_attribute=None), pk="X#{number}", sk="A"):
     number: Annotated[Decimal, Attribute("number", encode=text, decode=lambda stored: Decimal(stored["S"]))]
+
+
+class Drifting(Entity, table=Table("drifting", type_attribute=None), pk="X#{number}", sk="A"):
+    """A class with a codec that reads another number than it writes."""
+
+    number: Annotated[
+        Decimal, Attribute("number", encode=text, decode=lambda stored: Decimal(stored["S"]) + 1)
+    ]
+
+
+class Existing(Entity, table=Table("existing", type_attribute=None, pk="pk", sk="sk"), pk="{pk}", sk="{sk}"):
+    pk: str
+    sk: str
+
+
+class Guarding(
+    Entity, table=Table("elsewhere", guard_table=mapping_of(Existing).table), pk="G#{name}", sk="G"
+):
+    """A class of another table, of which the guard items are stored in this one."""
+
+    name: Annotated[str, Unique("name")]
+
+
+class Apart(Entity, table=Table("apart", type_attribute=None), pk="{name}", sk="%{name}"):
+    name: Annotated[str, Unique("name")]
 
 
 class Numbered(
@@ -137,11 +172,31 @@ class Numbered(
     number: int
 
 
-def test_the_class_is_in_doubt_where_guards_have_such_keys_or_the_codec_is_the_users() -> None:
-    assert [in_doubt(mapping_of(one)) for one in (Customer, Order, Numbered)] == [None, None, None]
-    of_page, of_coded = in_doubt(mapping_of(Page)), in_doubt(mapping_of(Coded))
-    assert of_page is not None
-    assert [of_page({"slug": one}) for one in ("a", "title#x", "#token#x")] == [False, True, True]
-    assert of_coded is not None
-    assert of_coded({"number": Decimal(1)})
+class Timed(Entity, table=Table("timed", type_attribute=None), pk="{name}", sk="{at}"):
+    name: str
+    at: Annotated[datetime, Attribute("at", codec=codecs.ISO_MILLISECONDS)]
+
+
+@pytest.mark.parametrize("entity", [Customer, Order, Numbered, Apart, Timed])
+def test_no_entity_is_in_doubt_of_a_class_that_has_no_key_of_guard_items(entity: type[Entity]) -> None:
+    assert in_doubt(mapping_of(entity)) is None
+
+
+def doubted(entity: type[Entity], *values: dict[str, Any]) -> list[bool]:
+    found = in_doubt(mapping_of(entity))
+    assert found is not None
+    return [found(one) for one in values]
+
+
+def test_an_entity_is_in_doubt_if_all_its_keys_are_those_of_a_guard_item_or_token_item() -> None:
+    slugs = [{"slug": one} for one in ("a", "title#x", "title", "titles#x", "#token#x", "#tokens")]
+    assert doubted(Page, *slugs) == [False, True, False, False, True, False]
+    keys = ["ab", "CUSTOMER#1 ORDER#1", "C#1 C#1", "name#1 name#2", "name#1 name#1", "#token#1 #token#1"]
+    values = [dict(zip(("pk", "sk"), one.split() * 2, strict=False)) for one in keys]
+    assert doubted(Existing, *values) == [False] * 4 + [True, True]
+
+
+def test_an_entity_is_in_doubt_if_the_users_codec_reads_its_key_otherwise() -> None:
+    assert doubted(Coded, {"number": Decimal(1)}, {"number": None}) == [False, True]
+    assert doubted(Drifting, {"number": Decimal(1)}) == [True]
     assert read(item_of(Coded(number=Decimal(1))), wanted=(Coded,)) == [Coded(number=Decimal(1))]

@@ -139,6 +139,23 @@ class Longer(Entity, table=Table("app", pk="slug", sk=None), pk="{slug}"):
     slug: Annotated[str, AfterValidator(lambda value: f"{value}!")]
 
 
+class Renamed(Entity, table=Table("app", pk="slug", sk=None), pk="{slug}"):
+    """A class of which a validator of the model may change the key."""
+
+    slug: str
+
+    @model_validator(mode="after")
+    def rename(self) -> Self:
+        self.__dict__["slug"] = "b"
+        return self
+
+
+class Same(Entity, table=Table("app"), pk="{slug}", sk="{slug}"):
+    """A class of which the field is read from the partition key, and rendered in the sort key, too."""
+
+    slug: Annotated[str, InKey()]
+
+
 class Whole(Entity, table=Table("app"), pk="{slug}", sk="W#{part}#{number:04d}"):
     slug: Annotated[str, InKey()]
     part: Annotated[str, InKey()]
@@ -146,9 +163,9 @@ class Whole(Entity, table=Table("app"), pk="{slug}", sk="W#{part}#{number:04d}")
 
 
 def test_a_part_of_the_key_is_compared_unless_it_holds_strings_that_no_validator_changes() -> None:
-    assert [_compared(one) for one in (Own, Stripped, Longer)] == [[], ["{slug}"], ["{slug}"]]
+    assert [_compared(one) for one in (Own, Stripped, Longer, Renamed)] == [[], *[["{slug}"]] * 3]
     assert [_compared(one) for one in (Checked, Whole)] == [["O#{slug}", "A"], ["W#{part}#{number:04d}"]]
-    assert _compared(Keyed) == ["A#{slug:upper}"]
+    assert [_compared(one) for one in (Keyed, Same)] == [["A#{slug:upper}"], ["{slug}"]]
 
 
 def _compared(entity: type[Entity]) -> list[str]:

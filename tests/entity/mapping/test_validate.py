@@ -121,3 +121,51 @@ def test_an_iterator_is_refused_each_time_because_a_second_validation_would_find
 def test_a_collection_of_another_type_is_converted() -> None:
     values = {"name": "a", "parts": (1, 2), "groups": {"a": {1: 2}.keys()}, "boxes": [{"parts": (1,)}]}
     assert validated(mapping_of(Lists), values).values["groups"] == {"a": [1]}
+
+
+class Longer(Box):
+    name: str = ""
+
+
+@dataclass
+class Solid(Point):
+    z: int = 0
+
+
+class Packed(Entity, table=app, pk="PACKED#{name}", sk="P"):
+    name: str
+    box: Box | None = None
+    boxes: list[Box] = Field(default_factory=list)
+    by_name: dict[str, tuple[Box, int]] = Field(default_factory=dict)
+    point: Point | None = None
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "where"),
+    [
+        ("box", Longer(parts=[1]), ""),
+        ("boxes", [Box(parts=[]), Longer(parts=[])], r"at \[1\]: "),
+        ("by_name", {"a": (Longer(parts=[]), 1)}, r"at a\[0\]: "),
+        ("point", Solid(1), ""),
+    ],
+)
+def test_an_instance_of_a_subclass_is_refused_because_it_would_lose_fields(
+    field: str, value: Any, where: str
+) -> None:
+    mapping, values = mapping_of(Packed), vars(Packed(name="a"))
+    for judge in (
+        lambda given: validated(mapping, given),
+        lambda given: validated(mapping, given, kept=frozenset({"name"})),
+        lambda given: validated_field(mapping, field, given),
+    ):
+        with pytest.raises(
+            InvalidValue, match=rf"Packed\.{field} = .*: {where}is a .* and would be loaded as a"
+        ):
+            judge({**values, field: value})
+
+
+def test_an_instance_of_the_class_itself_is_validated_again() -> None:
+    box = Box(parts=[1])
+    box.parts = ["2"]  # type: ignore[list-item]
+    found = validated(mapping_of(Packed), {**vars(Packed(name="a")), "box": box, "boxes": [{"parts": [1]}]})
+    assert found.altered == {"box": Box(parts=[2]), "boxes": [Box(parts=[1])]}

@@ -1,4 +1,4 @@
-"""The direct transport: its clock, its credentials, and the stories of sessions over it."""
+"""The direct transport: its threads, its clock and its credentials."""
 
 import time
 from collections.abc import Iterator
@@ -16,9 +16,15 @@ from dynaorm.errors import (
 from dynaorm.flow.protocol.call import Call
 from dynaorm.flow.protocol.retry import Retry
 from dynaorm.testing.clock import FakeClock
+from tests.transport.each_transport import replies_to_threads
 from tests.transport.unruly import Unruly, keeps_time, response, sending
 
 GET = Call("GetItem", {"TableName": "app", "Key": {"PK": {"S": "a"}}})
+
+
+class Person(Entity, table=Table("people"), pk="PERSON#{person_id}", sk="PROFILE"):
+    person_id: str
+    email: Annotated[str, Unique()]
 
 
 @pytest.fixture
@@ -31,6 +37,10 @@ def test_a_transport_is_closed_with_its_block(server: Unruly) -> None:
     with DirectTransport(endpoint=server.endpoint) as transport:
         transport.call(GET)
     assert server.closed.wait(10)
+
+
+def test_eight_threads_at_a_cold_transport_are_all_answered(transport: DirectTransport) -> None:
+    assert replies_to_threads(transport, GET) == [{}] * 8
 
 
 def test_a_wrong_clock_is_set_by_the_servers_and_a_session_does_not_notice(
@@ -63,15 +73,3 @@ def test_credentials_that_are_given_later_are_found(
         transport.call(GET)
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "testing")
     assert transport.call(GET) == {}
-
-
-# -- the real thing ----------------------------------------------------------------------------------------------------
-
-people = Table("people")
-
-
-class Person(Entity, table=people, pk="PERSON#{person_id}", sk="PROFILE", versioned=True):
-    person_id: str
-    email: Annotated[str, Unique()]
-    photo: bytes = b""
-    keys: frozenset[bytes] = frozenset()

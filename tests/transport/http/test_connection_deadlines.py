@@ -113,14 +113,18 @@ def test_a_request_that_cannot_leave_whole_was_not_sent(
     assert not failure.sent
 
 
-def test_an_answer_before_its_request_has_left_is_no_answer(open_pool: OpenPool) -> None:
+@pytest.mark.parametrize(
+    "whole", [ANOTHERS, response(CONTENT, framing="")], ids=["sized", "ended by its connection"]
+)
+def test_an_answer_before_its_request_has_left_is_no_answer(whole: bytes, open_pool: OpenPool) -> None:
     """It could only be meant for another. A connection for threads notices it after the server has closed."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
 
         def hasty() -> None:
             peer, _ = listening.accept()
             with peer:
-                peer.sendall(ANOTHERS)
+                peer.sendall(whole)
+                peer.shutdown(socket.SHUT_WR)
                 peer.recv(1)
 
         thread = threading.Thread(target=hasty)

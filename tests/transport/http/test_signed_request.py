@@ -76,6 +76,21 @@ def test_a_remembered_key_is_never_one_of_another_day_or_credential(
         assert remembered == fresh
 
 
+def test_credentials_that_change_in_place_sign_the_next_request() -> None:
+    changing = Credentials(*KEYS)
+    signer = Signer(ENDPOINT, "eu-west-1")
+    for name, value in [
+        ("token", "T1"),
+        ("secret_key", "another"),
+        ("access_key", "AKIDOTHER"),
+        ("token", None),
+    ]:
+        setattr(changing, name, value)
+        same = FixedCredentials(changing.access_key, changing.secret_key, changing.token)
+        expected = Signer(ENDPOINT, "eu-west-1").sign("GetItem", b"{}", same, NOW)
+        assert signer.sign("GetItem", b"{}", changing, NOW).lines == expected.lines
+
+
 def test_a_request_is_one_http_message_with_its_length() -> None:
     request = Signer(ENDPOINT, "eu-west-1").sign("GetItem", b'{"a":1}', KEYS, NOW)
     head, _, body = request.message("/").partition(b"\r\n\r\n")

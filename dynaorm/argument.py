@@ -1,0 +1,35 @@
+"""The numbers that calls are given. One rule decides for all of them what is a count, and one what is an amount.
+
+Rule 1. A count is an ``int``. ``True`` and ``2.0`` are none: whoever gives them means something else.
+"""
+
+from math import inf
+
+from dynaorm.errors import UsageError
+from dynaorm.failure import shown
+
+
+def check_count(written: str, number: object, *, least: int = 1, most: int | None = None) -> None:
+    """Raise UsageError for anything but an int in a range.
+
+    ``written``: the argument as its caller writes it, with ``{}`` for the number.
+    """
+    if type(number) is int and least <= number and (most is None or number <= most):
+        return
+    wanted = f"from {least} on" if most is None else f"from {least} to {most}"
+    raise UsageError(
+        problem=f"{written.format(shown(number))} is not an int {wanted}",
+        remedy=f"give a whole number {wanted}",
+    )
+
+
+def check_amount(written: str, number: object, *, zero: bool = False, most: float = inf) -> None:
+    """Raise UsageError for anything but an int or float above 0; with ``zero``, 0 is allowed, too."""
+    is_number = isinstance(number, int | float) and not isinstance(number, bool)
+    # No comparison holds for NaN.
+    if is_number and (0 < number <= most or (zero and number == 0)):  # type: ignore[operator]
+        return
+    wanted = ("of 0 or more" if zero else "above 0") + ("" if most == inf else f", at most {most:,.0f}")
+    raise UsageError(
+        problem=f"{written.format(shown(number))} is not a number {wanted}", remedy=f"give a number {wanted}"
+    )

@@ -1,0 +1,144 @@
+"""The numbers that calls are given: what is no count and no amount is refused before anything is sent."""
+
+from collections.abc import Callable
+from datetime import timedelta
+from decimal import Decimal
+from itertools import islice
+from math import inf, nan
+from typing import Any
+
+import pytest
+
+from dynaorm import Entity, Key, Retry, Session, Table
+from dynaorm.argument import check_amount, check_count
+from dynaorm.errors import UsageError
+from dynaorm.integrity.run import RunOptions, repair
+from dynaorm.testing.clock import FakeClock
+from dynaorm.testing.scripted import ScriptedTransport
+from dynaorm.transport.direct.transport import DirectTransport
+
+app = Table("argument-app")
+
+
+class Doc(Entity, table=app, pk="DOC#{doc_id}", sk="D", versioned=True):
+    doc_id: str
+
+
+class Row(Entity, table=app, pk="ROW#{name}", sk="{number:04d}"):
+    name: str
+    number: int = 0
+
+
+class Whole:
+    """A whole number of another library."""
+
+    def __index__(self) -> int:
+        return 2
+
+    def __repr__(self) -> str:
+        return "int64(2)"
+
+
+Use = Callable[[Session, Any], object]
+KEY = Key(Doc, doc_id="a")
+
+COUNTS: dict[str, Use] = {
+    "limit(": lambda session, n: session.query(Row, name="a").limit(n),
+    "page(": lambda session, n: session.query(Row, name="a").page(n),
+    "read_at_most=": lambda session, n: session.query(Row, name="a").page(1, read_at_most=n),
+    "scan segments=": lambda session, n: session.scan(Row, segments=n),
+    "verify segments=": lambda session, n: session.verify(app, segments=n),
+    "repair segments=": lambda session, n: session.repair(app, segments=n),
+    "backfill segments=": lambda session, n: session.backfill(app, segments=n),
+    "segment=": lambda session, n: list(repair(session, app, options=RunOptions(segments=2, segment=n))),
+    "at_most=": lambda session, n: list(repair(session, app, options=RunOptions(at_most=n))),
+    "get_many concurrency=": lambda session, n: session.get_many([KEY], concurrency=n),
+    "save_many concurrency=": lambda session, n: session.save_many([Row(name="a")], concurrency=n),
+    "delete_many concurrency=": lambda session, n: session.delete_many([KEY], concurrency=n),
+    "bulk_load concurrency=": lambda session, n: session.bulk_load([Row(name="a")], concurrency=n),
+    "save_many per_transaction=": lambda session, n: session.save_many([Row(name="a")], per_transaction=n),
+    "delete_many per_transaction=": lambda session, n: session.delete_many([KEY], per_transaction=n),
+    "keep=": lambda session, n: session.prune(KEY, keep=n),
+    "run(attempts=": lambda session, n: session.run(lambda tx: tx.delete(KEY), attempts=n),
+    "Retry(attempts=": lambda _, n: Retry(attempts=n),
+    "pool_size=": lambda _, n: DirectTransport(endpoint="http://localhost:1", pool_size=n),
+}
+AMOUNTS: dict[str, Use] = {
+    "verify rate=": lambda session, n: session.verify(app, rate=n),
+    "repair rate=": lambda session, n: session.repair(app, rate=n),
+    "backfill rate=": lambda session, n: session.backfill(app, rate=n),
+    "idle=": lambda session, n: list(islice(session.follow(app, idle=n), 1)),
+    "Retry(seconds=": lambda _, n: Retry(seconds=n),
+    "Retry(base=": lambda _, n: Retry(base=n),
+    "Retry(cap=": lambda _, n: Retry(cap=n),
+    "timeout=": lambda _, n: DirectTransport(endpoint="http://localhost:1", timeout=n),
+    "connect_timeout=": lambda _, n: DirectTransport(endpoint="http://localhost:1", connect_timeout=n),
+}
+
+
+def refused(use: Use, number: object) -> UsageError:
+    """The error of a call with this number, which sends nothing."""
+    transport = ScriptedTransport()
+    with pytest.raises(UsageError) as raised:
+        use(Session(transport=transport, clock=FakeClock(1)), number)
+    assert transport.calls == []
+    return raised.value
+
+
+@pytest.mark.parametrize("number", [True, False, 2.0, nan, inf, Decimal(2), Whole(), "2", b"2", -1], ids=repr)
+@pytest.mark.parametrize("name", COUNTS)
+def test_what_is_no_count_is_refused_by_every_call(name: str, number: object) -> None:
+    error = refused(COUNTS[name], number)
+    assert f"{name.rsplit(maxsplit=1)[-1]}{number!r}" in error.problem
+    assert " is not an int from " in error.problem
+    assert error.remedy.startswith("give a whole number from ")
+
+
+@pytest.mark.parametrize(
+    "number", [True, False, nan, Decimal(2), Whole(), timedelta(1), "2", b"2", -1], ids=repr
+)
+@pytest.mark.parametrize("name", AMOUNTS)
+def test_what_is_no_amount_is_refused_by_every_call(name: str, number: object) -> None:
+    error = refused(AMOUNTS[name], number)
+    assert f"{name.rsplit(maxsplit=1)[-1]}{number!r}" in error.problem
+    assert error.remedy.startswith("give a number ")
+
+
+@pytest.mark.parametrize(
+    ("name", "number"),
+    [
+        *((name, 0) for name in COUNTS if name not in ("limit(", "segment=", "at_most=")),
+        ("scan segments=", 1_000_001),
+        ("verify segments=", 1_000_001),
+        ("segment=", 2),
+        ("save_many per_transaction=", 101),
+        pytest.param("save_many per_transaction=", 10**5000, id="too long for a message"),
+    ],
+)
+def test_a_count_out_of_range_is_refused(name: str, number: int) -> None:
+    assert "is not an int from " in refused(COUNTS[name], number).problem
+
+
+@pytest.mark.parametrize(
+    ("name", "number"),
+    [
+        ("verify rate=", 0),
+        ("timeout=", 0.0),
+        ("timeout=", inf),
+        ("Retry(seconds=", 541),
+        ("connect_timeout=", 1e9),
+    ],
+)
+def test_an_amount_out_of_range_is_refused(name: str, number: float) -> None:
+    assert "is not a number " in refused(AMOUNTS[name], number).problem
+
+
+def test_the_ends_of_a_range_belong_to_it() -> None:
+    for number in (1, 100):
+        check_count("n={}", number, most=100)
+    for amount in (0, 0.0, 1e-9, 540, 540.0):
+        check_amount("n={}", amount, zero=True, most=540)
+    check_amount("n={}", inf)
+    for number, most in ((0, None), (101, 100)):
+        with pytest.raises(UsageError):
+            check_count("n={}", number, most=most)
