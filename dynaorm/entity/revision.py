@@ -76,7 +76,10 @@ class Revision:
 
     @cached_property
     def own(self) -> "condition.Condition":
-        """The condition of a write by key that the revision is absent or of its type."""
+        """The condition of a write by key that the revision is absent or of its type.
+
+        No condition of DynamoDB tells a whole number from a fraction, so a write by key also raises 1.5, to 2.5.
+        """
         absent = condition.missing(self.attribute)
         return condition.any_of_conditions(absent, condition.HasType((self.attribute,), self.kind))
 

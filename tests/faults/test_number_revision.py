@@ -224,6 +224,26 @@ def test_text_where_the_number_should_be_is_refused(store: Store, session: Sessi
     assert stored(store) == {"id": {"S": "a"}, "version": {"S": "mine"}}
 
 
+def test_a_fraction_is_refused_by_every_write_that_reads_and_raised_by_one_that_does_not(
+    store: Store, session: Session
+) -> None:
+    """No condition of DynamoDB tells a whole number from a fraction."""
+    store.put(documents, id={"S": "a"}, version={"N": "1.5"})
+    ours = session.get_one(Document, id="a")
+    ours.text = "2"
+    for write in (
+        lambda: session.save(ours),
+        lambda: session.update(ours, {"text": "2"}),
+        lambda: session.delete(ours),
+        lambda: session.update(Key(Document, id="a"), F.text.set("2"), exactly_once=True),
+    ):
+        with pytest.raises(DecodeError, match=r"version: is stored as N '1.5'.*a whole number"):
+            write()
+    assert stored(store) == {"id": {"S": "a"}, "version": {"N": "1.5"}}
+    session.update(Key(Document, id="a"), F.text.set("2"))
+    assert stored(store)["version"] == {"N": "2.5"}
+
+
 # -- every road of writing ---------------------------------------------------------------------------------------------
 
 
