@@ -380,18 +380,8 @@ def _no_codec(kind: Any) -> str:
 
 def _become(reference: Codec, codec: Codec) -> None:
     """Turn a reference into the codec. Only codecs that are still being built have seen the reference."""
-    for name in (
-        "encode",
-        "decode",
-        "tags",
-        "nullable",
-        "is_set",
-        "bound",
-        "form",
-        "opaque",
-        "levels",
-        "merge_parts",
-    ):
+    names = "encode decode tags nullable is_set bound form opaque levels merge_parts"
+    for name in names.split():
         object.__setattr__(reference, name, getattr(codec, name))
     _adopt(reference, codec)
 

@@ -211,9 +211,8 @@ class EntityMapping:
                 value = part.value(values)
                 if value is None:
                     missing = next(name for name in part.fields if values.get(name) is None)
-                    is_computed = missing in self.entity.model_computed_fields
                     remedy = (
-                        "give it a value" if not is_computed else "set the fields that it is computed from"
+                        "give it a value" if missing in self.fields else "set the fields that it is made of"
                     )
                     raise self.invalid(missing, None, f"is part of the primary key {part.text!r}", remedy)
                 if part.bare and part.attribute.kind == "S":

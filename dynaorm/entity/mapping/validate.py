@@ -194,8 +194,11 @@ def _with_kept(
 
 def refuse_iterators(mapping: EntityMapping, given: Mapping[str, Any], altered: Iterable[str]) -> None:
     """Raises InvalidValue for an iterator among given values: the next validation would find it used up."""
+    found = False
     for name in altered:
-        if _has_iterator(given.get(name)):
+        with suppress(RecursionError):  # encoding refuses a value that is nested so deeply
+            found = _has_iterator(given.get(name))
+        if found:
             problem = "is or contains an iterator, which can be read only once"
             raise mapping.invalid(name, given[name], problem, "give it a list")
 

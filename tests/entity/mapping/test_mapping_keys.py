@@ -220,7 +220,7 @@ def test_a_part_of_the_primary_key_is_never_none() -> None:
         def place(self) -> str | None:
             return self.room
 
-    with pytest.raises(InvalidValue, match=r"Stay.place = None: .*; set the fields that it is computed from"):
+    with pytest.raises(InvalidValue, match=r"Stay.place = None: .*; set the fields that it is made of"):
         mapping_of(Stay).primary_key({"slug": "x", "room": None})
     with pytest.raises(InvalidValue) as caught:
         mapping_of(Visit).primary_key({"slug": "x", "room": None})
