@@ -31,11 +31,11 @@ from dynaorm.errors import (
     UniqueViolation,
     UsageError,
 )
-from dynaorm.flow.protocol.call import Call, Transport
+from dynaorm.flow.protocol.call import Call, Refusal, Reply, Transport
 from dynaorm.item.value import Item
 from dynaorm.testing.clock import FakeClock
 from dynaorm.testing.endpoint import transport_to
-from dynaorm.testing.faults import FaultyTransport
+from dynaorm.testing.faults import Fault, FaultyTransport
 from dynaorm.transport.direct.transport import DirectTransport
 
 app = Table("bulk-app", indexes=[GlobalIndex("GSI1")])
@@ -183,11 +183,17 @@ def test_a_loaded_entity_can_be_saved_updated_and_deleted(session: Session, wire
     assert session.get_many([Key(Event, event_id="1"), Key(Mark, event_id="1", name="m")]) == [None, None]
 
 
-def test_an_item_that_dynamodb_refuses_fails_alone(session: Session) -> None:
-    deep: JsonValue = "x"
-    for _ in range(40):
-        deep = [deep]
-    many = [*events(30), Event(event_id="deep", data=deep)]
+def as_an_unknown_index(call: Call, inner: Transport) -> Reply:
+    """Refuses one item, as an index does that the class does not declare, and whose key has another type there."""
+    if "EVENT#odd" in repr(call.request):
+        raise Refusal("ValidationException", "Type mismatch for Index Key")
+    return inner.call(call)
+
+
+def test_an_item_that_dynamodb_refuses_fails_alone(session: Session, wire: FaultyTransport) -> None:
+    writes = frozenset({"PutItem", "BatchWriteItem"})
+    wire.inject(Fault("as_an_unknown_index", as_an_unknown_index, times=99, operations=writes))
+    many = [*events(30), Event(event_id="odd")]
     with pytest.raises(BulkError) as caught:
         session.bulk_load(many, concurrency=1)
     ((one, error),) = caught.value.failures
