@@ -119,7 +119,7 @@ OTHERS: Final = (
     Kind(dict[str, Annotated[int, Field(ge=0)]], {}, ({}, {"a": 1}, {"a": "2"}, {"a": -1})),
     Kind(float, 0.5, (1, 0.25, "0.5", "x", inf)),
     Kind(Decimal | None, None, (Decimal("0.10"), Decimal("1" * 38), Decimal("1" * 39), "NaN")),
-    Kind(AnyValue, None, (None, "a", {"a": [1, Decimal("2.50")]}, [None, True], nested(32), nested(33), inf,
+    Kind(AnyValue, None, (None, "a", {"a": [1, 2.5]}, [None, True], nested(32), nested(33), inf,
          ["\ud800"], {"a": 1j}, {1: "a"})),
     Kind(bool, False, (True, 0, "yes", "perhaps")),
 )  # fmt: skip
@@ -150,13 +150,14 @@ class Spec(NamedTuple):
     rule: str
     looks: bool
     places: bool
+    together: bool
     times: bool
     computed: bool
     conditional: bool
     counted: bool
 
 
-SPECS: Final = st.builds(
+_ANY: Final = st.builds(
     Spec,
     name=st.sampled_from(TEXT[:4]),
     text=st.sampled_from(TEXT),
@@ -173,11 +174,19 @@ SPECS: Final = st.builds(
     rule=st.sampled_from(["", "", "bounded", "derived", "filled"]),
     looks=st.booleans(),
     places=st.booleans(),
+    together=st.booleans(),
     times=st.booleans(),
     computed=st.booleans(),
     conditional=st.booleans(),
     counted=st.booleans(),
 )
+
+SPECS: Final = _ANY | _ANY.map(
+    lambda spec: spec._replace(
+        rule="", looks=False, versioned=False, unique=False, counted=False, places=False
+    )
+)
+"""All classes, and as often those whose updates by key can be made without reading."""
 
 
 def bounded(self: Any) -> Any:
@@ -228,6 +237,8 @@ def place_of(spec: Spec, entity: Any) -> str | None:
     """The partition key of an entity in the index."""
     if spec.places and entity.number < SMALL:
         return f"SMALL#{entity.number}"
+    if spec.together and not spec.places:
+        return None if entity.text is None and entity.note is None else "ALL"
     if entity.text is None:
         return None
     kind = "LARGE#" if spec.places else f"LABEL#{entity.number}:" if spec.computed else "TEXT#"
@@ -236,8 +247,8 @@ def place_of(spec: Spec, entity: Any) -> str | None:
 
 def note_of(spec: Spec, entity: Any) -> str | None:
     """The sort key of an entity in the other index, which has the same partition key."""
-    is_in = not spec.places and entity.text is not None and entity.note is not None
-    return f"N#{entity.note}" if is_in else None
+    has_partition = not spec.places and (spec.together or entity.text is not None)
+    return f"N#{entity.note}" if has_partition and entity.note is not None else None
 
 
 def claim_of(spec: Spec, entity: Any) -> str | None:
@@ -311,6 +322,11 @@ def _indexes(spec: Spec) -> dict[str, Index]:
         return {
             "small": Index("GSI1", pk="SMALL#{number!s}", sk="{name}", when=F.number < SMALL),
             "large": Index("GSI1", pk="LARGE#{text}", sk="{name}", when=F.number >= SMALL),
+        }
+    if spec.together:  # either keeps the entity in the partition
+        return {
+            "by_text": Index("GSI1", pk="ALL", sk="{text}"),
+            "by_note": Index("GSI2", pk="ALL", sk="N#{note}"),
         }
     text = "LABEL#{label}" if spec.computed else "TEXT#{text}"
     return {"by_text": Index("GSI1", pk=text, sk="{name}"), "by_note": Index("GSI2", pk=text, sk="N#{note}")}

@@ -15,6 +15,7 @@ class KeyFields:
 
     Attributes:
         parts: the keys to read, in this order, and the fields that each has.
+        names: the fields.
     """
 
     parts: tuple[tuple[KeyPart, frozenset[str]], ...]

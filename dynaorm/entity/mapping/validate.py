@@ -206,11 +206,7 @@ def refuse_iterators(mapping: EntityMapping, given: Mapping[str, Any], altered: 
 def _has_iterator(value: Any) -> bool:
     if isinstance(value, list | tuple | set | frozenset):
         return any(map(_has_iterator, value))
-    if isinstance(value, dict):
-        return any(map(_has_iterator, value.values()))
-    if isinstance(value, BaseModel) or is_dataclass(value):
-        return any(map(_has_iterator, vars(value).values()))
-    return isinstance(value, Iterator)
+    return isinstance(value, Iterator) or any(map(_has_iterator, _named_parts(value).values()))
 
 
 # -- loading, before anything is stored --------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from dataclasses import field as dataclass_field
 from enum import Enum
 from typing import Annotated, Any, Self
 
@@ -116,6 +117,25 @@ def test_an_iterator_is_refused_each_time_because_a_second_validation_would_find
             InvalidValue, match=rf"{field} = .*: is or contains an iterator.*; give it a list"
         ):
             validated(mapping_of(kind), values, kept=kept)
+
+
+@dataclass(slots=True)
+class Corner:
+    x: int
+    way: list[int] = dataclass_field(default_factory=list)
+
+
+class Drawn(Entity, table=app, pk="DRAWN#{name}", sk="D"):
+    name: str
+    corners: list[Corner] = Field(default=[])
+
+
+def test_an_iterator_inside_a_dataclass_with_slots_is_refused_and_other_values_are_converted() -> None:
+    start: Any = Corner(x="5")  # type: ignore[arg-type]
+    assert validated(mapping_of(Drawn), {"name": "a", "corners": [start]}).altered == {"corners": [Corner(5)]}
+    start.way = iter([1])
+    with pytest.raises(InvalidValue, match="contains an iterator"):
+        validated(mapping_of(Drawn), {"name": "a", "corners": [start]})
 
 
 def test_a_collection_of_another_type_is_converted() -> None:
