@@ -181,12 +181,14 @@ _ANY: Final = st.builds(
     counted=st.booleans(),
 )
 
-SPECS: Final = _ANY | _ANY.map(
-    lambda spec: spec._replace(
-        rule="", looks=False, versioned=False, unique=False, counted=False, places=False
-    )
-)
-"""All classes, and as often those whose updates by key can be made without reading."""
+
+def _plain(spec: Spec) -> Spec:
+    spec = spec._replace(name=TEXT[0], text=TEXT[0], number=NUMBER[0], many=MANY[0], rule="", looks=False)
+    return spec._replace(versioned=False, unique=False, counted=False, places=False)
+
+
+SPECS: Final = _ANY | _ANY.map(_plain)
+"""Classes of all kinds, and as often those whose updates by key read nothing and validate only what changes."""
 
 
 def bounded(self: Any) -> Any:
