@@ -112,7 +112,7 @@ def send(plan: Plan, context: Context, *, resumed: bool = False) -> Flow[Outcome
         StoreError: DynamoDB refused it, and nothing was written.
         OutcomeUnknown: it may have been written; the plan can be resumed.
     """
-    sending = _Sending(plan, Call(plan.operation, plan.to_request()), resumed)
+    sending = _Sending(plan, Call(plan.operation, plan.shared_request()), resumed)
     try:
         outcome = yield from _attempts(sending, context)
         if isinstance(outcome, Committed):
