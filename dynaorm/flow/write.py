@@ -95,9 +95,9 @@ class _Sending:
         """Whether the plan may have been committed, though its sending ended with an exception."""
         if isinstance(raised, StoreError):
             return isinstance(raised, OutcomeUnknown)
-        # After any other exception of a transport (no credentials), the attempt was never made. Only an exception that
-        # stops the program (Ctrl-C, a cancelled task) can interrupt it.
-        return self.unanswered or (self.in_flight and not isinstance(raised, Exception))
+        # After a UsageError (no credentials), the attempt was never made. Any other exception may have interrupted it:
+        # Ctrl-C, a cancelled task, the error that a signal handler raises at a time limit.
+        return self.unanswered or (self.in_flight and not isinstance(raised, UsageError))
 
 
 Outcome: TypeAlias = Committed | StaleKnowledge
