@@ -232,4 +232,5 @@ def test_what_a_signal_handler_raises_reaches_the_caller(server: Unruly, open_tr
             open_transport(endpoint=server.endpoint).call(PUT)
     finally:
         signal.signal(signal.SIGUSR1, before)
+        server.closed.set()
     assert len(server.requests) == 1
