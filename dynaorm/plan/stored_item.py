@@ -44,4 +44,4 @@ def item_of(entity: Any, /) -> dict[str, AttributeValue]:
         return deepcopy(change.image)
     state = state_of(entity)
     assert state is not None  # a new entity is inserted
-    return deepcopy(state.item)
+    return deepcopy(dict(state.item))

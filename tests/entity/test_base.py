@@ -275,7 +275,7 @@ def test_what_a_cached_property_made_of_the_old_values_is_not_in_a_detached_copy
     class Event(Entity, table=Table("app"), pk="EVENT#{name}", sk="E"):
         name: str
 
-        @computed_field
+        @computed_field  # type: ignore[prop-decorator]  # mypy does not allow it on a property
         @cached_property
         def title(self) -> str:
             return self.name.title()

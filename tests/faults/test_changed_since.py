@@ -121,7 +121,7 @@ def test_a_change_made_before_a_plan_is_resumed_is_kept(moto: Store) -> None:
 
 
 @LOST
-def test_a_change_of_the_updated_field_is_saved(moto: Store, fault: Callable[[], Fault]) -> None:
+def test_a_change_of_the_updated_field_is_saved(moto: Store, fault: Callable[..., Fault]) -> None:
     session, _ = moto.line(fault(at=2), retry=ONE_TRY)
     note = session.save(Note(name="1"))
     moto.unknown(lambda: session.update(note, F.title.set("theirs"), F.tags.append("b")))
@@ -133,7 +133,7 @@ def test_a_change_of_the_updated_field_is_saved(moto: Store, fault: Callable[[],
 
 @LOST
 def test_a_change_made_before_a_restoration_is_settled_is_saved(
-    moto: Store, fault: Callable[[], Fault]
+    moto: Store, fault: Callable[..., Fault]
 ) -> None:
     session, _ = moto.line(fault(operation="TransactWriteItems", at=3), retry=ONE_TRY)
     note = session.save(Note(name="1", title="one", tags=["one"]))
