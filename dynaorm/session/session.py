@@ -15,6 +15,7 @@ from dynaorm.flow.bulk.limits import CONCURRENCY, Progress, check_progress
 from dynaorm.flow.protocol.call import Clock, Flow, Pause, Transport
 from dynaorm.flow.protocol.retry import DEFAULT_RETRY, WINDOW_SECONDS, Retry
 from dynaorm.late import late
+from dynaorm.record import replace
 from dynaorm.session.drive import drive
 from dynaorm.session.settings import check_credentials, close_transport, context_of, default_transport
 from dynaorm.session.watch import Watch
@@ -624,23 +625,22 @@ class Session:
     def run(self, work: block.Work[T], /, *, attempts: int = 5) -> T:
         """Call ``work(tx)`` in a new transaction, again after StaleEntity or Contention, and return its result.
 
-        Load the entities that you change inside ``work``: entities from an earlier attempt are stale.
+        Load the entities that you change inside ``work``: entities from an earlier attempt are stale. ``work`` is
+        called ``attempts`` times at most, and not again after the ``seconds`` of the session's ``Retry``.
 
         Raises:
             StaleEntity, Contention: the last attempt failed.
             UsageError: ``attempts`` is less than 1.
         """
         block.check_run(work, attempts)
-        pauses, attempt = self._context.retry.pauses(self._context.clock), 0
+        pauses = replace(self._context.retry, attempts=attempts).pauses(self._context.clock)
         while True:
-            attempt += 1
             tx = block.Transaction()
             try:
                 with self._block(tx):
                     result = work(tx)
             except (StaleEntity, Contention):
-                pause = next(pauses, None)
-                if attempt == attempts or pause is None:
+                if (pause := next(pauses, None)) is None:
                     raise
                 self._run("run", _waiting(pause))
             else:

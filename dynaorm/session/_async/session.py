@@ -13,6 +13,7 @@ from dynaorm.flow.bulk.limits import CONCURRENCY, Progress, check_progress
 from dynaorm.flow.protocol.call import AsyncTransport, Clock, Flow, Pause
 from dynaorm.flow.protocol.retry import DEFAULT_RETRY, WINDOW_SECONDS, Retry
 from dynaorm.late import late
+from dynaorm.record import replace
 from dynaorm.session.drive_async import drive_async
 from dynaorm.session.settings import (
     check_credentials,
@@ -633,23 +634,22 @@ class AsyncSession:
     async def run(self, work: block.AsyncWork[T], /, *, attempts: int = 5) -> T:
         """Call ``work(tx)`` in a new transaction, again after StaleEntity or Contention, and return its result.
 
-        Load the entities that you change inside ``work``: entities from an earlier attempt are stale.
+        Load the entities that you change inside ``work``: entities from an earlier attempt are stale. ``work`` is
+        called ``attempts`` times at most, and not again after the ``seconds`` of the session's ``Retry``.
 
         Raises:
             StaleEntity, Contention: the last attempt failed.
             UsageError: ``attempts`` is less than 1.
         """
         block.check_run(work, attempts)
-        pauses, attempt = self._context.retry.pauses(self._context.clock), 0
+        pauses = replace(self._context.retry, attempts=attempts).pauses(self._context.clock)
         while True:
-            attempt += 1
             tx = block.Transaction()
             try:
                 async with self._block(tx):
                     result = await work(tx)
             except (StaleEntity, Contention):
-                pause = next(pauses, None)
-                if attempt == attempts or pause is None:
+                if (pause := next(pauses, None)) is None:
                     raise
                 await self._run("run", _waiting(pause))
             else:
