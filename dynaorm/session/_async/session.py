@@ -385,11 +385,11 @@ class AsyncSession:
         overwrite: bool = False,
         exactly_once: bool | None = None,
     ) -> E:
-        """Insert a new entity, or write the changed fields of a loaded one, in one request. Returns the entity.
+        """Insert a new entity, or write the changed fields of a loaded one, in one write request. Returns the entity.
 
-        ``overwrite`` replaces any item with the same key, and keeps guards and versions correct. ``exactly_once`` sends
-        a transaction with a token, so that a request without an answer can be repeated safely. Without it, a plain
-        insert whose answer was lost can come back after another writer deleted it.
+        An unchanged entity sends nothing without a ``condition``. ``overwrite`` reads first, replaces any item with the
+        same key, and keeps guards and versions correct. ``exactly_once`` sends a transaction with a token, so that a
+        request without an answer can be repeated safely; without it, a plain insert can come back after a deletion.
 
         Raises:
             AlreadyExists, UniqueViolation: its key or a unique value is taken.
@@ -430,10 +430,10 @@ class AsyncSession:
         """Change some fields, and return the entity as this update left it.
 
         ``update(Key(User, user_id="u1"), F.visits.add(1))`` or ``update(user, {"full_name": "B"})``. Sends one
-        UpdateItem without a read, unless the change affects a key, a constraint, a version or the expiry. A loaded
-        entity is updated only if its revision is unchanged; the object is updated in place unless its class is frozen.
-        ``exactly_once`` reads the item first, unless the entity is loaded, and sends a transaction with a token on
-        condition of the revision it read. So a request without an answer can be repeated safely.
+        UpdateItem without a read, unless the change affects a key, a constraint, a version, a total, the expiry or a
+        field with a former name, or the class has rules about several fields. A loaded entity is updated only if its
+        revision is unchanged; the object is updated in place unless its class is frozen. ``exactly_once`` reads the
+        item unless it is loaded, and sends a transaction with a token on its revision, which can be repeated safely.
 
         Raises:
             EntityNotFound: there is no entity with this key.
@@ -456,9 +456,9 @@ class AsyncSession:
         """Change the entity with a key; if there is none, create it from the key, its defaults and the changes.
 
         ``upsert(Key(Hits, page="/"), F.count.add(1))`` sends one UpdateItem without a read, unless the class has
-        unique values, versions, totals or rules about several fields, or an index key depends on other fields. Then it
-        reads, and inserts or updates on condition that nothing else happened in between. Returns the entity as stored.
-        Without changes, an entity that exists is returned as it is.
+        versions, totals or rules about several fields, a unique value is concerned, or an index key depends on other
+        fields; the documentation lists every case. Then it reads, and inserts or updates on condition that nothing else
+        happened in between. Returns the entity as stored. Without changes, an entity that exists is returned as it is.
 
         ``condition`` is judged on what is stored; where nothing is, on the defaults. ``exactly_once`` is that of
         ``update``.
@@ -582,8 +582,8 @@ class AsyncSession:
         ``save_many``.
 
         Raises:
-            UsageError: a class has unique values or versions: use ``save_many``. Nothing was sent; for an iterator,
-                earlier windows were.
+            UsageError: a class has unique values, versions or totals: use ``save_many``. Nothing was sent; for an
+                iterator, earlier windows were.
             BulkError: some entities failed, the others are stored. ``.failures`` has each of them with its error.
             TableNotFound: the table does not exist; the remaining entities were not sent.
         """
@@ -634,8 +634,8 @@ class AsyncSession:
     async def run(self, work: block.AsyncWork[T], /, *, attempts: int = 5) -> T:
         """Call ``work(tx)`` in a new transaction, again after StaleEntity or Contention, and return its result.
 
-        Load the entities that you change inside ``work``: entities from an earlier attempt are stale. ``work`` is
-        called ``attempts`` times at most, and not again after the ``seconds`` of the session's ``Retry``.
+        Load the entities that you change inside ``work``: entities from an earlier attempt are stale. The ``seconds``
+        of the session's ``Retry`` limit the time, too.
 
         Raises:
             StaleEntity, Contention: the last attempt failed.
