@@ -17,7 +17,7 @@ from dynaorm.flow.protocol.retry import DEFAULT_RETRY, WINDOW_SECONDS, Retry
 from dynaorm.late import late
 from dynaorm.record import replace
 from dynaorm.session.drive import drive
-from dynaorm.session.settings import check_credentials, close_transport, context_of, default_transport
+from dynaorm.session.settings import check_transport, close_transport, context_of, default_transport
 from dynaorm.session.watch import Watch
 
 if TYPE_CHECKING:
@@ -109,8 +109,8 @@ class Session:
         clock: the source of time, randomness and waiting, for tests.
 
     Raises:
-        UsageError: ``cursor_secret`` is not bytes, or too short; ``credentials`` are given beside a transport, or
-            cannot be asked for; ``on_attempt`` is no function, or an asynchronous one.
+        UsageError: an argument is not valid, such as a ``cursor_secret`` that is too short or an asynchronous function;
+            ``region``, ``endpoint``, ``profile`` or ``credentials`` are given beside a transport, which has its own.
     """
 
     def __init__(
@@ -131,7 +131,7 @@ class Session:
         clock: Clock | None = None,
         exactly_once: bool = False,
     ) -> None:
-        check_credentials(transport, credentials)
+        check_transport(transport, region=region, endpoint=endpoint, profile=profile, credentials=credentials)
         self._transport = transport or default_transport(region, endpoint, profile, credentials)
         self._owns_transport = transport is None
         self._context = context_of(

@@ -16,7 +16,7 @@ from dynaorm.late import late
 from dynaorm.record import replace
 from dynaorm.session.drive_async import drive_async
 from dynaorm.session.settings import (
-    check_credentials,
+    check_async_transport,
     close_async_transport,
     context_of,
     default_async_transport,
@@ -112,8 +112,8 @@ class AsyncSession:
         clock: the source of time, randomness and waiting, for tests.
 
     Raises:
-        UsageError: ``cursor_secret`` is not bytes, or too short; ``credentials`` are given beside a transport, or
-            cannot be asked for; ``on_attempt`` is no function, or an asynchronous one.
+        UsageError: an argument is not valid, such as a ``cursor_secret`` that is too short or an asynchronous function;
+            ``region``, ``endpoint``, ``profile`` or ``credentials`` are given beside a transport, which has its own.
     """
 
     def __init__(
@@ -134,7 +134,9 @@ class AsyncSession:
         clock: Clock | None = None,
         exactly_once: bool = False,
     ) -> None:
-        check_credentials(transport, credentials)
+        check_async_transport(
+            transport, region=region, endpoint=endpoint, profile=profile, credentials=credentials
+        )
         self._transport = transport or default_async_transport(region, endpoint, profile, credentials)
         self._owns_transport = transport is None
         self._context = context_of(
