@@ -115,7 +115,7 @@ def _check_own(transport: object, own: Mapping[str, object]) -> None:
     if transport is not None and given:
         raise UsageError(
             problem=f"Session(transport=..., {given[0]}=...): the transport has its own {given[0]}",
-            remedy=f"give it to the transport: DirectTransport({given[0]}=...)",
+            remedy=f"give the transport what it needs: DirectTransport({given[0]}=...)",
         )
 
 
