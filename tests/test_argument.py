@@ -191,6 +191,17 @@ def test_what_cannot_be_called_is_refused_before_anything_is_written(name: str, 
     assert problem.endswith(" is not a function")
 
 
+async def waiting(*_: object) -> bool:
+    return True
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_an_asynchronous_function_that_nobody_would_await_is_refused(name: str) -> None:
+    assert refused(FUNCTIONS[name], waiting).problem.endswith(
+        "is an asynchronous function, and is called without await"
+    )
+
+
 @pytest.mark.parametrize("number", [True, 1.0, "1", 0, None], ids=repr)
 @pytest.mark.parametrize(
     "use",

@@ -5,7 +5,7 @@ from contextvars import ContextVar
 from datetime import timedelta
 from typing import Any, TypeAlias, TypeVar
 
-from dynaorm.argument import check_count, check_function
+from dynaorm.argument import check_count, check_function, check_plain_function
 from dynaorm.entity.key import Key
 from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
 from dynaorm.entity.resolve import FieldResolver
@@ -80,8 +80,11 @@ class Transaction:
         self._add(Check(target, checked_condition(target, condition)), None)
 
     def on_commit(self, hook: Callable[[], object], /) -> None:
-        """Call a function after the block is committed. Its errors reach you, but do not undo the commit."""
-        check_function("on_commit({})", hook)
+        """Call a function after the block is committed. Its errors reach you, but do not undo the commit.
+
+        It is called without await. In an asynchronous service, give one that starts a task or fills a queue.
+        """
+        check_plain_function("on_commit({})", hook)
         self._refuse_ended()
         self.hooks.append(hook)
 
@@ -109,6 +112,12 @@ AsyncWork: TypeAlias = Callable[[Transaction], Awaitable[T]]
 
 def check_run(work: object, attempts: object) -> None:
     """Raises UsageError for arguments with which ``run`` would call nothing."""
+    check_plain_function("run({})", work)
+    check_count("run(attempts={})", attempts)
+
+
+def check_async_run(work: object, attempts: object) -> None:
+    """The same for ``AsyncSession.run``, which awaits what ``work`` returns."""
     check_function("run({})", work)
     check_count("run(attempts={})", attempts)
 

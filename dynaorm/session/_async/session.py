@@ -643,7 +643,7 @@ class AsyncSession:
             StaleEntity, Contention: the last attempt failed.
             UsageError: ``attempts`` is less than 1.
         """
-        block.check_run(work, attempts)
+        block.check_async_run(work, attempts)
         pauses = replace(self._context.retry, attempts=attempts).pauses(self._context.clock)
         while True:
             tx = block.Transaction()
