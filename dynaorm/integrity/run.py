@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from dynaorm.argument import check_count
+from dynaorm.argument import check_count, check_flag
 from dynaorm.entity.declare.catalog import catalog_of
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.table import Table
@@ -189,6 +189,8 @@ class _Job(ExitStack):
         super().__init__()
         if options.at_most is not None:
             check_count("at_most={}", options.at_most, least=0)
+        check_flag("dry_run={}", options.dry_run)
+        check_progress(options.progress)
         self.options = options
         self._name = name
         begin = completion if name == "backfill" else verification
@@ -214,12 +216,14 @@ class _Job(ExitStack):
             "segments": [options.segments, options.segment],
             "foreign": sorted(options.foreign_attributes),
         }
-        self._checkpoint = self.enter_context(Checkpoint(path, identity))
-        self._checkpoint.resume(self.work)
-        self.work.ledger = self._checkpoint
         self._duplicates: DuplicatesFile | None = None
-        if options.duplicates is not None:
-            self._duplicates = self.enter_context(DuplicatesFile(options.duplicates))
+        with ExitStack() as opened:
+            self._checkpoint = opened.enter_context(Checkpoint(path, identity))
+            self._checkpoint.resume(self.work)
+            if options.duplicates is not None:
+                self._duplicates = opened.enter_context(DuplicatesFile(options.duplicates))
+            self.push(opened.pop_all())  # without an error, they stay open as long as the job
+        self.work.ledger = self._checkpoint
 
     def _described(self) -> list[dict[str, Any]]:
         found: list[dict[str, Any]] = self.run(describe(self.work.scope.tables, self.work.limiter.context))

@@ -41,6 +41,10 @@ class Seat(Entity, table=APP, pk="ROW#{row}", sk="SEAT#{number:04d}"):
     number: int
 
 
+class Draft(Entity, table=APP, pk="DRAFT#{slug}", sk="D", versioned=True):
+    slug: str
+
+
 PERSON_KEY: Item = {"PK": {"S": "PERSON#p1"}, "SK": {"S": "A"}}
 
 
@@ -140,6 +144,28 @@ def test_a_stored_key_that_its_template_renders_differently_is_refused_with_the_
     )
 
 
+@pytest.mark.parametrize(
+    ("kind", "stored", "remedy"),
+    [
+        (Draft, {"PK": "DRAFT#p1", "SK": "D"}, "before its class had versions, session.backfill() moves it"),
+        (Draft, {"PK": "DRAFT#p1", "SK": "E"}, "write another literal in the template"),
+        (Person, {"PK": "PERSON#p1", "SK": "v0_A"}, "right, declare the class with versioned=True"),
+        (Person, {"PK": "PERSON#p1", "SK": "v1_A"}, "write another literal in the template"),
+    ],
+)
+def test_the_remedy_of_a_key_of_before_or_after_versions_names_them(
+    kind: type[Entity], stored: dict[str, str], remedy: str
+) -> None:
+    item = {
+        **{name: {"S": text} for name, text in stored.items()},
+        "slug": {"S": "p1"},
+        "person_id": {"S": "p1"},
+    }
+    with pytest.raises(DecodeError) as caught:
+        mapping_of(kind).hydrate(item)
+    assert caught.value.problems[0].endswith(remedy)
+
+
 def test_an_item_whose_fields_render_no_key_at_all_is_refused_as_unreadable() -> None:
     item: Item = {"PK": {"S": "PERSON#p1"}, "SK": {"S": "A"}, "person_id": {"S": "x" * 3000}}
     with pytest.raises(DecodeError, match=r"person_id: .* a key of 3007 bytes, more than the 2048 allowed"):
@@ -161,7 +187,9 @@ def test_an_item_that_does_not_fit_is_refused_with_every_problem(session: Sessio
     with pytest.raises(DecodeError, match="\n  - level: Input should be greater than or equal to 0\n"):
         session.get(Person, person_id="p1")
     put(session, APP, {**PERSON_KEY, "level": {"N": "5"}})
-    with pytest.raises(DecodeError, match="\n  - person_id: Field required\n"):
+    with pytest.raises(
+        DecodeError, match=r"\n  - person_id: Field required; if PK alone has it, declare it with InKey\(\)\n"
+    ):
         session.get(Person, person_id="p1")
 
 
