@@ -85,6 +85,9 @@ AMOUNTS: dict[str, Use] = {
 
 
 FLAGS: dict[str, Use] = {
+    "dry_run=": lambda session, flag: list(repair(session, app, options=RunOptions(dry_run=flag))),
+    "repair dry_run=": lambda session, flag: list(session.repair(app, dry_run=flag)),
+    "backfill dry_run=": lambda session, flag: list(session.backfill(app, dry_run=flag)),
     "get consistent=": lambda session, flag: session.get(KEY, consistent=flag),
     "exists consistent=": lambda session, flag: session.exists(KEY, consistent=flag),
     "get_many consistent=": lambda session, flag: session.get_many([KEY], consistent=flag),
@@ -103,6 +106,7 @@ FUNCTIONS: dict[str, Use] = {
     "bulk_load progress=": lambda session, call: session.bulk_load([Row(name="a")], progress=call),
     "verify progress=": lambda session, call: list(session.verify(app, progress=call)),
     "repair progress=": lambda session, call: list(session.repair(app, progress=call)),
+    "run progress=": lambda session, call: list(repair(session, app, options=RunOptions(progress=call))),
 }
 
 

@@ -16,7 +16,7 @@ from dynaorm.entity.declare.catalog import catalog_of
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.table import Table
 from dynaorm.errors import TableNotFound
-from dynaorm.flow.bulk.limits import Progress
+from dynaorm.flow.bulk.limits import Progress, check_progress
 from dynaorm.flow.integrity.finding import Diagnosis, Finding, FindingKind, Mended, Outcome
 from dynaorm.flow.integrity.repair import completion, repair_flows, unstable_totals
 from dynaorm.flow.integrity.verify import describe, verification

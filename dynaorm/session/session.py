@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias, TypeVar, overload
 
+from dynaorm.argument import check_flag
 from dynaorm.errors import Contention, DecodeError, SessionClosed, StaleEntity
 from dynaorm.flow.bulk.limits import CONCURRENCY, Progress, check_progress
 from dynaorm.flow.protocol.call import Clock, Flow, Pause, Transport
@@ -625,8 +626,7 @@ class Session:
     def run(self, work: block.Work[T], /, *, attempts: int = 5) -> T:
         """Call ``work(tx)`` in a new transaction, again after StaleEntity or Contention, and return its result.
 
-        Load the entities that you change inside ``work``: entities from an earlier attempt are stale. The ``seconds``
-        of the session's ``Retry`` limit the time, too.
+        Load what you change inside ``work``: objects of an earlier attempt are stale. ``Retry(seconds=)`` limits it.
 
         Raises:
             StaleEntity, Contention: the last attempt failed.
@@ -884,9 +884,9 @@ class Session:
     def _mended(
         self, verb: str, work: Verification, progress: Progress | None, *, dry_run: bool
     ) -> Iterator[Mended]:
+        check_flag("dry_run={}", dry_run)
         for step in work.steps(_reporting(work, progress)):
-            diagnoses = self._run(verb, step)
-            for some in repair.repair_flows(diagnoses, work, dry_run=dry_run):
+            for some in repair.repair_flows(self._run(verb, step), work, dry_run=dry_run):
                 yield from self._write(verb, some)
         yield from repair.unstable_totals(work)
 

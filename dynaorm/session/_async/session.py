@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias, TypeVar, overload
 
+from dynaorm.argument import check_flag
 from dynaorm.errors import Contention, DecodeError, SessionClosed, StaleEntity
 from dynaorm.flow.bulk.limits import CONCURRENCY, Progress, check_progress
 from dynaorm.flow.protocol.call import AsyncTransport, Clock, Flow, Pause
@@ -636,8 +637,7 @@ class AsyncSession:
     async def run(self, work: block.AsyncWork[T], /, *, attempts: int = 5) -> T:
         """Call ``work(tx)`` in a new transaction, again after StaleEntity or Contention, and return its result.
 
-        Load the entities that you change inside ``work``: entities from an earlier attempt are stale. The ``seconds``
-        of the session's ``Retry`` limit the time, too.
+        Load what you change inside ``work``: objects of an earlier attempt are stale. ``Retry(seconds=)`` limits it.
 
         Raises:
             StaleEntity, Contention: the last attempt failed.
@@ -897,9 +897,9 @@ class AsyncSession:
     async def _mended(
         self, verb: str, work: Verification, progress: Progress | None, *, dry_run: bool
     ) -> AsyncIterator[Mended]:
+        check_flag("dry_run={}", dry_run)
         for step in work.steps(_reporting(work, progress)):
-            diagnoses = await self._run(verb, step)
-            for some in repair.repair_flows(diagnoses, work, dry_run=dry_run):
+            for some in repair.repair_flows(await self._run(verb, step), work, dry_run=dry_run):
                 for one in await self._write(verb, some):
                     yield one
         for one in repair.unstable_totals(work):
