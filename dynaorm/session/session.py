@@ -626,7 +626,7 @@ class Session:
     def run(self, work: block.Work[T], /, *, attempts: int = 5) -> T:
         """Call ``work(tx)`` in a new transaction, again after StaleEntity or Contention, and return its result.
 
-        Load what you change inside ``work``: objects of an earlier attempt are stale. ``Retry(seconds=)`` limits it.
+        Load what you change inside ``work``: later attempts need new objects. ``Retry(seconds=...)`` limits the time.
 
         Raises:
             StaleEntity, Contention: the last attempt failed.

@@ -637,7 +637,7 @@ class AsyncSession:
     async def run(self, work: block.AsyncWork[T], /, *, attempts: int = 5) -> T:
         """Call ``work(tx)`` in a new transaction, again after StaleEntity or Contention, and return its result.
 
-        Load what you change inside ``work``: objects of an earlier attempt are stale. ``Retry(seconds=)`` limits it.
+        Load what you change inside ``work``: later attempts need new objects. ``Retry(seconds=...)`` limits the time.
 
         Raises:
             StaleEntity, Contention: the last attempt failed.
