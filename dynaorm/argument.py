@@ -4,6 +4,7 @@ Rule 1. A count is an ``int``. ``True`` and ``2.0`` are none: whoever gives them
 Rule 2. A flag is a ``bool``: the text ``"False"`` would be true.
 """
 
+from inspect import iscoroutinefunction
 from math import inf
 
 from dynaorm.errors import UsageError
@@ -50,4 +51,14 @@ def check_function(written: str, function: object) -> None:
         raise UsageError(
             problem=f"{written.format(shown(function))} is not a function",
             remedy="give one without calling it: its name, or a lambda",
+        )
+
+
+def check_plain_function(written: str, function: object) -> None:
+    """Raise UsageError for what cannot be called, and for an asynchronous function, which nobody would await."""
+    check_function(written, function)
+    if iscoroutinefunction(function) or iscoroutinefunction(getattr(function, "__call__", None)):  # noqa: B004 - not whether it can be called
+        raise UsageError(
+            problem=f"{written.format(shown(function))} is an asynchronous function, and is called without await",
+            remedy="give one that is not, and does not wait",
         )

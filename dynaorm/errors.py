@@ -45,7 +45,7 @@ class DeclarationError(DynaormError, TypeError):
 
 
 class UsageError(DynaormError, RuntimeError):
-    """The call is refused before anything is sent."""
+    """The call is refused before anything is written, and in most cases before anything is sent."""
 
     problem: str
     remedy: str

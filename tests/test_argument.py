@@ -85,6 +85,9 @@ AMOUNTS: dict[str, Use] = {
 
 
 FLAGS: dict[str, Use] = {
+    "dry_run=": lambda session, flag: list(repair(session, app, options=RunOptions(dry_run=flag))),
+    "repair dry_run=": lambda session, flag: list(session.repair(app, dry_run=flag)),
+    "backfill dry_run=": lambda session, flag: list(session.backfill(app, dry_run=flag)),
     "get consistent=": lambda session, flag: session.get(KEY, consistent=flag),
     "exists consistent=": lambda session, flag: session.exists(KEY, consistent=flag),
     "get_many consistent=": lambda session, flag: session.get_many([KEY], consistent=flag),
@@ -103,6 +106,7 @@ FUNCTIONS: dict[str, Use] = {
     "bulk_load progress=": lambda session, call: session.bulk_load([Row(name="a")], progress=call),
     "verify progress=": lambda session, call: list(session.verify(app, progress=call)),
     "repair progress=": lambda session, call: list(session.repair(app, progress=call)),
+    "run progress=": lambda session, call: list(repair(session, app, options=RunOptions(progress=call))),
 }
 
 
@@ -189,6 +193,17 @@ def test_what_cannot_be_called_is_refused_before_anything_is_written(name: str, 
     problem = refused(FUNCTIONS[name], function).problem
     assert f"{name.rsplit(maxsplit=1)[-1]}{function!r}" in problem
     assert problem.endswith(" is not a function")
+
+
+async def waiting(*_: object) -> bool:
+    return True
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_an_asynchronous_function_that_nobody_would_await_is_refused(name: str) -> None:
+    assert refused(FUNCTIONS[name], waiting).problem.endswith(
+        "is an asynchronous function, and is called without await"
+    )
 
 
 @pytest.mark.parametrize("number", [True, 1.0, "1", 0, None], ids=repr)

@@ -43,6 +43,8 @@ NAMES: Final = {
     "__exit__": "__aexit__",
     "__iter__": "__aiter__",
     "drive": "drive_async",
+    "check_run": "check_async_run",
+    "check_transport": "check_async_transport",
     "default_transport": "default_async_transport",
     "close_transport": "close_async_transport",
 }

@@ -199,7 +199,11 @@ def _check_latest(target: Target, copy: Any) -> None:
 
 
 def diff(named: Any, first: int, second: int, context: Context) -> Flow[dict[str, tuple[Any, Any]]]:
-    """The fields that differ between two versions: name to (value in the first, value in the second)."""
+    """The fields that differ between two versions: name to (value in the first, value in the second).
+
+    Raises:
+        EntityNotFound: one of the versions does not exist.
+    """
     target = target_of(named)
     for number in (first, second):
         history.check_number(target.mapping, number)
@@ -207,10 +211,7 @@ def diff(named: Any, first: int, second: int, context: Context) -> Flow[dict[str
     for number in (first, second):
         found = yield from history.at_version(target, number, context)
         if found is None:
-            raise UsageError(
-                problem=f"{target.name!r} has no version {number}",
-                remedy="it was never written, or was pruned; look at session.history(...)",
-            )
+            raise no_version(target.name, number)
         sides.append(found.values)
     before, after = sides
     names = [name for name in before if before[name] != after.get(name)]

@@ -9,7 +9,7 @@ Source: Amazon DynamoDB Developer Guide, "Reading and processing a stream".
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
-from dynaorm.argument import check_amount, check_function
+from dynaorm.argument import check_amount, check_plain_function
 from dynaorm.entity.table import Table
 from dynaorm.errors import CheckpointExpired, StoreError, UsageError
 from dynaorm.flow.protocol.call import Call, Flow, Pause, Refusal, Reply
@@ -61,7 +61,7 @@ def following(
     if idle is not None:
         check_amount("idle={}", idle, zero=True)
     if stop is not None:
-        check_function("stop={}", stop)
+        check_plain_function("stop={}", stop)
     checkpoint = None if after is None else checkpoint_in(after)
     return Following(table, checkpoint, idle, stop or (lambda: False), internal)
 

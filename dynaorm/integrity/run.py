@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from dynaorm.argument import check_count
+from dynaorm.argument import check_count, check_flag
 from dynaorm.entity.declare.catalog import catalog_of
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.table import Table
 from dynaorm.errors import TableNotFound
-from dynaorm.flow.bulk.limits import Progress
+from dynaorm.flow.bulk.limits import Progress, check_progress
 from dynaorm.flow.integrity.finding import Diagnosis, Finding, FindingKind, Mended, Outcome
 from dynaorm.flow.integrity.repair import completion, repair_flows, unstable_totals
 from dynaorm.flow.integrity.verify import describe, verification
@@ -189,6 +189,8 @@ class _Job(ExitStack):
         super().__init__()
         if options.at_most is not None:
             check_count("at_most={}", options.at_most, least=0)
+        check_flag("dry_run={}", options.dry_run)
+        check_progress(options.progress)
         self.options = options
         self._name = name
         begin = completion if name == "backfill" else verification

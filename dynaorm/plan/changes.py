@@ -17,7 +17,7 @@ from dynaorm.item.value import AttributeValue, Item, same
 from dynaorm.plan.blind import bounds_of
 from dynaorm.plan.creation import created
 from dynaorm.plan.edit import edited_image, touched
-from dynaorm.plan.image import advance, changes_of, new_image
+from dynaorm.plan.image import advance, changes_of, new_image, under_present_names
 from dynaorm.plan.intent import Deletion, Edit, Move, Save, condition_of
 from dynaorm.plan.item_change import (
     ItemChange,
@@ -317,17 +317,23 @@ def _edit_known(
     asked = unstamped(one.mapping, edit.changes)
     try:
         image, changed = edited_image(before.mapping, before.item, asked)
-        if before.mapping.updated is not None and not _is_same(before.item, image):
+        if before.mapping.updated is not None and not _is_unchanged(before, image):
             image, changed = edited_image(before.mapping, before.item, stamped(before.mapping, asked, now))
     except InvalidValue:
         if before.from_read and not _holds(edit.condition, before):
             raise ConditionFailed(key=stored_key(before.mapping, one.key)) from None
         raise
-    if not _is_same(before.item, image):
+    if not _is_unchanged(before, image):
         return ItemUpdate(before.mapping, one.key, before, image, changed, loaded, is_edit=True)
     if edit.condition is None and not one.checks:
         return None
+    image = image if _is_same(before.item, image) else {**before.item}
     return ItemCheck(before.mapping, one.key, before, loaded, image, changed)
+
+
+def _is_unchanged(before: StoredItem, image: Item) -> bool:
+    """Whether an edit has no effect. To rename attributes and classes alone, nothing is written."""
+    return _is_same(before.item, image) or _is_same(under_present_names(before.mapping, before.item), image)
 
 
 def _creation(one: ItemIntents, edit: Edit, read: Item | None, *, now: float) -> ItemInsert:

@@ -266,11 +266,22 @@ def _refuse_gap(
             missing = next(name for name in before if name not in equal)
             raise UsageError(
                 problem=f"{name} comes after {missing} in the sort key of {source}, and {missing} is not one value",
-                remedy=f"give {missing}= too, or use .filter(F.{name} ...)",
+                remedy=source.or_filter(f"give {missing}= too", name),
             )
 
 
 # -- fields that the key does not serve --------------------------------------------------------------------------------
+
+
+def _where_none(source: Source, name: str) -> str:
+    """How to find the entities in which a field is None."""
+    mapping = source.mapping
+    if name in mapping.key_fields:
+        return f"give {name}= a value: it is part of the primary key of every {mapping.entity.__name__}"
+    field = mapping.fields.get(name)
+    if field is not None and field.in_key:
+        return f"scan, and compare {name} in your code: it is stored in the key alone"
+    return f"scan with .filter(F.{name}.missing())"
 
 
 def _check_given(spec: QuerySpec) -> None:
@@ -279,7 +290,7 @@ def _check_given(spec: QuerySpec) -> None:
     for name, value in given.items():
         if value is None or (isinstance(value, AnyOf) and None in value.values):
             raise first.mapping.invalid(
-                name, None, "is None, and None is in no key", f"scan with .filter(F.{name}.missing())"
+                name, None, "is None, and None is in no key", _where_none(first, name)
             )
     if all(_missing(source, given) for source in spec.sources):
         missing = _missing(first, given)
@@ -289,7 +300,7 @@ def _check_given(spec: QuerySpec) -> None:
         raise UsageError(problem=problem, remedy=_other_key(first, names, given) or remedy)
     keys = [source.partition_fields | source.sort_fields for source in spec.sources]
     if extra := [name for name in names if not any(name in fields for fields in keys)]:
-        remedy = f"use .filter(F.{extra[0]} ...), or declare an Index whose key has it"
+        remedy = first.or_filter("declare an Index whose key has it", extra[0])
         raise UsageError(
             problem=f"{', '.join(extra)} is in no key of {spec}",
             remedy=_other_key(first, names, given) or remedy,

@@ -128,8 +128,10 @@ def _refuse_keys(spec: QuerySpec, condition: Condition) -> None:
     keys = {key.name for key in spec.source.keys}
     for path in sorted(paths_of(condition), key=str):
         if path[0] in keys:
+            fields = (field for one in mappings_of(spec) for field in one.fields.values())
+            name = next((field.name for field in fields if field.attribute == path[0]), path[0])
             raise UsageError(
-                problem=f"the filter names {path[0]!r}, a key of {spec}, and DynamoDB refuses that",
+                problem=f"the filter names {name}, which is a key of {spec}, and DynamoDB refuses that",
                 remedy="give it in the call, or use .ge(...), .between(...), .begins_with(...)",
             )
 

@@ -171,9 +171,10 @@ def _spelled(bounds: Sequence[Bound], *, zones: bool) -> Interval:
     for bound in bounds:
         low, high = bound.values[0], bound.values[-1]
         if bound.operator == "begins_with":
-            prefix = low[:_MINUTES]
-            found = found.cut(">=", prefix)
-            found = found.cut("<", end) if (end := successor(prefix)) else found
+            # Every key begins with an empty text, and DynamoDB refuses to compare a key with one.
+            if prefix := low[:_MINUTES]:
+                found = found.cut(">=", prefix)
+                found = found.cut("<", end) if (end := successor(prefix)) else found
             continue
         if bound.operator in (">", ">=", "between"):
             found = found.cut(">=", spellings_from(low, zones=zones).low)

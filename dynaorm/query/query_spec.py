@@ -124,7 +124,7 @@ class QuerySpec:
         if other := next((bound.field for bound in self.bounds if bound.field != name), None):
             raise UsageError(
                 problem=f"{other} and {name} are both bounded, and a sort key can be bounded in one field",
-                remedy=f"give {other}= a single value, or use .filter(F.{name} ...)",
+                remedy=self.source.or_filter(f"give {other}= a single value", name),
             )
         bound = Bound(name, operator, _values(operator, name, value))
         return replace(self, bounds=(*self.bounds, bound))

@@ -70,6 +70,13 @@ class Source:
         told = {name for template in templates for name in template.fields if name not in template.shards}
         return frozenset(chosen - told)
 
+    def or_filter(self, remedy: str, name: str) -> str:
+        """A remedy for a query, or a filter on a field, if one can name it: DynamoDB filters on no key of the query."""
+        field = self.mapping.fields.get(name)
+        if field is not None and (field.in_key or field.attribute in {key.name for key in self.keys}):
+            return remedy
+        return f"{remedy}, or use .filter(F.{name} ...)"
+
     @property
     def is_whole(self) -> bool:
         """Whether the table or index holds whole items. From any other projection, items are fetched by key."""

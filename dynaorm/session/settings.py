@@ -1,10 +1,12 @@
 """From the arguments of a session to the context of its flows, and to its default transport."""
 
 from collections.abc import Callable, Mapping
-from inspect import isawaitable
+from inspect import isawaitable, iscoroutinefunction, unwrap
 from typing import TYPE_CHECKING, Final
 
+from dynaorm.argument import check_flag, check_plain_function
 from dynaorm.errors import DecodeError, UsageError
+from dynaorm.failure import shown
 from dynaorm.flow.protocol.call import AsyncTransport, Clock, Transport
 from dynaorm.flow.protocol.context import Context
 from dynaorm.flow.protocol.retry import Retry
@@ -31,8 +33,16 @@ def context_of(
     cursor_secret: bytes | None = None,
     exactly_once: bool = False,
 ) -> Context:
-    """Return the context of a session. Raises UsageError for a secret that does not protect cursors."""
+    """Return the context of a session. Raises UsageError for an argument of another type or a short secret."""
     _check_secret(cursor_secret)
+    check_flag("consistent={}", consistent)
+    check_flag("exactly_once={}", exactly_once)
+    if not isinstance(retry, Retry):
+        raise UsageError(
+            problem=f"retry={shown(retry)} is not a Retry", remedy="give Retry(attempts=..., seconds=...)"
+        )
+    if on_decode_error is not None:
+        check_plain_function("on_decode_error={}", on_decode_error)
     if table_names is None:
         name: Callable[[str], str] = str
     elif isinstance(table_names, Mapping):
@@ -41,6 +51,7 @@ def context_of(
         def name(declared: str) -> str:
             return names.get(declared, declared)
     else:
+        check_plain_function("table_names={}", table_names)
         name = table_names
     return Context(
         name, retry, clock or SystemClock(), consistent, on_decode_error, cursor_secret, exactly_once
@@ -85,13 +96,46 @@ def default_async_transport(
     return threaded.ThreadedTransport(default_transport(region, endpoint, profile, credentials))
 
 
-def check_credentials(transport: object, credentials: object) -> None:
-    """Raise UsageError for credentials beside a transport, which has its own."""
-    if transport is not None and credentials is not None:
+def check_transport(transport: object, **own: object) -> None:
+    """Raise UsageError for a transport that a ``Session`` cannot call, or with settings that a transport has itself."""
+    _check_own(transport, own)
+    if transport is not None and (not _has_call(transport) or _is_asynchronous(transport)):
+        raise _no_transport("Session", transport, "DirectTransport(...)", "AsyncSession")
+
+
+def check_async_transport(transport: object, **own: object) -> None:
+    """The same for an ``AsyncSession``."""
+    _check_own(transport, own)
+    if transport is not None and not (_has_call(transport) and _is_asynchronous(transport)):
+        raise _no_transport("AsyncSession", transport, "AsyncDirectTransport(...)", "Session")
+
+
+def _check_own(transport: object, own: Mapping[str, object]) -> None:
+    given = [name for name, value in own.items() if value is not None]
+    if transport is not None and given:
         raise UsageError(
-            problem="Session(transport=..., credentials=...): the transport has credentials of its own",
-            remedy="give them to the transport: DirectTransport(credentials=...)",
+            problem=f"Session(transport=..., {given[0]}=...): the transport has its own {given[0]}",
+            remedy=f"give the transport what it needs: DirectTransport({given[0]}=...)",
         )
+
+
+def _has_call(transport: object) -> bool:
+    return not isinstance(transport, type) and callable(getattr(transport, "call", None))
+
+
+def _is_asynchronous(transport: object) -> bool:
+    return iscoroutinefunction(unwrap(getattr(transport, "call", check_flag)))
+
+
+def _no_transport(session: str, transport: object, remedy: str, other: str) -> UsageError:
+    kind = transport.__name__ if isinstance(transport, type) else type(transport).__name__
+    if isinstance(transport, type):
+        problem = f"transport={kind} is a class"
+    elif _has_call(transport):
+        problem = f"{session}(transport=...) cannot call {kind}, which is for {other}"
+    else:
+        problem = f"transport= is of type {kind}, which has no method call"
+    return UsageError(problem=problem, remedy=f"give a transport such as {remedy}, or none")
 
 
 def close_transport(transport: object) -> None:

@@ -3,15 +3,13 @@
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextvars import ContextVar
 from datetime import timedelta
-from inspect import iscoroutinefunction
 from typing import Any, TypeAlias, TypeVar
 
-from dynaorm.argument import check_count, check_function
+from dynaorm.argument import check_count, check_function, check_plain_function
 from dynaorm.entity.key import Key
 from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
 from dynaorm.entity.resolve import FieldResolver
 from dynaorm.errors import UsageError
-from dynaorm.failure import shown
 from dynaorm.flow.entity import edit_of, upsert_of
 from dynaorm.flow.target import target_of
 from dynaorm.item.condition import Condition
@@ -94,15 +92,12 @@ class Transaction:
     def on_commit(self, hook: Callable[[], object], /) -> None:
         """Call a function after the block is committed. Its errors reach you, but do not undo the commit.
 
+        It is called without await. In an asynchronous service, give one that starts a task or fills a queue.
+
         Raises:
             UsageError: it is no function, or an asynchronous one.
         """
-        check_function("on_commit({})", hook)
-        if iscoroutinefunction(hook):
-            raise UsageError(
-                problem=f"on_commit({shown(hook)}) is an asynchronous function, and is called without await",
-                remedy="await it after the block, or give a function that starts a task",
-            )
+        check_plain_function("on_commit({})", hook)
         self._refuse_ended()
         self.hooks.append(hook)
 
@@ -130,6 +125,12 @@ AsyncWork: TypeAlias = Callable[[Transaction], Awaitable[T]]
 
 def check_run(work: object, attempts: object) -> None:
     """Raises UsageError for arguments with which ``run`` would call nothing."""
+    check_plain_function("run({})", work)
+    check_count("run(attempts={})", attempts)
+
+
+def check_async_run(work: object, attempts: object) -> None:
+    """The same for ``AsyncSession.run``, which awaits what ``work`` returns."""
     check_function("run({})", work)
     check_count("run(attempts={})", attempts)
 

@@ -10,10 +10,9 @@ Rule 4. A logger is at DEBUG only if something has imported ``logging``. This ta
 import sys
 from collections.abc import Callable
 from functools import cache
-from inspect import iscoroutinefunction
 from typing import TYPE_CHECKING, Protocol, TypeAlias, TypeVar
 
-from dynaorm.errors import UsageError
+from dynaorm.argument import check_flag, check_plain_function
 from dynaorm.flow.protocol.call import Call, Flow, NoAnswer, Refusal, Reply
 from dynaorm.late import late
 
@@ -83,12 +82,13 @@ class Watch:
         log_values: add the request and the answer to each line of the log.
 
     Raises:
-        UsageError: ``on_attempt`` is no function, or an asynchronous one.
+        UsageError: ``on_attempt`` is no function, or an asynchronous one; ``log_values`` is no bool.
     """
 
     def __init__(self, on_attempt: "OnAttempt | None", log_values: bool) -> None:
+        check_flag("log_values={}", log_values)
         if on_attempt is not None:
-            _check(on_attempt)
+            check_plain_function("on_attempt={}", on_attempt)
         self._listener = None if on_attempt is None else Listener("on_attempt", on_attempt)
         self._log_values = log_values
 
@@ -110,16 +110,6 @@ class Watch:
             _logger().debug("%s; request %r; outcome %r", line, call.request, _values(outcome))
         else:
             _logger().debug("%s", line)
-
-
-def _check(on_attempt: object) -> None:
-    if not callable(on_attempt):
-        found = f"on_attempt= is a {type(on_attempt).__name__}, which cannot be called"
-    elif iscoroutinefunction(on_attempt):
-        found = "on_attempt= is an asynchronous function, and is called without await"
-    else:
-        return
-    raise UsageError(problem=found, remedy="give a function that takes an Attempt and does not wait")
 
 
 def _line(attempt: "Attempt") -> str:

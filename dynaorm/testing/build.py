@@ -1,6 +1,6 @@
 """``factory``: builds valid entities for tests, each with a key and unique values of its own."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from enum import Enum
@@ -10,7 +10,10 @@ from uuid import UUID
 
 from pydantic import BaseModel, SecretBytes, SecretStr, ValidationError
 
+from dynaorm.entity.key import identity
+from dynaorm.entity.mapping.derive import claims
 from dynaorm.entity.mapping.mapping import mapping_of
+from dynaorm.entity.text.ksuid import Ksuid, KsuidMs
 from dynaorm.errors import DynaormError, UnknownField, UsageError
 from dynaorm.plan.stored_item import item_of
 from dynaorm.testing.field_type import FieldType, field_type, type_of_field
@@ -18,13 +21,15 @@ from dynaorm.testing.field_type import FieldType, field_type, type_of_field
 E = TypeVar("E")
 
 _BEGIN: Final = datetime(2024, 1, 1, tzinfo=UTC)
+_FAR: Final = datetime(2100, 1, 1, tzinfo=UTC)
 
 
 def factory(entity: type[E], /, **values: Any) -> "Factory[E]":
     """A builder of entities for tests. Call it for each entity, with the values that matter.
 
     Fields with a default keep it. All other fields, and those that are unique, get values of their type that count up:
-    ``name-1``, ``name-2``. So no two entities of a factory have the same key or the same unique value.
+    ``name-1``, ``name-2``. So no two entities of a factory have the same key or the same unique value, unless you give
+    it. A required field with ``ExpiresAt()`` gets a time in the year 2100.
 
     Args:
         entity: the class.
@@ -57,6 +62,7 @@ class Factory(Generic[E]):
         self._numbers = count(1)
         unique = (constraint.fields for constraint in self._mapping.constraints.values())
         self._counted = {*self._mapping.key_fields, *(name for fields in unique for name in fields)}
+        self._taken: set[Any] = set()
         self._check(values)
 
     def __call__(self, **values: Any) -> E:
@@ -64,10 +70,12 @@ class Factory(Generic[E]):
 
         Raises:
             UnknownField: a keyword is not a field of the class.
-            UsageError: the values are not valid together, or cannot be stored; the message says which to give.
+            UsageError: the values are not valid together, or cannot be stored, or an earlier entity has the same key or
+                unique value; the message says which to give.
         """
         self._check(values)
         number = next(self._numbers)
+        made: dict[str, Any] = {}
         given = {
             name: value(number) if callable(value) and not isinstance(value, type) else value
             for name, value in {**self._values, **values}.items()
@@ -75,8 +83,32 @@ class Factory(Generic[E]):
         for name, info in self._mapping.entity.model_fields.items():
             is_made = info.is_required() or (name in self._counted and info.default_factory is None)
             if name not in given and is_made:
-                given[name] = _value(name, type_of_field(info), number)
-        return self._built(given)
+                made[name] = self._made(name, type_of_field(info), number)
+        entity = self._built({**given, **made})
+        self._claim(entity, made)
+        return entity
+
+    def _made(self, name: str, kind: FieldType, number: int) -> Any:
+        expires = self._mapping.expires
+        if expires is not None and expires.name == name:
+            return _FAR + timedelta(seconds=number)
+        choices = _choices(kind) if name in self._counted else ()
+        return choices[(number - 1) % len(choices)] if choices else _value(name, kind, number)
+
+    def _claim(self, entity: E, made: Mapping[str, Any]) -> None:
+        """Refuse a key or unique value of an earlier entity, if it is made of a value that the caller did not give."""
+        mapping, item = self._mapping, item_of(entity)
+        found: set[tuple[tuple[str, ...], Any]] = {(mapping.key_fields, identity(mapping.key_of(item)))}
+        for constraint, key, _ in claims(mapping, mapping.subject(item)):
+            found.add((mapping.constraints[constraint].fields, key))
+        for fields, _ in sorted(found & self._taken, key=repr):
+            if names := [name for name in fields if name in made]:
+                same, name = ", ".join(names), mapping.entity.__name__
+                raise UsageError(
+                    problem=f"factory({name}) cannot build another one: an earlier one has the same {same}",
+                    remedy=f"give it a value or a function: factory({name}, {names[0]}=lambda n: ...)",
+                )
+        self._taken |= found
 
     def _built(self, given: dict[str, Any]) -> E:
         name = self._entity.__name__
@@ -105,6 +137,17 @@ def _problems(problem: ValidationError | DynaormError) -> list[str]:
         return [str(problem)]
     # Without the input, which may be a secret.
     return [f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in problem.errors(include_input=False)]
+
+
+def _choices(kind: FieldType) -> Sequence[Any]:
+    """The values of a type that has few; nothing for any other type."""
+    if kind.origin is Union:
+        return next((found for one in kind.arguments if (found := _choices(field_type(one)))), ())
+    if kind.origin is Literal:
+        return kind.arguments
+    if not isinstance(kind.origin, type):
+        return ()
+    return tuple(kind.origin) if issubclass(kind.origin, Enum) else (False, True) * (kind.origin is bool)
 
 
 def _value(name: str, kind: FieldType, number: int) -> Any:
@@ -163,6 +206,8 @@ _SCALARS: Final[dict[type, Callable[[int, FieldType], Any]]] = {
     time: lambda number, _: (_BEGIN + timedelta(seconds=number)).time(),
     timedelta: lambda number, _: timedelta(seconds=number),
     UUID: lambda number, _: UUID(int=number),
+    Ksuid: lambda number, _: Ksuid(_BEGIN, number.to_bytes(16, "big")),
+    KsuidMs: lambda number, _: KsuidMs(_BEGIN, number.to_bytes(15, "big")),
     bytes: lambda number, _: str(number).encode(),
     SecretStr: lambda number, kind: SecretStr(_text("secret", number, kind)),
     SecretBytes: lambda number, _: SecretBytes(str(number).encode()),

@@ -13,6 +13,7 @@ from pydantic import BaseModel, SecretBytes, SecretStr, ValidationError
 from dynaorm.entity.key import identity
 from dynaorm.entity.mapping.derive import claims
 from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
+from dynaorm.entity.text.ksuid import Ksuid, KsuidMs
 from dynaorm.errors import DynaormError, UnknownField
 from dynaorm.late import late
 from dynaorm.plan.stored_item import item_of
@@ -33,7 +34,8 @@ def entities(entity: type[E], /, **values: Any) -> "st.SearchStrategy[E]":
     """A hypothesis strategy for new entities of a class: valid, storable, and unique within an example.
 
     No two entities that one example draws have the same key or the same unique value, so that all of them can be saved.
-    Totals begin at their defaults, and so does a field with ``ExpiresAt()`` that has one.
+    Totals begin at their defaults, and so does a field with ``ExpiresAt()`` that has one. A required field with
+    ``ExpiresAt()`` gets a time from the year 2100 on.
 
     Args:
         entity: the class.
@@ -56,9 +58,7 @@ def entities(entity: type[E], /, **values: Any) -> "st.SearchStrategy[E]":
     if mapping.expires is not None and not mapping.expires.required:
         left.add(mapping.expires.name)
     fields = {
-        name: _given(values[name])
-        if name in values
-        else _strategy(type_of_field(info), name in mapping.key_fields)
+        name: _given(values[name]) if name in values else _drawn(mapping, name, type_of_field(info))
         for name, info in mapping.entity.model_fields.items()
         if name in values or name not in left
     }
@@ -67,6 +67,12 @@ def entities(entity: type[E], /, **values: Any) -> "st.SearchStrategy[E]":
 
 def _given(value: Any) -> "st.SearchStrategy[Any]":
     return value if isinstance(value, st.SearchStrategy) else st.just(value)
+
+
+def _drawn(mapping: EntityMapping, name: str, kind: FieldType) -> "st.SearchStrategy[Any]":
+    if mapping.expires is not None and mapping.expires.name == name:
+        return _times(2100, 2200)
+    return _strategy(kind, name in mapping.key_fields)
 
 
 def _unique(mapping: EntityMapping, fields: "st.SearchStrategy[dict[str, Any]]") -> "st.SearchStrategy[Any]":
@@ -151,10 +157,19 @@ def _scalar(kind: FieldType, origin: type, is_in_key: bool) -> "st.SearchStrateg
     if issubclass(origin, bytes):
         return st.binary(**size)
     if issubclass(origin, datetime):
-        return st.datetimes(datetime(1970, 1, 1), datetime(2100, 1, 1), timezones=st.just(UTC))  # noqa: DTZ001 - hypothesis adds the zone
+        return _times(1970, 2100)
+    if issubclass(origin, Ksuid | KsuidMs):
+        length = origin.PAYLOAD_LENGTH_IN_BYTES
+        payload = st.binary(min_size=length, max_size=length)
+        return st.builds(origin, datetime=_times(2015, 2100), payload=payload)
     if issubclass(origin, int | float | Decimal) and not issubclass(origin, bool | Enum):
         return _number(kind, origin)
     return st.from_type(kind.plain)
+
+
+def _times(first: int, last: int) -> "st.SearchStrategy[datetime]":
+    """Times in UTC from the beginning of one year to that of another."""
+    return st.datetimes(datetime(first, 1, 1), datetime(last, 1, 1), timezones=st.just(UTC))  # noqa: DTZ001 - hypothesis adds the zone
 
 
 def _number(kind: FieldType, origin: type) -> "st.SearchStrategy[Any]":

@@ -4,10 +4,12 @@ import json
 import re
 from base64 import b64encode
 from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
 from typing import Any, Final
 
-from dynaorm.entity.mapping.mapping import VERSION_AT
+from dynaorm.entity.mapping.mapping import VERSION_AT, EntityMapping
 from dynaorm.entity.text.scalar import datetime_text
+from dynaorm.item.value import Item
 from dynaorm.plan.guards import CLAIM_MARGIN
 from dynaorm.plan.plan import Plan
 
@@ -17,13 +19,16 @@ TOKEN: Final = "<token>"
 NOW: Final = "<now>"
 EARLIER: Final = f"<now - {CLAIM_MARGIN} s>"
 BEFORE: Final = "<time of the version before>"
+CREATED: Final = "<time of creation>"
+CHANGED: Final = "<time of the last write>"
 
 
 def snapshot(plan: Plan) -> str:
     """The explanation and the request of a plan, with names in place of the values that differ from run to run.
 
     First ``plan.explain()``, then ``plan.to_request()`` as JSON. Revisions, the token and the times of the clock become
-    ``<new revision>``, ``<expected revision>``, ``<token>`` and ``<now>``; bytes become ``{"base64": "..."}``.
+    ``<new revision>``, ``<expected revision>``, ``<token>`` and ``<now>``, also within index keys; bytes become
+    ``{"base64": "..."}``.
     Everything else is shown as it is sent, so the test must fix random values of an entity, such as a ``new_ksuid()``
     key.
 
@@ -70,6 +75,8 @@ def snapshot(plan: Plan) -> str:
 def _volatile(plan: Plan) -> Iterator[tuple[str, str]]:
     """The texts that differ from run to run, and the names for them."""
     for planned in plan.actions:
+        for item in filter(None, (planned.before, planned.after)):
+            yield from _times(planned.mapping, item, plan.made_at)
         before = (planned.before or {}).get(VERSION_AT, {}).get("S")
         if before is not None:
             yield str(before), BEFORE
@@ -80,6 +87,26 @@ def _volatile(plan: Plan) -> Iterator[tuple[str, str]]:
     yield datetime_text(plan.made_at), NOW
     yield str(int(plan.made_at)), NOW
     yield str(int(plan.made_at) - CLAIM_MARGIN), EARLIER
+
+
+def _times(mapping: EntityMapping, item: Item, made_at: float) -> Iterator[tuple[str, str]]:
+    """The texts of the times that a session keeps (``CreatedAt``, ``UpdatedAt``), in attributes and in index keys."""
+    words: dict[str, str] = {}
+    for field in mapping.kept.values():
+        if (stored := item.get(field.attribute)) is not None:
+            is_now = stored == field.encode(datetime.fromtimestamp(made_at, UTC))
+            words[field.name] = NOW if is_now else CHANGED if field is mapping.updated else CREATED
+            yield next(iter(stored.values())), words[field.name]
+    parts = [part for index in mapping.places.values() for place in index.places for part in place.parts]
+    for part in parts:
+        pieces = part.template.pieces if part.template is not None else ()
+        kept = [piece for piece in pieces if piece.placeholder.field in words]
+        if kept and part.attribute.name in item:
+            text = named = item[part.attribute.name][part.attribute.kind]
+            for piece in kept:
+                name = piece.placeholder.field
+                named = named.replace(piece.write(mapping.subject(item)[name]), words[name])
+            yield text, named
 
 
 def _named(part: Any, words: Mapping[str, str]) -> Any:

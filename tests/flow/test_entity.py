@@ -265,7 +265,7 @@ def test_diff_gives_the_fields_that_differ(session: Session) -> None:
     assert session.diff(document, 1, 3) == {"text": ("a", "b"), "slug": ("s", None)}
     assert session.diff(DOCUMENT, 2, 1) == {"text": ("b", "a")}
     assert session.diff(document, 1, 1) == {}
-    with pytest.raises(UsageError, match="has no version 4"):
+    with pytest.raises(EntityNotFound, match="has no version 4"):
         session.diff(document, 1, 4)
 
 

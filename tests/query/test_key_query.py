@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import pytest
 
-from dynaorm import Attribute, Entity, F, GlobalIndex, Index, LocalIndex, NumberKey, Table, any_of
+from dynaorm import Attribute, Entity, F, GlobalIndex, Index, InKey, LocalIndex, NumberKey, Table, any_of
 from dynaorm.errors import InvalidValue, UnknownField, UsageError
 from dynaorm.query.key_query import key_queries_of
 from dynaorm.query.query_spec import QuerySpec, collected, queried, scanned
@@ -196,7 +196,7 @@ def test_a_missing_partition_field_names_the_index_that_would_do() -> None:
 
 
 def test_a_field_outside_the_key_is_sent_to_filter() -> None:
-    with pytest.raises(UsageError, match=r"status is in no key of Ticket; use \.filter\(F\.status"):
+    with pytest.raises(UsageError, match=r"status is in no key of Ticket; .*, or use \.filter\(F\.status"):
         requests(queried(Ticket, {"project": "p", "status": "open"}))
     with pytest.raises(UsageError, match="at is in no key of Ticket"):
         requests(queried(Ticket, {"project": "p"}).bounded("<", {"at": datetime(2024, 1, 1, tzinfo=UTC)}))
@@ -208,8 +208,34 @@ def test_a_partition_field_has_no_range() -> None:
 
 
 def test_none_is_in_no_key() -> None:
-    with pytest.raises(InvalidValue, match="None is in no key"):
+    with pytest.raises(InvalidValue, match=r"None is in no key; give project= a value: .* of every Ticket"):
         requests(queried(Ticket, {"project": None}))
+    with pytest.raises(
+        InvalidValue, match=r"None is in no key; scan with \.filter\(F\.status\.missing\(\)\)"
+    ):
+        requests(queried(Ticket.by_status, {"status": None}))
+
+
+def test_no_remedy_names_a_filter_that_dynamodb_refuses() -> None:
+    table = Table("devices", pk="DeviceID", sk="At", indexes=[GlobalIndex("ByOwner"), GlobalIndex("ByPlace")])
+
+    class Log(Entity, table=table, sk="{state}#{level}#{at}"):
+        device: Annotated[str, Attribute("DeviceID")]
+        state: str
+        level: Annotated[str, InKey()]
+        at: Annotated[str, InKey()]
+        owner: Annotated[str | None, InKey()] = None
+        by_owner = Index("ByOwner", pk="OWNER#{owner}", sk="{device}")
+        by_place = Index("ByPlace", pk="PLACE#{state}", sk="{at}")
+
+    with pytest.raises(InvalidValue, match="scan, and compare owner in your code"):
+        requests(queried(Log.by_owner, {"owner": None}))
+    with pytest.raises(UsageError, match=r"declare an Index whose key has it$"):
+        requests(queried(Log.by_place, {"state": "s", "owner": "o"}))
+    with pytest.raises(UsageError, match=r"or use \.filter\(F\.state \.\.\.\)$"):
+        requests(queried(Log.by_owner, {"owner": "o", "state": "s"}))
+    with pytest.raises(UsageError, match=r"give level= a single value$"):
+        queried(Log, {"device": "d"}).bounded(">", {"level": "a"}).bounded("<", {"at": "b"})
 
 
 def test_a_value_of_another_type_is_refused() -> None:
@@ -224,7 +250,7 @@ def test_a_filter_cannot_name_the_keys_of_the_query() -> None:
         device: Annotated[str, Attribute("DeviceID")]
         at: Annotated[str, Attribute("At")]
 
-    with pytest.raises(UsageError, match="the filter names 'At', a key of Log"):
+    with pytest.raises(UsageError, match="the filter names at, which is a key of Log"):
         requests(queried(Log, {"device": "d"}).filtered([F.at > "2024"]))
     assert requests(scanned(Log, 1).filtered([F.at > "2024"]))[0]["FilterExpression"] == "#n0 > :v0"
 

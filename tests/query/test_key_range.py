@@ -179,6 +179,10 @@ def test_what_begins_with_nothing_is_everything() -> None:
     assert asked == key_range(part_of("{name}"), {}, ())
     assert asked.condition is None
     assert asked.admits is None
+    for zones in (False, True):
+        times = key_range(part_of("{at}"), {}, (Bound("at", "begins_with", ("",)),), zones=zones)
+        assert times.condition is None, "DynamoDB refuses a condition with an empty value"
+        assert finds(times, "2024-05-01T12:15:00+02:00")
 
 
 @pytest.mark.parametrize("kind", ["S", "N", "B"])

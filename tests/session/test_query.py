@@ -34,7 +34,7 @@ def session(session: Session) -> Session:
 def test_one_is_the_only_one(session: Session) -> None:
     query = session.query(Reading, device="d")
     assert query.eq(number=3).one().number == 3
-    with pytest.raises(EntityNotFound, match=r"Key\(Reading, device='d', number=33\)"):
+    with pytest.raises(EntityNotFound, match=r"no entity for Key\(Reading, device='d', number=33\)"):
         query.eq(number=33).one()
     with pytest.raises(UsageError, match="several"):
         query.one()

@@ -1,16 +1,19 @@
 """Upserts that have to read first, get or create, lost answers, and what happens in between."""
 
 from collections.abc import Callable
-from typing import Any
+from datetime import datetime
+from typing import Annotated, Any
 
 import pytest
 
 from dynaorm import (
+    Attribute,
     Call,
     Entity,
     F,
     Key,
     Session,
+    UpdatedAt,
     inspect,
 )
 from dynaorm.errors import (
@@ -19,6 +22,7 @@ from dynaorm.errors import (
     UsageError,
 )
 from dynaorm.flow.protocol.call import Transport
+from dynaorm.item.condition import Condition
 from dynaorm.testing import FakeClock
 from dynaorm.testing.faults import Fault, FaultyTransport, lost_answer
 from tests.session.people import operations
@@ -202,3 +206,28 @@ def test_an_entity_under_a_former_name_of_its_class_gets_the_present_one(
     assert session.upsert(Key(Renamed, name="a"), F.uses.add(1)).uses == 2
     assert operations(wire) == ["UpdateItem"]
     assert stored(moto)["RENAMED#a R"]["_type"] == {"S": "Renamed"}
+
+
+class Counter(Entity, table=app, pk="COUNTER#{name}", sk="C"):
+    name: str
+    uses: Annotated[int, Attribute("uses", formerly=("used",))] = 0
+    changed: Annotated[datetime | None, UpdatedAt()] = None
+
+
+@pytest.mark.parametrize("condition", [None, F.uses == 1])
+def test_a_call_without_effect_does_not_rename_attributes(
+    session: Session, moto: Transport, wire: FaultyTransport, condition: Condition | None
+) -> None:
+    item = {"PK": {"S": "COUNTER#a"}, "SK": {"S": "C"}, "_type": {"S": "Counter"}, "name": {"S": "a"}}
+    moto.call(Call("PutItem", {"TableName": "upsert-app", "Item": {**item, "used": {"N": "1"}}}))
+    key = Key(Counter, name="a")
+    assert session.upsert(key, condition=condition).uses == 1
+    assert session.upsert(key, F.uses.set_if_missing(5), condition=condition).uses == 1
+    assert session.update(key, {"uses": 1}, condition=condition).uses == 1
+    loaded = session.get_one(key)
+    session.update(loaded, {"uses": 1}, condition=condition)
+    assert stored(moto)["COUNTER#a C"] == {**item, "used": {"N": "1"}}
+    assert {"UpdateItem", "PutItem"}.isdisjoint(operations(wire))
+    session.update(loaded, {"uses": 2})
+    changed = stored(moto)["COUNTER#a C"]
+    assert (changed["uses"], "used" in changed) == ({"N": "2"}, False)

@@ -1,10 +1,12 @@
 """From the arguments of a session to the context of its flows."""
 
-from typing import Any
+from collections.abc import Awaitable
+from functools import wraps
+from typing import Any, cast
 
 import pytest
 
-from dynaorm import AsyncSession, Session
+from dynaorm import AsyncSession, Call, Reply, Session
 from dynaorm.errors import UsageError
 from dynaorm.flow.protocol.retry import Retry
 from dynaorm.session.settings import context_of, default_transport
@@ -61,3 +63,65 @@ def test_a_cursor_secret_that_protects_nothing_is_refused(secret: Any, problem: 
         Session(transport=ScriptedTransport(), cursor_secret=secret)
     with pytest.raises(UsageError, match=problem):
         AsyncSession(transport=ThreadedTransport(ScriptedTransport()), cursor_secret=secret)
+
+
+async def waiting(_: object) -> None: ...
+
+
+class Waiting:
+    async def __call__(self, _: object) -> None: ...
+
+
+@pytest.mark.parametrize(
+    ("setting", "problem"),
+    [
+        ({"on_decode_error": 5}, "on_decode_error=5 is not a function"),
+        # Nobody would await it, so the items would be left out in silence.
+        ({"on_decode_error": waiting}, "on_decode_error=.* is an asynchronous function"),
+        ({"on_decode_error": Waiting()}, "on_decode_error=.* is an asynchronous function"),
+        ({"table_names": "app"}, "table_names='app' is not a function"),
+        ({"table_names": waiting}, "table_names=.* is an asynchronous function"),
+        ({"retry": 3}, "retry=3 is not a Retry"),
+        ({"consistent": "False"}, "consistent='False' is neither True nor False"),
+        ({"exactly_once": "no"}, "exactly_once='no' is neither True nor False"),
+        ({"log_values": 1}, "log_values=1 is neither True nor False"),
+        ({"region": "eu-west-1"}, "the transport has its own region; .* DirectTransport"),
+        ({"endpoint": "http://127.0.0.1:8000"}, "the transport has its own endpoint; .* DirectTransport"),
+        ({"profile": "test"}, "the transport has its own profile; .* DirectTransport"),
+    ],
+)
+def test_a_setting_that_would_do_something_else_is_refused(setting: dict[str, Any], problem: str) -> None:
+    with pytest.raises(UsageError, match=problem):
+        Session(**{"transport": ScriptedTransport(), **setting})
+    with pytest.raises(UsageError, match=problem):
+        AsyncSession(**{"transport": ThreadedTransport(ScriptedTransport()), **setting})
+
+
+class Wrapping:
+    """Counts calls, as tracers do: its method is plain, and returns what the wrapped one returns."""
+
+    def __init__(self, inner: ThreadedTransport) -> None:
+        @wraps(inner.call)
+        def counted(call: Call) -> Awaitable[Reply]:
+            self.calls += 1
+            return inner.call(call)
+
+        self.calls = 0
+        self.call: Any = counted
+
+
+def test_a_session_refuses_a_transport_of_the_other_kind() -> None:
+    """An asynchronous session would make the write, and then fail with an error that does not say so."""
+    threaded: Any = ThreadedTransport(ScriptedTransport({}))
+    with pytest.raises(
+        UsageError, match=r"cannot call ScriptedTransport, which is for Session; give .*Async"
+    ):
+        AsyncSession(transport=cast(Any, ScriptedTransport()))
+    with pytest.raises(UsageError, match="cannot call ThreadedTransport, which is for AsyncSession; give"):
+        Session(transport=threaded)
+    for kind in (Session, AsyncSession):
+        with pytest.raises(UsageError, match="ScriptedTransport is a class"):
+            kind(transport=cast(Any, ScriptedTransport))
+        with pytest.raises(UsageError, match="of type str, which has no method call"):
+            kind(transport=cast(Any, "http://127.0.0.1:8000"))
+    AsyncSession(transport=Wrapping(threaded))

@@ -2,7 +2,7 @@
 
 import pytest
 
-from dynaorm import F, Session, Transaction
+from dynaorm import F, Retry, Session, Transaction
 from dynaorm.errors import (
     Contention,
     EntityNotFound,
@@ -54,6 +54,28 @@ def test_run_gives_up_after_its_attempts(session: Session) -> None:
     with pytest.raises(StaleEntity):
         session.run(work, attempts=3)
     assert len(calls) == 3
+
+
+@pytest.mark.parametrize(
+    ("retry", "attempts", "called"),
+    [(Retry(attempts=2), 1, 1), (Retry(attempts=2), 12, 12), (Retry(seconds=30), 12, 2)],
+)
+def test_the_time_of_a_session_limits_run_and_its_attempts_do_not(
+    session: Session, clock: FakeClock, moto: Transport, retry: Retry, attempts: int, called: int
+) -> None:
+    stale = session.save(Stock(sku="s"))
+    session.update(stock_key("s"), F.left.add(1))
+    stale.left = 9
+    calls: list[int] = []
+
+    def work(tx: Transaction) -> None:
+        calls.append(1)
+        clock.advance(20)
+        tx.save(stale)
+
+    with Session(transport=moto, clock=clock, retry=retry) as other, pytest.raises(StaleEntity):
+        other.run(work, attempts=attempts)
+    assert len(calls) == called
 
 
 def test_run_repeats_after_contention(session: Session, moto: Transport) -> None:

@@ -260,7 +260,7 @@ async def listening(attempt: Attempt) -> None: ...
 
 
 @pytest.mark.parametrize(
-    ("listener", "problem"), [(7, "cannot be called"), (listening, "asynchronous function")]
+    ("listener", "problem"), [(7, "is not a function"), (listening, "asynchronous function")]
 )
 @pytest.mark.parametrize("kind", [Session, AsyncSession])
 def test_what_cannot_listen_is_refused(kind: Any, listener: Any, problem: str) -> None:

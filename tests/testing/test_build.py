@@ -1,6 +1,6 @@
 """A factory builds valid entities that can be stored side by side."""
 
-from datetime import date, datetime
+from datetime import UTC, date, datetime
 from decimal import Decimal
 from enum import Enum
 from typing import Annotated, Literal
@@ -9,7 +9,7 @@ from uuid import UUID
 import pytest
 from pydantic import BaseModel, Field, SecretStr, StringConstraints, field_validator
 
-from dynaorm import Entity, Session, Table, Transport, Unique
+from dynaorm import Entity, ExpiresAt, Ksuid, KsuidMs, Session, Table, Transport, Unique
 from dynaorm.errors import UnknownField, UsageError
 from dynaorm.testing import factory
 
@@ -45,6 +45,8 @@ class Thing(Entity, table=app, pk="THING#{name}", sk="{number:06d}"):
     links: dict[str, int]
     note: str = "none"
     blob: bytes
+    made: Ksuid
+    sent: KsuidMs
 
 
 class Coded(Entity, table=app, pk="CODE#{code}", sk="C"):
@@ -57,6 +59,22 @@ class Coded(Entity, table=app, pk="CODE#{code}", sk="C"):
         if not value.startswith("A"):
             raise ValueError("begins with A")
         return value
+
+
+class Size(Enum):
+    SMALL = "s"
+    LARGE = "l"
+
+
+class Shelf(
+    Entity, table=app, pk="SHELF#{size}", sk="{side}#{is_high!s}#{day:%Y-%m}", unique={"rank": ("rank",)}
+):
+    size: Size
+    side: Literal["left", "right"] | None
+    is_high: bool
+    day: date
+    rank: Annotated[int, Field(le=4)]
+    until: Annotated[datetime | None, ExpiresAt()]
 
 
 def test_entities_of_a_factory_can_be_stored_side_by_side(moto: Transport) -> None:
@@ -77,6 +95,36 @@ def test_values_can_be_given_once_for_one_entity_or_as_functions() -> None:
     assert [(one.note, one.code) for one in (first, second)] == [("all", "C001"), ("one", "C002")]
     assert first.email is not None
     assert second.email is None
+
+
+def test_values_of_a_key_take_turns_where_a_type_has_few() -> None:
+    make = factory(Shelf, rank=lambda n: n)
+    first, second = make(), make()
+    assert (first.size, first.side, first.is_high) == (Size.SMALL, "left", False)
+    assert (second.size, second.side, second.is_high) == (Size.LARGE, "right", True)
+
+
+def test_a_key_or_a_unique_value_is_made_once() -> None:
+    make = factory(Shelf, rank=lambda n: n)
+    make(), make()
+    with pytest.raises(UsageError, match=r"has the same size, side, is_high, day; give it .* size=lambda n"):
+        make()
+    assert make(day=date(2024, 2, 1)).rank == 4
+    ranked = factory(Shelf, day=lambda n: date(2000 + n, 1, 1))
+    assert [ranked().rank for _ in range(4)] == [1, 2, 3, 4]
+    with pytest.raises(UsageError, match="an earlier one has the same rank"):
+        ranked()
+
+
+def test_a_key_that_is_given_may_be_that_of_an_earlier_entity() -> None:
+    make = factory(Coded, code="A1")
+    assert make() == make()
+
+
+def test_an_entity_of_a_factory_has_not_expired() -> None:
+    until = factory(Shelf)().until
+    assert until is not None
+    assert until >= datetime(2100, 1, 1, tzinfo=UTC)
 
 
 def test_what_cannot_be_built_says_which_value_to_give() -> None:

@@ -2,7 +2,7 @@
 
 import subprocess
 import sys
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Annotated
 
 import pytest
@@ -13,7 +13,7 @@ from pydantic import Field
 from dynaorm import Aggregate, Entity, ExpiresAt, Table, Unique, entity_of, item_of
 from dynaorm.errors import UnknownField
 from dynaorm.testing import entities
-from tests.testing.test_build import Coded, Thing
+from tests.testing.test_build import Coded, Shelf, Thing
 
 app = Table("app")
 
@@ -52,6 +52,12 @@ def test_unique_values_differ_within_an_example(
     assert member.badge != other.badge
     assert (member.group, member.name) != (other.group, other.name)
     assert (group.members, login.until) == (0, None)
+
+
+@given(shelf=entities(Shelf))
+def test_what_is_drawn_has_not_expired(shelf: Shelf) -> None:
+    assert shelf.until is not None
+    assert shelf.until >= datetime(2100, 1, 1, tzinfo=UTC)
 
 
 @given(one=entities(Coded, code=st.sampled_from(["A1", "A2"]), ssn="1"))

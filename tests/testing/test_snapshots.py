@@ -6,11 +6,24 @@ from typing import Annotated, Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dynaorm import Entity, ExpiresAt, Plan, Session, Table, Unique
+from dynaorm import (
+    Attribute,
+    CreatedAt,
+    Entity,
+    ExpiresAt,
+    GlobalIndex,
+    Index,
+    Plan,
+    Session,
+    Table,
+    Unique,
+    UpdatedAt,
+)
+from dynaorm.codecs import EPOCH_MILLISECONDS
 from dynaorm.flow.protocol.call import Call, Reply
 from dynaorm.testing import FakeClock, ScriptedTransport, snapshot
 
-app = Table("snapshots")
+app = Table("snapshots", indexes=[GlobalIndex("GSI1")])
 
 
 class User(Entity, table=app, pk="USER#{user_id}", sk="U"):
@@ -25,6 +38,14 @@ class Note(Entity, table=app, pk="NOTE#{text}", sk="N", versioned=True):
     body: str = ""
 
 
+class Draft(Entity, table=app, pk="DRAFT#{name}", sk="D"):
+    name: str
+    text: str = ""
+    made: Annotated[datetime | None, CreatedAt(), Attribute("m", codec=EPOCH_MILLISECONDS)] = None
+    changed: Annotated[datetime | None, UpdatedAt()] = None
+    latest = Index("GSI1", pk="DRAFTS#{made:%Y-%m-%d}", sk="{changed}#{name}")
+
+
 def done(call: Call) -> Reply:
     return {}
 
@@ -32,15 +53,17 @@ def done(call: Call) -> Reply:
 def plans(start: float, ids: str | None) -> list[Plan]:
     """The plans of a story, as of a time and with identifiers of its own."""
     clock = FakeClock(start, ids=ids)
-    session = Session(transport=ScriptedTransport(done, done), clock=clock)
+    session = Session(transport=ScriptedTransport(done, done, done), clock=clock)
     user = User(user_id="u", email="a@x", photo=b"\x00\xff", until=datetime(2100, 1, 1, tzinfo=UTC))
     note = Note(text="t")
-    found = [session.plan(user), session.plan(note)]
+    draft = Draft(name="d")
+    found = [session.plan(user), session.plan(note), session.plan(draft)]
     session.save(user)
     session.save(note)
+    session.save(draft)
     clock.advance(3600)
-    user.email, note.body = "b@x", "new"
-    return [*found, session.plan(user), session.plan(note)]
+    user.email, note.body, draft.text = "b@x", "new", "new"
+    return [*found, session.plan(user), session.plan(note), session.plan(draft)]
 
 
 STARTS = st.floats(1e9, 2e9)
@@ -53,11 +76,11 @@ def test_plans_of_any_time_and_identifiers_are_one_snapshot(
 ) -> None:
     mine, theirs = plans(start, ids), plans(other, others)
     assert [snapshot(one) for one in mine] == [snapshot(one) for one in theirs]
-    assert len({snapshot(one) for one in mine}) == 4
+    assert len({snapshot(one) for one in mine}) == 6
 
 
 def test_everything_that_is_no_accident_is_shown() -> None:
-    insert, first, update, second = map(snapshot, plans(1.7e9, None))
+    insert, first, draft, update, second, redraft = map(snapshot, plans(1.7e9, None))
     assert insert.startswith(
         "TransactWriteItems, 2 actions, 4 write capacity units\n1. Put snapshots PK=USER#u"
     )
@@ -69,6 +92,9 @@ def test_everything_that_is_no_accident_is_shown() -> None:
     assert '"b@x"' in update
     assert '"<expected revision>"' in second
     assert '"new"' in second
+    assert '"DRAFTS#<now>"' in draft
+    assert '"<now>#d"' in draft
+    assert '"<now>#d"' in redraft
 
 
 def test_an_inline_snapshot_of_a_plan() -> None:

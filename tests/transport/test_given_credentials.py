@@ -169,5 +169,5 @@ def test_what_cannot_be_asked_for_is_refused(kind: Any) -> None:
 
 @pytest.mark.parametrize("kind", [Session, AsyncSession])
 def test_a_transport_has_credentials_of_its_own(kind: Any) -> None:
-    with pytest.raises(UsageError, match="give them to the transport"):
+    with pytest.raises(UsageError, match="give the transport what it needs"):
         kind(transport=DirectTransport(), credentials=Rotating("one"))

@@ -12,7 +12,7 @@ from typing import Final, NoReturn, TypeAlias, TypeVar
 
 from pydantic import BaseModel
 
-from dynaorm.argument import check_count, check_function
+from dynaorm.argument import check_count, check_plain_function
 from dynaorm.errors import BulkError, DynaormError, UsageError
 
 T = TypeVar("T")
@@ -83,7 +83,7 @@ def windows(subjects: Iterable[T], size: int) -> Iterator[list[T]]:
 def check_progress(progress: object) -> None:
     """Raises UsageError for what cannot be called after a window, which would be too late."""
     if progress is not None:
-        check_function("progress={}", progress)
+        check_plain_function("progress={}", progress)
 
 
 def check_many(subjects: object, concurrency: object) -> None:

@@ -67,7 +67,12 @@ def one_of(spec: QuerySpec, context: Context) -> Flow[Any]:
     """
     found = yield from walk_of(spec.limited(_ONE), context).page(None)
     if not found:
-        raise EntityNotFound(key=sought_key(spec.source.mapping.entity, spec.equal))
+        key = sought_key(spec.source.mapping.entity, spec.equal)
+        raise EntityNotFound(
+            key=key,
+            problem=f"one() found no entity for {key!r}",
+            remedy="check the fields and filters, or use first(), which returns None",
+        )
     if len(found) > 1:
         raise UsageError(
             problem=f"one() found several entities of {spec}",

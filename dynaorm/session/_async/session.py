@@ -8,14 +8,16 @@ from contextlib import asynccontextmanager
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias, TypeVar, overload
 
+from dynaorm.argument import check_flag
 from dynaorm.errors import Contention, DecodeError, SessionClosed, StaleEntity
 from dynaorm.flow.bulk.limits import CONCURRENCY, Progress, check_progress
 from dynaorm.flow.protocol.call import AsyncTransport, Clock, Flow, Pause
 from dynaorm.flow.protocol.retry import DEFAULT_RETRY, WINDOW_SECONDS, Retry
 from dynaorm.late import late
+from dynaorm.record import replace
 from dynaorm.session.drive_async import drive_async
 from dynaorm.session.settings import (
-    check_credentials,
+    check_async_transport,
     close_async_transport,
     context_of,
     default_async_transport,
@@ -111,8 +113,8 @@ class AsyncSession:
         clock: the source of time, randomness and waiting, for tests.
 
     Raises:
-        UsageError: ``cursor_secret`` is not bytes, or too short; ``credentials`` are given beside a transport, or
-            cannot be asked for; ``on_attempt`` is no function, or an asynchronous one.
+        UsageError: an argument is not valid, such as a ``cursor_secret`` that is too short or an asynchronous function;
+            ``region``, ``endpoint``, ``profile`` or ``credentials`` are given beside a transport, which has its own.
     """
 
     def __init__(
@@ -133,7 +135,9 @@ class AsyncSession:
         clock: Clock | None = None,
         exactly_once: bool = False,
     ) -> None:
-        check_credentials(transport, credentials)
+        check_async_transport(
+            transport, region=region, endpoint=endpoint, profile=profile, credentials=credentials
+        )
         self._transport = transport or default_async_transport(region, endpoint, profile, credentials)
         self._owns_transport = transport is None
         self._context = context_of(
@@ -384,11 +388,11 @@ class AsyncSession:
         overwrite: bool = False,
         exactly_once: bool | None = None,
     ) -> E:
-        """Insert a new entity, or write the changed fields of a loaded one, in one request. Returns the entity.
+        """Insert a new entity, or write the changed fields of a loaded one, in one write request. Returns the entity.
 
-        ``overwrite`` replaces any item with the same key, and keeps guards and versions correct. ``exactly_once`` sends
-        a transaction with a token, so that a request without an answer can be repeated safely. Without it, a plain
-        insert whose answer was lost can come back after another writer deleted it.
+        An unchanged entity sends nothing without a ``condition``. ``overwrite`` reads first, replaces any item with the
+        same key, and keeps guards and versions correct. ``exactly_once`` sends a transaction with a token, so that a
+        request without an answer can be repeated safely; without it, a plain insert can come back after a deletion.
 
         Raises:
             AlreadyExists, UniqueViolation: its key or a unique value is taken.
@@ -429,10 +433,10 @@ class AsyncSession:
         """Change some fields, and return the entity as this update left it.
 
         ``update(Key(User, user_id="u1"), F.visits.add(1))`` or ``update(user, {"full_name": "B"})``. Sends one
-        UpdateItem without a read, unless the change affects a key, a constraint, a version or the expiry. A loaded
-        entity is updated only if its revision is unchanged; the object is updated in place unless its class is frozen.
-        ``exactly_once`` reads the item first, unless the entity is loaded, and sends a transaction with a token on
-        condition of the revision it read. So a request without an answer can be repeated safely.
+        UpdateItem without a read, unless the change affects a key, a constraint, a version, a total, the expiry or a
+        field with a former name, or the class has rules about several fields. A loaded entity is updated only if its
+        revision is unchanged; the object is updated in place unless its class is frozen. ``exactly_once`` reads the
+        item unless it is loaded, and sends a transaction with a token on its revision, which can be repeated safely.
 
         Raises:
             EntityNotFound: there is no entity with this key.
@@ -455,9 +459,9 @@ class AsyncSession:
         """Change the entity with a key; if there is none, create it from the key, its defaults and the changes.
 
         ``upsert(Key(Hits, page="/"), F.count.add(1))`` sends one UpdateItem without a read, unless the class has
-        unique values, versions, totals or rules about several fields, or an index key depends on other fields. Then it
-        reads, and inserts or updates on condition that nothing else happened in between. Returns the entity as stored.
-        Without changes, an entity that exists is returned as it is.
+        versions, totals or rules about several fields, a unique value is concerned, or an index key depends on other
+        fields; the documentation lists every case. Then it reads, and inserts or updates on condition that nothing else
+        happened in between. Returns the entity as stored. Without changes, an entity that exists is returned as it is.
 
         ``condition`` is judged on what is stored; where nothing is, on the defaults. ``exactly_once`` is that of
         ``update``.
@@ -581,8 +585,8 @@ class AsyncSession:
         ``save_many``.
 
         Raises:
-            UsageError: a class has unique values or versions: use ``save_many``. Nothing was sent; for an iterator,
-                earlier windows were.
+            UsageError: a class has unique values, versions or totals: use ``save_many``. Nothing was sent; for an
+                iterator, earlier windows were.
             BulkError: some entities failed, the others are stored. ``.failures`` has each of them with its error.
             TableNotFound: the table does not exist; the remaining entities were not sent.
         """
@@ -633,23 +637,21 @@ class AsyncSession:
     async def run(self, work: block.AsyncWork[T], /, *, attempts: int = 5) -> T:
         """Call ``work(tx)`` in a new transaction, again after StaleEntity or Contention, and return its result.
 
-        Load the entities that you change inside ``work``: entities from an earlier attempt are stale.
+        Load what you change inside ``work``: later attempts need new objects. ``Retry(seconds=...)`` limits the time.
 
         Raises:
             StaleEntity, Contention: the last attempt failed.
             UsageError: ``attempts`` is less than 1.
         """
-        block.check_run(work, attempts)
-        pauses, attempt = self._context.retry.pauses(self._context.clock), 0
+        block.check_async_run(work, attempts)
+        pauses = replace(self._context.retry, attempts=attempts).pauses(self._context.clock)
         while True:
-            attempt += 1
             tx = block.Transaction()
             try:
                 async with self._block(tx):
                     result = await work(tx)
             except (StaleEntity, Contention):
-                pause = next(pauses, None)
-                if attempt == attempts or pause is None:
+                if (pause := next(pauses, None)) is None:
                     raise
                 await self._run("run", _waiting(pause))
             else:
@@ -895,9 +897,9 @@ class AsyncSession:
     async def _mended(
         self, verb: str, work: Verification, progress: Progress | None, *, dry_run: bool
     ) -> AsyncIterator[Mended]:
+        check_flag("dry_run={}", dry_run)
         for step in work.steps(_reporting(work, progress)):
-            diagnoses = await self._run(verb, step)
-            for some in repair.repair_flows(diagnoses, work, dry_run=dry_run):
+            for some in repair.repair_flows(await self._run(verb, step), work, dry_run=dry_run):
                 for one in await self._write(verb, some):
                     yield one
         for one in repair.unstable_totals(work):
