@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict
 from typing_extensions import Unpack
 
 from dynaorm.entity.declare.options import OPTIONS, declared_options, options_of
-from dynaorm.entity.state import SLOT, carried_by, set_state, slot_of
+from dynaorm.entity.state import SLOT, carried_by, put_values, set_state, slot_of
 from dynaorm.entity.table import UNSET, Table, _Unset
 from dynaorm.errors import DeclarationError, UnknownField, UsageError
 from dynaorm.failure import shown
@@ -152,5 +152,5 @@ def detached(entity: E, /, **changes: Any) -> E:
     set_state(copy, None)
     if changes:
         mapping, values = mappings.mapping_of(cls), vars(copy)
-        values.update({name: validate.validated_field(mapping, name, values) for name in changes})
+        put_values(copy, {name: validate.validated_field(mapping, name, values) for name in changes})
     return copy

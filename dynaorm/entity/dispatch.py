@@ -18,6 +18,7 @@ from dynaorm.entity.declare.catalog import (
     class_named,
     derived,
     is_guard_of_others,
+    refuse_replaced,
     stored_class,
     type_in,
 )
@@ -60,13 +61,17 @@ def live_class(mapping: EntityMapping, item: Item | None, now: float) -> EntityM
     """The class of an item under a key of ``mapping``, or None where reads find nothing.
 
     Reads find nothing where there is no item, or it has expired, is a tombstone, or belongs to another class.
+
+    Raises:
+        UsageError: the class was declared again.
     """
     if item is None or mapping.is_tombstone(item):
         return None
     stored = stored_class(mapping, item)
-    if stored is None or not issubclass(stored.entity, mapping.entity) or stored.is_expired(item, now):
+    if stored is None or not issubclass(stored.entity, mapping.entity):
+        refuse_replaced(mapping)
         return None
-    return stored
+    return None if stored.is_expired(item, now) else stored
 
 
 def unknown_item(table: Table, item: Item) -> DecodeError:

@@ -95,9 +95,9 @@ class _Sending:
         """Whether the plan may have been committed, though its sending ended with an exception."""
         if isinstance(raised, StoreError):
             return isinstance(raised, OutcomeUnknown)
-        # After any other exception of a transport (no credentials), the attempt was never made. Only an exception that
-        # stops the program (Ctrl-C, a cancelled task) can interrupt it.
-        return self.unanswered or (self.in_flight and not isinstance(raised, Exception))
+        # After a UsageError (no credentials), the attempt was never made. Any other exception may have interrupted it:
+        # Ctrl-C, a cancelled task, the error that a signal handler raises at a time limit.
+        return self.unanswered or (self.in_flight and not isinstance(raised, UsageError))
 
 
 Outcome: TypeAlias = Committed | StaleKnowledge
@@ -112,7 +112,7 @@ def send(plan: Plan, context: Context, *, resumed: bool = False) -> Flow[Outcome
         StoreError: DynamoDB refused it, and nothing was written.
         OutcomeUnknown: it may have been written; the plan can be resumed.
     """
-    sending = _Sending(plan, Call(plan.operation, plan.to_request()), resumed)
+    sending = _Sending(plan, Call(plan.operation, plan.shared_request()), resumed)
     try:
         outcome = yield from _attempts(sending, context)
         if isinstance(outcome, Committed):

@@ -4,7 +4,7 @@ merge_intents (one ``ItemIntents`` per item) -> changes (what happens to each it
 (version, revision) -> actions -> guards -> token item -> limits.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from dynaorm.entity.mapping.mapping import EntityMapping
@@ -18,7 +18,7 @@ from dynaorm.plan.guards import guard_actions
 from dynaorm.plan.item_change import ItemChange, ItemCheck, ItemDelete, ItemEdit, ItemInsert, ItemUpdate
 from dynaorm.plan.merge_intents import ItemIntents
 from dynaorm.plan.plan import Plan, check_limits
-from dynaorm.plan.planned import Effect, Planned
+from dynaorm.plan.planned import Effect, Planned, held_in
 from dynaorm.plan.reads import Reads
 from dynaorm.plan.remember import remember
 from dynaorm.plan.token import revision_under_token
@@ -92,7 +92,7 @@ def _effects(change: ItemChange, image: Item | None) -> list[Effect]:
     if isinstance(change, ItemInsert) and image is not None and change.entity is not None:
         values = {**change.altered, **_fresh(change.mapping, image, change.totals)}
         loaded = _snapshot(image, change.state)
-        effects = [Effect(change.entity, loaded, values or None, bool(change.totals))]
+        effects = [_giving(change.entity, loaded, values, spares_frozen=bool(change.totals))]
         if change.deleted is not None and change.deleted is not change.entity:
             effects.append(Effect(change.deleted, None))
         return effects
@@ -100,12 +100,18 @@ def _effects(change: ItemChange, image: Item | None) -> list[Effect]:
         entity, state = change.loaded
         names = change.changed if change.is_edit else change.totals
         values = {**change.altered, **_fresh(change.mapping, image, names)}
-        return [Effect(entity, _snapshot(image, state), values or None, bool(names))]
+        return [_giving(entity, _snapshot(image, state), values, spares_frozen=bool(names))]
     if isinstance(change, ItemDelete) and change.entity is not None:
         return [Effect(change.entity, None)]
     if isinstance(change, ItemCheck) and change.loaded is not None and change.altered:
-        return [Effect(change.loaded.entity, change.loaded.state, change.altered)]
+        return [_giving(change.loaded.entity, change.loaded.state, change.altered)]
     return []
+
+
+def _giving(entity: Any, state: Loaded, values: Mapping[str, Any], *, spares_frozen: bool = False) -> Effect:
+    if not values:
+        return Effect(entity, state)
+    return Effect(entity, state, values, spares_frozen, held_in(entity, values))
 
 
 def _snapshot(image: Item, before: Loaded | None) -> Loaded:

@@ -10,7 +10,7 @@ from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.mapping.validate import Validated, is_equal, refuse_iterators, validated, validated_field
 from dynaorm.entity.resolve import FieldResolver
 from dynaorm.entity.state import Loaded
-from dynaorm.errors import DecodeError, UsageError
+from dynaorm.errors import DecodeError, InvalidValue, UsageError
 from dynaorm.item.path import Path, value_at
 from dynaorm.item.update import (
     Append,
@@ -221,9 +221,19 @@ def _corrected(
 
 
 def _validated_outcome(mapping: EntityMapping, before: Item, after: Item, names: frozenset[str]) -> Validated:
-    """What validation makes of an image in which the edit changed these fields. Raises InvalidValue, KeyChanged."""
+    """What validation makes of an image in which the edit changed these fields.
+
+    Raises:
+        InvalidValue, KeyChanged: the edit breaks a rule of the class.
+        DecodeError: the stored item broke it already.
+    """
     kept = frozenset(mapping.fields) - names
-    valid = validated(mapping, mapping.decode(after), kept=kept, strict=False)
+    try:
+        valid = validated(mapping, mapping.decode(after), kept=kept, strict=False)
+    except InvalidValue as broken:
+        if broken.field not in names:
+            mapping.hydrate(before)
+        raise
     if mapping.computed_key:
         check_key_unchanged(mapping, valid.values, Loaded(before))
     return valid

@@ -17,7 +17,7 @@ from dynaorm.errors import ItemTooLarge, UsageError
 from dynaorm.item.action import Put
 from dynaorm.item.size import ITEM_LIMIT, item_size, size_bound
 from dynaorm.item.value import Item
-from dynaorm.plan.image import new_image
+from dynaorm.plan.image import new_image, values_of
 from dynaorm.plan.plan import Plan
 from dynaorm.plan.planned import Effect, Planned, Purpose
 from dynaorm.plan.times import times_of_loaded, times_of_new, validated_at
@@ -78,7 +78,7 @@ def load_of(entity: Any, revision: str, now: float) -> Load:
     times = times_of_new(mapping, now)
     if mapping.created is not None and (state := state_of(entity)) is not None:
         times[mapping.created.name] = times_of_loaded(mapping, state)[mapping.created.name]
-    values, altered = validated_at(mapping, vars(entity), times)
+    values, altered = validated_at(mapping, values_of(mapping, entity), times)
     key = mapping.primary_key(values)
     item = new_image(mapping, key, values)
     if mapping.table.revision is not None:

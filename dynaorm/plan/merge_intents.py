@@ -23,7 +23,7 @@ from dynaorm.item.value import AttributeValue, Item
 from dynaorm.plan.blind import edits_without_reading
 from dynaorm.plan.creation import changes_without_reading, created_if_valid
 from dynaorm.plan.edit import valid_changes
-from dynaorm.plan.image import UNSTORABLE, check_key_unchanged, unvalidated_changes, writable_state
+from dynaorm.plan.image import UNSTORABLE, check_key_unchanged, unvalidated_changes, values_of, writable_state
 from dynaorm.plan.intent import Check, Deletion, Edit, Intent, Move, Save, target_of_intent
 from dynaorm.plan.reads import Ident, ident_of
 from dynaorm.plan.times import (
@@ -186,7 +186,7 @@ def _resolved_save(intent: Save, now: float) -> ItemIntents:
         times = times_of_new(mapping, now)
         if mapping.created is not None and (state is not None or intent.version is not None):
             times[mapping.created.name] = _created(mapping, entity, state)
-        valid = validated_at(mapping, vars(entity), times)
+        valid = validated_at(mapping, values_of(mapping, entity), times)
         key = mapping.primary_key(valid.values)
         return ItemIntents(mapping, key, None, ResolvedIntent(intent, mapping, state, valid))
     writable_state(mapping, state, now)
@@ -204,7 +204,7 @@ def _created(mapping: EntityMapping, entity: Any, state: Loaded | None) -> Any:
 
 def _of_loaded(intent: IntentT, mapping: EntityMapping, state: Loaded, now: float) -> ResolvedIntent[IntentT]:
     """The intent to save or move a loaded entity, with its values validated if any changed."""
-    values, times = vars(intent.entity), times_of_loaded(mapping, state)
+    values, times = values_of(mapping, intent.entity), times_of_loaded(mapping, state)
     changes = unvalidated_changes(mapping, {**values, **times} if times else values, state)
     if not changes:
         valid = unchanged(mapping, {**values, **times} if times else values)

@@ -5,6 +5,7 @@ Rule 2. What is sent is decided here once. Repeating a plan sends the same token
 Rule 3. The limits of TransactWriteItems (100 actions, 4 MB of request, items of 400 KB) are checked before sending.
 """
 
+from copy import deepcopy
 from typing import Any, NamedTuple
 
 from dynaorm.errors import ItemTooLarge, PlanTooLarge
@@ -62,7 +63,11 @@ class Plan(NamedTuple):
         return self.token is not None or self.operation == "TransactWriteItems"
 
     def to_request(self) -> dict[str, Any]:
-        """The request's parameters, exactly as they are sent (low-level form); a fresh dict each time."""
+        """The request's parameters, exactly as they are sent (low-level form). They are yours to change."""
+        return deepcopy(self.shared_request())
+
+    def shared_request(self) -> dict[str, Any]:
+        """The request's parameters without a copy: their values are those of the plan and of the entities."""
         if self.is_transaction:
             return {
                 "TransactItems": [to_wire(planned.action) for planned in self.actions],

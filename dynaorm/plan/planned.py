@@ -1,11 +1,15 @@
 """One action of a plan, and why it is there."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from copy import deepcopy
+from datetime import datetime
 from enum import Enum
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from dynaorm.entity.key import Key, stored_key
 from dynaorm.entity.mapping.mapping import EntityMapping
+from dynaorm.entity.mapping.validate import is_equal
 from dynaorm.entity.state import Loaded, Unsettled, put_values, set_state, state_of, unsettled_of
 from dynaorm.entity.table import Table
 from dynaorm.errors import Violation
@@ -15,6 +19,9 @@ from dynaorm.item.value import AttributeValue, Item
 from dynaorm.plan.reads import Ident, ident_of
 
 _NO_TOTALS: Mapping[str, AttributeValue] = {}
+_MISSING: Final = object()
+# Every save with a time of a write has such values, and a copy of a datetime takes 3 µs.
+_UNCHANGEABLE: Final = frozenset({type(None), bool, int, float, str, bytes, datetime})
 
 
 class Purpose(Enum):
@@ -128,12 +135,15 @@ class Effect(NamedTuple):
         values: the fields that differ from the object's: those of a partial update, and those that validation changed.
         spares_frozen: a frozen object gets neither values nor snapshot: an update returns another object, and totals
             must be read again. It gets values that validation changed, because the caller asked to save them.
+        before: what the object held in these fields when the plan was made. A field that holds something else by now
+            was changed while the outcome was not known, and keeps that. None: the object gets all ``values``.
     """
 
     entity: Any
     state: Loaded | None
     values: Mapping[str, Any] | None = None
     spares_frozen: bool = False
+    before: Mapping[str, Any] | None = None
 
     def __repr__(self) -> str:
         return f"<Effect on {self.entity!r}>"
@@ -144,8 +154,18 @@ class Effect(NamedTuple):
         elif self.spares_frozen and type(self.entity).model_config.get("frozen"):
             self.settle_as_before()
         else:
-            put_values(self.entity, self.values)
+            put_values(self.entity, self._values_to_put(self.values))
             set_state(self.entity, self.state)
+
+    def _values_to_put(self, values: Mapping[str, Any]) -> Mapping[str, Any]:
+        before, held = self.before, vars(self.entity)
+        if before is None:
+            return values
+        return {
+            name: value
+            for name, value in values.items()
+            if is_equal(held.get(name, _MISSING), before.get(name, _MISSING))
+        }
 
     def with_item(self, mapping: EntityMapping, item: Item) -> "Effect":
         """The same for the item that is stored, which may differ in times, version numbers and totals."""
@@ -171,7 +191,8 @@ class Effect(NamedTuple):
         """The same for another object, with other values if given."""
         if values is None:
             return self._replace(entity=entity)
-        return self._replace(entity=entity, values={**values, **(self.values or {})}, spares_frozen=True)
+        values = {**values, **(self.values or {})}
+        return self._replace(entity=entity, values=values, spares_frozen=True, before=held_in(entity, values))
 
     def unsettle(self, plan: object) -> None:
         """Remember that the outcome of a plan is not known."""
@@ -180,3 +201,18 @@ class Effect(NamedTuple):
     def settle_as_before(self) -> None:
         """Forget the plan: it is not in effect."""
         set_state(self.entity, state_of(self.entity))
+
+
+def held_in(entity: Any, names: Iterable[str]) -> dict[str, Any]:
+    """What an object holds in these fields, copied, so that a later change in place is noticed."""
+    held = vars(entity)
+    return {name: _copied(held[name]) for name in names if name in held}
+
+
+def _copied(value: Any) -> Any:
+    if type(value) not in _UNCHANGEABLE:
+        # A value without a copy that equals it counts as changed only if another one takes its place.
+        with suppress(Exception):
+            copy = deepcopy(value)
+            return copy if is_equal(copy, value) else value
+    return value

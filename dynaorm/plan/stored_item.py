@@ -1,5 +1,6 @@
 """The item that a save of an entity would store, without sending it."""
 
+from copy import deepcopy
 from typing import Any
 
 from dynaorm.entity.mapping.mapping import mapping_of
@@ -22,7 +23,7 @@ def item_of(entity: Any, /) -> dict[str, AttributeValue]:
     The item of a new entity has no revision, no version number and no time of ``CreatedAt()`` or ``UpdatedAt()``,
     because the write gives these. The item of a loaded entity is the stored one with your changes: unknown attributes,
     revision, version and these times are those that were loaded.
-    Binary values are bytes. ``entity_of`` is the reverse.
+    Binary values are bytes. The item is yours: changing it does not change the entity. ``entity_of`` is the reverse.
 
     Raises:
         InvalidValue: a value is not valid, or cannot be stored or be part of a key.
@@ -40,7 +41,7 @@ def item_of(entity: Any, /) -> dict[str, AttributeValue]:
     (intents,) = merge_intents([Save(entity)], _EVER)
     change = change_of(intents, NOTHING_READ, UnitOfWork(_EVER, "", str))
     if isinstance(change, ItemInsert | ItemUpdate):
-        return dict(change.image)
+        return deepcopy(change.image)
     state = state_of(entity)
     assert state is not None  # a new entity is inserted
-    return dict(state.item)
+    return deepcopy(dict(state.item))

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from functools import cached_property
 from typing import Any
 
-from dynaorm.entity.declare.catalog import catalog_of
+from dynaorm.entity.declare.catalog import catalog_of, refuse_replaced
 from dynaorm.entity.dispatch import literal_beginning
 from dynaorm.entity.index import IndexOf
 from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
@@ -143,13 +143,16 @@ def source_of(named: Any) -> Source:
     """The source a class or ``Class.index`` names.
 
     Raises:
-        UsageError: it is neither, or its class is not mapped.
+        UsageError: it is neither, or its class is not mapped, or was declared again.
     """
     if isinstance(named, IndexOf):
         mapping = mapping_of(named.entity)
+        refuse_replaced(mapping)
         return Source(mapping, mapping.indexes[named.index.attribute_name])
     if isinstance(named, type):
-        return Source(mapping_of(named))
+        mapping = mapping_of(named)
+        refuse_replaced(mapping)
+        return Source(mapping)
     raise UsageError(
         problem=f"{named!r} is neither an entity class nor an index of one",
         remedy="write query(Ticket, ...) or query(Ticket.by_status, ...)",

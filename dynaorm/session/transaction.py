@@ -3,6 +3,7 @@
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextvars import ContextVar
 from datetime import timedelta
+from inspect import iscoroutinefunction
 from typing import Any, TypeAlias, TypeVar
 
 from dynaorm.argument import check_count, check_function
@@ -10,6 +11,7 @@ from dynaorm.entity.key import Key
 from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
 from dynaorm.entity.resolve import FieldResolver
 from dynaorm.errors import UsageError
+from dynaorm.failure import shown
 from dynaorm.flow.entity import edit_of, upsert_of
 from dynaorm.flow.target import target_of
 from dynaorm.item.condition import Condition
@@ -21,8 +23,18 @@ from dynaorm.plan.unit_of_work import check_token
 E = TypeVar("E")
 T = TypeVar("T")
 
-# The sessions with an open block, for each thread and task. The innermost is last.
-_OPEN: ContextVar[tuple[object, ...]] = ContextVar("dynaorm_open_transactions", default=())
+
+class OpenBlock:
+    """A block of a session, until it ends. A task or context that begins inside the block keeps this object."""
+
+    __slots__ = ("session",)
+
+    def __init__(self, session: object) -> None:
+        self.session: object | None = session
+
+
+# The blocks of each thread and task. Those that began outside may have ended since.
+_OPEN: ContextVar[tuple[OpenBlock, ...]] = ContextVar("dynaorm_open_transactions", default=())
 
 
 class Transaction:
@@ -80,8 +92,17 @@ class Transaction:
         self._add(Check(target, checked_condition(target, condition)), None)
 
     def on_commit(self, hook: Callable[[], object], /) -> None:
-        """Call a function after the block is committed. Its errors reach you, but do not undo the commit."""
+        """Call a function after the block is committed. Its errors reach you, but do not undo the commit.
+
+        Raises:
+            UsageError: it is no function, or an asynchronous one.
+        """
         check_function("on_commit({})", hook)
+        if iscoroutinefunction(hook):
+            raise UsageError(
+                problem=f"on_commit({shown(hook)}) is an asynchronous function, and is called without await",
+                remedy="await it after the block, or give a function that starts a task",
+            )
         self._refuse_ended()
         self.hooks.append(hook)
 
@@ -130,20 +151,27 @@ def _mapping_of_target(target: Any) -> EntityMapping:
     return target_of(target).mapping if isinstance(target, Key) else mapping_of(type(target))
 
 
-def opened(session: object) -> Any:
-    """Note that a session has an open block. Returns the mark that ``closed`` takes."""
+def opened(session: object) -> OpenBlock:
+    """Note that a session has an open block. Returns the block, which ``closed`` takes."""
     refuse_inside(session, "transaction")
-    return _OPEN.set((*_OPEN.get(), session))
+    block = OpenBlock(session)
+    _OPEN.set((*_open_blocks(), block))
+    return block
 
 
-def closed(mark: Any) -> None:
-    """Note that the block has ended."""
-    _OPEN.reset(mark)
+def closed(block: OpenBlock) -> None:
+    """Note that the block has ended, perhaps in another context than it began: a generator may be resumed in one."""
+    block.session = None
+    _OPEN.set(_open_blocks())
+
+
+def _open_blocks() -> tuple[OpenBlock, ...]:
+    return tuple(block for block in _OPEN.get() if block.session is not None)
 
 
 def refuse_inside(session: object, verb: str) -> None:
     """Raises UsageError if the session has an open block, because the write would not be part of it."""
-    if any(one is session for one in _OPEN.get()):
+    if any(block.session is session for block in _OPEN.get()):
         raise UsageError(
             problem=f"session.{verb}() inside this session's open transaction() block would not be part of it",
             remedy=_remedy_inside(verb),
@@ -165,6 +193,9 @@ def run_hooks(hooks: Iterable[Callable[[], object]]) -> None:
         try:
             hook()
         except Exception as failure:  # noqa: BLE001 - the commit has happened, and the other hooks must run
+            failure.add_note(
+                "The transaction is committed: this error is that of a function given to on_commit()."
+            )
             failures.append(failure)
     if failures:
         raise failures[0]

@@ -79,15 +79,18 @@ def refusal_in(error: BaseException | None) -> Refusal | None:
 
 def no_answer_of(error: Exception) -> NoAnswer:
     """What one of ``CONNECTION_ERRORS`` means: sent, unless no connection was ever made."""
-    sent = not isinstance(error, NOT_CONNECTED) and not any(map(_while_connecting, _causes(error)))
+    # In urllib3's ``connect`` are TCP, the proxy's CONNECT and the TLS handshake.
+    sent = not isinstance(error, NOT_CONNECTED) and not any(
+        has_left(one, "connect") for one in _causes(error)
+    )
     return NoAnswer(f"{type(error).__name__}: {error}", sent=sent)
 
 
-def _while_connecting(error: BaseException) -> bool:
-    """Whether an error passed through urllib3's ``connect``: TCP, the proxy's CONNECT and the TLS handshake."""
+def has_left(error: BaseException, function: str) -> bool:
+    """Whether an error passed through a function of this name."""
     frame: TracebackType | None = error.__traceback__
     while frame is not None:
-        if frame.tb_frame.f_code.co_name == "connect":
+        if frame.tb_frame.f_code.co_name == function:
             return True
         frame = frame.tb_next
     return False

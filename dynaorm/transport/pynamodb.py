@@ -25,6 +25,7 @@ from dynaorm.transport.botocore_hooks import WatchedEvents
 from dynaorm.transport.botocore_models import find_models_by_name
 from dynaorm.transport.botocore_outcome import (
     CONNECTION_ERRORS,
+    has_left,
     judge_answer,
     no_answer_of,
     refusal_in,
@@ -32,6 +33,7 @@ from dynaorm.transport.botocore_outcome import (
 )
 from dynaorm.transport.endpoint import Endpoint, endpoint_of, not_an_endpoint, without_password
 from dynaorm.transport.given_credentials import use_credentials
+from dynaorm.transport.http.connection import Connection as HttpConnection
 from dynaorm.transport.http.credentials import GivenCredentials, checked_credentials
 from dynaorm.transport.http.limits import Limits
 from dynaorm.transport.own_sending import OwnSending
@@ -111,6 +113,8 @@ class PynamoTransport:
         except UsageError:
             raise
         except (BotoCoreError, ClientError, OSError, RuntimeError) as error:
+            if has_left(error, HttpConnection.exchange.__name__):
+                raise  # a signal handler raised it while the request was under way
             # pynamodb's VerboseClientError keeps only code and message; the refusal is in botocore's own error.
             raise refusal_in(error.__cause__) or refusal_in(error) or failure_of(error) from error
         return reply_in(parsed)

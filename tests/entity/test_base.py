@@ -3,10 +3,11 @@
 import copy
 import pickle
 from collections.abc import Callable
+from functools import cached_property
 from typing import Annotated, Any
 
 import pytest
-from pydantic import BaseModel, Field, create_model
+from pydantic import BaseModel, Field, computed_field, create_model
 
 from dynaorm import Attribute, Entity, Key, Session, Table, Unique, detached, inspect
 from dynaorm.entity.base import Entity as Base
@@ -268,3 +269,18 @@ def test_the_schema_of_entity_itself_is_built_when_it_is_used() -> None:
     assert User.__pydantic_complete__
     assert Entity.model_json_schema()["properties"] == {}
     assert Entity() == Entity.model_validate({})
+
+
+def test_what_a_cached_property_made_of_the_old_values_is_not_in_a_detached_copy() -> None:
+    class Event(Entity, table=Table("app"), pk="EVENT#{name}", sk="E"):
+        name: str
+
+        @computed_field  # type: ignore[prop-decorator]  # mypy does not allow it on a property
+        @cached_property
+        def title(self) -> str:
+            return self.name.title()
+
+    event = Event(name="liz")
+    assert event.title == "Liz"
+    assert detached(event, name="bob").model_dump() == {"name": "bob", "title": "Bob"}
+    assert event.title == "Liz"

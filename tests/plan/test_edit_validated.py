@@ -8,7 +8,7 @@ from pydantic import AfterValidator, BaseModel, Field, ValidationInfo, field_val
 
 from dynaorm import Attribute, Entity, F, GlobalIndex, Index, InKey, Table, Unique
 from dynaorm.entity.mapping.mapping import mapping_of
-from dynaorm.errors import InvalidValue
+from dynaorm.errors import DecodeError, InvalidValue
 from dynaorm.item.update import Change, SetIfMissing, SetTo
 from dynaorm.item.value import AttributeValue, Item
 from dynaorm.plan.edit import edited_image, valid_changes
@@ -312,3 +312,50 @@ def test_a_version_says_what_loads_and_only_what_says_something_else_is_correcte
     saved = plan_of(Save(entity)).actions[0].after
     assert saved is not None
     assert saved["parts"] == (expected or stored)
+
+
+class Sized(Entity, table=app, pk="SIZED#{number}", sk="S"):
+    number: int
+    name: str
+    low: Annotated[int, Field(ge=0)] = 0
+    high: int = 0
+
+    @model_validator(mode="after")
+    def ordered(self) -> Self:
+        if self.low > self.high:
+            raise ValueError("low is above high")
+        return self
+
+
+SIZED: Item = {
+    "PK": {"S": "SIZED#1"},
+    "SK": {"S": "S"},
+    "number": {"N": "1"},
+    "name": {"S": "n"},
+    "high": {"N": "5"},
+}
+
+
+@pytest.mark.parametrize(
+    "spoiled",
+    [
+        {name: value for name, value in SIZED.items() if name != "name"},
+        {**SIZED, "low": {"N": "-1"}},
+        {**SIZED, "low": {"N": "9"}},
+    ],
+)
+def test_what_was_wrong_before_an_edit_is_an_error_of_the_stored_item(spoiled: Item) -> None:
+    mapping = mapping_of(Sized)
+    with pytest.raises(DecodeError, match="PK='SIZED#1'"):
+        edited_image(mapping, spoiled, (F.high.set(7),))
+
+
+def test_a_rule_that_the_edit_breaks_is_an_error_of_its_values() -> None:
+    with pytest.raises(InvalidValue, match="low is above high"):
+        edited_image(mapping_of(Sized), {**SIZED, "low": {"N": "3"}}, (F.high.set(1),))
+
+
+@pytest.mark.parametrize(("change", "made"), [(F.low.set(2), ("2", "5")), (F.high.set(9), ("8", "9"))])
+def test_an_edit_may_mend_what_was_wrong_before(change: Change, made: tuple[str, str]) -> None:
+    found, _ = edited_image(mapping_of(Sized), {**SIZED, "low": {"N": "8"}}, (change,))
+    assert (found["low"]["N"], found["high"]["N"]) == made

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import Field
 
 from dynaorm import Entity, Table, entity_of, inspect, item_of
 from dynaorm.entity.state import Loaded, set_state, state_of
@@ -71,6 +72,7 @@ def test_it_is_what_a_save_stores(spec: Spec, data: st.DataObject) -> None:
 class User(Entity, table=Table("app"), pk="USER#{name}", sk="U", versioned=True):
     name: str
     age: int = 0
+    tags: list[str] = Field(default_factory=list)
 
 
 def test_unknown_attributes_revision_and_version_stay() -> None:
@@ -82,6 +84,27 @@ def test_unknown_attributes_revision_and_version_stay() -> None:
     user = entity_of(item, User)
     user.age = 2
     assert item_of(user) == {**item, "age": {"N": "2"}}
+
+
+@pytest.mark.parametrize("change", [{}, {"age": 2}], ids=["unchanged", "changed"])
+def test_the_item_is_the_callers(change: dict[str, int]) -> None:
+    """A tool that edits the item, as for an export, does not change what the entity was loaded as."""
+    user = saved(User(name="a", tags=["x"])).model_copy(update=change)
+    stored, changes = item_of(user), inspect(user).changes
+    changed: Any = item_of(user)
+    changed["age"]["N"] = "9"
+    changed["tags"]["L"].append({"S": "y"})
+    del changed["name"]
+    assert item_of(user) == stored
+    assert inspect(user).changes == changes
+
+
+def test_the_given_item_stays_the_callers() -> None:
+    item: Any = item_of(saved(User(name="a", tags=["x"])))
+    user = entity_of(item, User)
+    item["age"]["N"] = "9"
+    item["tags"]["L"].append({"S": "y"})
+    assert inspect(user).changes == {}
 
 
 def test_a_broken_value_is_refused() -> None:

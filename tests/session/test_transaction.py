@@ -1,6 +1,8 @@
 """Transactions: what the methods collect, what they refuse at once, and when the block ends."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextvars import copy_context
+from functools import partial
 from typing import Any
 
 import pytest
@@ -125,6 +127,33 @@ def test_a_block_inside_a_block_is_refused(session: Session) -> None:
             session.run(lambda _: None)
         tx.save(Stock(sku="s"))
     assert session.get(Stock, sku="s") is not None
+
+
+def test_a_task_that_begins_inside_a_block_may_write_after_it(session: Session) -> None:
+    with session.transaction() as tx:
+        tx.save(Stock(sku="s"))
+        context = copy_context()
+        with pytest.raises(UsageError, match=r"write tx\.save"):
+            context.run(session.save, Stock(sku="inside"))
+    context.run(session.save, Stock(sku="after"))
+    assert not session.exists(Stock, sku="inside")
+    assert session.exists(Stock, sku="after")
+
+
+def test_a_block_may_end_in_another_context_than_it_began(session: Session) -> None:
+    """So it is in a dependency of FastAPI with ``yield``, whose two halves run in two threads."""
+
+    def unit_of_work() -> Iterator[Transaction]:
+        with session.transaction() as tx:
+            yield tx
+
+    work, before = unit_of_work(), copy_context()
+    tx = before.run(next, work)
+    tx.save(Stock(sku="s"))
+    assert copy_context().run(next, work, None) is None
+    assert session.exists(Stock, sku="s")
+    before.run(session.save, Stock(sku="after"))
+    assert session.exists(Stock, sku="after")
 
 
 def test_another_sessions_block_is_another_matter(session: Session, moto: Transport) -> None:
@@ -269,7 +298,7 @@ def test_a_hook_may_write_through_the_session(session: Session) -> None:
 def test_a_hook_that_raises_undoes_nothing_and_the_others_have_their_turn(session: Session) -> None:
     called: list[int] = []
     stock = Stock(sku="s")
-    with pytest.raises(ZeroDivisionError):
+    with pytest.raises(ZeroDivisionError) as raised:
         in_block(
             session,
             lambda tx: tx.save(stock),
@@ -278,6 +307,20 @@ def test_a_hook_that_raises_undoes_nothing_and_the_others_have_their_turn(sessio
         )
     assert (called, inspect(stock).loaded) == ([1], True)
     assert session.exists(Stock, sku="s")
+    assert any("is committed" in note for note in raised.value.__notes__)
+
+
+async def send_mail() -> None:
+    raise AssertionError("nobody awaits this")
+
+
+@pytest.mark.parametrize("hook", [send_mail, partial(send_mail)], ids=["function", "partial"])
+def test_an_asynchronous_hook_is_refused_because_nobody_would_await_it(
+    session: Session, wire: FaultyTransport, hook: Callable[[], object]
+) -> None:
+    with pytest.raises(UsageError, match="asynchronous function"):
+        in_block(session, lambda tx: tx.save(Stock(sku="s")), lambda tx: tx.on_commit(hook))
+    assert wire.calls == []
 
 
 # -- tokens ------------------------------------------------------------------------------------------------------------

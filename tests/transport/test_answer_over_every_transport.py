@@ -1,6 +1,9 @@
 """What comes back means the same over each transport, against a server that misbehaves on purpose."""
 
 import os
+import signal
+import socket
+import threading
 from binascii import crc32
 from typing import Any
 
@@ -11,6 +14,7 @@ from dynaorm.item.json_body import Body
 from tests.transport.each_transport import Closable, Open
 from tests.transport.unruly import (
     Behaviour,
+    Request,
     Unruly,
     answer,
     chunked,
@@ -202,3 +206,31 @@ def test_a_closed_transport_opens_new_connections_when_called_again(
         transport.close()
     transport.call(GET)
     assert (server.connections, len(server.requests)) == (2, 2)
+
+
+class TimeIsUpError(RuntimeError):
+    """What a signal handler raises, wherever the program is."""
+
+
+@pytest.mark.parametrize("open_transport", ["default", "direct"], indirect=True)
+def test_what_a_signal_handler_raises_reaches_the_caller(server: Unruly, open_transport: Open) -> None:
+    """It is no error of the configuration: the request was sent."""
+
+    def stop(*_: object) -> None:
+        raise TimeIsUpError("the job takes too long")
+
+    def interrupt(peer: socket.socket, request: Request) -> bool:
+        main = threading.main_thread().ident
+        assert main is not None
+        signal.pthread_kill(main, signal.SIGUSR1)
+        return answer({})(peer, request) if server.closed.wait(10) else False
+
+    server.will(interrupt)
+    before = signal.signal(signal.SIGUSR1, stop)
+    try:
+        with pytest.raises(TimeIsUpError):
+            open_transport(endpoint=server.endpoint).call(PUT)
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+        server.closed.set()
+    assert len(server.requests) == 1

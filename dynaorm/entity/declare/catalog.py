@@ -9,6 +9,7 @@ from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.table import Table, TableRules
 from dynaorm.entity.template.version import VERSION_TYPE
 from dynaorm.entity.text.shape import may_meet
+from dynaorm.errors import UsageError
 from dynaorm.item.value import AttributeValue, Item
 from dynaorm.late import late
 from dynaorm.record import record
@@ -134,6 +135,16 @@ def stored_class(mapping: EntityMapping, item: Item) -> EntityMapping | None:
         return mapping
     found = class_named(mapping.table, tag.get("S", ""))
     return found if found is not None and issubclass(found.entity, mapping.root) else None
+
+
+def refuse_replaced(mapping: EntityMapping) -> None:
+    """Raises UsageError for a class that was declared again, or whose base was: reads find the items of the new one."""
+    current = catalog_of(mapping.table).mappings.get(mapping.name)
+    if current is None or current.entity is not mapping.entity:
+        raise UsageError(
+            problem=f"{mapping.entity.__name__} was declared again, or its base class was, and this is the old class",
+            remedy="use the new one; if only the base class is new, declare this class again",
+        )
 
 
 # -- classes whose keys could meet -------------------------------------------------------------------------------------

@@ -131,8 +131,23 @@ def differs(
     was, now = (MASK, "another key") if part.attribute.name in secret else (was, now)
     return (
         f"{part.attribute.name} is {was}, but {part.text!r} renders {now}; "
-        f"if the stored key is right, {_remedy(part)}"
+        f"{_remedy_of_version(part, stored, rendered) or f'if the stored key is right, {_remedy(part)}'}"
     )
+
+
+def _remedy_of_version(
+    part: KeyPart, stored: AttributeValue | None, rendered: AttributeValue | None
+) -> str | None:
+    """What to do if the class had no versions when the item was stored, or has none now."""
+    was, now = (key.get("S") if key else None for key in (stored, rendered))
+    if was is None or now is None:
+        return None
+    if part.version is None:
+        is_latest = was == f"v0_{now}"
+        return "if the stored key is right, declare the class with versioned=True" if is_latest else None
+    if part.template is None or part.template.match(was) is None:
+        return None
+    return "if it was stored before its class had versions, session.backfill() moves it"
 
 
 def _remedy(part: KeyPart) -> str:

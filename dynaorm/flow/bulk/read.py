@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 from dynaorm.argument import check_flag
+from dynaorm.entity.declare.catalog import refuse_replaced
 from dynaorm.entity.dispatch import live_class
 from dynaorm.entity.key import Key
 from dynaorm.entity.mapping.mapping import EntityMapping
@@ -137,7 +138,10 @@ def _entities(wanted: Sequence[_Wanted], stored: Mapping[_Place, Any], context: 
     for mapping, place, _ in wanted:
         found = stored.get(place)
         if found is not None and is_entity(found):
-            entities.append(found if isinstance(found, mapping.entity) else None)
+            if not isinstance(found, mapping.entity):
+                refuse_replaced(mapping)
+                found = None
+            entities.append(found)
         elif found is None or (live := live_class(mapping, found, now)) is None:
             entities.append(None)
         else:

@@ -41,6 +41,10 @@ class Seat(Entity, table=APP, pk="ROW#{row}", sk="SEAT#{number:04d}"):
     number: int
 
 
+class Draft(Entity, table=APP, pk="DRAFT#{slug}", sk="D", versioned=True):
+    slug: str
+
+
 PERSON_KEY: Item = {"PK": {"S": "PERSON#p1"}, "SK": {"S": "A"}}
 
 
@@ -138,6 +142,28 @@ def test_a_stored_key_that_its_template_renders_differently_is_refused_with_the_
         "if the stored key is right, write {person_id:raw} in the template\n"
         "Correct the item or the class; Session(on_decode_error=...) decides what reads do with such items"
     )
+
+
+@pytest.mark.parametrize(
+    ("kind", "stored", "remedy"),
+    [
+        (Draft, {"PK": "DRAFT#p1", "SK": "D"}, "before its class had versions, session.backfill() moves it"),
+        (Draft, {"PK": "DRAFT#p1", "SK": "E"}, "write another literal in the template"),
+        (Person, {"PK": "PERSON#p1", "SK": "v0_A"}, "right, declare the class with versioned=True"),
+        (Person, {"PK": "PERSON#p1", "SK": "v1_A"}, "write another literal in the template"),
+    ],
+)
+def test_the_remedy_of_a_key_of_before_or_after_versions_names_them(
+    kind: type[Entity], stored: dict[str, str], remedy: str
+) -> None:
+    item = {
+        **{name: {"S": text} for name, text in stored.items()},
+        "slug": {"S": "p1"},
+        "person_id": {"S": "p1"},
+    }
+    with pytest.raises(DecodeError) as caught:
+        mapping_of(kind).hydrate(item)
+    assert caught.value.problems[0].endswith(remedy)
 
 
 def test_an_item_whose_fields_render_no_key_at_all_is_refused_as_unreadable() -> None:
