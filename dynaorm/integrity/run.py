@@ -22,6 +22,7 @@ from dynaorm.flow.integrity.repair import completion, repair_flows, unstable_tot
 from dynaorm.flow.integrity.verify import describe, verification
 from dynaorm.flow.protocol.call import Flow
 from dynaorm.integrity.checkpoint import Checkpoint
+from dynaorm.integrity.declared import declared_digest
 from dynaorm.integrity.report import DuplicatesFile, as_json, finding_in, mended_in
 from dynaorm.record import replace
 from dynaorm.session.session import Session
@@ -271,4 +272,5 @@ def _item_count(described: Sequence[dict[str, Any]]) -> int | None:
 def _shape(mapping: EntityMapping) -> list[Any]:
     """What a class declares: a run with other declarations cannot resume from a checkpoint."""
     declared = (mapping.constraints, mapping.indexes, mapping.aggregates)
-    return [mapping.name, mapping.versioning is not None, *(sorted(names) for names in declared)]
+    names = [sorted(one) for one in declared]
+    return [mapping.name, mapping.versioning is not None, *names, declared_digest(mapping)]
