@@ -144,10 +144,15 @@ def update(
     unit: UnitOfWork,
     also: Iterable[str] = (),
 ) -> Planned:
-    """Change the item of an entity, under a new revision. ``also``: more attributes to compare."""
+    """Change the item of an entity, under a new revision. ``also``: more attributes to compare.
+
+    An item without a revision gets none: it says that another program wrote what no class declares. Its next repair
+    must know that, too.
+    """
     table = mapping.table
     changes = tuple(changes)
-    if table.revision is not None:
+    is_revised = table.revision is not None and table.revision.attribute in item
+    if table.revision is not None and is_revised:
         changes = (*changes, SetTo((table.revision.attribute,), table.revision.after(item, unit.write_id)))
     action = Update(
         unit.table_name(table.name), mapping.key_of(item), changes, unchanged(mapping, item, also)
@@ -159,7 +164,7 @@ def update(
         item,
         before=item,
         expected=_revision(mapping, item),
-        revision=_written(mapping, unit),
+        revision=_written(mapping, unit) if is_revised else None,
     )
 
 

@@ -269,6 +269,17 @@ def test_an_adopted_item_with_unknown_attributes_is_completed(team: Raw) -> None
     assert team.get(whole, person)["shoe_size"] == text("43")
 
 
+def test_an_adopted_item_is_repaired_in_every_respect(team: Raw) -> None:
+    """The repair of its index keys must not make it look as if a newer declaration had written it."""
+    person = key_of("TEAM#a", "PERSON#dan")
+    kinds = {"_type": text("Person"), "team": text("a"), "name": text("dan"), "email": text("dan@x")}
+    team.put(whole, person, **kinds, GSI1PK=text("?"), GSI1SK=text("?"), shoe_size=text("43"))
+    found = [one.kind for one in verify(team.session, OldPerson)]
+    assert {FindingKind.INDEX_KEYS, FindingKind.MISSING_GUARD} <= {*found}
+    assert {one.outcome for one in repair(team.session, OldPerson)} == {Outcome.MENDED}
+    assert list(verify(team.session, OldPerson)) == []
+
+
 def test_with_every_declaration_loaded_nothing_is_doubtful(newer: Raw) -> None:
     newer.session.save(Guest(team="a", name="gil", email="gil@x"))
     newer.session.save(Customer(number="1", email="cy@x"))
