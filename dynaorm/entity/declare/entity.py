@@ -1,5 +1,6 @@
 """Turns a class into a mapping, or refuses it with every problem of its declaration and the remedy for each."""
 
+import threading
 from collections.abc import Iterator, Mapping
 from dataclasses import field
 from typing import Final
@@ -23,7 +24,7 @@ from dynaorm.entity.declare.registry import conflicts, register
 from dynaorm.entity.index import Index
 from dynaorm.entity.mapping.aggregate import Aggregate, AggregateMapping
 from dynaorm.entity.mapping.field import FieldMapping
-from dynaorm.entity.mapping.mapping import DELETED, VERSION, VERSION_AT, EntityMapping
+from dynaorm.entity.mapping.mapping import DELETED, MAPPING, VERSION, VERSION_AT, EntityMapping
 from dynaorm.entity.marker import (
     MARKERS,
     Attribute,
@@ -46,9 +47,12 @@ _VERSIONED: Final = {
     PREVIOUS_DELETION: "the time of the deletion before a version",
 }
 
+# Modules may be imported in several threads. A class that joins a table is compared with every class that has joined.
+_JOINING: Final = threading.RLock()
 
-def declare(entity: type[BaseModel], options: ClassOptions) -> EntityMapping:
-    """The mapping of a class whose fields are complete. The class joins its table.
+
+def declare(entity: type[BaseModel], options: ClassOptions) -> None:
+    """Map a class whose fields are complete. The class joins its table.
 
     Raises:
         DeclarationError: with every problem of the class. The table is unchanged.
@@ -62,13 +66,15 @@ def declare(entity: type[BaseModel], options: ClassOptions) -> EntityMapping:
     aggregates = aggregates_of(entity, keys)
     draft = _Draft(entity, options, options.table, marks, keys, aggregates, problems + keys.problems)
     mapping = draft.mapping()
-    if mapping is not None:
-        mapping = with_conditions(mapping, draft.problems)
-        draft.problems += [*_family_problems(mapping), *conflicts(mapping), *aggregate_conflicts(mapping)]
-    if draft.problems or mapping is None:
-        raise DeclarationError(entity=entity.__name__, problems=tuple(dict.fromkeys(draft.problems)))
-    register(mapping)
-    return mapping
+    with _JOINING:
+        if mapping is not None:
+            mapping = with_conditions(mapping, draft.problems)
+            draft.problems += [*_family_problems(mapping), *conflicts(mapping), *aggregate_conflicts(mapping)]
+        if draft.problems or mapping is None:
+            raise DeclarationError(entity=entity.__name__, problems=tuple(dict.fromkeys(draft.problems)))
+        # First, because other threads may meet the class as soon as it has joined.
+        setattr(entity, MAPPING, mapping)
+        register(mapping)
 
 
 def _class_problems(entity: type[BaseModel], marks: Mapping[str, Marked]) -> Iterator[str]:

@@ -1,7 +1,11 @@
 """A class is mapped as soon as its fields are known, completely or not at all."""
 
+import sys
 import typing
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from threading import Barrier
 from typing import Annotated, Any, Generic, TypeVar
 
 import pytest
@@ -273,3 +277,33 @@ def refusal(**given: Any) -> str:
 )
 def test_a_constraint_or_codec_that_cannot_be_kept_is_refused(given: dict[str, Any], problem: str) -> None:
     assert refusal(**given) == f"Cannot map class Ticket:\n  - {problem}"
+
+
+@pytest.fixture
+def _busy_threads() -> Iterator[None]:
+    """Python changes from thread to thread as often as it can."""
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    yield
+    sys.setswitchinterval(interval)
+
+
+@pytest.mark.usefixtures("_busy_threads")
+def test_classes_that_are_declared_in_several_threads_all_join_their_table() -> None:
+    names = ["Apple", "Pear", "Plum", "Quince"]
+    for _ in range(20):
+        app = Table("app")
+        begin = Barrier(len(names))
+
+        def declare(name: str, app: Table = app, begin: Barrier = begin) -> bool:
+            begin.wait()
+
+            class Item(Entity, table=app, name=name, pk=name + "#{slug}", sk="A"):
+                slug: str
+
+            # Classes that have joined are mapped, also those of other threads.
+            return all(mapping_of(one.entity) is one for one in catalog_of(app).mappings.values())
+
+        with ThreadPoolExecutor(len(names)) as threads:
+            assert all(threads.map(declare, names))
+        assert sorted(catalog_of(app).mappings) == names
