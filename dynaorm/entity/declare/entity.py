@@ -163,7 +163,7 @@ class _Draft:
             kind = mark.annotation.__name__
             self.problems.append(f"{name}: an {kind} is not a field; write {name}: ClassVar = {kind}(...)")
             return None
-        codec = self._codec(name, mark)
+        codec = None if mark.problems else self._codec(name, mark)
         if codec is None:
             return None
         default = None if info.default is PydanticUndefined else info.default
