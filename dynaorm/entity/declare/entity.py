@@ -25,6 +25,7 @@ from dynaorm.entity.index import Index
 from dynaorm.entity.mapping.aggregate import Aggregate, AggregateMapping
 from dynaorm.entity.mapping.field import FieldMapping
 from dynaorm.entity.mapping.mapping import DELETED, MAPPING, VERSION, VERSION_AT, EntityMapping
+from dynaorm.entity.mapping.rules import is_model_of_fields
 from dynaorm.entity.marker import (
     MARKERS,
     Attribute,
@@ -84,6 +85,11 @@ def _class_problems(entity: type[BaseModel], marks: Mapping[str, Marked]) -> Ite
     yield from _dropped_markers(entity, marks)
     if entity.model_config.get("extra") == "allow":
         yield "extra='allow' takes fields without a type, which cannot be stored; declare a dict field"
+    if not is_model_of_fields(entity):
+        yield (
+            "its __get_pydantic_core_schema__() gives another schema than that of its fields; let it return what "
+            "handler(source) gives, or write validators"
+        )
 
 
 def _dropped_markers(entity: type[BaseModel], marks: Mapping[str, Marked]) -> Iterator[str]:

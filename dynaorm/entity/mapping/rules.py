@@ -96,6 +96,15 @@ class ClassRules:
     alike: Mapping[str, type | None]
 
 
+def is_model_of_fields(entity: type[BaseModel]) -> bool:
+    """Whether a class is validated as a model of its fields, whatever its ``__get_pydantic_core_schema__`` gives."""
+    schema: Any = entity.__pydantic_core_schema__
+    try:
+        return any(one["type"] == "model" for one in _path_to_fields(schema))
+    except LookupError:
+        return False
+
+
 def rules_of(entity: type[BaseModel]) -> ClassRules:
     """The rules of a class whose fields are complete."""
     schema: Any = entity.__pydantic_core_schema__

@@ -2,7 +2,7 @@
 
 import sys
 import typing
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from threading import Barrier
@@ -10,6 +10,7 @@ from typing import Annotated, Any, Generic, TypeVar
 
 import pytest
 from pydantic import BaseModel, ConfigDict, computed_field, create_model
+from pydantic_core import CoreSchema, core_schema
 from typing_extensions import TypeAliasType
 
 from dynaorm import Attribute, Entity, Key, Table, Unique, Versioned
@@ -277,6 +278,47 @@ def refusal(**given: Any) -> str:
 )
 def test_a_constraint_or_codec_that_cannot_be_kept_is_refused(given: dict[str, Any], problem: str) -> None:
     assert refusal(**given) == f"Cannot map class Ticket:\n  - {problem}"
+
+
+def plain(_: Any) -> CoreSchema:
+    return core_schema.no_info_plain_validator_function(lambda value: value)
+
+
+def chained(own: CoreSchema) -> CoreSchema:
+    return core_schema.chain_schema([core_schema.any_schema(), own])
+
+
+@pytest.mark.parametrize("change", [plain, chained])
+def test_a_class_that_pydantic_does_not_validate_as_a_model_is_refused(
+    change: Callable[[CoreSchema], CoreSchema],
+) -> None:
+    with pytest.raises(DeclarationError) as caught:
+
+        class Ticket(Entity, table=Table("app"), pk="TICKET#{slug}", sk="A"):
+            slug: str
+
+            @classmethod
+            def __get_pydantic_core_schema__(cls, source: Any, handler: Any) -> CoreSchema:
+                return change(handler(source))
+
+    (problem,) = caught.value.problems
+    assert problem == (
+        "its __get_pydantic_core_schema__() gives another schema than that of its fields; let it return what "
+        "handler(source) gives, or write validators"
+    )
+
+
+def test_a_class_may_wrap_the_schema_of_its_model() -> None:
+    class Ticket(Entity, table=Table("app"), pk="TICKET#{slug}", sk="A"):
+        slug: str
+
+        @classmethod
+        def __get_pydantic_core_schema__(cls, source: Any, handler: Any) -> CoreSchema:
+            return core_schema.no_info_wrap_validator_function(
+                lambda value, inner: inner(value), handler(source)
+            )
+
+    assert mapping_of(Ticket).rules.of_class
 
 
 @pytest.fixture
