@@ -10,6 +10,7 @@ from dynaorm.entity.codec.of_type import Codec
 from dynaorm.entity.codec.value import NULL, TEXT, Absent
 from dynaorm.entity.mapping.field import FieldMapping, is_time_text
 from dynaorm.entity.mapping.mapping import EntityMapping
+from dynaorm.entity.mapping.rules import validates_default
 from dynaorm.entity.mapping.validate import validated_field
 from dynaorm.errors import InvalidValue, UnknownField, UsageError
 from dynaorm.item.path import Path, PathSource, Role, dotted, value_at
@@ -188,9 +189,7 @@ class FieldResolver:
             return value
 
     def _loaded_default(self, field: FieldMapping) -> object:
-        entity = self._mapping.entity
-        own = entity.model_fields[field.name].validate_default
-        if not (entity.model_config.get("validate_default") if own is None else own):
+        if not validates_default(self._mapping.entity, field.name):
             return field.default
         return validated_field(self._mapping, field.name, {field.name: field.default})
 

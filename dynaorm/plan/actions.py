@@ -1,6 +1,5 @@
 """A change becomes actions: the main item's, and the version item's if a version is due."""
 
-from collections.abc import Mapping
 from typing import Final
 
 from dynaorm.entity.declare.catalog import derived, of_type
@@ -24,6 +23,7 @@ from dynaorm.item.update import Change, Remove, SetTo
 from dynaorm.item.value import AttributeValue, Item, same
 from dynaorm.plan.image import refuse_other_revision
 from dynaorm.plan.item_change import (
+    NO_TOTALS,
     ItemChange,
     ItemCheck,
     ItemDelete,
@@ -39,7 +39,6 @@ from dynaorm.plan.versions import assign_version, version_item, version_key
 
 # A condition that compares fewer attributes is short enough: DynamoDB accepts 300 operators.
 _MANY: Final = 100
-_NO_TOTALS: Mapping[str, AttributeValue] = {}
 
 
 def build_actions(change: ItemChange, unit: UnitOfWork) -> list[Planned]:
@@ -54,7 +53,7 @@ def build_actions(change: ItemChange, unit: UnitOfWork) -> list[Planned]:
         condition = all_of(_absent_or(mapping, all_of(condition, bounds)), change.condition)
     elif change.condition is not None or bounds is not None:
         condition = all_of(condition, change.condition, bounds)
-    totals = change.totals if isinstance(change, ItemDelete) else _NO_TOTALS
+    totals = change.totals if isinstance(change, ItemDelete) else NO_TOTALS
     if totals:
         condition = all_of(condition, restriction(mapping, totals))
     if expected_values is not None and condition is not None:

@@ -33,13 +33,11 @@ from dynaorm.plan.merge_intents import ItemIntents, ResolvedIntent
 from dynaorm.plan.reads import Reads
 from dynaorm.plan.taken import already_exists
 from dynaorm.plan.times import as_created, changes_of_new, stamped, times_of_loaded, unstamped, with_times
-from dynaorm.plan.unit_of_work import UnitOfWork
+from dynaorm.plan.unit_of_work import EVER, UnitOfWork
 from dynaorm.plan.versions import over_version
 
 _UNREAD: Any = object()
 _OF_ANOTHER_CLASS: Final = "an item of another class is stored there: delete it with its own class first"
-# An expired entity can be deleted.
-_EVER = float("-inf")
 
 
 def items_to_read(merged: Iterable[ItemIntents]) -> list[tuple[EntityMapping, Item]]:
@@ -174,7 +172,7 @@ def _delete(one: ItemIntents, removal: ResolvedIntent[Deletion | Move], read: An
         return ItemDelete(mapping, one.key, StoredItem(mapping, state.item))
     if read is _UNREAD:
         return ItemDelete(mapping, one.key)
-    stored = _live(mapping, one.key, read, _EVER)
+    stored = _live(mapping, one.key, read, EVER)
     return ItemDelete(stored.mapping, one.key, stored)
 
 

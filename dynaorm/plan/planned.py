@@ -12,9 +12,8 @@ from dynaorm.errors import Violation
 from dynaorm.item.action import Action
 from dynaorm.item.condition import Condition
 from dynaorm.item.value import AttributeValue, Item
+from dynaorm.plan.item_change import NO_TOTALS
 from dynaorm.plan.reads import Ident, ident_of
-
-_NO_TOTALS: Mapping[str, AttributeValue] = {}
 
 
 class Purpose(Enum):
@@ -81,7 +80,7 @@ class Planned(NamedTuple):
     from_read: bool = False
     number: int | None = None
     bounds: Condition | None = None
-    totals: Mapping[str, AttributeValue] = _NO_TOTALS
+    totals: Mapping[str, AttributeValue] = NO_TOTALS
 
     def __repr__(self) -> str:
         # The action has every value.

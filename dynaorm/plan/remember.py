@@ -32,7 +32,7 @@ from dynaorm.plan.plan import Plan
 from dynaorm.plan.planned import Effect, Planned, Purpose
 from dynaorm.plan.times import asked_for
 from dynaorm.plan.token import content_of, revision_under_token
-from dynaorm.plan.unit_of_work import UnitOfWork
+from dynaorm.plan.unit_of_work import EVER, UnitOfWork
 
 # DynamoDB remembers a token for ten minutes, so a token item that expires earlier would free nothing.
 _AT_LEAST: Final = 600.0
@@ -127,7 +127,7 @@ def is_of_block(plan: Plan, merged: Sequence[ItemIntents], unit: UnitOfWork) -> 
         revision = revision_under_token(merged, unit)
         return any(planned.revision == revision for planned in plan.actions)
     ours, theirs = remember(merged, unit).after, plan.token_item.after
-    return ours is not None and compare(ours, theirs, float("-inf")) is Match.SAME
+    return ours is not None and compare(ours, theirs, EVER) is Match.SAME
 
 
 def effects_of_repeat(one: ItemIntents, revision: str) -> Iterator[Effect]:

@@ -6,7 +6,6 @@ from dataclasses import field
 from typing import Final
 
 from pydantic import BaseModel
-from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
 from dynaorm.entity.annotation import Marked, accepts_none, marked
@@ -25,7 +24,7 @@ from dynaorm.entity.index import Index
 from dynaorm.entity.mapping.aggregate import Aggregate, AggregateMapping
 from dynaorm.entity.mapping.field import FieldMapping
 from dynaorm.entity.mapping.mapping import DELETED, MAPPING, VERSION, VERSION_AT, EntityMapping
-from dynaorm.entity.mapping.rules import is_model_of_fields
+from dynaorm.entity.mapping.rules import is_model_of_fields, validates_default
 from dynaorm.entity.marker import (
     MARKERS,
     Attribute,
@@ -175,7 +174,8 @@ class _Draft:
         default = None if info.default is PydanticUndefined else info.default
         static_none = not info.is_required() and info.default_factory is None and default is None
         none_is_absent = static_none or (info.is_required() and codec.nullable)
-        if not (info.is_required() or static_none or info.default_factory or self._validates_default(info)):
+        has_static_value = not (info.is_required() or static_none or info.default_factory)
+        if has_static_value and not validates_default(self.entity, name):
             self._check_default(name, codec, default)
         return FieldMapping(
             name=name,
@@ -191,10 +191,6 @@ class _Draft:
             exact=not mark.find(ExpiresAt)
             and not any(one.encode or one.codec for one in mark.find(Attribute)),
         )
-
-    def _validates_default(self, info: FieldInfo) -> bool:
-        own = info.validate_default
-        return bool(self.entity.model_config.get("validate_default") if own is None else own)
 
     def _check_default(self, name: str, codec: Codec, default: object) -> None:
         if isinstance(default, MARKERS):

@@ -105,6 +105,12 @@ def is_model_of_fields(entity: type[BaseModel]) -> bool:
         return False
 
 
+def validates_default(entity: type[BaseModel], name: str) -> bool:
+    """Whether the default of a field is validated."""
+    own = entity.model_fields[name].validate_default
+    return bool(entity.model_config.get("validate_default") if own is None else own)
+
+
 def rules_of(entity: type[BaseModel]) -> ClassRules:
     """The rules of a class whose fields are complete."""
     schema: Any = entity.__pydantic_core_schema__
