@@ -2,12 +2,13 @@
 
 from typing import Final
 
-from dynaorm.entity.declare.catalog import derived, of_type
+from dynaorm.entity.declare.catalog import derived, expiring, of_type
 from dynaorm.entity.mapping.mapping import DELETED, VERSION, VERSION_AT, EntityMapping
 from dynaorm.entity.table import Table
 from dynaorm.errors import UsageError
 from dynaorm.item.action import Action, ConditionCheck, Delete, Put, Update
 from dynaorm.item.condition import (
+    And,
     Attr,
     Compare,
     Condition,
@@ -207,7 +208,10 @@ def _required(
         expires = None  # an expired entity can be deleted
     if isinstance(change, ItemInsert) and change.before is None:
         absent = missing(table.pk.name)
-        return absent if expires is None else any_of_conditions(absent, _is(expires, "<=", unit))
+        if expires is not None:
+            return any_of_conditions(absent, _is(expires, "<=", unit))
+        # Most tables have no expiry times.
+        return absent if table.rules.ttl_attribute is None else _absent_or_expired(mapping, absent, unit)
     if expected is not None and table.revision_attribute is not None:
         return equals(table.revision_attribute, {"S": expected})
     if expected_values is not None:
@@ -226,6 +230,15 @@ def _required(
     if expires is None:
         return of_class
     return all_of(of_class, any_of_conditions(missing(expires), _is(expires, ">", unit)))
+
+
+def _absent_or_expired(mapping: EntityMapping, absent: Condition, unit: UnitOfWork) -> Condition:
+    """The condition that nothing is stored under a key of the class, or an expired item of another class."""
+    others, table = expiring(mapping), mapping.table
+    if not others or table.ttl_attribute is None or table.type_attribute is None:
+        return absent
+    expired = And((of_type(others, table.type_attribute), _is(table.ttl_attribute, "<=", unit)))
+    return any_of_conditions(absent, expired)
 
 
 def _required_of_class(mapping: EntityMapping, *, is_there: bool, is_written: bool) -> Condition | None:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from dynaorm.entity.declare.catalog import stored_class
+from dynaorm.entity.declare.catalog import has_expired, stored_class
 from dynaorm.entity.key import stored_key
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.mapping.validate import Validated
@@ -204,7 +204,7 @@ def _write(
 
 def _insert(one: ItemIntents, save: Save, write: ResolvedIntent[Any], read: Any, *, now: float) -> ItemInsert:
     mapping, valid = one.mapping, write.valid
-    if read is not _UNREAD and read is not None and save.overwrite and not mapping.is_expired(read, now):
+    if read is not _UNREAD and read is not None and save.overwrite and not has_expired(mapping, read, now):
         valid = as_created(
             mapping, valid, save.entity, StoredItem(stored_class(mapping, read) or mapping, read)
         )
@@ -229,7 +229,7 @@ def _insert(one: ItemIntents, save: Save, write: ResolvedIntent[Any], read: Any,
 def _placed(insert: ItemInsert, read: Item | None, *, overwrite: bool = False, now: float) -> ItemInsert:
     """The insert where this was read. Raises AlreadyExists if that stands in its way."""
     mapping = insert.mapping
-    if read is None or mapping.is_expired(read, now):
+    if read is None or has_expired(mapping, read, now):
         return insert._replace(found_nothing=overwrite)
     stored = mapping if mapping.is_tombstone(read) else stored_class(mapping, read) if overwrite else None
     if stored is None:
