@@ -61,9 +61,9 @@ def delete_table(table: Table, context: Context, *, name: str, guard_table: str 
             yield from _delete_one(one, context)
 
 
-def _check_named(table: Table, keyword: str, given: str, context: Context) -> None:
+def _check_named(table: Table, keyword: str, given: object, context: Context) -> None:
     physical = context.table_name(table.name)
-    if given != physical:
+    if not isinstance(given, str) or given != physical:
         raise UsageError(
             problem=f"{keyword}={given!r}, and this session keeps {table} in {physical!r}",
             remedy=f"give {keyword}={physical!r} if that is the table to delete with everything in it",

@@ -214,12 +214,14 @@ class _Job(ExitStack):
             "segments": [options.segments, options.segment],
             "foreign": sorted(options.foreign_attributes),
         }
-        self._checkpoint = self.enter_context(Checkpoint(path, identity))
-        self._checkpoint.resume(self.work)
-        self.work.ledger = self._checkpoint
         self._duplicates: DuplicatesFile | None = None
-        if options.duplicates is not None:
-            self._duplicates = self.enter_context(DuplicatesFile(options.duplicates))
+        with ExitStack() as opened:
+            self._checkpoint = opened.enter_context(Checkpoint(path, identity))
+            self._checkpoint.resume(self.work)
+            if options.duplicates is not None:
+                self._duplicates = opened.enter_context(DuplicatesFile(options.duplicates))
+            self.push(opened.pop_all())  # without an error, they stay open as long as the job
+        self.work.ledger = self._checkpoint
 
     def _described(self) -> list[dict[str, Any]]:
         found: list[dict[str, Any]] = self.run(describe(self.work.scope.tables, self.work.limiter.context))

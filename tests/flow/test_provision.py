@@ -9,6 +9,7 @@ from dynaorm import (
     BinaryKey,
     Entity,
     ExpiresAt,
+    F,
     GlobalIndex,
     LocalIndex,
     NumberKey,
@@ -301,12 +302,13 @@ def test_a_guard_table_is_deleted_only_if_it_is_named() -> None:
     ("table", "names", "problem"),
     [
         (guarded, {"name": "provision"}, "keeps .* in 'provision-guarded'"),
+        (guarded, {"name": F.name}, "name=F.name, and .* keeps .* in 'provision-guarded'"),
         (guarded, {"name": "provision-guarded", "guard_table": "guards"}, "in 'provision-guards'"),
         (plain, {"name": "provision-plain", "guard_table": "provision-plain"}, "has no guard table"),
         ("provision-plain", {"name": "provision-plain"}, "takes a Table"),
     ],
 )
-def test_a_table_that_is_not_named_exactly_stays(table: Any, names: dict[str, str], problem: str) -> None:
+def test_a_table_that_is_not_named_exactly_stays(table: Any, names: dict[str, Any], problem: str) -> None:
     transport = ScriptedTransport()
     with Session(transport=transport) as session, pytest.raises(UsageError, match=problem):
         session.delete_table(table, **names)

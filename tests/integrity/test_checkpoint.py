@@ -2,11 +2,11 @@
 
 import os
 import sqlite3
-from collections.abc import Callable
-from contextlib import closing, suppress
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing, suppress
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import pytest
 
@@ -40,6 +40,7 @@ class Member(Entity, table=app, pk="MEMBER#{name}", sk="{raw}"):
 
 
 WORK = {"work": "test"}
+Resumed: TypeAlias = Callable[[Path | None], tuple[Checkpoint, Verification]]
 
 
 def key(name: str) -> dict[str, Any]:
@@ -58,31 +59,40 @@ def due(name: str, hours: str) -> TotalDelta:
     return TotalDelta(mapping_of(Group), key(name), {"name": name}, {"hours": Decimal(hours)})
 
 
-def resumed(path: Path | None) -> tuple[Checkpoint, Verification]:
-    found, verifying = Checkpoint(path, WORK), work()
-    found.resume(verifying)
-    return found, verifying
-
-
 def interrupt(checkpoint: Checkpoint) -> None:
     checkpoint.__exit__(KeyboardInterrupt, None, None)
 
 
-def in_memory(tmp_path: Path) -> Ledger:
+@pytest.fixture
+def resumed() -> Iterator[Resumed]:
+    with ExitStack() as opened:
+
+        def resume(path: Path | None) -> tuple[Checkpoint, Verification]:
+            found, verifying = Checkpoint(path, WORK), work()
+            opened.callback(interrupt, found)
+            found.resume(verifying)
+            return found, verifying
+
+        yield resume
+
+
+def in_memory(resumed: Resumed, tmp_path: Path) -> Ledger:
     return MemoryLedger()
 
 
-def in_a_temporary_file(tmp_path: Path) -> Ledger:
+def in_a_temporary_file(resumed: Resumed, tmp_path: Path) -> Ledger:
     return resumed(None)[0]
 
 
-def in_a_file(tmp_path: Path) -> Ledger:
+def in_a_file(resumed: Resumed, tmp_path: Path) -> Ledger:
     return resumed(tmp_path / "checkpoint")[0]
 
 
 @pytest.mark.parametrize("ledger_in", [in_memory, in_a_temporary_file, in_a_file])
-def test_every_ledger_remembers_the_same(ledger_in: Callable[[Path], Ledger], tmp_path: Path) -> None:
-    ledger = ledger_in(tmp_path)
+def test_every_ledger_remembers_the_same(
+    ledger_in: Callable[[Resumed, Path], Ledger], resumed: Resumed, tmp_path: Path
+) -> None:
+    ledger = ledger_in(resumed, tmp_path)
     ledger.suspect(SuspectGuard(place("a")))
     ledger.suspect(SuspectGuard(place("a"), place("b")))
     ledger.suspect(SuspectGuard(place("a"), place("b")))
@@ -110,7 +120,7 @@ def test_every_ledger_remembers_the_same(ledger_in: Callable[[Path], Ledger], tm
     assert ledger.doubts() == [Doubt(None, "a reason"), Doubt("Member", "a third")]
 
 
-def test_what_was_kept_is_there_again_and_nothing_else(tmp_path: Path) -> None:
+def test_what_was_kept_is_there_again_and_nothing_else(resumed: Resumed, tmp_path: Path) -> None:
     path = tmp_path / "checkpoint"
     first, verifying = resumed(path)
     verifying.scan_segments[0].after = key("a")
@@ -126,7 +136,7 @@ def test_what_was_kept_is_there_again_and_nothing_else(tmp_path: Path) -> None:
     assert list(second.targets()) == [(place("x"), {"hours": Decimal(1)})]
 
 
-def test_what_was_told_of_pages_behind_is_told_again(tmp_path: Path) -> None:
+def test_what_was_told_of_pages_behind_is_told_again(resumed: Resumed, tmp_path: Path) -> None:
     path = tmp_path / "checkpoint"
     first, verifying = resumed(path)
     for number in range(250):
@@ -138,14 +148,14 @@ def test_what_was_told_of_pages_behind_is_told_again(tmp_path: Path) -> None:
     assert list(second.reported()) == [str(number) for number in range(250)]
 
 
-def test_many_are_read_in_portions(tmp_path: Path) -> None:
+def test_many_are_read_in_portions(resumed: Resumed, tmp_path: Path) -> None:
     ledger, _ = resumed(None)
     for number in range(250):
         ledger.suspect(SuspectGuard(place(str(number))))
     assert len({guard.ident for guard, _ in ledger.suspects()}) == 250
 
 
-def test_the_checkpoint_of_other_work_is_refused(tmp_path: Path) -> None:
+def test_the_checkpoint_of_other_work_is_refused(resumed: Resumed, tmp_path: Path) -> None:
     path = tmp_path / "checkpoint"
     first, verifying = resumed(path)
     first.save(verifying)
@@ -162,7 +172,7 @@ def test_a_file_that_is_none_is_refused(tmp_path: Path) -> None:
     assert path.read_text().startswith("these are my notes")
 
 
-def test_only_one_run_at_a_time_uses_a_file(tmp_path: Path) -> None:
+def test_only_one_run_at_a_time_uses_a_file(resumed: Resumed, tmp_path: Path) -> None:
     path = tmp_path / "checkpoint"
     first, _ = resumed(path)
     with pytest.raises(UsageError, match="database is locked"):
@@ -171,7 +181,7 @@ def test_only_one_run_at_a_time_uses_a_file(tmp_path: Path) -> None:
     interrupt(Checkpoint(path, WORK))
 
 
-def test_a_truncated_file_is_refused_or_read_and_never_deleted(tmp_path: Path) -> None:
+def test_a_truncated_file_is_refused_or_read_and_never_deleted(resumed: Resumed, tmp_path: Path) -> None:
     path = tmp_path / "checkpoint"
     first, verifying = resumed(path)
     for number in range(200):

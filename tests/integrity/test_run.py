@@ -162,6 +162,16 @@ def test_a_checkpoint_is_of_one_piece_of_work(moto: Raw, tmp_path: Path) -> None
     assert len(list(verify(moto.session, app, options=RunOptions(checkpoint=path)))) == 1
 
 
+def test_a_run_that_cannot_open_one_file_closes_the_other(moto: Raw, tmp_path: Path) -> None:
+    path, notes = tmp_path / "checkpoint", tmp_path / "notes"
+    notes.write_text("mine")
+    with pytest.raises(UsageError, match="name another file") as refused:
+        list(verify(moto.session, app, options=RunOptions(checkpoint=path, duplicates=notes)))
+    # The error is still held, and so is all that it mentions.
+    assert list(verify(moto.session, app, options=RunOptions(checkpoint=path))) == []
+    assert refused.value.remedy
+
+
 def test_a_checkpoint_is_of_one_table_whatever_its_name(ministack: Raw, tmp_path: Path) -> None:
     ministack.fill()
     ministack.put(app, key_of("AAA", "AAA"))

@@ -16,10 +16,12 @@ class KeyFields:
     Attributes:
         parts: the keys to read, in this order, and the fields that each has.
         names: the fields.
+        primary: the primary key, from which other fields could be read, too.
     """
 
     parts: tuple[tuple[KeyPart, frozenset[str]], ...]
     names: tuple[str, ...]
+    primary: tuple[KeyPart, ...]
 
     def values_in(self, item: Item, secret: frozenset[str]) -> tuple[dict[str, Any], list[str]]:
         """The values in the keys of an item, None for a field without a stored key; and the problems of these keys.
@@ -54,15 +56,21 @@ class KeyFields:
                     f"{part.text!r} renders"
                 )
 
-    def place_of(self, name: str) -> str:
-        """Where a field is read from, for messages; empty for a field that is stored as an attribute."""
+    def place_of(self, name: str, *, is_missing: bool = False) -> str:
+        """Where a field is read from, for messages; empty for a field that is stored as an attribute.
+
+        With ``is_missing``, also where it could be read from, because other writers often store it in the key alone.
+        """
         for part, names in self.parts:
             if name in names:
                 return f"; it is read from {part.attribute.name}, by {part.text!r}"
+        for part in self.primary if is_missing else ():
+            if name in part.lossless:
+                return f"; if {part.attribute.name} alone has it, declare it with InKey()"
         return ""
 
 
-def key_fields_of(names: Sequence[str], parts: Iterable[KeyPart]) -> KeyFields:
-    """The fields with these names, and the keys that they can be read from exactly."""
-    found = ((part, part.lossless.intersection(names)) for part in parts)
-    return KeyFields(tuple((part, held) for part, held in found if held), tuple(names))
+def key_fields_of(names: Sequence[str], primary: Sequence[KeyPart], more: Iterable[KeyPart]) -> KeyFields:
+    """The fields with these names, and the keys that they can be read from exactly: the primary key, then others."""
+    found = ((part, part.lossless.intersection(names)) for part in (*primary, *more))
+    return KeyFields(tuple((part, held) for part, held in found if held), tuple(names), tuple(primary))

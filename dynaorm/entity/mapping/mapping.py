@@ -294,7 +294,7 @@ class EntityMapping:
         """The fields that are stored in keys alone."""
         names = [name for name, field in self.fields.items() if field.in_key]
         plain = (index.places[0] for index in self.places.values() if index.is_plain)
-        return key_fields_of(names, [*self.primary_parts, *(part for place in plain for part in place.parts)])
+        return key_fields_of(names, self.primary_parts, (part for place in plain for part in place.parts))
 
     def key_parts(self) -> Iterator[KeyPart]:
         """Every key part: the primary key's, then those of the indexes."""

@@ -59,7 +59,8 @@ def _value(mapping: EntityMapping, item: Item, name: str) -> Any:
             )
         except KeyError:
             if info.is_required():
-                raise mapping.unreadable(item, (f"{name}: Field required",)) from None
+                where = mapping.only_in_keys.place_of(name, is_missing=True)
+                raise mapping.unreadable(item, (f"{name}: Field required{where}",)) from None
         default = info.get_default(call_default_factory=True)
         return loaded_field(mapping, name, default) if validates_default(mapping.entity, name) else default
     except ValidationError as problem:

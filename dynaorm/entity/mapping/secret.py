@@ -7,7 +7,7 @@ Rule 2. No ``repr``, message, log line, plan in words or cursor shows the value 
         ``repr``.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import is_dataclass
 from typing import Any, Protocol
@@ -20,6 +20,13 @@ from dynaorm.entity.template.key_part import KeyPart
 from dynaorm.failure import Hiding, hidden_in
 from dynaorm.item.value import AttributeValue, Item
 from dynaorm.record import record
+
+
+class PlaceOf(Protocol):
+    """What a problem of a field says about the place that the field was read from."""
+
+    def __call__(self, name: str, *, is_missing: bool) -> str: ...
+
 
 _UNSAID = "does not fit its field (the reason would show it)"
 
@@ -162,7 +169,7 @@ def problems_of(
     entity: type[BaseModel],
     error: ValidationError,
     values: Mapping[str, Any],
-    place_of: Callable[[str], str],
+    place_of: PlaceOf,
 ) -> tuple[tuple[str, ...], ValidationError | None]:
     """The problems of an entity's values, one sentence each, and the cause that the error may have.
 
@@ -171,7 +178,7 @@ def problems_of(
     secrets = [value for name, value in values.items() if is_secret(entity, name)]
     found = tuple(
         f"{'.'.join(map(str, one['loc'])) or 'the entity'}: {unsaid(one['msg'], secrets)}"
-        f"{place_of(str(one['loc'][0])) if one['loc'] else ''}"
+        f"{place_of(str(one['loc'][0]), is_missing=one['type'] == 'missing') if one['loc'] else ''}"
         for one in error.errors(include_url=False)
     )
     return found, None if secrets else error

@@ -1,5 +1,6 @@
 """Fields that are stored in keys alone, and keys that they cannot be read from."""
 
+import re
 from datetime import UTC, datetime
 from typing import Annotated, Any
 
@@ -8,7 +9,9 @@ from pydantic import Field, SecretStr
 
 from dynaorm import Entity, GlobalIndex, Index, InKey, Table
 from dynaorm.entity.mapping.mapping import mapping_of
+from dynaorm.entity.mapping.part import values_in
 from dynaorm.errors import DecodeError
+from dynaorm.item.value import Item
 
 app = Table("key-fields", indexes=[GlobalIndex("GSI1"), GlobalIndex("GSI2")])
 
@@ -20,6 +23,11 @@ class Reading(Entity, table=app, pk="DEVICE#{device}", sk="AT#{at}#{number:03d}"
     colour: Annotated[str | None, InKey()] = None
     by_colour = Index("GSI1", pk="COLOUR#{colour}", sk="{at}")
     again = Index("GSI2", pk="AGAIN#{colour}", sk="{at}")
+
+
+class Room(Entity, table=app, pk="ROOM#{name}", sk="FLOOR#{floor:shard4}"):
+    name: str
+    floor: str
 
 
 class Hidden(Entity, table=app, pk="HIDDEN#{code}", sk="H"):
@@ -76,6 +84,16 @@ def test_the_error_names_the_key_and_its_template(attributes: dict[str, Any], pr
     with pytest.raises(DecodeError) as caught:
         mapping_of(Reading).hydrate({**KEY, **attributes})
     assert caught.value.problems == (problem,)
+
+
+def test_the_error_of_a_missing_field_says_which_key_could_have_it() -> None:
+    item: Item = {"PK": {"S": "ROOM#a"}, "SK": {"S": "FLOOR#1"}}
+    with pytest.raises(DecodeError) as caught:
+        mapping_of(Room).hydrate(item)
+    problem = "name: Field required; if PK alone has it, declare it with InKey()"
+    assert caught.value.problems == (problem, "floor: Field required")
+    with pytest.raises(DecodeError, match=re.escape(problem)):
+        values_in(mapping_of(Room), item, ["name"])
 
 
 def test_the_error_does_not_show_a_key_with_a_secret_field() -> None:

@@ -161,7 +161,9 @@ def test_an_item_that_does_not_fit_is_refused_with_every_problem(session: Sessio
     with pytest.raises(DecodeError, match="\n  - level: Input should be greater than or equal to 0\n"):
         session.get(Person, person_id="p1")
     put(session, APP, {**PERSON_KEY, "level": {"N": "5"}})
-    with pytest.raises(DecodeError, match="\n  - person_id: Field required\n"):
+    with pytest.raises(
+        DecodeError, match=r"\n  - person_id: Field required; if PK alone has it, declare it with InKey\(\)\n"
+    ):
         session.get(Person, person_id="p1")
 
 

@@ -61,7 +61,7 @@ def test_the_values_are_those_of_the_loaded_entity(more: dict[str, Any]) -> None
 @pytest.mark.parametrize(
     ("item", "name", "problem"),
     [
-        (KEY, "artist", "artist: Field required"),
+        (KEY, "artist", "artist: Field required\n"),
         ({**ITEM, "n": {"S": "x"}}, "plays", "plays"),
         ({**ITEM, "size": {"N": "-1"}}, "size", "size"),
     ],
