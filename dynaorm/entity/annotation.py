@@ -25,7 +25,7 @@ from pydantic.errors import PydanticUndefinedAnnotation
 from pydantic.fields import FieldInfo
 from typing_extensions import is_typeddict
 
-from dynaorm.entity.marker import MARKERS, Attribute
+from dynaorm.entity.marker import MARKERS, Attribute, argument_problems
 from dynaorm.errors import DeclarationError
 from dynaorm.record import record
 
@@ -63,6 +63,9 @@ def marked(name: str, info: FieldInfo) -> Marked:
         f"write Annotated[<the whole type>, {kind}()]"
         for kind in misplaced
     ]
+    wrong = {id(marker): found for marker in markers if (found := [*argument_problems(marker)])}
+    problems += [f"{name}: {problem}" for found in wrong.values() for problem in found]
+    markers = [marker for marker in markers if id(marker) not in wrong]
     kinds = [type(marker) for marker in markers]
     problems += [
         f"{name}: {kind.__name__}() is given twice; keep one" for kind in MARKERS if kinds.count(kind) > 1

@@ -92,7 +92,7 @@ class Entity(BaseModel, metaclass=ModelMetaclass, defer_build=True):
         if options.table is None and not options.problems:
             return
         try:
-            setattr(cls, mappings.MAPPING, declaration.declare(cls, options))
+            declaration.declare(cls, options)
         except DeclarationError as error:
             setattr(cls, mappings.FAILURE, error)
             raise

@@ -86,6 +86,13 @@ def _restore(entity: type[E] | None, fields: Mapping[str, Any], primary_key: Ite
     return key
 
 
+def no_class(key: Key[Any]) -> UsageError:
+    """The error of a key of no class."""
+    return UsageError(
+        problem=f"{key!r} is the key of no mapped class", remedy="name the class: Key(Class, ...)"
+    )
+
+
 def sought_key(entity: type[E], fields: Mapping[str, Any]) -> Key[E]:
     """A key without ``primary_key``, which names the class and fields in an error."""
     return _restore(entity, fields, {})

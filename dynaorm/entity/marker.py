@@ -1,7 +1,7 @@
 """The markers inside ``Annotated`` that say how a field is stored."""
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Final
 
 from dynaorm.entity.declaration import GivenWhen
 from dynaorm.entity.stored_form import StoredForm
@@ -44,7 +44,7 @@ class Unique:
         sk: str | None = None,
     ) -> None:
         object.__setattr__(self, "name", name)
-        object.__setattr__(self, "scope", (scope,) if isinstance(scope, str) else tuple(scope))
+        object.__setattr__(self, "scope", _names(scope))
         object.__setattr__(self, "normalize", normalize)
         object.__setattr__(self, "when", when)
         object.__setattr__(self, "shared", shared)
@@ -105,10 +105,34 @@ class Attribute:
         codec: StoredForm | None = None,
     ) -> None:
         object.__setattr__(self, "name", name)
-        object.__setattr__(self, "formerly", (formerly,) if isinstance(formerly, str) else tuple(formerly))
+        object.__setattr__(self, "formerly", _names(formerly))
         object.__setattr__(self, "encode", encode)
         object.__setattr__(self, "decode", decode)
         object.__setattr__(self, "codec", codec)
 
 
 MARKERS = (Unique, Versioned, InKey, ExpiresAt, CreatedAt, UpdatedAt, Attribute)
+
+
+def _names(given: Any) -> tuple[Any, ...]:
+    return (given,) if isinstance(given, str) or not isinstance(given, Iterable) else tuple(given)
+
+
+_TEXTS: Final = ("name", "pk", "sk")
+_FUNCTIONS: Final = ("normalize", "encode", "decode")
+
+
+def argument_problems(marker: object) -> Iterator[str]:
+    """What is wrong with the arguments of a marker, one sentence each."""
+    kind = type(marker).__name__
+    for name, given in ((one, getattr(marker, one, None)) for one in (*_TEXTS, "scope", "formerly")):
+        if given is not None and not all(isinstance(one, str) for one in _names(given)):
+            yield f"{kind}({name}={given!r}) is no text; give {'a str' if name in _TEXTS else 'names'}"
+    for name, given in ((one, getattr(marker, one, None)) for one in _FUNCTIONS):
+        if given is not None and not callable(given):
+            yield f"{kind}({name}={given!r}) is not a function; give one without calling it"
+    shared, codec = getattr(marker, "shared", False), getattr(marker, "codec", None)
+    if not isinstance(shared, bool):
+        yield f"{kind}(shared={shared!r}) is neither True nor False; give one of them"
+    if codec is not None and not isinstance(codec, StoredForm):
+        yield f"{kind}(codec={codec!r}) is no form; give one of dynaorm.codecs"

@@ -7,9 +7,10 @@ from typing import Any, Final
 
 from dynaorm.entity.codec.depth import encode_at
 from dynaorm.entity.codec.of_type import Codec
-from dynaorm.entity.codec.value import NULL, Absent
+from dynaorm.entity.codec.value import NULL, TEXT, Absent
 from dynaorm.entity.mapping.field import FieldMapping, is_time_text
 from dynaorm.entity.mapping.mapping import EntityMapping
+from dynaorm.entity.mapping.rules import validates_default
 from dynaorm.entity.mapping.validate import validated_field
 from dynaorm.errors import InvalidValue, UnknownField, UsageError
 from dynaorm.item.path import Path, PathSource, Role, dotted, value_at
@@ -97,11 +98,10 @@ class FieldResolver:
                 remedy=f"ask F.{dotted(path)}.exists() or .missing(), and compare what was loaded",
             )
         pieces = role == "text" or (role == "element" and codec.element is None)
-        if pieces and isinstance(value, str) and "S" in codec.tags:
-            return {"S": value}
         if pieces and isinstance(value, bytes) and "B" in codec.tags:
             return {"B": value}
-        if role == "element" and "M" in codec.tags and "L" not in codec.tags:
+        is_text = pieces and isinstance(value, str) and "S" in codec.tags
+        if role == "element" and "M" in codec.tags and "L" not in codec.tags and not is_text:
             raise self._mapping.invalid(
                 name,
                 value,
@@ -109,7 +109,8 @@ class FieldResolver:
                 f"ask F.{name}[key].exists()",
             )
         one_member = codec.is_set and value is not None and not isinstance(value, set | frozenset)
-        wanted = codec.element if codec.element is not None and (role == "element" or one_member) else codec
+        own = codec.element if codec.element is not None and (role == "element" or one_member) else codec
+        wanted = TEXT if is_text else own
         if value is None and not wanted.nullable:
             raise self._mapping.invalid(
                 name,
@@ -188,9 +189,7 @@ class FieldResolver:
             return value
 
     def _loaded_default(self, field: FieldMapping) -> object:
-        entity = self._mapping.entity
-        own = entity.model_fields[field.name].validate_default
-        if not (entity.model_config.get("validate_default") if own is None else own):
+        if not validates_default(self._mapping.entity, field.name):
             return field.default
         return validated_field(self._mapping, field.name, {field.name: field.default})
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import field
 from enum import Enum
 from functools import cached_property
-from typing import Final, Literal, TypeAlias, get_args
+from typing import Any, Final, Literal, TypeAlias, get_args
 
 from dynaorm.entity.revision import REVISION_ATTRIBUTE, NumberRevision, Revision
 from dynaorm.errors import DeclarationError
@@ -67,7 +67,8 @@ def _key_attributes(spec: KeySpec | tuple[KeySpec, ...] | None) -> tuple[KeyAttr
 
 
 def _projection(projection: str | Iterable[str]) -> Projection:
-    return projection if isinstance(projection, str) else tuple(projection)
+    given: Any = projection  # a table refuses what is neither
+    return given if isinstance(given, str) or not isinstance(given, Iterable) else tuple(given)
 
 
 def _revision(declared: str | NumberRevision | None) -> Revision | None:
@@ -191,9 +192,7 @@ class Table:
         self.name = name
         self.pk = key_attribute(pk)
         self.sk = key_attribute(sk) if sk is not None else None
-        indexes = tuple(indexes)
-        if wrong := tuple(_no_indexes(indexes)):
-            raise _undeclarable(name, wrong)
+        indexes = _given_indexes(name, indexes)
         self.indexes = {index.name: index for index in indexes}
         self.type_attribute = type_attribute
         self.revision = _revision(revision_attribute)
@@ -255,10 +254,15 @@ _NAME = re.compile(r"[A-Za-z0-9_.\-]{3,255}")
 _PARTS = 4
 
 
-def _no_indexes(indexes: tuple[object, ...]) -> Iterator[str]:
-    for index in indexes:
-        if not isinstance(index, GlobalIndex | LocalIndex):
-            yield f"indexes={index!r} is no index; write GlobalIndex(name) or LocalIndex(name)"
+def _given_indexes(name: str, given: Any) -> tuple[GlobalIndex | LocalIndex, ...]:
+    """The indexes of a table. Raises DeclarationError for anything else."""
+    if not isinstance(given, Iterable):
+        raise _undeclarable(name, (f"indexes={given!r} is no list of indexes; write indexes=[...]",))
+    indexes = tuple(given)
+    if wrong := [one for one in indexes if not isinstance(one, GlobalIndex | LocalIndex)]:
+        remedy = "write GlobalIndex(name) or LocalIndex(name)"
+        raise _undeclarable(name, tuple(f"indexes={one!r} is no index; {remedy}" for one in wrong))
+    return indexes
 
 
 def _problems(table: Table, indexes: tuple[GlobalIndex | LocalIndex, ...]) -> Iterator[str]:
@@ -269,13 +273,16 @@ def _problems(table: Table, indexes: tuple[GlobalIndex | LocalIndex, ...]) -> It
             yield f"the name {name!r} is not 3 to 255 of A-Z a-z 0-9 _ . -; choose another"
     if len(table.indexes) != len(indexes):
         yield "two indexes have one name; rename one"
-    yield from _key_name_problems(table, indexes)
-    yield from _key_problems(table, indexes)
+    if wrong := [*_key_name_problems(table, indexes)]:
+        yield from wrong
+    else:
+        yield from _key_problems(table, indexes)
     yield from _projection_problems(indexes)
     yield from _reserved_problems(table)
-    for key in table.guard_table.keys if table.guard_table is not None else ():
-        if key.kind != "S":
-            yield f"guard_table {table.guards.name!r}: its key {key.name!r} is not a string key; use one"
+    yield from _guard_table_problems(table.guard_table)
+    escape: object = table.escape
+    if not isinstance(escape, bool):
+        yield f"escape={escape!r} is neither True nor False; give one of them"
     if table.key_fields not in ("stored", "in_key"):
         yield f"key_fields={table.key_fields!r}; write 'stored' or 'in_key'"
     if table.stream is not None and table.stream not in get_args(StreamView):
@@ -284,9 +291,12 @@ def _problems(table: Table, indexes: tuple[GlobalIndex | LocalIndex, ...]) -> It
 
 def _key_name_problems(table: Table, indexes: tuple[GlobalIndex | LocalIndex, ...]) -> Iterator[str]:
     for key in (*table.keys, *(key for index in indexes for _, side in _sides(index) for key in side)):
-        name: object = key.name
-        if not isinstance(name, str) or not 1 <= len(name.encode()) <= _KEY_NAME_LIMIT:
-            yield f"{name!r} cannot name a key attribute; give a name of 1 to {_KEY_NAME_LIMIT} bytes"
+        if not _is_name(key.name):
+            yield f"{key.name!r} cannot name a key attribute; give a name of 1 to {_KEY_NAME_LIMIT} bytes"
+
+
+def _is_name(name: object) -> bool:
+    return isinstance(name, str) and 1 <= len(name.encode()) <= _KEY_NAME_LIMIT
 
 
 def _key_problems(table: Table, indexes: tuple[GlobalIndex | LocalIndex, ...]) -> Iterator[str]:
@@ -297,19 +307,43 @@ def _key_problems(table: Table, indexes: tuple[GlobalIndex | LocalIndex, ...]) -
         if isinstance(index, LocalIndex) and table.sk is None:
             yield f"{index}: a local index needs a table with a sort key; declare a GlobalIndex"
         for side, attributes in _sides(index):
-            if len(attributes) > _PARTS:
-                yield f"{index}: {side} has {len(attributes)} attributes; DynamoDB allows {_PARTS}, drop some"
-            for attribute in attributes:
-                if kinds.setdefault(attribute.name, attribute.kind) != attribute.kind:
-                    yield f"{index}: {attribute.name!r} is a key of two types; use one type everywhere"
+            yield from _count_problems(index, side, len(attributes))
+        names = [] if isinstance(index, GlobalIndex) else [table.pk.name]
+        for attribute in (one for _, attributes in _sides(index) for one in attributes):
+            if attribute.name in names:
+                yield f"{index}: {attribute.name!r} is twice in its key; name another attribute"
+            names.append(attribute.name)
+            if kinds.setdefault(attribute.name, attribute.kind) != attribute.kind:
+                yield f"{index}: {attribute.name!r} is a key of two types; use one type everywhere"
+
+
+def _count_problems(index: GlobalIndex | LocalIndex, side: str, count: int) -> Iterator[str]:
+    most = _PARTS if isinstance(index, GlobalIndex) else 1
+    if count > most:
+        yield f"{index}: {side} has {count} attributes; DynamoDB allows {most}, drop some"
+    if not count and (side == "pk" or isinstance(index, LocalIndex)):
+        yield f"{index}: {side} has no attribute; name one"
 
 
 def _projection_problems(indexes: tuple[GlobalIndex | LocalIndex, ...]) -> Iterator[str]:
     for index in indexes:
-        if isinstance(index.projection, str) and index.projection not in ("ALL", "KEYS_ONLY"):
+        given: object = index.projection
+        are_names = isinstance(given, tuple) and given != () and all(map(_is_name, given))
+        if not are_names and given not in ("ALL", "KEYS_ONLY"):
             yield (
                 f"{index}: projection={index.projection!r}; write 'ALL', 'KEYS_ONLY', or a tuple of attribute names"
             )
+
+
+def _guard_table_problems(guards: object) -> Iterator[str]:
+    if guards is None:
+        return
+    if not isinstance(guards, Table):
+        yield f"guard_table={guards!r} is no Table; write guard_table=Table(name)"
+        return
+    for key in guards.keys:
+        if key.kind != "S":
+            yield f"guard_table {guards.name!r}: its key {key.name!r} is not a string key; use one"
 
 
 def _sides(index: GlobalIndex | LocalIndex) -> list[tuple[str, tuple[KeyAttribute, ...]]]:
@@ -319,7 +353,12 @@ def _sides(index: GlobalIndex | LocalIndex) -> list[tuple[str, tuple[KeyAttribut
 def _reserved_problems(table: Table) -> Iterator[str]:
     keys = {key.name for key in table.keys}
     for label, reserved in (("type", table.type_attribute), ("revision", table.revision_attribute)):
-        if reserved in keys:
+        if reserved is not None and not _is_name(reserved):
+            yield (
+                f"{label}_attribute={reserved!r} cannot name an attribute; give a name of 1 to {_KEY_NAME_LIMIT} "
+                "bytes, or None"
+            )
+        elif reserved in keys:
             yield f"{label}_attribute {reserved!r} is a key attribute; choose another name or None"
     if table.type_attribute is not None and table.type_attribute == table.revision_attribute:
         yield f"type_attribute and revision_attribute are both {table.type_attribute!r}; name them differently"

@@ -38,16 +38,13 @@ from dynaorm.plan.planned import Effect, Planned, Purpose
 from dynaorm.plan.reads import NOTHING_READ, Reads, ident_of
 from dynaorm.plan.remember import effects_of_repeat, is_of_block, remember
 from dynaorm.plan.token import revision_under_token
-from dynaorm.plan.unit_of_work import UnitOfWork
+from dynaorm.plan.unit_of_work import EVER, UnitOfWork
 from dynaorm.plan.verdict import Committed, StaleKnowledge
 
 if TYPE_CHECKING:
     import logging
 else:
     late(globals(), logging="logging")
-
-# An expired entity is refused only if its block was not applied before.
-_EVER = float("-inf")
 
 
 def unit_of_work(
@@ -142,7 +139,8 @@ def _merged(intents: Sequence[Intent], unit: UnitOfWork, context: Context) -> Fl
     except StoreError:
         if unit.remember is None:
             raise
-        if not (yield from _is_applied(merge_intents(intents, _EVER), NOTHING_READ, unit, context)):
+        # An expired entity is refused only if its block was not applied before.
+        if not (yield from _is_applied(merge_intents(intents, EVER), NOTHING_READ, unit, context)):
             raise
         return []
 
@@ -275,7 +273,7 @@ def _settled_before(intents: Sequence[Intent], unit: UnitOfWork, context: Contex
 
 def _is_of_block(plan: Plan, intents: Sequence[Intent], unit: UnitOfWork) -> bool:
     try:
-        return is_of_block(plan, merge_intents(intents, _EVER), unit)
+        return is_of_block(plan, merge_intents(intents, EVER), unit)
     except DynaormError:
         return False  # The block cannot be planned from what the entities were: it is another one.
 

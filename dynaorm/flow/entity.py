@@ -22,6 +22,7 @@ from dynaorm.plan.edit import touched, valid_changes
 from dynaorm.plan.image import writable_state
 from dynaorm.plan.intent import Edit, Save
 from dynaorm.plan.reads import Reads, ident_of
+from dynaorm.plan.unit_of_work import EVER
 
 
 def refresh(entity: Any, context: Context) -> Flow[Any]:
@@ -38,7 +39,7 @@ def refresh(entity: Any, context: Context) -> Flow[Any]:
         )
     target = target_of(entity)
     if target.state is not None or unsettled_of(entity) is None:
-        writable_state(target.mapping, target.state, float("-inf"))
+        writable_state(target.mapping, target.state, EVER)
     fresh = yield from load(target.mapping, target.key, context, consistent=True)
     if fresh is None:
         raise EntityNotFound(key=target.name)
@@ -133,7 +134,7 @@ def restore(named: Any, version: int, context: Context, *, exactly_once: bool | 
         yield from settle([Save(named)], context)
         target = target_of(named)
     if target.state is not None:
-        writable_state(target.mapping, target.state, float("-inf"))
+        writable_state(target.mapping, target.state, EVER)
     copy = yield from history.latest(target, context)
     if copy is None:
         raise EntityNotFound(key=target.name)

@@ -8,6 +8,7 @@ from dynaorm.entity.dispatch import live_class
 from dynaorm.entity.mapping.constraint import OWNER, TABLE, Constraint, GuardKey
 from dynaorm.entity.mapping.derive import Claim, claims, guard_key_of
 from dynaorm.entity.mapping.mapping import EntityMapping
+from dynaorm.entity.table import Table
 from dynaorm.errors import InvalidValue, OwnerUnknown, UnknownField, UsageError
 from dynaorm.flow.protocol.call import Flow
 from dynaorm.flow.protocol.context import Context
@@ -76,7 +77,7 @@ def _claims(mapping: EntityMapping, item: Item) -> list[Claim]:
 def _guard(mapping: EntityMapping, key: GuardKey, context: Context) -> Flow[Item | None]:
     home = mapping.table.guards
     guard = yield from get_item(home, key.in_table(home), context)
-    if guard is None or _is_expired(guard, home.ttl_attribute, context.clock.now()):
+    if guard is None or guard_expired(home, guard, context.clock.now()):
         return None
     return guard
 
@@ -94,9 +95,9 @@ def _owner(mapping: EntityMapping, guard: Item) -> Item | None:
     return mapping.key_of(owner) if table is None or table == {"S": mapping.table.name} else None
 
 
-def _is_expired(guard: Item, attribute: str | None, now: float) -> bool:
-    expiry = guard.get(attribute) if attribute is not None else None
-    return expiry is not None and is_past(expiry, now)
+def guard_expired(home: Table, guard: Item, now: float) -> bool:
+    """Whether a guard item is absent to every read, because it has expired."""
+    return home.ttl_attribute is not None and is_past(guard.get(home.ttl_attribute, {}), now)
 
 
 def constraint_of(mapping: EntityMapping, fields: Mapping[str, Any]) -> Constraint:

@@ -14,6 +14,7 @@ from dynaorm.entity.table import Table
 from dynaorm.errors import CheckpointExpired, StoreError, UsageError
 from dynaorm.flow.protocol.call import Call, Flow, Pause, Refusal, Reply
 from dynaorm.flow.protocol.context import Context
+from dynaorm.flow.protocol.paging import PageKeys
 from dynaorm.flow.protocol.reply_keys import part_of
 from dynaorm.flow.read import answered, describe_table, refused
 from dynaorm.record import record, replace
@@ -159,11 +160,12 @@ class StreamReader:
             yield from self._find()
         parents: dict[str, str | None] = {}
         operation, request = "DescribeStream", {"StreamArn": self._done.stream}
+        ends = PageKeys[str]()
         while True:
             found = part_of(operation, (yield from self._ask(operation, request)), "StreamDescription")
             shards = found.get("Shards", ())
             parents |= {part_of(operation, one, "ShardId"): one.get("ParentShardId") for one in shards}
-            if not (last := found.get("LastEvaluatedShardId")):
+            if not (last := ends.checked(operation, found.get("LastEvaluatedShardId"))):
                 break
             request = {"StreamArn": self._done.stream, "ExclusiveStartShardId": last}
         if (lost := self._done.lost(parents)) is not None:

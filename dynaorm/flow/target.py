@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from dynaorm.entity.declare.catalog import stored_class, version_class
-from dynaorm.entity.key import Key, stored_key
+from dynaorm.entity.key import Key, no_class, stored_key
 from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
 from dynaorm.entity.state import Loaded, state_of
 from dynaorm.errors import UsageError
@@ -41,9 +41,7 @@ def target_of(named: Any) -> Target:
     """The target a ``Key`` or an entity object names. Raises UsageError for a key of no class."""
     if isinstance(named, Key):
         if named.entity is None:
-            raise UsageError(
-                problem=f"{named!r} is the key of no mapped class", remedy="name the class: Key(Class, ...)"
-            )
+            raise no_class(named)
         return Target(mapping_of(named.entity), named.primary_key)
     mapping, state = mapping_of(type(named)), state_of(named)
     key = mapping.primary_key(vars(named)) if state is None else mapping.key_of(state.item)

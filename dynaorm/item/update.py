@@ -9,13 +9,13 @@ Rule 3. DynamoDB's ADD and DELETE accept top-level attributes only. A nested num
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from decimal import Context, Decimal, Inexact
+from decimal import Decimal
 from typing import Any, Final
 
 from dynaorm.errors import UsageError
 from dynaorm.item.path import Path, Resolver, dotted, overlaps, value_at
 from dynaorm.item.placeholder import EXPRESSION_LIMIT, Placeholders
-from dynaorm.item.value import SET_TAGS, AttributeValue, Item, number_text, set_of
+from dynaorm.item.value import EXACT, SET_TAGS, AttributeValue, Item, number_text, set_of
 from dynaorm.record import record
 
 _ZERO: Final[AttributeValue] = {"N": "0"}
@@ -296,8 +296,7 @@ def _sum(change: Change, current: AttributeValue | None, value: AttributeValue) 
         identity = _IDENTITY[tag]
         known = set(map(identity, present))
         return {tag: [*present, *(one for one in added if identity(one) not in known)]}
-    # Exact, because two DynamoDB numbers together span fewer than 300 digits.
-    return {"N": number_text(Context(prec=300, traps=[Inexact]).add(Decimal(present or 0), Decimal(added)))}
+    return {"N": number_text(EXACT.add(Decimal(present or 0), Decimal(added)))}
 
 
 def _rest(change: Change, current: AttributeValue | None, value: AttributeValue) -> AttributeValue | None:

@@ -6,7 +6,7 @@ Rule 2. Two values are equal if DynamoDB's ``=`` says so: ``1.50`` equals ``1.5`
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from decimal import Decimal
+from decimal import Context, Decimal, Inexact
 from typing import Any, Final, TypeAlias
 
 AttributeValue: TypeAlias = Mapping[str, Any]
@@ -17,6 +17,9 @@ Item: TypeAlias = Mapping[str, AttributeValue]
 
 SET_TAGS: Final[Mapping[str, str]] = {"S": "SS", "N": "NS", "B": "BS"}
 """The type of a set, by the type of its elements."""
+
+EXACT: Final = Context(prec=300, traps=[Inexact])
+"""Adds numbers exactly: two numbers of DynamoDB's together span fewer than 300 digits."""
 
 # Amazon DynamoDB Developer Guide, "Constraints in DynamoDB": 38 significant digits, 1E-130 to 9.99...E+125.
 _DIGITS: Final = 38

@@ -1,14 +1,14 @@
 """A change becomes actions: the main item's, and the version item's if a version is due."""
 
-from collections.abc import Mapping
 from typing import Final
 
-from dynaorm.entity.declare.catalog import derived, of_type
+from dynaorm.entity.declare.catalog import derived, expiring, of_type
 from dynaorm.entity.mapping.mapping import DELETED, VERSION, VERSION_AT, EntityMapping
 from dynaorm.entity.table import Table
 from dynaorm.errors import UsageError
 from dynaorm.item.action import Action, ConditionCheck, Delete, Put, Update
 from dynaorm.item.condition import (
+    And,
     Attr,
     Compare,
     Condition,
@@ -24,6 +24,7 @@ from dynaorm.item.update import Change, Remove, SetTo
 from dynaorm.item.value import AttributeValue, Item, same
 from dynaorm.plan.image import refuse_other_revision
 from dynaorm.plan.item_change import (
+    NO_TOTALS,
     ItemChange,
     ItemCheck,
     ItemDelete,
@@ -39,7 +40,6 @@ from dynaorm.plan.versions import assign_version, version_item, version_key
 
 # A condition that compares fewer attributes is short enough: DynamoDB accepts 300 operators.
 _MANY: Final = 100
-_NO_TOTALS: Mapping[str, AttributeValue] = {}
 
 
 def build_actions(change: ItemChange, unit: UnitOfWork) -> list[Planned]:
@@ -54,7 +54,7 @@ def build_actions(change: ItemChange, unit: UnitOfWork) -> list[Planned]:
         condition = all_of(_absent_or(mapping, all_of(condition, bounds)), change.condition)
     elif change.condition is not None or bounds is not None:
         condition = all_of(condition, change.condition, bounds)
-    totals = change.totals if isinstance(change, ItemDelete) else _NO_TOTALS
+    totals = change.totals if isinstance(change, ItemDelete) else NO_TOTALS
     if totals:
         condition = all_of(condition, restriction(mapping, totals))
     if expected_values is not None and condition is not None:
@@ -208,7 +208,10 @@ def _required(
         expires = None  # an expired entity can be deleted
     if isinstance(change, ItemInsert) and change.before is None:
         absent = missing(table.pk.name)
-        return absent if expires is None else any_of_conditions(absent, _is(expires, "<=", unit))
+        if expires is not None:
+            return any_of_conditions(absent, _is(expires, "<=", unit))
+        # Most tables have no expiry times.
+        return absent if table.rules.ttl_attribute is None else _absent_or_expired(mapping, absent, unit)
     if expected is not None and table.revision_attribute is not None:
         return equals(table.revision_attribute, {"S": expected})
     if expected_values is not None:
@@ -227,6 +230,15 @@ def _required(
     if expires is None:
         return of_class
     return all_of(of_class, any_of_conditions(missing(expires), _is(expires, ">", unit)))
+
+
+def _absent_or_expired(mapping: EntityMapping, absent: Condition, unit: UnitOfWork) -> Condition:
+    """The condition that nothing is stored under a key of the class, or an expired item of another class."""
+    others, table = expiring(mapping), mapping.table
+    if not others or table.ttl_attribute is None or table.type_attribute is None:
+        return absent
+    expired = And((of_type(others, table.type_attribute), _is(table.ttl_attribute, "<=", unit)))
+    return any_of_conditions(absent, expired)
 
 
 def _required_of_class(mapping: EntityMapping, *, is_there: bool, is_written: bool) -> Condition | None:

@@ -11,7 +11,7 @@ Rule 4. Joining requires an existing target, unless the target can be made of it
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from decimal import Context, Decimal, Inexact
+from decimal import Decimal
 from typing import Any, Final, NamedTuple
 
 from dynaorm.entity.declare.registry import is_of
@@ -23,7 +23,7 @@ from dynaorm.entity.template.template import KeyValueError
 from dynaorm.errors import EntityNotFound, InvalidValue
 from dynaorm.item.condition import all_of
 from dynaorm.item.update import AddTo, Change
-from dynaorm.item.value import AttributeValue, Item, number_text, same
+from dynaorm.item.value import EXACT, AttributeValue, Item, number_text, same
 from dynaorm.plan.edit import refuse_written_totals
 from dynaorm.plan.intent import target_of_intent
 from dynaorm.plan.item_change import (
@@ -41,8 +41,6 @@ from dynaorm.plan.reads import Ident, ident_of
 from dynaorm.plan.restriction import restricting_totals
 from dynaorm.plan.total_bounds import check_totals, total_bounds
 
-# Exact: two numbers of DynamoDB's together span fewer than 300 digits.
-EXACT: Final = Context(prec=300, traps=[Inexact])
 _ZERO: Final[AttributeValue] = {"N": "0"}
 
 

@@ -7,7 +7,7 @@ Rule 2. A condition on a bound is stricter than the rule where the attribute is 
 """
 
 from collections.abc import Iterator, Mapping
-from decimal import Context, Decimal, DecimalException, Inexact
+from decimal import Decimal, DecimalException
 from typing import Any, Final
 
 from dynaorm.entity.mapping.derive import keys_in
@@ -20,12 +20,10 @@ from dynaorm.entity.resolve import FieldResolver
 from dynaorm.errors import InvalidValue
 from dynaorm.item.condition import Attr, Compare, Condition, SizeOf, all_of, any_of_conditions, missing
 from dynaorm.item.update import AddTo, Append, Change, Discard, Prepend, Remove, SetIfMissing, SetTo
-from dynaorm.item.value import SET_TAGS, AttributeValue, Item, number_text
+from dynaorm.item.value import EXACT, SET_TAGS, AttributeValue, Item, number_text
 from dynaorm.plan.edit import stored_changes, touched
 
 _OPERATORS: Final = {"ge": ">=", "gt": ">", "le": "<=", "lt": "<"}
-# Numbers of DynamoDB's together span fewer than 300 digits.
-_EXACT: Final = Context(prec=300, traps=[Inexact])
 
 
 def edits_without_reading(
@@ -187,7 +185,7 @@ def _bounds(mapping: EntityMapping, change: Change) -> Iterator[Condition]:
 def limits(attribute: str, bounds: Mapping[str, Any], added: Decimal) -> Iterator[Condition]:
     """The conditions under which a number keeps to its bounds, such as ``{"ge": 0}``, if another is added to it."""
     for name, bound in bounds.items():
-        limit = _EXACT.subtract(Decimal(str(bound)), added)
+        limit = EXACT.subtract(Decimal(str(bound)), added)
         yield Compare(Attr((attribute,)), _OPERATORS[name], {"N": number_text(limit)})
 
 

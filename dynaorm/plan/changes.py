@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from dynaorm.entity.declare.catalog import stored_class
+from dynaorm.entity.declare.catalog import has_expired, stored_class
 from dynaorm.entity.key import stored_key
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.mapping.validate import Validated
@@ -33,13 +33,11 @@ from dynaorm.plan.merge_intents import ItemIntents, ResolvedIntent
 from dynaorm.plan.reads import Reads
 from dynaorm.plan.taken import already_exists
 from dynaorm.plan.times import as_created, changes_of_new, stamped, times_of_loaded, unstamped, with_times
-from dynaorm.plan.unit_of_work import UnitOfWork
+from dynaorm.plan.unit_of_work import EVER, UnitOfWork
 from dynaorm.plan.versions import over_version
 
 _UNREAD: Any = object()
 _OF_ANOTHER_CLASS: Final = "an item of another class is stored there: delete it with its own class first"
-# An expired entity can be deleted.
-_EVER = float("-inf")
 
 
 def items_to_read(merged: Iterable[ItemIntents]) -> list[tuple[EntityMapping, Item]]:
@@ -174,7 +172,7 @@ def _delete(one: ItemIntents, removal: ResolvedIntent[Deletion | Move], read: An
         return ItemDelete(mapping, one.key, StoredItem(mapping, state.item))
     if read is _UNREAD:
         return ItemDelete(mapping, one.key)
-    stored = _live(mapping, one.key, read, _EVER)
+    stored = _live(mapping, one.key, read, EVER)
     return ItemDelete(stored.mapping, one.key, stored)
 
 
@@ -206,7 +204,7 @@ def _write(
 
 def _insert(one: ItemIntents, save: Save, write: ResolvedIntent[Any], read: Any, *, now: float) -> ItemInsert:
     mapping, valid = one.mapping, write.valid
-    if read is not _UNREAD and read is not None and save.overwrite and not mapping.is_expired(read, now):
+    if read is not _UNREAD and read is not None and save.overwrite and not has_expired(mapping, read, now):
         valid = as_created(
             mapping, valid, save.entity, StoredItem(stored_class(mapping, read) or mapping, read)
         )
@@ -231,7 +229,7 @@ def _insert(one: ItemIntents, save: Save, write: ResolvedIntent[Any], read: Any,
 def _placed(insert: ItemInsert, read: Item | None, *, overwrite: bool = False, now: float) -> ItemInsert:
     """The insert where this was read. Raises AlreadyExists if that stands in its way."""
     mapping = insert.mapping
-    if read is None or mapping.is_expired(read, now):
+    if read is None or has_expired(mapping, read, now):
         return insert._replace(found_nothing=overwrite)
     stored = mapping if mapping.is_tombstone(read) else stored_class(mapping, read) if overwrite else None
     if stored is None:

@@ -27,12 +27,11 @@ from dynaorm.item.update import (
     Remove,
     SetIfMissing,
     SetTo,
-    apply_changes,
-    by_whole_fields,
     resolve_changes,
 )
 from dynaorm.item.value import Item, same
 from dynaorm.plan.blind import edits_without_reading
+from dynaorm.plan.edit import outcome_of
 from dynaorm.plan.image import new_image
 
 _NOTHING: Mapping[str, Any] = {}
@@ -70,18 +69,10 @@ def created_if_valid(mapping: EntityMapping, key: Key[Any], changes: Sequence[Ch
 
 def _changed(mapping: EntityMapping, changes: Sequence[Change]) -> dict[str, Any]:
     """The values of the fields that changes make of nothing."""
-    resolver = FieldResolver(mapping)
-    start: Item = _NOTHING
-    resolved = resolve_changes(changes, resolver)
-    for change in changes:
-        start = resolver.with_parents(start, change.path)
-    try:
-        outcome = apply_changes(start, resolved)
-    except ValueError as problem:
-        raise UsageError(
-            problem=f"{mapping.entity.__name__} is not stored, and cannot be created so: {problem}",
-            remedy=by_whole_fields(changes),
-        ) from problem
+    resolved = resolve_changes(changes, FieldResolver(mapping))
+    outcome = outcome_of(
+        mapping, _NOTHING, changes, resolved, refusal="is not stored, and cannot be created so"
+    )
     return _values(mapping, {str(change.path[0]) for change in changes}, outcome)
 
 

@@ -1,6 +1,6 @@
 """Partial updates: the fields that an edit changes, and the image that it makes of a known item."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from dynaorm.entity.codec.of_type import Codec
@@ -168,16 +168,8 @@ def edited_image(
     }
     resolved = _over_stored(mapping, before, plain)
     names = frozenset(str(change.path[0]) for change in changes)
-    start: Item = under_present_names(mapping, before)
-    for change in plain:
-        start = FieldResolver(mapping).with_parents(start, change.path)
-    try:
-        outcome = apply_changes(start, resolved)
-    except ValueError as problem:
-        raise UsageError(
-            problem=f"{mapping.entity.__name__} cannot be changed so: {problem}",
-            remedy=by_whole_fields(plain),
-        ) from problem
+    start = under_present_names(mapping, before)
+    outcome = outcome_of(mapping, start, plain, resolved, refusal="cannot be changed so")
     changed = {
         name: outcome.get(mapping.fields[name].attribute) for name in names if not mapping.fields[name].in_key
     }
@@ -188,6 +180,25 @@ def edited_image(
         _validated_outcome(mapping, before, outcome, names)
         raise
     return _corrected(mapping, before, after, names)
+
+
+def outcome_of(
+    mapping: EntityMapping,
+    start: Item,
+    changes: Sequence[Change],
+    resolved: Sequence[Change],
+    *,
+    refusal: str,
+) -> dict[str, AttributeValue]:
+    """What changes make of an item, given in field names and in stored ones. Raises UsageError with the ``refusal``."""
+    for change in changes:
+        start = FieldResolver(mapping).with_parents(start, change.path)
+    try:
+        return apply_changes(start, resolved)
+    except ValueError as problem:
+        raise UsageError(
+            problem=f"{mapping.entity.__name__} {refusal}: {problem}", remedy=by_whole_fields(changes)
+        ) from problem
 
 
 def _corrected(

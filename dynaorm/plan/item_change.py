@@ -14,7 +14,7 @@ from dynaorm.item.value import AttributeValue, Item
 
 _NO_FIELDS: frozenset[str] = frozenset()
 _NO_VALUES: Mapping[str, Any] = {}
-_NO_TOTALS: Mapping[str, AttributeValue] = {}
+NO_TOTALS: Mapping[str, AttributeValue] = {}
 
 
 class StoredItem(NamedTuple):
@@ -144,7 +144,7 @@ class ItemDelete(NamedTuple):
     before: StoredItem | None = None
     entity: Any = None
     condition: Condition | None = None
-    totals: Mapping[str, AttributeValue] = _NO_TOTALS
+    totals: Mapping[str, AttributeValue] = NO_TOTALS
 
 
 class ItemCheck(NamedTuple):

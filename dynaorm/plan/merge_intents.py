@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from dynaorm.argument import check_flag
-from dynaorm.entity.key import Key, stored_key
+from dynaorm.entity.key import Key, no_class, stored_key
 from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
 from dynaorm.entity.mapping.validate import Validated, unchanged
 from dynaorm.entity.state import Loaded, state_of
@@ -36,6 +36,7 @@ from dynaorm.plan.times import (
     validated_at,
     with_times,
 )
+from dynaorm.plan.unit_of_work import EVER
 
 T_co = TypeVar("T_co", covariant=True)
 IntentT = TypeVar("IntentT", Save, Move)
@@ -146,13 +147,13 @@ def _resolved(intent: Intent, now: float) -> list[ItemIntents]:
         return _resolved_move(intent, now)
     named = intent.target
     if isinstance(named, Key):
-        mapping, state, key = _mapping_of_key(named), None, named.primary_key
+        if named.entity is None:
+            raise no_class(named)
+        mapping, state, key = mapping_of(named.entity), None, named.primary_key
     else:
         mapping = mapping_of(type(named))
         # An expired entity can be deleted.
-        state = writable_state(
-            mapping, state_of(named), float("-inf") if isinstance(intent, Deletion) else now
-        )
+        state = writable_state(mapping, state_of(named), EVER if isinstance(intent, Deletion) else now)
         key = mapping.key_of(state.item)
     if isinstance(intent, Check):
         return [ItemIntents(mapping, key, checks=(ResolvedIntent(intent, mapping, state),))]
@@ -232,14 +233,6 @@ def _resolved_move(intent: Move, now: float) -> list[ItemIntents]:
         ItemIntents(mapping, old, removal=ResolvedIntent(intent, mapping, state)),
         ItemIntents(mapping, new, write=write),
     ]
-
-
-def _mapping_of_key(key: Key[Any]) -> EntityMapping:
-    if key.entity is None:
-        raise UsageError(
-            problem=f"{key!r} is the key of no mapped class", remedy="name the class: Key(Class, ...)"
-        )
-    return mapping_of(key.entity)
 
 
 def _merged(one: ItemIntents, other: ItemIntents) -> ItemIntents:

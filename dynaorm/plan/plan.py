@@ -60,7 +60,7 @@ class Plan(NamedTuple):
     @property
     def is_transaction(self) -> bool:
         """Whether it is sent as TransactWriteItems, at twice the price of plain writes."""
-        return self.token is not None or self.operation == "TransactWriteItems"
+        return self.operation == "TransactWriteItems"
 
     def to_request(self) -> dict[str, Any]:
         """The request's parameters, exactly as they are sent (low-level form). They are yours to change."""

@@ -16,9 +16,9 @@ from dynaorm.errors import Violation
 from dynaorm.item.action import Action
 from dynaorm.item.condition import Condition
 from dynaorm.item.value import AttributeValue, Item
+from dynaorm.plan.item_change import NO_TOTALS
 from dynaorm.plan.reads import Ident, ident_of
 
-_NO_TOTALS: Mapping[str, AttributeValue] = {}
 _MISSING: Final = object()
 # Every save with a time of a write has such values, and a copy of a datetime takes 3 µs.
 _UNCHANGEABLE: Final = frozenset({type(None), bool, int, float, str, bytes, datetime})
@@ -88,7 +88,7 @@ class Planned(NamedTuple):
     from_read: bool = False
     number: int | None = None
     bounds: Condition | None = None
-    totals: Mapping[str, AttributeValue] = _NO_TOTALS
+    totals: Mapping[str, AttributeValue] = NO_TOTALS
 
     def __repr__(self) -> str:
         # The action has every value.

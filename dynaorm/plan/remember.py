@@ -16,6 +16,7 @@ from hashlib import sha256
 from math import ceil
 from typing import Any, Final, NamedTuple
 
+from dynaorm.entity.codec.expiry import is_past
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.state import Loaded
 from dynaorm.entity.token_item import BLOCK, REVISION, UNTIL, token_key, why_no_token_items
@@ -31,7 +32,7 @@ from dynaorm.plan.plan import Plan
 from dynaorm.plan.planned import Effect, Planned, Purpose
 from dynaorm.plan.times import asked_for
 from dynaorm.plan.token import content_of, revision_under_token
-from dynaorm.plan.unit_of_work import UnitOfWork
+from dynaorm.plan.unit_of_work import EVER, UnitOfWork
 
 # DynamoDB remembers a token for ten minutes, so a token item that expires earlier would free nothing.
 _AT_LEAST: Final = 600.0
@@ -98,20 +99,26 @@ def remember(merged: Sequence[ItemIntents], unit: UnitOfWork) -> Planned:
 
 def compare(block: Item, stored: Item | None, now: float) -> Match:
     """What a stored token item says about the block that has the token item ``block``."""
-    if stored is None or (UNTIL in stored and int(stored[UNTIL]["N"]) <= now):
+    if stored is None or is_past(stored.get(UNTIL, {}), now):
         return Match.FREE
-    first = _Block(*stored[BLOCK]["S"].split(":")) if BLOCK in stored else None
-    again = _Block(*block[BLOCK]["S"].split(":"))
-    if first is None or first.outline != again.outline:
+    first, again = _fingerprints_in(stored), _fingerprints_in(block)
+    if first is None or again is None or first.outline != again.outline:
         return Match.OTHER
     if first.changes == again.changes or first.values == again.values:
         return Match.SAME
     return Match.PERHAPS if _LOADED in (first.origin, again.origin) else Match.OTHER
 
 
-def revision_in(stored: Item) -> str:
-    """The revision that the items of a remembered block got."""
-    return str(stored[REVISION]["S"])
+def _fingerprints_in(item: Item) -> _Block | None:
+    """The fingerprints in a token item; None if another program wrote it."""
+    parts = str(item.get(BLOCK, {}).get("S", "")).split(":")
+    return _Block(*parts) if len(parts) == len(_Block._fields) and revision_in(item) is not None else None
+
+
+def revision_in(stored: Item) -> str | None:
+    """The revision that the items of a remembered block got; None if another program wrote the token item."""
+    found: str | None = stored.get(REVISION, {}).get("S")
+    return found
 
 
 def is_of_block(plan: Plan, merged: Sequence[ItemIntents], unit: UnitOfWork) -> bool:
@@ -120,7 +127,7 @@ def is_of_block(plan: Plan, merged: Sequence[ItemIntents], unit: UnitOfWork) -> 
         revision = revision_under_token(merged, unit)
         return any(planned.revision == revision for planned in plan.actions)
     ours, theirs = remember(merged, unit).after, plan.token_item.after
-    return ours is not None and compare(ours, theirs, float("-inf")) is Match.SAME
+    return ours is not None and compare(ours, theirs, EVER) is Match.SAME
 
 
 def effects_of_repeat(one: ItemIntents, revision: str) -> Iterator[Effect]:

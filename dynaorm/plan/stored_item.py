@@ -11,10 +11,7 @@ from dynaorm.plan.intent import Save
 from dynaorm.plan.item_change import ItemInsert, ItemUpdate
 from dynaorm.plan.merge_intents import merge_intents
 from dynaorm.plan.reads import NOTHING_READ
-from dynaorm.plan.unit_of_work import UnitOfWork
-
-# An entity that has expired has an item, too.
-_EVER = float("-inf")
+from dynaorm.plan.unit_of_work import EVER, UnitOfWork
 
 
 def item_of(entity: Any, /) -> dict[str, AttributeValue]:
@@ -38,8 +35,8 @@ def item_of(entity: Any, /) -> dict[str, AttributeValue]:
         {'PK': {'S': 'SONG#1'}, 'SK': {'S': 'SONG'}, '_type': {'S': 'Song'}, 'song_id': {'S': '1'}}
     """
     mapping_of(type(entity))
-    (intents,) = merge_intents([Save(entity)], _EVER)
-    change = change_of(intents, NOTHING_READ, UnitOfWork(_EVER, "", str))
+    (intents,) = merge_intents([Save(entity)], EVER)
+    change = change_of(intents, NOTHING_READ, UnitOfWork(EVER, "", str))
     if isinstance(change, ItemInsert | ItemUpdate):
         return deepcopy(change.image)
     state = state_of(entity)

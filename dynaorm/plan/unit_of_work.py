@@ -8,6 +8,9 @@ from dynaorm.errors import UsageError
 
 _TOKEN_LIMIT: Final = 36
 
+EVER: Final = float("-inf")
+"""A time at which no entity has expired: an expired one can be deleted, and has an item."""
+
 
 class UnitOfWork(NamedTuple):
     """The circumstances of one unit of work.

@@ -45,7 +45,6 @@ class KeyRange:
         condition: the condition in stored names; None for every key.
         admits: whether a stored value is wanted; None where the condition is exact.
         is_empty: no key can match.
-        is_equal: the whole key is given.
         interval: the interval of the condition, with contents as ``comparable`` gives them.
         is_wide: the condition is wider than the query, to include other spellings of times.
         is_own: of the keys that the template renders, exactly those in the interval are wanted.
@@ -54,7 +53,6 @@ class KeyRange:
     condition: Condition | None
     admits: Callable[[AttributeValue], bool] | None = None
     is_empty: bool = False
-    is_equal: bool = False
     interval: Interval = EVERYTHING
     is_wide: bool = False
     is_own: bool = False
@@ -134,9 +132,7 @@ def _exact(part: KeyPart, equal: Mapping[str, Any], bounds: Sequence[Bound]) -> 
         value = part.value(equal)
         assert value is not None
         content = comparable(value)
-        return KeyRange(
-            equals(part.attribute.name, value), is_equal=True, interval=Interval(content, content)
-        )
+        return KeyRange(equals(part.attribute.name, value), interval=Interval(content, content))
     if part.attribute.kind == "N":
         return _of_numbers(part, bounds)
     return _TextRange(part, equal, bounds).key_range()

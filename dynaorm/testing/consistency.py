@@ -92,7 +92,7 @@ def _findings(context: Context, tables: Sequence[Table]) -> Flow[list[Finding]]:
 def _items(name: str, context: Context) -> Flow[list[Item]]:
     found: list[Item] = []
     request: dict[str, object] = {"TableName": name, "ConsistentRead": True}
-    page_keys = PageKeys()
+    page_keys = PageKeys[Item]()
     while True:
         reply = yield from repeat(Call("Scan", request), context)
         found += reply["Items"]

@@ -122,6 +122,25 @@ def test_a_field_that_may_be_a_list_is_asked_for_any_element(value: Any, stored:
     assert FieldResolver(mapping_of(Loose)).encode(("tree",), value, role="element") == stored
 
 
+@pytest.mark.parametrize(
+    ("kind", "condition"),
+    [
+        (Loose, F.tree.contains("\ud800")),
+        (Person, F.name.contains("\ud800")),
+        (Person, F.name.begins_with("\ud800")),
+    ],
+    ids=["of anything", "contains", "begins_with"],
+)
+def test_a_part_of_a_text_is_a_text_that_dynamodb_can_have(kind: type[Entity], condition: Condition) -> None:
+    with pytest.raises(InvalidValue, match="lone surrogate"):
+        resolve(condition, FieldResolver(mapping_of(kind)))
+
+
+def test_an_element_of_a_field_of_any_type_is_a_value_that_dynamodb_can_have() -> None:
+    with pytest.raises(InvalidValue, match="lone surrogate"):
+        resolve_changes((F.tree.append("\ud800"),), FieldResolver(mapping_of(Loose)))
+
+
 def test_changes_get_stored_names_and_encoded_values_too() -> None:
     changes: Any = resolve_changes((F.name.set("Bo"), F.age.add(1)), FieldResolver(mapping_of(Person)))
     placeholders = Placeholders()

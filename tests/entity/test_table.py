@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from dynaorm import BinaryKey, GlobalIndex, LocalIndex, NumberKey, Table
+from dynaorm import BinaryKey, GlobalIndex, LocalIndex, NumberKey, NumberRevision, Table
 from dynaorm.entity.table import KeyAttribute
 from dynaorm.errors import DeclarationError
 
@@ -102,6 +102,38 @@ def test_names_within_dynamodb_s_rules_are_taken(name: str) -> None:
         ),
         ({"indexes": "I"}, ["indexes='I' is no index; write GlobalIndex(name) or LocalIndex(name)"]),
         ({"key_fields": "in-key"}, ["key_fields='in-key'; write 'stored' or 'in_key'"]),
+        ({"escape": "no"}, ["escape='no' is neither True nor False; give one of them"]),
+        ({"guard_table": "guards"}, ["guard_table='guards' is no Table; write guard_table=Table(name)"]),
+        ({"indexes": 5}, ["indexes=5 is no list of indexes; write indexes=[...]"]),
+        (
+            {"indexes": GlobalIndex("GSI")},
+            ["indexes=GlobalIndex('GSI') is no list of indexes; write indexes=[...]"],
+        ),
+        (
+            {"type_attribute": "", "revision_attribute": NumberRevision(5)},  # type: ignore[arg-type]
+            [
+                "type_attribute='' cannot name an attribute; give a name of 1 to 255 bytes, or None",
+                "revision_attribute=5 cannot name an attribute; give a name of 1 to 255 bytes, or None",
+            ],
+        ),
+        (
+            {"indexes": [GlobalIndex("GSI", pk=["a", "b"])]},  # type: ignore[arg-type]
+            ["['a', 'b'] cannot name a key attribute; give a name of 1 to 255 bytes"],
+        ),
+        (
+            {"indexes": [GlobalIndex("GSI", pk=()), LocalIndex("LSI", sk=("a", "b"))]},  # type: ignore[arg-type]
+            [
+                "GlobalIndex('GSI'): pk has no attribute; name one",
+                "LocalIndex('LSI'): sk has 2 attributes; DynamoDB allows 1, drop some",
+            ],
+        ),
+        (
+            {"indexes": [GlobalIndex("GSI", pk="a", sk="a"), LocalIndex("LSI", sk="PK")]},
+            [
+                "GlobalIndex('GSI'): 'a' is twice in its key; name another attribute",
+                "LocalIndex('LSI'): 'PK' is twice in its key; name another attribute",
+            ],
+        ),
     ],
 )
 def test_a_table_that_contradicts_itself_or_dynamodb_is_refused(
@@ -111,3 +143,11 @@ def test_a_table_that_contradicts_itself_or_dynamodb_is_refused(
     with pytest.raises(DeclarationError) as caught:
         Table(name, **options)
     assert str(caught.value) == "\n  - ".join([f"Cannot declare Table({name!r}):", *problems])
+
+
+@pytest.mark.parametrize("names", [(), ("a", 5), 5])
+def test_a_projection_of_no_names_is_refused(names: Any) -> None:
+    with pytest.raises(DeclarationError) as caught:
+        Table("app", indexes=[GlobalIndex("GSI", projection=names)])
+    given = f"GlobalIndex('GSI'): projection={names!r}"
+    assert caught.value.problems == (f"{given}; write 'ALL', 'KEYS_ONLY', or a tuple of attribute names",)

@@ -9,7 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dynaorm import Call, Entity, NoAnswer, Refusal, Reply, Retry, Session, Table, item_of
-from dynaorm.errors import CheckpointExpired, InvalidCursor, TableNotFound, Throttled, UsageError
+from dynaorm.errors import (
+    CheckpointExpired,
+    InvalidCursor,
+    TableNotFound,
+    Throttled,
+    Unreachable,
+    UsageError,
+)
 from dynaorm.testing import FakeClock
 from tests.streams.events import written
 
@@ -199,6 +206,17 @@ def test_every_request_is_repeated(stream: Stream, operation: str, trouble: Exce
     stream.troubles[operation] = [trouble] * 50
     with pytest.raises(Exception, match=r"DynamoDB|no answer"):
         list(follow(stream))
+
+
+def test_a_list_of_shards_that_never_ends_is_an_error(
+    stream: Stream, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stream.open("s1", records=1)
+    described = {"StreamStatus": "ENABLED", "Shards": [{"ShardId": "s1"}], "LastEvaluatedShardId": "s1"}
+    monkeypatch.setattr(stream, "_DescribeStream", lambda _: {"StreamDescription": described})
+    with pytest.raises(Unreachable, match="is the endpoint a DynamoDB"):
+        list(follow(stream))
+    assert stream.calls.count("DescribeStream") == 2
 
 
 def test_throttling_has_an_end(stream: Stream) -> None:

@@ -173,6 +173,21 @@ def test_an_item_under_its_key_that_is_none_is_another_block() -> None:
     assert compare(ours, {"id": ours["id"], "owner": {"S": "?"}}, NOW) is Match.OTHER
 
 
+@pytest.mark.parametrize("name", ["_block", "_revision"])
+@pytest.mark.parametrize("value", [None, {"N": "1"}, {"NULL": True}, {"M": {}}])
+def test_an_item_under_its_key_that_another_program_changed_is_another_block(name: str, value: Any) -> None:
+    ours = token_item(ADD)
+    theirs = {**ours, name: value} if value is not None else {one: ours[one] for one in ours if one != name}
+    assert compare(ours, theirs, NOW) is Match.OTHER
+
+
+@pytest.mark.parametrize("until", [{"S": "x"}, {"N": "x"}, {"NULL": True}])
+def test_an_item_under_its_key_whose_time_cannot_be_read_is_not_over(until: Any) -> None:
+    ours = token_item(ADD)
+    assert compare(ours, {**ours, "_until": until}, NOW + 10_000) is Match.SAME
+    assert compare(ours, {**ours, "_until": {"N": "1.5"}}, NOW) is Match.FREE
+
+
 @pytest.mark.parametrize(
     ("declared", "why"),
     [({"pk": "_until"}, "_until"), ({"indexes": [GlobalIndex("GSI1", pk="_block")]}, "_block")],

@@ -1,12 +1,13 @@
 """Expired entities are absent for reads, inserts and claims, even if DynamoDB has not deleted them yet."""
 
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Annotated
 
 import pytest
 
-from dynaorm import Entity, ExpiresAt, Key, Session, Table, Unique
-from dynaorm.errors import StaleEntity
+from dynaorm import Entity, ExpiresAt, F, Key, Session, Table, Unique
+from dynaorm.errors import AlreadyExists, StaleEntity
 from dynaorm.flow.protocol.call import Call, Transport
 from dynaorm.testing.clock import FakeClock
 
@@ -17,6 +18,22 @@ class Login(Entity, table=fleeting, pk="LOGIN#{token}", sk="L"):
     token: str
     alias: Annotated[str | None, Unique()] = None
     until: Annotated[datetime | None, ExpiresAt()] = None
+
+
+class Place(Entity, table=fleeting, pk="PLACE#{name}", sk="P"):
+    name: str
+    visits: int = 0
+
+
+class Stall(Place):
+    until: Annotated[datetime | None, ExpiresAt()] = None
+
+
+class Thing(Entity, table=fleeting, pk="{thing}", sk="P"):
+    """A class whose keys could be those of the others; the type attribute tells them apart."""
+
+    thing: str
+    visits: int = 0
 
 
 def at(clock: FakeClock, seconds: float) -> datetime:
@@ -82,3 +99,44 @@ def test_an_expired_entity_is_not_deleted_by_a_stale_object(session: Session, cl
     with pytest.raises(StaleEntity):
         session.delete(login)
     assert session.get(Login, token="t") == again
+
+
+INSERTS: dict[str, Callable[[Session], Entity]] = {
+    "its base class": lambda session: session.save(Place(name="a")),
+    "its base class, overwriting": lambda session: session.save(Place(name="a"), overwrite=True),
+    "its base class, by an upsert": lambda session: session.upsert(Key(Place, name="a"), F.visits.add(0)),
+    "another class": lambda session: session.save(Thing(thing="PLACE#a")),
+    "another class, overwriting": lambda session: session.save(Thing(thing="PLACE#a"), overwrite=True),
+    "another class, by an upsert": lambda session: session.upsert(Key(Thing, thing="PLACE#a")),
+    "another class, in a block": lambda session: _in_block(session, Thing(thing="PLACE#a")),
+}
+
+
+def _in_block(session: Session, entity: Entity) -> Entity:
+    with session.transaction() as tx:
+        tx.save(entity)
+        tx.save(Place(name="b"))
+    return entity
+
+
+@pytest.mark.parametrize("insert", INSERTS.values(), ids=INSERTS)
+def test_an_expired_entity_is_no_obstacle_to_an_insert_of_a_class_that_does_not_expire(
+    session: Session, clock: FakeClock, insert: Callable[[Session], Entity]
+) -> None:
+    session.save(Stall(name="a", until=at(clock, 100)))
+    clock.advance(100)
+    assert session.get(Place, name="a") is None
+    made = insert(session)
+    assert type(made) in (Place, Thing)
+    assert session.refresh(made) == made
+
+
+def test_an_entity_that_has_not_expired_is_an_obstacle_to_inserts_of_all_classes(
+    session: Session, clock: FakeClock
+) -> None:
+    stall = session.save(Stall(name="a", until=at(clock, 100)))
+    clock.advance(99)
+    for entity in (Place(name="a"), Thing(thing="PLACE#a")):
+        with pytest.raises(AlreadyExists):
+            session.save(entity)
+    assert session.upsert(Key(Place, name="a")) == stall

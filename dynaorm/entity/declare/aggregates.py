@@ -55,6 +55,13 @@ def _problems(declared: Aggregate, keys: KeysOf) -> Iterator[str]:
         name = getattr(declared.target, "__name__", repr(declared.target))
         yield f"{name} is not mapped to a table; name an entity class that has table= and pk="
         return
+    count: object = declared.count
+    if count is not None and not isinstance(count, str):
+        yield f'count={count!r} is not the name of a field; write count="field"'
+        return
+    restrict: object = declared.restrict
+    if not isinstance(restrict, bool):
+        yield f"restrict={restrict!r} is neither True nor False; give one of them"
     malformed = [one for one in ("key", "sums") if not _is_names(getattr(declared, one))]
     for one in malformed:
         keyword, value = one.removesuffix("s"), getattr(declared, one)

@@ -147,6 +147,13 @@ def refuse_replaced(mapping: EntityMapping) -> None:
         )
 
 
+def has_expired(mapping: EntityMapping, item: Item, now: float) -> bool:
+    """Whether an item under a key of ``mapping`` has expired, whatever class it is of."""
+    tag = type_in(mapping.table, item)
+    stored = class_named(mapping.table, tag.get("S", "")) if tag is not None else None
+    return (stored or mapping).is_expired(item, now)
+
+
 # -- classes whose keys could meet -------------------------------------------------------------------------------------
 
 
@@ -168,6 +175,23 @@ def _rivals(table: Table) -> dict[type, tuple[EntityMapping, ...]]:
     return {
         one.root: tuple(other for other in known if other.root is not one.root and keys_may_meet(one, other))
         for one in families
+    }
+
+
+def expiring(mapping: EntityMapping) -> tuple[EntityMapping, ...]:
+    """The classes with expiry times whose items may be stored under a key of this one, its own family among them."""
+    return derived(mapping.table, _expiring).get(mapping.root, ())
+
+
+def _expiring(table: Table) -> dict[type, tuple[EntityMapping, ...]]:
+    known = catalog_of(table).mappings.values()
+    return {
+        one.root: tuple(
+            other
+            for other in known
+            if other.expires is not None and (other.root is one.root or other in rivals_of(one))
+        )
+        for one in known
     }
 
 

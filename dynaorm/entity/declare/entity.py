@@ -1,11 +1,11 @@
 """Turns a class into a mapping, or refuses it with every problem of its declaration and the remedy for each."""
 
+import threading
 from collections.abc import Iterator, Mapping
 from dataclasses import field
 from typing import Final
 
 from pydantic import BaseModel
-from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
 from dynaorm.entity.annotation import Marked, accepts_none, marked
@@ -23,7 +23,8 @@ from dynaorm.entity.declare.registry import conflicts, register
 from dynaorm.entity.index import Index
 from dynaorm.entity.mapping.aggregate import Aggregate, AggregateMapping
 from dynaorm.entity.mapping.field import FieldMapping
-from dynaorm.entity.mapping.mapping import DELETED, VERSION, VERSION_AT, EntityMapping
+from dynaorm.entity.mapping.mapping import DELETED, MAPPING, VERSION, VERSION_AT, EntityMapping
+from dynaorm.entity.mapping.rules import is_model_of_fields, validates_default
 from dynaorm.entity.marker import (
     MARKERS,
     Attribute,
@@ -46,9 +47,12 @@ _VERSIONED: Final = {
     PREVIOUS_DELETION: "the time of the deletion before a version",
 }
 
+# Modules may be imported in several threads. A class that joins a table is compared with every class that has joined.
+_JOINING: Final = threading.RLock()
 
-def declare(entity: type[BaseModel], options: ClassOptions) -> EntityMapping:
-    """The mapping of a class whose fields are complete. The class joins its table.
+
+def declare(entity: type[BaseModel], options: ClassOptions) -> None:
+    """Map a class whose fields are complete. The class joins its table.
 
     Raises:
         DeclarationError: with every problem of the class. The table is unchanged.
@@ -62,13 +66,15 @@ def declare(entity: type[BaseModel], options: ClassOptions) -> EntityMapping:
     aggregates = aggregates_of(entity, keys)
     draft = _Draft(entity, options, options.table, marks, keys, aggregates, problems + keys.problems)
     mapping = draft.mapping()
-    if mapping is not None:
-        mapping = with_conditions(mapping, draft.problems)
-        draft.problems += [*_family_problems(mapping), *conflicts(mapping), *aggregate_conflicts(mapping)]
-    if draft.problems or mapping is None:
-        raise DeclarationError(entity=entity.__name__, problems=tuple(dict.fromkeys(draft.problems)))
-    register(mapping)
-    return mapping
+    with _JOINING:
+        if mapping is not None:
+            mapping = with_conditions(mapping, draft.problems)
+            draft.problems += [*_family_problems(mapping), *conflicts(mapping), *aggregate_conflicts(mapping)]
+        if draft.problems or mapping is None:
+            raise DeclarationError(entity=entity.__name__, problems=tuple(dict.fromkeys(draft.problems)))
+        # First, because other threads may meet the class as soon as it has joined.
+        setattr(entity, MAPPING, mapping)
+        register(mapping)
 
 
 def _class_problems(entity: type[BaseModel], marks: Mapping[str, Marked]) -> Iterator[str]:
@@ -78,6 +84,11 @@ def _class_problems(entity: type[BaseModel], marks: Mapping[str, Marked]) -> Ite
     yield from _dropped_markers(entity, marks)
     if entity.model_config.get("extra") == "allow":
         yield "extra='allow' takes fields without a type, which cannot be stored; declare a dict field"
+    if not is_model_of_fields(entity):
+        yield (
+            "its __get_pydantic_core_schema__() gives another schema than that of its fields; let it return what "
+            "handler(source) gives, or write validators"
+        )
 
 
 def _dropped_markers(entity: type[BaseModel], marks: Mapping[str, Marked]) -> Iterator[str]:
@@ -157,13 +168,14 @@ class _Draft:
             kind = mark.annotation.__name__
             self.problems.append(f"{name}: an {kind} is not a field; write {name}: ClassVar = {kind}(...)")
             return None
-        codec = self._codec(name, mark)
+        codec = None if mark.problems else self._codec(name, mark)
         if codec is None:
             return None
         default = None if info.default is PydanticUndefined else info.default
         static_none = not info.is_required() and info.default_factory is None and default is None
         none_is_absent = static_none or (info.is_required() and codec.nullable)
-        if not (info.is_required() or static_none or info.default_factory or self._validates_default(info)):
+        has_static_value = not (info.is_required() or static_none or info.default_factory)
+        if has_static_value and not validates_default(self.entity, name):
             self._check_default(name, codec, default)
         return FieldMapping(
             name=name,
@@ -179,10 +191,6 @@ class _Draft:
             exact=not mark.find(ExpiresAt)
             and not any(one.encode or one.codec for one in mark.find(Attribute)),
         )
-
-    def _validates_default(self, info: FieldInfo) -> bool:
-        own = info.validate_default
-        return bool(self.entity.model_config.get("validate_default") if own is None else own)
 
     def _check_default(self, name: str, codec: Codec, default: object) -> None:
         if isinstance(default, MARKERS):

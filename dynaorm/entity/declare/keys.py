@@ -264,6 +264,9 @@ def _own_template(keys: KeysOf, attribute: KeyAttribute) -> str | None:
 
 
 def _index(keys: KeysOf, name: str, declared: Index) -> None:
+    if problems := [f"{name}: {problem}" for problem in _no_texts(declared)]:
+        keys.problems += problems
+        return
     index = keys.table.indexes.get(declared.index_name)
     if index is None:
         close = nearest(declared.index_name, keys.table.indexes)
@@ -292,6 +295,17 @@ def _index(keys: KeysOf, name: str, declared: Index) -> None:
             any(name in keys.computed for part in parts for name in part.fields),
             declared_when(f"{keys.entity}.{name}", declared.when, frozenset(keys.attributes)),
         )
+
+
+def _no_texts(declared: Index) -> Iterator[str]:
+    """Why the arguments of an index name no index and no templates."""
+    name: object = declared.index_name
+    if not isinstance(name, str):
+        yield f"{name!r} is not the name of an index; give a str"
+    for side, given in (("pk", declared.pk_text), ("sk", declared.sk_text)):
+        texts: object = (given,) if given is None or isinstance(given, str) else given
+        if not isinstance(texts, tuple | list) or not all(isinstance(one, str | None) for one in texts):
+            yield f'{side}={given!r} is not a key template; write {side}="..."'
 
 
 def _can_be_none(keys: KeysOf, place: IndexMapping) -> bool:

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from pydantic import ValidationError
-from pydantic.fields import FieldInfo
 
 from dynaorm.entity.mapping.mapping import EntityMapping
+from dynaorm.entity.mapping.rules import validates_default
 from dynaorm.entity.mapping.secret import problems_of
 from dynaorm.entity.mapping.validate import loaded_field
 from dynaorm.entity.template.template import KeyValueError
@@ -62,7 +62,7 @@ def _value(mapping: EntityMapping, item: Item, name: str) -> Any:
                 where = mapping.only_in_keys.place_of(name, is_missing=True)
                 raise mapping.unreadable(item, (f"{name}: Field required{where}",)) from None
         default = info.get_default(call_default_factory=True)
-        return loaded_field(mapping, name, default) if _is_validated(mapping, info) else default
+        return loaded_field(mapping, name, default) if validates_default(mapping.entity, name) else default
     except ValidationError as problem:
         problems, cause = problems_of(mapping.entity, problem, {name: None}, mapping.only_in_keys.place_of)
         raise mapping.unreadable(item, problems) from cause
@@ -71,8 +71,3 @@ def _value(mapping: EntityMapping, item: Item, name: str) -> Any:
     except ValueError as problem:
         text = mapping.secrets.misfit(name, field.stored_in(item), problem)
         raise mapping.unreadable(item, (text,)) from mapping.secrets.cause(name, problem)
-
-
-def _is_validated(mapping: EntityMapping, info: FieldInfo) -> bool:
-    own = info.validate_default
-    return bool(mapping.entity.model_config.get("validate_default") if own is None else own)

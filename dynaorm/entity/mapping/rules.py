@@ -96,6 +96,21 @@ class ClassRules:
     alike: Mapping[str, type | None]
 
 
+def is_model_of_fields(entity: type[BaseModel]) -> bool:
+    """Whether a class is validated as a model of its fields, whatever its ``__get_pydantic_core_schema__`` gives."""
+    schema: Any = entity.__pydantic_core_schema__
+    try:
+        return any(one["type"] == "model" for one in _path_to_fields(schema))
+    except LookupError:
+        return False
+
+
+def validates_default(entity: type[BaseModel], name: str) -> bool:
+    """Whether the default of a field is validated."""
+    own = entity.model_fields[name].validate_default
+    return bool(entity.model_config.get("validate_default") if own is None else own)
+
+
 def rules_of(entity: type[BaseModel]) -> ClassRules:
     """The rules of a class whose fields are complete."""
     schema: Any = entity.__pydantic_core_schema__

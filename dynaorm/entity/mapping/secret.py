@@ -17,7 +17,7 @@ from pydantic.fields import FieldInfo
 
 from dynaorm.entity.annotation import holds_secret
 from dynaorm.entity.template.key_part import KeyPart
-from dynaorm.failure import Hiding
+from dynaorm.failure import Hiding, hidden_in
 from dynaorm.item.value import AttributeValue, Item
 from dynaorm.record import record
 
@@ -86,8 +86,7 @@ class Secrets:
         """The values of fields, under a ``repr`` that masks those that are secret."""
         if not self.fields:
             return values
-        also = values.hidden if isinstance(values, Hiding) else frozenset()
-        return Hiding(values, self.fields | also)
+        return Hiding(values, self.fields | hidden_in(values))
 
     def hiding_key(self, key: dict[str, AttributeValue]) -> dict[str, AttributeValue]:
         """Key attributes, under a ``repr`` that masks those that have a secret field in them."""

@@ -238,12 +238,8 @@ def _fixed(
     return Scalar(kind.__name__, "S", _checked(kind, to_text), from_text, pattern, python=kind, shape=shape)
 
 
-def opaque(
-    kind: type, to_text: Callable[[Any], str] = str, from_text: Callable[[str], Any] | None = None
-) -> Scalar:
-    return Scalar(
-        kind.__name__, "S", _checked(kind, to_text), from_text or kind, ANY_TEXT, open=True, python=kind
-    )
+def opaque(kind: type, to_text: Callable[[Any], str] = str) -> Scalar:
+    return Scalar(kind.__name__, "S", _checked(kind, to_text), kind, ANY_TEXT, open=True, python=kind)
 
 
 SCALARS: Final[Mapping[type, Scalar]] = {

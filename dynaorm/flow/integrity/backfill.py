@@ -20,7 +20,6 @@ from dynaorm.flow.integrity.finding import Diagnosis, Doubt, Finding, FindingKin
 from dynaorm.flow.integrity.judge_guard import (
     constraint_in,
     expiry_in,
-    guard_expired,
     holds,
     owner_address,
     owner_check,
@@ -47,6 +46,7 @@ from dynaorm.flow.integrity.unexplained import (
     not_a_guard,
     not_ours,
 )
+from dynaorm.flow.lookup import guard_expired
 from dynaorm.item.update import Change, SetTo
 from dynaorm.item.value import AttributeValue, Item, same
 from dynaorm.plan.aggregates import contributions

@@ -20,6 +20,7 @@ from dynaorm.flow.integrity.repair_actions import check, delete_guard, owner_of,
 from dynaorm.flow.integrity.scope import Scope, constrained_by
 from dynaorm.flow.integrity.stored_check import ItemAddress, StoredCheck
 from dynaorm.flow.integrity.unexplained import doubtful, newer_at, newer_than, not_a_guard
+from dynaorm.flow.lookup import guard_expired
 from dynaorm.item.value import Item, same
 from dynaorm.plan.planned import Planned
 from dynaorm.plan.reads import ident_of
@@ -40,11 +41,6 @@ def expiry_in(table: Table, guard: Item) -> int | None:
         return seconds_of(found) if found is not None else None
     except ValueError:
         return None
-
-
-def guard_expired(table: Table, guard: Item, now: float) -> bool:
-    expiry = expiry_in(table, guard)
-    return expiry is not None and expiry <= now
 
 
 def owner_address(guard: ItemAddress, item: Item) -> ItemAddress | None:

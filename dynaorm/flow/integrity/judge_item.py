@@ -22,7 +22,6 @@ from dynaorm.flow.integrity.finding import Diagnosis, Finding, FindingKind, Judg
 from dynaorm.flow.integrity.judge_guard import (
     constraint_in,
     expiry_in,
-    guard_expired,
     guards_of,
     holds,
     owner_address,
@@ -39,6 +38,7 @@ from dynaorm.flow.integrity.unexplained import (
     not_a_guard,
     not_ours,
 )
+from dynaorm.flow.lookup import guard_expired
 from dynaorm.item.update import Change, Remove, SetTo
 from dynaorm.item.value import AttributeValue, Item, same
 from dynaorm.plan.aggregates import contributions

@@ -284,7 +284,10 @@ def _wrong_totals(
         return None
     words = [f"{name} is {stored}, and should be {wanted}" for name, (stored, wanted) in wrong.items()]
     attributes = {mapping.fields[name].attribute: wanted for name, (_, wanted) in wrong.items()}
-    changes = [SetTo((name,), {"N": number_text(wanted)}) for name, wanted in attributes.items()]
+    try:
+        changes = [SetTo((name,), {"N": number_text(wanted)}) for name, wanted in attributes.items()]
+    except ValueError as problem:
+        return Diagnosis(_finding(mapping, address, "; ".join(words), doubt=str(problem)))
     maintained = [mapping.fields[name].attribute for name in mapping.maintained]
     action = update(mapping, item, changes, unit=unit, also=maintained)
     diagnosis = Diagnosis(_finding(mapping, address, "; ".join(words)), actions=(action,))
@@ -292,9 +295,11 @@ def _wrong_totals(
     return doubtful(diagnosis, f"{mapping.name} does not allow this {too_many[0]}" if too_many else "")
 
 
-def _finding(mapping: EntityMapping, address: ItemAddress, detail: str) -> Finding:
+def _finding(mapping: EntityMapping, address: ItemAddress, detail: str, *, doubt: str = "") -> Finding:
     key = mapping.key_of(address.key)
-    return Finding(FindingKind.TOTAL, address.table.name, key, mapping.name, detail, mendable=True)
+    return Finding(
+        FindingKind.TOTAL, address.table.name, key, mapping.name, detail, mendable=not doubt, doubt=doubt
+    )
 
 
 def _new_target(
@@ -306,10 +311,13 @@ def _new_target(
     if not any(totals.values()) or not set(mapping.key_fields) <= values.keys():
         return None
     delta = TotalDelta(mapping, address.key, values, dict(totals), joined=True)
-    actions = []
-    for planned in total_actions([delta], NOTHING_READ, unit):
-        action: Any = planned.action
-        bound = type(action)(action.table, action.key, action.changes, missing(address.table.pk.name))
-        actions.append(planned._replace(action=bound))
     detail = "entities name it, and it does not exist"
+    actions = []
+    try:
+        for planned in total_actions([delta], NOTHING_READ, unit):
+            action: Any = planned.action
+            bound = type(action)(action.table, action.key, action.changes, missing(address.table.pk.name))
+            actions.append(planned._replace(action=bound))
+    except DynaormError as problem:
+        return Diagnosis(_finding(mapping, address, detail, doubt=str(problem)))
     return Diagnosis(_finding(mapping, address, detail), actions=tuple(actions))

@@ -13,11 +13,12 @@ from dynaorm.entity.mapping.constraint import OWNER
 from dynaorm.errors import DynaormError
 from dynaorm.failure import shown
 from dynaorm.flow.integrity.finding import Diagnosis, Finding, FindingKind
-from dynaorm.flow.integrity.judge_guard import guard_expired, guards_of
+from dynaorm.flow.integrity.judge_guard import guards_of
 from dynaorm.flow.integrity.repair_actions import owner_of, unchanged
 from dynaorm.flow.integrity.scope import Scope
 from dynaorm.flow.integrity.stored_check import ItemAddress, StoredCheck
 from dynaorm.flow.integrity.unexplained import not_a_guard, not_ours
+from dynaorm.flow.lookup import guard_expired
 from dynaorm.item.action import Update
 from dynaorm.item.value import AttributeValue, Item, same
 from dynaorm.plan.aggregates import contributions

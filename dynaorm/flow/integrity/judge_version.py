@@ -105,6 +105,9 @@ def judge_tombstone(address: ItemAddress, item: Item, scope: Scope) -> StoredChe
         return None
     if not scope.covers(mapping):
         return []
+    if not mapping.key_matches(item):
+        detail = f"the tombstone's key is not one that {mapping.name} renders"
+        return [_diagnosis(FindingKind.UNREADABLE, mapping, item, detail)]
     number = _number(item)
     if number is None or VERSION_AT not in item:
         detail = "the tombstone has no version number, or no time"

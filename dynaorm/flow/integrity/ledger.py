@@ -8,7 +8,8 @@ from typing import Final, Protocol
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.flow.integrity.finding import Doubt, Judgement, SuspectGuard
 from dynaorm.flow.integrity.stored_check import ItemAddress
-from dynaorm.plan.aggregates import EXACT, TotalDelta
+from dynaorm.item.value import EXACT
+from dynaorm.plan.aggregates import TotalDelta
 from dynaorm.plan.reads import Ident
 from dynaorm.record import record
 

@@ -166,7 +166,8 @@ def _attempt(diagnosis: Diagnosis, limiter: RateLimiter) -> Flow[DynaormError | 
         plan = _plan_of(diagnosis, limiter)
         yield from limiter.wait()
         # DynamoDB charges for a refused transaction, too.
-        limiter.written += plan.write_units
+        units = plan.write_units
+        limiter.written += units  # other repairs add to it, too, in other threads
         outcome = yield from send(plan, limiter.context)
     except _HOPELESS:
         raise

@@ -47,7 +47,7 @@ class ScanSegment:
     partition: AttributeValue | None = None
     after: Item | None = None
     is_over: bool = False
-    page_keys: PageKeys = field(default_factory=PageKeys, repr=False)
+    page_keys: PageKeys[Item] = field(default_factory=PageKeys, repr=False)
 
     def request(self, name: str, limit: int) -> Call:
         """The call for the next page."""

@@ -24,6 +24,7 @@ from dynaorm.flow.integrity.scope import Scope, scope_of
 from dynaorm.flow.integrity.stored_check import ItemAddress, StoredCheck, answer_all, answer_at_once
 from dynaorm.flow.protocol.call import Flow
 from dynaorm.flow.protocol.context import Context
+from dynaorm.flow.protocol.cost import ReadCost
 from dynaorm.flow.protocol.together import gather
 from dynaorm.flow.read import describe_table
 from dynaorm.record import record
@@ -130,8 +131,11 @@ class Verification:
         self, checks: Iterable[Callable[[], StoredCheck[list[Diagnosis]]]]
     ) -> Flow[list[Diagnosis]]:
         """The diagnoses that remain when everything concerned is read at one moment."""
-        context, cost = self.limiter.context, self.limiter.cost
-        found = yield from gather([answer_at_once(one, context, cost) for one in checks], CONCURRENCY)
+        # The checks run in several threads.
+        costed = [(one, ReadCost()) for one in checks]
+        flows = [answer_at_once(one, self.limiter.context, cost) for one, cost in costed]
+        found = yield from gather(flows, CONCURRENCY)
+        self.limiter.cost.take(cost for _, cost in costed)
         return [diagnosis for diagnoses in found for diagnosis in diagnoses or ()]
 
 

@@ -5,22 +5,25 @@ Rule 2. One earlier key is remembered: that of the last page whose number is a p
         noticed after at most three rounds, however long it is (R. P. Brent's method).
 """
 
+from typing import Generic, TypeVar
+
 from dynaorm.errors import Unreachable
-from dynaorm.item.value import Item
+
+K = TypeVar("K")
 
 
-class PageKeys:
-    """Checks the LastEvaluatedKey of each page of a read."""
+class PageKeys(Generic[K]):
+    """Checks the LastEvaluatedKey of each page of a read, or the LastEvaluatedShardId."""
 
     __slots__ = ("_pages", "_remember_at", "_remembered")
 
     def __init__(self) -> None:
         self._pages = 0
         self._remember_at = 1
-        self._remembered: Item | None = None
+        self._remembered: K | None = None
 
-    def checked(self, operation: str, key: Item | None) -> Item | None:
-        """The LastEvaluatedKey of the next page; None after the last one. Raises Unreachable if it came before."""
+    def checked(self, operation: str, key: K | None) -> K | None:
+        """The key after which to read the next page; None after the last one. Raises Unreachable if it came before."""
         if key is None:
             return None
         if key == self._remembered:

@@ -75,7 +75,7 @@ class Progress:
     buffered: deque[Any] = field(default_factory=deque)
     unknown: list[Item] = field(default_factory=list)
     cost: ReadCost = field(default_factory=ReadCost)
-    page_keys: PageKeys = field(default_factory=PageKeys)
+    page_keys: PageKeys[Item] = field(default_factory=PageKeys)
 
     @property
     def is_over(self) -> bool:

@@ -31,7 +31,8 @@ from dynaorm.query.query_spec import QuerySpec
 from dynaorm.query.row import attributes_of_rows
 
 _logger = logging.getLogger("dynaorm")
-_CONCURRENCY: Final = 16
+CONCURRENCY: Final = 16
+"""The most key queries, or batches of whole items, to read at a time."""
 
 
 class Sorting:
@@ -172,7 +173,7 @@ class Sorting:
                 )
                 for portion, cost in zip(portions, costs, strict=True)
             ],
-            _CONCURRENCY,
+            CONCURRENCY,
         )
         self.cost.take(costs)
         return {contents_of(self._table, one[1]): one for portion in read for one in portion}

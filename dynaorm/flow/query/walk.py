@@ -32,15 +32,12 @@ from dynaorm.flow.query.buffer import (
     source_of,
 )
 from dynaorm.flow.query.progress import Progress, rank
-from dynaorm.flow.query.sorting import Sorting
+from dynaorm.flow.query.sorting import CONCURRENCY, Sorting
 from dynaorm.flow.read import BATCH_GET_LIMIT, repeat
 from dynaorm.query.cursor import Position
 from dynaorm.query.key_query import KeyQueries, KeyQuery
 from dynaorm.query.query_spec import QuerySpec
 from dynaorm.query.row import row_of
-
-CONCURRENCY: Final = 16
-"""The most key queries to read at a time."""
 
 # Filtered and skipped items make pages too small: each page requests so many times more than the one before.
 _GROWTH: Final = 4

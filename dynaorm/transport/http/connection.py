@@ -177,13 +177,17 @@ def _connected(route: Route, deadline: float) -> socket.socket:
     host: Any = route.host.encode() if route.host.isascii() else route.host
     addresses = socket.getaddrinfo(host, route.port, type=socket.SOCK_STREAM)
     for tried, (family, kind, protocol, _, address) in enumerate(addresses, 1):
-        opened = socket.socket(family, kind, protocol)
         try:
-            opened.settimeout(_left(deadline) / (len(addresses) - tried + 1))
-            opened.connect(address)
-        except BaseException as error:
-            opened.close()
-            if tried == len(addresses) or not isinstance(error, OSError):
+            opened = socket.socket(family, kind, protocol)
+            try:
+                opened.settimeout(_left(deadline) / (len(addresses) - tried + 1))
+                opened.connect(address)
+            except BaseException:
+                opened.close()
+                raise
+        # Not every machine has the protocol of every address.
+        except OSError:
+            if tried == len(addresses):
                 raise
         else:
             return opened

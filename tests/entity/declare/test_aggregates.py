@@ -66,6 +66,18 @@ def names_instead_of_mappings(app: Table) -> None:
     part(app, kept=Aggregate(group(app), sum=name, key=key))
 
 
+@refused('kept: count=5 is not the name of a field; write count="field"')
+def a_count_in_no_field(app: Table) -> None:
+    number: Any = 5
+    part(app, kept=Aggregate(group(app), count=number))
+
+
+@refused("kept: restrict='no' is neither True nor False; give one of them")
+def a_restriction_that_is_a_text(app: Table) -> None:
+    text: Any = "no"
+    part(app, kept=Aggregate(group(app), count="members", restrict=text))
+
+
 @refused(
     "kept: Group has no field 'membrs'; did you mean 'members'?",
     "kept: Group has no field 'total'; name one of group_id, members, hours",

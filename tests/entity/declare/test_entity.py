@@ -1,11 +1,16 @@
 """A class is mapped as soon as its fields are known, completely or not at all."""
 
+import sys
 import typing
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from threading import Barrier
 from typing import Annotated, Any, Generic, TypeVar
 
 import pytest
 from pydantic import BaseModel, ConfigDict, computed_field, create_model
+from pydantic_core import CoreSchema, core_schema
 from typing_extensions import TypeAliasType
 
 from dynaorm import Attribute, Entity, Key, Table, Unique, Versioned
@@ -273,3 +278,74 @@ def refusal(**given: Any) -> str:
 )
 def test_a_constraint_or_codec_that_cannot_be_kept_is_refused(given: dict[str, Any], problem: str) -> None:
     assert refusal(**given) == f"Cannot map class Ticket:\n  - {problem}"
+
+
+def plain(_: Any) -> CoreSchema:
+    return core_schema.no_info_plain_validator_function(lambda value: value)
+
+
+def chained(own: CoreSchema) -> CoreSchema:
+    return core_schema.chain_schema([core_schema.any_schema(), own])
+
+
+@pytest.mark.parametrize("change", [plain, chained])
+def test_a_class_that_pydantic_does_not_validate_as_a_model_is_refused(
+    change: Callable[[CoreSchema], CoreSchema],
+) -> None:
+    with pytest.raises(DeclarationError) as caught:
+
+        class Ticket(Entity, table=Table("app"), pk="TICKET#{slug}", sk="A"):
+            slug: str
+
+            @classmethod
+            def __get_pydantic_core_schema__(cls, source: Any, handler: Any) -> CoreSchema:
+                return change(handler(source))
+
+    (problem,) = caught.value.problems
+    assert problem == (
+        "its __get_pydantic_core_schema__() gives another schema than that of its fields; let it return what "
+        "handler(source) gives, or write validators"
+    )
+
+
+def test_a_class_may_wrap_the_schema_of_its_model() -> None:
+    class Ticket(Entity, table=Table("app"), pk="TICKET#{slug}", sk="A"):
+        slug: str
+
+        @classmethod
+        def __get_pydantic_core_schema__(cls, source: Any, handler: Any) -> CoreSchema:
+            return core_schema.no_info_wrap_validator_function(
+                lambda value, inner: inner(value), handler(source)
+            )
+
+    assert mapping_of(Ticket).rules.of_class
+
+
+@pytest.fixture
+def _busy_threads() -> Iterator[None]:
+    """Python changes from thread to thread as often as it can."""
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    yield
+    sys.setswitchinterval(interval)
+
+
+@pytest.mark.usefixtures("_busy_threads")
+def test_classes_that_are_declared_in_several_threads_all_join_their_table() -> None:
+    names = ["Apple", "Pear", "Plum", "Quince"]
+    for _ in range(20):
+        app = Table("app")
+        begin = Barrier(len(names))
+
+        def declare(name: str, app: Table = app, begin: Barrier = begin) -> bool:
+            begin.wait()
+
+            class Item(Entity, table=app, name=name, pk=name + "#{slug}", sk="A"):
+                slug: str
+
+            # Classes that have joined are mapped, also those of other threads.
+            return all(mapping_of(one.entity) is one for one in catalog_of(app).mappings.values())
+
+        with ThreadPoolExecutor(len(names)) as threads:
+            assert all(threads.map(declare, names))
+        assert sorted(catalog_of(app).mappings) == names

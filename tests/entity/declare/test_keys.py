@@ -1,7 +1,7 @@
 """The primary key and index keys of a class, and the errors for invalid templates."""
 
 from datetime import UTC, datetime
-from typing import Annotated, ClassVar
+from typing import Annotated, Any, ClassVar
 
 from dynaorm import Attribute, BinaryKey, Entity, GlobalIndex, Index, InKey, LocalIndex, NumberKey, Table
 from dynaorm.entity.mapping.derive import index_keys
@@ -132,6 +132,19 @@ def a_field_in_an_index_key_that_another_field_can_take_away() -> None:
         slug: Annotated[str, InKey()]
         status: str | None = None
         by_slug = Index("GSI1", pk="{slug}", sk="STATUS#{status}")
+
+
+@refused(
+    "by_slug: 5 is not the name of an index; give a str",
+    'by_slug: pk=5 is not a key template; write pk="..."',
+    'by_slug: sk=(5,) is not a key template; write sk="..."',
+)
+def an_index_of_numbers() -> None:
+    number: Any = 5
+
+    class Ticket(Entity, table=app(), pk="TICKET#{slug}", sk="A"):
+        slug: str
+        by_slug = Index(number, pk=number, sk=(number,))
 
 
 @refused.each

@@ -52,6 +52,12 @@ from tests.flow.integrity.damaged import (
             lambda items: item(items, "DOC#gone", "v0_D").pop("version"),
             (FindingKind.UNREADABLE, "DOC#gone v0_D"),
         ),
+        damage(
+            "a tombstone under a key that its class does not render",
+            lambda items: item(items, "DOC#gone", "v0_D").update(SK={"S": "D"}, _type={"S": "Document"}),
+            (FindingKind.UNREADABLE, "DOC#gone D"),
+            (FindingKind.NO_LATEST, "DOC#gone v1_D"),
+        ),
         *(
             damage(
                 f"a {what} whose number is {number:.12}",

@@ -1,5 +1,8 @@
 """What reading costs is what DynamoDB says it consumed."""
 
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
 from dynaorm.flow.protocol.cost import ReadCost
 
 
@@ -13,3 +16,20 @@ def test_a_query_names_one_table_and_a_batch_each_of_its() -> None:
 
 def test_costs_add_up() -> None:
     assert ReadCost.of([ReadCost(1, 0.5), ReadCost(2, 1.0)]) == ReadCost(3, 1.5)
+
+
+def test_no_cost_is_lost_if_the_flows_of_a_repair_count_in_several_threads() -> None:
+    interval = sys.getswitchinterval()
+    cost, reply = ReadCost(), {"ConsumedCapacity": {"CapacityUnits": 0.5}}
+
+    def count(_: int) -> None:
+        for _ in range(2000):
+            cost.add(reply)
+
+    try:
+        sys.setswitchinterval(1e-6)
+        with ThreadPoolExecutor(4) as threads:
+            list(threads.map(count, range(4)))
+    finally:
+        sys.setswitchinterval(interval)
+    assert cost == ReadCost(8000, 4000.0)

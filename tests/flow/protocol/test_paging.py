@@ -11,6 +11,7 @@ from dynaorm import Entity, Key, Retry, Session, Table
 from dynaorm.errors import Throttled, Unreachable
 from dynaorm.flow.protocol.call import Call, Reply
 from dynaorm.flow.protocol.paging import PageKeys
+from dynaorm.item.value import Item
 from dynaorm.testing.clock import FakeClock
 from dynaorm.testing.consistency import assert_consistent
 
@@ -28,7 +29,7 @@ def key(number: int) -> dict[str, dict[str, str]]:
 
 @given(st.integers(0, 40), st.integers(1, 40))
 def test_a_circle_of_pages_is_noticed_wherever_it_begins(before: int, length: int) -> None:
-    pages = PageKeys()
+    pages = PageKeys[Item]()
     read = 0
     with pytest.raises(Unreachable, match="ends where an earlier page ended"):
         for _ in range(3 * (before + length) + 3):
@@ -40,7 +41,7 @@ def test_a_circle_of_pages_is_noticed_wherever_it_begins(before: int, length: in
 
 @given(st.integers(0, 200))
 def test_pages_that_end_are_read(number: int) -> None:
-    pages = PageKeys()
+    pages = PageKeys[Item]()
     assert [pages.checked("Scan", key(one)) for one in range(number)] == [key(one) for one in range(number)]
     assert pages.checked("Scan", None) is None
 

@@ -4,6 +4,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -166,9 +167,16 @@ def test_each_address_of_a_host_is_tried_for_its_share_of_the_time(
     with unruly_server() as gone:
         pass
     closed = int(gone.endpoint.rpartition(":")[2])
-    found = [(socket.AF_INET, socket.SOCK_STREAM, 6, "", ("127.0.0.1", one)) for one in (closed, port)]
+    found: list[Any] = [
+        (socket.AF_INET, socket.SOCK_STREAM, 6, "", ("127.0.0.1", one)) for one in (closed, port)
+    ]
+    unknown = (max(socket.AddressFamily) + 1, *found[1][1:])  # of a protocol that the machine does not have
     with monkeypatch.context() as resolver:
         resolver.setattr(socket, "getaddrinfo", lambda *_, **__: found)
         assert send(open_pool("http://two.example")).status == 200
+        found[0] = unknown
+        assert send(open_pool("http://two.example")).status == 200
+        found[1] = unknown
+        assert "not supported" in silence(open_pool("http://two.example")).reason
         resolver.setattr(socket, "getaddrinfo", lambda *_, **__: [])
         assert "has no address" in silence(open_pool("http://none.example")).reason
