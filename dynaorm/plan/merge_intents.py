@@ -23,7 +23,14 @@ from dynaorm.item.value import AttributeValue, Item
 from dynaorm.plan.blind import edits_without_reading
 from dynaorm.plan.creation import changes_without_reading, created_if_valid
 from dynaorm.plan.edit import valid_changes
-from dynaorm.plan.image import UNSTORABLE, check_key_unchanged, unvalidated_changes, values_of, writable_state
+from dynaorm.plan.image import (
+    UNSTORABLE,
+    check_key_unchanged,
+    refuse_old_version,
+    unvalidated_changes,
+    values_of,
+    writable_state,
+)
 from dynaorm.plan.intent import Check, Deletion, Edit, Intent, Move, Save, target_of_intent
 from dynaorm.plan.reads import Ident, ident_of
 from dynaorm.plan.times import (
@@ -184,6 +191,8 @@ def _resolved_save(intent: Save, now: float) -> ItemIntents:
     mapping, state = mapping_of(type(entity)), state_of(entity)
     check_flag("overwrite={}", intent.overwrite)
     if state is None or intent.overwrite:
+        if state is not None:
+            refuse_old_version(mapping, state)
         times = times_of_new(mapping, now)
         if mapping.created is not None and (state is not None or intent.version is not None):
             times[mapping.created.name] = _created(mapping, entity, state)

@@ -47,8 +47,11 @@ def test_a_version_of_the_whole_entity_holds_it_read_only() -> None:
     state = state_of(found.entity)
     assert state is not None
     assert state.read_only
-    with pytest.raises(UsageError, match="this Audit was read at a version, and history is not rewritten"):
-        Session(transport=ScriptedTransport()).save(found.entity)
+    for overwrite in (False, True):
+        with pytest.raises(
+            UsageError, match="this Audit was read at a version, and history is not rewritten"
+        ):
+            Session(transport=ScriptedTransport()).save(found.entity, overwrite=overwrite)
 
 
 def test_a_version_of_some_fields_holds_those() -> None:
