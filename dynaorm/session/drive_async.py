@@ -33,7 +33,10 @@ async def drive_async(
             try:
                 reply: Any = {}
                 if isinstance(step, Call):
-                    reply = await transport.call(step)
+                    reply = transport.call(step)
+                    # A transport of the application may answer at once.
+                    if hasattr(reply, "__await__"):
+                        reply = await reply
                     replies.add(reply)
                 elif isinstance(step, Pause):
                     await _pause(clock, step.seconds)

@@ -106,7 +106,7 @@ def check_transport(transport: object, **own: object) -> None:
 def check_async_transport(transport: object, **own: object) -> None:
     """The same for an ``AsyncSession``."""
     _check_own(transport, own)
-    if transport is not None and not (_has_call(transport) and _is_asynchronous(transport)):
+    if transport is not None and (not _has_call(transport) or _is_own_synchronous(transport)):
         raise _no_transport("AsyncSession", transport, "AsyncDirectTransport(...)", "Session")
 
 
@@ -125,6 +125,11 @@ def _has_call(transport: object) -> bool:
 
 def _is_asynchronous(transport: object) -> bool:
     return iscoroutinefunction(unwrap(getattr(transport, "call", check_flag)))
+
+
+def _is_own_synchronous(transport: object) -> bool:
+    """Whether it is a transport of dynaorm's that blocks. A plain method of another one may return an awaitable."""
+    return type(transport).__module__.startswith("dynaorm.") and not _is_asynchronous(transport)
 
 
 def _no_transport(session: str, transport: object, remedy: str, other: str) -> UsageError:

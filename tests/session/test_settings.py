@@ -1,12 +1,11 @@
 """From the arguments of a session to the context of its flows."""
 
-from collections.abc import Awaitable
-from functools import wraps
+import asyncio
 from typing import Any, cast
 
 import pytest
 
-from dynaorm import AsyncSession, Call, Reply, Session
+from dynaorm import AsyncSession, Call, Entity, Session, Table
 from dynaorm.errors import UsageError
 from dynaorm.flow.protocol.retry import Retry
 from dynaorm.session.settings import context_of, default_transport
@@ -100,14 +99,13 @@ def test_a_setting_that_would_do_something_else_is_refused(setting: dict[str, An
 class Wrapping:
     """Counts calls, as tracers do: its method is plain, and returns what the wrapped one returns."""
 
-    def __init__(self, inner: ThreadedTransport) -> None:
-        @wraps(inner.call)
-        def counted(call: Call) -> Awaitable[Reply]:
-            self.calls += 1
-            return inner.call(call)
-
+    def __init__(self, inner: Any) -> None:
+        self._inner = inner
         self.calls = 0
-        self.call: Any = counted
+
+    def call(self, call: Call) -> Any:
+        self.calls += 1
+        return self._inner.call(call)
 
 
 def test_a_session_refuses_a_transport_of_the_other_kind() -> None:
@@ -124,4 +122,15 @@ def test_a_session_refuses_a_transport_of_the_other_kind() -> None:
             kind(transport=cast(Any, ScriptedTransport))
         with pytest.raises(UsageError, match="of type str, which has no method call"):
             kind(transport=cast(Any, "http://127.0.0.1:8000"))
-    AsyncSession(transport=Wrapping(threaded))
+
+
+class Thing(Entity, table=Table("settings"), pk="THING#{name}", sk="T"):
+    name: str
+
+
+@pytest.mark.parametrize("inner", [ThreadedTransport(ScriptedTransport({})), ScriptedTransport({})])
+def test_an_asynchronous_session_takes_what_a_plain_method_returns(inner: Any) -> None:
+    transport = Wrapping(inner)
+    session = AsyncSession(transport=cast(Any, transport))
+    assert asyncio.run(session.get(Thing, name="a")) is None
+    assert transport.calls == 1
