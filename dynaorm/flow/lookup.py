@@ -1,7 +1,7 @@
 """Finding an entity by a unique value, through its guard item."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final, NamedTuple
 
 from dynaorm.entity.codec.expiry import is_past
 from dynaorm.entity.dispatch import live_class
@@ -9,18 +9,21 @@ from dynaorm.entity.mapping.constraint import OWNER, TABLE, Constraint, GuardKey
 from dynaorm.entity.mapping.derive import Claim, claims, guard_key_of
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.table import Table
-from dynaorm.errors import InvalidValue, OwnerUnknown, UnknownField, UsageError
+from dynaorm.errors import Contention, InvalidValue, OwnerUnknown, UnknownField, UsageError
 from dynaorm.flow.protocol.call import Flow
 from dynaorm.flow.protocol.context import Context
-from dynaorm.flow.read import get_item
+from dynaorm.flow.read import get_item, get_items_at_once
 from dynaorm.item.value import Item
+
+_LOOKS: Final = 12
+"""How often the owner of a value may change while it is looked up."""
 
 
 def get_by(mapping: EntityMapping, fields: Mapping[str, Any], context: Context) -> Flow[Any | None]:
     """The live entity that has a unique value; None if there is none.
 
-    Two strongly consistent reads: the guard, then its owner. The owner may change between them, so its values are
-    compared with the guard; if they differ, both are read once more.
+    Two strongly consistent reads: the guard, then its owner. The value may change hands between them. So if the owner
+    does not have it, both are read as of one moment, until the guard still names this owner.
 
     Raises:
         UnknownField: a keyword is no field.
@@ -28,28 +31,68 @@ def get_by(mapping: EntityMapping, fields: Mapping[str, Any], context: Context) 
         InvalidValue: the constraint cannot normalise the value.
         OwnerUnknown: the guard has no owner, as guards written by hand may.
         DecodeError: the owner's item does not fit its class or its constraints.
+        Contention: the value changed hands all the time.
     """
     constraint = constraint_of(mapping, fields)
     _check_types(mapping, fields)
-    wanted = guard_key_of(mapping, constraint, fields)
-    if wanted is None:
+    key = guard_key_of(mapping, constraint, fields)
+    if key is None:
         return None
-    for _ in range(2):
-        guard = yield from _guard(mapping, wanted, context)
-        if guard is None:
+    sought = _Sought(mapping, constraint, key, fields, context)
+    home = mapping.table.guards
+    place = home, key.in_table(home)
+    owner = sought.owner_in((yield from get_item(*place, context)))
+    if owner is None:
+        return None
+    entity = sought.entity_in((yield from get_item(mapping.table, owner, context)))
+    if entity is not None:
+        return entity
+    for _ in range(_LOOKS):
+        guard, item = yield from get_items_at_once([place, (mapping.table, owner)], context)
+        named = sought.owner_in(guard)
+        if named is None or named == owner:
+            return None if named is None else sought.entity_in(item)
+        owner = named
+    raise Contention(
+        attempts=_LOOKS,
+        code="",
+        problem=f"{constraint.name} changed hands during each of {_LOOKS} reads",
+        remedy="nothing was written; try again later",
+    )
+
+
+class _Sought(NamedTuple):
+    """A unique value that is looked up."""
+
+    mapping: EntityMapping
+    constraint: Constraint
+    key: GuardKey
+    fields: Mapping[str, Any]
+    context: Context
+
+    def owner_in(self, guard: Item | None) -> Item | None:
+        """The primary key that a guard item names; None if it has expired or names one in another table.
+
+        Raises:
+            OwnerUnknown: it has no owner.
+        """
+        mapping, home = self.mapping, self.mapping.table.guards
+        if guard is None or guard_expired(home, guard, self.context.clock.now()):
             return None
         if not _names_an_owner(mapping, guard):
-            raise OwnerUnknown(constraint=constraint.name, value=constraint.value_of(fields))
+            raise OwnerUnknown(constraint=self.constraint.name, value=self.constraint.value_of(self.fields))
         owner = _owner(mapping, guard)
-        if owner is None:
+        # No entity is its own guard item.
+        return None if home is mapping.table and owner == self.key.in_table(home) else owner
+
+    def entity_in(self, item: Item | None) -> Any | None:
+        """The entity of an item if it is live and has the value."""
+        stored = live_class(self.mapping, item, self.context.clock.now())
+        if stored is None or item is None:
             return None
-        item = yield from get_item(mapping.table, owner, context)
-        stored = live_class(mapping, item, context.clock.now())
-        if stored is not None and item is not None:
-            entity = stored.hydrate(item)
-            if any((name, key) == (constraint.name, wanted) for name, key, _ in _claims(stored, item)):
-                return entity
-    return None
+        entity = stored.hydrate(item)
+        has_it = any(one[:2] == (self.constraint.name, self.key) for one in _claims(stored, item))
+        return entity if has_it else None
 
 
 def _check_types(mapping: EntityMapping, fields: Mapping[str, Any]) -> None:
@@ -72,14 +115,6 @@ def _claims(mapping: EntityMapping, item: Item) -> list[Claim]:
         return claims(mapping, mapping.subject(item))
     except InvalidValue as problem:
         raise mapping.unreadable(item, (str(problem),)) from problem
-
-
-def _guard(mapping: EntityMapping, key: GuardKey, context: Context) -> Flow[Item | None]:
-    home = mapping.table.guards
-    guard = yield from get_item(home, key.in_table(home), context)
-    if guard is None or guard_expired(home, guard, context.clock.now()):
-        return None
-    return guard
 
 
 def _names_an_owner(mapping: EntityMapping, guard: Item) -> bool:

@@ -12,7 +12,7 @@ from dynaorm.errors import Contention, StoreError, TableNotFound, Throttled, Une
 from dynaorm.flow.protocol.call import Call, Flow, NoAnswer, Pause, Refusal, Reply
 from dynaorm.flow.protocol.context import Context
 from dynaorm.flow.protocol.cost import ReadCost
-from dynaorm.flow.protocol.reply_keys import check_keys, part_of
+from dynaorm.flow.protocol.reply_keys import check_keys, items_at_once, part_of
 from dynaorm.flow.protocol.retry import conflict_in, is_retryable, throttle_in
 from dynaorm.item.value import Item
 
@@ -111,6 +111,23 @@ def get_item(table: Table, key: Item, context: Context) -> Flow[Item | None]:
     item: Item | None = reply.get("Item")
     check_keys("GetItem", [] if item is None else [item], table.keys)
     return item
+
+
+def get_items_at_once(
+    places: Sequence[tuple[Table, Item]], context: Context, *, cost: ReadCost | None = None
+) -> Flow[list[Item | None]]:
+    """Up to 100 items, each by its table and key, as they all are at one moment; None for each that does not exist.
+
+    ``cost``: counts the request and its capacity, if given.
+    """
+    gets = [{"Get": {"TableName": context.table_name(table.name), "Key": dict(key)}} for table, key in places]
+    request: dict[str, Any] = {"TransactItems": gets}
+    if cost is not None:
+        request["ReturnConsumedCapacity"] = "TOTAL"
+    reply = yield from repeat(Call("TransactGetItems", request), context)
+    if cost is not None:
+        cost.add(reply)
+    return items_at_once(reply, [table.keys for table, _ in places])
 
 
 def describe_table(name: str, context: Context) -> Flow[Reply]:

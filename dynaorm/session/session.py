@@ -250,7 +250,7 @@ class Session:
 
         Raises:
             UsageError: the class has no unique constraint on exactly these fields.
-            OwnerUnknown: the guard item was written by hand and names no owner.
+            OwnerUnknown, Contention: the guard item names no owner, or it named another one at every look.
         """
         return self._run("get_by", lookup.get_by(mappings.mapping_of(entity), fields, self._context))
 

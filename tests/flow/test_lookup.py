@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import pytest
 
 from dynaorm import Entity, ExpiresAt, Key, Session, Table, Unique
-from dynaorm.errors import DecodeError, InvalidValue, OwnerUnknown, UnknownField, UsageError
+from dynaorm.errors import Contention, DecodeError, InvalidValue, OwnerUnknown, UnknownField, UsageError
 from dynaorm.item.value import Item
 from dynaorm.testing.clock import FakeClock
 from dynaorm.testing.scripted import Answer, ScriptedTransport
@@ -54,6 +54,8 @@ class Plain(Entity, table=app, pk="PLAIN#{name}", sk="P"):
 
 def with_key(answer: Any) -> Any:
     """The same with the key of a guard item, in whatever table, which DynamoDB returns with every item."""
+    if "Responses" in answer:
+        return {"Responses": [*map(with_key, answer["Responses"])]}
     key = {name: {"S": "email#x"} for name in ("PK", "SK", "lock")}
     return {"Item": {**key, **answer["Item"]}} if "Item" in answer else answer
 
@@ -62,7 +64,9 @@ def lookup(entity: type[Any], answers: list[Answer], **fields: Any) -> tuple[Any
     transport = ScriptedTransport(*map(with_key, answers))
     found = Session(transport=transport, clock=FakeClock(NOW)).get_by(entity, **fields)
     assert transport.remaining == 0
-    assert {call.operation for call in transport.calls} <= {"GetItem"}
+    operations = [call.operation for call in transport.calls]
+    assert operations[:2] == ["GetItem"] * len(operations[:2])
+    assert operations[2:] == ["TransactGetItems"] * len(operations[2:])
     return found, [call.request for call in transport.calls]
 
 
@@ -110,24 +114,52 @@ def test_none_is_held_by_nobody_and_asks_nothing() -> None:
     assert lookup(User, [], email=None) == (None, [])
 
 
-def test_an_owner_who_changed_the_value_meanwhile_is_followed_to_the_new_one() -> None:
+def at_once(*answers: Any) -> dict[str, Any]:
+    return {"Responses": [*answers]}
+
+
+OTHER = {"email": {"S": "other@x"}}
+
+
+def test_a_value_that_changed_hands_meanwhile_is_read_as_of_one_moment() -> None:
+    answers: list[Answer] = [owner("1"), user("1", **OTHER), at_once(owner("1"), user("1", **EMAIL))]
+    found, requests = lookup(User, answers, email="bob@x")
+    assert found.user_id == "1"
+    assert requests[2] == {
+        "TransactItems": [
+            {"Get": {"TableName": "lookup-app", "Key": requests[number]["Key"]}} for number in (0, 1)
+        ]
+    }
+
+
+def test_a_value_is_followed_from_owner_to_owner() -> None:
+    """Each of the two had lost it to the other when its item was read."""
     answers: list[Answer] = [
         owner("1"),
-        user("1", email={"S": "other@x"}),
-        owner("2"),
-        user("2", **EMAIL),
+        user("1", **OTHER),
+        at_once(owner("2"), user("1", **OTHER)),
+        at_once(owner("1"), user("2", **OTHER)),
+        at_once(owner("1"), user("1", **EMAIL)),
     ]
-    found, requests = lookup(User, answers, email="bob@x")
-    assert found.user_id == "2"
-    assert len(requests) == 4
+    assert lookup(User, answers, email="bob@x")[0].user_id == "1"
 
 
-def test_an_owner_who_gave_the_value_up_meanwhile_is_not_returned() -> None:
-    assert lookup(User, [owner("1"), user("1"), {}], email="bob@x")[0] is None
+def test_a_value_that_changes_hands_all_the_time_is_not_said_to_be_free() -> None:
+    looks = [at_once(owner(name), user("1", **OTHER)) for name in "21" * 6]
+    with pytest.raises(Contention, match="email changed hands during each of 12 reads"):
+        lookup(User, [owner("1"), user("1", **OTHER), *looks], email="bob@x")
 
 
-def test_a_guard_whose_owner_is_gone_finds_nobody_after_a_second_look() -> None:
-    assert lookup(User, [owner("1"), {}, owner("1"), {}], email="bob@x")[0] is None
+@pytest.mark.parametrize(
+    "last", [at_once({}, user("1")), at_once(owner("1"), user("1")), at_once(owner("1"), {})]
+)
+def test_an_owner_who_gave_the_value_up_meanwhile_is_not_returned(last: Answer) -> None:
+    assert lookup(User, [owner("1"), user("1"), last], email="bob@x")[0] is None
+
+
+def test_a_guard_that_names_itself_is_of_no_entity() -> None:
+    key = {"PK": {"S": "email#bob@x"}, "SK": {"S": "email#bob@x"}}
+    assert lookup(User, [{"Item": {"owner": {"M": key}}}], email="bob@x")[0] is None
 
 
 def test_a_guard_without_owner_is_unknown() -> None:
@@ -161,7 +193,8 @@ def test_of_an_owner_only_its_key_is_asked_for() -> None:
 
 def test_a_guard_whose_expiry_is_no_time_never_expires() -> None:
     guard: Item = {"owner": {"M": {"PK": {"S": "COUPON#c"}, "SK": {"S": "C"}}}, "until": {"S": "1"}}
-    assert len(lookup(Coupon, [{"Item": guard}, {}] * 2, alias="a")[1]) == 4
+    answers: list[Answer] = [{"Item": guard}, {}, at_once({"Item": guard}, {})]
+    assert len(lookup(Coupon, answers, alias="a")[1]) == 3
 
 
 def test_a_value_that_cannot_be_normalised_is_refused_and_nothing_is_sent() -> None:

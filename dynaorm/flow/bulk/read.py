@@ -15,11 +15,10 @@ from dynaorm.entity.page import is_entity
 from dynaorm.entity.reader import ReplyReader, reader_of
 from dynaorm.errors import DecodeError, UsageError
 from dynaorm.flow.bulk.limits import CONCURRENCY, check_many, windows
-from dynaorm.flow.protocol.call import Call, Flow
+from dynaorm.flow.protocol.call import Flow
 from dynaorm.flow.protocol.context import Context
-from dynaorm.flow.protocol.reply_keys import items_at_once
 from dynaorm.flow.protocol.together import gather
-from dynaorm.flow.read import BATCH_GET_LIMIT, TRANSACT_GET_LIMIT, find_items, repeat
+from dynaorm.flow.read import BATCH_GET_LIMIT, TRANSACT_GET_LIMIT, find_items, get_items_at_once
 from dynaorm.flow.target import target_of
 from dynaorm.item.value import Item
 from dynaorm.plan.reads import Ident, contents_of
@@ -92,9 +91,7 @@ def snapshot(keys: Iterable[Key[Any]], context: Context) -> Flow[list[Any | None
             "(TransactGetItems, Amazon DynamoDB API Reference)",
             remedy="read fewer, or read with get_many(), one after the other",
         )
-    gets = [{"Get": {"TableName": name, "Key": dict(one.key)}} for (name, _), one in asked.items()]
-    reply = yield from repeat(Call("TransactGetItems", {"TransactItems": gets}), context)
-    items = items_at_once(reply, [one.mapping.table.keys for one in asked.values()])
+    items = yield from get_items_at_once([(one.mapping.table, one.key) for one in asked.values()], context)
     stored = {place: item for place, item in zip(asked, items, strict=True) if item is not None}
     return _entities(wanted, stored, context)
 

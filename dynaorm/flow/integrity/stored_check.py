@@ -11,12 +11,11 @@ from typing import Any, Final, TypeAlias, TypeVar
 
 from dynaorm.entity.table import Table
 from dynaorm.flow.bulk.limits import CONCURRENCY, windows
-from dynaorm.flow.protocol.call import Call, Flow
+from dynaorm.flow.protocol.call import Flow
 from dynaorm.flow.protocol.context import Context
 from dynaorm.flow.protocol.cost import ReadCost
-from dynaorm.flow.protocol.reply_keys import items_at_once
 from dynaorm.flow.protocol.together import gather
-from dynaorm.flow.read import BATCH_GET_LIMIT, get_items, repeat
+from dynaorm.flow.read import BATCH_GET_LIMIT, get_items, get_items_at_once
 from dynaorm.item.value import Item
 from dynaorm.plan.reads import Ident, ident_of
 from dynaorm.record import record
@@ -159,12 +158,6 @@ def answer_at_once(begin: Callable[[], StoredCheck[T]], context: Context, cost: 
 def _read_at_once(
     addresses: Mapping[Ident, ItemAddress], context: Context, cost: ReadCost
 ) -> Flow[dict[Ident, Item | None]]:
-    gets = [
-        {"Get": {"TableName": context.table_name(address.table.name), "Key": dict(address.key)}}
-        for address in addresses.values()
-    ]
-    call = Call("TransactGetItems", {"TransactItems": gets, "ReturnConsumedCapacity": "TOTAL"})
-    reply = yield from repeat(call, context)
-    cost.add(reply)
-    items = items_at_once(reply, [address.table.keys for address in addresses.values()])
+    places = [(address.table, address.key) for address in addresses.values()]
+    items = yield from get_items_at_once(places, context, cost=cost)
     return dict(zip(addresses, items, strict=True))
