@@ -17,7 +17,7 @@ from typing import Any, Final, TypeAlias
 State: TypeAlias = Hashable
 """The state that the events know. The search only compares it."""
 
-LIMIT: Final = 300_000
+LIMIT: Final = 1_000_000
 NEVER: Final = 1 << 126
 """The end of an operation that was never answered."""
 
