@@ -32,12 +32,17 @@ class Shelf:
             found = {name: self._by_keys(name, keys["Keys"]) for name, keys in asked}
             return {"Responses": found, "UnprocessedKeys": {}}
         if call.operation == "GetItem":
-            items = self._by_keys(request["TableName"], [request["Key"]])
-            return {"Item": items[0]} if items else {}
+            return self._by_key(request)
+        if call.operation == "TransactGetItems":
+            return {"Responses": [self._by_key(one["Get"]) for one in request["TransactItems"]]}
         if call.operation in ("Query", "Scan"):
             items = [_projected(request, item) for item in self._asked(request)]
             return {"Items": items, "Count": len(items), "ScannedCount": len(items)}
         raise AssertionError(f"{call.operation} was sent")
+
+    def _by_key(self, get: Mapping[str, Any]) -> dict[str, Item]:
+        items = self._by_keys(get["TableName"], [get["Key"]])
+        return {"Item": items[0]} if items else {}
 
     def _by_keys(self, name: str, keys: Iterable[Item]) -> list[Item]:
         names = self.tables[name].key_names
