@@ -22,7 +22,7 @@ MUTATE_ARGS ?=
 SCALE_ARGS ?=
 # Arguments for the starts of a Lambda function, as in: make bench-lambda LAMBDA_ARGS="--sizes"
 LAMBDA_ARGS ?=
-# Arguments for the comparison with peers, as in: make bench-peers PEERS_ARGS="--rounds 5 --cold-rounds 5 --write"
+# Arguments for the comparison with peers, as in: make bench-peers PEERS_ARGS="--rounds 5 --cold-rounds 3 --write"
 PEERS_ARGS ?=
 
 # Scan for the patterns of keys and tokens. High entropy and names would match KSUIDs and the word "token" everywhere.

@@ -28,6 +28,7 @@ from dynaorm.failure import Address as Address  # noqa: PLC0414 - exported from 
 from dynaorm.failure import DynaormError as DynaormError  # noqa: PLC0414 - see above
 from dynaorm.failure import nearest, shown, texts_of
 from dynaorm.record import record
+from dynaorm.remedies import remedy_of_refusal
 
 _LISTED = 5
 
@@ -191,9 +192,7 @@ class EntityNotFound(StoreError, LookupError):
 
     key: Address
     problem: str = "nothing is stored under {key!r}"
-    remedy: str = (
-        "check the key's fields; read with session.get if it may be absent, and insert with session.save"
-    )
+    remedy: str = "check its fields; read with session.get if it may be absent, and insert with session.save"
 
 
 @record
@@ -305,9 +304,7 @@ class Throttled(StoreError):
 
     attempts: int
     code: str
-    problem: str = (
-        "DynamoDB throttled all {attempts} attempts of the request; the last was refused with {code}"
-    )
+    problem: str = "DynamoDB throttled all {attempts} attempts of the request; the last one with {code}"
     remedy: str = "nothing was written; send less at a time, or raise the capacity of the table or its index"
 
 
@@ -365,9 +362,7 @@ class CheckpointExpired(StoreError):
     table: str
     reason: str
     problem: str = "the stream of {table!r} may no longer have all records after this checkpoint: {reason}"
-    remedy: str = (
-        "follow without a checkpoint, from the oldest record, and rebuild what you keep by session.scan(...)"
-    )
+    remedy: str = "follow without a checkpoint, from the oldest record, and rebuild what you keep from a scan"
 
 
 class BulkError(StoreError):
@@ -383,7 +378,7 @@ class BulkError(StoreError):
 
 
 class UnexpectedRefusal(StoreError):
-    """Any other refusal. ``action`` describes the refused action, if DynamoDB named one."""
+    """Any other refusal. ``action`` describes the refused action, if DynamoDB named one. ``remedy`` suits the code."""
 
     code: str
     message: str
@@ -392,6 +387,11 @@ class UnexpectedRefusal(StoreError):
     action: str
     problem: str = "DynamoDB refused with {code}: {message}"
     remedy: str = "check the permissions and the table's definition; if both are right, report this message"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.remedy == UnexpectedRefusal.remedy:
+            self.remedy = remedy_of_refusal(self.code, self.message) or self.remedy
 
     def __str__(self) -> str:
         where = f", in the action to {self.action}" if self.action else ""

@@ -28,7 +28,9 @@ Purpose: TypeAlias = Literal[
 
 _VERSION: Final = "2012-10-17"
 _READ: Final = frozenset({"GetItem", "BatchGetItem", "Query"})
-_WRITE: Final = frozenset({"PutItem", "UpdateItem", "DeleteItem", "ConditionCheckItem", "GetItem"})
+_WRITE: Final = frozenset(
+    {"PutItem", "UpdateItem", "DeleteItem", "ConditionCheckItem", "GetItem", "BatchGetItem"}
+)
 _KEYED: Final = ("read", "write", "remember")
 _CREATE: Final = frozenset({"CreateTable", "DescribeTable"})
 _TTL: Final = frozenset({"DescribeTimeToLive", "UpdateTimeToLive"})
@@ -167,8 +169,6 @@ def _scan(mapping: EntityMapping) -> _Grant:
 def _write(mapping: EntityMapping) -> _Grant:
     table = mapping.table
     yield (table, None), _WRITE
-    if mapping.versioning is not None:  # prune and purge look for the versions first
-        yield (table, None), frozenset({"BatchGetItem"})
     if not (mapping.constraints or mapping.versioning or mapping.aggregates or mapping.maintained):
         yield (table, None), frozenset({"BatchWriteItem"})
     if mapping.constraints:
@@ -209,6 +209,7 @@ def _verify(mapping: EntityMapping) -> _Grant:
     yield (mapping.table, None), frozenset({"GetItem"})
     if mapping.versioning is not None:
         yield (mapping.table, None), frozenset({"BatchGetItem"})
+    yield from _newest_versions(mapping)
     for table in _guards_and_owners(mapping):
         yield (table, None), frozenset({"GetItem", "BatchGetItem"})
     for target in _targets(mapping):
@@ -218,6 +219,15 @@ def _verify(mapping: EntityMapping) -> _Grant:
         if all(_follows(source, target) for source in sources_of(target)):
             for source in sources_of(target):
                 yield (source.table, None), frozenset({"Query"})
+
+
+def _newest_versions(mapping: EntityMapping) -> _Grant:
+    """Where a latest copy is missing or wrong, also that of a guard's owner, the newest version is looked for."""
+    home = mapping.table.guards
+    owners = [one for name in mapping.constraints for one in constrained_by(name, home)]
+    yield from (
+        ((one.table, None), frozenset({"Query"})) for one in (mapping, *owners) if one.versioning is not None
+    )
 
 
 def _repair(mapping: EntityMapping) -> _Grant:

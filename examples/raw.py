@@ -1,4 +1,7 @@
-"""Prints for the examples: the raw items of a table, as DynamoDB stores them, and the results of queries."""
+"""Prints for the examples: the raw items of a table, as DynamoDB stores them, and the results of queries.
+
+Everything fits into the width of the terminal. ``COLUMNS=150 python examples/people.py`` chooses another one.
+"""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -7,28 +10,32 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Column
 from rich.table import Table as Grid
+from rich.text import Text
 
 from dynaorm.testing import strict_moto
 
-console = Console(width=150)
+console = Console()
 
 __all__ = ["console", "found", "listed", "show", "step", "strict_moto"]
 
 
 def step(title: str) -> None:
-    console.rule(f"[bold]{escape(title)}", align="left")
+    if len(title) + len(" ─") <= console.width:
+        console.rule(f"[bold]{escape(title)}", align="left")
+    else:  # a rule has one line
+        console.print(f"[bold]{escape(title)}")
 
 
 def found(entities: Iterable[object]) -> None:
     """Print the results of a query, and the number of requests if it is known."""
     for entity in entities:
-        console.print(f"  {entity!r}", markup=False, soft_wrap=True)
+        _indented(repr(entity))
     if (requests := getattr(entities, "requests", None)) is not None:
         console.print(f"  ({requests} request{'' if requests == 1 else 's'})", style="dim")
 
 
 def show(client: Any, table: str) -> None:
-    """Print every item of a table, keys first."""
+    """Print every item of a table, keys first: as a table if the terminal is wide enough for it, otherwise as lists."""
     keys, items = _scanned(client, table)
     names = keys + sorted({name for item in items for name in item} - set(keys))
     # Long values are folded, so that every item is shown whole.
@@ -38,17 +45,30 @@ def show(client: Any, table: str) -> None:
     )
     for item in items:
         grid.add_row(*(escape(_text(item.get(name))) for name in names))
-    console.print(grid)
+    if console.measure(grid, options=console.options.update(max_width=10_000)).maximum <= console.width:
+        console.print(grid)
+    else:
+        _print_lists(table, keys, items)
 
 
 def listed(client: Any, table: str) -> None:
-    """Print every item of a table, one line per attribute, keys first."""
+    """Print every item of a table with its own attributes, keys first."""
     keys, items = _scanned(client, table)
+    _print_lists(table, keys, items)
+
+
+def _print_lists(table: str, keys: list[str], items: list[Mapping[str, Any]]) -> None:
     console.print(f"[bold]{escape(table)}: {len(items)} items")
     for item in items:
         names = keys + sorted(item.keys() - set(keys))
         text = "  ".join(f"{name}={_text(item[name])}" for name in names)
-        console.print(f"  {text}", markup=False, highlight=False, soft_wrap=True)
+        _indented(text)
+
+
+def _indented(text: str) -> None:
+    """Print a text with line breaks where the terminal ends, the first line further left than the others."""
+    for number, line in enumerate(Text(text).wrap(console, max(20, console.width - 4))):
+        console.print(Text("    " if number else "  ") + line)
 
 
 def _scanned(client: Any, table: str) -> tuple[list[str], list[Mapping[str, Any]]]:

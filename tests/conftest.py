@@ -1,5 +1,6 @@
 """Fixtures for every test: hypothesis profiles, credentials that open nothing, and engines to run against."""
 
+import gc
 import os
 import signal
 import uuid
@@ -19,6 +20,9 @@ from dynaorm.transport.pynamodb import PynamoTransport
 from tests.raw_tables import REGION, aws_client
 
 ROOT = Path(__file__).parents[1]
+
+# A thousand mapped classes stay alive from the collection on, and the default threshold walks them again and again.
+gc.set_threshold(100_000, 20, 50)
 
 settings.register_profile("dev", max_examples=50, deadline=None)
 settings.register_profile("ci", max_examples=50, deadline=None, print_blob=True, derandomize=True)

@@ -4,6 +4,7 @@ Each test collects every fault before it fails, so that one run gives the whole 
 """
 
 import ast
+import functools
 import inspect
 import json
 import re
@@ -42,12 +43,14 @@ LONG_FUNCTIONS: dict[str, int] = {}
 """Functions over the budget ("dynaorm/item/field.py:FieldPath.between": 45). Better: a name for a part of it."""
 
 TESTED_ELSEWHERE: dict[str, str] = {
+    "__main__.py": "cli/test_entry.py",
     "cli/__main__.py": "cli/test_commands.py",
     "cli/output.py": "cli/test_commands.py",
     "cli/status.py": "cli/test_commands.py",
     "entity/codec/formed.py": "test_codecs.py",
     "entity/stored_form.py": "test_codecs.py",
     "flow/integrity/backfill.py": "integrity/test_run_backfill.py",
+    "flow/effects.py": "faults/test_merges.py",
     "flow/get.py": "flow/test_entity.py",
     "flow/integrity/stored_check.py": "integrity/test_run_writers.py",
     "flow/integrity/verify.py": "session/test_session_verify.py",
@@ -57,6 +60,7 @@ TESTED_ELSEWHERE: dict[str, str] = {
     "flow/integrity/scope.py": "session/test_session_verify.py",
     "flow/query/query.py": "session/test_query.py",
     "flow/integrity/repair.py": "integrity/test_run_damage.py",
+    "flow/newest_version.py": "laws/test_version_families.py",
     "flow/recognise.py": "faults/test_tokens_remembered.py",
     "flow/write.py": "faults/test_lost_answers.py",
     "plan/intent.py": "plan/test_merge_intents.py",
@@ -298,6 +302,7 @@ def _name(path: Path) -> str:
     return path.relative_to(ROOT).as_posix()
 
 
+@functools.cache
 def _tree(path: Path) -> ast.Module:
     return ast.parse(path.read_text(), filename=str(path))
 

@@ -25,7 +25,7 @@ from dynaorm import (
 from dynaorm.errors import EntityNotFound, UsageError
 from dynaorm.flow.integrity.finding import FindingKind, Outcome
 from dynaorm.flow.protocol.call import Call
-from dynaorm.integrity.run import RunOptions, backfill, repair, verify, written_tables
+from dynaorm.integrity.run import RunOptions, backfill, repair, table_locations, verify
 from dynaorm.testing import FakeClock, FaultyTransport, lost_answer, strict_moto
 from dynaorm.transport.pynamodb import PynamoTransport
 from tests.iam_requests import WHERE, allowed, asked
@@ -124,8 +124,18 @@ def refused(session: Session) -> None:
         tx.update(Key(User, name="nobody"), {"email": "d@x"})
 
 
+def overwritten(session: Session) -> None:
+    """A block that reads several items of each table together."""
+    with session.transaction() as tx:
+        for number in "12":
+            tx.save(Note(topic="t", number=int(number)), overwrite=True)
+            tx.save(User(name=f"o{number}", email=f"o{number}@x"), overwrite=True)
+            tx.save(Group(group=f"o{number}"), overwrite=True)
+
+
 def all_written(session: Session) -> None:
     written(session)
+    overwritten(session)
     refused(session)
 
 
@@ -222,7 +232,7 @@ def verified(session: Session) -> None:
 def repaired(session: Session) -> None:
     for one in (*ENTITIES, Team, Badge):
         options = RunOptions(progress=lambda *_: None)
-        written_tables(session, one)
+        table_locations(session, one, writes=True)
         for work in (backfill, repair):
             left = [each for each in work(session, one, options=options) if each.outcome is Outcome.LEFT]
             assert {each.finding.kind for each in left} <= {FindingKind.UNREADABLE}, str(left)

@@ -12,7 +12,7 @@ from dynaorm.cli.status import CLEAN, FAILED, FOUND, STOPPED
 from dynaorm.cli.target import importable, keep_totals, load_target, table_names, tables_in
 from dynaorm.errors import DynaormError
 from dynaorm.flow.integrity.finding import Finding, Mended
-from dynaorm.integrity.run import RunOptions, backfill, repair, verify, written_tables
+from dynaorm.integrity.run import RunOptions, backfill, repair, table_locations, verify
 from dynaorm.session.session import Session
 
 Work = Callable[..., Iterable[Finding | Mended]]
@@ -148,8 +148,8 @@ def _work(verb: str, work: Work, given: dict[str, Any]) -> None:
         ) as session,
         output,
     ):
-        if verb != "verify":
-            output.announce(written_tables(session, *targets), given["endpoint"], writes=writes)
+        locations = table_locations(session, *targets, writes=verb != "verify", options=options)
+        output.announce(locations, given["endpoint"], writes=writes)
         for found in work(session, *targets, options=options):
             output.report(found)
     status = STOPPED if output.is_stopped else CLEAN if output.is_clean else FOUND

@@ -3,6 +3,7 @@
 Stored text is escaped, because it may hold control characters.
 """
 
+import json
 import sys
 from collections import Counter
 from collections.abc import Sequence
@@ -97,8 +98,20 @@ class Output:
         return self._counted[Outcome.STOPPED.value] > 0
 
     def announce(self, locations: Sequence[TableLocation], endpoint: str | None, *, writes: bool) -> None:
-        """Print the tables that the command writes, and where they are."""
+        """Print the tables that the command works on, where they are, and whether it writes to them."""
         for location in locations:
+            if self._as_lines:
+                line = {
+                    "run": self._verb,
+                    "table": location.declared,
+                    "name": location.name,
+                    "account": location.account,
+                    "region": location.region,
+                    "endpoint": endpoint,
+                    "items": location.items,
+                    "writes": writes,
+                }
+                self._tell(json.dumps(line))
             words = [
                 f"table {location.name}"
                 if location.name == location.declared
@@ -109,7 +122,10 @@ class Output:
                 *([] if location.items is None else [f"about {location.items} items"]),
             ]
             self._note(", ".join(words))
-        self._note("writes to these tables" if writes else "shows what it would write, and writes nothing")
+        if self._verb != "verify":
+            self._note(
+                "writes to these tables" if writes else "shows what it would write, and writes nothing"
+            )
 
     def progress(self, done: int, total: int | None) -> None:
         self._examined = done
@@ -118,7 +134,9 @@ class Output:
 
     def report(self, found: Finding | Mended) -> None:
         self._counted[found.outcome.value if isinstance(found, Mended) else found.kind.value] += 1
-        text = as_json(found) if self._as_lines else _sentence(found)
+        self._tell(as_json(found) if self._as_lines else _sentence(found))
+
+    def _tell(self, text: str) -> None:
         # Print above the bar, if there is one.
         self._hide_bar()
         write_line(text)

@@ -1,11 +1,12 @@
 """A unit of work from intents to commit: settle pending writes, read, compile, send, and compile again if refused."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from dynaorm.argument import check_flag
 from dynaorm.entity.declare.catalog import stored_class
+from dynaorm.entity.ident import ident_of
 from dynaorm.entity.key import Key
 from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
 from dynaorm.entity.state import Loaded, Unsettled, state_of, unsettled_of
@@ -21,7 +22,7 @@ from dynaorm.errors import (
 from dynaorm.flow.protocol.call import Flow, Pause
 from dynaorm.flow.protocol.context import Context
 from dynaorm.flow.protocol.retry import WINDOW_SECONDS
-from dynaorm.flow.read import get_item
+from dynaorm.flow.read import get_each_item
 from dynaorm.flow.recognise import remembered_revision
 from dynaorm.flow.target import target_of
 from dynaorm.flow.write import resume, send
@@ -35,7 +36,7 @@ from dynaorm.plan.intent import Deletion, Edit, Intent, target_of_intent
 from dynaorm.plan.merge_intents import ItemIntents, merge_intents
 from dynaorm.plan.plan import Plan
 from dynaorm.plan.planned import Effect, Planned, Purpose
-from dynaorm.plan.reads import NOTHING_READ, Reads, ident_of
+from dynaorm.plan.reads import NOTHING_READ, Reads
 from dynaorm.plan.remember import effects_of_repeat, is_of_block, remember
 from dynaorm.plan.token import revision_under_token
 from dynaorm.plan.unit_of_work import EVER, UnitOfWork
@@ -110,8 +111,7 @@ def _committed(
     is_repeated = False
     while True:
         merged = yield from _merged(intents, unit, context)
-        for mapping, key in items_to_read(merged):
-            reads = yield from _with_item(reads, mapping, key, context)
+        reads = yield from _with_items(reads, items_to_read(merged), context)
         plan = yield from _compiled(merged, reads, unit, context)
         if not plan.actions:
             for effect in plan.effects:
@@ -192,12 +192,16 @@ def _failing_check(one: ItemIntents, unit: UnitOfWork) -> Plan:
     return Plan((check,), unit.token, made_at=unit.now, caller_token=True)
 
 
-def _with_item(reads: Reads, mapping: EntityMapping, key: Item, context: Context) -> Flow[Reads]:
-    """The reads with this item, which is read unless it has been."""
-    if (ident := ident_of(mapping.table, key)) in reads.items:
+def _with_items(reads: Reads, places: Iterable[tuple[EntityMapping, Item]], context: Context) -> Flow[Reads]:
+    """The reads with these items, of which those are read, together, that have not been."""
+    unread = [
+        (mapping.table, key)
+        for mapping, key in places
+        if not reads.items or ident_of(mapping.table, key) not in reads.items
+    ]
+    if not unread:
         return reads
-    item = yield from get_item(mapping.table, key, context)
-    return reads.with_more({ident: item}, frozenset())
+    return reads.with_more((yield from get_each_item(unread, context)), frozenset())
 
 
 def _is_applied(
@@ -223,8 +227,8 @@ def _is_applied(
 def _with_stored(merged: Sequence[ItemIntents], reads: Reads, revision: str, context: Context) -> Flow[bool]:
     """Whether an item carries the revision of the block. Saved entities whose items do become what is stored."""
     is_found = False
+    reads = yield from _with_items(reads, ((one.mapping, one.key) for one in merged), context)
     for one in merged:
-        reads = yield from _with_item(reads, one.mapping, one.key, context)
         item = reads.items[one.ident]
         if item is None or one.mapping.table.mark_of(item) != revision:
             continue
@@ -236,9 +240,8 @@ def _with_stored(merged: Sequence[ItemIntents], reads: Reads, revision: str, con
 
 
 def _with_unread(reads: Reads, refusal: StaleKnowledge, context: Context) -> Flow[Reads]:
-    for one in refusal.unread:
-        reads = yield from _with_item(reads, one.mapping, one.item_key, context)
-    return reads
+    places = ((one.mapping, one.item_key) for one in refusal.unread)
+    return (yield from _with_items(reads, places, context))
 
 
 def _with_refusal(reads: Reads, plan: Plan, refusal: StaleKnowledge) -> Reads:

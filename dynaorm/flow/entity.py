@@ -3,14 +3,15 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from dynaorm.entity.ident import ident_of
 from dynaorm.entity.key import Key
 from dynaorm.entity.state import Unsettled, put_values, set_state, state_of, unsettled_of
 from dynaorm.entity.version import Version
-from dynaorm.errors import DecodeError, EntityNotFound, StaleEntity, UsageError
+from dynaorm.errors import Contention, EntityNotFound, StaleEntity, UsageError
 from dynaorm.flow import history
 from dynaorm.flow.commit import commit, settle, updated
 from dynaorm.flow.get import no_version, whole
-from dynaorm.flow.protocol.call import Flow
+from dynaorm.flow.protocol.call import Flow, Pause
 from dynaorm.flow.protocol.context import Context
 from dynaorm.flow.read import load
 from dynaorm.flow.target import Target, target_of
@@ -21,7 +22,8 @@ from dynaorm.plan.creation import check_complete
 from dynaorm.plan.edit import touched, valid_changes
 from dynaorm.plan.image import writable_state
 from dynaorm.plan.intent import Edit, Save
-from dynaorm.plan.reads import Reads, ident_of
+from dynaorm.plan.reads import Reads
+from dynaorm.plan.returned import hydrated
 from dynaorm.plan.unit_of_work import EVER
 
 
@@ -108,11 +110,7 @@ def update(edit: Edit, context: Context, *, exactly_once: bool | None = None) ->
     """Make a partial update or an upsert: the entity that it made, the caller's own object where that may change."""
     mapping, item = yield from updated(edit, context, exactly_once=exactly_once)
     entity = edit.target
-    try:
-        fresh = mapping.hydrate(item)
-    except DecodeError as problem:
-        problem.problem = f"The item was written, but it does not load: {problem.problem}"
-        raise
+    fresh = hydrated(mapping, item)
     if isinstance(entity, Key) or type(entity).model_config.get("frozen"):
         return fresh
     # A field may hold something unsaved, and the update name the value that is stored already.
@@ -126,8 +124,23 @@ def restore(named: Any, version: int, context: Context, *, exactly_once: bool | 
     Raises:
         EntityNotFound: there is no such version.
         StaleEntity: the object given is not the latest any more.
+        Contention: by key, other writers changed the entity during every attempt.
         StoreError: a unique value has been taken by somebody else; nothing was written.
     """
+    pauses = context.retry.pauses(context.clock)
+    while True:
+        try:
+            return (yield from _restore(named, version, context, exactly_once=exactly_once))
+        except StaleEntity as lost:
+            # By key, what turned out to be stale was read here, and is read again.
+            if not isinstance(named, Key):
+                raise
+            if (pause := next(pauses, None)) is None:
+                raise Contention(attempts=context.retry.attempts, code="ConditionalCheckFailed") from lost
+        yield Pause(pause)
+
+
+def _restore(named: Any, version: int, context: Context, *, exactly_once: bool | None) -> Flow[Any]:
     target = target_of(named)
     history.check_number(target.mapping, version)
     if not isinstance(named, Key):
@@ -137,7 +150,7 @@ def restore(named: Any, version: int, context: Context, *, exactly_once: bool | 
         writable_state(target.mapping, target.state, EVER)
     copy = yield from history.latest(target, context)
     if copy is None:
-        raise EntityNotFound(key=target.name)
+        raise history.no_latest(target)
     _check_latest(target, copy)
     asked, target = target, target.as_stored(copy)
     found = yield from history.at_version(target, version, context)
@@ -215,5 +228,6 @@ def diff(named: Any, first: int, second: int, context: Context) -> Flow[dict[str
             raise no_version(target.name, number)
         sides.append(found.values)
     before, after = sides
-    names = [name for name in before if before[name] != after.get(name)]
-    return {name: (before[name], after.get(name)) for name in names}
+    # The versions may be of two classes, either of which has fields that the other has not.
+    names = [name for name in {**before, **after} if before.get(name) != after.get(name)]
+    return {name: (before.get(name), after.get(name)) for name in names}

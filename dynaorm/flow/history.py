@@ -1,7 +1,8 @@
 """Reading, pruning and purging the versions of an entity.
 
 Versions are read by key. The latest copy has the number of the newest version, which gives the keys of all versions.
-So no Query is needed, versions come in numeric order, and version 10 cannot be taken for version 1.
+So no Query is needed, versions come in numeric order, and version 10 cannot be taken for version 1. Only if there is no
+latest copy, a Query looks for versions that another program left without it.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -25,6 +26,7 @@ from dynaorm.errors import (
     UsageError,
 )
 from dynaorm.flow.commit import unit_of_work
+from dynaorm.flow.newest_version import newest_version
 from dynaorm.flow.protocol.call import Call, Flow, Refusal
 from dynaorm.flow.protocol.context import Context
 from dynaorm.flow.read import BATCH_GET_LIMIT, answered, get_item, get_items, refused
@@ -57,6 +59,32 @@ def newest(target: Target, copy: Item) -> int:
     return target.mapping.version_of(copy) or 0
 
 
+def no_latest(target: Target) -> EntityNotFound:
+    """The error of a call that needs the latest copy or the tombstone where there is neither."""
+    name = target.mapping.entity.__name__
+    return EntityNotFound(
+        key=target.name,
+        remedy=f"check the key's fields; if session.history finds versions of it, another program has deleted its "
+        f"latest copy: session.repair({name}) puts a tombstone in its place, and then session.restore brings it back",
+    )
+
+
+def beginning(target: Target, context: Context) -> Flow[tuple[Target, int]]:
+    """The entity with its stored class, and the number of its newest version; 0 if it has none. Raises DecodeError.
+
+    If the latest copy is gone, which only another program can do, the versions that are stored are its history.
+    """
+    copy = yield from latest(target, context)
+    return (yield from _beginning(target, copy, context))
+
+
+def _beginning(target: Target, copy: Item | None, context: Context) -> Flow[tuple[Target, int]]:
+    if copy is None:
+        return target, (yield from newest_version(target.mapping, target.key, context))
+    target = target.as_stored(copy)
+    return target, newest(target, copy)
+
+
 def at_version(target: Target, number: int, context: Context) -> Flow[Version[Any] | None]:
     """Read one version; None if it was never written, or was pruned. Raises UsageError, DecodeError."""
     mapping = target.mapping
@@ -84,9 +112,9 @@ def as_of(target: Target, at: datetime, context: Context) -> Flow[Version[Any] |
     """Read the version that was the newest at a time; None before the first version, and while it was deleted."""
     check_aware(at, "as_of")
     copy = yield from latest(target, context)
-    if copy is None or (DELETED in copy and time_of(target.mapping, copy) <= at):
+    if copy is not None and DELETED in copy and time_of(target.mapping, copy) <= at:
         return None
-    target, number = target.as_stored(copy), newest(target, copy)
+    target, number = yield from _beginning(target, copy, context)
     while number > 0:
         items, number = yield from _page(target, number, context)
         for one, item in items.items():
@@ -150,7 +178,7 @@ def prune(target: Target, context: Context, *, keep: int | None, older_than: dat
 
     Raises:
         UsageError: neither or both of ``keep`` and ``older_than`` were given.
-        EntityNotFound: the entity was never stored.
+        EntityNotFound: the entity was never stored, or its latest copy is gone.
         DecodeError: another library keeps the revision of one of these items.
     """
     if (keep is None) == (older_than is None):
@@ -164,7 +192,7 @@ def prune(target: Target, context: Context, *, keep: int | None, older_than: dat
         check_aware(older_than, "older_than")
     copy = yield from latest(target, context)
     if copy is None:
-        raise EntityNotFound(key=target.name)
+        raise no_latest(target)
     last = newest(target, copy)
     stored = yield from _stored_versions(target, last, context)
     _refuse_other_revisions(target, copy, *stored.values())
@@ -235,7 +263,7 @@ def purge(target: Target, context: Context) -> Flow[int]:
     """
     copy = yield from latest(target, context)
     if copy is None:
-        raise EntityNotFound(key=target.name)
+        raise no_latest(target)
     if not target.mapping.is_tombstone(copy):
         raise UsageError(
             problem=f"{target.name!r} is not deleted",

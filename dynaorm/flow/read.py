@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from dynaorm.entity.dispatch import live_class
+from dynaorm.entity.ident import Ident, ident_of
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.page import ParsedReply, is_entity
 from dynaorm.entity.reader import ReplyReader, reader_of
@@ -14,15 +15,14 @@ from dynaorm.flow.protocol.context import Context
 from dynaorm.flow.protocol.cost import ReadCost
 from dynaorm.flow.protocol.reply_keys import check_keys, items_at_once, part_of
 from dynaorm.flow.protocol.retry import conflict_in, is_retryable, throttle_in
+from dynaorm.flow.protocol.together import gather
 from dynaorm.item.value import Item
+from dynaorm.remedies import is_denial
 
 # BatchGetItem takes at most 100 keys (Amazon DynamoDB API Reference).
 BATCH_GET_LIMIT = 100
 # TransactGetItems reads at most 100 items, of 4 MB together (Amazon DynamoDB API Reference).
 TRANSACT_GET_LIMIT = 100
-
-# The code of DynamoDB, and that of other services in the same place.
-_DENIED = frozenset({"AccessDeniedException", "AccessDenied"})
 
 
 def repeat(call: Call, context: Context) -> Flow[Reply]:
@@ -83,14 +83,11 @@ def refused(refusal: Refusal, call: Call, action: str = "") -> StoreError:
         reasons=tuple(reason.code if reason is not None else "None" for reason in refusal.reasons),
         action=action,
     )
-    if refusal.code in _DENIED:
+    if is_denial(refusal.code):
         tables = ", ".join(map(repr, tables_in(call.request)))
         where = f" on {tables}" if tables else ""
         error.problem = (
             f"these credentials may not do {call.operation}{where} ({refusal.code}: {refusal.message})"
-        )
-        error.remedy = (
-            "allow it: iam_policy(...) of dynaorm makes the policy that some classes need, for each purpose"
         )
     return error
 
@@ -155,6 +152,29 @@ def get_items(
     """
     found = yield from find_items(table, keys, context, None, consistent=True, cost=cost)
     return [item for _, item in found]
+
+
+def get_each_item(places: Sequence[tuple[Table, Item]], context: Context) -> Flow[dict[Ident, Item | None]]:
+    """Any number of items, each by its table and key, read strongly consistent; None for each that does not exist.
+
+    Several of one table are read together, one alone as ``get_item`` does.
+    """
+    found: dict[Ident, Item | None] = dict.fromkeys(ident_of(table, key) for table, key in places)
+    if len(found) == 1:
+        table, key = places[0]
+        return {ident_of(table, key): (yield from get_item(table, key, context))}
+    asked: dict[str, tuple[Table, dict[Ident, Item]]] = {}
+    for table, key in places:
+        asked.setdefault(table.name, (table, {}))[1][ident_of(table, key)] = key
+    batches = [
+        (table, [*keys.values()][start : start + BATCH_GET_LIMIT])
+        for table, keys in asked.values()
+        for start in range(0, len(keys), BATCH_GET_LIMIT)
+    ]
+    replies = yield from gather([get_items(table, batch, context) for table, batch in batches], len(batches))
+    for (table, _), items in zip(batches, replies, strict=True):
+        found |= {ident_of(table, item): item for item in items}
+    return found
 
 
 def find_items(

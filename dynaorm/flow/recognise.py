@@ -68,9 +68,8 @@ def is_committed(plan: Plan, context: Context) -> Flow[bool]:
 
 def remembered(plan: Plan, token_item: Planned, context: Context, found: Item | None = None) -> Flow[Match]:
     """What the stored token item says about the block of a plan. ``found``: the item, if a refusal returned it."""
-    assert token_item.after is not None
     item = (yield from stored(plan, token_item, context)) if found is None else found
-    return compare(token_item.after, item, context.clock.now())
+    return compare(token_item, item, context.clock.now())
 
 
 def remembered_revision(plan: Plan, token_item: Planned, context: Context) -> Flow[str | None]:
@@ -80,9 +79,8 @@ def remembered_revision(plan: Plan, token_item: Planned, context: Context) -> Fl
         TokenReused: it remembers another block.
         OutcomeUnknown: nobody knows which, or it cannot be read; the error has ``plan``.
     """
-    assert token_item.after is not None
     item = yield from stored(plan, token_item, context)
-    match = compare(token_item.after, item, context.clock.now())
+    match = compare(token_item, item, context.clock.now())
     if match is Match.OTHER:
         raise remembered_otherwise(str(plan.token))
     if match is Match.PERHAPS:
@@ -104,8 +102,7 @@ def perhaps_applied(plan: Plan) -> OutcomeUnknown:
 
 def _is_forgotten(token_item: Planned, context: Context) -> bool:
     """Whether the token item would have expired by now, if the plan had put it."""
-    assert token_item.after is not None
-    return compare(token_item.after, token_item.after, context.clock.now()) is Match.FREE
+    return compare(token_item, token_item.after, context.clock.now()) is Match.FREE
 
 
 def revision_of_block(plan: Plan, context: Context) -> Flow[str | None]:

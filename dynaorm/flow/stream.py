@@ -2,16 +2,23 @@
 
 Rule 1. A page counts as read once the caller asks for the next one. What was not handled is read again.
 Rule 2. Records that are gone are an error, never a gap.
+Rule 3. A reply without records does not say that there are no more: it may take several calls to get to the part of a
+        shard that has some. Only the end of a closed shard is certain, because no iterator follows. So a closed shard
+        is read to its end. DynamoDB does not say where an open shard ends; it counts as read up to now after
+        _SURE_REPLIES in a row without a record, and from then on after each one.
+Rule 4. ``idle`` ends the reading when every closed shard is read to its end, every open shard counts as read up to
+        now, and the last record came so many seconds ago. A shard that counts as read is asked again after a pause.
 
-Source: Amazon DynamoDB Developer Guide, "Reading and processing a stream".
+Source: Amazon DynamoDB Developer Guide, "Reading and processing a stream"; "GetRecords" and "SequenceNumberRange"
+(Amazon DynamoDB Streams API Reference).
 """
 
-from collections.abc import Callable, Iterator, Mapping
-from typing import Final
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Final
 
 from dynaorm.argument import check_amount, check_plain_function
 from dynaorm.entity.table import Table
-from dynaorm.errors import CheckpointExpired, StoreError, UsageError
+from dynaorm.errors import CheckpointExpired, StoreError, Unreachable, UsageError
 from dynaorm.flow.protocol.call import Call, Flow, Pause, Refusal, Reply
 from dynaorm.flow.protocol.context import Context
 from dynaorm.flow.protocol.paging import PageKeys
@@ -20,11 +27,15 @@ from dynaorm.flow.read import answered, describe_table, refused
 from dynaorm.record import record, replace
 from dynaorm.streams.change import AnyChange, Internal
 from dynaorm.streams.checkpoint import Parents, StreamCheckpoint, checkpoint_in
-from dynaorm.streams.event import records_of
+from dynaorm.streams.event import record_in
 from dynaorm.streams.interpret import changes_in
+from dynaorm.streams.record import StreamRecord
 
 _POLL_SECONDS: Final = 1.0
-"""The pause after a round of all open shards that brought no record."""
+"""After so long, a shard that counts as read is asked again."""
+
+_SURE_REPLIES: Final = 5
+"""So many replies in a row without a record let an open shard count as read. AWS names no number."""
 
 _DESCRIBE_SECONDS: Final = 60.0
 """How often to look for new shards while no shard ends."""
@@ -69,16 +80,11 @@ def following(
 
 @record
 class StreamPage:
-    """The records of one reply of GetRecords."""
+    """The records of one reply of GetRecords, and the iterator of the next one; none at the end of the shard."""
 
     shard: str
-    reply: Reply
-
-    @property
-    def last(self) -> str | None:
-        """The sequence number of its last record; None without records."""
-        records = self.reply.get("Records") or ()
-        return str(part_of("GetRecords", records[-1], "dynamodb", "SequenceNumber")) if records else None
+    records: Sequence[StreamRecord]
+    following: str | None
 
 
 class StreamReader:
@@ -94,30 +100,41 @@ class StreamReader:
         self._context = context
         self._done = asked.after or StreamCheckpoint("", {}, frozenset())
         self._parents: Parents = {}
+        self._closed: frozenset[str] = frozenset()
         self._iterators: dict[str, str] = {}
+        self._unsure: dict[str, int] = {}
+        self._ask_at: dict[str, float] = {}
         self._round: list[str] = []
-        self._is_found = self._is_quiet = self._is_disabled = False
+        self._is_found = self._is_disabled = False
         self._described_at = float("-inf")
         self._heard_at = context.clock.monotonic()
 
     def changes(self, page: StreamPage) -> Iterator[AnyChange]:
         """The changes in a page, each with its checkpoint."""
-        for one in records_of(page.reply):
-            after = self._done.after(page.shard, one.sequence).text()
-            for change in changes_in(one, self._asked.table):
+        done = self._done
+        for one in page.records:
+            found = list(changes_in(one, self._asked.table))
+            begin = done.done_of(page.shard, one.sequence)
+            if begin >= len(
+                found
+            ):  # The classes have changed since. What the record says now was not handled.
+                begin = 0
+            for number, change in enumerate(found[begin:], begin + 1):
                 if self._asked.internal or not isinstance(change, Internal):
-                    yield replace(change, checkpoint=after)
+                    part = number if number < len(found) else 0
+                    yield replace(change, checkpoint=done.after(page.shard, one.sequence, part).text())
+            done = done.after(page.shard, one.sequence)
 
     def finish(self, page: StreamPage) -> None:
         """Count a page as read."""
-        if page.last is not None:
-            self._done = self._done.after(page.shard, page.last)
-        if iterator := page.reply.get("NextShardIterator"):
-            self._iterators[page.shard] = iterator
+        for one in page.records:
+            self._done = self._done.after(page.shard, one.sequence)
+        if page.following:
+            self._iterators[page.shard] = page.following
         else:
             self._done = self._done.at_end_of(page.shard)
             # Its children are to be found, and read next.
-            self._described_at, self._is_quiet = float("-inf"), False
+            self._described_at = float("-inf")
 
     def next_page(self) -> Flow[StreamPage | None]:
         """The next page with records; None at the end.
@@ -133,24 +150,41 @@ class StreamReader:
                     continue
                 return None
             page = yield from self._page(self._round.pop(0))
-            if page.last is not None:
-                self._is_quiet, self._heard_at = False, self._context.clock.monotonic()
+            self._listen(page)
+            if page.records:
                 return page
             self.finish(page)
         return None
 
     def _begin_round(self) -> Flow[bool]:
-        """Choose the shards to read next, after a pause if the last round was quiet; False at the end."""
+        """Choose the shards to read next, after a pause if all count as read; False at the end."""
         clock = self._context.clock
-        if self._is_quiet:
-            if self._asked.idle is not None and clock.monotonic() - self._heard_at >= self._asked.idle:
-                return False
-            yield Pause(_POLL_SECONDS)
         if clock.monotonic() - self._described_at >= _DESCRIBE_SECONDS:
             yield from self._describe()
-        self._round = self._done.readable(self._parents)
-        self._is_quiet = True
-        return bool(self._round) or not self._is_disabled
+        shards = self._done.readable(self._parents)
+        if not shards and self._is_disabled:
+            return False
+        now = clock.monotonic()
+        self._round = [one for one in shards if one in self._closed or self._ask_at.get(one, now) <= now]
+        if self._round:
+            return True
+        if self._asked.idle is not None and now - self._heard_at >= self._asked.idle:
+            return False
+        yield Pause(_POLL_SECONDS)
+        return True
+
+    def _listen(self, page: StreamPage) -> None:
+        """Learn from a reply whether its shard counts as read, and when to ask it again."""
+        now = self._context.clock.monotonic()
+        unsure = self._unsure.get(page.shard, _SURE_REPLIES)
+        if page.records:
+            self._heard_at = now
+            # A shard that counted as read once has its records right behind the iterator: one reply is enough then.
+            self._unsure[page.shard] = unsure and _SURE_REPLIES
+        else:
+            self._unsure[page.shard] = unsure = max(unsure - 1, 0)
+            if not unsure:
+                self._ask_at[page.shard] = now + _POLL_SECONDS
 
     # -- shards ------------------------------------------------------------------------------------------------
 
@@ -159,18 +193,22 @@ class StreamReader:
         if not self._is_found:
             yield from self._find()
         parents: dict[str, str | None] = {}
+        closed: set[str | None] = set()
         operation, request = "DescribeStream", {"StreamArn": self._done.stream}
         ends = PageKeys[str]()
         while True:
             found = part_of(operation, (yield from self._ask(operation, request)), "StreamDescription")
             shards = found.get("Shards", ())
             parents |= {part_of(operation, one, "ShardId"): one.get("ParentShardId") for one in shards}
+            closed |= {one["ShardId"] for one in shards if _is_closed(one)}
             if not (last := ends.checked(operation, found.get("LastEvaluatedShardId"))):
                 break
             request = {"StreamArn": self._done.stream, "ExclusiveStartShardId": last}
         if (lost := self._done.lost(parents)) is not None:
             raise self._expired(f"the shard {lost} is gone")
         self._parents, self._done = parents, self._done.with_shards(parents)
+        # A shard that has children gets no more records.
+        self._closed = frozenset(one for one in parents if one in closed or one in parents.values())
         self._is_disabled = part_of(operation, found, "StreamStatus") == "DISABLED"
         self._described_at = self._context.clock.monotonic()
 
@@ -191,22 +229,29 @@ class StreamReader:
     # -- records -----------------------------------------------------------------------------------------------
 
     def _page(self, shard: str) -> Flow[StreamPage]:
-        iterator = self._iterators.pop(shard, None) or (yield from self._seek(shard))
-        try:
-            reply = yield from self._send("GetRecords", {"ShardIterator": iterator})
-        except Refusal as refusal:
-            if refusal.code != "ExpiredIteratorException":
-                raise self._refused(refusal, "GetRecords") from refusal
-            # An iterator lives for 15 minutes. The caller took longer to handle the last page.
-            iterator = yield from self._seek(shard)
-            reply = yield from self._ask("GetRecords", {"ShardIterator": iterator})
-        return StreamPage(shard, reply)
+        tries = self._context.retry.pauses(self._context.clock)
+        while True:
+            iterator = self._iterators.pop(shard, None) or (yield from self._seek(shard))
+            try:
+                reply = yield from self._send("GetRecords", {"ShardIterator": iterator})
+                break
+            except Refusal as refusal:
+                # An iterator lives for 15 minutes. The caller took longer to handle the last page.
+                if refusal.code != "ExpiredIteratorException" or next(tries, None) is None:
+                    raise self._refused(refusal, "GetRecords") from refusal
+        records = reply.get("Records") or []
+        if not isinstance(records, list):
+            reason = "a reply whose Records are no list: is the endpoint a DynamoDB?"
+            raise Unreachable(operation="GetRecords", attempts=1, reason=reason)
+        return StreamPage(shard, [record_in(one) for one in records], reply.get("NextShardIterator"))
 
     def _seek(self, shard: str) -> Flow[str]:
-        """Get an iterator behind the last record that was read, or at the oldest one."""
+        """Get an iterator at the first record that is not done."""
+        self._unsure.pop(shard, None)
         request = {"StreamArn": self._done.stream, "ShardId": shard, "ShardIteratorType": "TRIM_HORIZON"}
         if sequence := self._done.read.get(shard):
-            request |= {"ShardIteratorType": "AFTER_SEQUENCE_NUMBER", "SequenceNumber": sequence}
+            place = "AT" if shard in self._done.inside else "AFTER"
+            request |= {"ShardIteratorType": f"{place}_SEQUENCE_NUMBER", "SequenceNumber": sequence}
         reply = yield from self._ask("GetShardIterator", request)
         iterator: str = part_of("GetShardIterator", reply, "ShardIterator")
         return iterator
@@ -242,3 +287,9 @@ class StreamReader:
         return CheckpointExpired(
             table=self._context.table_name(self._asked.table.name), reason=reason.rstrip(".")
         )
+
+
+def _is_closed(shard: Mapping[str, Any]) -> bool:
+    """Whether DynamoDB says that a shard gets no more records."""
+    numbers = shard.get("SequenceNumberRange")
+    return isinstance(numbers, Mapping) and bool(numbers.get("EndingSequenceNumber"))

@@ -6,7 +6,8 @@ Rule 2. After an unanswered attempt a refusal is inconclusive: the unanswered at
 Rule 3. A plain write of a stored item that is not bound to a revision is never sent again after an unanswered attempt:
         it could count twice, or undo what others did since. The item is read: it shows the plan's own revision, or for
         a delete nothing is there; otherwise the outcome is unknown. An insert is sent again, under absence.
-Rule 4. If the credentials expire after an unanswered attempt, the outcome is unknown, too.
+Rule 4. Once an attempt may have been applied, every ending that is not a verdict is an unknown outcome, whatever
+        exception ended it: credentials that expired, say. For a plan that is resumed, that is so from the beginning.
 Rule 5. No entity changes before the plan is committed. If the outcome is unknown, the entity keeps the plan.
 """
 
@@ -14,6 +15,7 @@ from collections.abc import Sequence
 from typing import Final, TypeAlias
 
 from dynaorm.errors import DynaormError, OutcomeUnknown, StoreError, TokenReused, UsageError
+from dynaorm.flow.effects import apply_effects, awaited, settle_as_before, take_item
 from dynaorm.flow.protocol.call import Call, Flow, NoAnswer, Pause, Refusal
 from dynaorm.flow.protocol.context import Context
 from dynaorm.flow.protocol.reply_keys import updated_item
@@ -30,7 +32,6 @@ from dynaorm.flow.recognise import (
     perhaps_applied,
     remembered,
     remembered_otherwise,
-    revision_of_block,
     stored,
 )
 from dynaorm.item.value import Item
@@ -87,8 +88,8 @@ class _Sending:
     unanswered: bool = False
 
     @property
-    def refusal_is_inconclusive(self) -> bool:
-        """Whether a refusal now may come after a commit, or before one: an unanswered attempt may still arrive."""
+    def may_be_applied(self) -> bool:
+        """Whether an earlier attempt may have been applied, or may still arrive: a refusal now settles nothing."""
         return self.unanswered or self.resumed
 
     def is_unknown_after(self, raised: BaseException) -> bool:
@@ -113,21 +114,37 @@ def send(plan: Plan, context: Context, *, resumed: bool = False) -> Flow[Outcome
         OutcomeUnknown: it may have been written; the plan can be resumed.
     """
     sending = _Sending(plan, Call(plan.operation, plan.shared_request()), resumed)
+    effects: Sequence[Effect] = ()
     try:
         outcome = yield from _attempts(sending, context)
         if isinstance(outcome, Committed):
-            effects = _awaited(plan) if resumed else plan.effects
-            yield from _apply(effects, plan, context, as_stored=outcome.elsewhere)
+            effects = awaited(plan) if resumed else plan.effects
+            yield from apply_effects(effects, plan, context, as_stored=outcome.elsewhere)
     except BaseException as raised:
         # Entities of a resumed plan stay unsettled.
         if not resumed and sending.is_unknown_after(raised):
             for effect in plan.effects:
                 effect.unsettle(plan)
         raise
+    if isinstance(outcome, Committed):
+        take_item(effects, plan, outcome.item)
     return outcome
 
 
 def _attempts(sending: _Sending, context: Context) -> Flow[Outcome]:
+    """Send the plan until its outcome is known. Raises a verdict, or OutcomeUnknown as Rule 4 says."""
+    try:
+        return (yield from _sent(sending, context))
+    except StoreError:
+        raise
+    except Exception as failure:
+        if not sending.may_be_applied:
+            raise
+        why = "an attempt got no answer, and the next could not be made"
+        raise cannot_tell(sending.plan, why, failure) from failure
+
+
+def _sent(sending: _Sending, context: Context) -> Flow[Outcome]:
     pauses = context.retry.pauses(context.clock, age=context.clock.now() - sending.plan.made_at)
     while True:
         trouble: Refusal | NoAnswer
@@ -156,20 +173,12 @@ def _attempts(sending: _Sending, context: Context) -> Flow[Outcome]:
 def _attempt(sending: _Sending) -> Flow[Item | None]:
     sending.attempts += 1
     sending.in_flight = True
-    try:
-        reply = yield sending.call
-        return updated_item(sending.call, reply, sending.plan.actions[0].table.keys)
-    except (NoAnswer, Refusal):
-        raise
-    except Exception as failure:
-        if not sending.unanswered:
-            raise
-        why = "an attempt got no answer, and the next could not be made"
-        raise cannot_tell(sending.plan, why, failure) from failure
+    reply = yield sending.call
+    return updated_item(sending.call, reply, sending.plan.actions[0].table.keys)
 
 
 def _given_up(sending: _Sending, trouble: Refusal | NoAnswer) -> StoreError:
-    if sending.unanswered or sending.resumed:
+    if sending.may_be_applied:
         last = trouble.reason if isinstance(trouble, NoAnswer) else trouble.code
         why = f"no answer after {sending.attempts} attempts ({last})"
         return OutcomeUnknown(plan=sending.plan, reason=why)
@@ -197,7 +206,7 @@ def _refused(sending: _Sending, refusal: Refusal, context: Context) -> Flow[Outc
         if (yield from _is_remembered(plan, failures, refusal, context)):
             return Committed(None, elsewhere=True)
         failures = [one for one in failures if not (one.planned is plan.token_item and one.code == FAILED)]
-        if not failures and not sending.refusal_is_inconclusive:
+        if not failures and not sending.may_be_applied:
             return StaleKnowledge()  # its time was over by a moment: try again
     elif refusal.code == _MISMATCH and plan.token is not None:
         return (yield from _used_before(plan, plan.token, refusal, context))
@@ -214,7 +223,7 @@ def _judged(sending: _Sending, failures: Sequence[FailedAction], refusal: Refusa
         outcome = refused(refusal, sending.call, action)
     if isinstance(outcome, Committed):
         return replace(outcome, elsewhere=plan.caller_token)
-    if sending.refusal_is_inconclusive and not _can_never_be_made(sending, failures):
+    if sending.may_be_applied and not _can_never_be_made(sending, failures):
         only = failures[0] if failures and not plan.is_transaction else None
         if only is not None and only.planned.purpose is Purpose.DELETE and only.item is None:
             return Committed(None)
@@ -311,21 +320,24 @@ def resume(plan: object, context: Context, window: float, *, read_only: bool = F
         return True
     _check_tables(plan, context)
     in_window = context.clock.now() - plan.made_at < window
+    committed: Committed | None
     try:
         if in_window and not read_only and not _is_never_repeated(plan):
             outcome = yield from send(plan, context, resumed=True)
-            committed = isinstance(outcome, Committed)
+            committed = outcome if isinstance(outcome, Committed) else None
         else:
             committed = yield from _read_back(plan, context, in_window=in_window)
     except OutcomeUnknown:
         raise
     except StoreError:
-        _settle_as_before(plan)
+        settle_as_before(plan)
         raise
-    if not committed:
-        _settle_as_before(plan)
+    if committed is None:
+        settle_as_before(plan)
         return False
-    yield from _apply(_awaited(plan), plan, context, as_stored=plan.caller_token)
+    effects = awaited(plan)
+    yield from apply_effects(effects, plan, context, as_stored=plan.caller_token)
+    take_item(effects, plan, committed.item)
     return True
 
 
@@ -341,60 +353,19 @@ def _check_tables(plan: Plan, context: Context) -> None:
             )
 
 
-def _read_back(plan: Plan, context: Context, *, in_window: bool) -> Flow[bool]:
+def _read_back(plan: Plan, context: Context, *, in_window: bool) -> Flow[Committed | None]:
     if not _is_never_repeated(plan):
         committed = yield from is_committed(plan, context)
         if in_window and not committed:
             why = "the item does not show the write, and the request may still arrive"
             raise OutcomeUnknown(plan=plan, reason=why, remedy=_MAY_ARRIVE)
-        return committed
+        return Committed(None) if committed else None
     planned = plan.actions[0]
     item = yield from stored(plan, planned, context)
     if is_in_effect(planned, item) or (item is None and planned.purpose in DELETES):
-        return True
+        return Committed(item)
     if not in_window and not planned.blind and is_as_expected(planned, item):
-        return False
-    # Another writer may have overwritten it. If this returned False, the caller might count it twice.
+        return None
+    # Another writer may have overwritten it. If it were said not to be made, the caller might count it twice.
     why = "the item does not show the write, or not any more"
     raise OutcomeUnknown(plan=plan, reason=why, remedy=_WRITTEN_OVER)
-
-
-def _settle_as_before(plan: Plan) -> None:
-    for effect in _awaited(plan):
-        effect.settle_as_before()
-
-
-def _apply(effects: Sequence[Effect], plan: Plan, context: Context, *, as_stored: bool) -> Flow[None]:
-    """Give entities what a committed plan makes of them; ``as_stored``: perhaps it was committed from other bytes."""
-    if as_stored:
-        effects = yield from _as_stored(effects, plan, context)
-    for effect in effects:
-        effect.apply()
-
-
-def _as_stored(effects: Sequence[Effect], plan: Plan, context: Context) -> Flow[list[Effect]]:
-    """The effects of a plan that was committed from other bytes: entities become what is stored, if still theirs."""
-    if not effects:
-        return []
-    found: list[Effect] = []
-    revision = yield from revision_of_block(plan, context)
-    for effect in effects:
-        planned = next(
-            (one for one in plan.actions if effect.state is not None and one.after is effect.state.item), None
-        )
-        if planned is None:
-            found.append(effect)
-            continue
-        item = yield from stored(plan, planned, context)
-        if item is not None and planned.mapping.table.mark_of(item) == (revision or planned.revision):
-            found.append(effect.with_item(planned.mapping, item))
-        elif planned.revision is not None and revision is not None:
-            found.append(effect.with_revision(planned.mapping, revision))
-        else:
-            found.append(effect)
-    return found
-
-
-def _awaited(plan: Plan) -> list[Effect]:
-    """The effects on entities that are still unsettled: a copy may resume a plan after its original was settled."""
-    return [effect for effect in plan.effects if effect.is_awaited(plan)]

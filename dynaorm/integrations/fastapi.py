@@ -325,7 +325,7 @@ class PageOf(BaseModel, Generic[T]):
 def idempotency_key(
     caller: Callable[..., str | Awaitable[str]], *, remember: timedelta = timedelta(days=1)
 ) -> Callable[..., Awaitable[IdempotencyKey]]:
-    """A dependency that requires the header ``Idempotency-Key``, and answers 400 without it.
+    """A dependency that requires one header ``Idempotency-Key``, and answers 400 without it.
 
     A repeated request with the same key is applied once. With another content, it is refused with 422.
 
@@ -345,7 +345,9 @@ def idempotency_key(
     ) -> IdempotencyKey:
         if given is None:
             raise ProblemError(NO_IDEMPOTENCY_KEY)
-        if (text := key_in(given)) is None:
+        # A request has one key. With several, nothing says which one its repetition will have.
+        keys = request.headers.getlist("Idempotency-Key")
+        if len(keys) != 1 or (text := key_in(keys[0])) is None:
             raise ProblemError(BAD_IDEMPOTENCY_KEY)
         return IdempotencyKey(digits_of("token", request.method, request.url.path, who, text), remember)
 

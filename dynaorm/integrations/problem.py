@@ -3,6 +3,8 @@
 Rule 1. A problem names fields, and never a value, a key, an owner or a revision: the client may be a stranger.
 Rule 2. An error that the client can neither cause nor correct is an internal error, without details.
 Rule 3. A status of 503 says that the same request may succeed later.
+Rule 4. What failed of many decides together: the status of all failures if they have the same, otherwise 500 before
+        503 before 400. So no mistake of the service stays unseen, and a request that may do more later is repeated.
 """
 
 from collections.abc import Mapping
@@ -12,6 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from dynaorm.errors import (
     AlreadyExists,
+    BulkError,
     ConditionFailed,
     ConstraintViolation,
     Contention,
@@ -71,6 +74,12 @@ NO_IDEMPOTENCY_KEY: Final = _problem(
     "Idempotency key required",
     "Repeat the request with a header Idempotency-Key: a random text, the same for every repetition.",
 )
+SOME_FAILED: Final = _problem(
+    "some-failed",
+    400,
+    "Some failed",
+    "Read what is stored, and repeat only what is missing. Some of the changes may not have been made.",
+)
 INTERNAL_ERROR: Final = _problem(
     "internal-error", 500, "Internal error", "The service could not handle the request."
 )
@@ -116,9 +125,27 @@ PROBLEMS: Final[Mapping[type[DynaormError], Problem]] = {
 
 def problem_of(error: DynaormError) -> Problem:
     """The problem details of an error; an internal error for one that is not the client's concern."""
+    if isinstance(error, BulkError):
+        return _problem_of_many(error)
     classes = (base for base in type(error).__mro__ if base in PROBLEMS)
     problem = PROBLEMS.get(next(classes, DynaormError), INTERNAL_ERROR)
-    fields = _fields_at_fault(error)
+    return _with_fields(problem, _fields_at_fault(error))
+
+
+def _problem_of_many(error: BulkError) -> Problem:
+    problems = [problem_of(failure) for _, failure in error.failures]
+    statuses = {one.status for one in problems}
+    if len(statuses) == 1:
+        (status,) = statuses
+    else:
+        status = next((one for one in (500, 503) if one in statuses), 400)
+    if status == INTERNAL_ERROR.status:
+        return INTERNAL_ERROR
+    fields = tuple(dict.fromkeys(name for one in problems for name in one.fields or ()))
+    return _with_fields(SOME_FAILED.model_copy(update={"status": status}), fields)
+
+
+def _with_fields(problem: Problem, fields: tuple[str, ...]) -> Problem:
     if not fields:
         return problem
     detail = f"{problem.detail.rstrip('.')}: {', '.join(fields)}."

@@ -15,7 +15,6 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self, TypeVar
 
-from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.table import Table
 from dynaorm.errors import UsageError
 from dynaorm.flow.integrity.finding import Doubt, SuspectGuard
@@ -32,7 +31,7 @@ T = TypeVar("T")
 # "dyna": the file is dynaorm's own. Without the mark, a database would be another program's.
 _MARK: Final = 0x64796E61
 # The version of the schema below.
-_FORMAT: Final = 1
+_FORMAT: Final = 2
 
 _SCHEMA: Final = f"""
 BEGIN;
@@ -43,12 +42,19 @@ CREATE TABLE segments (name TEXT PRIMARY KEY, after TEXT, is_over INTEGER NOT NU
 CREATE TABLE guards (address TEXT PRIMARY KEY, is_wrong INTEGER NOT NULL);
 CREATE TABLE claimants (guard TEXT, address TEXT, PRIMARY KEY (guard, address));
 CREATE TABLE targets (address TEXT PRIMARY KEY, totals TEXT NOT NULL);
-CREATE TABLE unsound (source TEXT PRIMARY KEY);
 CREATE TABLE doubts (source TEXT PRIMARY KEY, reason TEXT NOT NULL);
 CREATE TABLE reported (number INTEGER PRIMARY KEY, line TEXT NOT NULL);
 COMMIT;
 """
 _WINDOW: Final = 100
+# What SQLite says when the file itself may be right.
+_OF_THE_SYSTEM: Final = (
+    sqlite3.SQLITE_FULL,
+    sqlite3.SQLITE_IOERR,
+    sqlite3.SQLITE_READONLY,
+    sqlite3.SQLITE_CANTOPEN,
+    sqlite3.SQLITE_PERM,
+)
 
 
 class Checkpoint:
@@ -117,9 +123,24 @@ class Checkpoint:
             raise self._unusable(problem) from problem
 
     def _unusable(self, problem: object) -> UsageError:
+        name = self._path or "the temporary file"
+        code = getattr(problem, "sqlite_errorcode", None)
+        # The last byte of an extended code is the primary one.
+        if code is not None and code & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+            return UsageError(
+                problem=f"{name} is in use by another run ({problem})",
+                remedy="wait until that run has ended, or name another file",
+            )
+        if code is not None and code & 0xFF in _OF_THE_SYSTEM:
+            return UsageError(
+                problem=f"{name} cannot be used ({problem})",
+                remedy="make room and give the permission to write, or name another file; what it holds is still there",
+            )
+        # Only what was read and is no checkpoint may be deleted.
+        more = "" if isinstance(problem, OSError) else ", or delete it if nothing needs it"
         return UsageError(
-            problem=f"{self._path or 'the temporary file'} is no checkpoint file of this run ({problem})",
-            remedy="name another file, or delete it if nothing needs it",
+            problem=f"{name} is no checkpoint file of this run ({problem})",
+            remedy=f"name another file{more}",
         )
 
     def __enter__(self) -> Self:
@@ -211,13 +232,6 @@ class Checkpoint:
     def targets(self) -> Iterator[tuple[ItemAddress, Totals]]:
         for address, totals in self._rows("SELECT address, totals FROM targets WHERE address > ?"):
             yield self._read(address), _totals(totals)
-
-    def unsound(self, source: EntityMapping, /) -> None:
-        self._run("INSERT OR IGNORE INTO unsound VALUES (?)", (source.name,))
-
-    def is_unsound(self, source: EntityMapping, /) -> bool:
-        query = "SELECT 1 FROM unsound WHERE source = ?"
-        return bool(self._run(query, (source.name,)))
 
     def doubt(self, doubt: Doubt, /) -> None:
         row = (doubt.source or "", doubt.reason)

@@ -18,7 +18,7 @@ from dynaorm.entity.table import Table
 from dynaorm.errors import TableNotFound
 from dynaorm.flow.bulk.limits import Progress, check_progress
 from dynaorm.flow.integrity.finding import Diagnosis, Finding, FindingKind, Mended, Outcome
-from dynaorm.flow.integrity.repair import completion, repair_flows, unstable_totals
+from dynaorm.flow.integrity.repair import completion, repair_flows
 from dynaorm.flow.integrity.verify import describe, verification
 from dynaorm.flow.protocol.call import Flow
 from dynaorm.integrity.checkpoint import Checkpoint
@@ -128,19 +128,32 @@ class TableLocation:
     items: int | None
 
 
-def written_tables(session: Session, *named: Named) -> list[TableLocation]:
-    """The tables that a repair or a backfill of some tables and classes may write, and where they are.
+def table_locations(
+    session: Session, *named: Named, writes: bool, options: RunOptions = DEFAULT
+) -> list[TableLocation]:
+    """The tables that a run on some tables and classes works on, and where they are.
 
-    Tables of guards and totals that do not exist are left out.
+    Args:
+        session: the session of the run.
+        *named: the tables and classes.
+        writes: include the tables that a repair or a backfill may write, besides those that every run reads. Those of
+            them that do not exist are left out.
+        options: the options of the run. They are checked before anything is read.
 
     Raises:
         UsageError, Throttled, Unreachable, TableNotFound: as ``verify``.
     """
-    work = verification(named, session._context)
+    work = verification(
+        named,
+        session._context,
+        segments=options.segments,
+        segment=options.segment,
+        rate=options.rate,
+    )
     found = []
-    for table in work.scope.known_tables:
+    for table in work.scope.known_tables if writes else work.scope.tables:
         try:
-            (described,) = session._run("repair", describe([table], session._context))
+            (described,) = session._run("repair" if writes else "verify", describe([table], session._context))
         except TableNotFound:
             if table in work.scope.tables:
                 raise
@@ -170,7 +183,6 @@ def _mended(name: str, session: Session, named: Sequence[Named], options: RunOpt
                 yield Mended(refused.finding, Outcome.STOPPED, f"this run may make {options.at_most} repairs")
                 return
             left = None if left is None else left - sum(bool(one.actions) for one in allowed)
-        yield from unstable_totals(job.work)
 
 
 def _within(left: int | None, diagnoses: list[Diagnosis]) -> tuple[list[Diagnosis], Diagnosis | None]:

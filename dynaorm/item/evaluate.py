@@ -5,8 +5,7 @@ Rule 2. Values of two types are unequal, and neither is less than the other.
 """
 
 import operator
-from collections.abc import Callable, Mapping
-from collections.abc import Set as AbstractSet
+from collections.abc import Callable, Iterable, Mapping
 from decimal import Decimal
 from functools import singledispatch
 from typing import Any, Final
@@ -26,8 +25,8 @@ from dynaorm.item.condition import (
     Not,
     Or,
     SizeOf,
-    paths_of,
 )
+from dynaorm.item.known import Unread
 from dynaorm.item.path import value_at
 from dynaorm.item.value import AttributeValue, Item, same
 
@@ -41,18 +40,32 @@ _ORDERED: Final[Mapping[str, Callable[[Any, Any], bool]]] = {
 
 @singledispatch
 def holds(condition: Condition, item: Item) -> bool:
-    """Whether a resolved condition holds for an item."""
+    """Whether a resolved condition holds for an item. Raises Unread where the known part of one does not say."""
     raise TypeError(f"{condition!r} for {item!r} is not a condition; combine conditions of F")
 
 
 @holds.register
 def _(condition: And, item: Item) -> bool:
-    return all(holds(part, item) for part in condition.parts)
+    return not _has_part(condition.parts, item, holding=False)
 
 
 @holds.register
 def _(condition: Or, item: Item) -> bool:
-    return any(holds(part, item) for part in condition.parts)
+    return _has_part(condition.parts, item, holding=True)
+
+
+def _has_part(parts: Iterable[Condition], item: Item, *, holding: bool) -> bool:
+    """Whether one part holds, or does not; a part that is decided may be one where others are not."""
+    unread: Unread | None = None
+    for part in parts:
+        try:
+            if holds(part, item) is holding:
+                return True
+        except Unread as unknown:
+            unread = unknown
+    if unread is not None:
+        raise unread
+    return False
 
 
 @holds.register
@@ -120,18 +133,6 @@ def _(condition: Contains, item: Item) -> bool:
     if kind in ("SS", "NS", "BS"):
         return any(same({kind[0]: one}, wanted) for one in content)
     return kind == "L" and any(same(one, wanted) for one in content)
-
-
-def decided(condition: Condition, item: Item, known: AbstractSet[str]) -> bool | None:
-    """Whether a resolved condition holds, as far as the known attributes of an item say; None if they do not."""
-    if isinstance(condition, Not):
-        part = decided(condition.part, item, known)
-        return None if part is None else not part
-    if isinstance(condition, And | Or):
-        each = [decided(part, item, known) for part in condition.parts]
-        decisive = isinstance(condition, Or)
-        return decisive if decisive in each else None if None in each else not decisive
-    return holds(condition, item) if all(path[0] in known for path in paths_of(condition)) else None
 
 
 def _operand(operand: Any, item: Item) -> AttributeValue | None:

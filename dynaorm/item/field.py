@@ -81,6 +81,8 @@ def listed(values: tuple[object, ...]) -> tuple[object, ...]:
     """Values that were given one by one, or as one collection or iterator. A str, bytes or dict is one value."""
     if len(values) != 1 or isinstance(values[0], (str, bytes, bytearray, Mapping)):
         return values
+    if isinstance(values[0], (set, frozenset)):
+        return tuple(sorted(values[0], key=repr))  # texts have another order in each process
     return tuple(values[0]) if isinstance(values[0], (Collection, Iterator)) else values
 
 

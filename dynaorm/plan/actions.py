@@ -1,5 +1,6 @@
 """A change becomes actions: the main item's, and the version item's if a version is due."""
 
+from collections.abc import Iterable
 from typing import Final
 
 from dynaorm.entity.declare.catalog import derived, expiring, of_type
@@ -42,19 +43,20 @@ from dynaorm.plan.versions import assign_version, version_item, version_key
 _MANY: Final = 100
 
 
-def build_actions(change: ItemChange, unit: UnitOfWork) -> list[Planned]:
-    """The main item's action, then the version item's. A check that nothing asks for is no action."""
+def build_actions(change: ItemChange, unit: UnitOfWork, *, is_told: bool = True) -> list[Planned]:
+    """The main item's action, then the version item's. A check that nothing asks for is no action.
+
+    ``is_told``: DynamoDB returns what an update leaves of the item; a transaction returns nothing.
+    """
     if isinstance(change, ItemCheck) and not change.is_sent:
         return []
     mapping, before = change.mapping, change.before
-    expected, expected_values = (None, None) if before is None else _expectation(change, before)
-    condition = _required(change, expected, expected_values, unit)
+    expected, expected_values = (
+        (None, None) if before is None else _expectation(change, before, is_told=is_told)
+    )
     bounds = change.bounds if isinstance(change, ItemEdit) else None
-    if isinstance(change, ItemEdit) and change.creates:
-        condition = all_of(_absent_or(mapping, all_of(condition, bounds)), change.condition)
-    elif change.condition is not None or bounds is not None:
-        condition = all_of(condition, change.condition, bounds)
     totals = change.totals if isinstance(change, ItemDelete) else NO_TOTALS
+    condition = _with_own(change, _required(change, expected, expected_values, unit), bounds)
     if totals:
         condition = all_of(condition, restriction(mapping, totals))
     if expected_values is not None and condition is not None:
@@ -82,6 +84,15 @@ def build_actions(change: ItemChange, unit: UnitOfWork) -> list[Planned]:
         totals=totals,
     )
     return [main] if image is None or number is None else [main, _version(change, image, number, main)]
+
+
+def _with_own(change: ItemChange, required: Condition | None, bounds: Condition | None) -> Condition | None:
+    """What an action requires of the stored item, with its bounds and the caller's own condition."""
+    if isinstance(change, ItemEdit) and change.creates:
+        return all_of(_absent_or(change.mapping, all_of(required, bounds)), change.condition)
+    if change.condition is not None or bounds is not None:
+        return all_of(required, change.condition, bounds)
+    return required
 
 
 def _check_length(mapping: EntityMapping, condition: Condition, compared: int) -> None:
@@ -160,33 +171,43 @@ def difference(before: Item, after: Item) -> tuple[Change, ...]:
 
 
 def _expectation(
-    change: ItemChange, before: StoredItem
+    change: ItemChange, before: StoredItem, *, is_told: bool
 ) -> tuple[str | None, dict[str, AttributeValue | None] | None]:
     """The revision that must be stored; unless it names one write, the attribute values that must be."""
     refuse_other_revision(before.mapping, before.item)
     mark = before.mapping.table.mark_of(before.item)
     if mark is not None:
         return mark, None
-    return None, {name: before.item.get(name) for name in _attributes_relied_on(change, before)}
+    return None, {name: before.item.get(name) for name in _relied_on(change, before, is_told=is_told)}
 
 
-def _attributes_relied_on(change: ItemChange, before: StoredItem) -> list[str]:
-    """Without a revision: everything that changes, and everything a key, index, guard or version is made of.
+def _relied_on(change: ItemChange, before: StoredItem, *, is_told: bool) -> list[str]:
+    """Without a revision that names one write: the attributes whose loaded values are the condition.
 
-    For a delete, everything that was loaded; for a versioned class, also the version. A revision that is a number does
-    not name one write, so it is only one more value.
+    Rule 1. A delete, a check, and what takes the place of a deleted item rely on everything.
+    Rule 2. What replaces an item that was just read relies on what is there, and on all that a key, index, guard,
+            version or total is made of.
+    Rule 3. An update relies on that, on what it changes, and on what it was judged by: so two valid updates never add
+            up to an invalid item, and updates of fields that have nothing to do with each other do not meet.
+    Rule 4. In a transaction an update relies on every field, because no answer says what others wrote beside it, and
+            the object must be what is stored. It does not if these are too many for a condition.
+
+    A revision that is a number does not name one write, so it is only one more value.
     """
     mapping = before.mapping
-    if isinstance(change, (ItemCheck, ItemDelete, ItemEdit)) or before.as_loaded:
-        found = {name for field in mapping.fields.values() for name in (field.attribute, *field.formerly)}
-        found |= set(before.item)
-    else:
-        fields = [mapping.fields[name] for name in mapping.derived_fields | change.changed]
-        found = {field.attribute for field in fields if not field.in_key}
-        found |= {former for field in fields for former in field.formerly}
+    names: Iterable[str] = mapping.fields
+    found = set(before.item)
+    if isinstance(change, ItemUpdate) and not before.as_loaded:
+        found = {str(one.path[0]) for one in difference(before.item, change.image)} | mapping.made_up_keys
+        if is_told or len(mapping.fields) > _MANY:
+            names = mapping.derived_fields | mapping.dependence.judged_by(change.changed)
+    elif isinstance(change, ItemInsert) and before.from_read and not before.as_loaded:
+        names = mapping.derived_fields
         found |= mapping.made_up_keys
-        if isinstance(change, ItemInsert):
-            found |= set(before.item)
+    if isinstance(change, ItemInsert):
+        found |= {change.mapping.fields[name].attribute for name in change.changed}
+    fields = [mapping.fields[name] for name in names if not mapping.fields[name].in_key]
+    found |= {name for field in fields for name in (field.attribute, *field.formerly)}
     if mapping.versioning is not None:
         found |= {VERSION, VERSION_AT, DELETED}
     if mapping.table.type_attribute is not None:

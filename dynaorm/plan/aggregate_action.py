@@ -22,6 +22,7 @@ from dynaorm.item.condition import (
     exists,
     missing,
 )
+from dynaorm.item.known import KnownPart, Unread
 from dynaorm.item.update import Change, SetIfMissing
 from dynaorm.item.value import AttributeValue, Item
 from dynaorm.plan.aggregates import TotalDelta
@@ -130,7 +131,10 @@ def _has_none(mapping: EntityMapping, fields: Iterable[str]) -> bool:
 def _is_kept_out(mapping: EntityMapping, place: IndexMapping) -> bool:
     """Whether the condition of a place does not hold for an entity made of its key alone, whatever the key is."""
     known = (field.attribute for field in mapping.fields.values() if field.name not in mapping.key_fields)
-    return place.when is not None and place.when.decided({}, frozenset(known)) is False
+    try:
+        return place.when is not None and not place.when.holds(mapping.subject(KnownPart({}, known)))
+    except Unread:
+        return False
 
 
 def _made(delta: TotalDelta, unit: UnitOfWork) -> tuple[Change, ...]:

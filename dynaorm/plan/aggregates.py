@@ -15,6 +15,7 @@ from decimal import Decimal
 from typing import Any, Final, NamedTuple
 
 from dynaorm.entity.declare.registry import is_of
+from dynaorm.entity.ident import Ident, ident_of
 from dynaorm.entity.key import stored_key
 from dynaorm.entity.mapping.aggregate import AggregateMapping
 from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
@@ -37,7 +38,6 @@ from dynaorm.plan.item_change import (
     StoredItem,
 )
 from dynaorm.plan.merge_intents import ItemIntents
-from dynaorm.plan.reads import Ident, ident_of
 from dynaorm.plan.restriction import restricting_totals
 from dynaorm.plan.total_bounds import check_totals, total_bounds
 
@@ -293,7 +293,7 @@ def _write_of_checked(check: ItemCheck, merged: ItemIntents) -> ItemUpdate | Ite
     return ItemUpdate(
         check.mapping,
         check.key,
-        check.before,
+        check.before._replace(as_loaded=True),
         {**check.before.item},
         check.edited,
         loaded,

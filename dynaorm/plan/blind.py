@@ -2,25 +2,39 @@
 
 Rule 1. An edit is sent without reading only if the edit itself and its conditions decide everything that follows from
         it: that the outcome is valid, and which keys, guards, versions and totals it has.
-Rule 2. A condition on a bound is stricter than the rule where the attribute is absent or an element is already in a
+Rule 2. What else follows from it is the question who looks at what changes (``Dependence``). Index keys are computed as
+        those of a stored item, of which only a part is known here.
+Rule 3. A condition on a bound is stricter than the rule where the attribute is absent or an element is already in a
         set. If it fails, the edit is compiled again with the item that was found.
 """
 
 from collections.abc import Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from decimal import Decimal, DecimalException
 from typing import Any, Final
 
-from dynaorm.entity.mapping.derive import keys_in
+from dynaorm.entity.mapping.derive import index_keys
 from dynaorm.entity.mapping.field import FieldMapping
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.mapping.place import IndexPlaces
 from dynaorm.entity.mapping.rules import FieldRules
-from dynaorm.entity.mapping.when import When
+from dynaorm.entity.mapping.stored import StoredValues
 from dynaorm.entity.resolve import FieldResolver
+from dynaorm.entity.template.template import KeyValueError
 from dynaorm.errors import InvalidValue
-from dynaorm.item.condition import Attr, Compare, Condition, SizeOf, all_of, any_of_conditions, missing
+from dynaorm.item.condition import (
+    Attr,
+    Compare,
+    Condition,
+    SizeOf,
+    all_of,
+    any_of_conditions,
+    exists,
+    missing,
+)
+from dynaorm.item.known import KnownPart, Unread
 from dynaorm.item.update import AddTo, Append, Change, Discard, Prepend, Remove, SetIfMissing, SetTo
-from dynaorm.item.value import EXACT, SET_TAGS, AttributeValue, Item, number_text
+from dynaorm.item.value import EXACT, SET_TAGS, Item, number_text
 from dynaorm.plan.edit import stored_changes, touched
 
 _OPERATORS: Final = {"ge": ">=", "gt": ">", "le": "<=", "lt": "<"}
@@ -35,97 +49,141 @@ def edits_without_reading(
     """
     if _needs_reading(mapping, changes):
         return None
-    keys = decided_index_keys(mapping, key, changes)
-    return None if keys is None else (*stored_changes(mapping, changes), *keys)
+    try:
+        keys = index_changes(mapping, key, changes)
+    except Unread:
+        return None
+    return (*stored_changes(mapping, changes), *keys)
 
 
 def _needs_reading(mapping: EntityMapping, changes: tuple[Change, ...]) -> bool:
     """Whether an edit needs the stored item whatever the indexes of the class are."""
-    if mapping.rules.of_class or not all(_is_decided(mapping, change) for change in changes):
+    if not all(_is_decided(mapping, change) for change in changes):
         return True
     fields = touched(mapping, changes)
-    if not mapping.computed_key.isdisjoint(fields):
-        return True
-    if any(not one.depends_on.isdisjoint(fields) for one in mapping.constraints.values()):
-        return True
-    if any(not one.depends_on.isdisjoint(fields) for one in mapping.aggregates.values()):
-        return True
     # The value may be stored under a former name; an index key is made of what is stored, not of what was given.
     if any(mapping.fields[name].formerly for name in fields):
         return True
-    if mapping.versioning is not None and not fields.keys().isdisjoint(
-        mapping.versioning.fields or mapping.fields
-    ):
+    # The bounds require what a factory would make of these fields to be stored.
+    dependence = mapping.dependence.in_items
+    changed = dependence.dependents(fields)
+    if dependence.looking(changed):
         return True
-    return mapping.expires is not None and mapping.expires.name in fields and bool(mapping.constraints)
+    if not mapping.computed_key.isdisjoint(changed):
+        return True
+    if any(not one.depends_on.isdisjoint(changed) for one in mapping.constraints.values()):
+        return True
+    if any(not one.depends_on.isdisjoint(changed) for one in mapping.aggregates.values()):
+        return True
+    if mapping.versioning is not None and not changed.isdisjoint(mapping.versioning.fields or mapping.fields):
+        return True
+    return mapping.expires is not None and mapping.expires.name in changed and bool(mapping.constraints)
 
 
-def decided_index_keys(
-    mapping: EntityMapping, key: Item, changes: tuple[Change, ...]
-) -> tuple[Change, ...] | None:
-    """The changes of index keys that follow from an edit alone; None where they depend on what is stored."""
+def index_changes(mapping: EntityMapping, key: Item, changes: tuple[Change, ...]) -> tuple[Change, ...]:
+    """The changes of index keys that follow from an edit.
+
+    Raises:
+        InvalidValue: a value cannot be part of a key, or two places of one index hold the entity.
+        Unread: they depend on what is stored.
+    """
     names = {str(change.path[0]) for change in changes}
     touched_indexes = [index for index in mapping.places.values() if not index.depends_on.isdisjoint(names)]
     if not touched_indexes:
         return ()
-    fixed = _fixed_fields(mapping, key, changes)
-    found: dict[str, AttributeValue] = {}
+    values = _values_after(mapping, key, changes)
+    written = [index for index in touched_indexes if index.made_up]
     for index in touched_indexes:
-        keys = _decided_keys(mapping, index, fixed)
-        if keys is None:
-            return None
-        found |= keys
-    made_up = dict.fromkeys(name for index in touched_indexes for name in index.made_up)
-    return tuple(SetTo((name,), found[name]) if name in found else Remove((name,)) for name in made_up)
+        if not index.made_up:
+            _check_own_keys(mapping, index, values, names)
+    wanted = index_keys(mapping, values, written)
+    made_up = dict.fromkeys(name for index in written for name in index.made_up)
+    return tuple(SetTo((name,), wanted[name]) if name in wanted else Remove((name,)) for name in made_up)
 
 
-def _fixed_fields(mapping: EntityMapping, key: Item, changes: tuple[Change, ...]) -> dict[str, Any]:
-    """The fields whose loaded values follow from the edit alone: those that it sets, and those that the key holds."""
-    found: dict[str, Any] = {}
+def _values_after(mapping: EntityMapping, key: Item, changes: tuple[Change, ...]) -> StoredValues:
+    """What is known of an entity after an edit: the fields that the edit sets as a whole, and those of its key."""
+    present, absent, given = dict(key), set[str](), dict[str, Any]()
     for part in mapping.primary_parts:
-        found |= part.match(key[part.attribute.name][part.attribute.kind]) or {}
-    found |= {
-        str(change.path[0]): change.value
-        for change in changes
-        if isinstance(change, SetTo) and len(change.path) == 1
-    }
-    return {name: found[name] for name in found.keys() & mapping.fields.keys() if mapping.fields[name].exact}
+        matched = part.match(key[part.attribute.name][part.attribute.kind]) or {}
+        given |= {
+            name: value
+            for name, value in matched.items()
+            if name in mapping.fields and mapping.fields[name].exact
+        }
+    for change in changes:
+        field = mapping.fields[str(change.path[0])]
+        if not isinstance(change, SetTo) or len(change.path) > 1:
+            continue  # what it makes depends on what is stored
+        if field.in_key:
+            given[field.name] = change.value
+        elif (value := mapping.encode_field(field, {field.name: change.value})) is None:
+            absent |= {field.attribute, *field.formerly}
+        else:
+            present[field.attribute] = value
+    return mapping.subject(KnownPart(present, absent), given)
 
 
-def _decided_keys(
-    mapping: EntityMapping, index: IndexPlaces, fixed: Mapping[str, Any]
-) -> dict[str, AttributeValue] | None:
-    """The keys that the fixed fields decide, empty outside the index; None where they decide nothing."""
-    found: dict[str, AttributeValue] = {}
-    for place in index.places:
-        holds = place.when is None or _holds(mapping, place.when, fixed)
-        if holds is False:
+def _check_own_keys(
+    mapping: EntityMapping, index: IndexPlaces, values: StoredValues, names: AbstractSet[str]
+) -> None:
+    """Check what an edit stores in fields that are themselves the key of an index. Raises InvalidValue, Unread."""
+    for part in (part for place in index.places for part in place.parts):
+        # Whatever number the field may have can be a key; a text or binary may be too long, or empty.
+        if names.isdisjoint(part.fields) or part.attribute.kind == "N":
             continue
-        if holds is None or not place.key_fields <= fixed.keys():
-            return None
-        keys = keys_in(mapping, place, fixed)
-        if keys is not None and found:
-            return None  # two places: the edit of the stored item says what is wrong
-        found |= keys or {}
-    return found
+        try:
+            part.value(values)
+        except KeyValueError as problem:
+            raise mapping.invalid_key(problem) from mapping.cause_of(problem.field, problem)
 
 
-def _holds(mapping: EntityMapping, when: When, fixed: Mapping[str, Any]) -> bool | None:
-    known = [mapping.fields[name] for name in when.fields & fixed.keys()]
-    item = {
-        field.attribute: value for field in known if (value := field.encode(fixed[field.name])) is not None
-    }
-    return when.decided(item, frozenset(field.attribute for field in known))
+def _is_of_stored(mapping: EntityMapping, change: Change) -> bool:
+    """Whether what a change stores depends on what is stored, in another way than DynamoDB's expressions say it."""
+    resolver = FieldResolver(mapping)
+    if isinstance(change, SetTo):
+        return resolver.codec(change.path).is_open  # members that no class knows stay
+    if isinstance(change, AddTo | Discard):
+        # DynamoDB would add to an empty set, or discard from it.
+        start = resolver.start(change.path)
+        return start is not None and not start.keys().isdisjoint(SET_TAGS.values())
+    return False
 
 
-def _starts_from_a_set(mapping: EntityMapping, change: Change) -> bool:
-    start = FieldResolver(mapping).start(change.path)
-    return start is not None and not start.keys().isdisjoint(SET_TAGS.values())
+def bounds_of(
+    mapping: EntityMapping, changes: tuple[Change, ...], *, creates: bool = False
+) -> Condition | None:
+    """The condition under which an edit that is decided without reading keeps to the rules of its fields.
+
+    ``creates``: for an item that is stored already, where the edit would also make one.
+    """
+    bounds = (one for change in changes for one in _bounds(mapping, change))
+    names = {str(change.path[0]) for change in changes}
+    relied_on = _made_of(mapping, names) | (_never_invented(mapping, names) if creates else set())
+    return all_of(*bounds, *(exists(mapping.fields[name].attribute) for name in sorted(relied_on)))
 
 
-def bounds_of(mapping: EntityMapping, changes: tuple[Change, ...]) -> Condition | None:
-    """The condition under which an edit that is decided without reading keeps to the rules of its fields."""
-    return all_of(*(one for change in changes for one in _bounds(mapping, change)))
+def _made_of(mapping: EntityMapping, names: AbstractSet[str]) -> AbstractSet[str]:
+    """The fields that must be stored: their absence means what a factory makes of the fields that change."""
+    dependence = mapping.dependence
+    if not dependence.made:
+        return frozenset()
+    made = dependence.dependents(names) - dependence.in_items.dependents(names)
+    return {name for name in made if name in mapping.fields and _is_made_if_absent(mapping, name)}
+
+
+def _never_invented(mapping: EntityMapping, names: AbstractSet[str]) -> AbstractSet[str]:
+    """The fields that must be stored: the edit has values for new items, which an older item does not get."""
+    own = set() if mapping.created is None else {mapping.created.name}
+    others = mapping.fields.keys() - names
+    return own | {name for name in others if _is_made_if_absent(mapping, name)}
+
+
+def _is_made_if_absent(mapping: EntityMapping, name: str) -> bool:
+    """Whether the absence of a field means what a factory makes, not an empty set or what a key has."""
+    field = mapping.fields[name]
+    has_factory = mapping.entity.model_fields[name].default_factory is not None
+    return has_factory and not (field.empty_is_absent or field.in_key)
 
 
 def _is_decided(mapping: EntityMapping, change: Change) -> bool:
@@ -134,15 +192,15 @@ def _is_decided(mapping: EntityMapping, change: Change) -> bool:
     rules = mapping.rules.fields[field.name]
     if field.in_key:
         return not rules.takes_info
-    if isinstance(change, AddTo | Discard) and _starts_from_a_set(mapping, change):
-        return False  # DynamoDB adds to and discards from what is stored
+    if _is_of_stored(mapping, change):
+        return False
     if len(change.path) > 1:
         return _is_part_decided(mapping, rules, change)
     match change:
         case SetTo() | SetIfMissing():
             return not rules.takes_info
         case Remove():
-            return True
+            return not mapping.dependence.looking([field.name])
         case Discard():
             return rules.lengths is not None and rules.lengths[0] == 0
         case AddTo() if not field.codec.is_set:

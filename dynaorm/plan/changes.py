@@ -294,7 +294,7 @@ def _edit(
     mapping, state = one.mapping, write.state
     if state is None and read is _UNREAD:
         assert write.edits is not None  # otherwise the item has been read
-        bounds = bounds_of(mapping, edit.changes)
+        bounds = bounds_of(mapping, edit.changes, creates=edit.creates)
         return ItemEdit(mapping, one.key, write.edits, bounds, creates=edit.creates)
     touched(mapping, edit.changes)
     if state is not None:

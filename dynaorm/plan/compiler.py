@@ -9,16 +9,17 @@ from typing import Any
 
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.state import Loaded
+from dynaorm.item.action import Update
 from dynaorm.item.value import Item
 from dynaorm.plan.actions import build_actions
 from dynaorm.plan.aggregate_action import total_actions
 from dynaorm.plan.aggregates import TotalDelta, settle_totals
 from dynaorm.plan.changes import change_of
 from dynaorm.plan.guards import guard_actions
-from dynaorm.plan.item_change import ItemChange, ItemCheck, ItemDelete, ItemEdit, ItemInsert, ItemUpdate
+from dynaorm.plan.item_change import ItemChange, ItemCheck, ItemDelete, ItemInsert, ItemUpdate
 from dynaorm.plan.merge_intents import ItemIntents
 from dynaorm.plan.plan import Plan, check_limits
-from dynaorm.plan.planned import Effect, Planned, held_in
+from dynaorm.plan.planned import Effect, Planned, Purpose, held_in
 from dynaorm.plan.reads import Reads
 from dynaorm.plan.remember import remember
 from dynaorm.plan.token import revision_under_token
@@ -41,11 +42,11 @@ def compile_plan(merged: Iterable[ItemIntents], reads: Reads, unit: UnitOfWork) 
         actions.append(remember(merged, unit))
     plan = Plan(
         tuple(actions),
-        _token(changes, actions, unit),
+        _token(actions, unit),
         tuple(effects),
         unit.now,
         unit.token is not None,
-        len(changes) == 1 and isinstance(changes[0], ItemEdit),
+        _wants_item(actions),
     )
     return check_limits(plan)
 
@@ -60,12 +61,38 @@ def planned_changes(
     actions: list[Planned] = []
     effects: list[Effect] = []
     built = [build_actions(change, unit) for change in changes]
-    for change, own, guards in zip(changes, built, guard_actions(changes, reads, unit), strict=True):
-        actions += own + guards
+    guards = guard_actions(changes, reads, unit)
+    totals = [*total_actions(deltas, reads, unit)] if deltas else []
+    if any(_is_untold(change, own, changes) for change, own in zip(changes, built, strict=True)) and (
+        _is_transaction([one for own in (*built, *guards, totals) for one in own], unit)
+    ):
+        built = [
+            build_actions(change, unit, is_told=False) if _is_untold(change, own, changes) else own
+            for change, own in zip(changes, built, strict=True)
+        ]
+    for change, own, of_guards in zip(changes, built, guards, strict=True):
+        actions += own + of_guards
         effects += _effects(change, own[0].after if own else None)
-    if deltas:
-        actions += total_actions(deltas, reads, unit)
-    return changes, actions, effects
+    return changes, actions + totals, effects
+
+
+def _is_untold(change: ItemChange, own: list[Planned], changes: list[ItemChange]) -> bool:
+    """Whether an update has an object, or an answer, that must be what is stored, and no revision that says it is."""
+    if not isinstance(change, ItemUpdate) or own[0].expected_values is None:
+        return False
+    return change.loaded is not None or len(changes) == 1
+
+
+def _is_transaction(actions: list[Planned], unit: UnitOfWork) -> bool:
+    """Whether these are sent as one; a plan that only checks always is."""
+    if unit.token is not None:
+        return True
+    return len(actions) > 1 or (bool(actions) and (unit.exactly_once or actions[0].purpose is Purpose.CHECK))
+
+
+def _wants_item(actions: list[Planned]) -> bool:
+    """Whether what an update leaves of its item is not known before; it is if a revision names what is stored."""
+    return len(actions) == 1 and actions[0].expected is None and isinstance(actions[0].action, Update)
 
 
 def _are_counted(changes: list[ItemChange]) -> bool:
@@ -76,15 +103,10 @@ def _are_counted(changes: list[ItemChange]) -> bool:
     return False
 
 
-def _token(changes: list[ItemChange], actions: list[Planned], unit: UnitOfWork) -> str | None:
+def _token(actions: list[Planned], unit: UnitOfWork) -> str | None:
     if unit.token is not None:
         return unit.token
-    if not actions:
-        return None
-    changes = [change for change in changes if not (isinstance(change, ItemCheck) and not change.is_sent)]
-    if len(actions) > 1 or unit.exactly_once or isinstance(changes[0], ItemCheck):
-        return unit.write_id
-    return None
+    return unit.write_id if _is_transaction(actions, unit) else None
 
 
 def _effects(change: ItemChange, image: Item | None) -> list[Effect]:

@@ -10,7 +10,7 @@ from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.mapping.validate import Validated, is_equal, refuse_iterators, validated, validated_field
 from dynaorm.entity.resolve import FieldResolver
 from dynaorm.entity.state import Loaded
-from dynaorm.errors import DecodeError, InvalidValue, UsageError
+from dynaorm.errors import DecodeError, InvalidValue, KeyChanged, UsageError
 from dynaorm.item.path import Path, value_at
 from dynaorm.item.update import (
     Append,
@@ -246,8 +246,23 @@ def _validated_outcome(mapping: EntityMapping, before: Item, after: Item, names:
             mapping.hydrate(before)
         raise
     if mapping.computed_key:
-        check_key_unchanged(mapping, valid.values, Loaded(before))
+        _check_key_stays(mapping, valid.values, before)
     return valid
+
+
+def _check_key_stays(mapping: EntityMapping, values: Mapping[str, Any], before: Item) -> None:
+    """Raises KeyChanged as for a loaded entity, but the caller need not hold one."""
+    try:
+        check_key_unchanged(mapping, values, Loaded(before))
+    except KeyChanged as changed:
+        raise KeyChanged(
+            entity=changed.entity,
+            before=changed.before,
+            after=changed.after,
+            fields=changed.fields,
+            problem=f"this update would change the primary key of {changed.before!r} to that of {changed.after!r}",
+            remedy="load the entity, change its fields and call session.move(entity)",
+        ) from None
 
 
 def _loaded(mapping: EntityMapping, item: Item) -> Mapping[str, Any] | None:
@@ -267,6 +282,8 @@ def _is_corrected(mapping: EntityMapping, name: str, values: Mapping[str, Any], 
     if field.in_key:
         return True
     now, stored = field.encode(values[name]), field.stored_in(after)
+    if stored is None and name in mapping.dependence.made:
+        return now is not None  # as an insert stores it: what is made of it must not change behind it
     if stored is None:
         has_factory = mapping.entity.model_fields[name].default_factory is not None
         return not has_factory and not same(now, field.encode(field.value_in(after)))

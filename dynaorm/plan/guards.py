@@ -13,6 +13,7 @@ from functools import cache
 from itertools import pairwise
 from typing import Any, NamedTuple, TypeAlias
 
+from dynaorm.entity.ident import ident_of
 from dynaorm.entity.key import stored_key
 from dynaorm.entity.mapping.constraint import OWNER, TABLE, GuardKey
 from dynaorm.entity.mapping.derive import Claim, claims
@@ -24,7 +25,7 @@ from dynaorm.item.condition import Attr, Compare, Condition, Or, missing
 from dynaorm.item.value import AttributeValue, Item
 from dynaorm.plan.item_change import ItemChange, ItemCheck, ItemInsert, ItemUpdate
 from dynaorm.plan.planned import Planned, Purpose
-from dynaorm.plan.reads import Reads, ident_of
+from dynaorm.plan.reads import Reads
 from dynaorm.plan.unit_of_work import UnitOfWork
 
 # How long a guard stays claimed after its entity's expiry, for clocks that differ between writers.

@@ -94,7 +94,11 @@ def _differing(
     for name, (now, stored) in differing.items():
         field, is_renewed = mapping.fields[name], name in renewed
         if stored is None:
-            if not _is_default(mapping, field, now, state, is_renewed=is_renewed):
+            # Its absence meant what a factory made of the fields that were loaded.
+            is_made_anew = name in mapping.dependence.made and not mapping.dependence.looks_at[
+                name
+            ].isdisjoint(found)
+            if is_made_anew or not _is_default(mapping, field, now, state, is_renewed=is_renewed):
                 found[name] = now
         elif (new := over_stored(field, (stored, loaded[name], now), is_renewed=is_renewed)) is not stored:
             found[name] = new
@@ -112,8 +116,10 @@ def _is_default(
     """Whether the absence of a field means this value; for a renewed one, without a validator that makes it."""
     if not same(value, state.defaults.get(field.attribute)):
         return False
-    if not is_renewed or mapping.entity.model_fields[field.name].default_factory is not None:
+    if not is_renewed:
         return True
+    if mapping.entity.model_fields[field.name].default_factory is not None:
+        return field.name not in mapping.dependence.made
     try:
         return same(value, field.encode(field.value_in({})))
     except ValueError:

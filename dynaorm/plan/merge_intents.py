@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from dynaorm.argument import check_flag
+from dynaorm.entity.ident import Ident, ident_of
 from dynaorm.entity.key import Key, no_class, stored_key
 from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
 from dynaorm.entity.mapping.validate import Validated, unchanged
@@ -32,7 +33,6 @@ from dynaorm.plan.image import (
     writable_state,
 )
 from dynaorm.plan.intent import Check, Deletion, Edit, Intent, Move, Save, target_of_intent
-from dynaorm.plan.reads import Ident, ident_of
 from dynaorm.plan.times import (
     refuse_written_times,
     stamped,

@@ -16,6 +16,7 @@ from dynaorm.item.value import AttributeValue, Item
 from dynaorm.plan.cost import GUARD_BYTES, index_units, item_units, sent_bytes
 from dynaorm.plan.explain import sentences
 from dynaorm.plan.planned import Effect, Planned, Purpose
+from dynaorm.plan.unit_of_work import client_token
 
 # What is sent is close to the items that result. It is measured only where it could come near the limit.
 _NEAR_LIMIT = TRANSACTION_LIMIT // 4
@@ -26,11 +27,11 @@ class Plan(NamedTuple):
 
     Attributes:
         actions: in the order sent; the reasons of a refusal come back in the same order.
-        token: the client request token of a transaction.
+        token: the client request token of a transaction, or the caller's text that it follows from.
         effects: what becomes of the entity objects.
         made_at: when it was compiled, in seconds since the epoch; DynamoDB remembers a token for ten minutes.
         caller_token: the token was the caller's own.
-        wants_item: a single update asks for the item as stored afterwards.
+        wants_item: a single update asks for the item as it leaves it.
     """
 
     actions: tuple[Planned, ...]
@@ -71,7 +72,7 @@ class Plan(NamedTuple):
         if self.is_transaction:
             return {
                 "TransactItems": [to_wire(planned.action) for planned in self.actions],
-                "ClientRequestToken": self.token,
+                "ClientRequestToken": None if self.token is None else client_token(self.token),
             }
         (body,) = to_wire(self.actions[0].action).values()
         request: dict[str, Any] = dict(body)

@@ -7,6 +7,7 @@ from datetime import datetime
 from enum import Enum
 from typing import Any, Final, NamedTuple
 
+from dynaorm.entity.ident import Ident, ident_of
 from dynaorm.entity.key import Key, stored_key
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.mapping.validate import is_equal
@@ -17,7 +18,6 @@ from dynaorm.item.action import Action
 from dynaorm.item.condition import Condition
 from dynaorm.item.value import AttributeValue, Item
 from dynaorm.plan.item_change import NO_TOTALS
-from dynaorm.plan.reads import Ident, ident_of
 
 _MISSING: Final = object()
 # Every save with a time of a write has such values, and a copy of a datetime takes 3 µs.
@@ -69,6 +69,7 @@ class Planned(NamedTuple):
         number: for a version item, its number.
         bounds: for an action that is ``blind``, the part of its condition that holds it to the rules of its fields.
         totals: for the deletion of a target, the totals that restrict it, each with the value that it has to have.
+        first_formula: for a token item, the fingerprints of the block as token items without a mark have them.
     """
 
     action: Action
@@ -89,6 +90,7 @@ class Planned(NamedTuple):
     number: int | None = None
     bounds: Condition | None = None
     totals: Mapping[str, AttributeValue] = NO_TOTALS
+    first_formula: str = ""
 
     def __repr__(self) -> str:
         # The action has every value.

@@ -2,30 +2,11 @@
 
 from collections.abc import Mapping
 from dataclasses import field
-from typing import Final, TypeAlias
+from typing import Final
 
-from dynaorm.entity.table import Table
+from dynaorm.entity.ident import Ident
 from dynaorm.item.value import Item
 from dynaorm.record import record
-
-Ident: TypeAlias = tuple[object, ...]
-
-
-def ident_of(table: Table, key: Item) -> Ident:
-    """The identity of an item: its table's declared name and the contents of its primary key, in the table's order.
-
-    Numbers are compared as texts: rendered and stored ones are both canonical.
-    """
-    return table.name, *contents_of(table, key)
-
-
-def contents_of(table: Table, key: Item) -> Ident:
-    """The identity of an item within its table, which may be declared twice under different names."""
-    names = table.key_names
-    if len(names) == 1:
-        return (*key[names[0]].values(),)
-    partition, sort = names
-    return (*key[partition].values(), *key[sort].values())
 
 
 @record

@@ -7,14 +7,17 @@ Rule 2. Otherwise it is another block only if what differs does not follow from 
         knows.
 Rule 3. The item is put if none is stored or the stored one has expired, in the same transaction as the block. So it
         proves that the block was applied, whatever happened to the block's items since.
+Rule 4. A fingerprint is one of encoded values, so equal values in several spellings make one block. It was not always
+        so: a token item has the mark of its formula, and one without a mark is compared by the first formula. So a
+        block that was applied before a deployment is still recognised after it.
 """
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import Enum
 from hashlib import sha256
 from math import ceil
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from dynaorm.entity.codec.expiry import is_past
 from dynaorm.entity.mapping.mapping import EntityMapping
@@ -31,12 +34,15 @@ from dynaorm.plan.merge_intents import ItemIntents, ResolvedIntent
 from dynaorm.plan.plan import Plan
 from dynaorm.plan.planned import Effect, Planned, Purpose
 from dynaorm.plan.times import asked_for
-from dynaorm.plan.token import content_of, revision_under_token
+from dynaorm.plan.token import content_of, revision_under_token, values_in_keys
 from dynaorm.plan.unit_of_work import EVER, UnitOfWork
+from dynaorm.record import FIELDS, replace
 
 # DynamoDB remembers a token for ten minutes, so a token item that expires earlier would free nothing.
 _AT_LEAST: Final = 600.0
 _DIGITS: Final = 32
+
+_InKeys: TypeAlias = Callable[[EntityMapping, Mapping[str, Any], Iterable[str]], Mapping[str, Any]]
 
 
 class Match(Enum):
@@ -49,7 +55,7 @@ class Match(Enum):
 
 
 class _Block(NamedTuple):
-    """The fingerprints of a block.
+    """The fingerprints of a block by one formula.
 
     Attributes:
         outline: of everything but the values of saved entities.
@@ -67,6 +73,9 @@ class _Block(NamedTuple):
 _GIVEN: Final = "given"
 _LOADED: Final = "loaded"
 
+# The mark of the present formula. The first one, which took the ``repr`` of some values, has none.
+_MARK: Final = "2:"
+
 
 def remember(merged: Sequence[ItemIntents], unit: UnitOfWork) -> Planned:
     """The action that puts the token item of a block. Raises UsageError if its table cannot hold one."""
@@ -81,8 +90,10 @@ def remember(merged: Sequence[ItemIntents], unit: UnitOfWork) -> Planned:
         )
     key = token_key(home, unit.token)
     until = {"N": str(ceil(unit.now + max(unit.remember, _AT_LEAST)))}
-    block = {"S": ":".join(_block_of(merged))}
-    item = {**key, BLOCK: block, REVISION: {"S": unit.write_id}, UNTIL: until}
+    present, first_formula = _block_of(merged), _block_of(merged, is_first=True)
+    # Where both formulas give the same, an earlier release can read the item, too.
+    mark = "" if present == first_formula else _MARK
+    item = {**key, BLOCK: {"S": mark + ":".join(present)}, REVISION: {"S": unit.write_id}, UNTIL: until}
     if home.ttl_attribute is not None:
         item[home.ttl_attribute] = until
     is_over = Compare(Attr((UNTIL,)), "<=", {"N": str(int(unit.now))})
@@ -94,15 +105,27 @@ def remember(merged: Sequence[ItemIntents], unit: UnitOfWork) -> Planned:
         item_key=key,
         after=item,
         value=unit.token,
+        first_formula=":".join(first_formula),
     )
 
 
-def compare(block: Item, stored: Item | None, now: float) -> Match:
-    """What a stored token item says about the block that has the token item ``block``."""
+def compare(ours: Planned, stored: Item | None, now: float) -> Match:
+    """What a stored token item says about the block that puts its own, ``ours``."""
     if stored is None or is_past(stored.get(UNTIL, {}), now):
         return Match.FREE
-    first, again = _fingerprints_in(stored), _fingerprints_in(block)
-    if first is None or again is None or first.outline != again.outline:
+    first = _fingerprints_in(stored)
+    if first is None or revision_in(stored) is None:
+        return Match.OTHER
+    present, former = _fingerprints_in(ours.after or {}), _fingerprints(ours.first_formula)
+    is_marked = _text_in(stored).startswith(_MARK)
+    # Without a mark, it may have been stored by the first formula.
+    found = [_match(first, again) for again in (present, None if is_marked else former) if again is not None]
+    return next((one for one in (Match.SAME, Match.PERHAPS) if one in found), Match.OTHER)
+
+
+def _match(first: _Block, again: _Block) -> Match:
+    """What the fingerprints of an applied block say about those of another one, by the same formula."""
+    if first.outline != again.outline:
         return Match.OTHER
     if first.changes == again.changes or first.values == again.values:
         return Match.SAME
@@ -111,8 +134,16 @@ def compare(block: Item, stored: Item | None, now: float) -> Match:
 
 def _fingerprints_in(item: Item) -> _Block | None:
     """The fingerprints in a token item; None if another program wrote it."""
-    parts = str(item.get(BLOCK, {}).get("S", "")).split(":")
-    return _Block(*parts) if len(parts) == len(_Block._fields) and revision_in(item) is not None else None
+    return _fingerprints(_text_in(item).removeprefix(_MARK))
+
+
+def _text_in(item: Item) -> str:
+    return str(item.get(BLOCK, {}).get("S", ""))
+
+
+def _fingerprints(text: str) -> _Block | None:
+    parts = text.split(":")
+    return _Block(*parts) if len(parts) == len(_Block._fields) else None
 
 
 def revision_in(stored: Item) -> str | None:
@@ -126,8 +157,7 @@ def is_of_block(plan: Plan, merged: Sequence[ItemIntents], unit: UnitOfWork) -> 
     if plan.token_item is None or unit.remember is None:
         revision = revision_under_token(merged, unit)
         return any(planned.revision == revision for planned in plan.actions)
-    ours, theirs = remember(merged, unit).after, plan.token_item.after
-    return ours is not None and compare(ours, theirs, EVER) is Match.SAME
+    return compare(remember(merged, unit), plan.token_item.after, EVER) is Match.SAME
 
 
 def effects_of_repeat(one: ItemIntents, revision: str) -> Iterator[Effect]:
@@ -144,36 +174,60 @@ def effects_of_repeat(one: ItemIntents, revision: str) -> Iterator[Effect]:
         yield Effect(write.intent.entity, Loaded(image), altered or None)
 
 
-def _block_of(merged: Sequence[ItemIntents]) -> _Block:
+def _block_of(merged: Sequence[ItemIntents], *, is_first: bool = False) -> _Block:
+    """The fingerprints of a block by the present formula, or by the first one."""
     outline: list[Any] = []
     changes: list[Any] = []
     values: list[Any] = []
     origin = _GIVEN
+    told, in_keys = (repr, _repr_of_values) if is_first else (_repr_in_order, values_in_keys)
     for one in merged:
         intents: tuple[ResolvedIntent[Intent] | None, ...] = (one.removal, one.write, *one.checks)
-        found = [content_of(resolved) for resolved in intents if resolved is not None]
+        found = [content_of(resolved, told) for resolved in intents if resolved is not None]
         outline.append([one.mapping.table.name, one.key, *found])
         if (write := one.stored) is not None:
             outline.append(isinstance(write.intent, Save) and write.intent.overwrite)
-            values.append(_values(write.mapping, write.valid.values))
-            changes.append(_changes(write))
+            values.append(_values(write.mapping, write.valid.values, in_keys))
+            changes.append(_changes(write, in_keys))
             if write.state is not None:
                 origin = _LOADED
     return _Block(_hash(outline), _hash(changes), _hash(values), origin)
 
 
-def _values(mapping: EntityMapping, values: Mapping[str, Any]) -> list[Any]:
-    in_keys = {name: repr(values.get(name)) for name, field in mapping.fields.items() if field.in_key}
-    return [mapping.name, asked_for(mapping, mapping.encode(values)), in_keys]
+def _repr_of_values(
+    mapping: EntityMapping, values: Mapping[str, Any], names: Iterable[str]
+) -> dict[str, str]:
+    """What the first formula took of ``values_in_keys``."""
+    return {name: repr(values.get(name)) for name in names if mapping.fields[name].in_key}
 
 
-def _changes(write: ResolvedIntent[Any]) -> list[Any]:
+def _repr_in_order(part: Any) -> str:
+    """The ``repr`` of resolved conditions or changes. Maps have no order, so their members are sorted."""
+    return repr(_in_order(part))
+
+
+def _in_order(part: Any) -> Any:
+    if (names := getattr(part, FIELDS, None)) is not None:
+        return replace(part, **{name: _in_order(getattr(part, name)) for name in names})
+    if isinstance(part, Mapping):
+        return {name: _in_order(part[name]) for name in sorted(part)}
+    return type(part)(map(_in_order, part)) if isinstance(part, list | tuple) else part
+
+
+def _values(mapping: EntityMapping, values: Mapping[str, Any], in_keys: _InKeys) -> list[Any]:
+    return [
+        mapping.name,
+        asked_for(mapping, mapping.encode(values)),
+        in_keys(mapping, values, mapping.fields),
+    ]
+
+
+def _changes(write: ResolvedIntent[Any], in_keys: _InKeys) -> list[Any]:
     mapping, values, state = write.mapping, write.valid.values, write.state
     if state is None or (isinstance(write.intent, Save) and write.intent.overwrite):
-        return _values(mapping, values)
+        return _values(mapping, values, in_keys)
     changed = {name: value for name, value in saved_changes(write, state).items() if name not in mapping.kept}
-    in_keys = {name: repr(values[name]) for name in changed if mapping.fields[name].in_key}
-    return [mapping.name, changed, in_keys]
+    return [mapping.name, changed, in_keys(mapping, values, changed)]
 
 
 def _hash(content: list[Any]) -> str:

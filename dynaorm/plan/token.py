@@ -6,7 +6,7 @@ Rule 2. It is derived from the whole block: an item that carries it proves that 
 """
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from hashlib import sha256
 from typing import Any, Final
 
@@ -76,23 +76,32 @@ def _given(one: ItemIntents, unit: UnitOfWork) -> list[Any]:
     return [one.mapping.table.name, one.key, *content]
 
 
-def content_of(resolved: ResolvedIntent[Intent]) -> list[Any]:
-    """What the caller gave in an intent, whatever is stored; without the values of a saved entity."""
+def content_of(resolved: ResolvedIntent[Intent], told: Callable[[Any], str] = repr) -> list[Any]:
+    """What the caller gave in an intent, whatever is stored; without the values of a saved entity.
+
+    ``told`` makes a text of resolved conditions and changes.
+    """
     intent, mapping = resolved.intent, resolved.mapping
     content: list[Any] = [_INTENTS[type(intent)]]
     if isinstance(intent, Move):
         return content
     if intent.condition is not None:
-        content.append(repr(resolve(intent.condition, FieldResolver(mapping))))
+        content.append(told(resolve(intent.condition, FieldResolver(mapping))))
     if isinstance(intent, Edit):
         changes = unstamped(mapping, intent.changes)
-        content += [repr(stored_changes(mapping, changes)), _of_keys(mapping, changes)]
+        content += [told(stored_changes(mapping, changes)), _of_keys(mapping, changes)]
         content += ["creates"] if intent.creates else []
     return content
 
 
 def _of_keys(mapping: EntityMapping, changes: Iterable[Change]) -> dict[str, AttributeValue | None]:
-    """The values of fields that are stored in keys alone."""
     fixed = {str(change.path[0]): change.value for change in changes if isinstance(change, SetTo)}
-    fields = [mapping.fields[name] for name in fixed if mapping.fields[name].in_key]
-    return {field.name: mapping.encode_field(field, fixed) for field in fields}
+    return values_in_keys(mapping, fixed, fixed)
+
+
+def values_in_keys(
+    mapping: EntityMapping, values: Mapping[str, Any], names: Iterable[str]
+) -> dict[str, AttributeValue | None]:
+    """Those of the named fields that are stored in keys alone, with their values, encoded: in one spelling."""
+    fields = [mapping.fields[name] for name in names if mapping.fields[name].in_key]
+    return {field.name: mapping.encode_field(field, values) for field in fields}

@@ -2,11 +2,16 @@
 
 from collections.abc import Callable
 from datetime import timedelta
+from hashlib import sha256
 from typing import Final, NamedTuple
 
 from dynaorm.errors import UsageError
+from dynaorm.failure import shown
 
-_TOKEN_LIMIT: Final = 36
+# That of DynamoDB's ClientRequestToken (Amazon DynamoDB API Reference, TransactWriteItems).
+_CLIENT_TOKEN_LIMIT: Final = 36
+# The token is in the key of its token item, and a sort key has 1024 bytes.
+_TOKEN_LIMIT: Final = 1000
 
 EVER: Final = float("-inf")
 """A time at which no entity has expired: an expired one can be deleted, and has an item."""
@@ -33,13 +38,12 @@ class UnitOfWork(NamedTuple):
 
 
 def check_token(token: object, remember: object = None) -> None:
-    """Raises UsageError for a token that DynamoDB would refuse, and for a duration that cannot be remembered."""
+    """Raises UsageError for a token that names no block, and for a duration that cannot be remembered."""
     if token is not None and not isinstance(token, str):
         raise UsageError(problem=f"the token {token!r} is no text", remedy="give a str")
-    if token is not None and not 1 <= len(token) <= _TOKEN_LIMIT:
+    if token is not None and not 1 <= (size := len(token.encode(errors="surrogatepass"))) <= _TOKEN_LIMIT:
         raise UsageError(
-            problem=f"the token {token!r} has {len(token)} characters",
-            remedy=f"use 1 to {_TOKEN_LIMIT} (ClientRequestToken, Amazon DynamoDB API Reference)",
+            problem=f"the token {shown(token)} has {size} bytes", remedy=f"use 1 to {_TOKEN_LIMIT} bytes"
         )
     if remember is None:
         return
@@ -53,3 +57,10 @@ def check_token(token: object, remember: object = None) -> None:
             problem=f"remember={remember!r} is not a positive duration",
             remedy="give a datetime.timedelta, such as timedelta(days=1)",
         )
+
+
+def client_token(token: str) -> str:
+    """What DynamoDB gets as the token: one that is too long for it becomes a hash, the same in every process."""
+    if len(token) <= _CLIENT_TOKEN_LIMIT:
+        return token
+    return sha256(token.encode(errors="surrogatepass")).hexdigest()[:_CLIENT_TOKEN_LIMIT]

@@ -11,6 +11,7 @@ from dataclasses import field
 from typing import Any, Final, TypeAlias
 
 from dynaorm.entity.declare.catalog import catalog_of, stored_class
+from dynaorm.entity.ident import Ident
 from dynaorm.entity.key import found_key
 from dynaorm.entity.mapping.constraint import OWNER, TABLE
 from dynaorm.entity.mapping.mapping import EntityMapping
@@ -30,7 +31,6 @@ from dynaorm.item.value import Item, same
 from dynaorm.plan.aggregate_action import is_target
 from dynaorm.plan.explain import reason
 from dynaorm.plan.planned import Planned, Purpose
-from dynaorm.plan.reads import Ident
 from dynaorm.plan.restriction import still_counted
 from dynaorm.plan.taken import already_exists
 from dynaorm.record import record
@@ -99,6 +99,13 @@ def verdict(failures: Sequence[FailedAction], now: float, request_id: str = "") 
             reasons=tuple(one.code for one in failures),
             action=reason(invalid.planned),
         )
+    # If anything else failed, a version number that is taken only says that another writer was first.
+    others = [one for one in failures if one.planned.purpose is not Purpose.VERSION]
+    return _of_conditions(others, now) if others else _version_taken(failures[0].planned)
+
+
+def _of_conditions(failures: Sequence[FailedAction], now: float) -> StoreError | StaleKnowledge:
+    """What it means that the conditions of some actions do not hold."""
     judged = [_judge(one, now) for one in failures]
     items: dict[Ident, Item | None] = {}
     foreign: frozenset[Ident] = frozenset()
@@ -110,6 +117,32 @@ def verdict(failures: Sequence[FailedAction], now: float, request_id: str = "") 
     if (items or foreign) and not any(isinstance(one, StaleEntity) for one in judged):
         return StaleKnowledge(items, foreign)
     return _first([outcome for outcome in judged if isinstance(outcome, (StoreError, Violation))], failures)
+
+
+def _version_taken(planned: Planned) -> StoreError:
+    """The error of a write whose version is stored already, though the latest copy is as expected.
+
+    Another program has deleted the latest copy or the tombstone, or written an older one in its place.
+    """
+    name = planned.mapping.entity.__name__
+    remedy = (
+        f"session.verify({name}) says what is wrong with its versions, and session.repair({name}) mends it"
+    )
+    if planned.number == 1:
+        return AlreadyExists(
+            key=planned.subject,
+            violations=(),
+            problem=f"version 1 of {planned.subject!r} is stored, without a latest copy that counts it",
+            remedy=f"{remedy}; then save it again, or restore a version",
+        )
+    return UnexpectedRefusal(
+        code=FAILED,
+        message=f"version {planned.number} is already stored, though the latest copy says it is yet to come",
+        request_id="",
+        reasons=(),
+        action=reason(planned),
+        remedy=remedy,
+    )
 
 
 def _is_unfit(failed: FailedAction) -> bool:
@@ -128,14 +161,6 @@ def _judge(failed: FailedAction, now: float) -> StoreError | Violation | StaleKn
         return _violation(planned, item)
     if planned.purpose is Purpose.RELEASE:
         return StaleKnowledge(foreign_guards=frozenset({planned.ident}))
-    if planned.purpose is Purpose.VERSION:
-        return UnexpectedRefusal(
-            code=FAILED,
-            message=f"version {planned.number} is already stored, though the latest copy says it is yet to come",
-            request_id="",
-            reasons=(),
-            action=reason(planned),
-        )
     if planned.purpose is Purpose.INSERT:
         return _judge_insert(failed)
     if planned.purpose is Purpose.AGGREGATE:
@@ -243,10 +268,7 @@ def _first(outcomes: list[StoreError | Violation], failures: Sequence[FailedActi
     elif violations:
         claimer = next(one.planned for one in failures if one.planned.claim is not None)
         causes.append(UniqueViolation(entity=claimer.mapping.entity.__name__, violations=violations))
-    if any(not isinstance(one, UnexpectedRefusal) for one in causes):
-        # A version number that is taken only says that another writer was first.
-        causes = [one for one in causes if not isinstance(one, UnexpectedRefusal)]
-    order = (StaleEntity, EntityNotFound, AlreadyExists, UniqueViolation, ConditionFailed, UnexpectedRefusal)
+    order = (StaleEntity, EntityNotFound, AlreadyExists, UniqueViolation, ConditionFailed)
     causes.sort(key=lambda one: next(rank for rank, kind in enumerate(order) if isinstance(one, kind)))
     causes[0].causes = tuple(causes)
     return causes[0]

@@ -89,7 +89,8 @@ class KeyCondition:
             return known
         values = mapping.subject(item)
         try:
-            if self.rivals and not self._is_in_place(mapping, values):
+            # Literal texts tell it from the others: then a head has nothing that the others are told by.
+            if any(may_be_in(one, item) for one in self.rivals) and not self._is_in_place(mapping, values):
                 return False
             if any(values[name] != value for name, value in self.held):
                 return False
@@ -226,7 +227,7 @@ def _ranges(source: Source, equal: Mapping[str, Any], bounds: Sequence[Bound]) -
     for number, part in enumerate(source.sort):
         own = [bound for bound in bounds if bound.field in part.fields]
         values = _from_the_left(source, part, equal)
-        found_range = key_range(part, values, own, zones=_spellings(source, part))
+        found_range = key_range(part, values, own, zones=_has_zones(source, part))
         if found_range != EVERY_KEY:
             found.append(found_range)
         # Other spellings of an equal time make a range of it. Then what is read is compared with the rest.
@@ -236,16 +237,13 @@ def _ranges(source: Source, equal: Mapping[str, Any], bounds: Sequence[Bound]) -
     return tuple(found)
 
 
-def _spellings(source: Source, part: KeyPart) -> bool | None:
-    """Which spellings of times a key may have: dynaorm's own (None), any in UTC (False), any at all (True).
+def _has_zones(source: Source, part: KeyPart) -> bool:
+    """Whether a key may have times in any time zone: an index key that is the attribute of a field of its own.
 
-    An entity loads and is saved only under the primary key that its template renders: there, another spelling needs
-    ``Attribute(encode=, decode=)``. An index key may be of another writer; and one that is a field's own attribute may
-    be in any time zone.
+    An entity loads and is saved only under the primary key that its template renders. There, and in keys that are made
+    up, another spelling in UTC is looked for, so that it is found or reported.
     """
-    if source.index is None or part.attribute.name in source.table.key_names:
-        return None
-    return not part.made_up
+    return source.index is not None and part.attribute.name not in source.table.key_names and not part.made_up
 
 
 def _from_the_left(source: Source, part: KeyPart, equal: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -339,8 +337,19 @@ def _missing(source: Source, given: Mapping[str, Any]) -> list[str]:
     return [name for name in names if name not in optional and name not in given]
 
 
-def compared_attributes(source: Source, given: AbstractSet[str]) -> set[str]:
+def compared_attributes(spec: QuerySpec) -> set[str]:
     """The attributes that are compared where a key does not decide whether an item is wanted."""
+    given = {*spec.equal, *(bound.field for bound in spec.bounds)}
+    if len(spec.sources) == 1:
+        return _compared(spec.source, given)
+    found = set[str]()
+    for source in spec.sources:
+        # The partition that other classes name may have fields of the sort key.
+        found |= _compared(source, given | source.partition_fields if _missing(source, spec.equal) else given)
+    return found
+
+
+def _compared(source: Source, given: AbstractSet[str]) -> set[str]:
     sort, mapping = source.sort_fields, source.mapping
     names = {*(source.shard_fields & given), *(sort if sort & given else ())}
     if not names.isdisjoint(mapping.computed):  # they are computed from the whole entity

@@ -3,16 +3,17 @@
 from collections.abc import Iterator
 
 from dynaorm.failure import MASK
-from dynaorm.item.condition import Condition, render
+from dynaorm.item.condition import And, Condition, Or, paths_of, render
 from dynaorm.item.placeholder import Placeholders
 from dynaorm.item.printable import printable
 from dynaorm.item.value import AttributeValue
+from dynaorm.query.filter import mappings_of
 from dynaorm.query.key_query import KeyQueries, KeyQuery
 from dynaorm.query.query_spec import QuerySpec
 
 
 class _Inline(Placeholders):
-    """Writes names and values themselves into an expression. Values are masked if the classes have secret fields."""
+    """Writes names and values themselves into an expression, or masks its values."""
 
     def __init__(self, *, is_secret: bool) -> None:
         super().__init__()
@@ -63,8 +64,22 @@ def _request(spec: QuerySpec, one: KeyQuery) -> str:
 
 
 def _text(spec: QuerySpec, condition: Condition) -> str:
-    is_secret = any(source.mapping.secrets.fields for source in spec.sources)
+    """A condition in words. The values of a part that names a secret are masked."""
+    if isinstance(condition, And):
+        texts = [(part, _text(spec, part)) for part in condition.parts]
+        return " AND ".join(f"({text})" if isinstance(part, Or) else text for part, text in texts)
+    is_secret = not _secrets(spec).isdisjoint(str(path[0]) for path in paths_of(condition))
     return render(condition, _Inline(is_secret=is_secret))
+
+
+def _secrets(spec: QuerySpec) -> set[str]:
+    """The attributes that hold a secret in any class of the query."""
+    found = set[str]()
+    for mapping in mappings_of(spec):
+        found |= mapping.secrets.keys
+        for field in (mapping.fields[name] for name in mapping.secrets.fields if name in mapping.fields):
+            found |= {field.attribute, *field.formerly}
+    return found
 
 
 def _afterwards(spec: QuerySpec, key_queries: KeyQueries, *, is_fetching: bool) -> Iterator[str]:

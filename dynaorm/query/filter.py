@@ -41,6 +41,7 @@ class Filter:
         condition: the whole filter in attribute names; one that any class may have, if they differ.
         by_class: the filter of each class, by the class's name. They differ where defaults do.
         server: the part that DynamoDB evaluates; it may match more. None for nothing.
+        entry: the part that an index entry answers, if DynamoDB does not evaluate all of it; it may match more.
         is_local: ``holds`` must be called for each item.
         is_never: no item can match.
         times: the fields whose stored text may be another spelling of the value.
@@ -50,6 +51,7 @@ class Filter:
     condition: Condition
     by_class: Mapping[str, Condition]
     server: Condition | None
+    entry: Condition | None
     is_local: bool
     is_never: bool
     times: tuple[str, ...]
@@ -64,6 +66,10 @@ class Filter:
         """Raises DecodeError if a computed field that it names cannot be computed."""
         if self.computed:
             values_in(mapping, item, self.computed)
+
+    def may_hold(self, entry: Item) -> bool:
+        """Whether the item of an index entry may match."""
+        return self.entry is None or holds(self.entry, entry)
 
     def holds(self, mapping: EntityMapping, item: Item) -> bool:
         """Whether an item matches. One whose values cannot be read does, so that it is reported."""
@@ -113,10 +119,12 @@ def filter_of(spec: QuerySpec) -> Filter | None:
     attributes = {spec.source.mapping.fields[name].attribute for name in times} | {
         former for name in times for former in spec.source.mapping.fields[name].formerly
     }
+    server, entry = _parts(spec, condition, attributes, _made_up(spec, computed))
     return Filter(
         condition=condition,
         by_class=by_class,
-        server=_relaxed(condition, attributes, _made_up(spec, computed)) if is_whole else None,
+        server=server,
+        entry=entry,
         is_local=bool(times or computed) or not is_whole or len(distinct) > 1,
         is_never=_truth(condition) is False,
         times=times,
@@ -154,21 +162,36 @@ def _made_up(spec: QuerySpec, computed: Iterable[str]) -> frozenset[str]:
     return frozenset(spec.source.mapping.computed[name].as_field.attribute for name in computed)
 
 
-def _relaxed(condition: Condition, times: AbstractSet[str], computed: AbstractSet[str]) -> Condition | None:
+def _parts(
+    spec: QuerySpec, condition: Condition, times: AbstractSet[str], unknown: frozenset[str]
+) -> tuple[Condition | None, Condition | None]:
+    """The part that DynamoDB evaluates, and the part that an index entry answers, if that is more."""
+    projected = spec.source.projected
+    if projected is None:
+        return _relaxed(condition, times, unknown), None
+    unknown |= {str(path[0]) for path in paths_of(condition)} - projected
+    entry = _relaxed(condition, times, unknown)
+    # Amazon DynamoDB Developer Guide, "Filter expressions for the Query operation": they name no key of the index.
+    keys = {key.name for key in spec.source.keys} if spec.segments is None else set[str]()
+    server = _relaxed(condition, times, unknown | keys)
+    return server, entry if entry != server else None
+
+
+def _relaxed(condition: Condition, times: AbstractSet[str], unknown: AbstractSet[str]) -> Condition | None:
     """A condition on what is stored that matches what the given one does, and maybe more; None for everything.
 
-    ``times`` may be stored in any spelling; ``computed`` are not stored.
+    ``times`` may be stored in any spelling; ``unknown`` is not read.
     """
     names = {str(path[0]) for path in paths_of(condition)}
-    if names.isdisjoint(times | computed):
+    if names.isdisjoint(times | unknown):
         return condition
     if isinstance(condition, And):
-        return all_of(*(_relaxed(part, times, computed) for part in condition.parts))
+        return all_of(*(_relaxed(part, times, unknown) for part in condition.parts))
     if isinstance(condition, Or):
-        parts = [_relaxed(part, times, computed) for part in condition.parts]
+        parts = [_relaxed(part, times, unknown) for part in condition.parts]
         found = [part for part in parts if part is not None]
         return Or(tuple(found)) if len(found) == len(parts) else None
-    if not names.isdisjoint(computed):
+    if not names.isdisjoint(unknown):
         return None
     if isinstance(condition, Exists | Missing):
         return condition

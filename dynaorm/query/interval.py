@@ -1,11 +1,24 @@
-"""Intervals of keys, in the order of their texts, bytes or numbers."""
+"""Intervals of keys, in the order of their texts, bytes or numbers, and the conditions that DynamoDB has for them."""
 
+from collections.abc import Callable
+from decimal import Context, Decimal
 from typing import Any, Final
 
+from dynaorm.entity.table import KeyAttribute, KeyKind
+from dynaorm.entity.template.key_part import SORT_KEY_LIMIT
+from dynaorm.item.condition import Attr, BeginsWith, Between, Compare, Condition, equals
+from dynaorm.item.value import AttributeValue, Item, number_text
 from dynaorm.record import record
 
+BYTEWISE: Final = "latin-1"  # one character for each byte, in the same order
 _LAST: Final = 0x10FFFF
 _SURROGATES: Final = range(0xD800, 0xE000)
+_FILL: Final = ("", "\x7f", "\u07ff", "\uffff")
+"""The last texts of 0, 1, 2 and 3 bytes."""
+# Amazon DynamoDB Developer Guide, "Supported data types": 38 digits, 1E-130 to 9.99E+125 and their negatives.
+_NUMBERS: Final = Context(prec=38, Emin=-130, Emax=125)
+_TINY: Final = Decimal("1E-130")
+_LAST_BYTES: Final = "\xff" * SORT_KEY_LIMIT
 
 
 def successor(text: str) -> str:
@@ -18,6 +31,41 @@ def successor(text: str) -> str:
         return ""
     following = ord(text[-1]) + 1
     return text[:-1] + chr(_SURROGATES.stop if following in _SURROGATES else following)
+
+
+def key_after(key: Any, kind: KeyKind) -> Any:
+    """The first sort key after one, of those that DynamoDB can hold; None if there is none."""
+    if kind == "N":
+        return _possible(_NUMBERS.next_plus(key), _TINY if key == 0 else Decimal(0))
+    if len(key.encode(BYTEWISE if kind == "B" else "utf-8")) < SORT_KEY_LIMIT:
+        return key + "\0"
+    if kind == "B":
+        head = key.rstrip("\xff")
+        return head[:-1] + chr(ord(head[-1]) + 1) if head else None
+    while len((found := successor(key)).encode()) > SORT_KEY_LIMIT:
+        key = key[:-1]
+    return found or None
+
+
+def key_before(key: Any, kind: KeyKind) -> Any:
+    """The last sort key before one, of those that DynamoDB can hold; None if there is none."""
+    if kind == "N":
+        return _possible(_NUMBERS.next_minus(key), -_TINY if key == 0 else Decimal(0))
+    head, last = key[:-1], ord(key[-1])
+    if not last:
+        return head or None
+    if kind == "B":
+        return (head + chr(last - 1)).ljust(SORT_KEY_LIMIT, "\xff")
+    head += chr(_SURROGATES.start - 1 if last == _SURROGATES.stop else last - 1)
+    characters, rest = divmod(SORT_KEY_LIMIT - len(head.encode()), 4)
+    return head + chr(_LAST) * characters + _FILL[rest]
+
+
+def _possible(found: Decimal, beside_zero: Decimal) -> Decimal | None:
+    """A number that DynamoDB can hold; ``beside_zero`` where the next one is too small."""
+    if not found.is_finite():
+        return None
+    return found if found.copy_abs() >= _TINY else beside_zero
 
 
 @record
@@ -65,11 +113,35 @@ class Interval:
         """Whether it contains exactly one key."""
         return self.low is not None and bool(self.low == self.high) and self.has_low and self.has_high
 
-    @property
-    def excluded(self) -> frozenset[Any]:
-        """The bounds that it does not contain."""
-        ends = ((self.low, self.has_low), (self.high, self.has_high))
-        return frozenset(bound for bound, is_in in ends if bound is not None and not is_in)
+    def closed(self, kind: KeyKind) -> "Interval":
+        """The same keys between ends as BETWEEN has them, which includes both.
+
+        The last text before another one has 1,024 bytes. Such an end stays excluded, and is dropped after reading.
+        """
+        if kind == "B" and self.high is not None and self.high > _LAST_BYTES:
+            return Interval(self.low, None, self.has_low, False)
+        if self.low is None or self.high is None or (self.has_low and self.has_high):
+            return self
+        low, high, has_high = self.low, self.high, self.has_high
+        if not self.has_low:
+            low = key_after(low, kind)
+        if not has_high and kind == "N":
+            high, has_high = key_before(high, kind), True
+        return Interval(low, high, True, has_high) if low is not None and high is not None else NOTHING
+
+    def covers(self, other: "Interval") -> bool:
+        """Whether every key of another one is in it."""
+        if self.low is not None and (
+            other.low is None
+            or other.low < self.low
+            or (other.low == self.low and other.has_low > self.has_low)
+        ):
+            return False
+        return self.high is None or not (
+            other.high is None
+            or other.high > self.high
+            or (other.high == self.high and other.has_high > self.has_high)
+        )
 
     def hull(self, other: "Interval") -> "Interval":
         """The smallest interval that contains both."""
@@ -99,3 +171,53 @@ class Interval:
 
 
 EVERYTHING: Final = Interval()
+NOTHING: Final = Interval("b", "a")
+
+
+# -- the conditions of intervals ---------------------------------------------------------------------------------------
+
+
+def comparable(value: AttributeValue) -> Any:
+    """The content of a key, in the order of keys: a str, one character for each byte of a binary, or a Decimal."""
+    ((kind, content),) = value.items()
+    return Decimal(content) if kind == "N" else content.decode(BYTEWISE) if kind == "B" else content
+
+
+def key_in(kind: KeyKind, content: Any) -> AttributeValue:
+    """The reverse of ``comparable``."""
+    if kind == "N":
+        return {"N": number_text(content)}
+    return {"B": content.encode(BYTEWISE)} if kind == "B" else {"S": content}
+
+
+def range_condition(attribute: KeyAttribute, interval: Interval) -> Condition | None:
+    """The condition of a closed interval; None for all keys. BETWEEN matches an excluded upper end, too."""
+    low, high, operand = interval.low, interval.high, Attr((attribute.name,))
+    if interval.is_point:
+        return equals(attribute.name, key_in(attribute.kind, low))
+    is_half_open = interval.has_low and not interval.has_high
+    if is_half_open and low and high is not None and attribute.kind != "N" and successor(low) == high:
+        return BeginsWith((attribute.name,), key_in(attribute.kind, low))
+    if low is not None and high is not None:
+        return Between(operand, key_in(attribute.kind, low), key_in(attribute.kind, high))
+    if low is not None:
+        return Compare(operand, ">=" if interval.has_low else ">", key_in(attribute.kind, low))
+    if high is not None:
+        return Compare(operand, "<=" if interval.has_high else "<", key_in(attribute.kind, high))
+    return None
+
+
+def key_test(attribute: KeyAttribute, interval: Interval) -> Callable[[Item], bool]:
+    """Whether the key of an item is in an interval: a function that is fast for texts."""
+    name, low, high = attribute.name, interval.low, interval.high
+    has_low, has_high = interval.has_low, interval.has_high
+    if attribute.kind != "S":
+        return lambda item: comparable(item[name]) in interval
+
+    def is_in(item: Item) -> bool:
+        text: str = item[name]["S"]
+        if low is not None and not (text > low or (has_low and text == low)):
+            return False
+        return high is None or text < high or (has_high and text == high)
+
+    return is_in

@@ -1,19 +1,23 @@
 """The key queries of a query: the requests that answer it, each for one partition or segment.
 
 Rule 1. A request has one partition key value and one range. Several (shards, ``any_of``) are read together and merged.
-Rule 2. DynamoDB's condition may match more than the query wants; ``accepts`` compares what was read, class by class.
+Rule 2. DynamoDB's condition may match more than the query wants; ``accepts`` compares what was read, class by class, by
+        its own place and with the fields of that.
 Rule 3. The key queries of a query do not overlap, and their order depends on its meaning alone.
+Rule 4. A cursor is a point: the place of a key in the sort order, and the number of a key query. ``from_point`` begins
+        exactly there, so nothing that was passed is read again.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import Any, Final
 
 from dynaorm.entity.mapping.mapping import DELETED, EntityMapping
 from dynaorm.entity.table import KeyAttribute
-from dynaorm.item.condition import And, Condition, all_of, equals, render
+from dynaorm.item.condition import And, Between, Condition, all_of, equals, render
 from dynaorm.item.evaluate import holds
 from dynaorm.item.placeholder import EXPRESSION_LIMIT, Placeholders
-from dynaorm.item.value import Item
+from dynaorm.item.value import AttributeValue, Item
 from dynaorm.query.choose_key import (
     KeyCondition,
     Partition,
@@ -22,8 +26,15 @@ from dynaorm.query.choose_key import (
     place_condition,
 )
 from dynaorm.query.filter import Filter, filter_of, of_classes
-from dynaorm.query.interval import EVERYTHING, Interval
-from dynaorm.query.key_range import comparable, range_condition
+from dynaorm.query.interval import (
+    EVERYTHING,
+    Interval,
+    comparable,
+    key_after,
+    key_before,
+    key_test,
+    range_condition,
+)
 from dynaorm.query.query_spec import QuerySpec
 from dynaorm.query.row import attributes_of_rows
 from dynaorm.record import record, replace
@@ -74,9 +85,10 @@ class KeyQuery:
         partition: the values of the partition key; empty for a scan.
         ranges: the intervals of the leading sort key attributes.
         within: the condition of its keys; None for a scan.
-        wanted: the conditions, one of which every wanted item matches; empty where DynamoDB returns only wanted items.
-        surplus: the sort keys that DynamoDB returns beside those of wanted entities, if the keys of all entities are as
-            their class renders them; None where ``wanted`` decides for these, too.
+        wanted: the conditions, one of which every wanted item matches; empty where every item in the ranges is wanted.
+        surplus: the sort key attribute and the value of it that DynamoDB returns though it is in no range.
+        own: the sort keys of the wanted ones among entities whose keys are as their class renders them; None where
+            ``wanted`` decides for these, too.
     """
 
     operation: str
@@ -86,7 +98,8 @@ class KeyQuery:
     ranges: tuple[Interval, ...] = ()
     within: Condition | None = None
     wanted: tuple[KeyCondition, ...] = ()
-    surplus: frozenset[Any] | None = None
+    surplus: tuple[str, AttributeValue] | None = None
+    own: Interval | None = None
 
     def can_start_at(self, key: Item) -> bool:
         """Whether a key can be a start key. DynamoDB refuses one outside the key condition."""
@@ -94,31 +107,57 @@ class KeyQuery:
 
     def accepts(self, mapping: EntityMapping, item: Item) -> bool:
         """Whether an item of a class is wanted."""
+        if self.surplus is not None and item[self.surplus[0]] == self.surplus[1]:
+            return False
         for one in self.wanted:
             if issubclass(mapping.entity, one.source.mapping.entity) and one.matches(mapping, item):
                 return True
         return not self.wanted
 
+    @cached_property
+    def accepts_key(self) -> Callable[[Item], bool] | None:
+        """Whether an entity is wanted by its primary key, which is as its class renders it; None if all are.
+
+        Only where ``wanted`` is empty or ``own`` decides.
+        """
+        if self.wanted and self.own is not None and not (self.ranges and self.own.covers(self.ranges[0])):
+            return key_test(self.form.sort[0], self.own)
+        if self.surplus is None:
+            return None
+        name, value = self.surplus
+        return lambda head: head[name] != value
+
     def may_match(self, entry: Item) -> bool | None:
         """Whether the item of an index entry is wanted, by its keys; None where its values must be compared."""
+        if self.surplus is not None and entry[self.surplus[0]] == self.surplus[1]:
+            return False
         if not self.wanted:
             return True
         verdicts = [one.may_match(entry) for one in self.wanted]
         return True if True in verdicts else None if None in verdicts else False
 
-    def cut(self, sign: str, item: Item) -> "KeyQuery | None":
-        """The part before or after the sort position of an item, as far as one condition can say; None for nothing."""
-        attribute = self.form.sort[0]
-        sign = sign if len(self.form.sort) == 1 else f"{sign[0]}="
-        first = self.ranges[0] if self.ranges else EVERYTHING
-        left = first.cut(sign, comparable(item[attribute.name]))
-        if left == first:
-            return self
-        return (
-            None
-            if left.is_empty
-            else _key_query(self.form, self.partition, (left, *self.ranges[1:]), self.wanted)
-        )
+    def from_point(self, item: Item, *, descending: bool, including: bool) -> "tuple[KeyQuery, ...]":
+        """What comes after the sort position of an item, in key order; ``including``: the items at it, too.
+
+        One condition says so of one attribute. Of several, each has a request of its own, with equal values in those
+        before it: the last attribute's comes first.
+        """
+        sort, place = self.form.sort, [comparable(item[one.name]) for one in self.form.sort]
+        ranges = (*self.ranges, *(EVERYTHING for _ in sort[len(self.ranges) :]))
+        following, sign = (key_before, "<=") if descending else (key_after, ">=")
+        found: list[KeyQuery] = []
+        for depth in reversed(range(len(sort))):
+            is_last = depth == len(sort) - 1
+            start = place[depth] if is_last and including else following(place[depth], sort[depth].kind)
+            if start is None or any(place[one] not in ranges[one] for one in range(depth)):
+                continue
+            left = ranges[depth].cut(sign, start).closed(sort[depth].kind)
+            if left.is_empty:
+                continue
+            before = tuple(Interval(one, one) for one in place[:depth])
+            box = (*before, left, *(self.ranges[depth + 1 :] if left.is_point else ()))
+            found.append(_key_query(self.form, self.partition, box, self.wanted, own=self.own))
+        return tuple(found)
 
 
 @record
@@ -184,16 +223,19 @@ def _key_query(
     ranges: tuple[Interval, ...],
     wanted: tuple[KeyCondition, ...],
     *,
-    surplus: frozenset[Any] | None = None,
+    own: Interval | None = None,
 ) -> KeyQuery:
     parts = [
         equals(attribute.name, value) for attribute, value in zip(form.partition, partition, strict=True)
     ]
+    surplus: tuple[str, AttributeValue] | None = None
     for attribute, interval in zip(form.sort, ranges, strict=False):
         if (condition := range_condition(attribute, interval)) is not None:
             parts.append(condition)
+            if not interval.has_high and isinstance(condition, Between):
+                surplus = attribute.name, condition.high
     within = And(tuple(parts)) if len(parts) > 1 else parts[0]
-    return KeyQuery("Query", form, form.requesting(within), partition, ranges, within, wanted, surplus)
+    return KeyQuery("Query", form, form.requesting(within), partition, ranges, within, wanted, surplus, own)
 
 
 def needs_whole_items(spec: QuerySpec) -> bool:
@@ -229,8 +271,7 @@ def _needed_for_keys(spec: QuerySpec, filtered: Filter | None) -> list[str]:
     if filtered is not None and filtered.is_local:
         extra += sorted(filtered.attributes or ())
     keys = [*table.key_names, *(key.name for key in spec.source.keys)]
-    given = {*spec.equal, *(bound.field for bound in spec.bounds)}
-    compared = [name for source in spec.sources for name in sorted(compared_attributes(source, given))]
+    compared = sorted(compared_attributes(spec))
     return list(dict.fromkeys([*keys, *(name for name in extra if name is not None), *compared]))
 
 
@@ -313,24 +354,28 @@ def _joined(spec: QuerySpec, form: Form, box: tuple[_Box, tuple[KeyCondition, ..
     if {id(one.source) for one in distinct} == set(map(id, spec.sources)):
         is_exact = is_exact or not any(one.narrows or _has_strangers(one, spec) for one in distinct)
     wanted = () if is_exact else distinct
-    return _key_query(form, conditions[0].partition, ranges, wanted, surplus=_surplus(spec, distinct))
+    return _key_query(form, conditions[0].partition, ranges, wanted, own=_own(spec, distinct))
 
 
 def _distinct(conditions: Sequence[KeyCondition]) -> tuple[KeyCondition, ...]:
     return tuple({repr((str(one.source), one.ranges, one.held)): one for one in conditions}.values())
 
 
-def _surplus(spec: QuerySpec, conditions: Sequence[KeyCondition]) -> frozenset[Any] | None:
+def _own(spec: QuerySpec, conditions: Sequence[KeyCondition]) -> Interval | None:
     if spec.source.index is not None or not len(conditions) == len(spec.sources) == 1:
         return None
     ranges = conditions[0].ranges
-    is_own = len(ranges) == 1 and ranges[0].is_own and not conditions[0].held
-    return ranges[0].interval.excluded if is_own else None
+    return ranges[0].own if len(ranges) == 1 and not conditions[0].held else None
 
 
 def _has_strangers(condition: KeyCondition, spec: QuerySpec) -> bool:
     """Whether items of the class may be there by a place that is not asked for."""
-    asked = {source.index.attribute_name for source in spec.sources if source.index is not None}
+    entity = condition.source.mapping.entity
+    asked = {
+        source.index.attribute_name
+        for source in spec.sources
+        if source.index is not None and issubclass(entity, source.mapping.entity)
+    }
     return any(one.attribute_name not in asked for one in condition.rivals)
 
 

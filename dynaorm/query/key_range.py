@@ -2,8 +2,8 @@
 
 Rule 1. A condition on a field compares the texts that the template renders, within the fields given before it: with
         ``{country}#{state}``, the country US never matches USA. A field written with ``desc`` is compared by value.
-Rule 2. DynamoDB takes one condition on a sort key, and BETWEEN includes both ends. The condition may match more keys
-        than the query wants, never fewer; ``admits`` parses the key and is exact.
+Rule 2. DynamoDB takes one condition on a sort key. It may match more keys than the query wants, never fewer; ``admits``
+        parses the key and is exact.
 """
 
 import re
@@ -13,15 +13,22 @@ from decimal import Decimal
 from functools import cached_property
 from typing import Any, Final, Literal, TypeAlias
 
-from dynaorm.entity.table import KeyAttribute, KeyKind
+from dynaorm.entity.table import KeyAttribute
 from dynaorm.entity.template.key_part import KeyPart
 from dynaorm.entity.template.template import KeyValueError, Piece
 from dynaorm.entity.text.ksuid import Ksuid, KsuidMs
 from dynaorm.entity.text.scalar import ANY_TEXT, STR
 from dynaorm.failure import Remedied
-from dynaorm.item.condition import Attr, BeginsWith, Between, Compare, Condition, equals
-from dynaorm.item.value import AttributeValue, number_text
-from dynaorm.query.interval import EVERYTHING, Interval, successor
+from dynaorm.item.condition import Condition
+from dynaorm.item.value import AttributeValue
+from dynaorm.query.interval import (
+    BYTEWISE,
+    EVERYTHING,
+    Interval,
+    comparable,
+    range_condition,
+    successor,
+)
 from dynaorm.query.spelling import spellings_from, spellings_of, spellings_to
 from dynaorm.record import record, replace
 
@@ -42,25 +49,32 @@ class KeyRange:
     """The values of a key attribute that a query reads.
 
     Attributes:
-        condition: the condition in stored names; None for every key.
-        admits: whether a stored value is wanted; None where the condition is exact.
+        attribute: the key attribute; None for every key.
+        interval: the interval that is read, closed, with contents as ``comparable`` gives them.
+        admits: whether a stored value is wanted; None where every key in the interval is.
         is_empty: no key can match.
-        interval: the interval of the condition, with contents as ``comparable`` gives them.
-        is_wide: the condition is wider than the query, to include other spellings of times.
-        is_own: of the keys that the template renders, exactly those in the interval are wanted.
+        is_prefix: the keys in the interval are those that begin with one text.
+        is_wide: the interval is wider than the query, to include other spellings of times.
+        own: the interval that has exactly those of the keys of the template that are wanted; None if no interval has.
     """
 
-    condition: Condition | None
+    attribute: KeyAttribute | None = None
+    interval: Interval = EVERYTHING
     admits: Callable[[AttributeValue], bool] | None = None
     is_empty: bool = False
-    interval: Interval = EVERYTHING
+    is_prefix: bool = False
     is_wide: bool = False
-    is_own: bool = False
+    own: Interval | None = None
+
+    @property
+    def condition(self) -> Condition | None:
+        """The condition in stored names; None for every key."""
+        return range_condition(self.attribute, self.interval) if self.attribute is not None else None
 
     @property
     def is_exact(self) -> bool:
-        """Whether every key that the condition matches is wanted."""
-        return self.admits is None or (isinstance(self.condition, BeginsWith) and not self.is_wide)
+        """Whether every key that is read is wanted."""
+        return self.admits is None or (self.is_prefix and not self.is_wide)
 
     def contains(self, stored: AttributeValue) -> bool:
         """Whether a stored value is wanted. It need not match the condition."""
@@ -69,70 +83,39 @@ class KeyRange:
         return not self.is_empty and comparable(stored) in self.interval
 
 
-EVERY_KEY: Final = KeyRange(None)
-_BYTEWISE: Final = "latin-1"  # one character for each byte, in the same order
+EVERY_KEY: Final = KeyRange()
 _MINUTES: Final = 16  # characters of a time up to its minute
-_NOTHING: Final = KeyRange(None, is_empty=True)
+_NOTHING: Final = KeyRange(is_empty=True)
 _REVERSED: Final[Mapping[str, str]] = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 
-def comparable(value: AttributeValue) -> Any:
-    """The content of a key, in the order of keys: a str, one character for each byte of a binary, or a Decimal."""
-    ((kind, content),) = value.items()
-    return Decimal(content) if kind == "N" else content.decode(_BYTEWISE) if kind == "B" else content
-
-
-def key_in(kind: KeyKind, content: Any) -> AttributeValue:
-    """The reverse of ``comparable``."""
-    if kind == "N":
-        return {"N": number_text(content)}
-    return {"B": content.encode(_BYTEWISE)} if kind == "B" else {"S": content}
-
-
-def range_condition(attribute: KeyAttribute, interval: Interval) -> Condition | None:
-    """The narrowest condition that DynamoDB has for an interval; None for all keys."""
-    low, high, operand = interval.low, interval.high, Attr((attribute.name,))
-    if interval.is_point:
-        return equals(attribute.name, key_in(attribute.kind, low))
-    is_half_open = interval.has_low and not interval.has_high
-    if is_half_open and low and high is not None and attribute.kind != "N" and successor(low) == high:
-        return BeginsWith((attribute.name,), key_in(attribute.kind, low))
-    if low is not None and high is not None:
-        return Between(operand, key_in(attribute.kind, low), key_in(attribute.kind, high))
-    if low is not None:
-        return Compare(operand, ">=" if interval.has_low else ">", key_in(attribute.kind, low))
-    if high is not None:
-        return Compare(operand, "<=" if interval.has_high else "<", key_in(attribute.kind, high))
-    return None
-
-
-def key_range(
-    part: KeyPart, equal: Mapping[str, Any], bounds: Sequence[Bound], *, zones: bool | None = None
-) -> KeyRange:
-    """The range of a key whose leading fields have values and whose next field has bounds.
+def key_range(part: KeyPart, equal: Mapping[str, Any], bounds: Sequence[Bound], *, zones: bool) -> KeyRange:
+    """The range of a key whose leading fields have values and whose next field has bounds, in any spelling of a time.
 
     Args:
         part: the key attribute.
         equal: field values; fields that the key does not have are ignored.
         bounds: conditions on one field of the key that is not among ``equal``.
-        zones: include times in the spellings of other writers, in UTC (False) or in any time zone (True).
+        zones: include the spellings of times in any time zone, not only those in UTC.
 
     Raises:
         KeyValueError: a value cannot be part of the key, or is not given in order.
     """
-    exact = _exact(part, equal, bounds)
-    if zones is None or exact.is_empty or (wide := _widened(part, equal, bounds, zones=zones)) is None:
+    exact = exact_range(part, equal, bounds)
+    if exact.is_empty or (wide := _widened(part, equal, bounds, zones=zones)) is None:
         return exact
     admits = exact.admits or exact.contains
-    return KeyRange(range_condition(part.attribute, wide), admits, interval=wide, is_wide=True)
+    return replace(exact, interval=wide, admits=admits, is_wide=True)
 
 
-def _exact(part: KeyPart, equal: Mapping[str, Any], bounds: Sequence[Bound]) -> KeyRange:
+def exact_range(part: KeyPart, equal: Mapping[str, Any], bounds: Sequence[Bound]) -> KeyRange:
+    """The same of the keys that the template renders."""
     if all(equal.get(name) is not None for name in part.fields):
         value = part.value(equal)
         assert value is not None
         content = comparable(value)
-        return KeyRange(equals(part.attribute.name, value), interval=Interval(content, content))
+        point = Interval(content, content)
+        return KeyRange(part.attribute, point, own=point)
     if part.attribute.kind == "N":
         return _of_numbers(part, bounds)
     return _TextRange(part, equal, bounds).key_range()
@@ -210,12 +193,10 @@ def _of_numbers(part: KeyPart, bounds: Sequence[Bound]) -> KeyRange:
     interval = EVERYTHING
     for sign, text in _comparisons(part.template.pieces[0], bounds):
         interval = interval.cut(sign, Decimal(text))
+    interval = interval.closed("N")
     if interval.is_empty:
         return _NOTHING
-    condition = range_condition(part.attribute, interval)
-    is_exact = not isinstance(condition, Between) or (interval.has_low and interval.has_high)
-    admits = None if is_exact else lambda stored: Decimal(stored["N"]) in interval
-    return KeyRange(condition, admits, interval=interval)
+    return KeyRange(part.attribute, interval, own=interval)
 
 
 def _no_beginning(part: KeyPart, prefix: Bound) -> KeyValueError:
@@ -256,17 +237,16 @@ class _TextRange:
 
     def key_range(self) -> KeyRange:
         attribute, head = self._part.attribute, self._head
-        keys = self._interval().shifted(head)
+        keys = self._interval().shifted(head).closed(attribute.kind)
         # No key is empty, and DynamoDB refuses to compare a key with an empty text.
         if keys.is_empty or keys.high == "" or self.texts.is_empty:
             return _NOTHING
         if self.comparisons:
             keys = keys if keys.low else replace(keys, low=None)
-            is_last = not self._after and not self._is_followed
-            return KeyRange(range_condition(attribute, keys), self.admits, interval=keys, is_own=is_last)
-        if beginning := head + max(self.beginnings, key=len):
-            condition = BeginsWith((attribute.name,), key_in(attribute.kind, beginning))
-            return KeyRange(condition, self.admits, interval=keys)
+            own = keys if not self._after and not self._is_followed else None
+            return KeyRange(attribute, keys, self.admits, own=own)
+        if head or any(self.beginnings):
+            return KeyRange(attribute, keys, self.admits, is_prefix=True)
         return EVERY_KEY
 
     def admits(self, stored: AttributeValue) -> bool:
@@ -274,7 +254,7 @@ class _TextRange:
         key: str | bytes | None = stored[self._part.attribute.kind]
         if self._version is not None and key is not None:
             key = self._version.inside(key)
-        own = key.decode(_BYTEWISE) if isinstance(key, bytes) else key
+        own = key.decode(BYTEWISE) if isinstance(key, bytes) else key
         if own is None:
             return False
         for beginning in self.beginnings:
@@ -300,7 +280,7 @@ class _TextRange:
         if self._is_binary and (python not in (str, bytes) or not isinstance(value, python)):
             raise _no_beginning(self._part, prefix)
         if isinstance(value, bytes) and self._is_binary:
-            return value.decode(_BYTEWISE)
+            return value.decode(BYTEWISE)
         try:
             text = STR.to_text(value)
         except ValueError as problem:
@@ -309,14 +289,14 @@ class _TextRange:
 
     def _packed(self, text: str) -> str:
         packing = self._template.packing
-        return text if packing is None else packing.pack(text).decode(_BYTEWISE)
+        return text if packing is None else packing.pack(text).decode(BYTEWISE)
 
     def _check_lengths(self) -> None:
         """Refuse a text longer than any key, for which DynamoDB would refuse the request."""
         shortest = [*self.beginnings, *(self._level + text + self._after for _, text in self.comparisons)]
         for one in shortest:
             if key := self._head + one:
-                self._part.checked(key.encode(_BYTEWISE) if self._is_binary else key)
+                self._part.checked(key.encode(BYTEWISE) if self._is_binary else key)
 
     # -- the interval of keys
 
@@ -339,7 +319,7 @@ class _TextRange:
         return self._place + 1 < len(self._template.pieces)
 
     def _beside(self, literal: str) -> str:
-        return literal.encode().decode(_BYTEWISE) if self._is_binary else literal
+        return literal.encode().decode(BYTEWISE) if self._is_binary else literal
 
     def _interval(self) -> Interval:
         """The smallest interval that has all wanted keys, without the head."""

@@ -84,6 +84,16 @@ class Source:
         return declared is None or declared.projection == "ALL"
 
     @property
+    def projected(self) -> frozenset[str] | None:
+        """The attributes that every entry of the index has if its item has them; None for all."""
+        if self.is_whole:
+            return None
+        declared = self.declared_index
+        assert declared is not None
+        names = () if isinstance(declared.projection, str) else declared.projection
+        return frozenset([*self.table.key_names, *(key.name for key in self.keys), *names])
+
+    @property
     def is_global(self) -> bool:
         """Whether a global index is read, which has no consistent reads."""
         return isinstance(self.declared_index, GlobalIndex)

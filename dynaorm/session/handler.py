@@ -4,10 +4,11 @@ import logging
 import threading
 import weakref
 from collections.abc import Callable
-from inspect import isawaitable
+from inspect import isawaitable, iscoroutine
 from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
 
 from dynaorm.entity.table import Table
+from dynaorm.errors import UsageError
 from dynaorm.late import late
 from dynaorm.streams.change import Changed, Deleted, Inserted, StreamChange, Unreadable
 from dynaorm.streams.interpret import TableNames
@@ -65,7 +66,8 @@ class StreamHandler:
     Calling the handler with an event calls the functions in the order of the records, and for each record in the order
     in which they were added. The first exception ends it and is logged at ERROR by the logger ``dynaorm``. The answer
     names that record in ``batchItemFailures``. Lambda then delivers it and all records after it again, if the event
-    source mapping has ``ReportBatchItemFailures``; without this setting, Lambda drops them.
+    source mapping has ``ReportBatchItemFailures``; without this setting, Lambda drops them. A record without a sequence
+    number cannot be named: the answer names the last one before it that has one, or asks for the whole batch.
 
     An ``Unreadable`` record fails likewise, unless a function is given to ``unreadable``, or the key of its item shows
     that it is of a class that no function is for.
@@ -117,12 +119,15 @@ class StreamHandler:
         """Handle an event, and return the partial batch response. Asynchronous functions run in a loop of the handler.
 
         Raises:
-            UsageError: the event is no event of a stream.
+            UsageError: the event is no event of a stream; or a function is asynchronous, and an event loop is running
+                in this thread, where you can await ``handle``.
         """
         for delivery in self._subscriptions.deliveries(event):
             try:
                 for function in delivery.functions:
-                    self._finish(function(delivery.change))
+                    self._finish(function(delivery.change), "await on.handle(event)")
+            except _InsideLoop:
+                raise
             except Exception as failure:  # noqa: BLE001 - whatever a function raises is a failure of the record
                 return _failed(delivery, failure)
         return {"batchItemFailures": []}
@@ -143,14 +148,32 @@ class StreamHandler:
 
         Raises:
             DecodeError: the change is ``Unreadable``, and no function is given to ``unreadable``.
+            UsageError: a function is asynchronous, and an event loop is running in this thread, where you can await
+                ``dispatch_async``.
         """
         for function in self._subscriptions.functions(change):
-            self._finish(function(change))
+            self._finish(function(change), "await on.dispatch_async(change)")
 
-    def _finish(self, outcome: object) -> None:
-        """Run what an asynchronous function returned, in a loop that stays for the next events."""
+    async def dispatch_async(self, change: StreamChange, /) -> None:
+        """Call the functions for one change in the running event loop, as ``dispatch`` does."""
+        for function in self._subscriptions.functions(change):
+            if isawaitable(outcome := function(change)):
+                await outcome
+
+    def _finish(self, outcome: object, awaiting: str) -> None:
+        """Run what an asynchronous function returned, in a loop that stays for the next events.
+
+        ``awaiting``: what does the same in a running loop.
+        """
         if not isawaitable(outcome):
             return
+        if _is_in_loop():
+            if iscoroutine(outcome):
+                outcome.close()
+            raise _InsideLoop(
+                problem="a function of this handler is asynchronous, and an event loop is running in this thread",
+                remedy=f"write {awaiting}",
+            )
 
         async def finished() -> None:
             await outcome
@@ -162,17 +185,27 @@ class StreamHandler:
             self._runner.run(finished())
 
 
+class _InsideLoop(UsageError):
+    """The caller is to await what it calls. No record is at fault."""
+
+
+def _is_in_loop() -> bool:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
+
+
 def _close(runner: "asyncio.Runner") -> None:
     """Close the runner of a handler that nobody uses any more.
 
     The garbage collector may ask for it while a loop runs in this thread, in which no other loop can be run to its end.
     """
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        runner.close()
-    else:
+    if _is_in_loop():
         runner.get_loop().close()
+    else:
+        runner.close()
 
 
 def _failed(delivery: Delivery, failure: Exception) -> BatchResponse:

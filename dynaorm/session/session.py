@@ -424,10 +424,10 @@ class Session:
         """Change some fields, and return the entity as this update left it.
 
         ``update(Key(User, user_id="u1"), F.visits.add(1))`` or ``update(user, {"full_name": "B"})``. Sends one
-        UpdateItem without a read, unless the change affects a key, a constraint, a version, a total, the expiry or a
-        field with a former name, or the class has rules about several fields. A loaded entity is updated only if its
-        revision is unchanged; the object is updated in place unless its class is frozen. ``exactly_once`` reads the
-        item unless it is loaded, and sends a transaction with a token on its revision, which can be repeated safely.
+        UpdateItem without a read, unless something that depends on a changed field is not decided by the call; the
+        documentation lists every case. A loaded entity is updated only if its revision is unchanged; the object is
+        updated in place unless its class is frozen. ``exactly_once`` reads the item unless it is loaded, and sends a
+        transaction with a token on its revision, which can be repeated safely.
 
         Raises:
             EntityNotFound: there is no entity with this key.
@@ -449,9 +449,9 @@ class Session:
     ) -> E:
         """Change the entity with a key; if there is none, create it from the key, its defaults and the changes.
 
-        ``upsert(Key(Hits, page="/"), F.count.add(1))`` sends one UpdateItem without a read, unless the class has
-        versions, totals or rules about several fields, a unique value is concerned, or an index key depends on other
-        fields; the documentation lists every case. Then it reads, and inserts or updates on condition that nothing else
+        ``upsert(Key(Hits, page="/"), F.count.add(1))`` sends one UpdateItem without a read, unless ``update`` would
+        read, or what it would create has versions, totals, unique values, or index keys that depend on other fields;
+        the documentation lists every case. Then it reads, and inserts or updates on condition that nothing else
         happened in between. Returns the entity as stored. Without changes, an entity that exists is returned as it is.
 
         ``condition`` is judged on what is stored; where nothing is, on the defaults. ``exactly_once`` is that of
@@ -590,9 +590,9 @@ class Session:
     ) -> Iterator[block.Transaction]:
         """Open a block whose writes are sent as one TransactWriteItems at its end, all or nothing.
 
-        If the block raises, nothing is sent. With a ``token`` of your own (1 to 36 characters), an equal block is
-        applied only once within ten minutes, even if another process runs it again. Blocks are equal if you give the
-        same changes; stored values do not matter. If the token was used and nothing stored shows whether it was for
+        If the block raises, nothing is sent. With a ``token`` of your own (1 to 1000 bytes), an equal block is applied
+        only once within ten minutes, even if another process runs it again. Blocks are equal if you give the same
+        changes; stored values do not matter. If the token was used and nothing stored shows whether it was for
         this block, the error is OutcomeUnknown.
 
         ``remember`` adds one item to the block, which remembers the token for that long (at least ten minutes). An
@@ -601,8 +601,8 @@ class Session:
         the documentation.
 
         Raises:
-            UsageError: the token has no or too many characters; ``remember`` is not a positive duration, or has no
-                token; the table of guard items has no string keys.
+            UsageError: the token is empty or too long; ``remember`` is not a positive duration, or has no token;
+                the table of guard items has no string keys.
             PlanTooLarge: the block needs more than 100 actions or 4 MB; nothing was sent.
             SameItemTwice, UniqueViolation, StaleEntity, ...: as for the single writes.
             TokenReused: the token was used with other changes.
@@ -620,8 +620,8 @@ class Session:
             yield
         finally:
             block.closed(mark)
-            intents = tx.end()
-        self._run("transaction", commit.commit(intents, self._context, tx.token, tx.remember))
+            tx.end()
+        self._run("transaction", commit.commit(tx.to_send(), self._context, tx.token, tx.remember))
 
     def run(self, work: block.Work[T], /, *, attempts: int = 5) -> T:
         """Call ``work(tx)`` in a new transaction, again after StaleEntity or Contention, and return its result.
@@ -629,20 +629,19 @@ class Session:
         Load what you change inside ``work``: later attempts need new objects. ``Retry(seconds=...)`` limits the time.
 
         Raises:
-            StaleEntity, Contention: the last attempt failed.
+            Contention: other writers changed what ``work`` wrote during every attempt; ``causes`` has the last error.
+            StaleEntity: ``work`` itself raised it in the last attempt.
             UsageError: ``attempts`` is less than 1.
         """
         block.check_run(work, attempts)
-        pauses = replace(self._context.retry, attempts=attempts).pauses(self._context.clock)
+        tries = block.Tries(replace(self._context.retry, attempts=attempts).pauses(self._context.clock))
         while True:
             tx = block.Transaction()
             try:
                 with self._block(tx):
                     result = work(tx)
-            except (StaleEntity, Contention):
-                if (pause := next(pauses, None)) is None:
-                    raise
-                self._run("run", _waiting(pause))
+            except (StaleEntity, Contention) as lost:
+                self._run("run", _waiting(tries.pause_after(lost, tx)))
             else:
                 # Outside of try: an error of a hook comes after the commit and must not cause a second commit.
                 block.run_hooks(tx.hooks)
@@ -683,10 +682,7 @@ class Session:
         return self._history(named)
 
     def _history(self, target: targets.Target) -> Iterator[Version[Any]]:
-        copy = self._run("history", history.latest(target, self._context))
-        if copy is None:
-            return
-        target, upper = target.as_stored(copy), history.newest(target, copy)
+        target, upper = self._run("history", history.beginning(target, self._context))
         while upper > 0:
             versions, upper = self._run("history", history.page(target, upper, self._context))
             yield from versions
@@ -713,6 +709,7 @@ class Session:
         Raises:
             EntityNotFound: the version does not exist.
             UniqueViolation: another entity holds a unique value of that version now.
+            StaleEntity, Contention: other writers changed it since it was loaded; by key, during every attempt.
         """
         flow = verbs.restore(target, version, self._context, exactly_once=exactly_once)
         return self._write("restore", flow)
@@ -785,8 +782,8 @@ class Session:
             table: the table; its stream must be on, see ``Table(stream=...)``.
             after: the ``checkpoint`` of the last change that you handled; None for the oldest record, which is at most
                 24 hours old.
-            idle: end after so many seconds without a record, 0 for the first time that all shards have none. With None,
-                go on until you leave the loop.
+            idle: end after so many seconds without a record, 0 once every closed shard is read to its end, and every
+                open one gave five answers in a row without a record. With None, go on until you leave the loop.
             stop: called before each request, about once a second; True ends the iteration.
             internal: also return an ``Internal`` for each write of an item that is no entity.
 
@@ -888,7 +885,6 @@ class Session:
         for step in work.steps(_reporting(work, progress)):
             for some in repair.repair_flows(self._run(verb, step), work, dry_run=dry_run):
                 yield from self._write(verb, some)
-        yield from repair.unstable_totals(work)
 
 
 def _waiting(seconds: float) -> Flow[None]:

@@ -1,6 +1,6 @@
 """``Transaction``: collects the writes of a ``transaction()`` block, which are sent as one request at its end."""
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from contextvars import ContextVar
 from datetime import timedelta
 from typing import Any, TypeAlias, TypeVar
@@ -9,7 +9,7 @@ from dynaorm.argument import check_count, check_function, check_plain_function
 from dynaorm.entity.key import Key
 from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
 from dynaorm.entity.resolve import FieldResolver
-from dynaorm.errors import UsageError
+from dynaorm.errors import Contention, StaleEntity, UsageError
 from dynaorm.flow.entity import edit_of, upsert_of
 from dynaorm.flow.target import target_of
 from dynaorm.item.condition import Condition
@@ -47,7 +47,7 @@ class Transaction:
         self.token, self.remember = token, remember
         self._intents: list[Intent] = []
         self.hooks: list[Callable[[], object]] = []
-        self._ended = False
+        self._ended = self.is_sent = False
 
     def save(self, entity: E, /, *, condition: Condition | None = None, overwrite: bool = False) -> E:
         """Insert a new entity, or write the changed fields of a loaded one; ``overwrite`` replaces any stored item."""
@@ -113,9 +113,13 @@ class Transaction:
                 problem="this transaction's block has ended", remedy="open another with session.transaction()"
             )
 
-    def end(self) -> list[Intent]:
-        """Close the block, and return the intents it collected."""
+    def end(self) -> None:
+        """Close the block."""
         self._ended = True
+
+    def to_send(self) -> list[Intent]:
+        """The intents that the block collected. What is raised from now on is the verdict on them."""
+        self.is_sent = True
         return self._intents
 
 
@@ -133,6 +137,35 @@ def check_async_run(work: object, attempts: object) -> None:
     """The same for ``AsyncSession.run``, which awaits what ``work`` returns."""
     check_function("run({})", work)
     check_count("run(attempts={})", attempts)
+
+
+class Tries:
+    """The attempts of one ``run``.
+
+    Its block reads for itself, in every attempt anew. That it lost all races is no fault of what the caller gave: it is
+    Contention. A StaleEntity that ``work`` itself raised stays one, such as that of a client's If-Match.
+
+    Args:
+        pauses: the pause before each attempt but the first.
+    """
+
+    def __init__(self, pauses: Iterator[float]) -> None:
+        self._pauses = pauses
+        self._lost = 0
+
+    def pause_after(self, lost: StaleEntity | Contention, tx: Transaction) -> float:
+        """The pause after an attempt that failed. Raises the verdict on all attempts if it was the last one."""
+        self._lost += 1
+        if (pause := next(self._pauses, None)) is not None:
+            return pause
+        if isinstance(lost, Contention) or not tx.is_sent:
+            raise lost
+        raise Contention(
+            attempts=self._lost,
+            code="ConditionalCheckFailed",
+            causes=lost.causes or (lost,),
+            remedy="nothing was written; try again later, and load what you change inside the function of run()",
+        ) from lost
 
 
 def checked_condition(target: Any, condition: Condition | None) -> Condition | None:

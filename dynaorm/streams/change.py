@@ -1,6 +1,5 @@
 """What a stream says about one entity: it was inserted, changed or deleted, or its record cannot be read."""
 
-from collections.abc import Mapping
 from dataclasses import field
 from datetime import datetime
 from typing import Any, Generic, NoReturn, TypeAlias, TypeVar
@@ -113,10 +112,12 @@ class Deleted(Generic[E]):
 
 @record
 class Unreadable:
-    """A record does not say what happened to an entity: its item is not valid for its class, or of no class.
+    """A record does not say what happened to an entity.
+
+    Its item is not valid for its class or is of no class, or what stands in the place of the record is none.
 
     Attributes:
-        record: the record as it was given.
+        record: the record as it was given; a mapping, unless it is no record at all.
         error: what is wrong.
         key: the key of the item, with its class if its form names one.
         sequence: the sequence number of the stream record; empty if it has none.
@@ -124,7 +125,7 @@ class Unreadable:
         checkpoint: where ``session.follow`` can continue after this record; None for other sources.
     """
 
-    record: Mapping[str, Any] = field(repr=False)
+    record: Any = field(repr=False)
     error: DecodeError
     key: Key[Any]
     sequence: str

@@ -16,6 +16,7 @@ from dynaorm.entity.stored_entity import no_entity, shown_key
 from dynaorm.entity.table import Table
 from dynaorm.errors import DecodeError, UsageError
 from dynaorm.item.value import Item, same
+from dynaorm.record import replace
 from dynaorm.streams.change import AnyChange, Changed, Deleted, Inserted, Internal, StreamChange, Unreadable
 from dynaorm.streams.event import records_of
 from dynaorm.streams.images import before_and_after
@@ -45,32 +46,40 @@ def changes(
     Args:
         event: the event.
         *tables: the table of the records. With several tables, or with ``table_names``, the name of the table in each
-            record decides, and records of other tables are left out.
+            record decides. Records of other tables are left out, and those without a name are ``Unreadable``.
         table_names: physical table names, as for ``Session``.
         internal: also return an ``Internal`` for each write of an item that is no entity.
 
     Raises:
         UsageError: ``event`` is no event of a stream, or no table is given.
     """
-    choose = table_chooser(tables, table_names)
-    records = records_of(event)
-    found = (change for one in records if (table := choose(one)) for change in changes_in(one, table))
+    changes_of = interpreter(tables, table_names)
+    found = (change for one in records_of(event) for change in changes_of(one))
     return (change for change in found if internal or not isinstance(change, Internal))
 
 
-def table_chooser(
+def interpreter(
     tables: tuple[Table, ...], table_names: TableNames | None
-) -> Callable[[StreamRecord], Table | None]:
-    """A function that returns the table of a record, or None for other tables. Raises UsageError."""
+) -> Callable[[StreamRecord], Iterator[AnyChange]]:
+    """A function that returns the changes in a record; none for a record of another table. Raises UsageError."""
     given: tuple[object, ...] = tables
     if not given or not all(isinstance(one, Table) for one in given):
         problem = f"{given[0]!r} is no table" if given else "no table is given"
         raise UsageError(problem=problem, remedy="give the Table of the classes: changes(event, app)")
     if len(tables) == 1 and table_names is None:
-        return lambda _: tables[0]
+        return lambda one: changes_in(one, tables[0])
     names = table_names if callable(table_names) else _names_in(table_names or {})
     physical = {names(one.name).rpartition("/")[2]: one for one in tables}
-    return lambda one: physical.get(one.table)
+
+    def changes_of(one: StreamRecord) -> Iterator[AnyChange]:
+        if not one.table:
+            # It may be of one of these tables, so it is not left out.
+            one = replace(one, problem=one.problem or "it does not say which table it is of")
+            return changes_in(one, tables[0])
+        table = physical.get(one.table)
+        return iter(()) if table is None else changes_in(one, table)
+
+    return changes_of
 
 
 def _names_in(names: Mapping[str, str]) -> Callable[[str], str]:

@@ -9,6 +9,7 @@ from dataclasses import field
 from datetime import UTC, datetime
 from typing import Any, Final, Literal, TypeAlias, cast
 
+from dynaorm.failure import shown
 from dynaorm.item.json_body import with_bytes
 from dynaorm.item.value import Item
 from dynaorm.item.well_formed import is_item
@@ -33,8 +34,8 @@ class StreamRecord:
         problem: what is wrong with the record; then the other attributes may be empty.
         table: the physical name of the table; empty if the record does not say.
         at: about when it was written.
-        sequence: its sequence number.
-        failure_id: what a partial batch response names it by.
+        sequence: its sequence number; empty if the record has none.
+        failure_id: what a partial batch response names it by; empty if the record has no name.
         raw: the record as it was given.
     """
 
@@ -48,17 +49,17 @@ class StreamRecord:
     at: datetime | None
     sequence: str
     failure_id: str
-    raw: Mapping[str, Any] = field(repr=False)
+    raw: Any = field(repr=False)
 
 
 def record_of(
-    raw: Mapping[str, Any], content: object, *, sequence: str = "", failure_id: str | None = None
+    raw: object, content: object, *, sequence: str = "", failure_id: str | None = None
 ) -> StreamRecord:
     """The record in its JSON form.
 
     Args:
         raw: the record as it was given.
-        content: the part of it that has ``eventName`` and ``dynamodb``.
+        content: the part of it that has ``eventName`` and ``dynamodb``; anything else is a problem of the record.
         sequence: the sequence number, if the content has none, as in Kinesis.
         failure_id: what a partial batch response names it by; default the sequence number.
     """
@@ -69,14 +70,14 @@ def record_of(
         problem = ""
     kind = content.get("eventName")
     if not problem and kind not in _KINDS:
-        problem = f"its eventName {kind!r} is none of {', '.join(_KINDS)}"
+        problem = f"its eventName {shown(kind)} is none of {', '.join(_KINDS)}"
     images: dict[str, Item | None] = {}
     for name in ("Keys", "OldImage", "NewImage"):
         images[name], wrong = _image(body.get(name))
         problem = problem or (f"{name} is not an item in DynamoDB JSON" if wrong else "")
     if not problem and images["Keys"] is None:
         problem = "it has no Keys"
-    sequence = sequence or str(body.get("SequenceNumber") or "")
+    sequence = sequence or text_of(body.get("SequenceNumber"))
     return StreamRecord(
         kind=cast("WriteKind", kind if kind in _KINDS else "MODIFY"),
         key=images["Keys"] or {},
@@ -90,6 +91,11 @@ def record_of(
         failure_id=sequence if failure_id is None else failure_id,
         raw=raw,
     )
+
+
+def text_of(given: object) -> str:
+    """The name of something in a record; empty for what names nothing. Some tools write sequence numbers as numbers."""
+    return str(given) if isinstance(given, str | int) else ""
 
 
 def _image(given: object) -> tuple[Item | None, bool]:

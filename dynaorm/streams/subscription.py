@@ -6,15 +6,18 @@ Rule 2. An unreadable record goes to the functions for these. Without such a fun
 """
 
 from collections.abc import Callable, Iterator
+from inspect import isasyncgenfunction, isgeneratorfunction
 from typing import Any, TypeAlias
 
+from dynaorm.argument import check_function
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.entity.table import Table
 from dynaorm.errors import UsageError
+from dynaorm.failure import shown
 from dynaorm.record import record
 from dynaorm.streams.change import Changed, Deleted, Inserted, StreamChange, Unreadable
 from dynaorm.streams.event import records_of
-from dynaorm.streams.interpret import TableNames, changes_in, table_chooser
+from dynaorm.streams.interpret import TableNames, interpreter
 
 Function: TypeAlias = Callable[[Any], object]
 
@@ -36,7 +39,15 @@ class Subscription:
 
 @record
 class Delivery:
-    """One change, the functions to call with it in their order, and what a partial batch response names it by."""
+    """One change, and what to do with it.
+
+    Attributes:
+        change: the change.
+        functions: the functions to call with it, in their order.
+        failure_id: what a partial batch response names, so that the record is delivered again. For a record without a
+            name, it is the last one before it that has one, and empty without such a record: an empty name asks for
+            the whole batch.
+    """
 
     change: StreamChange
     functions: tuple[Function, ...]
@@ -48,11 +59,23 @@ class Subscriptions:
 
     def __init__(self, tables: tuple[Table, ...], table_names: TableNames | None) -> None:
         self._tables = tables
-        self._choose = table_chooser(tables, table_names)
+        self._changes_of = interpreter(tables, table_names)
         self._all: list[Subscription] = []
 
     def add(self, kinds: tuple[type, ...], entity: type[Any] | None, function: Function) -> None:
-        """Add a function. Raises UsageError if the class is not stored in one of the tables."""
+        """Add a function.
+
+        Raises:
+            UsageError: the class is not stored in one of the tables; or it is no function, or one with ``yield``, which
+                would return without doing anything.
+        """
+        written = "the handler's function {}"
+        check_function(written, function)
+        if isgeneratorfunction(function) or isasyncgenfunction(function):
+            raise UsageError(
+                problem=f"{written.format(shown(function))} is a generator, so calling it does nothing",
+                remedy="give a function without yield",
+            )
         if entity is not None and (table := mapping_of(entity).table) not in self._tables:
             known = ", ".join(map(repr, self._tables))
             raise UsageError(
@@ -63,11 +86,12 @@ class Subscriptions:
 
     def deliveries(self, event: object) -> Iterator[Delivery]:
         """What to call for the records of an event, in order. Raises UsageError if it is no event of a stream."""
+        failure_id = ""
         for one in records_of(event):
-            table = self._choose(one)
-            for change in changes_in(one, table) if table is not None else ():
+            failure_id = one.failure_id or failure_id
+            for change in self._changes_of(one):
                 if isinstance(change, Inserted | Changed | Deleted | Unreadable):
-                    yield Delivery(change, self.functions(change), one.failure_id)
+                    yield Delivery(change, self.functions(change), failure_id)
 
     def functions(self, change: StreamChange) -> tuple[Function, ...]:
         """The functions to call with a change, in their order."""

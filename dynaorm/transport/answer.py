@@ -11,6 +11,7 @@ Rule 4. A reply to a read whose checksum matches is returned as bytes, which the
         small, and are checked here: a write whose reply is invalid may have been carried out.
 """
 
+import re
 from binascii import crc32
 from collections.abc import Callable, Mapping
 from types import UnionType
@@ -20,10 +21,12 @@ from dynaorm.errors import Unreachable
 from dynaorm.flow.protocol.call import READS, NoAnswer, Reason, Refusal, Reply
 from dynaorm.item.json_body import Body
 from dynaorm.item.well_formed import is_item, is_list_of
+from dynaorm.remedies import is_of_the_request_itself
 
 STREAM_READS = frozenset({"DescribeStream", "GetShardIterator", "GetRecords"})
 """The operations of DynamoDB Streams, which are sent to another endpoint."""
 SERVER_FAULTS = frozenset({"InternalServerError", "InternalFailure", "ServiceUnavailable"})
+_QUOTED = re.compile(r"The Canonical String|Authorization=|\(hashed with|\bCredential=|\n")
 DAMAGED = "the reply does not match its checksum (x-amz-crc32)"
 
 
@@ -56,7 +59,7 @@ def failure_of(status: int, content: Mapping[str, Any], request_id: str) -> Refu
     """What an error means."""
     kind, said = content.get("__type"), content.get("message") or content.get("Message")
     code = kind.rpartition("#")[2].partition(":")[0] if isinstance(kind, str) else ""
-    message = said if isinstance(said, str) else ""
+    message = _without_headers(code, said) if isinstance(said, str) else ""
     if status >= 500 or code in SERVER_FAULTS:
         return NoAnswer(f"HTTP {status} {code}: {message}", request_id=request_id)
     if status < 400 or not code:
@@ -67,6 +70,16 @@ def failure_of(status: int, content: Mapping[str, Any], request_id: str) -> Refu
         return NoAnswer(f"HTTP {status} {code} with reasons of the wrong type", request_id=request_id)
     found = tuple(_reason(reason) for reason in reasons or ())
     return Refusal(code, message, reasons=found, item=item, request_id=request_id)
+
+
+def _without_headers(code: str, message: str) -> str:
+    """A message without what it repeats of the signed headers: a session token, an access key, a signature.
+
+    Services quote "The Canonical String for this request", or the header Authorization.
+    """
+    if not is_of_the_request_itself(code):
+        return message
+    return _QUOTED.split(message, maxsplit=1)[0].rstrip()
 
 
 def _reason(reason: Mapping[str, Any]) -> Reason | None:

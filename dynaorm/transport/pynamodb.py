@@ -20,7 +20,7 @@ from pynamodb.connection import Connection
 from dynaorm.errors import UsageError
 from dynaorm.flow.protocol.call import Call, Reply
 from dynaorm.transport.answer import STREAM_READS
-from dynaorm.transport.aws_configuration import failure_of
+from dynaorm.transport.aws_configuration import failure_of, preparing
 from dynaorm.transport.botocore_hooks import WatchedEvents
 from dynaorm.transport.botocore_models import find_models_by_name
 from dynaorm.transport.botocore_outcome import (
@@ -31,10 +31,10 @@ from dynaorm.transport.botocore_outcome import (
     refusal_in,
     reply_in,
 )
-from dynaorm.transport.endpoint import Endpoint, endpoint_of, not_an_endpoint, without_password
-from dynaorm.transport.given_credentials import use_credentials
+from dynaorm.transport.endpoint import Endpoint, endpoint_of, without_password
 from dynaorm.transport.http.connection import Connection as HttpConnection
 from dynaorm.transport.http.credentials import GivenCredentials, checked_credentials
+from dynaorm.transport.http.given_credentials import use_credentials
 from dynaorm.transport.http.limits import Limits
 from dynaorm.transport.own_sending import OwnSending
 from dynaorm.transport.proxy import proxy_for
@@ -128,7 +128,7 @@ class PynamoTransport:
         self._streams.close()
 
     def _open(self) -> "_OneClient":
-        with self._opening:
+        with self._opening, preparing(self.endpoint):
             if self._connection is None:
                 # botocore would take one that is no URL for an unanswered request, and show its password.
                 proxy_for("http" if (self.endpoint or "").startswith("http:") else "https")
@@ -138,7 +138,7 @@ class PynamoTransport:
                 use_credentials(session, self._credentials)
                 session.register("before-parse.dynamodb", judge_answer)
                 session.set_default_client_config(Config(user_agent=_user_agent(session)))
-                self._connection = _OneClient(
+                connection = _OneClient(
                     session,
                     events.hooked,
                     Limits(self.read_timeout, self.connect_timeout, self.max_pool_connections),
@@ -153,6 +153,8 @@ class PynamoTransport:
                     retry_configuration="LEGACY",
                     max_pool_connections=self.max_pool_connections,
                 )
+                connection.client  # noqa: B018 - made here, where what is wrong with the configuration is told
+                self._connection = connection
             return self._connection
 
 
@@ -191,12 +193,7 @@ class _OneClient(Connection):
     def client(self) -> Any:
         with self._creating:
             known = self._client
-            try:
-                client = super().client
-            except BotoCoreError:
-                raise
-            except ValueError as refused:  # all that botocore says of an endpoint
-                raise not_an_endpoint(str(self.host or refused)) from None
+            client = super().client
             if client is not known:
                 self._sending = OwnSending(client, self._botocore_session, self._hooked, self._limits)
             return client

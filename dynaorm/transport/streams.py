@@ -13,7 +13,7 @@ from botocore.session import Session as BotocoreSession
 
 from dynaorm.errors import UsageError
 from dynaorm.flow.protocol.call import Call, Reply
-from dynaorm.transport.aws_configuration import failure_of
+from dynaorm.transport.aws_configuration import failure_of, preparing
 from dynaorm.transport.botocore_models import find_models_by_name
 from dynaorm.transport.botocore_outcome import (
     CONNECTION_ERRORS,
@@ -22,9 +22,8 @@ from dynaorm.transport.botocore_outcome import (
     refusal_in,
     reply_in,
 )
-from dynaorm.transport.endpoint import not_an_endpoint
-from dynaorm.transport.given_credentials import use_credentials
 from dynaorm.transport.http.credentials import CredentialSource
+from dynaorm.transport.http.given_credentials import use_credentials
 from dynaorm.transport.proxy import proxy_for
 from dynaorm.transport.region import region_of
 
@@ -68,7 +67,7 @@ class StreamsTransport:
             client.close()
 
     def _open(self) -> Any:
-        with self._opening:
+        with self._opening, preparing(self._endpoint):
             if self._client is None:
                 proxy_for("http" if (self._endpoint or "").startswith("http:") else "https")
                 session = BotocoreSession(profile=self._profile)
@@ -78,17 +77,12 @@ class StreamsTransport:
                 region = region_of(
                     self._region, self._endpoint, lambda: session.get_config_variable("region")
                 )
-                try:
-                    self._client = session.create_client(
-                        "dynamodbstreams",
-                        region_name=region,
-                        endpoint_url=self._endpoint,
-                        config=_config(*self._timeouts),
-                    )
-                except BotoCoreError:
-                    raise
-                except ValueError as refused:  # all that botocore says of an endpoint
-                    raise not_an_endpoint(self._endpoint or str(refused)) from None
+                self._client = session.create_client(
+                    "dynamodbstreams",
+                    region_name=region,
+                    endpoint_url=self._endpoint,
+                    config=_config(*self._timeouts),
+                )
             return self._client
 
 

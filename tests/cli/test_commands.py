@@ -15,10 +15,18 @@ from uuid import uuid4
 import pytest
 
 from dynaorm import Session
-from tests.cli.conftest import TARGETS, Command, Run
+from tests.cli.conftest import TARGETS, Command
 from tests.conftest import ROOT
 from tests.integrity.zoo import TABLES, Raw, app, key_of, member, text
 from tests.raw_tables import aws_client
+
+
+def told(output: str) -> list[Any]:
+    """The findings among JSON lines, which begin with the tables of the run."""
+    lines = [json.loads(line) for line in output.splitlines()]
+    places = [line for line in lines if "run" in line]
+    assert lines[: len(places)] == places != []
+    return lines[len(places) :]
 
 
 def begun(*arguments: str) -> subprocess.Popen[str]:
@@ -31,7 +39,8 @@ def begun(*arguments: str) -> subprocess.Popen[str]:
 def test_a_healthy_table_is_clean(dynaorm: Command, zoo: Raw, where: list[str]) -> None:
     run = dynaorm("verify", *TARGETS, *where, "--segments", "8")
     count = sum(map(len, zoo.items(*TABLES).values()))
-    assert run == Run(0, "", f"verify: {count} items, nothing found\n")
+    assert (run.returncode, run.stdout) == (0, "")
+    assert run.stderr.splitlines()[len(TABLES) :] == [f"verify: {count} items, nothing found"]
 
 
 def test_findings_are_told_repaired_and_gone(
@@ -48,7 +57,7 @@ def test_findings_are_told_repaired_and_gone(
     assert "1 index keys, 1 missing guard" in run.stderr
 
     run = dynaorm("verify", "tests.integrity.zoo:Member", *where, "--json")
-    assert [json.loads(line)["kind"] for line in run.stdout.splitlines()] == ["index keys", "missing guard"]
+    assert [one["kind"] for one in told(run.stdout)] == ["index keys", "missing guard"]
 
     stored = zoo.items(*TABLES)
     for options in ([], ["--dry-run"]):
@@ -62,7 +71,7 @@ def test_findings_are_told_repaired_and_gone(
     options = ["--yes", "--json", "--checkpoint", str(checkpoint), "--rate", "10000"]
     run = dynaorm("repair", TARGETS[0], *where, *options)
     assert run.returncode == 0, run.stderr
-    assert [json.loads(line)["outcome"] for line in run.stdout.splitlines()] == ["mended", "mended"]
+    assert [one["outcome"] for one in told(run.stdout)] == ["mended", "mended"]
     assert not checkpoint.exists()
     assert dynaorm("verify", TARGETS[0], *where).returncode == 0
 
@@ -81,16 +90,34 @@ def test_what_needs_a_choice_is_left_and_written_down(
     assert {line["key"]["PK"]["S"] for line in lines} == {"code#c2"}
 
 
-@pytest.mark.parametrize("command", ["repair", "backfill"])
-def test_it_says_where_it_would_write(
+@pytest.mark.parametrize("command", ["verify", "repair", "backfill"])
+def test_it_says_in_which_account_region_and_table_it_works(
     dynaorm: Command, zoo: Raw, where: list[str], ministack_endpoint: str, command: str
 ) -> None:
     run = dynaorm(command, TARGETS[0], *where)
     said = run.stderr.splitlines()
     place = f"account 000000000000, Region us-east-1, endpoint {ministack_endpoint}, about "
     assert said[0].startswith(f"{command}: table zoo = {zoo.name('zoo')}, {place}")
+    line = json.loads(dynaorm(command, TARGETS[0], *where, "--json").stdout.splitlines()[0])
+    assert line.pop("items") >= 0
+    assert line == {
+        "run": command,
+        "table": "zoo",
+        "name": zoo.name("zoo"),
+        "account": "000000000000",
+        "region": "us-east-1",
+        "endpoint": ministack_endpoint,
+        "writes": False,
+    }
+
+
+@pytest.mark.parametrize("command", ["repair", "backfill"])
+def test_it_says_whether_it_writes(dynaorm: Command, zoo: Raw, where: list[str], command: str) -> None:
+    said = dynaorm(command, TARGETS[0], *where).stderr.splitlines()
     assert f"{command}: shows what it would write, and writes nothing" in said
-    assert f"{command}: writes to these tables" in dynaorm(command, TARGETS[0], *where, "--yes").stderr
+    run = dynaorm(command, TARGETS[0], *where, "--yes", "--json")
+    assert f"{command}: writes to these tables" in run.stderr
+    assert json.loads(run.stdout.splitlines()[0])["writes"] is True
 
 
 def test_a_run_that_wants_more_than_it_may_ends_with_a_status_of_its_own(
@@ -101,13 +128,10 @@ def test_a_run_that_wants_more_than_it_may_ends_with_a_status_of_its_own(
     options = ["--at-most", "2", "--checkpoint", str(tmp_path / "checkpoint"), "--json"]
     for more in ([], ["--yes"]):
         run = dynaorm("repair", TARGETS[0], *where, *options, *more)
-        outcomes = [json.loads(line)["outcome"] for line in run.stdout.splitlines()]
+        outcomes = [one["outcome"] for one in told(run.stdout)]
         assert (run.returncode, outcomes) == (3, ["mended" if more else "planned"] * 2 + ["stopped"])
     run = dynaorm("repair", TARGETS[0], *where, *options, "--yes")
-    assert (run.returncode, [json.loads(line)["outcome"] for line in run.stdout.splitlines()]) == (
-        0,
-        ["mended"],
-    )
+    assert (run.returncode, [one["outcome"] for one in told(run.stdout)]) == (0, ["mended"])
     assert list(zoo.session.verify(app)) == []
 
 
@@ -146,7 +170,7 @@ def test_several_machines_share_a_table(zoo: Raw, where: list[str], tmp_path: Pa
     ]
     found = []
     for machine in machines:
-        found += [json.loads(line) for line in machine.communicate(timeout=100)[0].splitlines()]
+        found += told(machine.communicate(timeout=100)[0])
         assert machine.returncode == 0
     mended = [one["key"]["SK"]["S"] for one in found if one["outcome"] == "mended"]
     names = ("ann", "bob", "cyd", "dan")
@@ -163,7 +187,7 @@ def test_of_one_segment_it_says_that_totals_are_left_out(
     for segment in ("0", "1"):
         run = dynaorm("verify", TARGETS[0], *where, "--segments", "2", "--segment", segment)
         assert (run.returncode, run.stdout) == (0, "")
-        assert run.stderr.startswith("verify: totals need all segments, and are left out of one\n")
+        assert "verify: totals need all segments, and are left out of one\n" in run.stderr
     assert dynaorm("verify", TARGETS[0], *where, "--segments", "2").returncode == 1
     without = dynaorm("verify", TARGETS[2], *where, "--segments", "2", "--segment", "0")
     assert "totals" not in without.stderr
@@ -178,13 +202,14 @@ def test_a_run_that_goes_on_ends_with_the_status_of_all_that_was_found(
     # The findings are told through a pipe that nobody reads to its end.
     first = begun("verify", TARGETS[0], *where, *options, "--rate", "10")
     assert first.stdout is not None
+    first.stdout.readline()  # the table
     line = first.stdout.readline()
     first.kill()
     first.communicate()
     assert json.loads(line)["kind"] == "unknown item"
     assert checkpoint.exists()
     run = dynaorm("verify", TARGETS[0], *where, *options)
-    assert (run.returncode, run.stdout) == (1, line)
+    assert (run.returncode, told(run.stdout)) == (1, [json.loads(line)])
 
 
 @pytest.mark.parametrize(

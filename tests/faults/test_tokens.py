@@ -177,6 +177,18 @@ def test_an_equal_block_that_counts_is_counted_once(store: Store, token: str) ->
     assert store.items(app)[0]["left"] == {"N": "0"}
 
 
+def test_a_token_of_any_length_names_one_block(store: Store, token: str) -> None:
+    """DynamoDB gets 36 characters, so longer tokens that begin alike must not become one."""
+    order = f"{token}-order-6f1c8f1e-5b1c-4c43-9f59-8a4f0a0e6d11"
+    store.line().session.save(Stock(sku="x", left=9))
+    for name in (order, f"{order}-again", order, f"{order}-again"):
+        with store.line().session.transaction(token=name) as tx:
+            tx.update(Key(Stock, sku="x"), F.left.add(-1))
+    assert store.items(app)[0]["left"] == {"N": "7"}
+    with pytest.raises(TokenReused, match=order), store.line().session.transaction(token=order) as tx:
+        tx.update(Key(Stock, sku="x"), F.left.add(-2), condition=F.left >= 1)
+
+
 def test_an_equal_block_of_a_process_that_died_before_the_answer_is_a_success(
     store: Store, token: str
 ) -> None:

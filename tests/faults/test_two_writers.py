@@ -1,17 +1,21 @@
 """Two sessions that interfere, step by step: one wins, the other gets an error, and nothing is half done."""
 
 import threading
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from dynaorm import Key, Retry, inspect
+from dynaorm import Key, Retry, Session, inspect
 from dynaorm.errors import (
     AlreadyExists,
+    Contention,
     StaleEntity,
 )
 from tests.faults.entities import Page, User, app
 from tests.faults.store import Store
+
+HOME = Key(Page, name="home")
 
 # -- the same entity ---------------------------------------------------------------------------------------------------
 
@@ -115,6 +119,42 @@ def test_work_that_was_overtaken_runs_again_from_what_is_stored(store: Store) ->
     assert session.run(work) == 4
     assert session.get_one(Page, name="home").text == "abc!"
     assert [version.number for version in session.history(Key(Page, name="home"))] == [4, 3, 2, 1]
+
+
+BY_KEY: dict[str, Callable[[Session], object]] = {
+    "update": lambda session: session.update(HOME, {"text": "mine"}),
+    "upsert": lambda session: session.upsert(HOME, {"text": "mine"}),
+    "delete": lambda session: session.delete(HOME),
+    "overwrite": lambda session: session.save(Page(name="home", text="mine"), overwrite=True),
+    "restore": lambda session: session.restore(HOME, version=1),
+}
+"""Writes that read for themselves what they depend on."""
+
+
+@pytest.mark.parametrize("races", [1, 3])
+@pytest.mark.parametrize("write", BY_KEY)
+def test_a_write_that_reads_for_itself_repeats_a_lost_race_and_is_never_stale(
+    store: Store, write: str, races: int
+) -> None:
+    other = store.line().session
+    other.save(Page(name="home", text="first"))
+    other.update(HOME, {"text": "second"})
+    texts = iter(["theirs", "theirs too", "theirs again"])
+
+    def race() -> None:
+        other.update(HOME, {"text": next(texts)})
+
+    operation = "PutItem" if write == "delete" else "TransactWriteItems"  # the tombstone alone
+    races_at = (store.meanwhile(race, operation, at=number) for number in range(1, races + 1))
+    session, _ = store.line(*races_at, retry=Retry(attempts=3))
+    if races == 1:
+        BY_KEY[write](session)
+        found = session.get(HOME)
+        assert (found and found.text) == {"restore": "first", "delete": None}.get(write, "mine")
+    else:
+        with pytest.raises(Contention):
+            BY_KEY[write](session)
+        assert session.get_one(HOME).text == "theirs again"
 
 
 # -- keys, blocks, threads ---------------------------------------------------------------------------------------------

@@ -1,14 +1,13 @@
 """A stream is read shard by shard, parents first, without gaps, from any checkpoint, through every refusal."""
 
 from collections.abc import Iterator
-from itertools import count
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dynaorm import Call, Entity, NoAnswer, Refusal, Reply, Retry, Session, Table, item_of
+from dynaorm import NoAnswer, Refusal, Retry, Session
 from dynaorm.errors import (
     CheckpointExpired,
     InvalidCursor,
@@ -18,88 +17,7 @@ from dynaorm.errors import (
     UsageError,
 )
 from dynaorm.testing import FakeClock
-from tests.streams.events import written
-
-app = Table("app")
-ARN = "arn:aws:dynamodb:eu-west-1:123456789012:table/app/stream/1"
-
-
-class Thing(Entity, table=app, pk="THING#{name}", sk="T"):
-    name: str
-
-
-class Stream:
-    """DynamoDB Streams for one table, with shards that split, as its API reference describes it.
-
-    Attributes:
-        shards: the records of each shard, each with its parent.
-        closed: the shards that get no more records.
-        troubles: what the next calls are answered with, by operation.
-    """
-
-    def __init__(self) -> None:
-        self.shards: dict[str, list[int]] = {}
-        self.parents: dict[str, str | None] = {}
-        self.closed: set[str] = set()
-        self.status, self.page, self.shards_per_reply = "ENABLED", 2, 1
-        self.calls: list[str] = []
-        self.troubles: dict[str, list[Exception]] = {}
-        self._numbers, self._expired = count(1), set[str]()
-
-    def open(self, name: str, parent: str | None = None, records: int = 0) -> None:
-        if parent is not None:
-            self.closed.add(parent)
-        self.shards[name], self.parents[name] = [], parent
-        self.write(name, records)
-
-    def write(self, name: str, records: int = 1) -> None:
-        self.shards[name] += [next(self._numbers) for _ in range(records)]
-
-    def trim(self, name: str) -> None:
-        del self.shards[name], self.parents[name]
-
-    def call(self, call: Call, /) -> Reply:
-        self.calls.append(call.operation)
-        if waiting := self.troubles.get(call.operation):
-            raise waiting.pop(0)
-        answer: Reply = getattr(self, f"_{call.operation}")(call.request)
-        return answer
-
-    def _DescribeTable(self, request: Any) -> Any:  # noqa: N802 - the name of the operation
-        assert request == {"TableName": "app"}
-        return {"Table": {"TableStatus": "ACTIVE", "LatestStreamArn": ARN}}
-
-    def _DescribeStream(self, request: Any) -> Any:  # noqa: N802 - see above
-        assert request["StreamArn"] == ARN
-        names = list(self.shards)
-        start = names.index(request["ExclusiveStartShardId"]) + 1 if "ExclusiveStartShardId" in request else 0
-        some = names[start : start + self.shards_per_reply]
-        shards = [
-            {"ShardId": one, **({"ParentShardId": self.parents[one]} if self.parents[one] else {})}
-            for one in some
-        ]
-        last = {"LastEvaluatedShardId": some[-1]} if names[start + self.shards_per_reply :] else {}
-        return {"StreamDescription": {"StreamStatus": self.status, "Shards": shards, **last}}
-
-    def _GetShardIterator(self, request: Any) -> Any:  # noqa: N802 - see above
-        records = self.shards[request["ShardId"]]
-        place = 0
-        if request["ShardIteratorType"] == "AFTER_SEQUENCE_NUMBER":
-            if int(request["SequenceNumber"]) not in records:
-                raise Refusal("TrimmedDataAccessException", "The records are trimmed.")
-            place = records.index(int(request["SequenceNumber"])) + 1
-        return {"ShardIterator": f"{request['ShardId']}|{place}"}
-
-    def _GetRecords(self, request: Any) -> Any:  # noqa: N802 - see above
-        name, _, place = request["ShardIterator"].partition("|")
-        end = int(place) + self.page
-        found = self.shards[name][int(place) : end]
-        reply: Any = {
-            "Records": [written(None, item_of(Thing(name=f"{name}{one}")), sequence=one) for one in found]
-        }
-        if name not in self.closed or end < len(self.shards[name]):
-            reply["NextShardIterator"] = f"{name}|{int(place) + len(found)}"
-        return reply
+from tests.streams.shards import Stream, Thing, app
 
 
 @pytest.fixture
@@ -169,6 +87,47 @@ def test_it_ends_after_so_many_seconds_without_a_record(stream: Stream) -> None:
     began, session = clock.monotonic(), Session(transport=stream, clock=clock)
     assert len(list(session.follow(app, idle=5))) == 1
     assert clock.monotonic() - began == 5
+
+
+def test_a_shard_that_counted_as_read_is_asked_once_in_a_second(stream: Stream) -> None:
+    stream.open("a", records=1)
+    clock = FakeClock(jitter=0)
+    found = Session(transport=stream, clock=clock).follow(app)
+    next(found)
+    asked: list[int] = []
+    for _ in range(3):
+        stream.write("a")
+        stream.calls.clear()
+        next(found)
+        asked.append(stream.calls.count("GetRecords"))
+    assert asked == [1, 1, 1]
+    stream.calls.clear()
+    began = clock.monotonic()
+    list(Session(transport=stream, clock=clock).follow(app, idle=60))
+    assert clock.monotonic() - began == 60
+    assert stream.calls.count("GetRecords") <= 67
+
+
+def test_a_checkpoint_inside_a_record_of_which_the_classes_make_less_by_now_gives_all_of_it_again(
+    stream: Stream,
+) -> None:
+    stream.open("a", records=2)
+    first, _ = follow(stream)
+    inside = first.checkpoint.replace('"ended":[]', '"ended":[],"inside":{"a":1}')
+    assert sequences(follow(stream, after=inside)) == [1, 2]
+    del stream.shards["a"][0]
+    with pytest.raises(CheckpointExpired):
+        list(follow(stream, after=inside))
+
+
+@pytest.mark.parametrize("records", ["x", 1, {"a": 1}])
+def test_a_reply_whose_records_are_no_list_is_no_answer_of_dynamodb(
+    stream: Stream, monkeypatch: pytest.MonkeyPatch, records: object
+) -> None:
+    stream.open("a", records=1)
+    monkeypatch.setattr(stream, "_GetRecords", lambda _: {"Records": records, "NextShardIterator": "a|0|0"})
+    with pytest.raises(Unreachable, match="is the endpoint a DynamoDB"):
+        list(follow(stream))
 
 
 def test_it_ends_when_the_caller_says_so(stream: Stream) -> None:

@@ -138,3 +138,18 @@ def test_a_request_without_a_valid_key_is_refused(
     answer = placed(key)
     assert (answer.status_code, answer.json()["type"]) == (400, f"urn:problem-type:dynaorm:{kind}")
     assert left(session) == 10
+
+
+@pytest.mark.parametrize(
+    "keys", [("k1", "k2"), ("k1", "k1"), ("k1", ""), ("", "k1"), ('"k1"', "k1")], ids=str
+)
+def test_a_request_with_two_keys_is_refused(
+    ask: Client, session: Session, unique_name: Callable[[str], str], keys: tuple[str, str]
+) -> None:
+    headers = [("User", unique_name("liz")), *(("Idempotency-Key", key) for key in keys)]
+    answer = ask("POST", "/orders", params={"sku": "book", "quantity": 2}, headers=headers)
+    assert (answer.status_code, answer.json()["type"]) == (
+        400,
+        "urn:problem-type:dynaorm:bad-idempotency-key",
+    )
+    assert left(session) == 10

@@ -1,7 +1,11 @@
 """An error becomes a problem that names fields, and nothing else of what is stored or was given."""
 
+from hypothesis import given
+from hypothesis import strategies as st
+
 from dynaorm.errors import (
     AlreadyExists,
+    BulkError,
     ConditionFailed,
     ConstraintViolation,
     Contention,
@@ -11,6 +15,7 @@ from dynaorm.errors import (
     InvalidValue,
     ItemTooLarge,
     OutcomeUnknown,
+    SessionClosed,
     StaleEntity,
     StillCounted,
     Throttled,
@@ -19,7 +24,7 @@ from dynaorm.errors import (
     Unreachable,
     Violation,
 )
-from dynaorm.integrations.problem import INTERNAL_ERROR, PROBLEMS, problem_of
+from dynaorm.integrations.problem import INTERNAL_ERROR, PROBLEMS, SOME_FAILED, problem_of
 from tests.test_errors import EMAIL, ONE, SAMPLES, SLUG, TREE
 
 STATUSES: dict[type[DynaormError], int] = {
@@ -83,6 +88,35 @@ def test_a_rule_about_several_fields_names_none() -> None:
 
 def test_the_kinds_of_problems_have_different_types() -> None:
     assert len({problem.type for problem in PROBLEMS.values()}) == len(PROBLEMS)
+
+
+FAILURES: dict[int, DynaormError] = {
+    409: AlreadyExists(key=ONE, violations=(EMAIL,)),
+    412: ConditionFailed(key=ONE),
+    422: InvalidValue(entity="User", field="age", value=-1, problem="is less than 0"),
+    503: Throttled(attempts=3, code="ThrottlingException"),
+    500: SessionClosed(),
+}
+
+
+@given(statuses=st.lists(st.sampled_from(sorted(FAILURES)), min_size=1))
+def test_what_failed_of_many_has_the_status_of_all_or_else_the_gravest(statuses: list[int]) -> None:
+    error = BulkError(failures=tuple((f"u{number}", FAILURES[one]) for number, one in enumerate(statuses)))
+    gravest = next((one for one in (500, 503) if one in statuses), 400)
+    problem = problem_of(error)
+    assert problem.status == (statuses[0] if len(set(statuses)) == 1 else gravest)
+    if problem.status == 500:
+        assert problem == INTERNAL_ERROR
+    else:
+        assert problem.type == SOME_FAILED.type
+        named = {"user_id", "email"} if 409 in statuses else set()
+        assert set(problem.fields or ()) == named | ({"age"} if 422 in statuses else set())
+        assert "u1" not in str(problem.model_dump())
+
+
+def test_a_failure_of_many_may_itself_be_one_of_many() -> None:
+    inner = BulkError(failures=(("u1", FAILURES[409]),))
+    assert problem_of(BulkError(failures=(("u1", inner), ("u2", FAILURES[409])))).status == 409
 
 
 def test_a_subclass_is_answered_as_its_base() -> None:

@@ -116,8 +116,8 @@ DAMAGES = [
          guard("email#zoe@x"), "zoe"),
         ("a guard is left behind by somebody with another value now", _put(key_of("email#old@x"), owner=_OWNER_ANN),
          guard("email#old@x"), "ann"),
-        ("a guard is left behind by an entity that was deleted",
-         _put(key_of("slug#gone"), owner={"M": key_of("BOOK#gone", _LATEST)}), guard("slug#gone"), "gone"),
+        ("a guard is left behind by an entity that was deleted with another value",
+         _put(key_of("slug#was"), owner={"M": key_of("BOOK#gone", _LATEST)}), guard("slug#was"), "gone"),
         ("an entity with guards is deleted", _deleted(key_of("VOUCHER#2", "VOUCHER")), guard("code#c2"), "voucher2"),
         mends=True,
     ),
@@ -136,6 +136,8 @@ DAMAGES = [
         FindingKind.ORPHAN_GUARD,
         ("a guard without an owner is put for a value that nobody holds", _put(key_of("email#reserved@x")),
          guard("email#reserved@x"), ""),
+        ("a guard is left behind by an entity that was deleted with its value",
+         _put(key_of("slug#gone"), owner={"M": key_of("BOOK#gone", _LATEST)}), guard("slug#gone"), "gone"),
         mends=False,
     ),
     *_as(
@@ -164,6 +166,10 @@ DAMAGES = [
     *_as(
         FindingKind.VERSION_MISSING,
         ("the newest version is deleted", _deleted(key_of("BOOK#1", _NEWEST)), "BOOK#1 v0_TEXT", "book1"),
+        ("the latest copy loses its number", _changed(key_of("BOOK#1", _LATEST), version=None), "BOOK#1 v0_TEXT",
+         "book1"),
+        ("the latest copy gets the number 0", _changed(key_of("BOOK#2", _LATEST), version={"N": "0"}),
+         "BOOK#2 v0_TEXT", "book2"),
         ("the newest version of some fields is deleted", _deleted(key_of("PAGE#1", "r_002_PAGE")), "PAGE#1 r_0_PAGE",
          "page"),
         mends=True,
@@ -192,9 +198,16 @@ DAMAGES = [
         mends=False,
     ),
     *_as(
+        FindingKind.VERSION_DIFFERS,
+        ("the number of a tombstone is put back", _changed(key_of("BOOK#gone", _LATEST), version={"N": "0"}),
+         "BOOK#gone v0_TEXT", "gone"),
+        mends=True,
+    ),
+    *_as(
         FindingKind.NO_LATEST,
         ("the latest copy is deleted", _deleted(key_of("PAGE#1", "r_0_PAGE")), "PAGE#1 r_002_PAGE", "page"),
-        mends=False,
+        ("a tombstone is deleted", _deleted(key_of("BOOK#gone", _LATEST)), "BOOK#gone v1_TEXT", "gone"),
+        mends=True,
     ),
     *_as(
         FindingKind.INDEX_KEYS,
@@ -236,9 +249,19 @@ DAMAGES = [
          "BOOK#1 v1_TEXT", "book1"),
         ("a field gets a value of another type", _changed(key_of("GROUP#red", "INFO"), title={"N": "1"}),
          "GROUP#red INFO", "red"),
-        ("a required field is removed", _changed(key_of("VOUCHER#2", "VOUCHER"), code=None), "VOUCHER#2 VOUCHER",
-         "voucher2"),
         mends=False,
+    ),
+    Damage(
+        "a required field is removed",
+        _changed(key_of("VOUCHER#2", "VOUCHER"), code=None),
+        frozenset(
+            {
+                (FindingKind.UNREADABLE, app.name, "VOUCHER#2 VOUCHER"),
+                (FindingKind.NOT_JUDGED, app.name, guard("code#c2")),  # nobody can tell who holds it
+            }
+        ),
+        mends=False,
+        touches=frozenset({"voucher2"}),
     ),
 ]
 # fmt: on

@@ -11,7 +11,7 @@ from dynaorm import Session
 from dynaorm.errors import UsageError
 from dynaorm.flow.integrity.finding import Outcome
 from dynaorm.flow.protocol.call import Call, Reply, Transport
-from dynaorm.integrity.run import RunOptions, backfill, repair, verify, written_tables
+from dynaorm.integrity.run import RunOptions, backfill, repair, table_locations, verify
 from tests.integrity.shop import User, now, store
 from tests.integrity.zoo import Member, Raw, app, clock, key_of, member, text
 
@@ -132,7 +132,7 @@ def test_its_files_can_be_read_by_their_owner_alone(moto: Raw, tmp_path: Path) -
 
 
 def test_a_run_knows_where_it_writes(moto: Raw) -> None:
-    locations = {one.declared: one for one in written_tables(moto.session, Member)}
+    locations = {one.declared: one for one in table_locations(moto.session, Member, writes=True)}
     assert locations.keys() == {app.name}
     assert (locations[app.name].account, locations[app.name].region) == ("123456789012", "us-east-1")
 

@@ -39,9 +39,8 @@ def test_what_is_saved_is_clean(raw: Raw) -> None:
 
 def test_every_kind_of_finding_has_its_damage() -> None:
     kinds = {kind for damage in DAMAGES for kind, _, _ in damage.found}
-    assert kinds == set(FindingKind) - {FindingKind.INCOMPLETE}, (
-        "only a backfill finds that an entity is incomplete"
-    )
+    # Only a backfill finds that an entity is incomplete.
+    assert kinds == set(FindingKind) - {FindingKind.INCOMPLETE}
 
 
 def damaged(raw: Raw, damages: list[Damage]) -> dict[str, list[dict[str, Any]]]:

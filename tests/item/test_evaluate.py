@@ -31,7 +31,8 @@ from dynaorm.item.condition import (
     equals,
     render,
 )
-from dynaorm.item.evaluate import decided, holds
+from dynaorm.item.evaluate import holds
+from dynaorm.item.known import KnownPart, Unread
 from dynaorm.item.path import Path
 from dynaorm.item.placeholder import Placeholders
 from dynaorm.item.value import AttributeValue, Item
@@ -331,4 +332,9 @@ def test_what_is_no_condition_is_refused() -> None:
     ],
 )
 def test_what_is_known_of_an_item_may_decide_a_condition(condition: Condition, expected: bool | None) -> None:
-    assert decided(condition, {"a": {"S": "x"}}, {"a", "c"}) is expected
+    item = KnownPart({"a": {"S": "x"}}, {"c"})
+    if expected is not None:
+        assert holds(condition, item) is expected
+        return
+    with pytest.raises(Unread):
+        holds(condition, item)

@@ -150,3 +150,41 @@ def check(session: Session, key: Key[Any], history: list[Written]) -> None:
         was = [one for one in history if one.at <= seconds]
         expected = was[-1].entity if was else None
         assert session.get(key, as_of=datetime.fromtimestamp(seconds, UTC)) == expected
+
+
+@settings(max_examples=int(os.environ.get("FUZZ_EXAMPLES", "12")))
+@given(fields=st.lists(st.sets(st.sampled_from(sorted(VALUES))), min_size=2, max_size=3), data=st.data())
+def test_a_diff_names_every_field_of_either_version_and_is_the_mirror_of_the_diff_back(
+    engine: Transport, fields: list[set[str]], data: st.DataObject
+) -> None:
+    """The versions are of several classes of one family."""
+    session = Session(transport=engine, clock=FakeClock(NOON.timestamp()))
+    base = types.new_class(
+        "Base",
+        (Entity,),
+        {"table": Table(f"versions-{next(_numbers)}"), "pk": "DOCUMENT#{name}", "sk": "D", "versioned": True},
+        lambda own: own.update({"__annotations__": {"name": str}, "__module__": __name__}),
+    )
+    kinds = [_with_fields(base, f"Kind{number}", names) for number, names in enumerate(fields)]
+    session.create_table(mapping_of(base).table)
+    key: Key[Any] = Key(base, name="a")
+    stored = []
+    for _ in range(data.draw(st.integers(2, 4), label="versions")):
+        kind = data.draw(st.sampled_from([base, *kinds]), label="class")
+        values = {name: data.draw(VALUES[name], label=name) for name in fields_of(kind)}
+        stored.append({"name": "a", **values})
+        session.delete(session.save(kind(name="a", **values)))
+    for first, before in enumerate(stored, 1):
+        for second, after in enumerate(stored, 1):
+            expected = {
+                name: (before.get(name), after.get(name))
+                for name in before.keys() | after.keys()
+                if before.get(name) != after.get(name)
+            }
+            assert session.diff(key, first, second) == expected
+    session.delete_table(mapping_of(base).table, name=mapping_of(base).table.name)
+
+
+def _with_fields(base: type[Entity], title: str, names: set[str]) -> type[Entity]:
+    space = {"__annotations__": {name: ANNOTATIONS[name] for name in sorted(names)}, "__module__": __name__}
+    return types.new_class(title, (base,), {}, lambda own: own.update(space))

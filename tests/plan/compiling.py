@@ -3,6 +3,7 @@
 from typing import Any, TypeVar
 
 from dynaorm import Entity
+from dynaorm.entity.ident import ident_of
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.entity.table import Table
 from dynaorm.item.action import Update
@@ -14,7 +15,7 @@ from dynaorm.plan.intent import Intent, Save
 from dynaorm.plan.merge_intents import merge_intents
 from dynaorm.plan.plan import Plan
 from dynaorm.plan.planned import Purpose
-from dynaorm.plan.reads import NOTHING_READ, Reads, ident_of
+from dynaorm.plan.reads import NOTHING_READ, Reads
 from dynaorm.plan.unit_of_work import UnitOfWork
 
 E = TypeVar("E", bound=Entity)

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dynaorm import Attribute, Entity, ExpiresAt, F, GlobalIndex, Index, Key, NumberRevision, Table
+from dynaorm.entity.ident import ident_of
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.item.action import Action, Put, Update
 from dynaorm.item.condition import And, Attr, Compare, Condition, HasType, Or, equals, exists, missing
@@ -18,7 +19,7 @@ from dynaorm.plan.compiler import compile_plan
 from dynaorm.plan.intent import Check, Edit, Intent, Save
 from dynaorm.plan.merge_intents import merge_intents
 from dynaorm.plan.planned import Planned
-from dynaorm.plan.reads import NOTHING_READ, Reads, ident_of
+from dynaorm.plan.reads import NOTHING_READ, Reads
 from dynaorm.plan.unit_of_work import UnitOfWork
 from tests.plan.compiling import saved, stored
 

@@ -7,6 +7,7 @@ import pytest
 from pydantic import Field, computed_field
 
 from dynaorm import Aggregate, Attribute, CreatedAt, Entity, F, GlobalIndex, Index, NumberKey, Table, Unique
+from dynaorm.entity.ident import ident_of
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.errors import EntityNotFound, UsageError
 from dynaorm.item.action import Update
@@ -17,7 +18,7 @@ from dynaorm.plan.aggregate_action import can_be_made
 from dynaorm.plan.intent import Intent, Save
 from dynaorm.plan.plan import Plan
 from dynaorm.plan.planned import Planned, Purpose
-from dynaorm.plan.reads import Reads, ident_of
+from dynaorm.plan.reads import Reads
 from dynaorm.plan.verdict import FailedAction, StaleKnowledge, verdict
 from tests.plan.compiling import NOW, OWN_REVISION, plan_of
 

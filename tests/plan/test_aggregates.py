@@ -6,6 +6,7 @@ from typing import Annotated, Any
 import pytest
 
 from dynaorm import Aggregate, Attribute, Entity, F, GlobalIndex, Index, InKey, Key, Table, Unique
+from dynaorm.entity.ident import ident_of
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.entity.state import state_of
 from dynaorm.errors import InvalidValue, UsageError
@@ -17,7 +18,7 @@ from dynaorm.plan.changes import items_to_read
 from dynaorm.plan.intent import Edit, Move, Save
 from dynaorm.plan.merge_intents import merge_intents
 from dynaorm.plan.planned import Purpose
-from dynaorm.plan.reads import Reads, ident_of
+from dynaorm.plan.reads import Reads
 from tests.plan.compiling import NOW, OWN_REVISION, E, added, plan_of
 
 app = Table("totals", indexes=[GlobalIndex("GSI1")])

@@ -7,6 +7,7 @@ import pytest
 from pydantic import AfterValidator, computed_field
 
 from dynaorm import Aggregate, Entity, F, GlobalIndex, Index, InKey, Key, Table, inspect
+from dynaorm.entity.ident import ident_of
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.errors import InvalidValue
 from dynaorm.item.action import Action, ConditionCheck, Delete, Put, Update
@@ -17,7 +18,7 @@ from dynaorm.plan.changes import items_to_read
 from dynaorm.plan.intent import Check, Deletion, Edit, Move, Save
 from dynaorm.plan.merge_intents import merge_intents
 from dynaorm.plan.plan import Plan
-from dynaorm.plan.reads import Reads, ident_of
+from dynaorm.plan.reads import Reads
 from tests.plan.compiling import NOW, OWN_REVISION, added, committed, loaded, plan_of, stored
 
 app = Table("ends", indexes=[GlobalIndex("GSI1")])

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from dynaorm import Aggregate, Entity, F, Key, Table, detached, inspect
+from dynaorm.entity.ident import ident_of
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.errors import EntityNotFound, InvalidValue, SameItemTwice, UsageError
 from dynaorm.item.action import Update
@@ -15,7 +16,7 @@ from dynaorm.plan import intent
 from dynaorm.plan.edit import touched
 from dynaorm.plan.intent import Check, Edit, Move, Save
 from dynaorm.plan.plan import Plan
-from dynaorm.plan.reads import Reads, ident_of
+from dynaorm.plan.reads import Reads
 from tests.plan.compiling import OWN_REVISION, committed, loaded, plan_of, stored
 
 app = Table("targets")

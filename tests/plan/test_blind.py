@@ -17,10 +17,10 @@ from pydantic import (
 from dynaorm import Attribute, Entity, F, GlobalIndex, Index, InKey, Key, Table
 from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
 from dynaorm.errors import InvalidValue
-from dynaorm.item.condition import And, Attr, Compare, Condition, Or, SizeOf, missing
-from dynaorm.item.update import Change, Remove, SetTo
+from dynaorm.item.condition import And, Attr, Compare, Condition, Or, SizeOf, exists, missing
+from dynaorm.item.update import Change
 from dynaorm.item.value import Item
-from dynaorm.plan.blind import bounds_of, decided_index_keys, edits_without_reading
+from dynaorm.plan.blind import bounds_of, edits_without_reading
 from tests.plan.test_edit import (
     NOON,
     Account,
@@ -31,7 +31,6 @@ from tests.plan.test_edit import (
     Ticket,
     Twofold,
 )
-from tests.plan.test_image import Both
 
 app = Table("blind-app", indexes=[GlobalIndex("GSI1")])
 BLIND, READS = False, True
@@ -58,7 +57,6 @@ class Ruled(Entity, table=app, pk="RULED#{name}", sk="R"):
     some: Annotated[set[str], Field(min_length=1)] = Field(default_factory=lambda: {"a"})
     lower: list[Annotated[str, AfterValidator(str.lower)]] = Field(default_factory=list)
     part: Part = Part()
-    seen: str = ""
     label: Label = Label(text="l")
     colours: set[str] | str = Field(default={"red"})
     counts: dict[str, int] = Field(default_factory=dict)
@@ -69,14 +67,33 @@ class Ruled(Entity, table=app, pk="RULED#{name}", sk="R"):
         int, Field(ge=0), Attribute(encode=lambda n: {"N": str(-n)}, decode=lambda one: -int(one["N"]))
     ] = 0
     price: Annotated[Decimal, Field(ge=5)] = Decimal(5)
+
+
+class Looking(Entity, table=app, pk="LOOKING#{name}", sk="L"):
+    name: str
+    before: int = 0
+    part: Part = Part()
+    seen: str = ""
+    after: int = 0
     place: Annotated[str, InKey()] = ""
     watched: Annotated[str, InKey()] = ""
+    last: int = 0
     by_place = Index("GSI1", pk="PLACE#{place}", sk="{place}#{watched}")
 
     @field_validator("seen", "watched")
     @classmethod
     def look(cls, seen: str, info: ValidationInfo) -> str:
         return seen or str(info.data.get("seen", ""))
+
+
+class Made(Entity, table=app, pk="MADE#{name}", sk="M"):
+    name: str
+    title: str = ""
+    size: int = 0
+    slug: str = Field(default_factory=lambda data: str(data["title"]).lower())
+    tags: set[str] = Field(default_factory=lambda data: {str(data["title"])})
+    last: int = 0
+    by_title = Index("GSI1", pk="TITLE#{title}", sk="{name}")
 
 
 class Nested(Entity, table=app, pk="NESTED#{name}", sk="N"):
@@ -95,20 +112,6 @@ class Slugged(Entity, table=app, pk="SLUGGED#{slug}", sk="S"):
     @property
     def slug(self) -> str:
         return self.name.lower()
-
-
-class Sorted(Entity, table=app, pk="SORTED#{name}", sk="S"):
-    name: str
-    kind: str = "k"
-    by_kind = Index("GSI1", pk="KIND#{kind}", sk="{name}")
-
-
-class Either(Entity, table=app, pk="EITHER#{name}", sk="E"):
-    name: str
-    one: str | None = None
-    other: str | None = None
-    by_one = Index("GSI1", pk="ONE#{one}", sk="{name}")
-    by_other = Index("GSI1", pk="OTHER#{other}", sk="{name}")
 
 
 class Whole(Entity, table=app, pk="WHOLE#{name}", sk="W"):
@@ -184,8 +187,8 @@ def test_a_field_that_may_be_stored_under_a_former_name_needs_reading() -> None:
         (F.some.discard("x"), READS),
         (F.lower.append("x"), READS),
         (F.part["size"].set(1), READS),
-        (F.part.set(Part()), BLIND),
-        (F.seen.set("x"), READS),
+        (F.part.set(Part()), READS),
+        (F.part.remove(), BLIND),
         (F.shown.remove(), BLIND),
         (F.small.add("x"), BLIND),
         (F.shown.add(1), BLIND),
@@ -209,9 +212,40 @@ def test_an_update_reads_where_the_rules_of_a_field_depend_on_more_than_the_chan
     assert needs_reading(mapping_of(Ruled), key_of(Ruled), (change,)) is expected
 
 
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        (F.before.set(1), READS),
+        (F.before.add(1), READS),
+        (F.before.remove(), READS),
+        (F.before.set_if_missing(1), READS),
+        (F.part["size"].add(1), READS),
+        (F.seen.set("x"), READS),
+        (F.after.set(1), READS),  # the field in the key is declared after it, and looks at it
+        (F.last.set(1), BLIND),
+        (F.last.add(1), BLIND),
+    ],
+)
+def test_an_update_reads_if_a_validator_of_another_field_may_look_at_what_changes(
+    change: Change, expected: bool
+) -> None:
+    assert needs_reading(mapping_of(Looking), key_of(Looking), (change,)) is expected
+
+
+def test_what_a_factory_makes_of_other_fields_has_to_be_stored_for_an_update_that_reads_nothing() -> None:
+    mapping, key = mapping_of(Made), key_of(Made)
+    assert bounds_of(mapping, (F.title.set("x"),)) == exists("slug")
+    assert bounds_of(mapping, (F.size.add(1),)) == exists("slug")
+    assert bounds_of(mapping, (F.last.add(1),)) is None
+    assert bounds_of(mapping, (F.title.set("x"), F.slug.set("y"))) is None
+    assert not needs_reading(mapping, key, (F.title.set("x"),))
+    assert not needs_reading(mapping, key, (F.slug.set("y"),))
+    assert needs_reading(mapping, key, (F.slug.remove(),))
+
+
 def test_a_field_that_lives_in_an_index_key_reads_only_if_its_validators_look_at_others() -> None:
     both = (F.place.set("a"), F.watched.set("b"))
-    assert needs_reading(mapping_of(Ruled), key_of(Ruled), both)
+    assert needs_reading(mapping_of(Looking), key_of(Looking), both)
 
     class Placed(Entity, table=app, pk="PLACED#{name}", sk="P"):
         name: str
@@ -225,11 +259,20 @@ def test_a_field_that_lives_in_an_index_key_reads_only_if_its_validators_look_at
     ("change", "expected"),
     [
         (F.boxes["a"].label.remove(), READS),
+        (F.boxes["a"].set(Label(text="x")), READS),
+        (F.boxes["a"].text.set("x"), BLIND),
         (F.boxes["a"].remove(), BLIND),
         (F.encoded.add(1), READS),
         (F.spelled.add("a"), BLIND),
     ],
-    ids=["a part of a model", "a model", "an encoding of its own", "no number"],
+    ids=[
+        "no part of a model",
+        "a model over another",
+        "a part of a model",
+        "a model",
+        "an encoding of its own",
+        "no number",
+    ],
 )
 def test_an_update_reads_where_the_change_may_leave_what_does_not_load(
     change: Change, expected: bool
@@ -281,120 +324,3 @@ def size(operator: str, path: str, bound: int) -> Condition:
 )
 def test_bounds_become_conditions_on_what_is_stored(change: Change, expected: Condition | None) -> None:
     assert bounds_of(mapping_of(Ruled), (change,)) == expected
-
-
-def test_index_keys_that_the_edit_fixes_come_along() -> None:
-    mapping, key = mapping_of(Ticket), key_of(Ticket)
-    assert decided_index_keys(mapping, key, (F.status.set("done"), F.queue.set("r"))) == (
-        SetTo(("GSI1PK",), {"S": "STATUS#done"}),
-        SetTo(("GSI1SK",), {"S": "r"}),
-    )
-    assert decided_index_keys(mapping, key, (F.status.set(None), F.queue.set("r"))) == (
-        Remove(("GSI1PK",)),
-        Remove(("GSI1SK",)),
-    )
-
-
-def test_the_keys_of_all_indexes_that_an_edit_fixes_come_along() -> None:
-    changes = (F.one.set("a"), F.other.set(None))
-    assert decided_index_keys(mapping_of(Twofold), key_of(Twofold), changes) == (
-        SetTo(("GSI1PK",), {"S": "ONE#a"}), SetTo(("GSI1SK",), {"S": "a"}),
-        Remove(("GSI2PK",)), Remove(("GSI2SK",)),
-    )  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("changes", "expected"),
-    [
-        ((F.other.set(None),), None),
-        (
-            (F.other.set(None), F.one.set("a")),
-            (SetTo(("X",), {"S": "BOTH"}), SetTo(("Y",), {"S": "a"}), Remove(("Z",))),
-        ),
-        ((F.other.set(None), F.one.set(None)), (Remove(("X",)), Remove(("Y",)), Remove(("Z",)))),
-    ],
-)
-def test_a_key_attribute_of_two_indexes_goes_only_if_neither_needs_it(
-    changes: tuple[Change, ...], expected: tuple[Change, ...] | None
-) -> None:
-    assert decided_index_keys(mapping_of(Both), key_of(Both), changes) == expected
-
-
-def test_the_key_and_the_edit_together_decide_an_index() -> None:
-    mapping, key = mapping_of(Sorted), Key(Sorted, name="a").primary_key
-    assert decided_index_keys(mapping, key, (F.kind.set("x"),)) == (
-        SetTo(("GSI1PK",), {"S": "KIND#x"}),
-        SetTo(("GSI1SK",), {"S": "a"}),
-    )
-
-
-def test_of_two_places_in_an_index_the_one_that_the_edit_fills_is_decided() -> None:
-    mapping, key = mapping_of(Either), Key(Either, name="a").primary_key
-    for one, other, filled in (("x", None, "ONE#x"), (None, "x", "OTHER#x")):
-        keys = decided_index_keys(mapping, key, (F.one.set(one), F.other.set(other)))
-        assert keys == (SetTo(("GSI1PK",), {"S": filled}), SetTo(("GSI1SK",), {"S": "a"}))
-
-
-# -- indexes whose keys are the fields' own attributes -----------------------------------------------------------------
-
-shop = Table("blind-shop", indexes=[GlobalIndex("BySku", pk="sku", sk="SK")])
-
-
-class Line(Entity, table=shop, pk="CART#{cart}", sk="LINE#{number:03d}"):
-    cart: str
-    number: int
-    sku: str
-    by_sku = Index("BySku", pk="{sku}")
-
-
-def test_a_field_that_is_an_index_key_itself_is_set_without_reading() -> None:
-    mapping, key = mapping_of(Line), Key(Line, cart="c", number=1).primary_key
-    assert not needs_reading(mapping, key, (F.sku.set("x"),))
-    assert decided_index_keys(mapping, key, (F.sku.set("x"),)) == ()
-    with pytest.raises(InvalidValue, match="sku"):
-        decided_index_keys(mapping, key, (F.sku.set(""),))
-
-
-class Job(Entity, table=app, pk="JOB#{name}", sk="J"):
-    name: str
-    state: str = "new"
-    size: int = 0
-    note: str = ""
-    pending = Index("GSI1", pk="PENDING#{state}", sk="{name}", when=F.state == "new")
-    large = Index("GSI1", pk="LARGE", sk="{size:04d}", when=(F.state != "new") & (F.size > 9))
-    noted = Index("GSI1", pk="NOTED", sk="{note}", when=F.note == "also")
-
-
-@pytest.mark.parametrize(
-    ("changes", "keys"),
-    [
-        (
-            (F.state.set("new"), F.note.set("x")),
-            (SetTo(("GSI1PK",), {"S": "PENDING#new"}), SetTo(("GSI1SK",), {"S": "a"})),
-        ),
-        (
-            (F.state.set("done"), F.size.set(10), F.note.set("x")),
-            (SetTo(("GSI1PK",), {"S": "LARGE"}), SetTo(("GSI1SK",), {"S": "0010"})),
-        ),
-        ((F.state.set("done"), F.size.set(3), F.note.set("x")), (Remove(("GSI1PK",)), Remove(("GSI1SK",)))),
-        ((F.state.set("done"),), None),
-        ((F.size.set(3),), None),
-        ((F.state.remove(),), None),
-        ((F.state.set("new"), F.size.set(10), F.note.set("also")), None),
-    ],
-    ids=[
-        "one place",
-        "other place",
-        "no place",
-        "size unknown",
-        "state unknown",
-        "removed",
-        "two places",
-    ],
-)
-def test_an_index_with_conditions_is_decided_by_an_edit_that_decides_all_of_them(
-    changes: tuple[Change, ...], keys: tuple[Change, ...] | None
-) -> None:
-    mapping, key = mapping_of(Job), Key(Job, name="a").primary_key
-    assert decided_index_keys(mapping, key, changes) == keys
-    assert needs_reading(mapping, key, changes) is (keys is None)

@@ -6,6 +6,7 @@ from typing import Annotated, TypeVar
 import pytest
 
 from dynaorm import Attribute, Entity, ExpiresAt, F, GlobalIndex, Index, InKey, Key, Table, Unique
+from dynaorm.entity.ident import ident_of
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.entity.state import Loaded
 from dynaorm.entity.state import state_of as _state_of
@@ -34,7 +35,7 @@ from dynaorm.plan.item_change import (
     StoredItem,
 )
 from dynaorm.plan.merge_intents import merge_intents
-from dynaorm.plan.reads import NOTHING_READ, Reads, ident_of
+from dynaorm.plan.reads import NOTHING_READ, Reads
 from dynaorm.plan.unit_of_work import UnitOfWork
 from tests.plan.compiling import NOW, saved
 

@@ -6,10 +6,11 @@ import pytest
 from pydantic import AfterValidator
 
 from dynaorm import Entity, F, Key, Table, inspect
+from dynaorm.entity.ident import ident_of
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.errors import AlreadyExists, ConditionFailed
 from dynaorm.plan.intent import Check, Edit, Save
-from dynaorm.plan.reads import Reads, ident_of
+from dynaorm.plan.reads import Reads
 from tests.plan.compiling import committed, loaded, plan_of, reads_of, saved, stored
 
 app = Table("changes-met")

@@ -6,6 +6,7 @@ import pytest
 from pydantic import Field
 
 from dynaorm import Entity, F, Key, Table
+from dynaorm.entity.ident import ident_of
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.errors import ConditionFailed, InvalidValue
 from dynaorm.item.condition import Attr, Compare, Condition
@@ -14,7 +15,7 @@ from dynaorm.plan.changes import change_of
 from dynaorm.plan.intent import Edit
 from dynaorm.plan.item_change import ItemChange, ItemCheck, ItemEdit
 from dynaorm.plan.merge_intents import merge_intents
-from dynaorm.plan.reads import NOTHING_READ, Reads, ident_of
+from dynaorm.plan.reads import NOTHING_READ, Reads
 from dynaorm.plan.unit_of_work import UnitOfWork
 from tests.plan.compiling import NOW
 

@@ -1,6 +1,7 @@
 """Whole plans, compared as values and as the requests that are sent."""
 
 from dynaorm import F, Key
+from dynaorm.entity.ident import ident_of
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.entity.state import Loaded
 from dynaorm.item.action import Delete, Put, Update
@@ -11,7 +12,7 @@ from dynaorm.plan import intent
 from dynaorm.plan.intent import Edit, Save
 from dynaorm.plan.plan import Plan
 from dynaorm.plan.planned import Effect, Planned, Purpose
-from dynaorm.plan.reads import Reads, ident_of
+from dynaorm.plan.reads import Reads
 from tests.plan.compiled import STOCK_KEY, Document, Stock, User, app, stock_item
 from tests.plan.compiling import NOW, OWN_REVISION, actions_of, plan_of, saved
 

@@ -49,6 +49,10 @@ def test_a_partial_update_leaves_the_key_that_is_computed_as_it_is() -> None:
         == "(Key(Person, slug='liz'), Key(Person, slug='bob'))"
     )
     assert caught.value.fields == ("slug",)
+    assert str(caught.value) == (
+        "this update would change the primary key of Key(Person, slug='liz') to that of Key(Person, slug='bob'); "
+        "load the entity, change its fields and call session.move(entity)"
+    )
 
 
 @pytest.mark.parametrize(

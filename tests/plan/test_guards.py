@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dynaorm import Entity, ExpiresAt, Key, Table, Unique
+from dynaorm.entity.ident import ident_of
 from dynaorm.errors import UniqueViolation
 from dynaorm.item.action import Action, Delete, Put, to_wire
 from dynaorm.item.condition import Attr, Compare, Or, equals, missing
@@ -17,7 +18,7 @@ from dynaorm.item.value import AttributeValue, Item
 from dynaorm.plan.intent import Check, Deletion, Intent, Move, Save
 from dynaorm.plan.plan import Plan
 from dynaorm.plan.planned import GUARDS, Purpose
-from dynaorm.plan.reads import Reads, ident_of
+from dynaorm.plan.reads import Reads
 from tests.plan.compiling import NOW, plan_of, saved
 
 app = Table("guards-app")

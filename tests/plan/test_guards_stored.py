@@ -3,6 +3,7 @@
 from typing import Annotated
 
 from dynaorm import Attribute, Entity, F, Table, Unique
+from dynaorm.entity.ident import ident_of
 from dynaorm.item.action import ConditionCheck
 from dynaorm.item.condition import And, equals
 from dynaorm.item.update import SetTo
@@ -10,7 +11,7 @@ from dynaorm.item.value import AttributeValue, Item
 from dynaorm.plan.intent import Deletion, Edit, Save
 from dynaorm.plan.plan import Plan
 from dynaorm.plan.planned import GUARDS
-from dynaorm.plan.reads import Reads, ident_of
+from dynaorm.plan.reads import Reads
 from tests.plan.compiling import plan_of, saved, stored
 
 app = Table("guards-stored")

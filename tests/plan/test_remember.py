@@ -16,7 +16,7 @@ from dynaorm.plan.compiler import compile_plan
 from dynaorm.plan.intent import Check, Deletion, Edit, Intent, Save
 from dynaorm.plan.merge_intents import merge_intents
 from dynaorm.plan.plan import Plan
-from dynaorm.plan.planned import Purpose
+from dynaorm.plan.planned import Planned, Purpose
 from dynaorm.plan.reads import NOTHING_READ
 from dynaorm.plan.remember import Match, compare, effects_of_repeat, is_of_block, revision_in
 from dynaorm.plan.unit_of_work import UnitOfWork
@@ -59,11 +59,16 @@ def plan_of(*intents: Intent, now: float = NOW, seconds: float = 3600.0) -> Plan
     return compile_plan(merge_intents(intents, now), NOTHING_READ, unit(now, seconds))
 
 
-def token_item(*intents: Intent, now: float = NOW) -> Item:
-    planned = plan_of(*intents, now=now).token_item
+def action_of(*intents: Intent) -> Planned:
+    planned = plan_of(*intents).token_item
     assert planned is not None
-    assert planned.after is not None
-    return planned.after
+    return planned
+
+
+def token_item(*intents: Intent) -> Item:
+    item = action_of(*intents).after
+    assert item is not None
+    return item
 
 
 def loaded(kind: type[Entity] = User, **values: Any) -> Any:
@@ -84,7 +89,7 @@ REMOVE = Deletion(Key(User, name="u"))
 
 
 def match(first: Intent, second: Intent) -> Match:
-    return compare(token_item(second), token_item(first), NOW)
+    return compare(action_of(second), token_item(first), NOW)
 
 
 def test_it_is_put_in_the_table_of_the_guard_items_as_the_last_action() -> None:
@@ -162,15 +167,15 @@ def test_blocks_are_compared_by_what_was_given(first: Intent, second: Intent, sa
 
 
 def test_a_token_is_free_when_its_time_is_over() -> None:
-    ours, theirs = token_item(ADD), token_item(REMOVE)
+    ours, theirs = action_of(ADD), token_item(REMOVE)
     assert compare(ours, None, NOW) is Match.FREE
     assert compare(ours, theirs, NOW + 3599) is Match.OTHER
     assert compare(ours, theirs, NOW + 3600) is Match.FREE
 
 
 def test_an_item_under_its_key_that_is_none_is_another_block() -> None:
-    ours = token_item(ADD)
-    assert compare(ours, {"id": ours["id"], "owner": {"S": "?"}}, NOW) is Match.OTHER
+    item = {"id": token_item(ADD)["id"], "owner": {"S": "?"}}
+    assert compare(action_of(ADD), item, NOW) is Match.OTHER
 
 
 @pytest.mark.parametrize("name", ["_block", "_revision"])
@@ -178,14 +183,14 @@ def test_an_item_under_its_key_that_is_none_is_another_block() -> None:
 def test_an_item_under_its_key_that_another_program_changed_is_another_block(name: str, value: Any) -> None:
     ours = token_item(ADD)
     theirs = {**ours, name: value} if value is not None else {one: ours[one] for one in ours if one != name}
-    assert compare(ours, theirs, NOW) is Match.OTHER
+    assert compare(action_of(ADD), theirs, NOW) is Match.OTHER
 
 
 @pytest.mark.parametrize("until", [{"S": "x"}, {"N": "x"}, {"NULL": True}])
 def test_an_item_under_its_key_whose_time_cannot_be_read_is_not_over(until: Any) -> None:
     ours = token_item(ADD)
-    assert compare(ours, {**ours, "_until": until}, NOW + 10_000) is Match.SAME
-    assert compare(ours, {**ours, "_until": {"N": "1.5"}}, NOW) is Match.FREE
+    assert compare(action_of(ADD), {**ours, "_until": until}, NOW + 10_000) is Match.SAME
+    assert compare(action_of(ADD), {**ours, "_until": {"N": "1.5"}}, NOW) is Match.FREE
 
 
 @pytest.mark.parametrize(

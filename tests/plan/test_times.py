@@ -8,6 +8,7 @@ import pytest
 from pydantic import AfterValidator, ValidationInfo
 
 from dynaorm import Attribute, CreatedAt, Entity, ExpiresAt, F, GlobalIndex, Index, Key, Table, UpdatedAt
+from dynaorm.entity.ident import ident_of
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.errors import AlreadyExists, ConditionFailed, UsageError
 from dynaorm.item.action import Put, Update
@@ -15,7 +16,7 @@ from dynaorm.item.condition import Attr, Compare, Or, missing
 from dynaorm.item.update import Change, SetIfMissing, SetTo
 from dynaorm.plan.intent import Edit, Intent, Move, Save
 from dynaorm.plan.planned import Purpose
-from dynaorm.plan.reads import NOTHING_READ, Reads, ident_of
+from dynaorm.plan.reads import NOTHING_READ, Reads
 from dynaorm.plan.times import asked_for, stamped, times_of_changed, times_of_new, unstamped
 from tests.plan import compiling
 from tests.plan.compiling import committed, loaded, plan_of, reads_of, stored

@@ -21,12 +21,13 @@ from dynaorm import (
     Table,
     Unique,
 )
+from dynaorm.entity.ident import ident_of
 from dynaorm.item.value import Item
 from dynaorm.plan.compiler import compile_plan
 from dynaorm.plan.intent import Check, Deletion, Edit, Intent, Move, Save
 from dynaorm.plan.merge_intents import merge_intents
 from dynaorm.plan.plan import Plan
-from dynaorm.plan.reads import NOTHING_READ, Reads, ident_of
+from dynaorm.plan.reads import NOTHING_READ, Reads
 from dynaorm.plan.token import is_fixed, revision_under_token
 from dynaorm.plan.unit_of_work import UnitOfWork
 from tests.plan.compiling import NOW

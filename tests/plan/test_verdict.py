@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import pytest
 
 from dynaorm import Entity, ExpiresAt, F, Key, Table, Unique, Versioned
+from dynaorm.entity.ident import ident_of
 from dynaorm.errors import (
     AlreadyExists,
     ConditionFailed,
@@ -22,7 +23,7 @@ from dynaorm.item.value import AttributeValue, Item
 from dynaorm.plan.intent import Check, Deletion, Edit, Save
 from dynaorm.plan.plan import Plan
 from dynaorm.plan.planned import Purpose
-from dynaorm.plan.reads import Reads, ident_of
+from dynaorm.plan.reads import Reads
 from dynaorm.plan.verdict import Committed, FailedAction, StaleKnowledge, Verdict, verdict
 from tests.plan.compiling import NOW, plan_of, saved
 

@@ -6,12 +6,12 @@ import pytest
 from pydantic import Field
 
 from dynaorm import Entity, F, Key
+from dynaorm.entity.ident import ident_of
 from dynaorm.errors import ConditionFailed, UnexpectedRefusal
 from dynaorm.item.update import AddTo
 from dynaorm.plan.intent import Deletion, Edit
 from dynaorm.plan.plan import Plan
 from dynaorm.plan.planned import Purpose
-from dynaorm.plan.reads import ident_of
 from dynaorm.plan.verdict import FailedAction, StaleKnowledge, is_as_expected, verdict
 from tests.plan.compiling import NOW, plan_of, saved
 from tests.plan.test_verdict import BLIND, BLIND_DELETE, CHECK, INSERT, Loose, app, item, judged, rev

@@ -7,6 +7,7 @@ import pytest
 from pydantic import BaseModel
 
 from dynaorm import Entity, GlobalIndex, Index, Key, NumberRevision, Table, Versioned
+from dynaorm.entity.ident import ident_of
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.entity.state import set_state
 from dynaorm.item.update import AddTo
@@ -14,7 +15,7 @@ from dynaorm.item.value import AttributeValue, Item
 from dynaorm.plan.intent import Check, Deletion, Edit, Save
 from dynaorm.plan.plan import Plan
 from dynaorm.plan.planned import Purpose
-from dynaorm.plan.reads import Reads, ident_of
+from dynaorm.plan.reads import Reads
 from dynaorm.plan.versions import over_version, version_key
 from tests.plan.compiling import NOW, plan_of, reads_of, saved, stored
 

@@ -26,6 +26,14 @@ class Login(Entity, table=app, pk="LOGIN#{token}", sk="L"):
     token: SecretStr
 
 
+class Invite(Entity, table=app, pk="PROJECT#{project}", sk="INVITE#{name}"):
+    project: str
+    name: str
+    code: SecretStr
+    uses: int = 0
+    by_code = Index("GSI1", pk="CODE#{code}", sk="{name}")
+
+
 def test_a_range_of_a_table(session: Session, wire: FaultyTransport) -> None:
     within = "SK BETWEEN 'TICKET#007' AND 'TICKET$'"
     query = session.query(Ticket, project="p").ge(number=7).filter(F.owner == "liz").descending().limit(5)
@@ -54,6 +62,8 @@ def test_whole_items_are_fetched_unless_the_index_has_what_is_asked_for(session:
         "The whole items are fetched by key: BatchGetItem explained, 100 in a request.",
     ]
     assert query.values("email").explain().splitlines()[2:] == []
+    requested = query.filter(F.status == "open", F.email > "l").explain().splitlines()[1]
+    assert requested == "1. Query explained index GSI2: GSI2PK = 'OWNER#liz', filter email > 'l'"
     assert query.filter(F.status == "open").explain().splitlines()[-1] == (
         "The filter is evaluated on the items that were read."
     )
@@ -74,3 +84,21 @@ def test_no_secret_is_shown(session: Session) -> None:
     text = session.query(Login, token=SecretStr("hush")).explain()
     assert "hush" not in text
     assert "PK = **********" in text
+
+
+def test_what_has_no_secret_in_it_is_shown_beside_what_has(session: Session) -> None:
+    query = session.query(Invite, project="p").filter((F.uses > 3) & (F.code == SecretStr("hush")))
+    assert query.explain().splitlines()[1] == (
+        "1. Query explained: PK = 'PROJECT#p' AND begins_with(SK, 'INVITE#'), filter uses > '3' AND code = **********"
+    )
+    mixed = session.query(Invite, project="p").filter((F.uses > 3) | (F.code == SecretStr("hush")))
+    assert mixed.explain().splitlines()[1].endswith("filter uses > ********** OR code = **********")
+    either = session.query(Invite, project="p").filter((F.uses > 3) | (F.uses > 7), F.name.exists()).explain()
+    assert either.splitlines()[1].endswith("filter (uses > '3' OR uses > '7') AND attribute_exists(name)")
+
+
+def test_a_key_is_masked_if_any_class_of_the_query_has_a_secret_in_it(session: Session) -> None:
+    lines = session.query(Invite.by_code, code=SecretStr("hush")).ge(name="n").explain().splitlines()
+    assert lines[1] == "1. Query explained index GSI1: GSI1PK = ********** AND GSI1SK >= 'n'"
+    both = session.collection(Project, Invite, project="p").explain().splitlines()
+    assert both[1] == "1. Query explained: PK = 'PROJECT#p' AND SK BETWEEN 'INVITE#' AND 'PROJECT'"

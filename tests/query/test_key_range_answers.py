@@ -19,7 +19,7 @@ from dynaorm.flow.protocol.call import Call, Transport
 from dynaorm.item.condition import And, equals, render
 from dynaorm.item.placeholder import Placeholders
 from dynaorm.item.value import AttributeValue
-from dynaorm.query.key_range import Bound, KeyRange, Operator, key_range
+from dynaorm.query.key_range import Bound, KeyRange, Operator, exact_range
 from dynaorm.testing.endpoint import transport_to
 
 LETTERS = "abAB_%#'\"!$~ é\uffff\U0001f600"
@@ -190,7 +190,7 @@ def test_an_engine_answers_what_python_finds(
     for _ in range(QUESTIONS):
         equal, bounds = a_question(random, case, part)
         expected = [key for key, values in entities.items() if is_wanted(part, equal, bounds, values)]
-        assert answer(transport, table, key_range(part, equal, bounds)) == sorted(
+        assert answer(transport, table, exact_range(part, equal, bounds)) == sorted(
             expected, key=int if case.kind == "N" else None
         ), (
             equal,

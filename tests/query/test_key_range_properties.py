@@ -20,7 +20,7 @@ from dynaorm.entity.text.scalar import Scalar
 from dynaorm.item.condition import BeginsWith, Between, Compare, Condition
 from dynaorm.item.evaluate import holds
 from dynaorm.item.value import AttributeValue
-from dynaorm.query.key_range import Bound, KeyRange, Operator, key_range
+from dynaorm.query.key_range import Bound, KeyRange, Operator, exact_range
 
 _letters = st.text(st.sampled_from("abAB_%#'\"!$~|: é\u00ff\uffff\U0001f600\U0010ffff"), max_size=4)
 _times = st.datetimes(datetime(2020, 1, 1), datetime(2020, 1, 3), timezones=st.just(UTC))  # noqa: DTZ001 - aware by timezones=
@@ -207,7 +207,7 @@ def is_told(part: KeyPart) -> bool:
 @given(data=st.data(), part=st.one_of(text_parts(), plain_parts()))
 def test_a_query_finds_what_python_finds(data: st.DataObject, part: KeyPart) -> None:
     equal, bounds = data.draw(specs(part))
-    asked = key_range(part, equal, bounds)
+    asked = exact_range(part, equal, bounds)
     for _ in range(10):
         values = data.draw(entities(part, equal, bounds))
         key = part.render(values)
@@ -221,7 +221,7 @@ def test_versions_are_never_found(data: st.DataObject, part: KeyPart) -> None:
     assume(part.version is not None)
     assert part.version is not None
     equal, bounds = data.draw(specs(part))
-    asked = key_range(part, equal, bounds)
+    asked = exact_range(part, equal, bounds)
     assume(asked.admits is not None)
     key = part.version.number(data.draw(st.integers(1, 12)), data.draw(entities(part, equal, bounds)))
     assert key is not None
@@ -231,7 +231,7 @@ def test_versions_are_never_found(data: st.DataObject, part: KeyPart) -> None:
 @given(data=st.data(), part=st.one_of(text_parts(), plain_parts()))
 def test_dynamodb_accepts_every_condition(data: st.DataObject, part: KeyPart) -> None:
     """It refuses empty keys, and ranges whose low end is above the high one."""
-    asked = key_range(part, *data.draw(specs(part)))
+    asked = exact_range(part, *data.draw(specs(part)))
     found = [next(iter(value.values())) for value in contents(asked.condition)]
     assert all(found)
     if isinstance(asked.condition, Between):
@@ -250,7 +250,7 @@ def test_of_texts_of_one_length_no_more_is_read_than_asked_for(
     template = compile_template(f"{placeholder}{separator}{{name}}", scalars(), kind="S", sort=True)
     part, field = key_part(KeyAttribute("SK", "S"), template, 1024), template.fields[0]
     bounds = tuple(one for one in data.draw(bounds_of(part, field)) if one.operator != "begins_with")
-    asked = key_range(part, {}, bounds)
+    asked = exact_range(part, {}, bounds)
     for _ in range(5):
         values = data.draw(entities(part, {}, bounds))
         key = part.render(values)
@@ -269,7 +269,7 @@ def test_a_range_of_a_field_that_nothing_separates_from_the_next_has_all_of_its_
         KeyAttribute("SK", "S"), compile_template("{number:03d}{name}", scalars(), kind="S", sort=True), 1024
     )
     bound = Bound("number", operator, (5,))
-    asked = key_range(part, {}, [bound])
+    asked = exact_range(part, {}, [bound])
     for number, name in ((4, "z"), (5, ""), (5, "a"), (6, "")):
         values = {"number": number, "name": name}
         key = part.value(values)

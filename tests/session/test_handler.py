@@ -126,6 +126,22 @@ def test_a_failure_is_named_as_the_source_names_records(on: StreamHandler) -> No
     ]
 
 
+@pytest.mark.parametrize(("junk_at", "name"), [(0, ""), (1, "1"), (3, "3")], ids=["first", "second", "last"])
+def test_a_record_without_a_name_is_named_by_the_one_before_it(
+    on: StreamHandler, junk_at: int, name: str
+) -> None:
+    calls: list[str] = []
+    on.inserted(Pet)(lambda change: calls.append(change.sequence))
+    event = in_lambda(*(written(None, REX, sequence=number) for number in (1, 2, 3)))
+    event["Records"].insert(junk_at, None)
+    assert on(event) == failed(name)
+    assert calls == ["1", "2", "3"][:junk_at]
+    on.unreadable(lambda change: calls.append(str(change.record)))
+    calls.clear()
+    assert on(event) == ALL_DONE
+    assert sorted(calls) == ["1", "2", "3", "None"]
+
+
 def test_an_interrupt_is_no_failure_of_a_record(on: StreamHandler) -> None:
     @on.inserted(Pet)
     def work(change: Inserted[Pet]) -> None:
@@ -192,6 +208,43 @@ def test_handle_runs_functions_of_both_kinds_in_the_running_loop(on: StreamHandl
     asyncio.run(main())
 
 
+def test_asynchronous_functions_are_awaited_in_a_running_loop_and_a_plain_call_says_how(
+    on: StreamHandler,
+) -> None:
+    calls: list[object] = []
+
+    @on.inserted(Pet)
+    async def work(change: Inserted[Pet]) -> None:
+        await asyncio.sleep(0)
+        calls.append(change.new.name)
+        if change.new.name == "tom":
+            raise RuntimeError("no room")
+
+    @on.deleted(Pet)
+    def plain(change: Deleted[Pet]) -> None:
+        calls.append("plain")
+
+    event = in_lambda(written(None, REX), written(REX, None), written(None, TOM), written(None, BROKEN))
+
+    async def main() -> None:
+        rex, gone, tom, broken = changes(event, app)
+        with pytest.raises(UsageError, match=r"event loop is running.*write await on\.handle\(event\)"):
+            on(event)
+        with pytest.raises(UsageError, match=r"write await on\.dispatch_async\(change\)"):
+            on.dispatch(rex)
+        assert calls == []
+        on.dispatch(gone)
+        await on.dispatch_async(gone)
+        await on.dispatch_async(rex)
+        assert calls == ["plain", "plain", "rex"]
+        with pytest.raises(RuntimeError, match="no room"):
+            await on.dispatch_async(tom)
+        with pytest.raises(DecodeError, match="age"):
+            await on.dispatch_async(broken)
+
+    asyncio.run(main())
+
+
 @pytest.mark.parametrize(
     ("record", "fails"),
     [
@@ -248,6 +301,21 @@ def test_a_class_of_another_table_is_refused(on: StreamHandler) -> None:
     with pytest.raises(UsageError, match=r"Song is stored in Table\('other'\).*handler\(app, other\)"):
         on.inserted(Song)(lambda _: None)
     handler(app, other).inserted(Song)(lambda _: None)
+
+
+def test_what_would_do_nothing_when_it_is_called_is_refused(on: StreamHandler) -> None:
+    def plain(change: Any) -> Any:
+        yield change
+
+    async def asynchronous(change: Any) -> Any:
+        yield change
+
+    for add in (on.inserted(Pet), on.any(Pet), on.unreadable):
+        for function in (plain, asynchronous):
+            with pytest.raises(UsageError, match=r"is a generator, .*without yield"):
+                add(function)
+        with pytest.raises(UsageError, match=r"5 is not a function"):
+            add(5)  # type: ignore[arg-type]  # which is the point
 
 
 def test_a_handler_of_several_tables_goes_by_the_name_of_the_table() -> None:

@@ -161,7 +161,8 @@ def test_a_nested_field_is_a_part_of_a_key(session: Session, wire: FaultyTranspo
     wire.calls.clear()
     session.update(key, F.note.set("x"))
     session.update(key, F.address.set(Address(city="Bern", street="High")))
-    assert [call.operation for call in wire.calls] == ["UpdateItem", "UpdateItem"]
+    # The stored address may have members that no class knows.
+    assert [call.operation for call in wire.calls] == ["UpdateItem", "GetItem", "UpdateItem"]
     assert (cities(session), cities(session, "Bern")) == ([], ["1"])
     session.update(key, F.address.city.set("Oslo"))
     assert cities(session) == ["1"]

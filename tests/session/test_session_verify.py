@@ -58,10 +58,19 @@ def test_a_total_is_found_by_what_has_it_and_by_what_is_counted(raw: Raw) -> Non
     assert kinds(raw, Book) == []
 
 
-def test_no_total_is_judged_while_something_that_counts_cannot_be_read(raw: Raw) -> None:
+@pytest.mark.parametrize("named", [app, Group, Member])
+def test_a_total_is_doubtful_while_something_that_counts_cannot_be_read(raw: Raw, named: Any) -> None:
     raw.change(app, member("ann"), status={"N": "1"})
     raw.change(app, key_of("GROUP#red", "INFO"), members={"N": "9"})
-    assert kinds(raw, app) == [FindingKind.UNREADABLE]
+    stored = raw.items(app)
+    unread, *guards, total = raw.session.verify(named)
+    # Nobody can tell which values it holds.
+    assert {one.kind for one in guards} == (set() if named is Group else {FindingKind.NOT_JUDGED})
+    assert (unread.kind, unread.entity) == (FindingKind.UNREADABLE, "Member")
+    assert (total.kind, total.mendable) == (FindingKind.TOTAL, False)
+    assert total.doubt.startswith("an item of Member cannot be read")
+    assert {one.outcome for one in raw.session.repair(named)} == {Outcome.LEFT}
+    assert raw.items(app) == stored
 
 
 def test_guards_written_by_hand_are_no_fault_unless_two_hold_their_value(raw: Raw) -> None:

@@ -1,8 +1,10 @@
 """``session.run(work)`` calls work again in a new transaction after a lost race, and after no other error."""
 
+import asyncio
+
 import pytest
 
-from dynaorm import F, Retry, Session, Transaction
+from dynaorm import AsyncSession, F, Retry, Session, Transaction
 from dynaorm.errors import (
     Contention,
     EntityNotFound,
@@ -11,6 +13,7 @@ from dynaorm.errors import (
 from dynaorm.flow.protocol.call import Transport
 from dynaorm.testing.clock import FakeClock
 from dynaorm.testing.faults import FaultyTransport, conflict
+from dynaorm.transport.threaded import ThreadedTransport
 from tests.session.accounts import Stock, User, stock_key
 
 
@@ -51,9 +54,42 @@ def test_run_gives_up_after_its_attempts(session: Session) -> None:
         stale.left = 9
         tx.save(stale)
 
+    with pytest.raises(
+        Contention, match=r"during 3 attempts.*StaleEntity.*load what you change inside"
+    ) as lost:
+        session.run(work, attempts=3)
+    assert len(calls) == lost.value.attempts == 3
+    assert [type(one) for one in lost.value.causes] == [StaleEntity]
+
+
+def test_run_does_not_take_a_stale_entity_that_work_raises_for_a_lost_race(session: Session) -> None:
+    session.save(Stock(sku="s"))
+    calls: list[int] = []
+
+    def work(tx: Transaction) -> None:
+        calls.append(1)
+        tx.save(session.get_one(stock_key("s")))
+        raise StaleEntity(key=stock_key("s"), expected=None, found="r")
+
     with pytest.raises(StaleEntity):
         session.run(work, attempts=3)
     assert len(calls) == 3
+
+
+def test_an_asynchronous_run_that_lost_all_its_races_is_contention(session: Session, moto: Transport) -> None:
+    stale = session.save(Stock(sku="s"))
+    session.update(stock_key("s"), F.left.add(1))
+    stale.left = 9
+
+    async def work(tx: Transaction) -> None:
+        tx.save(stale)
+
+    async def main() -> None:
+        async with AsyncSession(transport=ThreadedTransport(moto), clock=FakeClock()) as other:
+            await other.run(work, attempts=2)
+
+    with pytest.raises(Contention, match="during 2 attempts"):
+        asyncio.run(main())
 
 
 @pytest.mark.parametrize(
@@ -73,7 +109,7 @@ def test_the_time_of_a_session_limits_run_and_its_attempts_do_not(
         clock.advance(20)
         tx.save(stale)
 
-    with Session(transport=moto, clock=clock, retry=retry) as other, pytest.raises(StaleEntity):
+    with Session(transport=moto, clock=clock, retry=retry) as other, pytest.raises(Contention):
         other.run(work, attempts=attempts)
     assert len(calls) == called
 

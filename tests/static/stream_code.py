@@ -57,6 +57,7 @@ def every_change(event: dict[str, Any], session: Session) -> None:
 async def asynchronously(session: AsyncSession, event: object) -> None:
     async for change in session.follow(app):
         assert_type(change, Inserted[Any] | Changed[Any] | Deleted[Any] | Unreadable)
+        await on.dispatch_async(change)
     await on.handle(event)
 
 

@@ -15,6 +15,32 @@ def test_a_checkpoint_is_a_text_and_back() -> None:
     assert checkpoint_in(done.text()) == done
 
 
+def test_a_checkpoint_inside_a_record_names_it_and_counts_what_is_done() -> None:
+    done = NEW.with_shards({"a": None, "b": None}).after("a", "6").after("a", "7", 1).after("b", "9", 2)
+    assert done.text() == '{"stream":"arn","read":{"a":"7","b":"9"},"ended":[],"inside":{"a":1,"b":2}}'
+    assert checkpoint_in(done.text()) == done
+    assert [done.done_of("a", one) for one in ("6", "7", "8", "")] == [0, 1, 0, 0]
+    assert done.after("a", "7").inside == {"b": 2}
+    assert done.at_end_of("a").inside == {"b": 2}
+    assert done.with_shards({"a": None}).inside == {"a": 1}
+
+
+def test_a_record_without_a_sequence_number_leaves_the_checkpoint_where_it_is() -> None:
+    done = NEW.with_shards({"a": None}).after("a", "7")
+    assert done.after("a", "") == done
+    assert done.after("a", "", 1) == done
+
+
+@pytest.mark.parametrize(
+    "inside", ["{}x", "[]", "1", '{"a":0}', '{"a":true}', '{"a":"1"}', '{"b":1}', '{"c":1}']
+)
+def test_a_count_that_cannot_be_is_refused(inside: str) -> None:
+    text = '{"stream":"arn","read":{"a":"7","b":""},"ended":[],"inside":%s}'
+    assert checkpoint_in(text % '{"a":1}').inside == {"a": 1}
+    with pytest.raises(InvalidCursor):
+        checkpoint_in(text % inside)
+
+
 @pytest.mark.parametrize(
     "text", ["", "x", "[]", "{}", '{"stream":1,"read":{},"ended":[]}', '{"stream":"a","read":[],"ended":[]}',
              "[" * 99_999, '{"stream":"a","read":{"b":1},"ended":[]}', '{"stream":"a","read":{},"ended":"b"}']

@@ -55,6 +55,21 @@ def test_a_single_record_is_an_event() -> None:
     assert records_of(written(None, OLD)) == records_of({"Records": [written(None, OLD)]})
 
 
+@pytest.mark.parametrize(
+    "junk", [None, 1, "x", [], {}, {"eventName": "INSERT"}, {"eventSource": "aws:sqs"}], ids=str
+)
+def test_what_is_no_record_among_others_is_one_with_a_problem(junk: Any) -> None:
+    first, wrong, last = records_of({"Records": [written(None, OLD), junk, written(OLD, NEW, sequence=222)]})
+    assert [first.sequence, last.sequence] == ["111", "222"]
+    assert [first.problem, last.problem] == ["", ""]
+    assert wrong.raw is junk
+    assert (wrong.problem, wrong.sequence, wrong.failure_id) == (
+        "it is not a record of a DynamoDB stream",
+        "",
+        "",
+    )
+
+
 def test_no_records_are_no_changes() -> None:
     assert records_of({"Records": [], "NextShardIterator": None}) == records_of([]) == []
 
@@ -62,12 +77,14 @@ def test_no_records_are_no_changes() -> None:
 @pytest.mark.parametrize(
     ("event", "words"),
     [
-        ({"Records": [{"eventSource": "aws:sqs", "body": "{}"}]}, "comes from 'aws:sqs'"),
+        ({"Records": [{"eventSource": "aws:sqs", "body": "{}"}]}, "its records come from 'aws:sqs'"),
+        ({"Records": [{"EventSource": "aws:sns"}]}, "its records come from 'aws:sns'"),
+        ([{"eventSource": "aws:sqs", "body": "{}"}], "its records come from 'aws:sqs'"),
+        ({"Records": b"x"}, "it has Records, and no Records"),
         ({"detail-type": "Scheduled Event"}, "it has detail-type, and no Records"),
         ({}, "it has nothing, and no Records"),
         ("{}", "of type str"),
         (None, "of type NoneType"),
-        ([1], "one of its records is 1"),
     ],
 )
 def test_any_other_event_is_a_usage_error(event: Any, words: str) -> None:

@@ -134,6 +134,20 @@ def test_another_class_in_the_same_place_is_a_deletion_and_an_insert() -> None:
     assert inserted.key == Key(Admin, name="liz")
 
 
+@pytest.mark.parametrize(
+    ("view", "expected"),
+    [
+        ("NEW_AND_OLD_IMAGES", [(Deleted, User), (Inserted, Admin)]),
+        ("NEW_IMAGE", [(Changed, Admin)]),
+        ("OLD_IMAGE", [(Changed, User)]),
+        ("KEYS_ONLY", [(Changed, User)]),
+    ],
+)
+def test_a_view_that_hides_an_image_hides_that_the_class_was_another(view: str, expected: Any) -> None:
+    found = changes(in_lambda(written(LIZ, item(Admin(name="liz")), view=view)), app)
+    assert [(type(one), one.key.entity) for one in found] == expected
+
+
 def test_a_key_that_is_an_attribute_of_a_table_without_types() -> None:
     table = Table("plain", pk=NumberKey("Id"), sk=None, type_attribute=None, revision_attribute=None)
 
@@ -314,6 +328,16 @@ def test_the_name_of_the_table_decides_between_tables() -> None:
     assert list(names(app, other, table_names=lambda name: f"prod-{name}")) == ["liz", "la"]
     assert list(names(app, table_names={"app": "prod-app"})) == ["liz"]
     assert list(names(other, table_names={"app": "prod-app"})) == []
+
+
+@pytest.mark.parametrize("record", [None, {}, {**written(None, LIZ), "eventSourceARN": None}], ids=str)
+def test_between_tables_a_record_that_names_none_is_unreadable(record: Any) -> None:
+    event = {"Records": [record, written(None, LIZ)]}
+    wrong, liz = changes(event, app, Table("other"))
+    assert isinstance(wrong, Unreadable)
+    assert wrong.record is record
+    assert liz.key == KEY
+    assert len(list(changes(event, app, table_names={"app": "app"}))) == 2
 
 
 @pytest.mark.parametrize("tables", [(), (User,), ("app",)])

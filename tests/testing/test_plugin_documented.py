@@ -36,3 +36,7 @@ def test_the_documented_tests_pass_on_every_engine(project: pytest.Pytester, min
     first.assert_outcomes(passed=10, failed=1)  # the first run writes the snapshot
     run = project.runpytest_subprocess("tests", "--dynaorm-endpoint", ministack_endpoint)
     run.assert_outcomes(passed=11)
+
+
+def test_the_documented_example_runs(project: pytest.Pytester) -> None:
+    assert project.runpython(project.path / "try_it.py").ret == 0

@@ -39,6 +39,8 @@ def test_a_profile_gives_credentials_and_region(
         "[profile half]\naws_access_key_id = HALF\n"
         "[profile gone]\ncredential_process = /nowhere/at-all\n"
         "[profile failing]\ncredential_process = false\n"
+        "[profile babbling]\ncredential_process = echo not-json\n"
+        "[profile silent]\ncredential_process = true\n"
     )
     monkeypatch.setenv("AWS_CONFIG_FILE", str(config))
     open_transport(endpoint=server.endpoint, profile="shop").call(GET)
@@ -46,8 +48,10 @@ def test_a_profile_gives_credentials_and_region(
     for profile, remedy in [
         ("nobody", "name a profile"),
         ("half", "set both"),
-        ("gone", "correct the AWS configuration"),
-        ("failing", "correct the AWS configuration"),
+        ("gone", "run that program by hand"),
+        ("failing", "run that program by hand"),
+        ("babbling", "run that program by hand"),
+        ("silent", "run that program by hand"),
     ]:
         assert remedy in refused_before_sending(open_transport(endpoint=server.endpoint, profile=profile))
     assert len(server.requests) == 1
@@ -110,6 +114,43 @@ def test_without_credentials_the_error_says_how_to_give_them(
             environment.delenv(name)
         assert remedy in refused_before_sending(transport)
     assert server.connections == 0
+
+
+@pytest.mark.parametrize(
+    ("variable", "text"),
+    [
+        ("AWS_CONFIG_FILE", "[profile shop\nregion = eu-west-1\n"),
+        ("AWS_CONFIG_FILE", "\xff[default]\n"),
+        ("AWS_SHARED_CREDENTIALS_FILE", "[default\naws_access_key_id = a\n"),
+        ("AWS_MAX_ATTEMPTS", "many"),
+        ("AWS_RETRY_MODE", "never"),
+        ("AWS_ENDPOINT_URL_DYNAMODB", "nonsense"),
+        ("AWS_ENDPOINT_URL_DYNAMODB", "http://[::1"),
+        ("AWS_USE_FIPS_ENDPOINT", "maybe"),
+        ("AWS_ACCOUNT_ID_ENDPOINT_MODE", "sometimes"),
+        ("AWS_DEFAULTS_MODE", "none at all"),
+        ("AWS_PROFILE", "nobody"),
+    ],
+)
+def test_a_setting_that_cannot_be_used_is_refused_or_not_needed(
+    variable: str,
+    text: str,
+    server: Unruly,
+    open_transport: Open,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    """A transport may do without it. If it does not, nothing was sent, and the error is dynaorm's own."""
+    file = tmp_path / "file"
+    file.write_bytes(text.encode("latin-1"))
+    monkeypatch.setenv(variable, str(file) if variable.endswith("FILE") else text)
+    endpoint = None if "ENDPOINT_URL" in variable else server.endpoint
+    try:
+        open_transport(endpoint=endpoint, region="eu-west-1").call(GET)
+    except UsageError:
+        assert server.connections == 0
+    else:
+        assert len(server.requests) == 1
 
 
 @pytest.mark.parametrize("region", ["us-east-1\r\nX-Evil: 1", "us-east-1/x", "-a", "a-", "1", "a" * 64, "ü"])

@@ -52,7 +52,13 @@ def list_codec(kind: type[list[Any]] | type[tuple[Any, ...]], element: Codec) ->
 
     levels = one_deeper([element])
     return Codec(
-        encode, decode, frozenset({"L"}), element=element, levels=levels, merge_parts=merge_list(element)
+        encode,
+        decode,
+        frozenset({"L"}),
+        element=element,
+        levels=levels,
+        merge_parts=merge_list(element),
+        is_open=element.is_open,
     )
 
 
@@ -107,7 +113,13 @@ def tuple_codec(parts: Sequence[Codec]) -> Codec:
 
     levels = one_deeper(parts)
     return Codec(
-        encode, decode, frozenset({"L"}), element=element, levels=levels, merge_parts=_merge_tuple(parts)
+        encode,
+        decode,
+        frozenset({"L"}),
+        element=element,
+        levels=levels,
+        merge_parts=_merge_tuple(parts),
+        is_open=any(part.is_open for part in parts),
     )
 
 
@@ -145,7 +157,10 @@ def named_tuple_codec(kind: type[tuple[Any, ...]], parts: Mapping[str, Codec]) -
     members = {name: (index, part) for index, (name, part) in enumerate(parts.items())}
     merged = _merge_tuple(list(parts.values()))
     levels = one_deeper(parts.values())
-    return Codec(encode, decode, frozenset({"L"}), members=members, levels=levels, merge_parts=merged)
+    is_open = any(part.is_open for part in parts.values())
+    return Codec(
+        encode, decode, frozenset({"L"}), members=members, levels=levels, merge_parts=merged, is_open=is_open
+    )
 
 
 def set_codec(kind: type[set[Any]] | type[frozenset[Any]], element: Codec) -> Codec:
@@ -208,7 +223,15 @@ def dict_codec(key: Codec, element: Codec, key_name: str) -> Codec:
 
     merged = merge_map(element, lambda name: to_name(from_name(name)))
     levels = one_deeper([element])
-    return Codec(encode, decode, frozenset({"M"}), element=element, levels=levels, merge_parts=merged)
+    return Codec(
+        encode,
+        decode,
+        frozenset({"M"}),
+        element=element,
+        levels=levels,
+        merge_parts=merged,
+        is_open=element.is_open,
+    )
 
 
 def merge_map(element: Codec, canonical: Callable[[str], str] = str) -> Merge:

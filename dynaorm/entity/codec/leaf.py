@@ -82,6 +82,7 @@ def secret_codec(annotation: Any, inner: Codec) -> Codec:
         inner.tags,
         levels=inner.levels,
         merge_parts=partial(merge, inner),
+        is_open=inner.is_open,
     )
 
 

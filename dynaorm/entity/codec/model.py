@@ -205,6 +205,7 @@ class _Plan:
             absent=absent.__getitem__,
             levels=one_deeper([*(one.codec for one in self.members), *([self.extra] if self.extra else [])]),
             merge_parts=self.merge,
+            is_open=True,
         )
 
 
@@ -293,6 +294,7 @@ def root_codec(kind: type, inner: Codec) -> Codec:
         absent=inner.absent,
         levels=inner.levels,
         merge_parts=partial(merge, inner),
+        is_open=inner.is_open,
     )
 
 

@@ -167,7 +167,7 @@ class _Resolution:
         def merged(stored: AttributeValue, loaded: AttributeValue, now: AttributeValue) -> AttributeValue:
             return merge(reference, stored, loaded, now)
 
-        reference = Codec(encode, decode, tags, levels=ANY_DEPTH, merge_parts=merged)
+        reference = Codec(encode, decode, tags, levels=ANY_DEPTH, merge_parts=merged, is_open=True)
         references.append(reference)
         return reference
 
@@ -380,7 +380,7 @@ def _no_codec(kind: Any) -> str:
 
 def _become(reference: Codec, codec: Codec) -> None:
     """Turn a reference into the codec. Only codecs that are still being built have seen the reference."""
-    names = "encode decode tags nullable is_set bound form opaque levels merge_parts"
+    names = "encode decode tags nullable is_set bound form opaque levels merge_parts is_open"
     for name in names.split():
         object.__setattr__(reference, name, getattr(codec, name))
     _adopt(reference, codec)

@@ -39,7 +39,8 @@ def union_codec(members: Sequence[tuple[str, Codec]], later: Callable[[Callable[
 
     encode = _first_that_fits(codecs, names)
     levels = max(codec.levels for codec in codecs)
-    return Codec(encode, decode, frozenset(by_tag), levels=levels, merge_parts=_merge_member(member_of))
+    is_open, merged = any(codec.is_open for codec in codecs), _merge_member(member_of)
+    return Codec(encode, decode, frozenset(by_tag), levels=levels, merge_parts=merged, is_open=is_open)
 
 
 def _merge_member(member_of: Callable[[AttributeValue], Codec | None]) -> Merge:
@@ -125,6 +126,7 @@ def discriminated_codec(members: Mapping[str, Codec], field: str) -> Codec:
         absent=partial(_absent, codecs),
         levels=max(codec.levels for codec in codecs),
         merge_parts=_merge_member(member_of),
+        is_open=True,
     )
 
 
@@ -205,8 +207,11 @@ def _either(codecs: Sequence[Codec]) -> Codec:
     if len(codecs) == 1:
         return codecs[0]
 
+    def member_of(stored: AttributeValue) -> Codec:
+        return next((codec for codec in codecs if _decodes(codec, stored)), codecs[0])
+
     def decode(stored: AttributeValue) -> Any:
-        return next((codec for codec in codecs if _decodes(codec, stored)), codecs[0]).decode(stored)
+        return member_of(stored).decode(stored)
 
     return Codec(
         _first_that_fits(codecs, "a value of that field in any of the union's members"),
@@ -217,6 +222,8 @@ def _either(codecs: Sequence[Codec]) -> Codec:
         members=codecs[0].members,
         absent=codecs[0].absent,
         levels=max(codec.levels for codec in codecs),
+        merge_parts=_merge_member(member_of),
+        is_open=any(codec.is_open for codec in codecs),
     )
 
 
@@ -260,6 +267,7 @@ def chosen_codec(members: Mapping[Hashable, Codec], choose: Callable[[Any], Hash
         nullable="NULL" in tags,
         levels=max(codec.levels for codec in members.values()),
         merge_parts=_merge_member(member_of),
+        is_open=any(codec.is_open for codec in members.values()),
     )
 
 

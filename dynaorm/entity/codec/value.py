@@ -83,6 +83,7 @@ class Codec:
         levels: how deeply its values can be nested: 1 for a scalar, 2 for a list of scalars (see ``depth``).
         merge_parts: writes a changed value over the stored one, part by part (see ``merge``); None if the value has no
             parts that could be preserved.
+        is_open: its values have maps that may hold members that no class knows, which ``merge_parts`` preserves.
     """
 
     encode: Callable[[Any], AttributeValue] = field(repr=False)
@@ -100,6 +101,7 @@ class Codec:
     opaque: bool = False
     levels: int = 1
     merge_parts: "Merge | None" = field(default=None, repr=False)
+    is_open: bool = False
 
 
 Merge: TypeAlias = Callable[[AttributeValue, AttributeValue, AttributeValue], AttributeValue]

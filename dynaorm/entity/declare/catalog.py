@@ -88,10 +88,22 @@ def of_type(mappings: Iterable[EntityMapping], attribute: str) -> "condition.Con
 
 def constraint_at(table: Table, key: Item) -> str:
     """The name of the constraint whose guard items have a key like this one."""
-    for one in derived(table, _constraints_with_keys):
-        if one.matches(key):
-            return one.name
-    return str(key[table.pk.name].get("S", "")).partition("#")[0]
+    named = str(key[table.pk.name].get("S", "")).partition("#")[0]
+    found = [one for one in derived(table, _constraints_with_keys) if one.matches(key)]
+    # A template that loses a part of the value ({x:upper}) matches more than it renders.
+    rendered = [one.name for one in found if _is_rendered(one, key)]
+    if rendered or not found:
+        return rendered[0] if rendered else named
+    return (
+        named
+        if any(named in one.constraints for one in catalog_of(table).guarded.values())
+        else found[0].name
+    )
+
+
+def _is_rendered(constraint: Constraint, key: Item) -> bool:
+    """Whether the key of a guard item that a constraint matches is one that it renders."""
+    return all(may_meet((key[part.attribute.name]["S"],), part.shape) for part in constraint.parts)
 
 
 def _constraints_with_keys(table: Table) -> list[Constraint]:

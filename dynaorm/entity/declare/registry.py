@@ -77,14 +77,12 @@ def _indistinct(mapping: EntityMapping, other: EntityMapping) -> str:
 
 def _guard_conflicts(mapping: EntityMapping) -> Iterator[str]:
     home = mapping.table.guards
-    for constraint in mapping.constraints.values():
-        for claim, other in _claims(catalog_of(home).guarded):
-            shared = claim.shared and constraint.shared
-            if _are_alike(claim, constraint) and not shared and _is_stranger(mapping, other):
-                yield (
-                    f"the unique constraint {constraint.name!r} is already that of {other.entity.__name__} in "
-                    f"{home}; give it another name, or say shared=True in both classes"
-                )
+    own = list(mapping.constraints.values())
+    known = [one for one in _claims(catalog_of(home).guarded) if not replaces(mapping, one[1])]
+    for number, constraint in enumerate(own):
+        for claim, other in (*((one, mapping) for one in own[:number]), *known):
+            if _are_alike(claim, constraint) and not _is_one(constraint, mapping, claim, other):
+                yield _two_claims(constraint, claim, other, home)
         for tenant in [*_strangers(mapping, home), *([mapping] if home is mapping.table else [])]:
             if _guard_may_meet(constraint, tenant):
                 yield (
@@ -102,6 +100,26 @@ def _guard_conflicts(mapping: EntityMapping) -> Iterator[str]:
                 f"its keys ({_texts(mapping)}) could meet guard items of {name!r} ({_guard_text(claim)}) in "
                 f"{mapping.table}; begin them with another literal"
             )
+
+
+def _is_one(constraint: Constraint, mapping: EntityMapping, claim: Constraint, other: EntityMapping) -> bool:
+    """Whether two declarations are one constraint: a guard item tells neither class nor field, only the constraint."""
+    if constraint.name != claim.name:
+        return False
+    return other.root is mapping.root or (claim.shared and constraint.shared)
+
+
+def _two_claims(constraint: Constraint, claim: Constraint, other: EntityMapping, home: Table) -> str:
+    of, name = f"of {other.entity.__name__} in {home}", constraint.name
+    if name == claim.name:
+        return (
+            f"the unique constraint {name!r} is already that {of}; "
+            "give it another name, or say shared=True in both classes"
+        )
+    return (
+        f"guard items of {name!r} ({_guard_text(constraint)}) could be those of {claim.name!r} {of} "
+        f"({_guard_text(claim)}); begin their keys with different literals"
+    )
 
 
 def _guard_table_conflicts(mapping: EntityMapping) -> Iterator[str]:

@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from dynaorm.entity.codec.of_type import Codec
 from dynaorm.entity.codec.value import NULL
+from dynaorm.item.known import is_known_in, with_more
 from dynaorm.item.value import AttributeValue, Item
 from dynaorm.record import record
 
@@ -110,6 +111,6 @@ def respelled(item: Item, fields: Iterable[FieldMapping]) -> Item:
         attribute: field.codec.encode(field.codec.decode(item[attribute]))
         for field in fields
         for attribute in (field.attribute, *field.formerly)
-        if attribute in item
+        if is_known_in(item, attribute)
     }
-    return {**item, **changed} if changed else item
+    return with_more(item, changed) if changed else item

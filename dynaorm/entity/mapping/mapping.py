@@ -17,6 +17,7 @@ from dynaorm.entity.codec.expiry import is_past, seconds_of
 from dynaorm.entity.mapping.aggregate import AggregateMapping
 from dynaorm.entity.mapping.computed import Computed
 from dynaorm.entity.mapping.constraint import Constraint
+from dynaorm.entity.mapping.dependence import Dependence, dependence_of
 from dynaorm.entity.mapping.encoder import Encoder, encoder_of
 from dynaorm.entity.mapping.field import FieldMapping
 from dynaorm.entity.mapping.key_fields import KeyFields, key_fields_of
@@ -94,6 +95,11 @@ class EntityMapping:
         return rules_of(self.entity)
 
     @cached_property
+    def dependence(self) -> Dependence:
+        """What depends on what: the one answer for every write that asks what a change of a field may change."""
+        return dependence_of(self)
+
+    @cached_property
     def is_exact(self) -> bool:
         """Whether an entity's values and the values loaded after its save give the same index keys and guards."""
         return all(one.exact for group in (self.fields, self.constraints) for one in group.values())
@@ -139,21 +145,10 @@ class EntityMapping:
         """The fields that hold totals: name to the ``Aggregate`` that maintains it, such as ``Membership.in_group``."""
         return self.table.rules.maintained.get(self.name, _NOTHING)
 
-    @cached_property
+    @property
     def derived_fields(self) -> frozenset[str]:
-        """The fields that keys, indexes, constraints, versions, expiry or totals depend on."""
-        found = {name for name in self.key_fields if name in self.fields} | self.computed_key
-        for index in self.indexes.values():
-            found |= index.fields
-        for constraint in self.constraints.values():
-            found |= constraint.depends_on
-        for aggregate in self.aggregates.values():
-            found |= aggregate.depends_on
-        if self.versioning is not None:
-            found |= self.versioning.fields or set(self.fields)
-        if self.expires is not None:
-            found.add(self.expires.name)
-        return frozenset(found)
+        """The fields that keys, indexes, constraints, versions, expiry or totals are made of."""
+        return self.dependence.derived_fields
 
     def encode(self, values: Mapping[str, Any]) -> dict[str, AttributeValue]:
         """The attributes of all fields, without keys and index keys. Raises InvalidValue."""

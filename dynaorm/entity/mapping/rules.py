@@ -14,7 +14,7 @@ from pydantic_core import CoreConfig, CoreSchema, SchemaValidator
 
 from dynaorm.record import record
 
-_Node: TypeAlias = Mapping[str, Any]
+Node: TypeAlias = Mapping[str, Any]
 
 # The parts of a node that hold no nodes for Python values.
 _DATA: Final = frozenset(
@@ -100,7 +100,7 @@ def is_model_of_fields(entity: type[BaseModel]) -> bool:
     """Whether a class is validated as a model of its fields, whatever its ``__get_pydantic_core_schema__`` gives."""
     schema: Any = entity.__pydantic_core_schema__
     try:
-        return any(one["type"] == "model" for one in _path_to_fields(schema))
+        return any(one["type"] == "model" for one in path_to_fields(schema))
     except LookupError:
         return False
 
@@ -115,7 +115,7 @@ def rules_of(entity: type[BaseModel]) -> ClassRules:
     """The rules of a class whose fields are complete."""
     schema: Any = entity.__pydantic_core_schema__
     nodes = [*_nodes(schema)]
-    path = _path_to_fields(schema)
+    path = path_to_fields(schema)
     model, fields = next(one for one in path if one["type"] == "model"), path[-1]
     config: Any = model.get("config") or {}
     is_nested = sum(one["type"] in ("model", "dataclass") for one in nodes) > 1
@@ -123,16 +123,19 @@ def rules_of(entity: type[BaseModel]) -> ClassRules:
     whole = _validator(revalidating) if is_nested else entity.__pydantic_validator__
     is_limited = _has_rules_of_texts(config)
     is_stable = not any(_may_change(one) for one in nodes) and (_REVALIDATES or not is_nested)
-    takes_info = any(_takes_info(one) for one in nodes)
-    of_class = any(_is_function(one) or _has_own_code(one) for one in path)
-    rules = {name: _field_rules(one["schema"], is_limited) for name, one in fields["fields"].items()}
+    looks_around = any(takes_info(one) for one in nodes)
+    of_class = any(is_function(one) or has_own_code(one) for one in path)
+    definitions = definitions_of(schema)
+    rules = {
+        name: _field_rules(one["schema"], is_limited, definitions) for name, one in fields["fields"].items()
+    }
     return ClassRules(
         whole=cast(SchemaValidator, whole),
         single=_single(revalidating, config),
         is_stable=is_stable,
-        takes_info=takes_info,
+        takes_info=looks_around,
         of_class=of_class,
-        is_separate=is_stable and not takes_info and not of_class,
+        is_separate=is_stable and not looks_around and not of_class and not any(map(makes_of_others, nodes)),
         fields=rules,
         alike={
             name: kind
@@ -146,7 +149,7 @@ def rules_of(entity: type[BaseModel]) -> ClassRules:
 # -- validators --------------------------------------------------------------------------------------------------------
 
 
-def _path_to_fields(schema: _Node) -> list[_Node]:
+def path_to_fields(schema: Node) -> list[Node]:
     """The nodes from the whole schema to the one with the fields of the class."""
     path, definitions = [schema], schema.get("definitions", ())
     while path[-1]["type"] != "model-fields":
@@ -157,8 +160,8 @@ def _path_to_fields(schema: _Node) -> list[_Node]:
     return path
 
 
-def _single(schema: _Node, config: CoreConfig) -> SchemaValidator:
-    node = _path_to_fields(schema)[-1]
+def _single(schema: Node, config: CoreConfig) -> SchemaValidator:
+    node = path_to_fields(schema)[-1]
     # A copy of an entity may have another value in a frozen field, which must be validated, too.
     fields = {
         name: {key: part for key, part in one.items() if key != "frozen"}
@@ -194,61 +197,97 @@ def _revalidating(part: Any) -> Any:
 # -- rules -------------------------------------------------------------------------------------------------------------
 
 
-def _nodes(part: Any) -> Iterator[_Node]:
-    """A node and all nodes below it."""
+def definitions_of(schema: Node) -> Mapping[str, Node]:
+    """The nodes of a schema that others refer to, by their references."""
+    return {one["ref"]: one for one in schema.get("definitions", ())}
+
+
+def parts_of(node: Node) -> Iterator[Node]:
+    """The nodes directly below a node."""
+    for name, one in node.items():
+        if name in _NAMED and isinstance(one, dict):
+            yield from _nearest([*one.values()])
+        elif name not in _DATA:
+            yield from _nearest(one)
+
+
+def _nearest(part: Any) -> Iterator[Node]:
     if isinstance(part, list | tuple):
         for one in part:
-            yield from _nodes(one)
+            yield from _nearest(one)
     elif isinstance(part, dict):
         if isinstance(part.get("type"), str):
             yield part
-        for name, one in part.items():
-            if name in _NAMED and isinstance(one, dict):
-                yield from _nodes([*one.values()])
-            elif name not in _DATA:
-                yield from _nodes(one)
+        else:
+            yield from parts_of(part)
 
 
-def _is_function(node: _Node) -> bool:
+def _nodes(part: Any) -> Iterator[Node]:
+    """A node and all nodes below it."""
+    for one in _nearest(part):
+        yield one
+        for below in parts_of(one):
+            yield from _nodes(below)
+
+
+def referred(schema: Node, definitions: Mapping[str, Node]) -> Iterator[Node]:
+    """A node, all below it, and those that they refer to."""
+    known = set[str]()
+    waiting = [schema]
+    while waiting:
+        for node in _nodes(waiting.pop()):
+            yield node
+            reference = node.get("schema_ref")
+            if reference is not None and reference not in known:
+                known.add(reference)
+                waiting.append(definitions[reference])
+
+
+def is_function(node: Node) -> bool:
     return str(node["type"]).startswith("function-")
 
 
-def _may_change(node: _Node) -> bool:
+def _may_change(node: Node) -> bool:
     """Whether a node may turn a valid value into another one."""
-    if _is_function(node):
-        return not _is_trusted(node["function"]["function"])
+    if is_function(node):
+        return not is_trusted(node["function"]["function"])
     config = node.get("config") or {}
     return (
-        _has_own_code(node)
+        has_own_code(node)
         or any(node.get(name) for name in _CHANGES_TEXT)
         or any(config.get(f"str_{name}") for name in _CHANGES_TEXT)
     )
 
 
-def _has_own_code(node: _Node) -> bool:
+def has_own_code(node: Node) -> bool:
     """Whether a model or dataclass runs code of the user's when it is made."""
     if node.get("custom_init"):
         return True
     post_init = node.get("post_init")
     if isinstance(post_init, str):
-        return not _is_trusted(getattr(node["cls"], post_init))
+        return not is_trusted(getattr(node["cls"], post_init))
     return bool(post_init)
 
 
-def _is_trusted(function: object) -> bool:
+def is_trusted(function: object) -> bool:
     return str(getattr(function, "__module__", "")).partition(".")[0] in _TRUSTED
 
 
-def _takes_info(node: _Node) -> bool:
-    return _is_function(node) and node["function"]["type"] == "with-info"
+def takes_info(node: Node) -> bool:
+    return is_function(node) and node["function"]["type"] == "with-info"
 
 
-def _is_harmless(node: _Node) -> bool:
+def makes_of_others(node: Node) -> bool:
+    """Whether a node has a factory that is shown the fields beside it."""
+    return bool(node.get("default_factory_takes_data"))
+
+
+def _is_harmless(node: Node) -> bool:
     config = node.get("config") or {}
     return (
         node["type"] in _HARMLESS
         and _LIMITS.isdisjoint(node)
-        and not _has_own_code(node)
+        and not has_own_code(node)
         and not _has_rules_of_texts(config)
     )
 
@@ -257,19 +296,19 @@ def _has_rules_of_texts(config: Mapping[str, Any]) -> bool:
     return any(config.get(f"str_{name}") for name in (*_CHANGES_TEXT, *_LIMITS_TEXT))
 
 
-def _unwrapped(schema: _Node) -> _Node:
+def _unwrapped(schema: Node) -> Node:
     while schema["type"] in ("default", "nullable"):
         schema = schema["schema"]
     return schema
 
 
-def _field_rules(schema: _Node, is_limited: bool) -> FieldRules:
-    nodes = [*_nodes(schema)]
+def _field_rules(schema: Node, is_limited: bool, definitions: Mapping[str, Node]) -> FieldRules:
+    nodes = [*referred(schema, definitions)]
     is_plain = not is_limited and all(map(_is_harmless, nodes))
     schema = _unwrapped(schema)
     return FieldRules(
         is_plain=is_plain,
-        takes_info=any(map(_takes_info, nodes)),
+        takes_info=any(map(takes_info, nodes)),
         has_choices=any(one["type"] in _CHOICES for one in nodes),
         holds_instances=any(one["type"] in _INSTANCES for one in nodes),
         bounds=_bounds(schema),
@@ -277,7 +316,7 @@ def _field_rules(schema: _Node, is_limited: bool) -> FieldRules:
     )
 
 
-def _stored_alike(schema: _Node) -> tuple[type | None, ...]:
+def _stored_alike(schema: Node) -> tuple[type | None, ...]:
     """The member of ``ClassRules.alike``, if there is one."""
     schema = _unwrapped(schema)
     kinds = [one["type"] for one in _nodes(schema) if one["type"] in _ALIKE]
@@ -286,7 +325,7 @@ def _stored_alike(schema: _Node) -> tuple[type | None, ...]:
     return (_ALIKE[kinds[0]] if kinds == [schema["type"]] else None,)
 
 
-def _bounds(node: _Node) -> Mapping[str, Any] | None:
+def _bounds(node: Node) -> Mapping[str, Any] | None:
     if node["type"] == "union":
         return {} if all(_bounds(one) == {} for one in node["choices"] if isinstance(one, dict)) else None
     if node["type"] not in _NUMBERS:
@@ -297,7 +336,7 @@ def _bounds(node: _Node) -> Mapping[str, Any] | None:
     return limits if limits.keys() <= known else None
 
 
-def _lengths(node: _Node) -> tuple[int, int | None] | None:
+def _lengths(node: Node) -> tuple[int, int | None] | None:
     if node["type"] not in ("list", "set", "frozenset"):
         return None
     if not all(map(_is_harmless, _nodes(node.get("items_schema")))):

@@ -7,6 +7,7 @@ from dynaorm.entity.mapping.computed import Computed
 from dynaorm.entity.mapping.field import FieldMapping
 from dynaorm.entity.mapping.secret import Secrets
 from dynaorm.errors import DecodeError
+from dynaorm.item.known import with_more
 from dynaorm.item.value import AttributeValue, Item
 
 
@@ -48,7 +49,7 @@ class StoredValues(Mapping[str, Any]):
 
     def with_attributes(self, more: Mapping[str, AttributeValue]) -> "StoredValues":
         """The values of the item with more attributes."""
-        return StoredValues(self._mapping, {**self.item, **more}, self._cache)
+        return StoredValues(self._mapping, with_more(self.item, more), self._cache)
 
     @property
     def entity(self) -> Any:

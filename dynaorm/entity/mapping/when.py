@@ -10,7 +10,6 @@ from dynaorm.entity.declaration import GivenWhen
 from dynaorm.entity.mapping.field import FieldMapping, respelled
 from dynaorm.entity.mapping.stored import StoredValues
 from dynaorm.errors import UsageError
-from dynaorm.item.value import Item
 from dynaorm.late import late
 from dynaorm.record import record
 
@@ -67,10 +66,6 @@ class When:
                 problem=f"when= of {self.owner} looks at {problem.name}, which {keeper} keeps without asking it again",
                 remedy="let it look at fields that are saved",
             ) from problem
-
-    def decided(self, item: Item, known: frozenset[str]) -> bool | None:
-        """Whether it holds, as far as the known attributes of an item say; None if they do not."""
-        return evaluate.decided(self.condition, item, known) if self.condition is not None else None
 
     def text(self, secret: frozenset[str] = frozenset()) -> str:
         """The condition in words: ``F.status == 'open'``; nothing for a function, which cannot be shown."""

@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import field
 from typing import Any, Final, TypeAlias
 
+from dynaorm.entity.ident import Ident, contents_of
 from dynaorm.entity.state import unsettled_of
 from dynaorm.errors import DynaormError, OutcomeUnknown, StoreError, Throttled
 from dynaorm.flow.bulk.limits import CONCURRENCY, Failure, Progress, Tally, check_many, windows
@@ -23,7 +24,6 @@ from dynaorm.item.batch import BATCH_WRITE_LIMIT, packed
 from dynaorm.plan.explain import reason
 from dynaorm.plan.intent import Save
 from dynaorm.plan.load import Load, check_loadable, load_of, plan_of
-from dynaorm.plan.reads import Ident, contents_of
 from dynaorm.record import record
 
 # A window ends when its slowest request does. The more requests a window has, the less this matters.

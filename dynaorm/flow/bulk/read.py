@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, TypeAlias
 from dynaorm.argument import check_flag
 from dynaorm.entity.declare.catalog import refuse_replaced
 from dynaorm.entity.dispatch import live_class
+from dynaorm.entity.ident import Ident, contents_of
 from dynaorm.entity.key import Key
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.page import is_entity
@@ -21,7 +22,6 @@ from dynaorm.flow.protocol.together import gather
 from dynaorm.flow.read import BATCH_GET_LIMIT, TRANSACT_GET_LIMIT, find_items, get_items_at_once
 from dynaorm.flow.target import target_of
 from dynaorm.item.value import Item
-from dynaorm.plan.reads import Ident, contents_of
 
 _Place: TypeAlias = tuple[str, Ident]
 """Where an item is: the physical name of its table, and the contents of its primary key."""

@@ -11,6 +11,7 @@ from dataclasses import field
 from typing import Any
 
 from dynaorm.entity.dispatch import NotAnEntity, classify
+from dynaorm.entity.ident import Ident
 from dynaorm.entity.mapping.constraint import OWNER
 from dynaorm.entity.mapping.mapping import VERSION, VERSION_AT, EntityMapping
 from dynaorm.entity.table import Table
@@ -25,8 +26,9 @@ from dynaorm.flow.integrity.judge_guard import (
     owner_check,
     owner_doubt,
 )
-from dynaorm.flow.integrity.judge_item import Derived, Subject, derived, index_changes, unreadable
+from dynaorm.flow.integrity.judge_item import Derived, Subject, derived, index_changes, unread
 from dynaorm.flow.integrity.judge_values import judge_values
+from dynaorm.flow.integrity.judge_version import newest_number
 from dynaorm.flow.integrity.repair_actions import (
     as_deleted,
     as_inserted,
@@ -46,12 +48,10 @@ from dynaorm.flow.integrity.unexplained import (
     not_a_guard,
     not_ours,
 )
-from dynaorm.flow.lookup import guard_expired
 from dynaorm.item.update import Change, SetTo
 from dynaorm.item.value import AttributeValue, Item, same
 from dynaorm.plan.aggregates import contributions
 from dynaorm.plan.planned import Planned
-from dynaorm.plan.reads import Ident
 from dynaorm.plan.renewal import Renewal, renewal_of
 from dynaorm.plan.versions import version_key
 from dynaorm.record import record, replace
@@ -88,9 +88,8 @@ def _judge_stored(
         if counted:
             judgement.contributions = list(contributions(mapping, subject.now.item))
     except DynaormError as problem:
-        judgement.unsound = mapping if counted else None
-        if scope.covers(mapping):
-            judgement.diagnoses.append(unreadable(subject.now, problem))
+        judgement.diagnoses, uncounted = unread(subject.now, problem, scope)
+        judgement.doubt = judgement.doubt or uncounted
         return
     if scope.covers(mapping):
         found, doubt = yield from _found(subject, renewal, wanted, scope)
@@ -264,7 +263,7 @@ def _is_missing(lacking: _Lacking, guard: ItemAddress, found: Item | None, scope
         is_right = mapping.expiry_of(subject.item) == expiry_in(guard.table, found)
         if is_right and same(found.get(OWNER), mine[0]):
             return False
-    elif found is not None and OWNER in found and not guard_expired(guard.table, found, unit.now):
+    elif found is not None and OWNER in found:  # expired or not: its owner may live and hold the value
         owner = owner_address(guard, found)
         (item,) = (yield [owner]) if owner is not None else (None,)
         if owner is not None and holds(owner, item, guard, unit.now) is not False:
@@ -308,22 +307,25 @@ def _find_versions(lacking: _Lacking) -> StoredCheck[None]:
     subject, mapping = lacking.subject, lacking.subject.mapping
     if mapping.versioning is None:
         return
-    number = mapping.version_of(subject.item)
+    number = mapping.version_of(subject.item) or None  # dynaorm numbers versions from 1
     key = mapping.key_of(subject.now.item)
+    newest = 0 if number is not None else (yield from newest_number(mapping, key))
     latest, version = yield [
         ItemAddress(mapping.table, key),
-        ItemAddress(mapping.table, version_key(mapping, key, number or 1)),
+        ItemAddress(mapping.table, version_key(mapping, key, number or newest + 1)),
     ]
-    if subject.is_moved and (latest is not None or version is not None):
+    if subject.is_moved and (latest is not None or version is not None or newest):
         lacking.taken = [_key_taken(subject, key)]
         lacking.is_stuck = True
         return
-    if number is None and version is None:
+    if number is None:
         at = datetime_text(subject.unit.now)
-        lacking.numbers = {VERSION: {"N": "1"}, VERSION_AT: {"S": at}}
+        lacking.numbers = {VERSION: {"N": str(newest + 1)}, VERSION_AT: {"S": at}}
+    elif version is None and (yield from newest_number(mapping, key)) > number:
+        return  # which of the two is the newest is for people to decide: verify reports it
     if version is None:
-        lacking.words.append(f"version {number or 1}")
-        lacking.version = number or 1
+        lacking.version = number or newest + 1
+        lacking.words.append(f"version {lacking.version}")
 
 
 def _key_taken(subject: _Stored, key: Item) -> Diagnosis:

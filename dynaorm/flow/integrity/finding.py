@@ -9,14 +9,14 @@ from dataclasses import field
 from enum import Enum
 from typing import Any
 
-from dynaorm.entity.mapping.mapping import EntityMapping
+from dynaorm.entity.ident import Ident
+from dynaorm.entity.table import Table
 from dynaorm.failure import texts_of
 from dynaorm.flow.integrity.stored_check import ItemAddress, StoredCheck
 from dynaorm.item.printable import printable
 from dynaorm.item.value import Item
 from dynaorm.plan.plan import Plan
 from dynaorm.plan.planned import Planned
-from dynaorm.plan.reads import Ident
 from dynaorm.record import record
 
 
@@ -70,6 +70,10 @@ class FindingKind(Enum):
 
     UNREADABLE = "unreadable item"
     """An item that does not fit its class."""
+
+    NOT_JUDGED = "not judged"
+    """An item or a total of which it is not known whether it is right: it changes all the time, or what it depends on
+    cannot be read."""
 
 
 @record
@@ -161,6 +165,11 @@ class Diagnosis:
         return self.finding.kind, (self.finding.table, *map(repr, self.finding.key.values()))
 
 
+def not_judged(table: Table, key: Item, detail: str) -> Diagnosis:
+    """The diagnosis of what could not be judged. ``key``: the primary key, as it may be shown."""
+    return Diagnosis(Finding(FindingKind.NOT_JUDGED, table.name, key, None, detail, mendable=False))
+
+
 @record
 class SuspectGuard:
     """A guard item to be judged at the end, when every entity that holds its value is known.
@@ -198,7 +207,6 @@ class Judgement:
         suspects: guard items to be judged at the end.
         contributions: what it adds to totals: the target, and a number for each of its fields.
         target: the address of the item, if it has totals of its own.
-        unsound: its class, if the item cannot be read and its class is counted in totals.
         doubt: why the item makes totals doubtful.
     """
 
@@ -206,5 +214,4 @@ class Judgement:
     suspects: list[SuspectGuard] = field(default_factory=list)
     contributions: list[Any] = field(default_factory=list)
     target: ItemAddress | None = None
-    unsound: EntityMapping | None = None
     doubt: Doubt | None = None

@@ -1,14 +1,19 @@
 """Judge a guard item, given the entities that hold its value.
 
-If nobody holds the value, the guard is an orphan. If one entity does, the guard must name it. If several do, people
-have to decide.
+Rule 1. What is wrong follows from how many live entities hold the value, and from what the guard item says: see
+        ``_WRONG``. It does not depend on which of these items a run meets, or on what else it finds.
+Rule 2. A deletion releases the guards. So a guard item of a versioned entity that was deleted with its value, or whose
+        latest copy is gone, is kept until people restore or purge the entity.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from enum import Enum
+from typing import Final
 
 from dynaorm.entity.codec.expiry import seconds_of
-from dynaorm.entity.declare.catalog import catalog_of, constraint_at
+from dynaorm.entity.declare.catalog import catalog_of, constraint_at, version_class
 from dynaorm.entity.dispatch import NotAnEntity, classify
+from dynaorm.entity.ident import ident_of
 from dynaorm.entity.key import found_key
 from dynaorm.entity.mapping.constraint import OWNER, TABLE
 from dynaorm.entity.mapping.derive import claims
@@ -16,6 +21,7 @@ from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
 from dynaorm.entity.table import Table
 from dynaorm.errors import DynaormError
 from dynaorm.flow.integrity.finding import Diagnosis, Finding, FindingKind
+from dynaorm.flow.integrity.judge_version import newest_number
 from dynaorm.flow.integrity.repair_actions import check, delete_guard, owner_of, put_guard
 from dynaorm.flow.integrity.scope import Scope, constrained_by
 from dynaorm.flow.integrity.stored_check import ItemAddress, StoredCheck
@@ -23,9 +29,9 @@ from dynaorm.flow.integrity.unexplained import doubtful, newer_at, newer_than, n
 from dynaorm.flow.lookup import guard_expired
 from dynaorm.item.value import Item, same
 from dynaorm.plan.planned import Planned
-from dynaorm.plan.reads import ident_of
 from dynaorm.plan.renewal import renewal_of
 from dynaorm.plan.unit_of_work import UnitOfWork
+from dynaorm.plan.versions import version_key
 from dynaorm.record import record
 
 
@@ -41,6 +47,42 @@ def expiry_in(table: Table, guard: Item) -> int | None:
         return seconds_of(found) if found is not None else None
     except ValueError:
         return None
+
+
+class GuardSays(Enum):
+    """What a guard item says of one entity, or of nobody."""
+
+    NOTHING = "there is none, or it has expired"
+    NO_OWNER = "it names no owner"
+    RIGHT = "it names the entity, and expires with it"
+    OTHER_EXPIRY = "it names the entity, and expires at another time"
+    OTHER_OWNER = "it names another owner"
+
+
+def what_guard_says(
+    home: Table, guard: Item | None, holder: tuple[EntityMapping, Item] | None, now: float
+) -> GuardSays:
+    """What is stored in the place of a guard item, about an entity: its class and item; None for nobody."""
+    if guard is None:
+        return GuardSays.NOTHING
+    if holder is not None and same(guard.get(OWNER), owner_of(*holder)):
+        mapping, item = holder
+        is_right = mapping.expiry_of(item) == expiry_in(home, guard)
+        return GuardSays.RIGHT if is_right else GuardSays.OTHER_EXPIRY
+    if guard_expired(home, guard, now):
+        return GuardSays.NOTHING
+    return GuardSays.OTHER_OWNER if OWNER in guard else GuardSays.NO_OWNER
+
+
+_WRONG: Final[Mapping[tuple[int, GuardSays], FindingKind]] = {
+    (0, GuardSays.NO_OWNER): FindingKind.ORPHAN_GUARD,
+    (0, GuardSays.OTHER_OWNER): FindingKind.ORPHAN_GUARD,
+    (1, GuardSays.NOTHING): FindingKind.MISSING_GUARD,
+    (1, GuardSays.OTHER_EXPIRY): FindingKind.GUARD_EXPIRY,
+    (1, GuardSays.OTHER_OWNER): FindingKind.WRONG_OWNER,
+    **{(2, says): FindingKind.DUPLICATE for says in GuardSays},
+}
+"""What is wrong, by the number of live entities that hold the value (2: several) and what the guard says of the one."""
 
 
 def owner_address(guard: ItemAddress, item: Item) -> ItemAddress | None:
@@ -115,6 +157,7 @@ class _GuardHolders:
         owner_item: the item at that address.
         is_uncertain: one of these items cannot be read, so it may hold the value.
         doubt: why the guard item must not be written.
+        keeper: why it must not be deleted, though no live entity holds the value.
     """
 
     guard: ItemAddress
@@ -124,6 +167,7 @@ class _GuardHolders:
     owner_item: Item | None = None
     is_uncertain: bool = False
     doubt: str = ""
+    keeper: str = ""
 
 
 def judge_guard(
@@ -134,14 +178,16 @@ def judge_guard(
     stored, *items = yield [guard, *claimants]
     case = _GuardHolders(guard, stored, [])
     for address, item in zip(claimants, items, strict=True):
-        _add_holder(case, address, item, unit.now)
-    if stored is not None and OWNER in stored and not guard_expired(guard.table, stored, unit.now):
+        _add_holder(case, address, item, scope)
+    if stored is not None and OWNER in stored:
         case.owner = owner_address(guard, stored)
         if case.owner is not None:
             (case.owner_item,) = yield [case.owner]
             if case.owner.ident not in {address.ident for address in claimants}:
-                _add_holder(case, case.owner, case.owner_item, unit.now)
+                _add_holder(case, case.owner, case.owner_item, scope)
     case.doubt = _doubt(case, scope)
+    if not case.holders and stored is not None and not case.is_uncertain:
+        case.keeper = yield from _keeper(case)
 
     def again() -> StoredCheck[list[Diagnosis]]:
         return judge_guard(guard, claimants, scope)
@@ -149,8 +195,8 @@ def judge_guard(
     return [Diagnosis(one.finding, again, one.actions) for one in _judged(case, unit, scope)]
 
 
-def _add_holder(case: _GuardHolders, address: ItemAddress, item: Item | None, now: float) -> None:
-    found = holds(address, item, case.guard, now)
+def _add_holder(case: _GuardHolders, address: ItemAddress, item: Item | None, scope: Scope) -> None:
+    found = holds(address, item, case.guard, scope.new_unit().now)
     if found is None:
         case.is_uncertain = True
     elif found and item is not None:
@@ -168,24 +214,67 @@ def _doubt(case: _GuardHolders, scope: Scope) -> str:
     return next(filter(None, reasons), "")
 
 
+def _keeper(case: _GuardHolders) -> StoredCheck[str]:
+    """Why a guard item belongs to an entity that may come back; empty if it does not."""
+    owner, copy = case.owner, case.owner_item
+    mapping = _mapping_at(owner, copy) if owner is not None else None
+    if owner is None or mapping is None or mapping.versioning is None:
+        return ""
+    if copy is not None and not mapping.is_tombstone(copy):
+        return ""  # a live entity with another value
+    newest = yield from newest_number(mapping, owner.key)
+    if not newest:
+        return ""
+    if copy is None:
+        return "its owner has versions and no latest copy; restore or purge that entity first"
+    (version,) = yield [ItemAddress(owner.table, version_key(mapping, owner.key, newest))]
+    if version is not None and _gave_up(mapping, owner, version, case.guard):
+        return ""
+    return f"its owner was deleted as version {newest}, which may be restored; if not, delete the guard item yourself"
+
+
+def _gave_up(mapping: EntityMapping, owner: ItemAddress, version: Item, guard: ItemAddress) -> bool:
+    """Whether the last version of a deleted entity shows that it did not hold the value of a guard item."""
+    mapping = version_class(mapping, version) or mapping
+    constraint, versioning = mapping.constraints.get(constraint_in(guard)), mapping.versioning
+    if constraint is None or versioning is None:
+        return constraint is None
+    if versioning.fields is not None and not constraint.depends_on <= versioning.fields | set(
+        mapping.key_fields
+    ):
+        return False  # the version does not have what the value is made of
+    try:
+        held = guards_of(mapping, {**version, **owner.key}).get(constraint.name)
+    except DynaormError:
+        return False
+    return held is None or held.ident != guard.ident
+
+
 def _judged(case: _GuardHolders, unit: UnitOfWork, scope: Scope) -> list[Diagnosis]:
-    stored = case.stored
-    if stored is not None and guard_expired(case.guard.table, stored, unit.now):
-        stored = None
-    if len(case.holders) > 1:
-        detail = f"{len(case.holders)} live entities hold it; change it in all of them but one"
-        return [_diagnosis(case, FindingKind.DUPLICATE, detail)]
-    if not case.holders:
-        return [] if stored is None or case.is_uncertain else _orphan(case, stored, unit, scope)
-    ((mapping, item),) = case.holders
-    if stored is None:
-        detail = "no guard item protects the value"
-        return [_diagnosis(case, FindingKind.MISSING_GUARD, detail, _claim(case, unit))]
-    if OWNER not in stored or same(stored[OWNER], owner_of(mapping, item)):
+    holder = case.holders[0] if len(case.holders) == 1 else None
+    says = what_guard_says(case.guard.table, case.stored, holder, unit.now)
+    kind = _WRONG.get((min(len(case.holders), 2), says))
+    if kind is None:
         return []
+    if kind is FindingKind.DUPLICATE:
+        detail = f"{len(case.holders)} live entities hold it; change it in all of them but one"
+        return [_diagnosis(case, kind, detail)]
+    if kind is FindingKind.ORPHAN_GUARD:
+        if case.is_uncertain:
+            return [
+                _diagnosis(case, FindingKind.NOT_JUDGED, "an item that may hold the value cannot be read")
+            ]
+        return _orphan(case, case.stored or {}, unit, scope)
+    if kind is FindingKind.MISSING_GUARD:
+        return [_diagnosis(case, kind, "no guard item protects the value", _claim(case, unit))]
+    if kind is FindingKind.GUARD_EXPIRY:
+        ((mapping, item),) = case.holders
+        found, wanted = expiry_in(case.guard.table, case.stored or {}), mapping.expiry_of(item)
+        detail = f"it expires at {found or 'no time'}, and its owner at {wanted or 'no time'}"
+        return [_diagnosis(case, kind, detail, _claim(case, unit))]
     if case.is_uncertain:
-        return [_diagnosis(case, FindingKind.WRONG_OWNER, "the owner it names cannot be read")]
-    return [_diagnosis(case, FindingKind.WRONG_OWNER, _why_wrong(case), _claim(case, unit))]
+        return [_diagnosis(case, kind, "the owner it names cannot be read")]
+    return [_diagnosis(case, kind, _why_wrong(case), _claim(case, unit))]
 
 
 def _orphan(case: _GuardHolders, stored: Item, unit: UnitOfWork, scope: Scope) -> list[Diagnosis]:
@@ -193,7 +282,7 @@ def _orphan(case: _GuardHolders, stored: Item, unit: UnitOfWork, scope: Scope) -
         actions = _release(case, stored, unit)
         diagnosis = _diagnosis(case, FindingKind.ORPHAN_GUARD, _why_wrong(case), actions)
         unclear = "the owner it names is no key; delete the item yourself if nothing needs it"
-        return [doubtful(diagnosis, "" if case.owner is not None else unclear)]
+        return [doubtful(diagnosis, case.keeper if case.owner is not None else unclear)]
     if not scope.sees_holders(case.guard.table, constraint_in(case.guard)):
         return []
     detail = "it names no owner, and no entity holds the value; delete it if nobody reserved the value"

@@ -18,26 +18,21 @@ from dynaorm.entity.stored_entity import shown_key
 from dynaorm.entity.table import GlobalIndex
 from dynaorm.errors import DecodeError, DynaormError
 from dynaorm.failure import shown
-from dynaorm.flow.integrity.finding import Diagnosis, Finding, FindingKind, Judgement, SuspectGuard
+from dynaorm.flow.integrity.finding import Diagnosis, Doubt, Finding, FindingKind, Judgement, SuspectGuard
 from dynaorm.flow.integrity.judge_guard import (
+    GuardSays,
     constraint_in,
-    expiry_in,
     guards_of,
     holds,
     owner_address,
+    what_guard_says,
 )
 from dynaorm.flow.integrity.judge_values import judge_values
 from dynaorm.flow.integrity.judge_version import judge_latest, judge_tombstone, judge_version, latest_address
-from dynaorm.flow.integrity.repair_actions import check, owner_of, put_guard, update
+from dynaorm.flow.integrity.repair_actions import update
 from dynaorm.flow.integrity.scope import Scope
 from dynaorm.flow.integrity.stored_check import ItemAddress, StoredCheck
-from dynaorm.flow.integrity.unexplained import (
-    doubt_about,
-    doubtful,
-    more_than_a_guard,
-    not_a_guard,
-    not_ours,
-)
+from dynaorm.flow.integrity.unexplained import doubt_about, doubtful, more_than_a_guard, not_ours, uncounted
 from dynaorm.flow.lookup import guard_expired
 from dynaorm.item.update import Change, Remove, SetTo
 from dynaorm.item.value import AttributeValue, Item, same
@@ -55,7 +50,7 @@ def judge(address: ItemAddress, scope: Scope) -> StoredCheck[Judgement]:
         return judgement
     yield from _judge_as(classify(address.table, item), address, item, judgement, scope=scope)
     if scope.reads_everything:
-        judgement.doubt = doubt_about(address.table, item, scope)
+        judgement.doubt = judgement.doubt or doubt_about(address.table, item, scope)
     again = _again(address, scope)
     judgement.diagnoses = [Diagnosis(one.finding, again, one.actions) for one in judgement.diagnoses]
     return judgement
@@ -135,9 +130,7 @@ def _judge_entity(subject: Subject, scope: Scope, judgement: Judgement) -> Store
         if counted:
             judgement.contributions = list(contributions(mapping, item))
     except DynaormError as problem:
-        judgement.unsound = mapping if counted else None
-        if covered:
-            judgement.diagnoses.append(unreadable(subject, problem))
+        judgement.diagnoses, judgement.doubt = unread(subject, problem, scope)
         return
     if covered:
         yield from _judge_belongings(subject, renewal, wanted, judgement)
@@ -164,9 +157,18 @@ def derived(renewal: Renewal) -> Derived:
     return Derived(index_keys(mapping, mapping.subject(image)), guards)
 
 
-def unreadable(subject: Subject, problem: Exception) -> Diagnosis:
+def unread(subject: Subject, problem: Exception, scope: Scope) -> tuple[list[Diagnosis], Doubt | None]:
+    """What to report of an entity that cannot be read, and the doubt about the totals that may count it.
+
+    It is reported also if only these totals are verified: they are judged without it.
+    """
+    mapping = subject.mapping
+    is_counted = scope.reads_everything and scope.counts(mapping)
+    if not scope.covers(mapping) and not is_counted:
+        return [], None
     problems = "; ".join(problem.problems) if isinstance(problem, DecodeError) else str(problem)
-    return Diagnosis(subject.finding(FindingKind.UNREADABLE, problems, mendable=False))
+    finding = subject.finding(FindingKind.UNREADABLE, problems, mendable=False)
+    return [Diagnosis(finding)], uncounted(mapping) if is_counted else None
 
 
 def _judge_belongings(
@@ -179,36 +181,14 @@ def _judge_belongings(
         detail = f"it has {', '.join(foreign)}, but {mapping.name} declares no such index"
         judgement.diagnoses.append(Diagnosis(subject.finding(FindingKind.INDEX_KEYS, detail, mendable=False)))
     stored = yield list(wanted.guards.values())
-    for (constraint, guard), found in zip(wanted.guards.items(), stored, strict=True):
-        if found is not None and same(found.get(OWNER), owner_of(mapping, item)):
-            if renewal.image is item and mapping.expiry_of(item) != expiry_in(guard.table, found):
-                judgement.diagnoses.append(_wrong_expiry(subject, constraint, guard, found))
-            continue
-        is_live = found is not None and not guard_expired(guard.table, found, subject.unit.now)
-        unsigned = is_live and found is not None and OWNER not in found
+    for guard, found in zip(wanted.guards.values(), stored, strict=True):
+        says = what_guard_says(guard.table, found, (mapping, item), subject.unit.now)
+        if says is GuardSays.RIGHT or (says is GuardSays.OTHER_EXPIRY and renewal.image is not item):
+            continue  # a renewal writes the guards of its values itself
+        unsigned = says is GuardSays.NO_OWNER
         judgement.suspects.append(SuspectGuard(guard, ItemAddress(mapping.table, subject.key), unsigned))
     if mapping.versioning is not None:
         judgement.diagnoses += yield from judge_latest(mapping, item, subject.unit)
-
-
-def _wrong_expiry(subject: Subject, constraint: str, guard: ItemAddress, stored: Item) -> Diagnosis:
-    mapping, item, unit = subject.mapping, subject.item, subject.unit
-    wanted, found = mapping.expiry_of(item), expiry_in(guard.table, stored)
-    detail = f"it expires at {found or 'no time'}, and its owner at {wanted or 'no time'}"
-    finding = Finding(
-        FindingKind.GUARD_EXPIRY,
-        guard.table.name,
-        mapping.secrets.hiding_guard(constraint, guard.key),
-        mapping.name,
-        detail,
-        mendable=True,
-        owners=(subject.key,),
-    )
-    actions = (
-        check(mapping, item, item, unit),
-        put_guard(mapping, item, guard, stored, constraint=constraint, unit=unit),
-    )
-    return doubtful(Diagnosis(finding, actions=actions), not_a_guard(guard.table, stored))
 
 
 def index_changes(
@@ -274,7 +254,7 @@ def _judge_guard_item(
     owner = owner_address(address, item) if OWNER in item else None
     if owner is not None:
         (stored,) = yield [owner]
-        if holds(owner, stored, address, now) is not False:
+        if holds(owner, stored, address, now):
             return
     judgement.suspects.append(SuspectGuard(address, unsigned=OWNER not in item))
 
@@ -291,4 +271,4 @@ def _judge_version_item(
     mapping, key = latest
     if not scope.covers(mapping):
         return []
-    return (yield from judge_version(mapping, item, key))
+    return (yield from judge_version(mapping, item, key, scope.new_unit()))

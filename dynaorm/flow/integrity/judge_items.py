@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 
+from dynaorm.entity.ident import Ident
 from dynaorm.entity.table import Table
 from dynaorm.flow.integrity.finding import Diagnosis, Finding
 from dynaorm.flow.integrity.judge_guard import judge_guard
@@ -11,7 +12,6 @@ from dynaorm.flow.integrity.ledger import MemoryLedger, remember
 from dynaorm.flow.integrity.scope import Scope
 from dynaorm.flow.integrity.stored_check import ItemAddress, answer_from
 from dynaorm.item.value import Item
-from dynaorm.plan.reads import Ident
 from dynaorm.plan.unit_of_work import UnitOfWork
 
 
@@ -43,7 +43,7 @@ def _diagnoses(stored: Mapping[Ident, tuple[ItemAddress, Item]], scope: Scope) -
         yield from answer_from(judge_guard(guard, claimants, scope), items)
     for address, totals in ledger.targets():
         item = items.get(address.ident)
-        if looks_wrong((address, totals), item, scope, ledger):
+        if looks_wrong((address, totals), item, scope):
             diagnosis = judge_total((address, totals), item, scope, ledger.doubts())
             if diagnosis is not None:
                 yield diagnosis

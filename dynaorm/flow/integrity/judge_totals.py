@@ -14,6 +14,7 @@ from typing import Any, Final
 from dynaorm.entity.declare.catalog import catalog_of
 from dynaorm.entity.declare.registry import is_of
 from dynaorm.entity.dispatch import classify
+from dynaorm.entity.ident import Ident
 from dynaorm.entity.key import found_key, stored_key
 from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
 from dynaorm.entity.table import Table
@@ -21,12 +22,12 @@ from dynaorm.entity.template.template import KeyValueError
 from dynaorm.errors import DynaormError
 from dynaorm.flow.bulk.limits import CONCURRENCY
 from dynaorm.flow.integrity.finding import Diagnosis, Doubt, Finding, FindingKind
-from dynaorm.flow.integrity.ledger import Ledger, Totals, add_up
+from dynaorm.flow.integrity.ledger import Totals, add_up
 from dynaorm.flow.integrity.repair_actions import update
 from dynaorm.flow.integrity.scan import RateLimiter, ScanSegment, read_pages, scan_segments_of
 from dynaorm.flow.integrity.scope import Scope, sources_of
 from dynaorm.flow.integrity.stored_check import ItemAddress, read_addresses
-from dynaorm.flow.integrity.unexplained import doubt_about, doubtful, not_ours
+from dynaorm.flow.integrity.unexplained import doubt_about, doubtful, not_ours, uncounted
 from dynaorm.flow.protocol.call import Flow
 from dynaorm.flow.protocol.together import gather
 from dynaorm.item.condition import missing
@@ -34,7 +35,7 @@ from dynaorm.item.update import SetTo
 from dynaorm.item.value import AttributeValue, Item, number_text, same
 from dynaorm.plan.aggregate_action import can_be_made, total_actions
 from dynaorm.plan.aggregates import TotalDelta, contributions
-from dynaorm.plan.reads import NOTHING_READ, Ident
+from dynaorm.plan.reads import NOTHING_READ
 from dynaorm.plan.total_bounds import is_in_bounds
 from dynaorm.plan.unit_of_work import UnitOfWork
 from dynaorm.record import record
@@ -62,14 +63,12 @@ class Counting:
     Attributes:
         scope: what is verified.
         limiter: the rate, and the consumption so far.
-        ledger: what is known of all items.
         segments: into how many segments each table is divided.
         doubts: why totals are doubtful. The counts run in parallel and must not use the ledger.
     """
 
     scope: Scope
     limiter: RateLimiter
-    ledger: Ledger
     segments: int
     doubts: list[Doubt]
 
@@ -82,16 +81,15 @@ def suspect_totals(
     counted: Sequence[tuple[ItemAddress, Totals]], counting: Counting
 ) -> Flow[list[ItemAddress]]:
     """The targets that do not hold what was counted."""
-    scope, ledger = counting.scope, counting.ledger
     items = yield from counting.read([address for address, _ in counted])
-    return [one[0] for one in counted if looks_wrong(one, items.get(one[0].ident), scope, ledger)]
+    return [one[0] for one in counted if looks_wrong(one, items.get(one[0].ident), counting.scope)]
 
 
-def looks_wrong(counted: tuple[ItemAddress, Totals], item: Item | None, scope: Scope, ledger: Ledger) -> bool:
-    """Whether a target does not hold what was counted. It is not judged if an item to be counted is unreadable."""
+def looks_wrong(counted: tuple[ItemAddress, Totals], item: Item | None, scope: Scope) -> bool:
+    """Whether a target does not hold what was counted."""
     address, totals = counted
     mapping = _target(address, item, scope)
-    if mapping is None or any(map(ledger.is_unsound, sources_of(mapping))):
+    if mapping is None:
         return False
     return item is None or bool(_differing(mapping, item, totals))
 
@@ -244,7 +242,8 @@ def _count_one(table: Table, item: Item, counts: dict[Ident, _Count], counting: 
     try:
         deltas = list(contributions(mapping, item))
     except DynaormError:
-        # Totals of a class with an unreadable item are not judged, so this item was reported instead.
+        if counting.scope.counts(mapping) and uncounted(mapping) not in counting.doubts:
+            counting.doubts.append(uncounted(mapping))
         return
     for delta in deltas:
         count = counts.get(ItemAddress(delta.mapping.table, delta.key).ident)

@@ -9,6 +9,7 @@ Rule 3. Version items are history: they stay as they are. Each is validated when
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TypeAlias
 
+from dynaorm.entity.ident import Ident
 from dynaorm.entity.mapping.constraint import OWNER
 from dynaorm.errors import DynaormError
 from dynaorm.failure import shown
@@ -23,7 +24,7 @@ from dynaorm.item.action import Update
 from dynaorm.item.value import AttributeValue, Item, same
 from dynaorm.plan.aggregates import contributions
 from dynaorm.plan.planned import Planned
-from dynaorm.plan.reads import Ident, Reads
+from dynaorm.plan.reads import Reads
 from dynaorm.plan.renewal import Renewal, renewal_actions
 from dynaorm.record import record
 

@@ -1,21 +1,48 @@
-"""Judge versions: the latest copy against the newest version item, and every version item against its successor.
+"""Judge the items of a versioned entity together: its latest copy or tombstone, and its versions.
 
-Versions are pruned from the oldest on, so each version item that exists needs every later one.
+Versions are pruned from the oldest on, so each version item that exists needs every later one. What is wrong, and where
+it is found:
+
+=============================  ============================  ===========================================================
+the latest copy                the versions                  finding
+=============================  ============================  ===========================================================
+live, version n                n is missing                  VERSION_MISSING at the copy: n repeats it
+live, version n                n differs from it             VERSION_DIFFERS at the copy; people choose
+live, version n                a later one exists            VERSION_DIFFERS at the copy; people choose
+live, no number, or 0          none, or the newest is m      VERSION_MISSING at the copy: it becomes the next version
+tombstone, version n           n is missing                  VERSION_MISSING at the tombstone; nothing can be done
+tombstone, version n           a later one exists            VERSION_DIFFERS at the tombstone: it gets the newest number
+tombstone without a number     any                           UNREADABLE at the tombstone
+none                           the newest is m               NO_LATEST at m: a tombstone of m is put
+any                            one below the newest missing  VERSION_GAP below it
+any                            one does not fit its class    UNREADABLE at it
+=============================  ============================  ===========================================================
 """
 
 from dynaorm.entity.declare.catalog import catalog_of, class_named, type_in, version_class
-from dynaorm.entity.dispatch import classify
+from dynaorm.entity.dispatch import NotAnEntity, classify
 from dynaorm.entity.mapping.mapping import DELETED, VERSION, VERSION_AT, EntityMapping
 from dynaorm.entity.template.version import VERSION_TYPE, version_number
 from dynaorm.entity.text.scalar import datetime_text
 from dynaorm.entity.version import version_of
 from dynaorm.errors import DecodeError
+from dynaorm.failure import shown
 from dynaorm.flow.integrity.finding import Diagnosis, Finding, FindingKind
-from dynaorm.flow.integrity.repair_actions import check, put_version, update
+from dynaorm.flow.integrity.repair_actions import (
+    NewestVersion,
+    check,
+    count_newest,
+    put_tombstone,
+    put_version,
+    update,
+)
 from dynaorm.flow.integrity.scope import Scope
-from dynaorm.flow.integrity.stored_check import ItemAddress, StoredCheck
+from dynaorm.flow.integrity.stored_check import ItemAddress, NewestAddress, StoredCheck
+from dynaorm.flow.integrity.unexplained import doubtful
+from dynaorm.flow.newest_version import version_beside
 from dynaorm.item.update import SetTo
 from dynaorm.item.value import Item, same
+from dynaorm.plan.image import other_revision
 from dynaorm.plan.planned import Planned
 from dynaorm.plan.unit_of_work import UnitOfWork
 from dynaorm.plan.versions import version_key
@@ -57,13 +84,17 @@ def _diagnosis(
 def judge_latest(mapping: EntityMapping, item: Item, unit: UnitOfWork) -> StoredCheck[list[Diagnosis]]:
     """The latest copy, and the version item that it repeats."""
     key, number = mapping.key_of(item), _number(item)
-    address = ItemAddress(mapping.table, version_key(mapping, key, number or 1))
-    (version,) = yield [address]
-    if number is None:
+    if not number:  # dynaorm numbers versions from 1
+        newest = yield from newest_number(mapping, key)
         detail = "the latest copy has no version number"
-        actions = _first_version(mapping, item, unit) if version is None else ()
+        detail += f", and version {newest} exists" if newest else ""
+        actions = _numbered(mapping, item, newest + 1, unit)
         return [_diagnosis(FindingKind.VERSION_MISSING, mapping, key, detail, *actions)]
+    (version,) = yield [ItemAddress(mapping.table, version_key(mapping, key, number))]
     if version is None:
+        newest = yield from newest_number(mapping, key)
+        if newest > number:
+            return [_diagnosis(FindingKind.VERSION_DIFFERS, mapping, key, _later(number, newest))]
         detail = f"the latest copy is version {number}, and that version item does not exist"
         actions = (check(mapping, key, item, unit, also=item), put_version(mapping, item, number, unit))
         return [_diagnosis(FindingKind.VERSION_MISSING, mapping, key, detail, *actions)]
@@ -73,12 +104,23 @@ def judge_latest(mapping: EntityMapping, item: Item, unit: UnitOfWork) -> Stored
     return []
 
 
-def _first_version(mapping: EntityMapping, item: Item, unit: UnitOfWork) -> tuple[Planned, ...]:
-    numbered = {**item, VERSION: {"N": "1"}, VERSION_AT: {"S": datetime_text(unit.now)}}
+def newest_number(mapping: EntityMapping, key: Item) -> StoredCheck[int]:
+    """The number of the newest version that is stored of an entity, by the key of its latest copy; 0 for none."""
+    (found,) = yield [NewestAddress(mapping, key)]
+    return 0 if found is None else version_beside(mapping, key, found)
+
+
+def _later(number: int, newest: int) -> str:
+    return f"the latest copy is version {number}, and version {newest} exists"
+
+
+def _numbered(mapping: EntityMapping, item: Item, number: int, unit: UnitOfWork) -> tuple[Planned, ...]:
+    """Make a latest copy without a number the next version, which nobody has saved."""
+    numbered = {**item, VERSION: {"N": str(number)}, VERSION_AT: {"S": datetime_text(unit.now)}}
     changes = [SetTo((name,), numbered[name]) for name in (VERSION, VERSION_AT)]
     return (
         update(mapping, item, changes, unit=unit, also=item),
-        put_version(mapping, numbered, 1, unit),
+        put_version(mapping, numbered, number, unit),
     )
 
 
@@ -119,9 +161,10 @@ def judge_tombstone(address: ItemAddress, item: Item, scope: Scope) -> StoredChe
     if extra := sorted(item.keys() - allowed):
         detail = f"a tombstone has no {', '.join(extra)}"
         found.append(_diagnosis(FindingKind.EXTRA_ATTRIBUTES, mapping, item, detail))
-    newest = version_key(mapping, mapping.key_of(item), number)
-    (version,) = yield [ItemAddress(mapping.table, newest)]
-    if version is None and number > 0:
+    key = mapping.key_of(item)
+    (version,) = yield [ItemAddress(mapping.table, version_key(mapping, key, number or 1))]
+    is_missing = version is None and number > 0
+    if is_missing and (yield from newest_number(mapping, key)) <= number:
         detail = f"the entity was deleted as version {number}, and that version item does not exist"
         found.append(_diagnosis(FindingKind.VERSION_MISSING, mapping, item, detail))
     return found
@@ -138,7 +181,9 @@ def _class_of(address: ItemAddress, item: Item) -> EntityMapping | None:
 # -- version items -----------------------------------------------------------------------------------------------------
 
 
-def judge_version(mapping: EntityMapping, item: Item, latest: Item) -> StoredCheck[list[Diagnosis]]:
+def judge_version(
+    mapping: EntityMapping, item: Item, latest: Item, unit: UnitOfWork
+) -> StoredCheck[list[Diagnosis]]:
     """A version item, its successor and the latest copy."""
     number = _number_in_key(mapping, item)
     successor = ItemAddress(mapping.table, version_key(mapping, latest, number + 1))
@@ -150,35 +195,66 @@ def judge_version(mapping: EntityMapping, item: Item, latest: Item) -> StoredChe
     if extra := sorted(mapping.made_up_keys & item.keys()):
         detail = f"a version item has no {', '.join(extra)}"
         found.append(_diagnosis(FindingKind.EXTRA_ATTRIBUTES, mapping, item, detail))
-    is_newest = copy is not None and isinstance(stored, EntityMapping) and number == _number(copy)
-    if copy is not None and is_newest and differences(mapping, copy, item):
+    is_repeated = copy is not None and isinstance(stored, EntityMapping) and number == _number(copy)
+    if copy is not None and is_repeated and differences(mapping, copy, item):
         return found  # reported at the latest copy
-    if problem := _unreadable(mapping, item, latest, number):
-        return [*found, _diagnosis(FindingKind.UNREADABLE, mapping, item, problem)]
-    if following is not None:
-        return found
+    problem = _unreadable(mapping, item, latest, number)
+    if problem:
+        found.append(_diagnosis(FindingKind.UNREADABLE, mapping, item, problem))
+    is_versioned = mapping.versioning is not None and stored is not NotAnEntity.UNKNOWN
+    if following is None and is_versioned and not (problem and copy is not None):
+        found += yield from _judge_last(NewestVersion(mapping, latest, item, number), copy, unit, problem)
+    return found
+
+
+def _judge_last(
+    last: NewestVersion, copy: Item | None, unit: UnitOfWork, problem: str
+) -> StoredCheck[list[Diagnosis]]:
+    """A version item without a successor, against the latest copy. ``problem``: why it cannot be read."""
+    mapping, number = last.mapping, last.number
+    counted = None if copy is None else _number(copy)
+    if number == counted:
+        return []
+    newest = max(counted or 0, (yield from newest_number(mapping, last.key)))
+    if number + 1 < newest:
+        detail = f"version {number + 1} is missing, and the newest is {newest}"
+        return [_diagnosis(FindingKind.VERSION_GAP, mapping, last.item, detail)]
+    if number < newest:
+        return []  # reported at the latest copy
     if copy is None:
         detail = f"version {number} exists, and no latest copy"
-        return [*found, _diagnosis(FindingKind.NO_LATEST, mapping, item, detail)]
-    return found + (yield from _judge_number(mapping, item, copy, number))
+        actions = put_tombstone(last, unit)
+        diagnosis = _diagnosis(FindingKind.NO_LATEST, mapping, last.item, detail, *actions)
+        unread = "the version cannot be read; correct it or delete it first" if problem else ""
+        return [doubtful(diagnosis, unread or _doubt_about(mapping, last.item))]
+    return [] if counted is None else (yield from _judge_too_old(last, copy, counted, unit))
 
 
-def _judge_number(
-    mapping: EntityMapping, item: Item, copy: Item, number: int
+def _judge_too_old(
+    newest: NewestVersion, copy: Item, counted: int, unit: UnitOfWork
 ) -> StoredCheck[list[Diagnosis]]:
-    """A version item without a successor, against the number of the latest copy."""
-    newest = _number(copy)
-    if newest is None or newest - number in (0, 1):
-        return []  # correct, or reported at the latest copy
-    if number < newest:
-        detail = f"version {number + 1} is missing, and the newest is {newest}"
-        return [_diagnosis(FindingKind.VERSION_GAP, mapping, item, detail)]
-    latest = mapping.key_of(copy)
-    (own,) = yield [ItemAddress(mapping.table, version_key(mapping, latest, newest))]
-    if own is None or (not mapping.is_tombstone(copy) and differences(mapping, copy, own)):
+    """A latest copy or tombstone that is older than the newest version. A tombstone only has to count it."""
+    mapping = newest.mapping
+    if mapping.is_tombstone(copy):
+        actions = count_newest(newest, copy, unit)
+        detail = f"the entity was deleted as version {counted}, and version {newest.number} exists"
+        diagnosis = _diagnosis(FindingKind.VERSION_DIFFERS, mapping, newest.key, detail, *actions)
+        return [doubtful(diagnosis, _doubt_about(mapping, newest.item) or other_revision(mapping, copy))]
+    if counted == 0:
         return []  # reported at the latest copy
-    detail = f"the latest copy is version {newest}, and version {number} exists"
-    return [_diagnosis(FindingKind.VERSION_DIFFERS, mapping, latest, detail)]
+    (own,) = yield [ItemAddress(mapping.table, version_key(mapping, newest.key, counted))]
+    if own is None or differences(mapping, copy, own):
+        return []  # reported at the latest copy
+    detail = _later(counted, newest.number)
+    return [_diagnosis(FindingKind.VERSION_DIFFERS, mapping, newest.key, detail)]
+
+
+def _doubt_about(mapping: EntityMapping, item: Item) -> str:
+    """Why nothing must be made of a version; empty if it may be."""
+    named = item.get(VERSION_TYPE)
+    if named is not None and version_class(mapping, item) is None:
+        return f"no loaded class is called {shown(next(iter(named.values())))}; load it"
+    return other_revision(mapping, item)
 
 
 def _number_in_key(mapping: EntityMapping, item: Item) -> int:

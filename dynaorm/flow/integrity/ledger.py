@@ -5,12 +5,11 @@ from dataclasses import field
 from decimal import Decimal
 from typing import Final, Protocol
 
-from dynaorm.entity.mapping.mapping import EntityMapping
+from dynaorm.entity.ident import Ident
 from dynaorm.flow.integrity.finding import Doubt, Judgement, SuspectGuard
 from dynaorm.flow.integrity.stored_check import ItemAddress
 from dynaorm.item.value import EXACT
 from dynaorm.plan.aggregates import TotalDelta
-from dynaorm.plan.reads import Ident
 from dynaorm.record import record
 
 MOST_CLAIMANTS: Final = 40
@@ -45,14 +44,6 @@ class Ledger(Protocol):
         """Every entity that has totals or is named by a counted entity, with the sums."""
         ...
 
-    def unsound(self, source: EntityMapping, /) -> None:
-        """Remember that an item of a counted class cannot be read."""
-        ...
-
-    def is_unsound(self, source: EntityMapping, /) -> bool:
-        """Whether an item of a counted class cannot be read."""
-        ...
-
     def doubt(self, doubt: Doubt, /) -> None:
         """Remember why totals are doubtful; one reason for each class is enough."""
         ...
@@ -70,8 +61,6 @@ def remember(judgement: Judgement, ledger: Ledger) -> None:
         ledger.add(judgement.contributions)
     if judgement.target is not None:
         ledger.target(judgement.target)
-    if judgement.unsound is not None:
-        ledger.unsound(judgement.unsound)
     if judgement.doubt is not None:
         ledger.doubt(judgement.doubt)
 
@@ -89,7 +78,6 @@ class MemoryLedger:
     def __init__(self) -> None:
         self._guards: dict[Ident, _Guard] = {}
         self._targets: dict[Ident, tuple[ItemAddress, dict[str, Decimal]]] = {}
-        self._unsound: set[str] = set()
         self._doubts: dict[str | None, Doubt] = {}
 
     def suspect(self, suspect: SuspectGuard, /) -> None:
@@ -114,12 +102,6 @@ class MemoryLedger:
 
     def targets(self) -> Iterator[tuple[ItemAddress, Totals]]:
         yield from self._targets.values()
-
-    def unsound(self, source: EntityMapping, /) -> None:
-        self._unsound.add(source.name)
-
-    def is_unsound(self, source: EntityMapping, /) -> bool:
-        return source.name in self._unsound
 
     def doubt(self, doubt: Doubt, /) -> None:
         self._doubts.setdefault(doubt.source, doubt)

@@ -33,7 +33,7 @@ from dynaorm.flow.protocol.context import Context
 from dynaorm.flow.protocol.together import gather
 from dynaorm.flow.write import send
 from dynaorm.plan.plan import Plan, check_limits
-from dynaorm.plan.verdict import Committed
+from dynaorm.plan.verdict import FAILED, Committed
 from dynaorm.record import replace
 
 # How many findings are repaired before the results are reported.
@@ -43,7 +43,8 @@ _ATTEMPTS: Final = 8
 # How often a total is counted again that changed before it was repaired.
 _RECOUNTS: Final = 5
 _HOPELESS: Final = (TableNotFound, Throttled, Unreachable)
-_OF_THIS_PLAN: Final = ("TransactionCanceledException", "ValidationException")
+# Refusals that concern one plan. A condition that does not hold says that somebody else has written.
+_OF_THIS_PLAN: Final = (FAILED, "TransactionCanceledException", "ValidationException")
 
 
 def completion(
@@ -69,15 +70,6 @@ def repair_flows(
     together = any(one.finding.kind is FindingKind.TOTAL for one in diagnoses)
     for some in windows(diagnoses, len(diagnoses) if together else _WINDOW):
         yield _plan_all(some, work) if dry_run else _repair_all(some, work)
-
-
-def unstable_totals(work: Verification) -> Iterator[Mended]:
-    """The totals that changed too often to be judged or repaired."""
-    for address in work.unstable:
-        detail = "it changed each time it was counted"
-        finding = Finding(FindingKind.TOTAL, address.table.name, address.key, None, detail, mendable=True)
-        reason = "it could not be counted while it changes; try again when fewer writers run"
-        yield Mended(finding, Outcome.LEFT, reason)
 
 
 def _repair_all(diagnoses: Sequence[Diagnosis], work: Verification) -> Flow[list[Mended]]:
@@ -172,7 +164,7 @@ def _attempt(diagnosis: Diagnosis, limiter: RateLimiter) -> Flow[DynaormError | 
     except _HOPELESS:
         raise
     except UnexpectedRefusal as refused:
-        # Only these concern this plan. Any other, such as a missing permission, concerns every plan.
+        # Any other, such as a missing permission, concerns every plan.
         if refused.code not in _OF_THIS_PLAN:
             raise
         return refused

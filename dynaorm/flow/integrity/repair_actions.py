@@ -6,13 +6,15 @@ Rule 1. The condition on an entity compares its revision and every value that so
 Rule 2. The condition on a guard item compares its owner and its expiry.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from dynaorm.entity.mapping.constraint import OWNER, TABLE
 from dynaorm.entity.mapping.mapping import DELETED, VERSION, VERSION_AT, EntityMapping
 from dynaorm.entity.mapping.secret import masked
 from dynaorm.entity.table import Table
+from dynaorm.entity.template.version import VERSION_TYPE
+from dynaorm.entity.text.scalar import datetime_text
 from dynaorm.flow.integrity.stored_check import ItemAddress
 from dynaorm.item.action import ConditionCheck, Delete, Put, Update
 from dynaorm.item.condition import Condition, all_of, equals, exists, missing
@@ -21,6 +23,7 @@ from dynaorm.item.value import AttributeValue, Item
 from dynaorm.plan.planned import Planned, Purpose
 from dynaorm.plan.unit_of_work import UnitOfWork
 from dynaorm.plan.versions import version_item, version_key
+from dynaorm.record import record
 
 
 def owner_of(mapping: EntityMapping, key: Item) -> AttributeValue:
@@ -134,6 +137,60 @@ def put_version(mapping: EntityMapping, item: Item, number: int, unit: UnitOfWor
         item_key=version_key(mapping, key, number),
         number=number,
     )
+
+
+@record
+class NewestVersion:
+    """The newest version item of an entity.
+
+    Attributes:
+        mapping: the class.
+        key: the primary key of the latest copy.
+        item: the version item.
+        number: its number.
+    """
+
+    mapping: EntityMapping
+    key: Item
+    item: Item
+    number: int
+
+    def as_read(self, unit: UnitOfWork) -> Iterator[Planned]:
+        """The checks that the version is as it was read, and that no later one follows it."""
+        table = self.mapping.table
+        unchanged = all_of(exists(table.pk.name), as_read(self.item, (VERSION, VERSION_AT)))
+        for number, condition in ((self.number, unchanged), (self.number + 1, missing(table.pk.name))):
+            assert condition is not None
+            own = version_key(self.mapping, self.key, number)
+            action = ConditionCheck(unit.table_name(table.name), own, condition)
+            yield _planned(action, Purpose.CHECK, self.mapping, self.key, item_key=own)
+
+
+def put_tombstone(newest: NewestVersion, unit: UnitOfWork) -> tuple[Planned, ...]:
+    """Put the tombstone that a deletion would have left, if nothing is there."""
+    mapping, table = newest.mapping, newest.mapping.table
+    tombstone: dict[str, AttributeValue] = {
+        **mapping.key_of(newest.key),
+        VERSION: {"N": str(newest.number)},
+        VERSION_AT: {"S": datetime_text(unit.now)},
+        DELETED: {"BOOL": True},
+    }
+    if VERSION_TYPE in newest.item:
+        tombstone[VERSION_TYPE] = newest.item[VERSION_TYPE]
+    if table.revision is not None:
+        tombstone[table.revision.attribute] = table.revision.after(None, unit.write_id)
+    action = Put(unit.table_name(table.name), tombstone, missing(table.pk.name))
+    buried = _planned(action, Purpose.BURY, mapping, newest.key, revision=_written(mapping, unit))
+    return (buried, *newest.as_read(unit))
+
+
+def count_newest(newest: NewestVersion, tombstone: Item, unit: UnitOfWork) -> tuple[Planned, ...]:
+    """Let a tombstone count the newest version. The time of a deletion before that version cannot be its own."""
+    changes = [SetTo((VERSION,), {"N": str(newest.number)})]
+    deleted, written = (item.get(VERSION_AT, {}).get("S", "") for item in (tombstone, newest.item))
+    if deleted < written:
+        changes.append(SetTo((VERSION_AT,), {"S": datetime_text(unit.now)}))
+    return (update(newest.mapping, tombstone, changes, unit=unit), *newest.as_read(unit))
 
 
 def update(

@@ -50,6 +50,10 @@ class Scope:
             return False
         return self.covers(mapping) or any(self.covers(source) for source in sources_of(mapping))
 
+    def counts(self, mapping: EntityMapping) -> bool:
+        """Whether the items of a class are counted in totals that are verified."""
+        return any(self.covers_totals(mapping_of(one.target)) for one in mapping.aggregates.values())
+
     @property
     def mappings(self) -> list[EntityMapping]:
         """The classes that are verified."""

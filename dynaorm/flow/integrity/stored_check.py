@@ -9,15 +9,18 @@ from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from dataclasses import field
 from typing import Any, Final, TypeAlias, TypeVar
 
+from dynaorm.entity.ident import Ident, ident_of
+from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.table import Table
 from dynaorm.flow.bulk.limits import CONCURRENCY, windows
+from dynaorm.flow.newest_version import newest_version, version_beside
 from dynaorm.flow.protocol.call import Flow
 from dynaorm.flow.protocol.context import Context
 from dynaorm.flow.protocol.cost import ReadCost
 from dynaorm.flow.protocol.together import gather
 from dynaorm.flow.read import BATCH_GET_LIMIT, get_items, get_items_at_once
 from dynaorm.item.value import Item
-from dynaorm.plan.reads import Ident, ident_of
+from dynaorm.plan.versions import version_key
 from dynaorm.record import record
 
 T = TypeVar("T")
@@ -41,14 +44,39 @@ class ItemAddress:
         return ident_of(self.table, self.key)
 
 
-StoredCheck: TypeAlias = Generator[Sequence[ItemAddress], Sequence[Item | None], T]
+@record
+class NewestAddress:
+    """Asks for the key of the newest version item of an entity. ``key``: that of its latest copy, which need not exist.
+
+    It is found by a Query, so it is asked for only where something looks wrong.
+    """
+
+    mapping: EntityMapping
+    key: Item
+
+    @property
+    def ident(self) -> Ident:
+        return "newest version", *ident_of(self.mapping.table, self.key)
+
+    def among(self, items: Iterable[Item]) -> Item | None:
+        """The newest version item among some items of the table."""
+        found = max(items, key=self._number, default=None)
+        return found if found is not None and self._number(found) else None
+
+    def _number(self, item: Item) -> int:
+        return version_beside(self.mapping, self.key, item)
+
+
+Address: TypeAlias = ItemAddress | NewestAddress
+
+StoredCheck: TypeAlias = Generator[Sequence[Address], Sequence[Item | None], T]
 """Yields the addresses of items, is sent the items in that order (None if absent), and returns its result."""
 
 
 @record(frozen=False)
 class _RunningCheck:
     check: StoredCheck[Any]
-    wanted: Sequence[ItemAddress] = ()
+    wanted: Sequence[Address] = ()
     result: Any = None
     is_over: bool = False
 
@@ -64,9 +92,16 @@ def answer_from(check: StoredCheck[T], items: Mapping[Ident, Item]) -> T:
     running = _RunningCheck(check)
     running.resume(None)
     while not running.is_over:
-        running.resume([items.get(address.ident) for address in running.wanted])
+        running.resume([_item_in(items, address) for address in running.wanted])
     result: T = running.result
     return result
+
+
+def _item_in(items: Mapping[Ident, Item], address: Address) -> Item | None:
+    if isinstance(address, ItemAddress):
+        return items.get(address.ident)
+    table = address.mapping.table.name
+    return address.among(item for ident, item in items.items() if ident[0] == table)
 
 
 def answer_all(
@@ -95,12 +130,14 @@ def answer_all(
     return [one.result for one in running]
 
 
-def read_addresses(
-    addresses: Iterable[ItemAddress], context: Context, cost: ReadCost
-) -> Flow[dict[Ident, Item]]:
+def read_addresses(addresses: Iterable[Address], context: Context, cost: ReadCost) -> Flow[dict[Ident, Item]]:
     """The items that exist at some addresses, by strongly consistent BatchGetItem calls, several at a time."""
     of_table: dict[str, tuple[Table, list[Item]]] = {}
+    addresses = list(addresses)
+    newest = yield from _read_newest(addresses, context, cost)
     for address in addresses:
+        if isinstance(address, NewestAddress):
+            continue
         of_table.setdefault(address.table.name, (address.table, []))[1].append(address.key)
     batches = [
         (table, batch, ReadCost())
@@ -111,11 +148,23 @@ def read_addresses(
         [get_items(table, batch, context, cost=each) for table, batch, each in batches], CONCURRENCY
     )
     cost.take(each for _, _, each in batches)
-    return {
+    return {ident: item for ident, item in newest.items() if item is not None} | {
         ident_of(table, item): item
         for (table, _, _), items in zip(batches, read, strict=True)
         for item in items
     }
+
+
+def _read_newest(
+    addresses: Iterable[Address], context: Context, cost: ReadCost
+) -> Flow[dict[Ident, Item | None]]:
+    """The keys of the newest version items that are asked for."""
+    found: dict[Ident, Item | None] = {}
+    for one in addresses:
+        if isinstance(one, NewestAddress):
+            number = yield from newest_version(one.mapping, one.key, context, cost)
+            found[one.ident] = version_key(one.mapping, one.key, number) if number else None
+    return found
 
 
 @record(frozen=False)
@@ -123,9 +172,9 @@ class _Snapshot:
     """The items read at one moment, and the addresses that a check asked for."""
 
     items: Mapping[Ident, Item | None]
-    asked: dict[Ident, ItemAddress] = field(default_factory=dict)
+    asked: dict[Ident, Address] = field(default_factory=dict)
 
-    def answers(self, wanted: Sequence[ItemAddress]) -> list[Item | None] | None:
+    def answers(self, wanted: Sequence[Address]) -> list[Item | None] | None:
         """The items asked for; None if one of them was not read."""
         self.asked.update((address.ident, address) for address in wanted)
         if any(address.ident not in self.items for address in wanted):
@@ -137,6 +186,7 @@ def answer_at_once(begin: Callable[[], StoredCheck[T]], context: Context, cost: 
     """The result of a check whose items were all read at one moment; None if they change all the time.
 
     One TransactGetItems reads everything that the check asked for. If the check then asks for more, it starts again.
+    The keys of newest versions are read just before it.
     """
     items: Mapping[Ident, Item | None] = {}
     for _ in range(_ROUNDS):
@@ -156,8 +206,9 @@ def answer_at_once(begin: Callable[[], StoredCheck[T]], context: Context, cost: 
 
 
 def _read_at_once(
-    addresses: Mapping[Ident, ItemAddress], context: Context, cost: ReadCost
+    addresses: Mapping[Ident, Address], context: Context, cost: ReadCost
 ) -> Flow[dict[Ident, Item | None]]:
-    places = [(address.table, address.key) for address in addresses.values()]
-    items = yield from get_items_at_once(places, context, cost=cost)
-    return dict(zip(addresses, items, strict=True))
+    newest = yield from _read_newest(addresses.values(), context, cost)
+    places = [one for one in addresses.values() if isinstance(one, ItemAddress)]
+    items = yield from get_items_at_once([(one.table, one.key) for one in places], context, cost=cost)
+    return {**newest, **dict(zip((one.ident for one in places), items, strict=True))}

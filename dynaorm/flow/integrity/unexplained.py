@@ -84,6 +84,12 @@ def doubt_about(table: Table, item: Item, scope: Scope) -> Doubt | None:
     return Doubt(None, f"no loaded class explains the type {shown(tag)} in {table.name}; load its module")
 
 
+def uncounted(mapping: EntityMapping) -> Doubt:
+    """The doubt about the totals that may count an entity that cannot be read."""
+    reason = f"an item of {mapping.name} cannot be read, which may be counted; correct it or delete it"
+    return Doubt(mapping.name, reason)
+
+
 def more_than_a_guard(home: Table, item: Item) -> list[str]:
     """The attributes of an item that a guard item does not have."""
     return sorted(item.keys() - {*home.key_names, OWNER, home.ttl_attribute})

@@ -5,16 +5,17 @@ Rule 2. Writers may run. What looks wrong is confirmed by one TransactGetItems o
 Rule 3. Nothing is written.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import field
 from itertools import islice
 from typing import Any, Final
 
 from dynaorm.argument import check_amount, check_count
+from dynaorm.entity.stored_entity import shown_key
 from dynaorm.entity.table import Table
 from dynaorm.flow.bulk.limits import CONCURRENCY
 from dynaorm.flow.commit import unit_of_work
-from dynaorm.flow.integrity.finding import Diagnosis, Judgement
+from dynaorm.flow.integrity.finding import Diagnosis, Judgement, not_judged
 from dynaorm.flow.integrity.judge_guard import judge_guard
 from dynaorm.flow.integrity.judge_item import judge
 from dynaorm.flow.integrity.judge_totals import Counting, recount, suspect_totals
@@ -69,7 +70,7 @@ class Verification:
     @property
     def counting(self) -> Counting:
         """How totals are counted again."""
-        return Counting(self.scope, self.limiter, self.ledger, self.segments, list(self.ledger.doubts()))
+        return Counting(self.scope, self.limiter, self.segments, list(self.ledger.doubts()))
 
     def steps(self, after_pages: Callable[[], object] = bool) -> Iterator[Flow[list[Diagnosis]]]:
         """The steps of the work, in order. Run each step before you ask for the next.
@@ -82,6 +83,7 @@ class Verification:
             after_pages()
         yield from self._judge_guards()
         yield from self._judge_totals()
+        yield self._unjudged_totals()
 
     def _judge_pages(self) -> Flow[list[Diagnosis]]:
         pages = yield from read_pages(self.scan_segments, self.limiter)
@@ -95,7 +97,8 @@ class Verification:
         )
         self._judged = judged
         suspects = [address for (address, _), one in zip(found, judged, strict=True) if one.diagnoses]
-        return (yield from self._confirmed([_diagnoses_at(self.judge, one, self.scope) for one in suspects]))
+        checks = [(one, _diagnoses_at(self.judge, one, self.scope)) for one in suspects]
+        return (yield from self._confirmed(checks))
 
     def _finish_pages(self) -> None:
         for one in self._judged:
@@ -108,7 +111,8 @@ class Verification:
     def _judge_guards(self) -> Iterator[Flow[list[Diagnosis]]]:
         left = self.ledger.suspects()
         while window := list(islice(left, _WINDOW)):
-            yield self._confirmed([_guard_diagnoses(guard, some, self.scope) for guard, some in window])
+            checks = [(guard, _guard_diagnoses(guard, some, self.scope)) for guard, some in window]
+            yield self._confirmed(checks)
 
     def _judge_totals(self) -> Iterator[Flow[list[Diagnosis]]]:
         left = self.ledger.targets() if self.scope.reads_everything else iter(())
@@ -127,16 +131,31 @@ class Verification:
         self.unstable += left
         return diagnoses
 
+    def _unjudged_totals(self) -> Flow[list[Diagnosis]]:
+        """The totals that changed too often to be judged or repaired."""
+        yield from ()
+        detail = "its totals changed each time they were counted; try again when fewer writers run"
+        return [not_judged(one.table, shown_key(one.table, one.key), detail) for one in self.unstable]
+
     def _confirmed(
-        self, checks: Iterable[Callable[[], StoredCheck[list[Diagnosis]]]]
+        self, checks: Sequence[tuple[ItemAddress, Callable[[], StoredCheck[list[Diagnosis]]]]]
     ) -> Flow[list[Diagnosis]]:
         """The diagnoses that remain when everything concerned is read at one moment."""
         # The checks run in several threads.
-        costed = [(one, ReadCost()) for one in checks]
+        costed = [(one, ReadCost()) for _, one in checks]
         flows = [answer_at_once(one, self.limiter.context, cost) for one, cost in costed]
         found = yield from gather(flows, CONCURRENCY)
         self.limiter.cost.take(cost for _, cost in costed)
-        return [diagnosis for diagnoses in found for diagnosis in diagnoses or ()]
+        return [
+            diagnosis
+            for (address, _), diagnoses in zip(checks, found, strict=True)
+            for diagnosis in (_changing(address) if diagnoses is None else diagnoses)
+        ]
+
+
+def _changing(address: ItemAddress) -> list[Diagnosis]:
+    detail = "what belongs to it changed each time it was read; try again when fewer writers run"
+    return [not_judged(address.table, shown_key(address.table, address.key), detail)]
 
 
 def _address(page: ScannedPage, item: Any) -> ItemAddress:

@@ -15,7 +15,6 @@ from dynaorm.entity.state import LazyItem, Loaded, read_state_of
 from dynaorm.item.value import AttributeValue, Item
 from dynaorm.query.choose_key import compared_attributes
 from dynaorm.query.key_query import KeyQueries, KeyQuery, needs_whole_items
-from dynaorm.query.key_range import comparable
 from dynaorm.query.query_spec import QuerySpec
 
 
@@ -63,11 +62,11 @@ def reply_reader_for(
     if not spec.source.is_whole or not key_queries.key_queries or _needs_items(spec, key_queries):
         return None
     names = _compared(spec, key_queries)
-    if is_merged(spec, key_queries):
+    has_heads = any(one.accepts_key for one in key_queries.key_queries)
+    if has_heads or is_merged(spec, key_queries):
         names |= {key.name for key in spec.source.keys}
-    has_heads = names or any(one.surplus for one in key_queries.key_queries)
     operation = key_queries.key_queries[0].operation
-    return reader_of(spec.source.table, wanted, operation, tuple(sorted(names)) if has_heads else None)
+    return reader_of(spec.source.table, wanted, operation, tuple(sorted(names)) if names else None)
 
 
 def batch_reader_for(
@@ -95,11 +94,8 @@ def _needs_items(spec: QuerySpec, key_queries: KeyQueries) -> bool:
 def _compared(spec: QuerySpec, key_queries: KeyQueries) -> set[str]:
     """The attributes by which items are accepted, besides the primary key."""
     names, local = set[str](), key_queries.local_filter
-    if any(one.wanted and one.surplus is None for one in key_queries.key_queries):
-        given = {*spec.equal, *(bound.field for bound in spec.bounds)}
-        names |= {key.name for key in spec.source.keys}
-        for source in spec.sources:
-            names |= compared_attributes(source, given)
+    if any(one.wanted and one.own is None for one in key_queries.key_queries):
+        names |= {key.name for key in spec.source.keys} | compared_attributes(spec)
     return names if local is None else names | (local.attributes or set())
 
 
@@ -128,12 +124,9 @@ def accepted_to_merge(reading: ParsedReply, key_query: KeyQuery, key_queries: Ke
 
 def _acceptance(key_query: KeyQuery, key_queries: KeyQueries) -> Callable[[Any, Item], bool] | None:
     """Whether an entity, whose head is given, is wanted; None if all are."""
-    local, surplus = key_queries.local_filter, key_query.surplus
-    if local is None and not (key_query.wanted if surplus is None else surplus):
-        return None
-    if local is None and surplus is not None:
-        (sort,) = key_query.form.sort
-        return lambda _, head: comparable(head[sort.name]) not in surplus
+    if key_queries.local_filter is None and (key_query.own is not None or not key_query.wanted):
+        by_key = key_query.accepts_key
+        return None if by_key is None else lambda _, head: by_key(head)
     return lambda found, head: is_accepted(mapping_of(type(found)), head, key_query, key_queries)
 
 

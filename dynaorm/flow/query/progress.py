@@ -10,8 +10,8 @@ from dynaorm.flow.protocol.call import Reply
 from dynaorm.flow.protocol.cost import ReadCost
 from dynaorm.flow.protocol.paging import PageKeys
 from dynaorm.item.value import Item
+from dynaorm.query.interval import comparable
 from dynaorm.query.key_query import KeyQuery
-from dynaorm.query.key_range import comparable
 from dynaorm.record import record
 
 
@@ -52,8 +52,7 @@ class Progress:
     Attributes:
         number: its number among the key queries of the walk.
         key_query: the partition or segment.
-        skip_to: the rank before which items are skipped; None for none.
-        skips_equal: items of that rank are skipped, too.
+        later: what is read after ``key_query``, in key order; only where a walk begins at a cursor.
         read_to: the key after which the next page begins; None at the beginning.
         is_read: the last page has been read.
         pages: the number of pages read.
@@ -66,8 +65,7 @@ class Progress:
 
     number: int
     key_query: KeyQuery
-    skip_to: Rank | None = None
-    skips_equal: bool = False
+    later: tuple[KeyQuery, ...] = ()
     read_to: Item | None = None
     is_read: bool = False
     pages: int = 0
@@ -92,13 +90,10 @@ class Progress:
         self.pages += 1
         self.scanned += reply.get("ScannedCount", count)
         self.read_to = self.page_keys.checked(self.key_query.operation, reply.get("LastEvaluatedKey"))
-        self.is_read = self.read_to is None
-
-    def is_skipped(self, found: Rank) -> bool:
-        """Whether an item was returned before the cursor."""
-        return self.skip_to is not None and (
-            found < self.skip_to or (self.skips_equal and found == self.skip_to)  # type: ignore[operator]  # of one kind
-        )
+        self.is_read = self.read_to is None and not self.later
+        if self.read_to is None and self.later:
+            self.key_query, *later = self.later
+            self.later = tuple(later)
 
     def next_rank(self, sort: Sequence[KeyAttribute], *, descending: bool, turn: int) -> tuple[Any, ...]:
         """The lowest rank that the next result can have, comparable with those of other key queries.

@@ -13,6 +13,7 @@ from typing import Any, Final, TypeGuard
 
 from dynaorm.entity.declare.catalog import catalog_of, rivals_of
 from dynaorm.entity.dispatch import NotAnEntity, classify, unknown_item
+from dynaorm.entity.ident import Ident, contents_of
 from dynaorm.entity.mapping.mapping import DELETED, EntityMapping, mapping_of
 from dynaorm.entity.page import is_entity
 from dynaorm.entity.table import Table
@@ -21,12 +22,11 @@ from dynaorm.flow.protocol.context import Context
 from dynaorm.flow.protocol.cost import ReadCost
 from dynaorm.flow.protocol.together import gather
 from dynaorm.flow.query.buffer import FoundEntity, FoundEntry, FoundItem, batch_reader_for, is_accepted
-from dynaorm.flow.query.progress import Progress, rank
+from dynaorm.flow.query.progress import Progress
 from dynaorm.flow.read import BATCH_GET_LIMIT, find_items
 from dynaorm.item.value import Item
-from dynaorm.plan.reads import Ident, contents_of
 from dynaorm.query.filter import Filter
-from dynaorm.query.key_query import KeyQueries
+from dynaorm.query.key_query import KeyQueries, KeyQuery
 from dynaorm.query.query_spec import QuerySpec
 from dynaorm.query.row import attributes_of_rows
 
@@ -52,51 +52,44 @@ class Sorting:
         self._key_queries = key_queries
         self._context = context
         self._table: Table = spec.source.table
-        self._sort = tuple(part.attribute for part in spec.source.sort)
         self._key_names = tuple(
             dict.fromkeys([*self._table.key_names, *(key.name for key in spec.source.keys)])
         )
         self._has_warned = False
 
-    def sort_out(self, progress: Progress, found: Iterable[Any], now: float) -> None:
+    def sort_out(self, progress: Progress, key_query: KeyQuery, found: Iterable[Any], now: float) -> None:
         """Buffer what is wanted of a page."""
         is_whole, buffered = self._spec.source.is_whole, progress.buffered
         for one in found:
-            if progress.skip_to is not None and self._is_skipped(progress, one):
-                continue
             if is_entity(one):
                 buffered.append(one)
             elif not is_whole:
-                self._sort_entry(progress, one, now)
+                self._sort_entry(progress, key_query, one, now)
             else:
                 mapping = self._class_of(progress.unknown, one, now)
-                if mapping is not None and is_accepted(mapping, one, progress.key_query, self._key_queries):
+                if mapping is not None and is_accepted(mapping, one, key_query, self._key_queries):
                     buffered.append(FoundItem(mapping, one))
 
-    def _is_skipped(self, progress: Progress, found: Any) -> bool:
-        item = found.item if isinstance(found, FoundEntity) else found
-        return progress.is_skipped(rank(item, self._sort, descending=self._spec.descending))
-
-    def _sort_entry(self, progress: Progress, entry: Item, now: float) -> None:
+    def _sort_entry(self, progress: Progress, key_query: KeyQuery, entry: Item, now: float) -> None:
         """Buffer an index entry if its item may be wanted."""
-        verdict = progress.key_query.may_match(entry)
-        if verdict is False:
+        verdict, local = key_query.may_match(entry), self._key_queries.local_filter
+        if verdict is False or not (local is None or local.may_hold(entry)):
             return
         if self.is_fetching:
-            if self._may_be_wanted(entry):
+            if self._may_be_wanted(entry, now):
                 progress.buffered.append(FoundEntry(entry))
         elif (mapping := self._class_of(progress.unknown, entry, now)) is not None:
             if not verdict:
                 progress.buffered.append(FoundEntry(entry))
-            elif is_accepted(mapping, entry, progress.key_query, self._key_queries):
+            elif is_accepted(mapping, entry, key_query, self._key_queries):
                 progress.buffered.append(FoundItem(mapping, entry))
 
-    def _may_be_wanted(self, entry: Item) -> bool:
+    def _may_be_wanted(self, entry: Item, now: float) -> bool:
         found = classify(self._table, entry)
         if isinstance(found, NotAnEntity):
             return found is NotAnEntity.UNKNOWN
         if self._table.type_attribute is None or self._table.type_attribute in entry:
-            return issubclass(found.entity, self.wanted)
+            return self._is_wanted(found, entry, now)
         # The classes of a family share their keys.
         mappings = [source.mapping for source in self._spec.sources]
         return any(one.root is found.root or one.key_matches(entry) for one in mappings)
@@ -191,10 +184,8 @@ class Sorting:
 
 def _is_fetching(spec: QuerySpec, local_filter: Filter | None) -> bool:
     """Whether the entries of an index are not enough: for the results, for the filter, or to know what they are of."""
-    index = spec.source.declared_index
-    assert index is not None
-    projected = {*spec.source.table.key_names, *(key.name for key in spec.source.keys)}
-    projected |= set() if isinstance(index.projection, str) else set(index.projection)
+    projected = spec.source.projected
+    assert projected is not None
     attributes = attributes_of_rows(spec)
     filtered = local_filter.attributes if local_filter is not None else frozenset()
     if attributes is None or filtered is None:

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from dynaorm.entity.key import stored_key
 from dynaorm.entity.page import ParsedReply, is_entity
-from dynaorm.errors import DecodeError
+from dynaorm.errors import DecodeError, Unreachable
 from dynaorm.flow.protocol.call import Call, Flow
 from dynaorm.flow.protocol.context import Context
 from dynaorm.flow.protocol.cost import ReadCost
@@ -91,19 +91,13 @@ class Walk:
         elif not self._is_merged or not self._sort:
             found.is_read = is_before
         elif start.key is not None:
-            self._skip(found, start.key, is_before=is_before)
+            parts = found.key_query.from_point(
+                start.key, descending=self.spec.descending, including=not is_before
+            )
+            found.is_read = not parts
+            found.key_query, *later = parts or (found.key_query,)
+            found.later = tuple(later)
         return found
-
-    def _skip(self, progress: Progress, key: Any, *, is_before: bool) -> None:
-        """Leave out what comes before a position in another key query. Of equal keys, the first query's is first."""
-        sign = "<" if self.spec.descending else ">"
-        cut = progress.key_query.cut(sign if is_before else f"{sign}=", key)
-        if cut is None:
-            progress.is_read = True
-            return
-        progress.key_query = cut
-        progress.skip_to = rank(key, self._sort, descending=self.spec.descending)
-        progress.skips_equal = is_before
 
     @property
     def is_over(self) -> bool:
@@ -130,13 +124,27 @@ class Walk:
         waiting = self._next_waiting()
         if waiting is not None and waiting.read_to is not None:
             key = {name: waiting.read_to[name] for name in self._key_names}
-            return Position(waiting.number, key, self._returned)
+            return self._reached(Position(waiting.number, key, self._returned))
         if self._last is not None:
             number, source = self._last
-            return Position(number, key_in(source, self._key_names), self._returned)
+            return self._reached(Position(number, key_in(source, self._key_names), self._returned))
         if waiting is not None and not self._is_merged:
             return Position(waiting.number, None, self._returned)
         return self._start if self._start is not None else Position(0, None, self._returned)
+
+    def _reached(self, found: Position) -> Position:
+        """A position, which is never before the one that the walk began at. Raises Unreachable."""
+        start = self._start
+        if self._is_merged and start is not None and None not in (start.key, found.key):
+            first, last = (
+                (rank(one.key or {}, self._sort, descending=self.spec.descending), self._turn * one.number)
+                for one in (start, found)
+            )
+            if last < first:
+                operation = self._key_queries.key_queries[0].operation
+                reason = "a page ends before the cursor that it began at: is the endpoint a DynamoDB?"
+                raise Unreachable(operation=operation, attempts=1, reason=reason)
+        return found
 
     @property
     def first(self) -> Position | None:
@@ -260,6 +268,10 @@ class Walk:
             if (entity := self._entity(one)) is not None:
                 self._first = self._first or self._last
                 found.append(entity)
+        else:
+            # What was passed over counts, too: an entry whose item is gone.
+            progress, one = taken[-1]
+            self._last = progress.number, source_of(one)
         return found
 
     def _entity(self, found: Any) -> Any | None:
@@ -307,6 +319,12 @@ class Walk:
         return waiting[: max(left, sum(not one.pages for one in waiting))]
 
     def _read(self, progress: Progress, size: int | None) -> Flow[None]:
+        yield from self._read_page(progress, size)
+        # Between its parts there is no key to go on from, unless an item was found.
+        while progress.is_waiting and progress.read_to is None:
+            yield from self._read_page(progress, size)
+
+    def _read_page(self, progress: Progress, size: int | None) -> Flow[None]:
         key_query = progress.key_query
         request = dict(key_query.request)
         if progress.read_to is not None:
@@ -324,10 +342,10 @@ class Walk:
         progress.advance(page.rest if page else reply, len(items))
         check_keys(key_query.operation, () if progress.read_to is None else (progress.read_to,), self._keys)
         found = self._accepted(page, key_query) if page else items
-        if page and page.is_of_entities and progress.skip_to is None:
+        if page and page.is_of_entities:
             progress.buffered.extend(found)
         else:
-            self._sorting.sort_out(progress, found, now)
+            self._sorting.sort_out(progress, key_query, found, now)
 
     def _accepted(self, page: ParsedReply, key_query: KeyQuery) -> list[Any]:
         accept = accepted_to_merge if self._is_merged else accepted

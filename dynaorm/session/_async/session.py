@@ -433,10 +433,10 @@ class AsyncSession:
         """Change some fields, and return the entity as this update left it.
 
         ``update(Key(User, user_id="u1"), F.visits.add(1))`` or ``update(user, {"full_name": "B"})``. Sends one
-        UpdateItem without a read, unless the change affects a key, a constraint, a version, a total, the expiry or a
-        field with a former name, or the class has rules about several fields. A loaded entity is updated only if its
-        revision is unchanged; the object is updated in place unless its class is frozen. ``exactly_once`` reads the
-        item unless it is loaded, and sends a transaction with a token on its revision, which can be repeated safely.
+        UpdateItem without a read, unless something that depends on a changed field is not decided by the call; the
+        documentation lists every case. A loaded entity is updated only if its revision is unchanged; the object is
+        updated in place unless its class is frozen. ``exactly_once`` reads the item unless it is loaded, and sends a
+        transaction with a token on its revision, which can be repeated safely.
 
         Raises:
             EntityNotFound: there is no entity with this key.
@@ -458,9 +458,9 @@ class AsyncSession:
     ) -> E:
         """Change the entity with a key; if there is none, create it from the key, its defaults and the changes.
 
-        ``upsert(Key(Hits, page="/"), F.count.add(1))`` sends one UpdateItem without a read, unless the class has
-        versions, totals or rules about several fields, a unique value is concerned, or an index key depends on other
-        fields; the documentation lists every case. Then it reads, and inserts or updates on condition that nothing else
+        ``upsert(Key(Hits, page="/"), F.count.add(1))`` sends one UpdateItem without a read, unless ``update`` would
+        read, or what it would create has versions, totals, unique values, or index keys that depend on other fields;
+        the documentation lists every case. Then it reads, and inserts or updates on condition that nothing else
         happened in between. Returns the entity as stored. Without changes, an entity that exists is returned as it is.
 
         ``condition`` is judged on what is stored; where nothing is, on the defaults. ``exactly_once`` is that of
@@ -601,9 +601,9 @@ class AsyncSession:
     ) -> AsyncIterator[block.Transaction]:
         """Open a block whose writes are sent as one TransactWriteItems at its end, all or nothing.
 
-        If the block raises, nothing is sent. With a ``token`` of your own (1 to 36 characters), an equal block is
-        applied only once within ten minutes, even if another process runs it again. Blocks are equal if you give the
-        same changes; stored values do not matter. If the token was used and nothing stored shows whether it was for
+        If the block raises, nothing is sent. With a ``token`` of your own (1 to 1000 bytes), an equal block is applied
+        only once within ten minutes, even if another process runs it again. Blocks are equal if you give the same
+        changes; stored values do not matter. If the token was used and nothing stored shows whether it was for
         this block, the error is OutcomeUnknown.
 
         ``remember`` adds one item to the block, which remembers the token for that long (at least ten minutes). An
@@ -612,8 +612,8 @@ class AsyncSession:
         the documentation.
 
         Raises:
-            UsageError: the token has no or too many characters; ``remember`` is not a positive duration, or has no
-                token; the table of guard items has no string keys.
+            UsageError: the token is empty or too long; ``remember`` is not a positive duration, or has no token;
+                the table of guard items has no string keys.
             PlanTooLarge: the block needs more than 100 actions or 4 MB; nothing was sent.
             SameItemTwice, UniqueViolation, StaleEntity, ...: as for the single writes.
             TokenReused: the token was used with other changes.
@@ -631,8 +631,8 @@ class AsyncSession:
             yield
         finally:
             block.closed(mark)
-            intents = tx.end()
-        await self._run("transaction", commit.commit(intents, self._context, tx.token, tx.remember))
+            tx.end()
+        await self._run("transaction", commit.commit(tx.to_send(), self._context, tx.token, tx.remember))
 
     async def run(self, work: block.AsyncWork[T], /, *, attempts: int = 5) -> T:
         """Call ``work(tx)`` in a new transaction, again after StaleEntity or Contention, and return its result.
@@ -640,20 +640,19 @@ class AsyncSession:
         Load what you change inside ``work``: later attempts need new objects. ``Retry(seconds=...)`` limits the time.
 
         Raises:
-            StaleEntity, Contention: the last attempt failed.
+            Contention: other writers changed what ``work`` wrote during every attempt; ``causes`` has the last error.
+            StaleEntity: ``work`` itself raised it in the last attempt.
             UsageError: ``attempts`` is less than 1.
         """
         block.check_async_run(work, attempts)
-        pauses = replace(self._context.retry, attempts=attempts).pauses(self._context.clock)
+        tries = block.Tries(replace(self._context.retry, attempts=attempts).pauses(self._context.clock))
         while True:
             tx = block.Transaction()
             try:
                 async with self._block(tx):
                     result = await work(tx)
-            except (StaleEntity, Contention):
-                if (pause := next(pauses, None)) is None:
-                    raise
-                await self._run("run", _waiting(pause))
+            except (StaleEntity, Contention) as lost:
+                await self._run("run", _waiting(tries.pause_after(lost, tx)))
             else:
                 # Outside of try: an error of a hook comes after the commit and must not cause a second commit.
                 block.run_hooks(tx.hooks)
@@ -694,10 +693,7 @@ class AsyncSession:
         return self._history(named)
 
     async def _history(self, target: targets.Target) -> AsyncIterator[Version[Any]]:
-        copy = await self._run("history", history.latest(target, self._context))
-        if copy is None:
-            return
-        target, upper = target.as_stored(copy), history.newest(target, copy)
+        target, upper = await self._run("history", history.beginning(target, self._context))
         while upper > 0:
             versions, upper = await self._run("history", history.page(target, upper, self._context))
             for one in versions:
@@ -725,6 +721,7 @@ class AsyncSession:
         Raises:
             EntityNotFound: the version does not exist.
             UniqueViolation: another entity holds a unique value of that version now.
+            StaleEntity, Contention: other writers changed it since it was loaded; by key, during every attempt.
         """
         flow = verbs.restore(target, version, self._context, exactly_once=exactly_once)
         return await self._write("restore", flow)
@@ -797,8 +794,8 @@ class AsyncSession:
             table: the table; its stream must be on, see ``Table(stream=...)``.
             after: the ``checkpoint`` of the last change that you handled; None for the oldest record, which is at most
                 24 hours old.
-            idle: end after so many seconds without a record, 0 for the first time that all shards have none. With None,
-                go on until you leave the loop.
+            idle: end after so many seconds without a record, 0 once every closed shard is read to its end, and every
+                open one gave five answers in a row without a record. With None, go on until you leave the loop.
             stop: called before each request, about once a second; True ends the iteration.
             internal: also return an ``Internal`` for each write of an item that is no entity.
 
@@ -902,8 +899,6 @@ class AsyncSession:
             for some in repair.repair_flows(await self._run(verb, step), work, dry_run=dry_run):
                 for one in await self._write(verb, some):
                     yield one
-        for one in repair.unstable_totals(work):
-            yield one
 
 
 def _waiting(seconds: float) -> Flow[None]:

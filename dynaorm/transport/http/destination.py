@@ -13,7 +13,6 @@ from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from dynaorm.errors import UsageError
 from dynaorm.late import late
 from dynaorm.record import record
 from dynaorm.transport.endpoint import Endpoint, endpoint_of
@@ -28,6 +27,7 @@ if TYPE_CHECKING:
     from botocore import session as botocore_session
 
     from dynaorm.transport import aws_configuration, botocore_models
+    from dynaorm.transport.http import given_credentials
 else:
     late(
         globals(),
@@ -37,6 +37,7 @@ else:
         botocore_exceptions="botocore.exceptions",
         botocore_models="dynaorm.transport.botocore_models",
         botocore_session="botocore.session",
+        given_credentials="dynaorm.transport.http.given_credentials",
     )
 
 # How the Regions of AWS's commercial partition begin (partitions.json of the AWS SDKs). Others have other host names,
@@ -111,8 +112,16 @@ def _is_plain_environment() -> bool:
     """Whether environment variables alone decide."""
     if any(os.environ.get(name) for name in _DECIDED_BY_BOTOCORE):
         return False
-    paths = (Path(os.environ.get(name) or default).expanduser() for name, default in _FILES)
-    return not any(path.is_file() and path.stat().st_size for path in paths)
+    return not any(_has_content(os.environ.get(name) or default) for name, default in _FILES)
+
+
+def _has_content(path: str) -> bool:
+    """Whether a file exists and is not empty. To botocore, too, a file that it cannot look at is not there."""
+    try:
+        file = Path(path).expanduser()
+        return file.is_file() and file.stat().st_size > 0
+    except (OSError, RuntimeError):
+        return False
 
 
 _Found = tuple[str, str, CredentialSource, str | None, bool]
@@ -150,22 +159,19 @@ def _environment_credentials() -> FixedCredentials | None:
 def _from_botocore(
     region: str | None, endpoint: str | None, profile: str | None, given: CredentialSource | None
 ) -> _Found:
-    try:
+    with aws_configuration.preparing(endpoint):
         session = botocore_session.Session(profile=profile)
         botocore_models.find_models_by_name(session)
+        given_credentials.use_credentials(session, given)
         region = region_of(region, endpoint, lambda: session.get_config_variable("region"))
         if endpoint is None or not _is_commercial(region):
             endpoint, region = _first_request(session, region, endpoint)
-        credentials = given or session.get_credentials()
+        credentials = session.get_credentials()
         if credentials is None:
-            raise botocore_exceptions.NoCredentialsError  # noqa: TRY301 - it gets the remedy that botocore's own gets
+            raise botocore_exceptions.NoCredentialsError
         ca_bundle: str | None = session.get_config_variable("ca_bundle")
         probes = keeps_alive(session)
-    except UsageError:
-        raise
-    except Exception as error:
-        raise aws_configuration.failure_of(error) from error
-    # Its stubs allow keys that are None, which a provider refuses before it gives credentials at all.
+    # botocore has them from ``given_credentials``.
     return endpoint, region, cast("CredentialSource", credentials), ca_bundle, probes
 
 

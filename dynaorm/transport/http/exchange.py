@@ -12,17 +12,15 @@ from dynaorm.flow.protocol.retry import WRONG_CLOCK
 from dynaorm.item.json_body import encode_body
 from dynaorm.late import late
 from dynaorm.transport.answer import reply_of
-from dynaorm.transport.http.credentials import Credentials, FixedCredentials
+from dynaorm.transport.http.credentials import AskedCredentials, Credentials
 from dynaorm.transport.http.destination import Destination
 from dynaorm.transport.http.http_answer import HttpAnswer
 from dynaorm.transport.http.signed_request import SignedRequest, Signer
 
 if TYPE_CHECKING:
     from email import utils as email_utils
-
-    from dynaorm.transport import aws_configuration
 else:
-    late(globals(), aws_configuration="dynaorm.transport.aws_configuration", email_utils="email.utils")
+    late(globals(), email_utils="email.utils")
 
 SKEW_SECONDS = 60.0
 """A smaller difference is not why a signature was refused: DynamoDB allows five minutes."""
@@ -51,8 +49,7 @@ class Exchange:
     @property
     def may_block(self) -> bool:
         """Whether asking for credentials now may wait for a service or a program."""
-        refresh_needed = getattr(self._credentials, "refresh_needed", None)
-        return refresh_needed is not None and bool(refresh_needed())
+        return isinstance(self._credentials, AskedCredentials) and self._credentials.may_block()
 
     def credentials(self) -> Credentials:
         """The credentials of this moment.
@@ -61,12 +58,7 @@ class Exchange:
             UsageError: there are none, or they have expired.
             NoAnswer: the service that gives them did not answer; nothing was sent to DynamoDB.
         """
-        if isinstance(self._credentials, FixedCredentials):
-            return self._credentials
-        try:
-            return self._credentials.get_frozen_credentials()
-        except Exception as error:
-            raise aws_configuration.failure_of(error) from error
+        return self._credentials.get_frozen_credentials()
 
     def request(self, call: Call, credentials: Credentials) -> SignedRequest:
         """The request that carries a call, signed now."""

@@ -8,6 +8,7 @@ import pytest
 from dynaorm import Entity, F, GlobalIndex, Index, Table
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.entity.mapping.when import When
+from dynaorm.item.known import KnownPart, Unread
 from dynaorm.item.value import Item
 
 NOON = datetime(2024, 1, 1, 12, tzinfo=UTC)
@@ -54,10 +55,14 @@ def test_a_function_is_judged_on_the_loaded_entity() -> None:
     assert not when("short").holds(mapping_of(Thing).subject(long))
 
 
-def test_known_attributes_may_decide_a_condition_but_never_a_function() -> None:
-    assert when("late").decided({"state": {"S": "old"}}, frozenset({"state"})) is False
-    assert when("late").decided({"state": {"S": "new"}}, frozenset({"state"})) is None
-    assert when("short").decided(stored(), frozenset({"name"})) is None
+def test_known_attributes_may_decide_a_condition_and_all_of_them_a_function() -> None:
+    mapping = mapping_of(Thing)
+    assert when("late").holds(mapping.subject(KnownPart({"state": {"S": "old"}}))) is False
+    with pytest.raises(Unread):
+        when("late").holds(mapping.subject(KnownPart({"state": {"S": "new"}})))
+    with pytest.raises(Unread):
+        when("short").holds(mapping.subject(KnownPart(stored())))
+    assert when("short").holds(mapping.subject(KnownPart(stored(), {"state", "at"})))
 
 
 def test_a_condition_names_its_fields_and_a_function_may_look_at_all() -> None:

@@ -16,6 +16,7 @@ from tests.flow.integrity.damaged import Damage, Found, Items, damage, found, it
             "a key that its fields do not render",
             lambda items: item(items, "USER#1", "U").update(id={"S": "3"}),
             (FindingKind.UNREADABLE, "USER#1 U"),
+            (FindingKind.NOT_JUDGED, "email#a@x email#a@x"),
         ),
         damage(
             "an index key of an entity that is not indexed",

@@ -171,11 +171,13 @@ def test_a_place_is_an_item_or_what_will_give_it() -> None:
     assert [key_in(place, names) for place in places] == [{name: item(1)[name] for name in names}] * 2
 
 
-def test_a_half_open_range_leaves_out_the_ends_that_between_includes() -> None:
+def test_a_half_open_range_leaves_out_the_upper_end_that_between_includes() -> None:
     foreign = item(2, SK={"S": "TASK#2"})  # as another writer renders it
     problems: list[DecodeError] = []
-    session, _ = asked(answer(item(1), foreign, item(3), item(4)), on_decode_error=problems.append)
+    session, transport = asked(answer(foreign, item(3), item(4)), on_decode_error=problems.append)
     found = session.query(Task, project="p").gt(number=1).lt(number=4).all()
+    within = transport.calls[0].request["ExpressionAttributeValues"]
+    assert [within[name]["S"] for name in (":v1", ":v2")] == ["TASK#0001\0", "TASK#0004"]
     assert [task.number for task in found] == [3]
     assert all(map(is_straight, found))
     assert [problem.key["SK"]["S"] for problem in problems] == ["TASK#2"]

@@ -49,14 +49,14 @@ def test_ranks_run_with_the_walk_and_equal_keys_are_equal(descending: bool) -> N
     assert ranks[1] == ranks[2]
 
 
-@pytest.mark.parametrize(
-    ("skips_equal", "expected"), [(True, [True, True, False]), (False, [True, False, False])]
-)
-def test_what_was_returned_before_the_cursor_is_skipped(skips_equal: bool, expected: list[bool]) -> None:
-    progress = Progress(0, FIRST, rank(item(2), SORT, descending=False), skips_equal=skips_equal)
-    assert [
-        progress.is_skipped(rank(item(number), SORT, descending=False)) for number in (1, 2, 3)
-    ] == expected
+def test_what_is_read_later_follows_the_last_page_of_what_is_read_first() -> None:
+    progress = Progress(0, FIRST, later=(SECOND,))
+    progress.advance({"LastEvaluatedKey": item(1)}, 1)
+    assert (progress.key_query, progress.later) == (FIRST, (SECOND,))
+    progress.advance({}, 1)
+    assert (progress.key_query, progress.later, progress.is_read) == (SECOND, (), False)
+    progress.advance({}, 1)
+    assert progress.is_over
 
 
 def test_a_page_without_a_next_key_is_the_last() -> None:

@@ -1,0 +1,207 @@
+"""Dependence: which values follow from a field, besides its own.
+
+Rule 1. A field's loaded value depends on its own attribute and on the fields at which its validators and its factory
+        may look: pydantic shows them those that are declared before it. A rule of the class may look at every field,
+        and change it.
+Rule 2. Keys, guards, versions and totals depend on the fields that they are made of, and on all that these depend on.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cached_property
+from typing import Any, Final, Protocol
+
+from pydantic import BaseModel
+
+from dynaorm.entity.mapping.aggregate import AggregateMapping
+from dynaorm.entity.mapping.computed import Computed
+from dynaorm.entity.mapping.constraint import Constraint
+from dynaorm.entity.mapping.field import FieldMapping
+from dynaorm.entity.mapping.place import IndexPlaces
+from dynaorm.entity.mapping.rules import (
+    Node,
+    definitions_of,
+    has_own_code,
+    is_function,
+    is_trusted,
+    makes_of_others,
+    parts_of,
+    path_to_fields,
+    takes_info,
+)
+from dynaorm.entity.template.version import Versioning
+from dynaorm.record import record
+
+# Validators inside these are shown the fields of the nested record, not those around it.
+_RECORDS: Final = frozenset({"model-fields", "dataclass-args", "typed-dict"})
+
+
+@record(eq=False)
+class Dependence:
+    """What depends on what in one class.
+
+    Attributes:
+        fields: all fields of the class.
+        looks_at: for each field, all other fields that its loaded value depends on; also for computed and nested ones.
+        seen_by: the same the other way: for each field, all others whose loaded values depend on it.
+        made: the fields that a factory makes of others if they are absent.
+        derived: for each key, index, constraint, total, version and expiry of the class, the fields that it is made of.
+        without_factories: the same for items in which no field is absent, so that no factory makes a value; None if
+            no factory is shown other fields.
+    """
+
+    fields: frozenset[str]
+    looks_at: Mapping[str, frozenset[str]]
+    seen_by: Mapping[str, frozenset[str]]
+    made: frozenset[str]
+    derived: tuple[frozenset[str], ...]
+    without_factories: "Dependence | None" = None
+
+    @cached_property
+    def derived_fields(self) -> frozenset[str]:
+        """The fields that keys, indexes, constraints, versions, expiry or totals are made of."""
+        return _NONE.union(*self.derived)
+
+    def dependents(self, touched: Iterable[str]) -> frozenset[str]:
+        """Every field, also computed and nested ones, whose loaded value may change because one of these changes.
+
+        The touched ones are among them.
+        """
+        touched = frozenset(touched)
+        return touched.union(*(self.seen_by.get(name, _NONE) for name in touched))
+
+    def judged_by(self, touched: Iterable[str]) -> frozenset[str]:
+        """Every field whose stored value has a part in judging a write that touches these; none that is computed.
+
+        These are the fields that the write may change, those at which their validators may look, and those that
+        decide, together with them, about a key, an index, a guard, a total or a version.
+        """
+        changed = self.dependents(touched) & self.fields
+        found = changed.union(*(one for one in self.derived if not one.isdisjoint(changed)))
+        return found.union(*(self.looks_at.get(name, _NONE) for name in found))
+
+    @property
+    def in_items(self) -> "Dependence":
+        """What depends on what in items in which no field is absent."""
+        return self if self.without_factories is None else self.without_factories
+
+    def looking(self, names: Iterable[str]) -> frozenset[str]:
+        """Those of some fields whose loaded values depend on other fields, too; none that is computed."""
+        return frozenset(name for name in names if name in self.fields and self.looks_at[name])
+
+
+_NONE: Final[frozenset[str]] = frozenset()
+
+
+class Declared(Protocol):
+    """The part of a mapping that says what depends on what."""
+
+    @property
+    def entity(self) -> type[BaseModel]: ...
+
+    @property
+    def computed(self) -> Mapping[str, Computed]: ...
+
+    @property
+    def key_fields(self) -> tuple[str, ...]: ...
+
+    @property
+    def places(self) -> Mapping[str, IndexPlaces]: ...
+
+    @property
+    def constraints(self) -> Mapping[str, Constraint]: ...
+
+    @property
+    def aggregates(self) -> Mapping[str, AggregateMapping]: ...
+
+    @property
+    def versioning(self) -> Versioning | None: ...
+
+    @property
+    def expires(self) -> FieldMapping | None: ...
+
+
+def dependence_of(mapping: Declared) -> Dependence:
+    """What depends on what in a class whose fields are complete."""
+    fields, derived = frozenset(mapping.entity.model_fields), tuple(dict.fromkeys(_derived(mapping)))
+    computed = dict.fromkeys(mapping.entity.model_computed_fields, fields)
+    computed |= {name: one.fields for name, one in mapping.computed.items()}
+    info = mapping.entity.model_fields
+    made = frozenset(name for name in fields if info[name].default_factory_takes_validated_data)
+    found, other = ({**_looks_at(mapping.entity, looks), **computed} for looks in (_looks, _is_shown))
+    without = _compiled(other, fields, made, derived=derived) if made else None
+    return _compiled(found, fields, made, derived=derived, without=without)
+
+
+def _compiled(
+    looks_at: Mapping[str, frozenset[str]],
+    fields: frozenset[str],
+    made: frozenset[str],
+    *,
+    derived: tuple[frozenset[str], ...],
+    without: Dependence | None = None,
+) -> Dependence:
+    closed = {name: _reached(name, looks_at) for name in looks_at}
+    seen_by = {name: frozenset(one for one, seen in closed.items() if name in seen) for name in fields}
+    return Dependence(fields, closed, seen_by, made, derived, without)
+
+
+def _derived(mapping: Declared) -> Iterator[frozenset[str]]:
+    names = mapping.key_fields
+    computed = (mapping.computed[name].fields for name in names if name in mapping.computed)
+    yield frozenset(name for name in names if name not in mapping.computed).union(*computed)
+    for group in (mapping.places, mapping.constraints, mapping.aggregates):
+        for one in group.values():
+            yield one.depends_on
+    if mapping.versioning is not None:
+        yield frozenset(mapping.versioning.fields or mapping.entity.model_fields)
+    if mapping.expires is not None:
+        yield frozenset({mapping.expires.name})
+
+
+def _looks_at(entity: type[BaseModel], looks: Callable[[Node], bool]) -> dict[str, frozenset[str]]:
+    """For each field, the other fields at which it may look, if a node that ``looks`` is shown them."""
+    schema: Any = entity.__pydantic_core_schema__
+    path, definitions = path_to_fields(schema), definitions_of(schema)
+    declared = path[-1]["fields"]
+    if any(is_function(one) or has_own_code(one) for one in path):
+        return {name: frozenset(declared.keys() - {name}) for name in declared}
+    found, before = {}, frozenset[str]()
+    for name, field in declared.items():
+        is_looking = any(map(looks, _nodes_beside(field["schema"], definitions)))
+        found[name] = before if is_looking else _NONE
+        before |= {name}
+    return found
+
+
+def _looks(node: Node) -> bool:
+    """Whether a node runs a function that is shown the fields beside it."""
+    return makes_of_others(node) or _is_shown(node)
+
+
+def _is_shown(node: Node) -> bool:
+    """Whether a node has a validator that is shown the fields beside it."""
+    return takes_info(node) and not is_trusted(node["function"]["function"])
+
+
+def _nodes_beside(schema: Node, definitions: Mapping[str, Node]) -> Iterator[Node]:
+    """The nodes of a field that are shown the fields beside it: not those inside a nested record."""
+    waiting, known = [schema], set[str]()
+    while waiting:
+        node = waiting.pop()
+        reference = node.get("schema_ref")
+        if reference is not None and reference not in known:
+            known.add(reference)
+            waiting.append(definitions[reference])
+        yield node
+        if node["type"] not in _RECORDS:
+            waiting += parts_of(node)
+
+
+def _reached(name: str, looks_at: Mapping[str, frozenset[str]]) -> frozenset[str]:
+    """What a field looks at, and what these look at in turn."""
+    waiting, seen = [*looks_at[name]], set[str]()
+    while waiting:
+        if (one := waiting.pop()) not in seen:
+            seen.add(one)
+            waiting += looks_at.get(one, ())
+    return frozenset(seen - {name})

@@ -1,0 +1,255 @@
+"""What depends on what in a class: pydantic itself judges, by constructing entities that differ in one field."""
+
+import types
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Annotated, Any, Final
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    Field,
+    PlainValidator,
+    ValidationInfo,
+    ValidatorFunctionWrapHandler,
+    WrapValidator,
+    computed_field,
+    model_validator,
+)
+from typing_extensions import TypeAliasType, TypedDict
+
+from dynaorm import Aggregate, Entity, ExpiresAt, F, GlobalIndex, Index, Table, Unique
+from dynaorm.entity.mapping.dependence import Dependence
+from dynaorm.entity.mapping.mapping import mapping_of
+
+INDEXES: Final = [GlobalIndex("GSI1"), GlobalIndex("GSI2")]
+
+
+def dependence(entity: type[Entity]) -> Dependence:
+    return mapping_of(entity).dependence
+
+
+# -- random classes ----------------------------------------------------------------------------------------------------
+
+
+def seen(info: ValidationInfo, value: Any) -> str:
+    """A value that shows every value at which the validator may look."""
+    return f"{value}<{''.join(map(str, info.data.values()))}>"
+
+
+def _after(value: str, info: ValidationInfo) -> str:
+    return seen(info, value)
+
+
+def _wrap(value: Any, handler: ValidatorFunctionWrapHandler, info: ValidationInfo) -> str:
+    return seen(info, handler(value))
+
+
+ALIASED: Final[Any] = TypeAliasType("ALIASED", Annotated[str, AfterValidator(_after)])
+FIELDS: Final[Mapping[str, Callable[[], tuple[Any, Any]]]] = {
+    "plain": lambda: (str, "d"),
+    "own": lambda: (Annotated[str, AfterValidator(str.upper)], "d"),
+    "after": lambda: (Annotated[str, AfterValidator(_after)], "d"),
+    "before": lambda: (Annotated[str, BeforeValidator(_after)], "d"),
+    "whole": lambda: (Annotated[str, PlainValidator(_after)], "d"),
+    "wrap": lambda: (Annotated[str, WrapValidator(_wrap)], "d"),
+    "alias": lambda: (ALIASED, "d"),
+    "aliases": lambda: (list[ALIASED] | None, None),
+    "factory": lambda: (str, Field(default_factory=lambda data: "".join(map(str, data.values())))),
+    "validated": lambda: (Annotated[str, AfterValidator(_after)], Field(default="d", validate_default=True)),
+}
+
+
+def _joined(self: Any) -> Any:
+    vars(self)["f0"] = "".join(map(str, vars(self).values()))
+    return self
+
+
+def _filled(values: Any) -> Any:
+    return {**values, "f1": "".join(map(str, values.values()))}
+
+
+RULES: Final[Mapping[str, Callable[[], Any]]] = {
+    "after": lambda: model_validator(mode="after")(_joined),
+    "before": lambda: model_validator(mode="before")(staticmethod(_filled)),
+}
+
+
+def make(kinds: list[str], rule: str) -> type[Entity]:
+    made = {f"f{place}": FIELDS[kind]() for place, kind in enumerate(kinds)}
+    members: dict[str, Any] = {
+        "__annotations__": {"id": str, **{name: annotation for name, (annotation, _) in made.items()}},
+        "__module__": __name__,
+        **{name: default for name, (_, default) in made.items()},
+    }
+    if rule:
+        members["rule"] = RULES[rule]()
+    keywords = {"table": Table("random"), "pk": "{id}", "sk": "R"}
+    return types.new_class("Random", (Entity,), keywords, lambda namespace: namespace.update(members))
+
+
+@given(
+    st.lists(st.sampled_from(sorted(FIELDS)), min_size=2, max_size=4),
+    st.sampled_from(["", "", "", *RULES]),
+    st.data(),
+)
+def test_a_change_changes_its_dependents_alone(kinds: list[str], rule: str, data: st.DataObject) -> None:
+    entity: Any = make(kinds, rule)
+    values: dict[str, Any] = {
+        name: [name] if kind == "aliases" else name
+        for name, kind in ((f"f{place}", kind) for place, kind in enumerate(kinds))
+        if data.draw(st.booleans())
+    }
+    touched = data.draw(st.sampled_from([f"f{place}" for place in range(len(kinds))]))
+    changed = {**values, touched: ["new"] if kinds[int(touched[1:])] == "aliases" else "new"}
+    one, other = vars(entity(id="1", **values)), vars(entity(id="1", **changed))
+    differing = {name for name in one if one[name] != other[name]}
+    assert differing <= dependence(entity).dependents({touched})
+
+
+@given(st.lists(st.sampled_from(sorted(FIELDS)), min_size=2, max_size=4), st.data())
+def test_what_a_write_was_judged_by_decides_what_it_changes(kinds: list[str], data: st.DataObject) -> None:
+    entity: Any = make(kinds, "")
+    names = [f"f{place}" for place in range(len(kinds))]
+    touched, judged = data.draw(st.sampled_from(names)), dependence(entity)
+    relevant = judged.judged_by({touched})
+    first = {name: [name] if kind == "aliases" else name for name, kind in zip(names, kinds, strict=True)}
+    second = {
+        name: value if name in relevant else ["else"] if isinstance(value, list) else "else"
+        for name, value in first.items()
+    }
+    one, other = vars(entity(id="1", **first)), vars(entity(id="1", **second))
+    assert [one[name] for name in sorted(judged.dependents({touched}))] == [
+        other[name] for name in sorted(judged.dependents({touched}))
+    ]
+
+
+@given(st.lists(st.sampled_from(["plain", "own"]), min_size=2, max_size=4))
+def test_a_field_without_such_validators_depends_on_itself_alone(kinds: list[str]) -> None:
+    found = dependence(make(kinds, ""))
+    assert all(found.dependents({f"f{place}"}) == {f"f{place}"} for place in range(len(kinds)))
+    assert all(found.judged_by({f"f{place}"}) == {f"f{place}"} for place in range(len(kinds)))
+    assert found.looking(found.fields) == set()
+
+
+# -- what is shown to a validator --------------------------------------------------------------------------------------
+
+
+class Part(BaseModel):
+    one: int = 0
+    two: Annotated[int, AfterValidator(lambda value, info: value + info.data["one"])] = 0
+    three: int = Field(default_factory=lambda data: int(data["one"]))
+
+
+@dataclass
+class Record:
+    one: int = 0
+    two: Annotated[int, AfterValidator(lambda value, info: value + info.data["one"])] = 0
+
+
+class Typed(TypedDict):
+    one: int
+    two: Annotated[int, AfterValidator(lambda value, info: value + info.data["one"])]
+
+
+class Whole(BaseModel):
+    one: int = 0
+
+    @model_validator(mode="before")
+    @classmethod
+    def look(cls, values: Any, info: ValidationInfo) -> Any:
+        return {"one": info.data["first"]} if info.data and "first" in info.data else values
+
+
+@pytest.mark.parametrize("nested", [Part, Record, Typed, list[Part], dict[str, Record] | None])
+def test_a_validator_in_a_nested_record_is_shown_that_record_alone(nested: Any) -> None:
+    keywords = {"table": Table("nested"), "pk": "{id}", "sk": "N"}
+    members = {"__annotations__": {"id": str, "first": int, "nested": nested}, "__module__": __name__}
+    entity = types.new_class("Nested", (Entity,), keywords, lambda namespace: namespace.update(members))
+    assert dependence(entity).dependents({"first"}) == {"first"}
+
+
+def test_a_rule_of_a_nested_class_is_shown_the_fields_around_it() -> None:
+    class Around(Entity, table=Table("around"), pk="{id}", sk="A"):
+        id: str
+        first: int
+        nested: list[Whole]
+        last: int = 0
+
+    assert Around(id="1", first=7, nested=[Whole(one=1)]).nested[0].one == 1
+    assert Around.model_validate({"id": "1", "first": 7, "nested": [{}]}).nested[0].one == 7
+    assert dependence(Around).dependents({"first"}) == {"first", "nested"}
+    assert dependence(Around).dependents({"last"}) == {"last"}
+
+
+def test_a_validator_that_was_inherited_is_shown_the_fields_before_its_own() -> None:
+    class Base(Entity):
+        first: int = 0
+        second: Annotated[int, AfterValidator(_after)] = 0
+
+    class Derived(Base, table=Table("derived"), pk="{id}", sk="D"):
+        id: str
+        second: Annotated[str, AfterValidator(_after)] = ""  # type: ignore[assignment] # keeps its place
+        third: int = 0
+
+    assert dependence(Derived).looks_at["second"] == {"first"}
+
+
+# -- what is made of fields --------------------------------------------------------------------------------------------
+
+
+class Total(Entity, table=Table("made", indexes=INDEXES), pk="TOTAL#{owner}", sk="TOTAL"):
+    owner: str
+    number: int = 0
+
+
+class Made(Entity, table=Table("made", indexes=INDEXES), pk="MADE#{id}", sk="MADE"):
+    id: str
+    title: str = ""
+    room: str = ""
+    owner: str = ""
+    size: int = 0
+    kind: str = ""
+    slug: Annotated[str, Unique(scope=("room",))] = Field(default_factory=lambda data: str(data["title"]))
+    note: str = ""
+    by_kind = Index("GSI1", pk="{kind}", sk="{id}", when=F.size > 1)
+    counted = Aggregate(Total, count="number", when=F.note == "a")
+
+
+def test_what_keys_guards_and_totals_are_made_of_is_judged_together() -> None:
+    before_slug = {"id", "title", "room", "owner", "size", "kind"}
+    found = dependence(Made)
+    assert found.judged_by({"room"}) == {"slug", *before_slug}
+    assert found.judged_by({"size"}) == {"slug", *before_slug}  # the factory of the slug may look at it
+    assert found.judged_by({"note"}) == {"note", "owner"}
+    assert found.derived_fields == {"id", "room", "slug", "size", "kind", "owner", "note"}
+
+
+def test_a_computed_field_depends_on_every_field_and_is_nothing_that_is_stored() -> None:
+    class Labelled(Entity, table=Table("labelled"), pk="{id}", sk="L"):
+        id: str
+        title: str = ""
+        size: int = 0
+
+        @computed_field  # type: ignore[prop-decorator] # mypy knows no decorated properties
+        @property
+        def label(self) -> str:
+            return self.title
+
+    found = dependence(Labelled)
+    assert found.dependents({"size"}) == {"size", "label"}
+    assert found.judged_by({"size"}) == {"size"}
+    assert found.looking({"size", "label"}) == set()
+
+
+def test_an_expiry_is_derived() -> None:
+    class Expiring(Entity, table=Table("expiring"), pk="{id}", sk="E"):
+        id: str
+        until: Annotated[datetime | None, ExpiresAt()] = None
+
+    assert dependence(Expiring).derived_fields == {"id", "until"}

@@ -1,0 +1,135 @@
+"""Once an attempt may have been applied, every ending that is not a verdict is an unknown outcome."""
+
+from collections.abc import Callable
+from typing import Annotated, Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dynaorm import Entity, F, Key, NoAnswer, Plan, Refusal, Retry, Session, Table, Unique
+from dynaorm.errors import OutcomeUnknown, StoreError, UsageError
+from dynaorm.testing import FakeClock
+from dynaorm.testing.scripted import Answer, ScriptedTransport
+
+app = Table("Endings")
+
+
+class Stock(Entity, table=app, pk="STOCK#{sku}", sk="STOCK"):
+    sku: str
+    left: int = 0
+
+
+class User(Entity, table=app, pk="USER#{name}", sk="USER"):
+    name: str
+    email: Annotated[str, Unique()]
+
+
+def insert(session: Session) -> None:
+    session.save(Stock(sku="a"))
+
+
+def insert_guarded(session: Session) -> None:
+    session.save(User(name="a", email="a@x"))
+
+
+def count(session: Session) -> None:
+    session.update(Key(Stock, sku="a"), F.left.add(1))
+
+
+def count_once(session: Session) -> None:
+    with session.transaction(token="order-17") as tx:
+        tx.update(Key(Stock, sku="a"), F.left.add(1))
+
+
+def delete(session: Session) -> None:
+    session.delete(Key(Stock, sku="a"))
+
+
+WRITES = (insert, insert_guarded, count, count_once, delete)
+TROUBLES = (
+    UsageError(problem="the credentials have expired", remedy="log in again"),
+    OSError("no file"),
+    ValueError("a signer that cannot sign"),
+    TimeoutError("the time limit of the job"),
+)
+LOST = NoAnswer("timeout")
+NOT_SENT = NoAnswer("connection refused", sent=False)
+THROTTLED = Refusal("ThrottlingException")
+IN_VAIN = st.lists(st.sampled_from([LOST, NOT_SENT, THROTTLED]), max_size=3)
+
+
+class Impatient(FakeClock):
+    """Its pauses may be interrupted."""
+
+    trouble: Exception | None = None
+
+    def pause(self, seconds: float) -> None:
+        if self.trouble is not None:
+            raise self.trouble
+        super().pause(seconds)
+
+
+def raising(trouble: Exception) -> Callable[[Any], Any]:
+    def fail(call: object) -> Any:
+        raise trouble
+
+    return fail
+
+
+def ending_of(work: Callable[[], object]) -> Exception:
+    try:
+        work()
+    except Exception as error:  # noqa: BLE001 - the tests judge every kind of ending
+        return error
+    raise AssertionError("the write ended with a success")
+
+
+def session_on(*answers: Answer, clock: FakeClock | None = None, attempts: int = 9) -> Session:
+    return Session(
+        transport=ScriptedTransport(*answers), clock=clock or FakeClock(), retry=Retry(attempts=attempts)
+    )
+
+
+@given(st.sampled_from(WRITES), IN_VAIN, st.sampled_from(TROUBLES))
+def test_a_write_that_may_have_been_made_has_an_unknown_outcome_whatever_ends_it(
+    write: Callable[[Session], None], before: list[Answer], trouble: Exception
+) -> None:
+    ending = ending_of(lambda: write(session_on(*before, *[raising(trouble)] * 2)))
+    if LOST in before:
+        assert isinstance(ending, OutcomeUnknown)
+        assert isinstance(ending.plan, Plan)
+    else:
+        assert ending is trouble
+
+
+@given(st.sampled_from((insert, insert_guarded, count_once)), st.sampled_from(TROUBLES))
+def test_a_pause_that_is_interrupted_after_a_lost_answer_leaves_an_unknown_outcome(
+    write: Callable[[Session], None], trouble: Exception
+) -> None:
+    clock = Impatient()
+    clock.trouble = trouble
+    ending = ending_of(lambda: write(session_on(LOST, clock=clock)))
+    assert isinstance(ending, OutcomeUnknown)
+    assert ending.__cause__ is trouble
+    assert ending_of(lambda: write(session_on(THROTTLED, clock=clock))) is trouble
+
+
+@given(st.sampled_from(WRITES), IN_VAIN, st.sampled_from(TROUBLES))
+def test_a_plan_that_is_resumed_in_vain_keeps_its_unknown_outcome(
+    write: Callable[[Session], None], before: list[Answer], trouble: Exception
+) -> None:
+    first = ending_of(lambda: write(session_on(LOST, LOST, attempts=1)))
+    assert isinstance(first, OutcomeUnknown)
+    for answers in ([*before, raising(trouble)], [*before, *[NOT_SENT] * 9]):
+        ending = ending_of(lambda answers=answers: session_on(*answers).resume(first.plan))  # type: ignore[misc]  # mypy cannot infer a lambda with a default
+        assert isinstance(ending, OutcomeUnknown)
+        assert ending.plan is first.plan
+
+
+@given(st.sampled_from(WRITES), st.sampled_from([THROTTLED, NOT_SENT]))
+def test_a_write_that_was_never_made_is_not_said_to_be_unknown(
+    write: Callable[[Session], None], answer: Answer
+) -> None:
+    ending = ending_of(lambda: write(session_on(*[answer] * 3, attempts=3)))
+    assert isinstance(ending, StoreError)
+    assert not isinstance(ending, OutcomeUnknown)
