@@ -261,8 +261,8 @@ def test_a_block_that_changes_nothing_is_remembered_and_one_without_writes_is_no
         ({"token": "T", "remember": True}, "not a positive duration"),
         ({"token": "T", "remember": datetime(2030, 1, 1, tzinfo=UTC)}, "not a positive duration"),
         ({"token": 5}, "no text"),
-        ({"token": "x" * 37, "remember": DAY}, "37 characters"),
-        ({"token": "", "remember": DAY}, "0 characters"),
+        ({"token": "x" * 1001, "remember": DAY}, "1001 bytes"),
+        ({"token": "", "remember": DAY}, "0 bytes"),
     ],
 )
 def test_what_cannot_be_remembered_is_refused_before_the_block_begins(
