@@ -34,9 +34,8 @@ from dynaorm.plan.merge_intents import ItemIntents, ResolvedIntent
 from dynaorm.plan.plan import Plan
 from dynaorm.plan.planned import Effect, Planned, Purpose
 from dynaorm.plan.times import asked_for
-from dynaorm.plan.token import content_of, revision_under_token, values_in_keys
+from dynaorm.plan.token import content_of, revision_under_token, told, values_in_keys
 from dynaorm.plan.unit_of_work import EVER, UnitOfWork
-from dynaorm.record import FIELDS, replace
 
 # DynamoDB remembers a token for ten minutes, so a token item that expires earlier would free nothing.
 _AT_LEAST: Final = 600.0
@@ -180,10 +179,10 @@ def _block_of(merged: Sequence[ItemIntents], *, is_first: bool = False) -> _Bloc
     changes: list[Any] = []
     values: list[Any] = []
     origin = _GIVEN
-    told, in_keys = (repr, _repr_of_values) if is_first else (_repr_in_order, values_in_keys)
+    text_of, in_keys = (repr, _repr_of_values) if is_first else (told, values_in_keys)
     for one in merged:
         intents: tuple[ResolvedIntent[Intent] | None, ...] = (one.removal, one.write, *one.checks)
-        found = [content_of(resolved, told) for resolved in intents if resolved is not None]
+        found = [content_of(resolved, text_of) for resolved in intents if resolved is not None]
         outline.append([one.mapping.table.name, one.key, *found])
         if (write := one.stored) is not None:
             outline.append(isinstance(write.intent, Save) and write.intent.overwrite)
@@ -199,19 +198,6 @@ def _repr_of_values(
 ) -> dict[str, str]:
     """What the first formula took of ``values_in_keys``."""
     return {name: repr(values.get(name)) for name in names if mapping.fields[name].in_key}
-
-
-def _repr_in_order(part: Any) -> str:
-    """The ``repr`` of resolved conditions or changes. Maps have no order, so their members are sorted."""
-    return repr(_in_order(part))
-
-
-def _in_order(part: Any) -> Any:
-    if (names := getattr(part, FIELDS, None)) is not None:
-        return replace(part, **{name: _in_order(getattr(part, name)) for name in names})
-    if isinstance(part, Mapping):
-        return {name: _in_order(part[name]) for name in sorted(part)}
-    return type(part)(map(_in_order, part)) if isinstance(part, list | tuple) else part
 
 
 def _values(mapping: EntityMapping, values: Mapping[str, Any], in_keys: _InKeys) -> list[Any]:

@@ -2,7 +2,9 @@
 
 Rule 1. It is derived from the token and from the caller's intents, never from what was read: if the plan depends on
     what is stored, an equal block that runs again sends other bytes, and is still recognised by its revision.
-Rule 2. It is derived from the whole block: an item that carries it proves that all of the block was committed.
+Rule 2. It is derived from encoded values, in an order of their own: equal blocks have an equal revision, in every
+    process, however the caller spelled their values.
+Rule 3. It is derived from the whole block: an item that carries it proves that all of the block was committed.
 """
 
 import json
@@ -26,6 +28,7 @@ from dynaorm.plan.planned import Purpose
 from dynaorm.plan.reads import NOTHING_READ
 from dynaorm.plan.times import asked_for, edits_asked_for, unstamped
 from dynaorm.plan.unit_of_work import UnitOfWork
+from dynaorm.record import FIELDS, replace
 
 # These names are part of the revision, so they must not change with the classes.
 _INTENTS: Final = {Save: "Save", Edit: "Edit", Deletion: "Remove", Move: "Move", Check: "Check"}
@@ -72,11 +75,24 @@ def _given(one: ItemIntents, unit: UnitOfWork) -> list[Any]:
         image = change.image if isinstance(change, (ItemInsert, ItemUpdate, ItemCheck)) else None
         image = None if image is None else asked_for(change.mapping, image)
         edits = edits_asked_for(change.mapping, change.edits) if isinstance(change, ItemEdit) else ()
-        content = [_CHANGES[type(change)], image, repr(edits), repr(change.condition)]
+        content = [_CHANGES[type(change)], image, told(edits), told(change.condition)]
     return [one.mapping.table.name, one.key, *content]
 
 
-def content_of(resolved: ResolvedIntent[Intent], told: Callable[[Any], str] = repr) -> list[Any]:
+def told(part: Any) -> str:
+    """The text of resolved conditions or changes. Maps have no order, so their members are sorted."""
+    return repr(_in_order(part))
+
+
+def _in_order(part: Any) -> Any:
+    if (names := getattr(part, FIELDS, None)) is not None:
+        return replace(part, **{name: _in_order(getattr(part, name)) for name in names})
+    if isinstance(part, Mapping):
+        return {name: _in_order(part[name]) for name in sorted(part)}
+    return type(part)(map(_in_order, part)) if isinstance(part, list | tuple) else part
+
+
+def content_of(resolved: ResolvedIntent[Intent], told: Callable[[Any], str] = told) -> list[Any]:
     """What the caller gave in an intent, whatever is stored; without the values of a saved entity.
 
     ``told`` makes a text of resolved conditions and changes.

@@ -15,11 +15,12 @@ from pydantic import Field
 from dynaorm import Entity, F, GlobalIndex, Index, InKey, Key, Table
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.plan.compiler import compile_plan
-from dynaorm.plan.intent import Check, Edit, Intent, Save
+from dynaorm.plan.intent import Check, Deletion, Edit, Intent, Save
 from dynaorm.plan.merge_intents import merge_intents
 from dynaorm.plan.planned import Planned
 from dynaorm.plan.reads import NOTHING_READ
 from dynaorm.plan.remember import Match, compare
+from dynaorm.plan.token import revision_under_token
 from dynaorm.plan.unit_of_work import UnitOfWork
 from tests.plan.compiling import NOW, stored
 
@@ -44,6 +45,7 @@ class Plain(Entity, table=app, pk="PLAIN#{name}", sk="P"):
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 DECIMALS = st.decimals(-1000, 1000, places=2)
+PARTS = st.dictionaries(st.sampled_from("abcd"), st.integers(0, 3))
 
 
 def token_action(*intents: Intent) -> Planned:
@@ -51,6 +53,11 @@ def token_action(*intents: Intent) -> Planned:
     found = compile_plan(merge_intents(intents, NOW), NOTHING_READ, unit).token_item
     assert found is not None
     return found
+
+
+def revision(*intents: Intent) -> str:
+    unit = UnitOfWork(NOW, "w2", str, "T")
+    return revision_under_token(merge_intents(intents, NOW), unit)
 
 
 def match(first: Intent, second: Intent) -> Match:
@@ -73,19 +80,16 @@ def loaded(entity: Shelf, **changes: Any) -> Save:
     return Save(found)
 
 
-@given(
-    size=DECIMALS,
-    weight=DECIMALS,
-    hours=st.integers(-12, 12),
-    parts=st.dictionaries(st.sampled_from("abcd"), st.integers(0, 3)),
-)
-def test_an_equal_block_is_recognised_however_its_values_are_spelled(
-    size: Decimal, weight: Decimal, hours: int, parts: dict[str, int]
-) -> None:
+@st.composite
+def spelled_twice(draw: st.DrawFn) -> list[tuple[Intent, Intent]]:
+    """Intents of every kind, each with another one that says the same in other words."""
+    size, weight = draw(DECIMALS), draw(DECIMALS)
+    hours, parts = draw(st.integers(-12, 12)), draw(PARTS)
     there, turned = NOON.astimezone(timezone(timedelta(hours=hours))), dict(reversed(parts.items()))
     big, heavy = otherwise(size), otherwise(weight)
     key, old, day = Key(Shelf, name="a"), Shelf(name="a", at=NOON), timedelta(1)
-    pairs: list[tuple[Intent, Intent]] = [
+    bare = Key(Plain, name="a")
+    return [
         (
             Save(Shelf(name="a", size=size, at=NOON, weight=weight, parts=parts)),
             Save(Shelf(name="a", size=big, at=there, weight=heavy, parts=turned)),
@@ -102,9 +106,32 @@ def test_an_equal_block_is_recognised_however_its_values_are_spelled(
             Check(key, (F.parts == parts) & (F.weight > weight)),
             Check(key, (F.parts == turned) & (F.weight > heavy)),
         ),
+        (
+            Edit(bare, (F.parts.set(parts), F.weight.add(weight)), F.parts != parts),
+            Edit(bare, (F.parts.set(turned), F.weight.add(heavy)), F.parts != turned),
+        ),
+        (
+            Edit(bare, (F.parts.set(parts), F.weight.set(weight)), creates=True),
+            Edit(bare, (F.parts.set(turned), F.weight.set(heavy)), creates=True),
+        ),
+        (Deletion(bare, F.parts == parts), Deletion(bare, F.parts == turned)),
     ]
+
+
+@given(spelled_twice())
+def test_an_equal_block_is_recognised_however_its_values_are_spelled(
+    pairs: list[tuple[Intent, Intent]],
+) -> None:
     for one, other in pairs:
         assert match(one, other) is Match.SAME
+
+
+@given(spelled_twice())
+def test_an_equal_block_has_an_equal_revision_however_its_values_are_spelled(
+    pairs: list[tuple[Intent, Intent]],
+) -> None:
+    for one, other in pairs:
+        assert revision(one) == revision(other)
 
 
 @given(size=DECIMALS, other=DECIMALS)
@@ -164,10 +191,14 @@ def test_an_item_has_the_mark_of_its_formula_only_where_the_first_gives_another_
 
 _BLOCK = """
 from dynaorm import F
-from tests.plan.test_remember_spellings import Check, Edit, Key, Shelf, token_action
+from tests.plan.test_remember_spellings import Check, Edit, Key, Plain, Shelf, revision, token_action
 words = {"one", "two", "three", "four"}
-edit = Edit(Key(Shelf, name="a"), (F.tags.discard(words),))
-print(token_action(edit, Check(Key(Shelf, name="b"), F.name.is_in(words))).after["_block"]["S"])
+block = (
+    Edit(Key(Shelf, name="a"), (F.tags.discard(words),)),
+    Check(Key(Shelf, name="b"), F.name.is_in(words)),
+    Edit(Key(Plain, name="c"), (F.parts.set(dict.fromkeys(words, 1)),), F.parts != dict.fromkeys(words, 2)),
+)
+print(token_action(*block).after["_block"]["S"], revision(*block))
 """
 
 

@@ -1,7 +1,8 @@
 """Turns the ``Aggregate`` declarations of a class into mappings, and refuses totals that an increment cannot maintain.
 
 Rule 1. A total is incremented in place, without being read. So it must be a number whose absence means 0, and nothing
-        may be derived from it except an index key that is the total itself.
+        may be derived from it except an index key that is the total itself. Nor may any code of its class look at it,
+        which could refuse the total or make another value of it.
 Rule 2. Source and target may be declared in any order. Each checks the other when it is declared.
 """
 
@@ -251,7 +252,23 @@ def _field_problems(target: EntityMapping, name: str) -> Iterator[str]:
         yield "may be stored under a former name, which an increment would ignore; drop formerly="
     if name in target.key_fields:
         yield "is part of the primary key, which never changes; keep the total in another field"
+    yield from _looking_problems(target, name)
     yield from _derived_problems(target, name)
+
+
+def _looking_problems(target: EntityMapping, name: str) -> Iterator[str]:
+    looking = (target.dependence.dependents({name}) & target.fields.keys()) - {name}
+    if target.rules.of_class:
+        yield (
+            "is shown to the rules of its class (a model validator, __init__ or model_post_init), which an increment "
+            "would not ask; keep the total in a class without them"
+        )
+    elif looking:
+        listed = ", ".join(one for one in target.fields if one in looking)
+        yield (
+            f"is shown to the validators or the default factory of {listed}, which an increment would not run; "
+            f"declare {name} after {listed}"
+        )
 
 
 def _derived_problems(target: EntityMapping, name: str) -> Iterator[str]:

@@ -4,7 +4,7 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Annotated, Any, ClassVar
 
-from pydantic import Field
+from pydantic import AfterValidator, Field, ValidationInfo, model_validator
 
 from dynaorm import Aggregate, Attribute, Entity, ExpiresAt, GlobalIndex, Index, NumberKey, Table, Unique
 from dynaorm.entity.declare.catalog import catalog_of
@@ -225,6 +225,43 @@ def totals_that_something_is_made_of(app: Table) -> None:
     kept = ("at", "number", "old", "rank", "fine")
     given = [Aggregate(Team, count=name, key={"at": "hours"}) for name in kept]
     part(app, kept=given[0], kept_2=given[1], kept_3=given[2], kept_4=given[3], kept_5=given[4])
+
+
+def small(value: Any, info: ValidationInfo) -> Any:
+    if info.data.get("members", 0) > 9:
+        raise ValueError("there are too many members")
+    return value
+
+
+@refused(
+    "kept: Team.members is shown to the validators or the default factory of size, title, which an increment would "
+    "not run; declare members after size, title"
+)
+def a_total_that_fields_look_at(app: Table) -> None:
+    class Team(Entity, table=app, pk="TEAM#{group_id}", sk="INFO"):
+        group_id: str
+        before: Annotated[str, AfterValidator(small)] = ""
+        members: int = 0
+        size: int = Field(default_factory=lambda data: data["members"])
+        title: Annotated[str, AfterValidator(small)] = ""
+        hours: int = 0
+
+    part(app, kept=Aggregate(Team, count="members", sum={"hours": "hours"}))
+
+
+@refused(
+    "kept: Checked.members is shown to the rules of its class (a model validator, __init__ or model_post_init), "
+    "which an increment would not ask; keep the total in a class without them",
+)
+def a_total_that_a_rule_of_a_subclass_looks_at(app: Table) -> None:
+    target: Any = group(app)
+
+    class Checked(target):  # type: ignore[misc]
+        @model_validator(mode="after")
+        def _check(self) -> Any:
+            return self
+
+    part(app, kept=Aggregate(target, count="members"))
 
 
 @refused("kept: Group.members is maintained by Other.counted already; give each a field of its own")

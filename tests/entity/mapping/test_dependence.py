@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Annotated, Any, Final
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from pydantic import (
     AfterValidator,
@@ -99,6 +99,7 @@ def make(kinds: list[str], rule: str) -> type[Entity]:
     st.data(),
 )
 def test_a_change_changes_its_dependents_alone(kinds: list[str], rule: str, data: st.DataObject) -> None:
+    assume(rule != "before" or kinds[1] != "aliases")  # the rule makes a text of f1
     entity: Any = make(kinds, rule)
     values: dict[str, Any] = {
         name: [name] if kind == "aliases" else name
