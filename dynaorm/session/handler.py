@@ -13,6 +13,7 @@ from dynaorm.late import late
 from dynaorm.streams.change import Changed, Deleted, Inserted, StreamChange, Unreadable
 from dynaorm.streams.interpret import TableNames
 from dynaorm.streams.subscription import Delivery, Function, Subscriptions
+from dynaorm.transport.process import owned
 
 if TYPE_CHECKING:
     import asyncio
@@ -79,6 +80,8 @@ class StreamHandler:
         self._subscriptions = subscriptions
         self._running = threading.Lock()
         self._runner: asyncio.Runner | None = None
+        self._closing: weakref.finalize[..., StreamHandler] | None = None
+        owned(self)
 
     def inserted(
         self, entity: type[E], /
@@ -160,6 +163,14 @@ class StreamHandler:
             if isawaitable(outcome := function(change)):
                 await outcome
 
+    def leave_to_parent(self) -> object:
+        """Take a loop of this process when it is needed."""
+        self._running = threading.Lock()
+        if self._closing is not None:
+            self._closing.detach()
+        runner, self._runner = self._runner, None
+        return runner
+
     def _finish(self, outcome: object, awaiting: str) -> None:
         """Run what an asynchronous function returned, in a loop that stays for the next events.
 
@@ -181,7 +192,7 @@ class StreamHandler:
         with self._running:
             if self._runner is None:
                 self._runner = asyncio.Runner()
-                weakref.finalize(self, _close, self._runner)
+                self._closing = weakref.finalize(self, _close, self._runner)
             self._runner.run(finished())
 
 

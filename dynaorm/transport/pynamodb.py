@@ -37,6 +37,7 @@ from dynaorm.transport.http.credentials import GivenCredentials, checked_credent
 from dynaorm.transport.http.given_credentials import use_credentials
 from dynaorm.transport.http.limits import Limits
 from dynaorm.transport.own_sending import OwnSending
+from dynaorm.transport.process import owned
 from dynaorm.transport.proxy import proxy_for
 from dynaorm.transport.region import region_of
 from dynaorm.transport.streams import StreamsTransport
@@ -83,6 +84,7 @@ class PynamoTransport:
         self._credentials = checked_credentials(credentials)
         timeouts = (connect_timeout, read_timeout)
         self._streams = StreamsTransport(region, endpoint, profile, timeouts, credentials=self._credentials)
+        owned(self)
 
     def __repr__(self) -> str:
         endpoint = without_password(self.endpoint)
@@ -126,6 +128,12 @@ class PynamoTransport:
         if connection is not None:
             connection.close()
         self._streams.close()
+
+    def leave_to_parent(self) -> object:
+        """Make a client of this process with the next call."""
+        self._opening = threading.Lock()
+        connection, self._connection = self._connection, None
+        return connection
 
     def _open(self) -> "_OneClient":
         with self._opening, preparing(self.endpoint):

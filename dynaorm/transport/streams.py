@@ -24,6 +24,7 @@ from dynaorm.transport.botocore_outcome import (
 )
 from dynaorm.transport.http.credentials import CredentialSource
 from dynaorm.transport.http.given_credentials import use_credentials
+from dynaorm.transport.process import owned
 from dynaorm.transport.proxy import proxy_for
 from dynaorm.transport.region import region_of
 
@@ -47,6 +48,7 @@ class StreamsTransport:
         self._credentials = credentials
         self._opening = threading.Lock()
         self._client: Any = None
+        owned(self)
 
     def call(self, call: Call, /) -> Reply:
         """Make one attempt. Raises what the transports raise."""
@@ -65,6 +67,12 @@ class StreamsTransport:
             client, self._client = self._client, None
         if client is not None:
             client.close()
+
+    def leave_to_parent(self) -> object:
+        """Make a client of this process with the next call."""
+        self._opening = threading.Lock()
+        client, self._client = self._client, None
+        return client
 
     def _open(self) -> Any:
         with self._opening, preparing(self._endpoint):

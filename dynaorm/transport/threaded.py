@@ -6,6 +6,7 @@ from contextvars import copy_context
 
 from dynaorm.flow.protocol.call import Call, Reply, Transport
 from dynaorm.transport.endpoint import Endpoint
+from dynaorm.transport.process import owned
 
 WORKERS = 50
 """As many threads as the default transport keeps connections. asyncio's own executor has six on a small machine."""
@@ -20,6 +21,7 @@ class ThreadedTransport:
     def __init__(self, inner: Transport) -> None:
         self._inner = inner
         self._threads = ThreadPoolExecutor(WORKERS, "dynaorm")
+        owned(self)
 
     @property
     def server(self) -> Endpoint | None:
@@ -39,3 +41,8 @@ class ThreadedTransport:
         close = getattr(self._inner, "close", None)
         if close is not None:
             close()
+
+    def leave_to_parent(self) -> object:
+        """Take threads of this process."""
+        threads, self._threads = self._threads, ThreadPoolExecutor(WORKERS, "dynaorm")
+        return threads

@@ -3,6 +3,9 @@
 import asyncio
 import gc
 import logging
+import os
+import subprocess
+import sys
 from typing import Any
 
 import pytest
@@ -185,6 +188,29 @@ def test_a_handler_that_nobody_uses_any_more_closes_its_loop_also_while_another_
     asyncio.run(main())
     (loop,) = loops
     assert loop.is_closed()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+def test_a_forked_process_runs_asynchronous_functions_in_a_loop_of_its_own() -> None:
+    """The parent's loop shares what it waits with (epoll), and is not closed by the child either."""
+    program = (
+        "import asyncio, os, sys\n"
+        "from dynaorm import Inserted, handler\n"
+        "from tests.session.test_handler import Pet, app, TOM, in_lambda, written\n"
+        "loops, on = [], handler(app)\n"
+        "@on.inserted(Pet)\n"
+        "async def keep(change):\n"
+        "    await asyncio.sleep(0)\n"
+        "    loops.append(asyncio.get_running_loop())\n"
+        "on(in_lambda(written(None, TOM)))\n"
+        "if not (child := os.fork()):\n"
+        "    on(in_lambda(written(None, TOM)))\n"
+        "    sys.exit(loops[0] is loops[1])\n"
+        "print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))\n"
+        "print(on(in_lambda(written(None, TOM))), loops[0] is loops[1])\n"
+    )
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert (run.stdout, run.stderr) == ("0\n{'batchItemFailures': []} True\n", "")
 
 
 def test_handle_runs_functions_of_both_kinds_in_the_running_loop(on: StreamHandler) -> None:

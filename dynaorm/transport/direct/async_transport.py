@@ -4,6 +4,7 @@ What may block (configuration files, an instance's role, the refreshing of crede
 """
 
 import asyncio
+from collections.abc import AsyncGenerator
 from inspect import isawaitable
 from typing import Protocol, Self
 
@@ -71,7 +72,7 @@ class AsyncDirectTransport(DirectSettings):
         return await opened.call(call)
 
     async def close(self) -> None:
-        """Close this event loop's connections. A later call opens new ones."""
+        """Close the connections of this event loop, and of those that have ended. A later call opens new ones."""
         closing = self._opened.close() if self._opened is not None else None
         if isawaitable(closing):
             await closing
@@ -96,31 +97,54 @@ class _AsyncOpened(Protocol):
 
 
 class _AsyncDirect:
-    """One pool of connections for each event loop, because a connection belongs to its loop."""
+    """One pool of connections for each event loop, because a connection belongs to its loop.
+
+    A loop ends with its asynchronous generators, if it is run by ``asyncio.run`` or a server. Such a generator of each
+    pool closes its connections then. A loop that was only closed is noticed later.
+    """
 
     def __init__(self, destination: Destination, limits: Limits) -> None:
         self._exchange = Exchange(destination)
         self._route = route_to(destination)
         self._limits = limits
         self._pools: dict[asyncio.AbstractEventLoop, AsyncConnectionPool] = {}
+        self._endings: dict[asyncio.AbstractEventLoop, AsyncGenerator[None, None]] = {}
 
     async def call(self, call: Call, /) -> Reply:
         if self._exchange.may_block:
             request = self._exchange.request(call, await asyncio.to_thread(self._exchange.credentials))
         else:
             request = self._exchange.request(call, self._exchange.credentials())
-        return self._exchange.reply(call.operation, request, await self._pool().send(request))
+        pool = self._pools.get(asyncio.get_running_loop()) or await self._new_pool()
+        return self._exchange.reply(call.operation, request, await pool.send(request))
 
     async def close(self) -> None:
-        pool = self._pools.pop(asyncio.get_running_loop(), None)
-        if pool is not None:
+        self._close_ended()
+        ending = self._endings.pop(asyncio.get_running_loop(), None)
+        if ending is not None:
+            await ending.aclose()
+
+    async def _new_pool(self) -> AsyncConnectionPool:
+        self._close_ended()
+        loop = asyncio.get_running_loop()
+        pool = self._pools[loop] = AsyncConnectionPool(self._route, self._limits)
+        ending = self._endings[loop] = self._closing(pool, loop)
+        await anext(ending)  # without waiting
+        return pool
+
+    async def _closing(
+        self, pool: AsyncConnectionPool, loop: asyncio.AbstractEventLoop
+    ) -> AsyncGenerator[None, None]:
+        try:
+            yield
+        finally:
+            self._pools.pop(loop, None)
+            self._endings.pop(loop, None)
             await pool.close()
 
-    def _pool(self) -> AsyncConnectionPool:
-        loop = asyncio.get_running_loop()
-        pool = self._pools.get(loop)
-        if pool is None:
-            for other in [other for other in self._pools.copy() if other.is_closed()]:
-                self._pools.pop(other, None)
-            pool = self._pools[loop] = AsyncConnectionPool(self._route, self._limits)
-        return pool
+    def _close_ended(self) -> None:
+        for loop in [loop for loop in self._pools.copy() if loop.is_closed()]:
+            pool = self._pools.pop(loop, None)
+            self._endings.pop(loop, None)
+            if pool is not None:
+                pool.close_sockets()

@@ -3,7 +3,7 @@
 import sys
 import threading
 import warnings
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from dynaorm.errors import UsageError
 from dynaorm.late import late
@@ -11,6 +11,7 @@ from dynaorm.transport.endpoint import Endpoint, without_password
 from dynaorm.transport.http.credentials import GivenCredentials, checked_credentials
 from dynaorm.transport.http.destination import Destination, find_destination
 from dynaorm.transport.http.limits import Limits
+from dynaorm.transport.process import owned
 
 if TYPE_CHECKING:
     from dynaorm.transport import pynamodb, streams
@@ -24,6 +25,9 @@ _OF_AWS: Final = (".amazonaws.com", ".amazonaws.com.cn", ".amazonaws.eu", ".api.
 
 class DirectSettings:
     """The arguments of a direct transport. Nothing is read from the environment before ``find_destination``."""
+
+    _opened: Any = None
+    """What carries the calls; None before the first."""
 
     def __init__(
         self,
@@ -47,6 +51,7 @@ class DirectSettings:
         self.timeout = timeout
         self.connect_timeout = connect_timeout
         self.pool_size = pool_size
+        owned(self)
 
     def __repr__(self) -> str:
         return (
@@ -58,6 +63,12 @@ class DirectSettings:
     def server(self) -> Endpoint | None:
         """The server that requests are sent to; None before the first call."""
         return self._server
+
+    def leave_to_parent(self) -> object:
+        """Find the destination anew with the next call, and open connections of this process."""
+        self._opening = threading.Lock()
+        opened, self._opened = self._opened, None
+        return opened
 
     @property
     def _streams(self) -> "streams.StreamsTransport":

@@ -8,12 +8,16 @@ Rule 2. An attempt that is cancelled ends its connection, so that its answer can
 Rule 3. At most ``pool_size`` attempts are under way. Further ones wait in line, first come first served.
 Rule 4. A request counts as not sent only before there is a connection, while asyncio still holds a part of it, or if
         writing it failed.
+Rule 5. No socket outlives its event loop. Once the loop is closed, or belongs to a parent process, nothing can be asked
+        of it any more: then the socket itself is closed.
 """
 
 import asyncio
+import os
 from collections import deque
-from socket import SO_KEEPALIVE, SOCK_STREAM, SOL_SOCKET
-from typing import cast
+from socket import SO_KEEPALIVE, SOCK_STREAM, SOL_SOCKET, socket
+from typing import Any, cast
+from weakref import WeakSet
 
 from dynaorm.flow.protocol.call import NoAnswer
 from dynaorm.transport.http.connection import (
@@ -28,6 +32,7 @@ from dynaorm.transport.http.http_answer import AnswerReader, HttpAnswer, Malform
 from dynaorm.transport.http.limits import Limits
 from dynaorm.transport.http.route import Route, check_tunnel
 from dynaorm.transport.http.signed_request import SignedRequest
+from dynaorm.transport.process import owned
 
 
 class AsyncConnection(asyncio.BufferedProtocol):
@@ -36,8 +41,9 @@ class AsyncConnection(asyncio.BufferedProtocol):
     It brings its own buffer of ``PIECE`` bytes. Without one, asyncio allocates a larger buffer before each receive.
     """
 
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, loop: asyncio.AbstractEventLoop, opened: socket) -> None:
         self._loop = loop
+        self._socket = opened
         self._transport: asyncio.Transport
         self._limits: Limits
         self._began = 0.0
@@ -51,6 +57,7 @@ class AsyncConnection(asyncio.BufferedProtocol):
         self._is_secure = False
         self.closed: asyncio.Future[None] = loop.create_future()
         self.idle_since = loop.time()
+        owned(self)
 
     async def secure(self, route: Route) -> None:
         """Speak TLS from now on, if the route wants it."""
@@ -64,7 +71,7 @@ class AsyncConnection(asyncio.BufferedProtocol):
 
     def keep_alive(self) -> None:
         """Let the system send TCP's own probes while no request is under way."""
-        self._transport.get_extra_info("socket").setsockopt(SOL_SOCKET, SO_KEEPALIVE, 1)
+        self._socket.setsockopt(SOL_SOCKET, SO_KEEPALIVE, 1)
 
     async def exchange(self, message: memoryview, limits: Limits) -> HttpAnswer:
         """Send a request and receive its answer. After NoAnswer or a cancellation, abort the connection."""
@@ -98,12 +105,24 @@ class AsyncConnection(asyncio.BufferedProtocol):
         """Whether the server waits for a request: nothing came since the last answer, not even the end."""
         if self._transport.is_closing() or self._loop.time() - self.idle_since > IDLE_SECONDS:
             return False
-        opened = self._transport.get_extra_info("socket")
-        return not is_readable(opened.fileno())
+        return not is_readable(self._socket.fileno())
 
     def abort(self) -> None:
-        """Close it at once; ``closed`` is done when that has happened."""
-        self._transport.abort()
+        """Close it at once; ``closed`` is done when that has happened, unless its event loop is closed."""
+        if self._loop.is_closed():
+            self._close_socket()
+        else:
+            self._transport.abort()
+
+    def leave_to_parent(self) -> object:
+        """Close this process's copy of the socket, and nothing else."""
+        self._close_socket()
+        return self
+
+    def _close_socket(self) -> None:
+        # An event loop may have put off what ``close`` does (uvloop) until it closes the connection itself.
+        if (descriptor := self._socket.detach()) >= 0:
+            os.close(descriptor)
 
     # -- what asyncio calls --------------------------------------------------------------------------------------------
 
@@ -195,13 +214,17 @@ class AsyncConnectionPool:
         self._limits = limits
         self._places = asyncio.Semaphore(limits.pool_size)
         self._idle: deque[AsyncConnection] = deque()
+        self._opened: WeakSet[AsyncConnection] = WeakSet()
         self._is_closed = False
 
     async def send(self, request: SignedRequest) -> HttpAnswer:
         """Send a request once and return its answer. Raises NoAnswer."""
         await self._take_place()
         try:
-            connection = self._take_idle() or await _opened(self._route, self._limits)
+            connection = self._take_idle()
+            if connection is None:
+                connection = await _opened(self._route, self._limits)
+                self._opened.add(connection)
             try:
                 answer = await connection.exchange(self._route.message(request), self._limits)
             except BaseException:
@@ -225,6 +248,12 @@ class AsyncConnectionPool:
             connection.abort()
         if idle:
             await asyncio.wait({connection.closed for connection in idle}, timeout=1.0)
+
+    def close_sockets(self) -> None:
+        """Close all connections of an event loop that is closed."""
+        self._is_closed = True
+        for connection in [*self._opened]:
+            connection.abort()
 
     async def _take_place(self) -> None:
         if not self._places.locked():
@@ -278,12 +307,21 @@ async def _connected(route: Route, seconds: float) -> AsyncConnection:
         share = (deadline - loop.time()) / (len(addresses) - tried + 1)
         try:
             async with asyncio.timeout(share):
-                _, connection = await loop.create_connection(
-                    lambda: AsyncConnection(loop), *address[:2], family=family, proto=protocol
-                )
+                return await _connected_to(address, family, protocol)
         except OSError:
             if tried == len(addresses):
                 raise
-        else:
-            return connection
     raise OSError("the host has no address")
+
+
+async def _connected_to(address: Any, family: int, protocol: int) -> AsyncConnection:
+    loop = asyncio.get_running_loop()
+    opened = socket(family, SOCK_STREAM, protocol)
+    try:
+        opened.setblocking(False)
+        await loop.sock_connect(opened, address)
+        _, connection = await loop.create_connection(lambda: AsyncConnection(loop, opened), sock=opened)
+    except BaseException:
+        opened.close()
+        raise
+    return connection

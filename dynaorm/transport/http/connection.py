@@ -9,7 +9,6 @@ Rule 4. Every wait has a deadline: see ``Limits``.
 Why not urllib3: a call over it costs 29 % of a call through botocore's client, over these connections 6 %.
 """
 
-import os
 import select
 import socket
 import time
@@ -22,6 +21,7 @@ from dynaorm.transport.http.http_answer import AnswerReader, HttpAnswer, Malform
 from dynaorm.transport.http.limits import Limits
 from dynaorm.transport.http.route import Route, check_tunnel
 from dynaorm.transport.http.signed_request import SignedRequest
+from dynaorm.transport.process import owned
 
 IDLE_SECONDS = 60.0
 """A connection that was idle for longer is not used again: a firewall may have dropped it without a word."""
@@ -38,6 +38,7 @@ class Connection:
         self._socket = opened
         self._limits = limits
         self.idle_since = time.monotonic()
+        owned(self)
 
     def exchange(self, message: memoryview) -> HttpAnswer:
         """Send a request and receive its answer. After NoAnswer, close the connection."""
@@ -67,7 +68,11 @@ class Connection:
         return time.monotonic() - self.idle_since <= IDLE_SECONDS and not is_readable(self._socket.fileno())
 
     def close(self) -> None:
-        """Close it without TLS's farewell: in a forked process the connection is still used by the parent."""
+        """Close it, without TLS's farewell."""
+        self._socket.close()
+
+    def leave_to_parent(self) -> None:
+        """Close this process's copy of the socket. A pool takes the connection for one that has ended."""
         self._socket.close()
 
 
@@ -84,7 +89,6 @@ class ConnectionPool:
         self._limits = limits
         # A deque's append and pop are atomic, so there is no lock that a fork could copy while it is held.
         self._idle: deque[Connection] = deque()
-        self._pid = os.getpid()
         self._is_closed = False
         self._finalizer = weakref.finalize(self, _close_all, self._idle)
 
@@ -109,9 +113,6 @@ class ConnectionPool:
         _close_all(self._idle)
 
     def _take_idle(self) -> Connection | None:
-        if self._pid != os.getpid():
-            _close_all(self._idle)
-            self._pid = os.getpid()
         while True:
             try:
                 connection = self._idle.pop()

@@ -228,9 +228,8 @@ def test_a_request_on_a_connection_that_the_server_has_spoken_on_is_not_sent(
     async def work(pool: AsyncConnectionPool) -> None:
         loop = asyncio.get_running_loop()
         with socket.create_server(("127.0.0.1", 0)) as listening:
-            _, connection = await loop.create_connection(
-                lambda: AsyncConnection(loop), *listening.getsockname()
-            )
+            opened = socket.create_connection(listening.getsockname())
+            _, connection = await loop.create_connection(lambda: AsyncConnection(loop, opened), sock=opened)
             peer, _ = await asyncio.to_thread(listening.accept)
             with peer:
                 peer.sendall(response({}))

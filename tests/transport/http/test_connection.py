@@ -225,16 +225,6 @@ def thread_pool(server: Unruly) -> ConnectionPool:
     return ConnectionPool(route_of(server.endpoint), limits_of())
 
 
-def test_a_forked_process_uses_no_connection_of_its_parent(
-    server: Unruly, thread_pool: ConnectionPool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    send(thread_pool)
-    monkeypatch.setattr(os, "getpid", lambda: -1)
-    send(thread_pool)
-    send(thread_pool)
-    assert server.connections == 2
-
-
 def test_a_connection_in_use_when_the_pool_is_closed_closes_after_its_answer(
     server: Unruly, thread_pool: ConnectionPool
 ) -> None:
