@@ -64,7 +64,11 @@ class InKey:
 
 @record
 class ExpiresAt:
-    """The time at which DynamoDB may delete the item, stored as epoch seconds in the table's TTL attribute."""
+    """The time at which DynamoDB may delete the item, stored as epoch seconds in the table's TTL attribute.
+
+    From then on the entity is absent. A time of 0 or less, and one that is more than five years past, never expires,
+    because DynamoDB's TTL ignores it.
+    """
 
 
 @record

@@ -3,15 +3,13 @@
 from collections.abc import Iterable
 from typing import Final
 
+from dynaorm.entity.codec.expiry import expired
 from dynaorm.entity.declare.catalog import derived, expiring, of_type
 from dynaorm.entity.mapping.mapping import DELETED, VERSION, VERSION_AT, EntityMapping
 from dynaorm.entity.table import Table
 from dynaorm.errors import UsageError
 from dynaorm.item.action import Action, ConditionCheck, Delete, Put, Update
 from dynaorm.item.condition import (
-    And,
-    Attr,
-    Compare,
     Condition,
     all_of,
     any_of_conditions,
@@ -230,7 +228,7 @@ def _required(
     if isinstance(change, ItemInsert) and change.before is None:
         absent = missing(table.pk.name)
         if expires is not None:
-            return any_of_conditions(absent, _is(expires, "<=", unit))
+            return any_of_conditions(absent, expired(expires, unit.now))
         # Most tables have no expiry times.
         return absent if table.rules.ttl_attribute is None else _absent_or_expired(mapping, absent, unit)
     if expected is not None and table.revision_attribute is not None:
@@ -250,7 +248,7 @@ def _required(
     )
     if expires is None:
         return of_class
-    return all_of(of_class, any_of_conditions(missing(expires), _is(expires, ">", unit)))
+    return all_of(of_class, ~expired(expires, unit.now))
 
 
 def _absent_or_expired(mapping: EntityMapping, absent: Condition, unit: UnitOfWork) -> Condition:
@@ -258,8 +256,8 @@ def _absent_or_expired(mapping: EntityMapping, absent: Condition, unit: UnitOfWo
     others, table = expiring(mapping), mapping.table
     if not others or table.ttl_attribute is None or table.type_attribute is None:
         return absent
-    expired = And((of_type(others, table.type_attribute), _is(table.ttl_attribute, "<=", unit)))
-    return any_of_conditions(absent, expired)
+    is_over = of_type(others, table.type_attribute) & expired(table.ttl_attribute, unit.now)
+    return any_of_conditions(absent, is_over)
 
 
 def _required_of_class(mapping: EntityMapping, *, is_there: bool, is_written: bool) -> Condition | None:
@@ -284,7 +282,3 @@ def _conditions_made(_: Table) -> dict[tuple[EntityMapping, bool, bool], Conditi
 def _absent_or(mapping: EntityMapping, condition: Condition | None) -> Condition | None:
     absent = missing(mapping.table.pk.name)
     return None if condition is None else any_of_conditions(absent, condition)
-
-
-def _is(expires: str, operator: str, unit: UnitOfWork) -> Condition:
-    return Compare(Attr((expires,)), operator, {"N": str(int(unit.now))})

@@ -13,6 +13,7 @@ from functools import cache
 from itertools import pairwise
 from typing import Any, NamedTuple, TypeAlias
 
+from dynaorm.entity.codec.expiry import expired
 from dynaorm.entity.ident import ident_of
 from dynaorm.entity.key import stored_key
 from dynaorm.entity.mapping.constraint import OWNER, TABLE, GuardKey
@@ -245,7 +246,7 @@ def _passed_on(old: Holder, new: Holder, unit: UnitOfWork) -> Condition:
 def _expired(home: Table, unit: UnitOfWork) -> tuple[Condition, ...]:
     if home.ttl_attribute is None:
         return ()
-    return (Compare(Attr((home.ttl_attribute,)), "<", {"N": str(int(unit.now) - CLAIM_MARGIN)}),)
+    return (expired(home.ttl_attribute, unit.now, CLAIM_MARGIN),)
 
 
 @cache

@@ -19,7 +19,7 @@ from hashlib import sha256
 from math import ceil
 from typing import Any, Final, NamedTuple, TypeAlias
 
-from dynaorm.entity.codec.expiry import is_past
+from dynaorm.entity.codec.expiry import seconds_of
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.state import Loaded
 from dynaorm.entity.token_item import BLOCK, REVISION, UNTIL, token_key, why_no_token_items
@@ -108,9 +108,17 @@ def remember(merged: Sequence[ItemIntents], unit: UnitOfWork) -> Planned:
     )
 
 
+def _is_over(stored: Item, now: float) -> bool:
+    """Whether the time of a stored token item is over. That is our own time: however old, it stays over."""
+    try:
+        return seconds_of(stored.get(UNTIL, {})) <= now
+    except ValueError:
+        return False
+
+
 def compare(ours: Planned, stored: Item | None, now: float) -> Match:
     """What a stored token item says about the block that puts its own, ``ours``."""
-    if stored is None or is_past(stored.get(UNTIL, {}), now):
+    if stored is None or _is_over(stored, now):
         return Match.FREE
     first = _fingerprints_in(stored)
     if first is None or revision_in(stored) is None:

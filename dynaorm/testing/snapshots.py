@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any, Final
 
+from dynaorm.entity.codec.expiry import expired_between
 from dynaorm.entity.mapping.mapping import VERSION_AT, EntityMapping
 from dynaorm.entity.text.scalar import datetime_text
 from dynaorm.item.value import Item
@@ -17,7 +18,8 @@ EXPECTED: Final = "<expected revision>"
 WRITTEN: Final = "<new revision>"
 TOKEN: Final = "<token>"
 NOW: Final = "<now>"
-EARLIER: Final = f"<now - {CLAIM_MARGIN} s>"
+BOUNDS: Final = ("<now - 5 years>", "<now + 1 s>")
+CLAIM_BOUNDS: Final = (f"<now - 5 years + {CLAIM_MARGIN} s>", f"<now - {CLAIM_MARGIN - 1} s>")
 BEFORE: Final = "<time of the version before>"
 CREATED: Final = "<time of creation>"
 CHANGED: Final = "<time of the last write>"
@@ -86,7 +88,8 @@ def _volatile(plan: Plan) -> Iterator[tuple[str, str]]:
             yield planned.revision, WRITTEN
     yield datetime_text(plan.made_at), NOW
     yield str(int(plan.made_at)), NOW
-    yield str(int(plan.made_at) - CLAIM_MARGIN), EARLIER
+    yield from zip(map(str, expired_between(plan.made_at)), BOUNDS, strict=True)
+    yield from zip(map(str, expired_between(plan.made_at, CLAIM_MARGIN)), CLAIM_BOUNDS, strict=True)
 
 
 def _times(mapping: EntityMapping, item: Item, made_at: float) -> Iterator[tuple[str, str]]:

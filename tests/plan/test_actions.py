@@ -10,7 +10,7 @@ from dynaorm import Attribute, Entity, ExpiresAt, F, GlobalIndex, Index, Key, Nu
 from dynaorm.entity.ident import ident_of
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.item.action import Action, Put, Update
-from dynaorm.item.condition import And, Attr, Compare, Condition, HasType, Or, equals, exists, missing
+from dynaorm.item.condition import And, Attr, Compare, Condition, HasType, Not, Or, equals, exists, missing
 from dynaorm.item.update import Remove, SetTo, apply_changes
 from dynaorm.item.value import AttributeValue, Item, same
 from dynaorm.plan import intent
@@ -71,21 +71,27 @@ def condition_of(*intents: Intent) -> Condition | None:
     return action.condition
 
 
-SECOND = {"N": str(int(NOW))}
+TTL = Attr(("ttl",))
+# DynamoDB deletes what expired at most five years ago.
+OVER = And(
+    (
+        Compare(TTL, ">=", {"N": str(int(NOW) + 1 - 5 * 365 * 86_400)}),
+        Compare(TTL, "<", {"N": str(int(NOW) + 1)}),
+    )
+)
 
 
 def test_an_insert_asks_for_absence_or_expiry() -> None:
-    expected = Or((missing("PK"), Compare(Attr(("ttl",)), "<=", SECOND)))
+    expected = Or((missing("PK"), OVER))
     assert condition_of(Save(Coupon(code="c"))) == expected
 
 
 def test_writes_by_key_ask_for_existence_type_and_life_and_deletes_not_for_life() -> None:
-    alive = Or((missing("ttl"), Compare(Attr(("ttl",)), ">", SECOND)))
     typed, own = equals("_type", {"S": "Coupon"}), Or((missing("etag"), HasType(("etag",), "S")))
     assert condition_of(intent.Deletion(Key(Coupon, code="c"))) == And((exists("PK"), typed, own))
     for one in (Edit(Key(Coupon, code="c"), (SetTo(("left",), 1),)),):
-        assert condition_of(one) == And((exists("PK"), typed, own, alive))
-    assert condition_of(Check(Key(Coupon, code="c"))) == And((exists("PK"), typed, alive))
+        assert condition_of(one) == And((exists("PK"), typed, own, Not(OVER)))
+    assert condition_of(Check(Key(Coupon, code="c"))) == And((exists("PK"), typed, Not(OVER)))
 
 
 def test_the_condition_of_a_loaded_entity_is_its_revision_under_the_tables_own_name() -> None:

@@ -13,7 +13,7 @@ from dynaorm import Entity, ExpiresAt, Key, Table, Unique
 from dynaorm.entity.ident import ident_of
 from dynaorm.errors import UniqueViolation
 from dynaorm.item.action import Action, Delete, Put, to_wire
-from dynaorm.item.condition import Attr, Compare, Or, equals, missing
+from dynaorm.item.condition import And, Attr, Compare, Or, equals, missing
 from dynaorm.item.value import AttributeValue, Item
 from dynaorm.plan.intent import Check, Deletion, Intent, Move, Save
 from dynaorm.plan.plan import Plan
@@ -95,13 +95,22 @@ def test_zero_and_the_empty_text_are_values() -> None:
     ]
 
 
+UNTIL = Attr(("until",))
+# By the clocks of all writers, which may differ by a minute.
+EXPIRED = And(
+    (
+        Compare(UNTIL, ">=", {"N": str(int(NOW) + 60 - 5 * 365 * 86_400)}),
+        Compare(UNTIL, "<", {"N": str(int(NOW) - 60 + 1)}),
+    )
+)
+
+
 def test_a_claim_is_a_put_if_absent_or_already_mine() -> None:
     ((_, _, action),) = guards_in(plan_of(Save(User(user_id="1", email="a@x"))))
-    expiring = Compare(Attr(("until",)), "<", {"N": str(int(NOW) - 60)})
     assert action == Put(
         "guards-app",
         {**key("email#a@x"), "owner": owner("1")},
-        Or((missing("PK"), equals("owner", owner("1")), expiring)),
+        Or((missing("PK"), equals("owner", owner("1")), EXPIRED)),
     )
 
 
@@ -188,11 +197,10 @@ def test_a_swap_is_one_put_per_guard_under_the_old_owner() -> None:
     assert found.keys() == {"email#a@x", "email#b@x"}
     purpose, action = found["email#a@x"]
     assert purpose is Purpose.PASS_ON
-    expired = Compare(Attr(("until",)), "<", {"N": str(int(NOW) - 60)})
     assert action == Put(
         "guards-app",
         {**key("email#a@x"), "owner": owner("2")},
-        Or((missing("owner"), equals("owner", owner("2")), equals("owner", owner("1")), expired)),
+        Or((missing("owner"), equals("owner", owner("2")), equals("owner", owner("1")), EXPIRED)),
     )
 
 

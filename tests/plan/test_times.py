@@ -12,7 +12,7 @@ from dynaorm.entity.ident import ident_of
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.errors import AlreadyExists, ConditionFailed, UsageError
 from dynaorm.item.action import Put, Update
-from dynaorm.item.condition import Attr, Compare, Or, missing
+from dynaorm.item.condition import And, Attr, Compare, Or, missing
 from dynaorm.item.update import Change, SetIfMissing, SetTo
 from dynaorm.plan.intent import Edit, Intent, Move, Save
 from dynaorm.plan.planned import Purpose
@@ -328,6 +328,12 @@ def test_an_upsert_that_found_nothing_is_an_insert_where_nothing_or_an_expired_i
     (action,) = plan_of(
         Edit(KEY, SET, F.text == "", creates=True, read_first=True), reads=nothing(), now=LATER
     ).actions
-    over = Compare(Attr(("until",)), "<=", {"N": str(int(LATER))})
+    until, second = Attr(("until",)), int(LATER)
+    over = And(
+        (
+            Compare(until, ">=", {"N": str(second - 5 * 365 * 86_400)}),
+            Compare(until, "<", {"N": str(second + 1)}),
+        )
+    )
     assert action.action == Put("plan-letters", action.after or {}, Or((missing("PK"), over)))
     assert (action.purpose, action.from_read, action.blind) == (Purpose.INSERT, True, False)

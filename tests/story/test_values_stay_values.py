@@ -98,7 +98,7 @@ def writes(session: Session, secret: str) -> Iterator[Callable[[], object]]:
     yield lambda: session.update(page, {"text": secret + "4"})
     yield lambda: session.delete(page)
     yield lambda: session.restore(Key(Page, slug=secret), version=1)
-    yield lambda: session.save(Login(name=secret, until=datetime.fromtimestamp(1, UTC)))
+    yield lambda: session.save(Login(name=secret, until=datetime(2023, 12, 31, tzinfo=UTC)))
     yield lambda: session.save(Login(name=secret))
     yield lambda: session.bulk_load([Login(name=secret)])
     yield lambda: session.save_many([Login(name=secret)])

@@ -86,7 +86,10 @@ def test_everything_that_is_no_accident_is_shown() -> None:
     )
     assert '"base64": "AP8="' in insert
     assert '"ClientRequestToken": "<token>"' in insert
-    assert '"<now - 60 s>"' in insert
+    assert '"<now - 5 years>"' in insert
+    assert '"<now + 1 s>"' in insert
+    assert '"<now - 5 years + 60 s>"' in insert
+    assert '"<now - 59 s>"' in insert
     assert first.count('"<now>"') == first.count('"<new revision>"') == 2
     assert "if its revision is still <expected revision>\n" in update
     assert '"b@x"' in update

@@ -13,7 +13,7 @@ from typing import Any, Final, cast
 from pydantic import BaseModel, ValidationError
 
 from dynaorm.entity.annotation import complete
-from dynaorm.entity.codec.expiry import is_past, seconds_of
+from dynaorm.entity.codec.expiry import is_expired, seconds_of
 from dynaorm.entity.mapping.aggregate import AggregateMapping
 from dynaorm.entity.mapping.computed import Computed
 from dynaorm.entity.mapping.constraint import Constraint
@@ -354,7 +354,7 @@ class EntityMapping:
 
     def is_expired(self, item: Item, now: float) -> bool:
         """Whether an item has expired. One whose expiry cannot be read has not: loading it raises DecodeError."""
-        return self.expires is not None and is_past(item.get(self.expires.attribute, {}), now)
+        return self.expires is not None and is_expired(item.get(self.expires.attribute), now)
 
     def is_tombstone(self, item: Item) -> bool:
         """Whether an item is the tombstone of a deleted versioned entity."""
