@@ -51,12 +51,8 @@ class Key(Generic[E]):
         self.primary_key = mapping.rendered_key(fields)
 
     def __repr__(self) -> str:
-        if self.entity is None or not self.fields:
-            texts = texts_of(self.primary_key, lambda value: repr(next(iter(value.values()))))
-        else:
-            texts = field_texts(self)
         named = [] if self.entity is None else [self.entity.__name__]
-        return f"Key({', '.join([*named, *(f'{name}={text}' for name, text in texts.items())])})"
+        return f"Key({', '.join([*named, *(f'{name}={text}' for name, text in key_texts(self).items())])})"
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Key):
@@ -70,11 +66,19 @@ class Key(Generic[E]):
         return _restore, (self.entity, dict(self.fields), dict(self.primary_key))
 
 
-def field_texts(key: Key[Any]) -> dict[str, str]:
-    """The fields of a key as messages show them. Secrets are masked."""
-    return texts_of(
-        key.fields if key.entity is None else mappings.mapping_of(key.entity).secrets.hiding(key.fields)
-    )
+def key_texts(key: Key[Any]) -> dict[str, str]:
+    """What tells a key apart, as messages show it. Secrets are masked.
+
+    These are the fields, and the key attributes with a field that cannot be read back from them, as they are stored.
+    """
+    stored = texts_of(key.primary_key, lambda value: repr(next(iter(value.values()))))
+    if key.entity is None or not key.fields:
+        return stored
+    mapping = mappings.mapping_of(key.entity)
+    unread = [part for part in mapping.primary_parts if not key.fields.keys() >= {*part.fields}]
+    shown = {part.attribute.name: stored.get(part.attribute.name) for part in unread}
+    fields = texts_of(mapping.secrets.hiding(key.fields))
+    return fields | {name: text for name, text in shown.items() if text is not None}
 
 
 def _restore(entity: type[E] | None, fields: Mapping[str, Any], primary_key: Item) -> Key[E]:

@@ -42,7 +42,7 @@ def refresh(entity: Any, context: Context) -> Flow[Any]:
     target = target_of(entity)
     if target.state is not None or unsettled_of(entity) is None:
         writable_state(target.mapping, target.state, EVER)
-    fresh = yield from load(target.mapping, target.key, context, consistent=True)
+    fresh = yield from load(target.mapping, target.key, context, consistent=True, required=target.name)
     if fresh is None:
         raise EntityNotFound(key=target.name)
     return take_over(entity, fresh)

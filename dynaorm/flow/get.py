@@ -21,16 +21,23 @@ else:
 _OPTIONS = ("version", "as_of", "consistent")
 
 
-def get(named: Any, keywords: Mapping[str, Any], context: Context) -> Flow[Any | None]:
-    """The entity under a key, now or at a version or time; None if there is none."""
+def get(
+    named: Any, keywords: Mapping[str, Any], context: Context, *, required: bool = False
+) -> Flow[Any | None]:
+    """The entity under a key, now or at a version or time; None if there is none, and it is not required."""
     key, options = key_and_options(named, keywords)
     target = target_of(key)
+    asked = key if required else None
     if options:
-        return (yield from _get_with(target, options, context))
-    return (yield from load(target.mapping, target.key, context, consistent=context.consistent))
+        return (yield from _get_with(target, options, context, asked))
+    return (
+        yield from load(target.mapping, target.key, context, consistent=context.consistent, required=asked)
+    )
 
 
-def _get_with(target: Target, options: Mapping[str, Any], context: Context) -> Flow[Any | None]:
+def _get_with(
+    target: Target, options: Mapping[str, Any], context: Context, required: Key[Any] | None
+) -> Flow[Any | None]:
     if unknown := [name for name in options if name not in _OPTIONS]:
         raise UsageError(
             problem=f"get(Key(...)) has no option {unknown[0]!r}",
@@ -45,7 +52,7 @@ def _get_with(target: Target, options: Mapping[str, Any], context: Context) -> F
         return whole(target, (yield from history.as_of(target, as_of, context)))
     consistent = context.consistent if consistent is None else consistent
     check_flag("consistent={}", consistent)
-    return (yield from load(target.mapping, target.key, context, consistent=consistent))
+    return (yield from load(target.mapping, target.key, context, consistent=consistent, required=required))
 
 
 def whole(target: Target, version: "Version[Any] | None") -> Any | None:
@@ -66,7 +73,7 @@ def whole(target: Target, version: "Version[Any] | None") -> Any | None:
 
 def get_one(named: Any, keywords: Mapping[str, Any], context: Context) -> Flow[Any]:
     """The entity under a key, as ``get`` does. Raises EntityNotFound if there is none."""
-    found = yield from get(named, keywords, context)
+    found = yield from get(named, keywords, context, required=True)
     if found is None:
         key, options = key_and_options(named, keywords)
         raise no_version(key, options["version"]) if options.get("version") else EntityNotFound(key=key)

@@ -4,7 +4,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from dynaorm.entity.dispatch import live_class
+from dynaorm.entity.foreign_item import not_found
 from dynaorm.entity.ident import Ident, ident_of
+from dynaorm.entity.key import Key
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.page import ParsedReply, is_entity
 from dynaorm.entity.reader import ReplyReader, reader_of
@@ -233,8 +235,17 @@ def _entities_in(reading: ParsedReply, table: Table) -> list[tuple[Any, Item]]:
     return [(one, head if is_entity(one) else one) for one, head in pairs]
 
 
-def load(mapping: EntityMapping, key: Item, context: Context, *, consistent: bool) -> Flow[Any | None]:
-    """The live entity under a key; None if there is none. Raises DecodeError."""
+def load(
+    mapping: EntityMapping, key: Item, context: Context, *, consistent: bool, required: Key[Any] | None = None
+) -> Flow[Any | None]:
+    """The live entity under a key; None if there is none.
+
+    ``required``: the key as the caller knows it, if an item of another class in the entity's place is an error.
+
+    Raises:
+        DecodeError: the item cannot be read.
+        EntityNotFound: an item of another class is stored in the place of a required entity.
+    """
     reply = yield from _get(mapping.table, key, context, consistent=consistent)
     now = context.clock.now()
     reader = reader_of(mapping.table, (mapping.entity,), "GetItem")
@@ -250,4 +261,8 @@ def load(mapping: EntityMapping, key: Item, context: Context, *, consistent: boo
         item = found
         check_keys("GetItem", [item], mapping.table.keys)
     stored = live_class(mapping, item, now)
-    return stored.hydrate(item) if stored is not None and item is not None else None
+    if stored is not None and item is not None:
+        return stored.hydrate(item)
+    if required is not None:
+        raise not_found(mapping, required, item, now)
+    return None

@@ -1,15 +1,16 @@
 """Merged intents become changes: what happens to each item, given what has been read of it."""
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Final
+from typing import Any
 
 from dynaorm.entity.declare.catalog import has_expired, stored_class
+from dynaorm.entity.foreign_item import not_found
 from dynaorm.entity.key import stored_key
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.mapping.validate import Validated
 from dynaorm.entity.resolve import FieldResolver
 from dynaorm.entity.state import Loaded
-from dynaorm.errors import AlreadyExists, ConditionFailed, EntityNotFound, InvalidValue, StaleEntity
+from dynaorm.errors import ConditionFailed, EntityNotFound, InvalidValue, StaleEntity
 from dynaorm.item.condition import Condition, all_of
 from dynaorm.item.evaluate import holds
 from dynaorm.item.resolve import resolve
@@ -37,7 +38,6 @@ from dynaorm.plan.unit_of_work import EVER, UnitOfWork
 from dynaorm.plan.versions import over_version
 
 _UNREAD: Any = object()
-_OF_ANOTHER_CLASS: Final = "an item of another class is stored there: delete it with its own class first"
 
 
 def items_to_read(merged: Iterable[ItemIntents]) -> list[tuple[EntityMapping, Item]]:
@@ -145,7 +145,7 @@ def _live(mapping: EntityMapping, key: Item, read: Item | None, now: float) -> S
             and not stored.is_expired(read, now)
         ):
             return StoredItem(stored, read, from_read=True)
-    raise EntityNotFound(key=stored_key(mapping, key))
+    raise not_found(mapping, stored_key(mapping, key), read, now)
 
 
 # -- checks and deletions ----------------------------------------------------------------------------------------------
@@ -233,9 +233,6 @@ def _placed(insert: ItemInsert, read: Item | None, *, overwrite: bool = False, n
         return insert._replace(found_nothing=overwrite)
     stored = mapping if mapping.is_tombstone(read) else stored_class(mapping, read) if overwrite else None
     if stored is None:
-        if overwrite:
-            key = stored_key(mapping, insert.key)
-            raise AlreadyExists(key=key, violations=(), remedy=_OF_ANOTHER_CLASS)
         raise already_exists(mapping, insert.key, insert.image, read)
     return insert._replace(before=StoredItem(stored, read, from_read=True))
 

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from dynaorm.entity.declare.catalog import catalog_of
 from dynaorm.entity.declare.registry import is_of
-from dynaorm.entity.key import Key, field_texts
+from dynaorm.entity.key import Key, key_texts
 from dynaorm.entity.mapping.derive import placed_in
 from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
 from dynaorm.entity.mapping.place import IndexMapping, IndexPlaces
@@ -119,7 +119,7 @@ def _counted(planned: Planned, added: Iterable[str]) -> str:
 
 def _named(key: Key[Any]) -> str:
     assert key.entity is not None
-    return f"{key.entity.__name__}({', '.join(f'{name}={text}' for name, text in field_texts(key).items())})"
+    return f"{key.entity.__name__}({', '.join(f'{name}={text}' for name, text in key_texts(key).items())})"
 
 
 def _provided(planned: Planned) -> str:

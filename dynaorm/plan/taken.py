@@ -1,5 +1,6 @@
 """The error of an insert whose key is taken."""
 
+from dynaorm.entity.foreign_item import ForeignItem, foreign_item
 from dynaorm.entity.key import stored_key
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.errors import AlreadyExists
@@ -9,8 +10,15 @@ _LOSSY = "choose another value of {fields}, or get the stored entity by its key 
 
 
 def already_exists(mapping: EntityMapping, key: Item, given: Item, stored: Item) -> AlreadyExists:
-    """The error, which names the fields whose values differ though their key is the same."""
+    """The error, which names another class, or the fields whose values differ though their key is the same."""
     found = stored_key(mapping, key)
+    if (other := foreign_item(mapping, stored)) is not None:
+        return AlreadyExists(
+            key=found,
+            violations=(),
+            problem=f"{other.said} is stored under {found!r}",
+            remedy=_remedy(mapping, other),
+        )
     differing = [
         name
         for name in mapping.key_fields
@@ -25,6 +33,15 @@ def already_exists(mapping: EntityMapping, key: Item, given: Item, stored: Item)
         problem=f"{found!r} is already stored with another value of {fields}, which has the same key",
         remedy=_LOSSY.format(fields=fields),
     )
+
+
+def _remedy(mapping: EntityMapping, other: ForeignItem) -> str:
+    if other.is_related:
+        return f"get it by {other.key!r}, or replace it with session.save(entity, overwrite=True)"
+    instead = f"choose another value of {', '.join(mapping.key_fields)}, or " if mapping.key_fields else ""
+    if other.key is None:
+        return f"{instead}declare its class, import its module, and delete that item first"
+    return f"{instead}delete that item first: session.delete({other.key!r})"
 
 
 def _differs(mapping: EntityMapping, name: str, given: Item, stored: Item) -> bool:

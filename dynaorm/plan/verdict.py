@@ -11,6 +11,7 @@ from dataclasses import field
 from typing import Any, Final, TypeAlias
 
 from dynaorm.entity.declare.catalog import catalog_of, stored_class
+from dynaorm.entity.foreign_item import not_found
 from dynaorm.entity.ident import Ident
 from dynaorm.entity.key import found_key
 from dynaorm.entity.mapping.constraint import OWNER, TABLE
@@ -164,7 +165,7 @@ def _judge(failed: FailedAction, now: float) -> StoreError | Violation | StaleKn
     if planned.purpose is Purpose.INSERT:
         return _judge_insert(failed)
     if planned.purpose is Purpose.AGGREGATE:
-        return _judge_aggregate(failed)
+        return _judge_aggregate(failed, now)
     return _judge_blind(failed, now) if planned.blind else _judge_known(failed)
 
 
@@ -177,14 +178,14 @@ def _judge_insert(failed: FailedAction) -> StoreError | StaleKnowledge:
     return already_exists(planned.mapping, planned.entity_key, planned.after or {}, item)
 
 
-def _judge_aggregate(failed: FailedAction) -> StoreError | StaleKnowledge:
+def _judge_aggregate(failed: FailedAction, now: float) -> StoreError | StaleKnowledge:
     planned, item = failed.planned, failed.item
     # Joining requires a target. A plan that leaves it, whose target has no type, or whose total would break a bound is
     # compiled again with the item.
     is_to_be_made = item is None and not planned.blind
     if planned.from_read or is_to_be_made or is_target(planned.mapping, item):
         return StaleKnowledge({planned.ident: item})
-    return EntityNotFound(key=planned.subject)
+    return not_found(planned.mapping, planned.subject, item, now)
 
 
 def _judge_known(failed: FailedAction) -> StoreError | StaleKnowledge:
@@ -214,7 +215,7 @@ def _judge_blind(failed: FailedAction, now: float) -> StoreError | StaleKnowledg
         return EntityNotFound(key=key)
     stored = stored_class(mapping, item)
     if stored is None or not issubclass(stored.entity, mapping.entity):
-        return StaleKnowledge({planned.ident: item}) if creates else EntityNotFound(key=key)
+        return StaleKnowledge({planned.ident: item}) if creates else not_found(mapping, key, item, now)
     attribute = mapping.table.type_attribute
     is_foreign = mapping.table.revision is not None and mapping.table.revision.is_foreign(item)
     if stored is not mapping or is_foreign or (attribute is not None and attribute not in item):

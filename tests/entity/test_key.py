@@ -1,10 +1,16 @@
 """Key: the class and the fields of a primary key, checked on creation."""
 
 import pickle
+from copy import copy
 from datetime import UTC, datetime
+from functools import cache
+from itertools import count
 from typing import Annotated, Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import Field
 
 from dynaorm import BinaryKey, Entity, InKey, Key, NumberKey, Table
 from dynaorm.entity.declare.catalog import catalog_of
@@ -27,6 +33,32 @@ class Audit(Entity, table=APP, pk="AUDIT#{slug}", sk="Audit", versioned=True):
 
 class Person(Entity, table=APP, pk="PERSON#{name:upper}", sk="A"):
     name: str
+
+
+TEMPLATES = (
+    "{a}",
+    "{a:upper}",
+    "{a:lower}#{b}",
+    "{b:casefold}",
+    "{at:%Y-%m}",
+    "{b}#{at:%Y}",
+    "{n:03d}",
+    "{a!s}",
+)
+NUMBERS = count()
+
+
+@cache
+def class_of(pk: str, sk: str) -> type[Any]:
+    """A class with such a key. Fields that a template maps together cannot be read back from it."""
+
+    class Lossy(Entity, table=Table(f"lossy-{next(NUMBERS)}"), pk=f"P#{pk}", sk=f"S#{sk}"):
+        a: str
+        b: str
+        n: int
+        at: datetime
+
+    return Lossy
 
 
 class Event(
@@ -145,3 +177,39 @@ def test_an_item_s_class_is_found_by_the_shape_of_its_key() -> None:
 def test_the_identity_of_a_key_does_not_depend_on_the_order_of_its_attributes() -> None:
     assert identity({"A": {"S": "x"}, "B": {"N": "1"}}) == identity({"B": {"N": "1"}, "A": {"S": "x"}})
     assert identity({"A": {"S": "1"}}) != identity({"A": {"N": "1"}})
+
+
+VALUES = st.fixed_dictionaries(
+    {
+        "a": st.sampled_from(["a", "A", "b", "ß", "SS"]),
+        "b": st.sampled_from(["a", "A", "b", "ß", "SS"]),
+        "n": st.integers(0, 3),
+        "at": st.sampled_from([datetime(2024, 1, 1, tzinfo=UTC), datetime(2024, 2, 1, tzinfo=UTC)]),
+    }
+)
+
+
+@given(pk=st.sampled_from(TEMPLATES), sk=st.sampled_from(TEMPLATES), one=VALUES, other=VALUES)
+def test_two_keys_of_stored_items_look_alike_only_if_they_are_equal(
+    pk: str, sk: str, one: dict[str, Any], other: dict[str, Any]
+) -> None:
+    mapping = mapping_of(class_of(pk, sk))
+    keys = [stored_key(mapping, mapping.primary_key(values)) for values in (one, other)]
+    assert (keys[0] == keys[1]) is (repr(keys[0]) == repr(keys[1])) is (str(keys[0]) == str(keys[1]))
+    assert list(map(repr, map(copy, keys))) == list(map(repr, keys))
+
+
+def test_what_cannot_be_read_back_is_shown_as_it_is_stored() -> None:
+    mapping = mapping_of(class_of("{n:03d}", "{a:lower}#{b}"))
+    key = mapping.primary_key({"n": 7, "a": "X", "b": "Y"})
+    assert repr(stored_key(mapping, key)) == "Key(Lossy, n=7, b='Y', SK='S#x#Y')"
+
+
+def test_a_secret_that_cannot_be_read_back_is_masked() -> None:
+    class Hidden(Entity, table=Table(f"lossy-{next(NUMBERS)}"), pk="H#{name:upper}", sk="{part:upper}"):
+        name: Annotated[str, Field(repr=False)]
+        part: str
+
+    mapping = mapping_of(Hidden)
+    key = stored_key(mapping, mapping.primary_key({"name": "secret", "part": "p"}))
+    assert repr(key) == "Key(Hidden, PK=**********, SK='P')"

@@ -297,7 +297,10 @@ def test_an_update_by_key_names_an_attribute_of_another_type(
 
 def test_an_item_of_another_class_is_not_overwritten_and_the_remedy_does_not_say_so(session: Session) -> None:
     session.save(Box(name="a", part="B"))
-    with pytest.raises(AlreadyExists, match="of another class is stored there: delete it with its own class"):
+    with pytest.raises(
+        AlreadyExists,
+        match=r"an item of Box is stored under .*delete that item first: session\.delete\(Key\(Box",
+    ):
         session.save(Bag(name="a"), overwrite=True)
 
 
