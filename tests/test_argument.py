@@ -79,6 +79,7 @@ AMOUNTS: dict[str, Use] = {
     "Retry(seconds=": lambda _, n: Retry(seconds=n),
     "Retry(base=": lambda _, n: Retry(base=n),
     "Retry(cap=": lambda _, n: Retry(cap=n),
+    "Session timeout=": lambda _, n: Session(timeout=n),
     "timeout=": lambda _, n: DirectTransport(endpoint="http://localhost:1", timeout=n),
     "connect_timeout=": lambda _, n: DirectTransport(endpoint="http://localhost:1", connect_timeout=n),
 }

@@ -19,9 +19,9 @@ from dynaorm.errors import (
     StoreError,
     UsageError,
 )
-from dynaorm.flow.protocol.call import Flow, Pause
+from dynaorm.flow.protocol.call import Flow
 from dynaorm.flow.protocol.context import Context
-from dynaorm.flow.protocol.retry import WINDOW_SECONDS
+from dynaorm.flow.protocol.retry import WINDOW_SECONDS, waited
 from dynaorm.flow.read import get_each_item
 from dynaorm.flow.recognise import remembered_revision
 from dynaorm.flow.target import target_of
@@ -121,13 +121,13 @@ def _committed(
         if isinstance(outcome, Committed):
             return plan, outcome.item
         reads = yield from _with_unread(_with_refusal(reads, plan, outcome), outcome, context)
-        pause = next(pauses, None)
-        if pause is None:
-            raise Contention(attempts=context.retry.attempts, code="ConditionalCheckFailed")
-        if is_repeated:  # the first refusal (a tombstone, a guard of another entity) is no contention yet
-            yield Pause(pause)
+        if not is_repeated:  # the first refusal (a tombstone, a guard of another entity) is no contention yet
+            is_going_on = next(pauses, None) is not None
+        elif is_going_on := (yield from waited(pauses)):
             # After a pause, the items of the refusal would be out of date again.
             reads = Reads({}, reads.foreign_guards)
+        if not is_going_on:
+            raise Contention(attempts=context.retry.attempts, code="ConditionalCheckFailed")
         is_repeated = True
         unit = unit._replace(now=context.clock.now(), write_id=context.clock.new_id())
 

@@ -11,8 +11,9 @@ from dynaorm.errors import Contention, EntityNotFound, StaleEntity, UsageError
 from dynaorm.flow import history
 from dynaorm.flow.commit import commit, settle, updated
 from dynaorm.flow.get import no_version, whole
-from dynaorm.flow.protocol.call import Flow, Pause
+from dynaorm.flow.protocol.call import Flow
 from dynaorm.flow.protocol.context import Context
+from dynaorm.flow.protocol.retry import waited
 from dynaorm.flow.read import load
 from dynaorm.flow.target import Target, target_of
 from dynaorm.item.condition import Condition
@@ -135,9 +136,8 @@ def restore(named: Any, version: int, context: Context, *, exactly_once: bool | 
             # By key, what turned out to be stale was read here, and is read again.
             if not isinstance(named, Key):
                 raise
-            if (pause := next(pauses, None)) is None:
+            if not (yield from waited(pauses)):
                 raise Contention(attempts=context.retry.attempts, code="ConditionalCheckFailed") from lost
-        yield Pause(pause)
 
 
 def _restore(named: Any, version: int, context: Context, *, exactly_once: bool | None) -> Flow[Any]:

@@ -12,11 +12,11 @@ from dynaorm.entity.page import ParsedReply, is_entity
 from dynaorm.entity.reader import ReplyReader, reader_of
 from dynaorm.entity.table import Table
 from dynaorm.errors import Contention, StoreError, TableNotFound, Throttled, UnexpectedRefusal, Unreachable
-from dynaorm.flow.protocol.call import Call, Flow, NoAnswer, Pause, Refusal, Reply
+from dynaorm.flow.protocol.call import Call, Flow, NoAnswer, Refusal, Reply
 from dynaorm.flow.protocol.context import Context
 from dynaorm.flow.protocol.cost import ReadCost
 from dynaorm.flow.protocol.reply_keys import check_keys, items_at_once, part_of
-from dynaorm.flow.protocol.retry import conflict_in, is_retryable, throttle_in
+from dynaorm.flow.protocol.retry import conflict_in, is_retryable, throttle_in, waited
 from dynaorm.flow.protocol.together import gather
 from dynaorm.item.value import Item
 from dynaorm.remedies import is_denial
@@ -57,10 +57,8 @@ def answered(call: Call, context: Context) -> Flow[Reply]:
             trouble = refusal
         else:
             return reply
-        pause = next(pauses, None)
-        if pause is None:
+        if not (yield from waited(pauses)):
             raise spent(trouble, call, attempts) from trouble
-        yield Pause(pause)
 
 
 def spent(trouble: Refusal | NoAnswer, call: Call, attempts: int) -> StoreError:
@@ -211,10 +209,8 @@ def find_items(
         left = rest.get("UnprocessedKeys", {}).get(name, {}).get("Keys", [])
         check_keys("BatchGetItem", left, table.keys)
         if len(left) >= len(waiting):
-            pause = next(pauses, None)
-            if pause is None:
+            if not (yield from waited(pauses)):
                 raise Throttled(attempts=context.retry.attempts, code="UnprocessedKeys")
-            yield Pause(pause)
         elif left:
             pauses = context.retry.pauses(context.clock)
         waiting = left

@@ -23,6 +23,7 @@ from dynaorm.flow.protocol.call import Call, Flow, Pause, Refusal, Reply
 from dynaorm.flow.protocol.context import Context
 from dynaorm.flow.protocol.paging import PageKeys
 from dynaorm.flow.protocol.reply_keys import part_of
+from dynaorm.flow.protocol.retry import waited
 from dynaorm.flow.read import answered, describe_table, refused
 from dynaorm.record import record, replace
 from dynaorm.streams.change import AnyChange, Internal
@@ -273,10 +274,8 @@ class StreamReader:
                 return (yield from answered(Call(operation, request), self._context))
             except Refusal as refusal:
                 # Too many requests per second, or more than two readers of a shard.
-                pause = next(pauses, None) if refusal.code == "LimitExceededException" else None
-                if pause is None:
+                if refusal.code != "LimitExceededException" or not (yield from waited(pauses)):
                     raise
-            yield Pause(pause)
 
     def _refused(self, refusal: Refusal, operation: str) -> StoreError:
         if refusal.code in _TRIMMED:

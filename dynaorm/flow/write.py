@@ -16,10 +16,10 @@ from typing import Final, TypeAlias
 
 from dynaorm.errors import DynaormError, OutcomeUnknown, StoreError, TokenReused, UsageError
 from dynaorm.flow.effects import apply_effects, awaited, settle_as_before, take_item
-from dynaorm.flow.protocol.call import Call, Flow, NoAnswer, Pause, Refusal
+from dynaorm.flow.protocol.call import Call, Flow, NoAnswer, Refusal
 from dynaorm.flow.protocol.context import Context
 from dynaorm.flow.protocol.reply_keys import updated_item
-from dynaorm.flow.protocol.retry import is_retryable
+from dynaorm.flow.protocol.retry import is_retryable, waited
 from dynaorm.flow.read import refused, spent
 from dynaorm.flow.recognise import (
     DELETES,
@@ -164,10 +164,8 @@ def _sent(sending: _Sending, context: Context) -> Flow[Outcome]:
             sending.unanswered |= refusal.code == "TransactionInProgressException"
         else:
             return Committed(item)
-        pause = next(pauses, None)
-        if pause is None:
+        if not (yield from waited(pauses)):
             raise _given_up(sending, trouble) from trouble
-        yield Pause(pause)
 
 
 def _attempt(sending: _Sending) -> Flow[Item | None]:

@@ -4,12 +4,16 @@ It is written by hand: tasks differ from the threads of ``drive`` in more than `
 """
 
 import asyncio
-from typing import Any, Protocol, TypeVar, runtime_checkable
+from typing import Any, Final, Protocol, TypeVar, runtime_checkable
 
 from dynaorm.flow.protocol.call import AsyncTransport, Call, Clock, Flow, Pause, Together
 from dynaorm.session.drive import Replies
+from dynaorm.transport.attempt_time import awaited_in_time
 
 T = TypeVar("T")
+
+_GRACE: Final = 0.2
+"""A transport that keeps the time itself knows better what became of the request."""
 
 
 @runtime_checkable
@@ -36,7 +40,9 @@ async def drive_async(
                     reply = transport.call(step)
                     # A transport of the application may answer at once.
                     if hasattr(reply, "__await__"):
-                        reply = await reply
+                        reply = await (
+                            reply if step.timeout is None else awaited_in_time(reply, step.timeout + _GRACE)
+                        )
                     replies.add(reply)
                 elif isinstance(step, Pause):
                     await _pause(clock, step.seconds)

@@ -67,7 +67,9 @@ class _Attempts:
         if isinstance(step, Pause):
             self.pause += step.seconds
         else:
-            self.number = self.number + 1 if step == self.failed else 1
+            # The time that an attempt has is no part of its request.
+            is_again = self.failed is not None and replace(step, timeout=self.failed.timeout) == self.failed
+            self.number = self.number + 1 if is_again else 1
             self.began = time.perf_counter()
         return step
 

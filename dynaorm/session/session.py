@@ -13,13 +13,17 @@ from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias, TypeVar, overlo
 from dynaorm.argument import check_flag
 from dynaorm.errors import Contention, DecodeError, SessionClosed, StaleEntity
 from dynaorm.flow.bulk.limits import CONCURRENCY, Progress, check_progress
-from dynaorm.flow.protocol.call import Clock, Flow, Pause, Transport
+from dynaorm.flow.protocol.call import Clock, Flow, Transport
 from dynaorm.flow.protocol.retry import DEFAULT_RETRY, WINDOW_SECONDS, Retry
 from dynaorm.late import late
-from dynaorm.record import replace
 from dynaorm.session.drive import drive
-from dynaorm.session.settings import check_transport, close_transport, context_of, default_transport
-from dynaorm.session.watch import Watch
+from dynaorm.session.settings import (
+    check_transport,
+    close_transport,
+    context_of,
+    default_transport,
+    watch_of,
+)
 
 if TYPE_CHECKING:
     from dynaorm.entity.index import IndexOf
@@ -108,6 +112,7 @@ class Session:
         log_values: the logger ``dynaorm`` writes one line per attempt at level DEBUG; True adds the request and the
             answer, with all their values.
         clock: the source of time, randomness and waiting, for tests.
+        timeout: the seconds that one call may take, all attempts and pauses together; for iterations, each page.
 
     Raises:
         UsageError: an argument is not valid, such as a ``cursor_secret`` that is too short or an asynchronous function;
@@ -131,6 +136,7 @@ class Session:
         log_values: bool = False,
         clock: Clock | None = None,
         exactly_once: bool = False,
+        timeout: float | None = None,
     ) -> None:
         check_transport(transport, region=region, endpoint=endpoint, profile=profile, credentials=credentials)
         self._transport = transport or default_transport(region, endpoint, profile, credentials)
@@ -143,8 +149,9 @@ class Session:
             on_decode_error=on_decode_error,
             cursor_secret=cursor_secret,
             exactly_once=exactly_once,
+            timeout=timeout,
         )
-        self._watch: FlowWatch = Watch(on_attempt, log_values)
+        self._watch: FlowWatch = watch_of(on_attempt, log_values, self._context)
         self._closed = False
 
     # -- lifetime --------------------------------------------------------------------------------------------------
@@ -634,14 +641,14 @@ class Session:
             UsageError: ``attempts`` is less than 1.
         """
         block.check_run(work, attempts)
-        tries = block.Tries(replace(self._context.retry, attempts=attempts).pauses(self._context.clock))
+        tries = block.Tries(block.pauses_of(self._context, attempts))
         while True:
             tx = block.Transaction()
             try:
                 with self._block(tx):
                     result = work(tx)
             except (StaleEntity, Contention) as lost:
-                self._run("run", _waiting(tries.pause_after(lost, tx)))
+                self._run("run", block.waiting(tries.pause_after(lost, tx)))
             else:
                 # Outside of try: an error of a hook comes after the commit and must not cause a second commit.
                 block.run_hooks(tx.hooks)
@@ -885,10 +892,6 @@ class Session:
         for step in work.steps(_reporting(work, progress)):
             for some in repair.repair_flows(self._run(verb, step), work, dry_run=dry_run):
                 yield from self._write(verb, some)
-
-
-def _waiting(seconds: float) -> Flow[None]:
-    yield Pause(seconds)
 
 
 def _reporting(work: Verification, progress: Progress | None) -> Callable[[], object]:

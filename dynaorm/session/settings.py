@@ -4,20 +4,30 @@ from collections.abc import Callable, Mapping
 from inspect import isawaitable, iscoroutinefunction, unwrap
 from typing import TYPE_CHECKING, Final
 
-from dynaorm.argument import check_flag, check_plain_function
+from dynaorm.argument import check_amount, check_flag, check_plain_function
 from dynaorm.errors import DecodeError, UsageError
 from dynaorm.failure import shown
 from dynaorm.flow.protocol.call import AsyncTransport, Clock, Transport
 from dynaorm.flow.protocol.context import Context
-from dynaorm.flow.protocol.retry import Retry
+from dynaorm.flow.protocol.retry import WINDOW_SECONDS, Retry
 from dynaorm.late import late
+from dynaorm.session.watch import FlowWatch, Watch
 from dynaorm.transport.clock import SystemClock
 
 if TYPE_CHECKING:
+    from dynaorm.session import deadline
+    from dynaorm.session.watch import OnAttempt
     from dynaorm.transport import pynamodb, threaded
     from dynaorm.transport.http.credentials import GivenCredentials
 else:
-    late(globals(), pynamodb="dynaorm.transport.pynamodb", threaded="dynaorm.transport.threaded")
+    late(
+        globals(),
+        deadline="dynaorm.session.deadline",
+        pynamodb="dynaorm.transport.pynamodb",
+        threaded="dynaorm.transport.threaded",
+    )
+
+_LONGEST: Final = 1_000_000.0  # seconds, as for the limits of transports
 
 _SECRET_BYTES: Final = 16
 """The length of the signature: a shorter secret would be easier to guess than the signature."""
@@ -32,8 +42,11 @@ def context_of(
     on_decode_error: Callable[[DecodeError], object] | None = None,
     cursor_secret: bytes | None = None,
     exactly_once: bool = False,
+    timeout: float | None = None,
 ) -> Context:
     """Return the context of a session. Raises UsageError for an argument of another type or a short secret."""
+    if timeout is not None:
+        check_amount("timeout={}", timeout, most=_LONGEST)
     _check_secret(cursor_secret)
     check_flag("consistent={}", consistent)
     check_flag("exactly_once={}", exactly_once)
@@ -54,8 +67,16 @@ def context_of(
         check_plain_function("table_names={}", table_names)
         name = table_names
     return Context(
-        name, retry, clock or SystemClock(), consistent, on_decode_error, cursor_secret, exactly_once
+        name, retry, clock or SystemClock(), consistent, on_decode_error, cursor_secret, exactly_once, timeout
     )
+
+
+def watch_of(on_attempt: "OnAttempt | None", log_values: bool, context: Context) -> FlowWatch:
+    """Return what sees the flows of a session, and ends them in time. Raises UsageError as ``Watch``."""
+    watch = Watch(on_attempt, log_values)
+    if context.timeout is None and context.retry.seconds in (0, WINDOW_SECONDS):
+        return watch
+    return deadline.Deadlines(watch, context)
 
 
 def _check_secret(secret: object) -> None:

@@ -11,12 +11,15 @@ from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
 from dynaorm.entity.resolve import FieldResolver
 from dynaorm.errors import Contention, StaleEntity, UsageError
 from dynaorm.flow.entity import edit_of, upsert_of
+from dynaorm.flow.protocol.call import Flow, Pause
+from dynaorm.flow.protocol.context import Context
 from dynaorm.flow.target import target_of
 from dynaorm.item.condition import Condition
 from dynaorm.item.resolve import resolve
 from dynaorm.item.update import Change
 from dynaorm.plan.intent import Check, Deletion, Intent, Move, Save, target_of_intent
 from dynaorm.plan.unit_of_work import check_token
+from dynaorm.record import replace
 
 E = TypeVar("E")
 T = TypeVar("T")
@@ -139,6 +142,12 @@ def check_async_run(work: object, attempts: object) -> None:
     check_count("run(attempts={})", attempts)
 
 
+def pauses_of(context: Context, attempts: int) -> Iterator[float]:
+    """The pauses between the attempts of one ``run``, which all end within the time of a call."""
+    seconds = min(context.retry.seconds, context.timeout or context.retry.seconds)
+    return replace(context.retry, attempts=attempts, seconds=seconds).pauses(context.clock)
+
+
 class Tries:
     """The attempts of one ``run``.
 
@@ -166,6 +175,11 @@ class Tries:
             causes=lost.causes or (lost,),
             remedy="nothing was written; try again later, and load what you change inside the function of run()",
         ) from lost
+
+
+def waiting(seconds: float) -> Flow[None]:
+    """Wait between two attempts."""
+    yield Pause(seconds)
 
 
 def checked_condition(target: Any, condition: Condition | None) -> Condition | None:

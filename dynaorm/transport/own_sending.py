@@ -27,6 +27,7 @@ from dynaorm.flow.protocol.call import READS, WRITES, Refusal, Reply
 from dynaorm.flow.read import tables_in
 from dynaorm.item.json_body import encode_body
 from dynaorm.record import record
+from dynaorm.transport.attempt_time import NeedsThread, attempt_seconds
 from dynaorm.transport.aws_configuration import failure_of
 from dynaorm.transport.botocore_hooks import replaced_function
 from dynaorm.transport.botocore_outcome import parsed_of
@@ -108,6 +109,8 @@ class OwnSending:
         except _NeedsBotocore as needed:
             self._explain(str(needed))
             return None
+        except NeedsThread:
+            raise
         except Exception as error:
             self._events.emit(f"after-call-error.{SERVICE}.{model.name}", exception=error, context=context)
             raise
@@ -120,7 +123,9 @@ class OwnSending:
     def _sent(self, server: _Server, operation: str, params: Mapping[str, Any]) -> Any:
         if unknown := params["headers"].keys() - _HEADERS:
             raise _NeedsBotocore(f"botocore adds the header {min(unknown)}")
-        exchange, url = server.exchange, params["url"]
+        exchange, url, seconds = server.exchange, params["url"], attempt_seconds()
+        if seconds is not None and exchange.may_block:
+            raise NeedsThread
         unsigned = _lines_of(
             {name: value for name, value in params["headers"].items() if name not in _SIGNED}
         )
@@ -130,7 +135,7 @@ class OwnSending:
             self._events.emit(f"before-send.{SERVICE}.{operation}", request=request)
         )
         if response is None:
-            answer = server.pool.send(request.as_sent(url))
+            answer = server.pool.send(request.as_sent(url), seconds)
             response = _Response(url, answer)
         else:
             headers = {name.lower(): value for name, value in response.headers.items()}
@@ -168,7 +173,9 @@ class OwnSending:
             return self._servers.setdefault((url, region), server)
 
     def _explain(self, reason: str) -> None:
-        """Log why botocore sends a request. Each reason is logged once."""
+        """Log why botocore sends a request. Each reason is logged once. Raises NeedsThread if its time is limited."""
+        if attempt_seconds() is not None:
+            raise NeedsThread
         if reason not in self._explained:
             self._explained.add(reason)
             _logger.info("requests go through botocore, which takes more CPU time, because %s", reason)

@@ -10,6 +10,7 @@ Rule 3. A client is created under a lock: botocore's session is not thread-safe 
 
 import threading
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 from botocore.config import Config
@@ -19,7 +20,9 @@ from pynamodb.connection import Connection
 
 from dynaorm.errors import UsageError
 from dynaorm.flow.protocol.call import Call, Reply
+from dynaorm.record import replace
 from dynaorm.transport.answer import STREAM_READS
+from dynaorm.transport.attempt_time import NeedsThread, attempt_of, in_time
 from dynaorm.transport.aws_configuration import failure_of, preparing
 from dynaorm.transport.botocore_hooks import WatchedEvents
 from dynaorm.transport.botocore_models import find_models_by_name
@@ -106,6 +109,8 @@ class PynamoTransport:
         """
         if call.operation in STREAM_READS:
             return self._streams.call(call)
+        if call.timeout is not None:
+            return self._in_time(replace(call, timeout=None), call.timeout)
         try:
             connection = self._connection or self._open()
             # A copy, because pynamodb and botocore may add to what they are given, and a call is repeated.
@@ -134,6 +139,13 @@ class PynamoTransport:
         self._opening = threading.Lock()
         connection, self._connection = self._connection, None
         return connection
+
+    def _in_time(self, call: Call, seconds: float) -> Reply:
+        # Only our own sending keeps a time. It is there once a client is.
+        if self._connection is not None:
+            with attempt_of(seconds), suppress(NeedsThread):
+                return self.call(call)
+        return in_time(seconds, lambda: self.call(call))
 
     def _open(self) -> "_OneClient":
         with self._opening, preparing(self.endpoint):

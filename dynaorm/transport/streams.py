@@ -13,6 +13,8 @@ from botocore.session import Session as BotocoreSession
 
 from dynaorm.errors import UsageError
 from dynaorm.flow.protocol.call import Call, Reply
+from dynaorm.record import replace
+from dynaorm.transport.attempt_time import in_time
 from dynaorm.transport.aws_configuration import failure_of, preparing
 from dynaorm.transport.botocore_models import find_models_by_name
 from dynaorm.transport.botocore_outcome import (
@@ -52,6 +54,9 @@ class StreamsTransport:
 
     def call(self, call: Call, /) -> Reply:
         """Make one attempt. Raises what the transports raise."""
+        if call.timeout is not None:
+            unlimited = replace(call, timeout=None)
+            return in_time(call.timeout, lambda: self.call(unlimited))
         try:
             return reply_in((self._client or self._open())._make_api_call(call.operation, dict(call.request)))
         except CONNECTION_ERRORS as error:

@@ -15,9 +15,9 @@ from dynaorm.entity.state import unsettled_of
 from dynaorm.errors import DynaormError, OutcomeUnknown, StoreError, Throttled
 from dynaorm.flow.bulk.limits import CONCURRENCY, Failure, Progress, Tally, check_many, windows
 from dynaorm.flow.commit import settle
-from dynaorm.flow.protocol.call import Call, Flow, NoAnswer, Pause, Refusal, Reply
+from dynaorm.flow.protocol.call import Call, Flow, NoAnswer, Refusal, Reply
 from dynaorm.flow.protocol.context import Context
-from dynaorm.flow.protocol.retry import is_retryable
+from dynaorm.flow.protocol.retry import is_retryable, waited
 from dynaorm.flow.protocol.together import outcomes
 from dynaorm.flow.read import refused, spent
 from dynaorm.item.batch import BATCH_WRITE_LIMIT, packed
@@ -160,12 +160,9 @@ class _Batch:
             elif isinstance(trouble, Refusal) and not is_retryable(trouble) and trouble.code != _UNPROCESSED:
                 yield from self._refused(trouble)
                 return
-            if self.waiting:
-                pause = next(pauses, None)
-                if pause is None:
-                    self._give_up(trouble)
-                    return
-                yield Pause(pause)
+            if self.waiting and not (yield from waited(pauses)):
+                self._give_up(trouble)
+                return
 
     def _attempt(self) -> Flow[Refusal | NoAnswer | None]:
         """Send the waiting items. Returns the trouble, or None if at least one was stored."""

@@ -27,17 +27,29 @@ class Call:
     """One request: an operation's name (``TransactWriteItems``) and its parameters in the low-level form.
 
     The parameters hold every value, so the ``repr`` leaves them out.
+
+    ``timeout``: the most seconds that this attempt may take, from the call of the transport to its reply or error; None
+    for as long as the transport waits by itself.
     """
 
     operation: str
     request: Mapping[str, Any] = field(repr=False)
+    timeout: float | None = None
 
 
 @record
 class Pause:
-    """Wait this many seconds before going on."""
+    """Wait this many seconds before going on.
+
+    ``before_retry``: a request is sent again afterwards. If there is no time left for that, the reply is
+    ``TIME_IS_OVER``, at once.
+    """
 
     seconds: float
+    before_retry: bool = False
+
+
+TIME_IS_OVER: Final = "time is over"
 
 
 @record
@@ -53,7 +65,7 @@ class Together:
 
 
 Step: TypeAlias = Call | Pause | Together
-"""What a flow yields. It receives a ``Reply``, None, or a list of outcomes."""
+"""What a flow yields. It receives a ``Reply``, None, ``TIME_IS_OVER``, or a list of outcomes."""
 
 Flow: TypeAlias = Generator[Step, Any, T]
 
@@ -108,7 +120,7 @@ class Transport(Protocol):
     """Sends requests to DynamoDB for a session."""
 
     def call(self, call: Call, /) -> Reply:
-        """Send one request in one attempt, and return the reply.
+        """Send one request in one attempt, and return the reply, within ``call.timeout``.
 
         Raises:
             Refusal: DynamoDB answered with an error (HTTP 4xx).
@@ -121,7 +133,7 @@ class AsyncTransport(Protocol):
     """Sends requests to DynamoDB for an asynchronous session."""
 
     async def call(self, call: Call, /) -> Reply:
-        """Send one request in one attempt, and return the reply. Raises as ``Transport.call``."""
+        """Send one request in one attempt, and return the reply, as ``Transport.call`` does."""
         ...
 
 

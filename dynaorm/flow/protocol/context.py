@@ -21,6 +21,7 @@ class Context:
             the list raises it.
         cursor_secret: signs and encrypts cursors.
         exactly_once: send every write as a transaction with a token, unless the call says otherwise.
+        timeout: the seconds of one call of the session, attempts and pauses together; None for no limit.
     """
 
     table_name: Callable[[str], str]
@@ -30,3 +31,4 @@ class Context:
     on_decode_error: Callable[[DecodeError], object] | None = None
     cursor_secret: bytes | None = None
     exactly_once: bool = False
+    timeout: float | None = None

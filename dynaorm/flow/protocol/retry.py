@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from dynaorm.argument import check_amount, check_count
-from dynaorm.flow.protocol.call import Clock, Refusal
+from dynaorm.flow.protocol.call import TIME_IS_OVER, Clock, Flow, Pause, Refusal
 from dynaorm.record import record
 
 # DynamoDB remembers a client request token for ten minutes after the request completed; after that a repetition would
@@ -43,7 +43,8 @@ class Retry:
 
     Attributes:
         attempts: the most times a call is sent, the first included.
-        seconds: how long after the first attempt a call may be repeated; at most 540.
+        seconds: how long after the first attempt a request may be repeated; at most 540. No attempt takes longer than
+            what is left of it, but for one second, which each may take. With 0, none is repeated.
         base: the ceiling of the first pause, in seconds; it doubles with each repetition.
         cap: the highest ceiling, in seconds.
 
@@ -81,6 +82,12 @@ class Retry:
 
 
 DEFAULT_RETRY: Final = Retry()
+
+
+def waited(pauses: Iterator[float]) -> Flow[bool]:
+    """Wait before the next attempt. Whether there is one: attempts and time may be spent."""
+    pause = next(pauses, None)
+    return pause is not None and (yield Pause(pause, before_retry=True)) is not TIME_IS_OVER
 
 
 def codes_of(refusal: Refusal) -> list[str]:

@@ -11,18 +11,17 @@ from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias, TypeVar, overlo
 from dynaorm.argument import check_flag
 from dynaorm.errors import Contention, DecodeError, SessionClosed, StaleEntity
 from dynaorm.flow.bulk.limits import CONCURRENCY, Progress, check_progress
-from dynaorm.flow.protocol.call import AsyncTransport, Clock, Flow, Pause
+from dynaorm.flow.protocol.call import AsyncTransport, Clock, Flow
 from dynaorm.flow.protocol.retry import DEFAULT_RETRY, WINDOW_SECONDS, Retry
 from dynaorm.late import late
-from dynaorm.record import replace
 from dynaorm.session.drive_async import drive_async
 from dynaorm.session.settings import (
     check_async_transport,
     close_async_transport,
     context_of,
     default_async_transport,
+    watch_of,
 )
-from dynaorm.session.watch import Watch
 
 if TYPE_CHECKING:
     from dynaorm.entity.index import IndexOf
@@ -111,6 +110,7 @@ class AsyncSession:
         log_values: the logger ``dynaorm`` writes one line per attempt at level DEBUG; True adds the request and the
             answer, with all their values.
         clock: the source of time, randomness and waiting, for tests.
+        timeout: the seconds that one call may take, all attempts and pauses together; for iterations, each page.
 
     Raises:
         UsageError: an argument is not valid, such as a ``cursor_secret`` that is too short or an asynchronous function;
@@ -134,6 +134,7 @@ class AsyncSession:
         log_values: bool = False,
         clock: Clock | None = None,
         exactly_once: bool = False,
+        timeout: float | None = None,
     ) -> None:
         check_async_transport(
             transport, region=region, endpoint=endpoint, profile=profile, credentials=credentials
@@ -148,8 +149,9 @@ class AsyncSession:
             on_decode_error=on_decode_error,
             cursor_secret=cursor_secret,
             exactly_once=exactly_once,
+            timeout=timeout,
         )
-        self._watch: FlowWatch = Watch(on_attempt, log_values)
+        self._watch: FlowWatch = watch_of(on_attempt, log_values, self._context)
         self._closed = False
 
     # -- lifetime --------------------------------------------------------------------------------------------------
@@ -645,14 +647,14 @@ class AsyncSession:
             UsageError: ``attempts`` is less than 1.
         """
         block.check_async_run(work, attempts)
-        tries = block.Tries(replace(self._context.retry, attempts=attempts).pauses(self._context.clock))
+        tries = block.Tries(block.pauses_of(self._context, attempts))
         while True:
             tx = block.Transaction()
             try:
                 async with self._block(tx):
                     result = await work(tx)
             except (StaleEntity, Contention) as lost:
-                await self._run("run", _waiting(tries.pause_after(lost, tx)))
+                await self._run("run", block.waiting(tries.pause_after(lost, tx)))
             else:
                 # Outside of try: an error of a hook comes after the commit and must not cause a second commit.
                 block.run_hooks(tx.hooks)
@@ -899,10 +901,6 @@ class AsyncSession:
             for some in repair.repair_flows(await self._run(verb, step), work, dry_run=dry_run):
                 for one in await self._write(verb, some):
                     yield one
-
-
-def _waiting(seconds: float) -> Flow[None]:
-    yield Pause(seconds)
 
 
 def _reporting(work: Verification, progress: Progress | None) -> Callable[[], object]:

@@ -10,6 +10,7 @@ from typing import Protocol, Self
 
 from dynaorm.flow.protocol.call import Call, Reply
 from dynaorm.transport.answer import STREAM_READS
+from dynaorm.transport.attempt_time import awaited_in_time
 from dynaorm.transport.direct.settings import DirectSettings
 from dynaorm.transport.http.async_connection import AsyncConnectionPool
 from dynaorm.transport.http.destination import Destination
@@ -68,7 +69,12 @@ class AsyncDirectTransport(DirectSettings):
             return await asyncio.to_thread(self._streams.call, call)
         opened = self._opened
         if opened is None:
-            opened = await asyncio.to_thread(self._open)
+            opening = self._opened_and_called(call)
+            return await (opening if call.timeout is None else awaited_in_time(opening, call.timeout))
+        return await opened.call(call)
+
+    async def _opened_and_called(self, call: Call) -> Reply:
+        opened = await asyncio.to_thread(self._open)
         return await opened.call(call)
 
     async def close(self) -> None:
@@ -112,11 +118,13 @@ class _AsyncDirect:
 
     async def call(self, call: Call, /) -> Reply:
         if self._exchange.may_block:
-            request = self._exchange.request(call, await asyncio.to_thread(self._exchange.credentials))
+            asking = asyncio.to_thread(self._exchange.credentials)
+            given = await (asking if call.timeout is None else awaited_in_time(asking, call.timeout))
+            request = self._exchange.request(call, given)
         else:
             request = self._exchange.request(call, self._exchange.credentials())
         pool = self._pools.get(asyncio.get_running_loop()) or await self._new_pool()
-        return self._exchange.reply(call.operation, request, await pool.send(request))
+        return self._exchange.reply(call.operation, request, await pool.send(request, call.timeout))
 
     async def close(self) -> None:
         self._close_ended()

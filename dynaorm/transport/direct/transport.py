@@ -7,7 +7,9 @@ in-process mock do not see its calls.
 from typing import Protocol, Self
 
 from dynaorm.flow.protocol.call import Call, Reply
+from dynaorm.record import replace
 from dynaorm.transport.answer import STREAM_READS
+from dynaorm.transport.attempt_time import in_time
 from dynaorm.transport.direct.settings import DirectSettings
 from dynaorm.transport.http.connection import ConnectionPool
 from dynaorm.transport.http.destination import Destination
@@ -60,6 +62,8 @@ class DirectTransport(DirectSettings):
         """
         if call.operation in STREAM_READS:
             return self._streams.call(call)
+        if self._opened is None and call.timeout is not None:
+            return in_time(call.timeout, lambda: self._open().call(call))
         return (self._opened or self._open()).call(call)
 
     def close(self) -> None:
@@ -91,8 +95,11 @@ class _Direct:
         self._pool = ConnectionPool(route_to(destination), limits)
 
     def call(self, call: Call, /) -> Reply:
+        if call.timeout is not None and self._exchange.may_block:
+            unlimited = replace(call, timeout=None)
+            return in_time(call.timeout, lambda: self.call(unlimited))
         request = self._exchange.request(call, self._exchange.credentials())
-        return self._exchange.reply(call.operation, request, self._pool.send(request))
+        return self._exchange.reply(call.operation, request, self._pool.send(request, call.timeout))
 
     def close(self) -> None:
         self._pool.close()

@@ -76,7 +76,10 @@ class AsyncConnection(asyncio.BufferedProtocol):
     async def exchange(self, message: memoryview, limits: Limits) -> HttpAnswer:
         """Send a request and receive its answer. After NoAnswer or a cancellation, abort the connection."""
         self._limits, self._began, self._size = limits, self._loop.time(), len(message)
-        # The timer of an earlier request fires in time, because no request has less time than ``timeout``.
+        # The timer of an earlier request fires in time, unless this one has less time than the others.
+        if self._timer is not None and self._began + limits.timeout < self._timer.when():
+            self._timer.cancel()
+            self._timer = None
         # A lost connection gets no timer, because nothing would cancel it.
         if self._timer is None and not self._transport.is_closing():
             self._timer = self._loop.call_later(limits.timeout, self._expire)
@@ -184,7 +187,7 @@ class AsyncConnection(asyncio.BufferedProtocol):
         if self._waiting is None:
             return
         limits, passed = self._limits, self._size + self._reader.received
-        left = self._began + limits.seconds_for(passed) - self._loop.time()
+        left = limits.end(self._began, passed) - self._loop.time()
         if left > 0:
             self._timer = self._loop.call_later(min(left, limits.timeout), self._expire)
         else:
@@ -217,16 +220,19 @@ class AsyncConnectionPool:
         self._opened: WeakSet[AsyncConnection] = WeakSet()
         self._is_closed = False
 
-    async def send(self, request: SignedRequest) -> HttpAnswer:
-        """Send a request once and return its answer. Raises NoAnswer."""
-        await self._take_place()
+    async def send(self, request: SignedRequest, seconds: float | None = None) -> HttpAnswer:
+        """Send a request once and return its answer, within the limits, and these seconds if given. Raises NoAnswer."""
+        limits = self._limits
+        if seconds is not None:
+            limits = limits.within(seconds, asyncio.get_running_loop().time())
+        await self._take_place(limits)
         try:
             connection = self._take_idle()
             if connection is None:
-                connection = await _opened(self._route, self._limits)
+                connection = await _opened(self._route, limits)
                 self._opened.add(connection)
             try:
-                answer = await connection.exchange(self._route.message(request), self._limits)
+                answer = await connection.exchange(self._route.message(request), limits)
             except BaseException:
                 connection.abort()
                 raise
@@ -255,15 +261,15 @@ class AsyncConnectionPool:
         for connection in [*self._opened]:
             connection.abort()
 
-    async def _take_place(self) -> None:
+    async def _take_place(self, limits: Limits) -> None:
         if not self._places.locked():
             await self._places.acquire()  # without waiting
             return
         try:
-            async with asyncio.timeout(self._limits.timeout):
+            async with asyncio.timeout(limits.timeout):
                 await self._places.acquire()
         except TimeoutError as error:
-            reason = f"all {self._limits.pool_size} connections were in use for {self._limits.timeout:g} s"
+            reason = f"all {limits.pool_size} connections were in use for {limits.timeout:g} s"
             raise NoAnswer(reason, sent=False) from error
 
     def _take_idle(self) -> AsyncConnection | None:
@@ -277,9 +283,11 @@ class AsyncConnectionPool:
 
 async def _opened(route: Route, limits: Limits) -> AsyncConnection:
     """A connection to the destination, through its proxy and with TLS where it wants them."""
+    now = asyncio.get_running_loop().time()
+    seconds = limits.connect_end(now) - now
     try:
-        async with asyncio.timeout(limits.connect_timeout):
-            connection = await _connected(route, limits.connect_timeout)
+        async with asyncio.timeout(seconds):
+            connection = await _connected(route, seconds)
             try:
                 if route.keeps_alive:
                     connection.keep_alive()
@@ -290,7 +298,7 @@ async def _opened(route: Route, limits: Limits) -> AsyncConnection:
                 connection.abort()
                 raise
     except TimeoutError as error:
-        raise no_connection(route, TimeoutError(f"not within {limits.connect_timeout:g} s")) from error
+        raise no_connection(route, TimeoutError(f"not within {seconds:g} s")) from error
     except NoAnswer as error:  # the proxy's to CONNECT
         raise no_connection(route, ConnectionError(error.reason)) from error
     except (OSError, ValueError) as error:  # ValueError: a host name that is not possible

@@ -34,19 +34,18 @@ as long as receiving a small answer."""
 class Connection:
     """One open connection. The caller must close it or return it to the pool."""
 
-    def __init__(self, opened: socket.socket, limits: Limits) -> None:
+    def __init__(self, opened: socket.socket) -> None:
         self._socket = opened
-        self._limits = limits
         self.idle_since = time.monotonic()
         owned(self)
 
-    def exchange(self, message: memoryview) -> HttpAnswer:
+    def exchange(self, message: memoryview, limits: Limits) -> HttpAnswer:
         """Send a request and receive its answer. After NoAnswer, close the connection."""
         began = time.monotonic()
-        limits, size, rest = self._limits, len(message), message
+        size, rest = len(message), message
         try:
             while rest:
-                self._socket.settimeout(_left(began + limits.seconds_for(size)))
+                self._socket.settimeout(_left(limits.end(began, size)))
                 rest = rest[self._socket.send(rest) :]
         except OSError as error:
             reason = f"the request could not be sent whole: {sentence(error)}"
@@ -55,7 +54,7 @@ class Connection:
         answer = None
         try:
             while answer is None:
-                self._socket.settimeout(_left(began + limits.seconds_for(size + reader.received)))
+                self._socket.settimeout(_left(limits.end(began, size + reader.received)))
                 answer = _received(self._socket, reader)
         except TimeoutError as error:
             raise NoAnswer(no_answer_within(limits)) from error
@@ -92,11 +91,12 @@ class ConnectionPool:
         self._is_closed = False
         self._finalizer = weakref.finalize(self, _close_all, self._idle)
 
-    def send(self, request: SignedRequest) -> HttpAnswer:
-        """Send a request once and return its answer. Raises NoAnswer."""
-        connection = self._take_idle() or Connection(_opened(self._route, self._limits), self._limits)
+    def send(self, request: SignedRequest, seconds: float | None = None) -> HttpAnswer:
+        """Send a request once and return its answer, within the limits, and these seconds if given. Raises NoAnswer."""
+        limits = self._limits if seconds is None else self._limits.within(seconds, time.monotonic())
+        connection = self._take_idle() or Connection(_opened(self._route, limits))
         try:
-            answer = connection.exchange(self._route.message(request))
+            answer = connection.exchange(self._route.message(request), limits)
         except BaseException:
             connection.close()
             raise
@@ -151,7 +151,7 @@ def sentence(error: BaseException) -> str:
 
 def _opened(route: Route, limits: Limits) -> socket.socket:
     """A socket that is connected to the destination, through its proxy and with TLS where it wants them."""
-    deadline = time.monotonic() + limits.connect_timeout
+    deadline = limits.connect_end(time.monotonic())
     try:
         opened = _connected(route, deadline)
         try:

@@ -1,4 +1,4 @@
-"""How long a direct transport waits, and how many connections it keeps."""
+"""How long a transport over our own connections waits, and how many connections it keeps."""
 
 from typing import Final
 
@@ -16,7 +16,7 @@ class Limits:
     """The limits of one transport.
 
     Attributes:
-        timeout: seconds for a request and its answer, see ``seconds_for``; and for a free connection.
+        timeout: seconds for a request and its answer, see ``end``; and for a free connection.
         connect_timeout: seconds until a connection is open: TCP, the proxy's answer and the TLS handshake together.
         pool_size: how many connections are kept.
 
@@ -33,6 +33,29 @@ class Limits:
         check_amount("connect_timeout={}", self.connect_timeout, most=_LONGEST)
         check_count("pool_size={}", self.pool_size)
 
-    def seconds_for(self, size: int) -> float:
-        """The seconds in which this many bytes of a request and its answer must have passed."""
-        return self.timeout + size / SLOWEST_RATE
+    def end(self, began: float, size: int) -> float:
+        """When so many bytes of a request and its answer, which began then, must have passed."""
+        return began + self.timeout + size / SLOWEST_RATE
+
+    def connect_end(self, began: float) -> float:
+        """When a connection must be open that began to be opened then."""
+        return began + self.connect_timeout
+
+    def within(self, seconds: float, now: float) -> "Limits":
+        """The limits of one attempt that has only so many seconds, from now on, for everything."""
+        return _AttemptLimits(
+            min(self.timeout, seconds), min(self.connect_timeout, seconds), self.pool_size, now + seconds
+        )
+
+
+@record
+class _AttemptLimits(Limits):
+    """The limits of an attempt that ends at a moment, whatever its size."""
+
+    last: float
+
+    def end(self, began: float, size: int) -> float:
+        return min(self.last, Limits.end(self, began, size))
+
+    def connect_end(self, began: float) -> float:
+        return min(self.last, Limits.connect_end(self, began))

@@ -1,0 +1,125 @@
+"""The time of one attempt is kept over every transport, whatever the attempt waits for."""
+
+import socket
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+from botocore.httpsession import URLLib3Session
+
+from dynaorm.flow.protocol.call import Call, NoAnswer
+from dynaorm.record import replace
+from dynaorm.transport.attempt_time import in_time
+from tests.transport.both_ways import GET, Wrapped
+from tests.transport.each_transport import Closable, Open
+from tests.transport.unruly import Behaviour, Request, Unruly, response
+
+SECONDS = 0.5
+FAR_LESS_THAN_THE_TRANSPORTS_OWN = 5.0
+SHORT = replace(GET, timeout=SECONDS)
+
+
+def silence_after(transport: Closable, call: Call = SHORT) -> NoAnswer:
+    """Why a call had no answer, which takes about as long as it may."""
+    began = time.monotonic()
+    with pytest.raises(NoAnswer) as caught:
+        transport.call(call)
+    assert SECONDS * 0.9 <= time.monotonic() - began < FAR_LESS_THAN_THE_TRANSPORTS_OWN
+    return caught.value
+
+
+def trickling(server: Unruly) -> Behaviour:
+    """Answer byte by byte: no wait for bytes is long."""
+
+    def behave(peer: socket.socket, _: Request) -> bool:
+        peer.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n")
+        while not server.released.wait(0.02):
+            peer.sendall(b" ")
+        return False
+
+    return behave
+
+
+@pytest.mark.parametrize("is_used", [False, True], ids=["first call", "later call"])
+def test_an_answer_that_does_not_come_ends_the_attempt_in_its_time(
+    is_used: bool, server: Unruly, open_transport: Open
+) -> None:
+    transport = open_transport(endpoint=server.endpoint, timeout=20)
+    if is_used:
+        assert transport.call(GET) == {}
+    server.otherwise = server.stay_silent
+    assert silence_after(transport).sent
+    assert silence_after(transport).reason == f"no answer within {SECONDS:g} s"
+
+
+def test_an_answer_that_trickles_in_ends_the_attempt_in_its_time(
+    server: Unruly, open_transport: Open
+) -> None:
+    transport = open_transport(endpoint=server.endpoint, timeout=20)
+    assert transport.call(GET) == {}
+    server.will(trickling(server))
+    assert silence_after(transport).sent
+
+
+@pytest.mark.parametrize("behaviour", ["silence", "trickle"])
+def test_an_attempt_that_botocore_sends_ends_in_its_time(
+    behaviour: str, server: Unruly, open_transport: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(URLLib3Session, "send", Wrapped(URLLib3Session.send))
+    transport = open_transport(endpoint=server.endpoint, timeout=20)
+    assert transport.call(GET) == {}
+    server.otherwise = server.stay_silent if behaviour == "silence" else trickling(server)
+    assert silence_after(transport).sent
+
+
+def test_a_call_to_a_stream_ends_in_its_time(server: Unruly, open_transport: Open) -> None:
+    transport = open_transport(endpoint=server.endpoint, timeout=20)
+    server.otherwise = server.stay_silent
+    describe = Call("DescribeStream", {"StreamArn": "arn:aws:dynamodb:::table/app/stream/1"}, SECONDS)
+    assert silence_after(transport, describe).sent
+
+
+def test_a_connection_that_is_never_open_was_not_sent_in_the_time_of_its_attempt(
+    open_transport: Open,
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        port = listening.getsockname()[1]
+        transport = open_transport(endpoint=f"https://127.0.0.1:{port}", timeout=20, connect_timeout=20)
+        silence_after(transport)  # finding the destination is part of the first attempt
+        assert not silence_after(transport).sent
+
+
+def test_an_attempt_after_a_short_one_has_the_transports_own_time(
+    server: Unruly, open_transport: Open
+) -> None:
+    transport = open_transport(endpoint=server.endpoint, timeout=20)
+    assert transport.call(replace(GET, timeout=0.3)) == {}
+
+    def late(peer: socket.socket, _: Request) -> bool:
+        threading.Event().wait(1)
+        peer.sendall(response({}))
+        return True
+
+    server.will(late)
+    assert transport.call(GET) == {}
+    assert server.connections == 1
+
+
+def test_a_program_that_gives_credentials_late_ends_the_attempt_in_its_time(
+    server: Unruly, open_transport: Open, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = tmp_path / "config"
+    program = f"{sys.executable} -c 'import time; time.sleep(8)'"
+    config.write_text(f"[profile late]\ncredential_process = {program}\n")
+    monkeypatch.setenv("AWS_CONFIG_FILE", str(config))
+    transport = open_transport(endpoint=server.endpoint, profile="late")
+    silence_after(transport)
+    assert server.requests == []
+
+
+def test_what_an_attempt_returns_or_raises_in_its_thread_is_what_its_caller_gets() -> None:
+    assert in_time(10, lambda: threading.current_thread() is threading.main_thread()) is False
+    with pytest.raises(ZeroDivisionError):
+        in_time(10, lambda: 1 / 0)
