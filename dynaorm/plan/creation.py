@@ -112,12 +112,20 @@ def check_complete(mapping: EntityMapping, key: Key[Any], changes: Sequence[Chan
     try:
         created(mapping, key, changes)  # a validator of the class may complete it
     except InvalidValue as problem:
-        name, fields = mapping.entity.__name__, ", ".join(missing)
         raise UsageError(
-            problem=f"upsert() may have to create {key!r}, and nothing gives {fields} a value",
-            remedy=f"give {' and '.join(f'F.{one}.set(...)' for one in missing)}, or declare a default in {name}; "
-            "to change only what is stored, call update()",
+            problem=f"upsert() may have to create {key!r}, and nothing gives {', '.join(missing)} a value",
+            remedy=f"{_completed(mapping, missing)}; to change only what is stored, call update()",
         ) from problem
+
+
+def _completed(mapping: EntityMapping, missing: list[str]) -> str:
+    """What gives fields a value. A change cannot, if they are in the key, and its text does not give them back."""
+    name = mapping.entity.__name__
+    in_key = [f"{one}=..." for one in missing if one in mapping.key_fields]
+    others = [f"F.{one}.set(...)" for one in missing if one not in mapping.key_fields]
+    texts = [f"name the key by all its fields: Key({name}, {', '.join(in_key)}, ...)"] if in_key else []
+    texts += [f"give {' and '.join(others)}, or declare a default in {name}"] if others else []
+    return "; ".join(texts)
 
 
 def changes_without_reading(

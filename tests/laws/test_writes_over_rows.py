@@ -71,9 +71,11 @@ def updated_in_a_transaction(session: Session, entity: Any, values: Mapping[str,
 
 
 def upserted(session: Session, entity: Any, values: Mapping[str, Any]) -> Any:
-    """With all fields, as what creates the entity must have them."""
-    given = {name: one for name, one in {**vars(entity), **values}.items() if name not in key_fields(entity)}
-    return session.upsert(key_of(entity), *(F[name].set(value) for name, value in given.items()))
+    """With all fields, as what creates the entity must have them: its stored key need not give all of its own back."""
+    own = key_fields(entity)
+    given = {name: one for name, one in {**vars(entity), **values}.items() if name not in own}
+    key = Key(type(entity), **own)
+    return session.upsert(key, *(F[name].set(value) for name, value in given.items()))
 
 
 def moved(session: Session, entity: Any, values: Mapping[str, Any]) -> Any:

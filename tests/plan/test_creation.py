@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from pydantic import Field, computed_field, model_validator
 
 from dynaorm import Aggregate, Attribute, Entity, F, GlobalIndex, Index, Key, NumberKey, Table, Unique
+from dynaorm.entity.key import stored_key
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.errors import InvalidValue, UsageError
 from dynaorm.item.update import Change, apply_changes
@@ -184,6 +185,24 @@ def test_a_required_field_needs_a_change_that_gives_it_a_value(
         f"upsert() may have to create Key(Bare, name='a'), and nothing gives {missing} a value; "
         f"give {given}, or declare a default in Bare; to change only what is stored, call update()"
     )
+
+
+def test_a_key_that_does_not_give_its_fields_back_is_to_be_named_by_them() -> None:
+    class Shouted(Entity, table=Table("creation-shouted"), pk="{name:upper}", sk="{number:03d}"):
+        name: str
+        number: int
+        title: str
+
+    mapping = mapping_of(Shouted)
+    stored = stored_key(mapping, {"PK": {"S": "ADA"}, "SK": {"S": "001"}})
+    with pytest.raises(UsageError) as refused:
+        check_complete(mapping, stored, ())
+    assert str(refused.value) == (
+        "upsert() may have to create Key(Shouted, number=1), and nothing gives name, title a value; "
+        "name the key by all its fields: Key(Shouted, name=..., ...); give F.title.set(...), or declare a default in "
+        "Shouted; to change only what is stored, call update()"
+    )
+    check_complete(mapping, Key(Shouted, name="ada", number=1), (F.title.set("t"),))
 
 
 # -- what validation and the codecs make of it -------------------------------------------------------------------------
