@@ -105,6 +105,14 @@ class KeyQuery:
         """Whether a key can be a start key. DynamoDB refuses one outside the key condition."""
         return self.within is None or holds(self.within, key)
 
+    def ends_at(self, key: Item) -> bool:
+        """Whether nothing wanted comes after a key: it is at the excluded upper end, and is read forwards.
+
+        A query that begins elsewhere in the range may have another condition, which this key need not match.
+        """
+        is_descending = self.request.get("ScanIndexForward") is False
+        return self.surplus is not None and not is_descending and key.get(self.surplus[0]) == self.surplus[1]
+
     def accepts(self, mapping: EntityMapping, item: Item) -> bool:
         """Whether an item of a class is wanted."""
         if self.surplus is not None and item[self.surplus[0]] == self.surplus[1]:

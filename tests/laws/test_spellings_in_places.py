@@ -8,10 +8,12 @@ from typing import Any, Final
 
 import pytest
 
-from dynaorm import Call, Entity, F, GlobalIndex, Index, LocalIndex, Session, Table, Transport
+from dynaorm import Entity, F, GlobalIndex, Index, LocalIndex, Session, Table
 from dynaorm.errors import DecodeError
 from dynaorm.item.value import Item
 from dynaorm.testing import FakeClock
+from tests.fuzz.shelf import Shelf
+from tests.laws.conftest import AsBytes
 
 NOON: Final = datetime(2024, 1, 1, 12, tzinfo=UTC)
 INSTANTS: Final = [NOON + timedelta(seconds=one) for one in (0, 1, 1.5, 60)]
@@ -115,13 +117,12 @@ def reported() -> list[DecodeError]:
     return []
 
 
-@pytest.fixture(scope="module")
-def session(transport: Transport, reported: list[DecodeError]) -> Session:
-    session = Session(transport=transport, clock=FakeClock(), on_decode_error=reported.append)
-    session.create_table(spelled)
-    for item in items():
-        session._transport.call(Call("PutItem", {"TableName": spelled.name, "Item": item}))
-    return session
+@pytest.fixture(scope="module", params=[False, True], ids=["items", "bytes"])
+def session(request: pytest.FixtureRequest, reported: list[DecodeError]) -> Session:
+    shelf = Shelf([spelled])
+    shelf.items[spelled.name] = list(items())
+    transport = AsBytes(shelf) if request.param else shelf
+    return Session(transport=transport, clock=FakeClock(), on_decode_error=reported.append)
 
 
 def is_open(number: int) -> bool:
@@ -130,6 +131,9 @@ def is_open(number: int) -> bool:
 
 def is_urgent(number: int) -> bool:
     return number % 4 < 2
+
+
+ROW_OF: Final = {(item["PK"]["S"], item["SK"]["S"]): int(item["row"]["N"]) for item in items()}
 
 
 JOBS: Final = {row * 2 + place: at for (row, (at, _)), place in product(ROWS, range(2))}
@@ -176,7 +180,7 @@ def test_every_spelling_is_found_or_reported(
 ) -> None:
     for bound in BOUNDS:
         query = getattr(asked(session), name)(at=bound)
-        check(query, {one for one, at in times.items() if COMPARED[name](at, bound)}, reported)
+        check_found(query, {one for one, at in times.items() if COMPARED[name](at, bound)}, reported)
 
 
 @pytest.mark.parametrize(("asked", "times"), WAYS.values(), ids=WAYS)
@@ -200,14 +204,20 @@ def test_a_place_has_its_own_entities_alone(
 
 
 def check(query: Any, wanted: set[int], reported: list[DecodeError]) -> None:
+    unreadable = check_found(query, wanted, reported)
+    assert query.count() == len(wanted)
+    assert {row[0] for row in query.values("row")} | unreadable == wanted
+
+
+def check_found(query: Any, wanted: set[int], reported: list[DecodeError]) -> set[int]:
+    """The rows that were reported."""
     reported.clear()
     found = [one.row for one in query.all()]
     unreadable = {row_of(one.key) for one in reported}
     assert len({*found}) == len(found)
     assert {*found} | unreadable == wanted
     assert {*found}.isdisjoint(unreadable)
-    assert query.count() == len(wanted)
-    assert {row[0] for row in query.values("row")} | unreadable == wanted
+    return unreadable
 
 
 def pages(query: Any, size: int) -> Iterator[Any]:
@@ -219,6 +229,4 @@ def pages(query: Any, size: int) -> Iterator[Any]:
 
 def row_of(key: Item) -> int:
     """The row of the item with this primary key."""
-    return next(
-        int(item["row"]["N"]) for item in items() if (item["PK"], item["SK"]) == (key["PK"], key["SK"])
-    )
+    return ROW_OF[key["PK"]["S"], key["SK"]["S"]]

@@ -9,6 +9,7 @@ from typing import Annotated, Any, Final
 import pytest
 
 from dynaorm import Attribute, Call, Entity, GlobalIndex, Index, Key, Session, Table, Transport
+from dynaorm.errors import DecodeError
 from dynaorm.flow.integrity.finding import FindingKind
 from dynaorm.testing import FakeClock
 
@@ -55,6 +56,11 @@ class Event(Entity, table=times, pk="EVENT#{number}", sk="E"):
     own_keys = Index("OwnKeys")
 
 
+class Log(Entity, table=times, pk="LOG#{number}", sk="AT#{at}"):
+    number: int
+    at: datetime
+
+
 @pytest.fixture(scope="module")
 def session(engine: Transport) -> Session:
     session = Session(transport=engine, clock=FakeClock())
@@ -75,6 +81,9 @@ def session(engine: Transport) -> Session:
             "GSI2SK": {"S": f"AT#{text}#{number:02d}"},
         }
         engine.call(Call("PutItem", {"TableName": times.name, "Item": {**item, **keys}}))
+        line = {"PK": {"S": f"LOG#{number}"}, "SK": {"S": f"AT#{text}"}, "_type": {"S": "Log"}}
+        line |= {"number": {"N": str(number)}, "at": {"S": text}}
+        engine.call(Call("PutItem", {"TableName": times.name, "Item": line}))
     return session
 
 
@@ -119,3 +128,15 @@ def test_a_key_of_dynaorms_own_that_does_not_sort_as_its_time_is_reported(sessio
     findings = [one for one in session.verify(times) if one.kind is FindingKind.INDEX_KEYS]
     reported = {one.key["PK"]["S"] for one in findings}
     assert {Key(Event, number=one).primary_key["PK"]["S"] for one in missed} <= reported
+
+
+def test_a_primary_key_in_another_spelling_is_reported(engine: Transport, session: Session) -> None:
+    """By every read that is not limited to times, and by verify."""
+    findings = [one for one in session.verify(times) if one.kind is FindingKind.UNREADABLE]
+    in_findings = {one.key["PK"]["S"] for one in findings}
+    for number, text in enumerate([*IN_UTC, *ELSEWHERE]):
+        reported: list[DecodeError] = []
+        reader = Session(transport=engine, clock=FakeClock(), on_decode_error=reported.append)
+        is_canonical = text == "2024-01-01T12:00:02.000000Z"
+        assert len(reader.query(Log, number=number).all()) == is_canonical == (not reported)
+        assert (f"LOG#{number}" in in_findings) is not is_canonical

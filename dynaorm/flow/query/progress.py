@@ -89,7 +89,8 @@ class Progress:
         self.cost.add(reply)
         self.pages += 1
         self.scanned += reply.get("ScannedCount", count)
-        self.read_to = self.page_keys.checked(self.key_query.operation, reply.get("LastEvaluatedKey"))
+        last = self.page_keys.checked(self.key_query.operation, reply.get("LastEvaluatedKey"))
+        self.read_to = None if last is not None and self.key_query.ends_at(last) else last
         self.is_read = self.read_to is None and not self.later
         if self.read_to is None and self.later:
             self.key_query, *later = self.later

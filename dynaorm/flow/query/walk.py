@@ -339,8 +339,10 @@ class Walk:
             check_keys(
                 key_query.operation, (one for one in items if not page or not is_entity(one)), self._keys
             )
-        progress.advance(page.rest if page else reply, len(items))
-        check_keys(key_query.operation, () if progress.read_to is None else (progress.read_to,), self._keys)
+        rest = page.rest if page else reply
+        last = rest.get("LastEvaluatedKey")
+        check_keys(key_query.operation, () if last is None else (last,), self._keys)
+        progress.advance(rest, len(items))
         found = self._accepted(page, key_query) if page else items
         if page and page.is_of_entities:
             progress.buffered.extend(found)
