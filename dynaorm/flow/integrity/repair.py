@@ -33,6 +33,7 @@ from dynaorm.flow.protocol.context import Context
 from dynaorm.flow.protocol.together import gather
 from dynaorm.flow.write import send
 from dynaorm.plan.plan import Plan, check_limits
+from dynaorm.plan.planned import Planned, Purpose
 from dynaorm.plan.verdict import FAILED, Committed
 from dynaorm.record import replace
 
@@ -117,7 +118,17 @@ def _plan_one(diagnosis: Diagnosis, work: Verification) -> Mended:
 def _plan_of(diagnosis: Diagnosis, limiter: RateLimiter) -> Plan:
     """The transaction of a repair. Raises PlanTooLarge, ItemTooLarge."""
     unit = unit_of_work(limiter.context)
-    return check_limits(Plan(diagnosis.actions, unit.write_id, made_at=unit.now))
+    actions = _one_for_each_item(diagnosis.actions)
+    return check_limits(Plan(actions, unit.write_id, made_at=unit.now))
+
+
+def _one_for_each_item(actions: Sequence[Planned]) -> tuple[Planned, ...]:
+    """The actions without checks of what they write, which is conditional on what was read in any case.
+
+    A guard item can name any key as its owner, also that of an item which its repair writes.
+    """
+    written = {one.ident for one in actions if one.purpose is not Purpose.CHECK}
+    return tuple(one for one in actions if one.purpose is not Purpose.CHECK or one.ident not in written)
 
 
 def mend(diagnosis: Diagnosis, limiter: RateLimiter) -> Flow[list[Mended]]:
