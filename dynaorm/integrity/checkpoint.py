@@ -15,6 +15,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self, TypeVar
 
+from dynaorm.entity.ident import Ident
 from dynaorm.entity.table import Table
 from dynaorm.errors import UsageError
 from dynaorm.flow.integrity.finding import Doubt, SuspectGuard
@@ -23,6 +24,7 @@ from dynaorm.flow.integrity.scan import ScanSegment
 from dynaorm.flow.integrity.stored_check import ItemAddress
 from dynaorm.flow.integrity.verify import Verification
 from dynaorm.integrity.report import private
+from dynaorm.item.json_body import decode_body, encode_body
 from dynaorm.item.value import Item
 from dynaorm.plan.aggregates import TotalDelta
 
@@ -42,6 +44,7 @@ CREATE TABLE segments (name TEXT PRIMARY KEY, after TEXT, is_over INTEGER NOT NU
 CREATE TABLE guards (address TEXT PRIMARY KEY, is_wrong INTEGER NOT NULL);
 CREATE TABLE claimants (guard TEXT, address TEXT, PRIMARY KEY (guard, address));
 CREATE TABLE targets (address TEXT PRIMARY KEY, totals TEXT NOT NULL);
+CREATE TABLE planned (address TEXT PRIMARY KEY, item TEXT NOT NULL);
 CREATE TABLE doubts (source TEXT PRIMARY KEY, reason TEXT NOT NULL);
 CREATE TABLE reported (number INTEGER PRIMARY KEY, line TEXT NOT NULL);
 COMMIT;
@@ -232,6 +235,17 @@ class Checkpoint:
     def targets(self) -> Iterator[tuple[ItemAddress, Totals]]:
         for address, totals in self._rows("SELECT address, totals FROM targets WHERE address > ?"):
             yield self._read(address), _totals(totals)
+
+    def plan(self, address: ItemAddress, item: Item | None, /) -> None:
+        text = encode_body(item or {}).decode()
+        self._run("INSERT OR REPLACE INTO planned VALUES (?, ?)", (_address(address), text))
+
+    def planned(self, addresses: Iterable[ItemAddress], /) -> dict[Ident, Item | None]:
+        found: dict[Ident, Item | None] = {}
+        for address in addresses:
+            for (text,) in self._run("SELECT item FROM planned WHERE address = ?", (_address(address),)):
+                found[address.ident] = decode_body(text.encode()) or None
+        return found
 
     def doubt(self, doubt: Doubt, /) -> None:
         row = (doubt.source or "", doubt.reason)

@@ -115,6 +115,12 @@ def test_every_ledger_remembers_the_same(
         ledger.doubt(Doubt(None, reason))
     ledger.doubt(Doubt("Member", "a third"))
     assert ledger.doubts() == [Doubt(None, "a reason"), Doubt("Member", "a third")]
+    guard = {**key("é"), "owner": {"M": key("\ud800#B")}, "ends": {"N": "1"}}
+    ledger.plan(place("é"), None)
+    ledger.plan(place("é"), guard)
+    ledger.plan(place("b"), None)
+    found = ledger.planned([place("é"), place("b"), place("c")])
+    assert found == {place("é").ident: guard, place("b").ident: None}
 
 
 def test_what_was_kept_is_there_again_and_nothing_else(resumed: Resumed, tmp_path: Path) -> None:

@@ -1,14 +1,32 @@
 """Entities from before a declaration are completed: constraints, indexes, versions and totals are added to them."""
 
 import json
+from collections import Counter
+from collections.abc import Iterable
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from dynaorm import Key, Session
-from dynaorm.flow.integrity.finding import Outcome
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dynaorm import Key, Session, Transport
+from dynaorm.flow.integrity.finding import FindingKind, Mended, Outcome
 from dynaorm.integrity.run import RunOptions, backfill
-from tests.integrity.shop import Note, OldNote, Page, Team, User, now, store, untyped, untyped_before
+from dynaorm.testing.moto_engine import strict_moto
+from tests.integrity.shop import (
+    Note,
+    OldNote,
+    OldUser,
+    Page,
+    Team,
+    User,
+    before,
+    now,
+    store,
+    untyped,
+    untyped_before,
+)
 from tests.integrity.zoo import Raw, key_of
 
 
@@ -110,6 +128,37 @@ def test_a_dry_run_shows_plans_and_writes_nothing(moto: Raw) -> None:
     assert "claim email = 'Ann@x' for User(user_id='1')" in "\n".join(map(str, plans))
     assert moto.items(now) == stored
     drop(moto)
+
+
+values = st.sampled_from(["ann", "Ann", "bob", "é", None])
+
+
+@settings(max_examples=8)
+@given(users=st.lists(st.tuples(values, values), min_size=1, max_size=5))
+def test_a_dry_run_shows_what_will_be_done_and_which_values_two_hold(
+    moto_line: tuple[Transport, Any], users: list[tuple[str | None, str | None]]
+) -> None:
+    with strict_moto():
+        raw = Raw(moto_line[1], str, moto_line[0])
+        raw.create(before)
+        for number, (email, nick) in enumerate(users):
+            raw.session.save(OldUser(user_id=str(number), email=email or str(number), nick=nick))
+        expected = told(raw.session.backfill(now, dry_run=True))
+        assert told(backfill(raw.session, now, options=RunOptions(dry_run=True))) == expected
+        done = told(raw.session.backfill(now))
+        drop(raw)
+    assert done == expected
+
+
+def told(ended: Iterable[Mended]) -> Counter[str]:
+    """The keys that are told of. Which of two entities gets their value, and lacks nothing else then, is left open."""
+    counted = Counter[str]()
+    for one in ended:
+        kind, place = one.finding.kind, one.finding.key["PK"]["S"]
+        is_duplicate = kind is FindingKind.DUPLICATE
+        assert (one.outcome is Outcome.LEFT) is is_duplicate
+        counted[place if is_duplicate else kind.value] += 1
+    return counted
 
 
 def test_a_writer_that_comes_between_wins(moto: Raw) -> None:

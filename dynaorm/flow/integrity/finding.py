@@ -116,7 +116,7 @@ class Outcome(Enum):
     """This run repaired it."""
 
     GONE = "gone"
-    """It no longer exists: another writer corrected it, or an unanswered attempt had succeeded."""
+    """It no longer exists: another writer or another repair corrected it, or an unanswered attempt had succeeded."""
 
     PLANNED = "planned"
     """A dry run: the plan shows what would be written."""

@@ -217,7 +217,7 @@ def _doubt(case: _GuardHolders, scope: Scope) -> str:
 def _keeper(case: _GuardHolders) -> StoredCheck[str]:
     """Why a guard item belongs to an entity that may come back; empty if it does not."""
     owner, copy = case.owner, case.owner_item
-    mapping = _mapping_at(owner, copy) if owner is not None else None
+    mapping = _class_of_key(owner) if owner is not None else None
     if owner is None or mapping is None or mapping.versioning is None:
         return ""
     if copy is not None and not mapping.is_tombstone(copy):
@@ -341,7 +341,11 @@ def _mapping_at(owner: ItemAddress, item: Item | None) -> EntityMapping | None:
     found = classify(owner.table, item) if item is not None else None
     if isinstance(found, EntityMapping):
         return found
+    # Any class can check that nothing is under a key that no class has.
+    return _class_of_key(owner) or next(iter(catalog_of(owner.table).mappings.values()), None)
+
+
+def _class_of_key(owner: ItemAddress) -> EntityMapping | None:
+    """The class that has keys like an owner's; None if no class has."""
     entity = found_key(catalog_of(owner.table).mappings, owner.key).entity
-    if entity is not None:
-        return mapping_of(entity)
-    return next(iter(catalog_of(owner.table).mappings.values()), None)
+    return None if entity is None else mapping_of(entity)

@@ -19,7 +19,7 @@ from dynaorm.entity.key import found_key, stored_key
 from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
 from dynaorm.entity.table import Table
 from dynaorm.entity.template.template import KeyValueError
-from dynaorm.errors import DynaormError
+from dynaorm.errors import DecodeError, DynaormError
 from dynaorm.flow.bulk.limits import CONCURRENCY
 from dynaorm.flow.integrity.finding import Diagnosis, Doubt, Finding, FindingKind
 from dynaorm.flow.integrity.ledger import Totals, add_up
@@ -284,14 +284,26 @@ def _wrong_totals(
     words = [f"{name} is {stored}, and should be {wanted}" for name, (stored, wanted) in wrong.items()]
     attributes = {mapping.fields[name].attribute: wanted for name, (_, wanted) in wrong.items()}
     try:
-        changes = [SetTo((name,), {"N": number_text(wanted)}) for name, wanted in attributes.items()]
+        right = {name: {"N": number_text(wanted)} for name, wanted in attributes.items()}
     except ValueError as problem:
         return Diagnosis(_finding(mapping, address, "; ".join(words), doubt=str(problem)))
     maintained = [mapping.fields[name].attribute for name in mapping.maintained]
+    changes = [SetTo((name,), number) for name, number in right.items()]
     action = update(mapping, item, changes, unit=unit, also=maintained)
     diagnosis = Diagnosis(_finding(mapping, address, "; ".join(words)), actions=(action,))
     too_many = [name for name, (_, wanted) in wrong.items() if not is_in_bounds(mapping, name, wanted)]
-    return doubtful(diagnosis, f"{mapping.name} does not allow this {too_many[0]}" if too_many else "")
+    if too_many:
+        return doubtful(diagnosis, f"{mapping.name} does not allow this {too_many[0]}")
+    return doubtful(diagnosis, _unread(mapping, {**item, **right}))
+
+
+def _unread(mapping: EntityMapping, item: Item) -> str:
+    """Why a target cannot be read even with the right totals; empty if it can."""
+    try:
+        mapping.hydrate(item)
+    except DecodeError:
+        return f"the {mapping.name} itself cannot be read; correct it or delete it"
+    return ""
 
 
 def _finding(mapping: EntityMapping, address: ItemAddress, detail: str, *, doubt: str = "") -> Finding:

@@ -189,8 +189,11 @@ def judge_version(
     successor = ItemAddress(mapping.table, version_key(mapping, latest, number + 1))
     copy, following = yield [ItemAddress(mapping.table, latest), successor]
     stored = classify(mapping.table, copy) if copy is not None else None
-    if isinstance(stored, EntityMapping):
-        mapping = stored
+    if copy is not None and isinstance(stored, EntityMapping):
+        if stored.versioning is not None and stored.key_matches(copy):
+            mapping = stored
+        else:  # It is not their latest copy. What is wrong is reported at that item.
+            stored = NotAnEntity.UNKNOWN
     found = []
     if extra := sorted(mapping.made_up_keys & item.keys()):
         detail = f"a version item has no {', '.join(extra)}"

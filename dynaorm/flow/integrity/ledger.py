@@ -8,7 +8,7 @@ from typing import Final, Protocol
 from dynaorm.entity.ident import Ident
 from dynaorm.flow.integrity.finding import Doubt, Judgement, SuspectGuard
 from dynaorm.flow.integrity.stored_check import ItemAddress
-from dynaorm.item.value import EXACT
+from dynaorm.item.value import EXACT, Item
 from dynaorm.plan.aggregates import TotalDelta
 from dynaorm.record import record
 
@@ -42,6 +42,14 @@ class Ledger(Protocol):
 
     def targets(self) -> Iterator[tuple[ItemAddress, Totals]]:
         """Every entity that has totals or is named by a counted entity, with the sums."""
+        ...
+
+    def plan(self, address: ItemAddress, item: Item | None, /) -> None:
+        """Remember what a dry run would store as a guard item; None if it would delete it."""
+        ...
+
+    def planned(self, addresses: Iterable[ItemAddress], /) -> dict[Ident, Item | None]:
+        """What a dry run would store at some addresses, as far as it would write there."""
         ...
 
     def doubt(self, doubt: Doubt, /) -> None:
@@ -79,6 +87,7 @@ class MemoryLedger:
         self._guards: dict[Ident, _Guard] = {}
         self._targets: dict[Ident, tuple[ItemAddress, dict[str, Decimal]]] = {}
         self._doubts: dict[str | None, Doubt] = {}
+        self._planned: dict[Ident, Item | None] = {}
 
     def suspect(self, suspect: SuspectGuard, /) -> None:
         guard = self._guards.setdefault(suspect.guard.ident, _Guard(suspect.guard))
@@ -102,6 +111,13 @@ class MemoryLedger:
 
     def targets(self) -> Iterator[tuple[ItemAddress, Totals]]:
         yield from self._targets.values()
+
+    def plan(self, address: ItemAddress, item: Item | None, /) -> None:
+        self._planned[address.ident] = item
+
+    def planned(self, addresses: Iterable[ItemAddress], /) -> dict[Ident, Item | None]:
+        idents = {address.ident for address in addresses}
+        return {ident: self._planned[ident] for ident in idents if ident in self._planned}
 
     def doubt(self, doubt: Doubt, /) -> None:
         self._doubts.setdefault(doubt.source, doubt)

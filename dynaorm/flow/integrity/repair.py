@@ -4,6 +4,8 @@ Rule 1. If another writer changed an item meanwhile, the transaction is refused 
         unanswered attempt is safe, too: what it repaired is not repaired twice.
 Rule 2. Some findings are repaired at a time, so that results are reported early; totals all at once.
 Rule 3. A total that changed since it was counted is counted again; one that changes all the time is left.
+Rule 4. A dry run sends nothing. It judges again what depends on a guard item that it has planned to write, so that it
+        shows which of two entities gets a value, and that the other one is a duplicate.
 """
 
 from collections.abc import Iterator, Sequence
@@ -32,7 +34,10 @@ from dynaorm.flow.protocol.call import Flow, Pause
 from dynaorm.flow.protocol.context import Context
 from dynaorm.flow.protocol.together import gather
 from dynaorm.flow.write import send
+from dynaorm.item.action import Put
+from dynaorm.item.value import Item
 from dynaorm.plan.plan import Plan, check_limits
+from dynaorm.plan.planned import GUARDS, Planned, Purpose
 from dynaorm.plan.verdict import FAILED, Committed
 from dynaorm.record import replace
 
@@ -97,18 +102,40 @@ def _target(finding: Finding, work: Verification) -> ItemAddress:
 
 
 def _plan_all(diagnoses: Sequence[Diagnosis], work: Verification) -> Flow[list[Mended]]:
-    """Sends nothing."""
-    yield from ()
-    return [_plan_one(diagnosis, work) for diagnosis in diagnoses]
+    """Sends no write."""
+    results: list[Mended] = []
+    for diagnosis in diagnoses:
+        results += yield from _plan_one(diagnosis, work)
+    return results
 
 
-def _plan_one(diagnosis: Diagnosis, work: Verification) -> Mended:
+def _plan_one(diagnosis: Diagnosis, work: Verification) -> Flow[list[Mended]]:
+    others: list[Mended] = []
+    planned = work.ledger.planned(address for address, _ in _guards_in(diagnosis))
+    if planned and diagnosis.again is not None:
+        limiter = work.limiter
+        found = yield from answer_at_once(diagnosis.again, limiter.context, limiter.cost, planned)
+        again, others = _found_again(diagnosis, found or ())
+        if again is None:
+            return [Mended(diagnosis.finding, Outcome.GONE), *others]
+        diagnosis = again
     if not diagnosis.actions:
-        return Mended(diagnosis.finding, Outcome.LEFT)
+        return [Mended(diagnosis.finding, Outcome.LEFT), *others]
     try:
-        return Mended(diagnosis.finding, Outcome.PLANNED, plan=_plan_of(diagnosis, work.limiter))
+        plan = _plan_of(diagnosis, work.limiter)
     except DynaormError as problem:
-        return Mended(diagnosis.finding, Outcome.LEFT, str(problem))
+        return [Mended(diagnosis.finding, Outcome.LEFT, str(problem)), *others]
+    for address, item in _guards_in(diagnosis):
+        work.ledger.plan(address, item)
+    return [Mended(diagnosis.finding, Outcome.PLANNED, plan=plan), *others]
+
+
+def _guards_in(diagnosis: Diagnosis) -> Iterator[tuple[ItemAddress, Item | None]]:
+    """The guard items that a repair writes, each with what it puts; None for one that it deletes."""
+    for one in diagnosis.actions:
+        if one.purpose in GUARDS:
+            item = one.action.item if isinstance(one.action, Put) else None
+            yield ItemAddress(one.table, one.item_key), item
 
 
 # -- one repair --------------------------------------------------------------------------------------------------------
@@ -117,7 +144,17 @@ def _plan_one(diagnosis: Diagnosis, work: Verification) -> Mended:
 def _plan_of(diagnosis: Diagnosis, limiter: RateLimiter) -> Plan:
     """The transaction of a repair. Raises PlanTooLarge, ItemTooLarge."""
     unit = unit_of_work(limiter.context)
-    return check_limits(Plan(diagnosis.actions, unit.write_id, made_at=unit.now))
+    actions = _one_for_each_item(diagnosis.actions)
+    return check_limits(Plan(actions, unit.write_id, made_at=unit.now))
+
+
+def _one_for_each_item(actions: Sequence[Planned]) -> tuple[Planned, ...]:
+    """The actions without checks of what they write, which is conditional on what was read in any case.
+
+    A guard item can name any key as its owner, also that of an item which its repair writes.
+    """
+    written = {one.ident for one in actions if one.purpose is not Purpose.CHECK}
+    return tuple(one for one in actions if one.purpose is not Purpose.CHECK or one.ident not in written)
 
 
 def mend(diagnosis: Diagnosis, limiter: RateLimiter) -> Flow[list[Mended]]:
@@ -142,14 +179,19 @@ def mend(diagnosis: Diagnosis, limiter: RateLimiter) -> Flow[list[Mended]]:
         found = yield from _judge_again(diagnosis, limiter)
         if found is None or isinstance(refusal, UsageError):
             break
-        duplicates = [one.finding for one in found if one.finding.kind is FindingKind.DUPLICATE]
-        others = [Mended(one, Outcome.LEFT) for one in duplicates]
-        again = next((one for one in found if one.identity == diagnosis.identity), None)
+        again, others = _found_again(diagnosis, found)
         if again is None:
             return [Mended(diagnosis.finding, Outcome.GONE), *others]
         diagnosis = again
         yield Pause(next(pauses, 0.0))
     return [Mended(diagnosis.finding, Outcome.LEFT, reason), *others]
+
+
+def _found_again(diagnosis: Diagnosis, found: Sequence[Diagnosis]) -> tuple[Diagnosis | None, list[Mended]]:
+    """The same problem among those of an item that was judged again, and the duplicate values beside it."""
+    duplicates = [one.finding for one in found if one.finding.kind is FindingKind.DUPLICATE]
+    again = next((one for one in found if one.identity == diagnosis.identity), None)
+    return again, [Mended(one, Outcome.LEFT) for one in duplicates]
 
 
 def _attempt(diagnosis: Diagnosis, limiter: RateLimiter) -> Flow[DynaormError | None]:

@@ -7,6 +7,7 @@ can come between.
 
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from dataclasses import field
+from types import MappingProxyType
 from typing import Any, Final, TypeAlias, TypeVar
 
 from dynaorm.entity.ident import Ident, ident_of
@@ -182,11 +183,16 @@ class _Snapshot:
         return [self.items[address.ident] for address in wanted]
 
 
-def answer_at_once(begin: Callable[[], StoredCheck[T]], context: Context, cost: ReadCost) -> Flow[T | None]:
+def answer_at_once(
+    begin: Callable[[], StoredCheck[T]],
+    context: Context,
+    cost: ReadCost,
+    instead: Mapping[Ident, Item | None] = MappingProxyType({}),
+) -> Flow[T | None]:
     """The result of a check whose items were all read at one moment; None if they change all the time.
 
     One TransactGetItems reads everything that the check asked for. If the check then asks for more, it starts again.
-    The keys of newest versions are read just before it.
+    The keys of newest versions are read just before it. ``instead``: items that take the place of those read.
     """
     items: Mapping[Ident, Item | None] = {}
     for _ in range(_ROUNDS):
@@ -201,7 +207,7 @@ def answer_at_once(begin: Callable[[], StoredCheck[T]], context: Context, cost: 
         running.check.close()
         if len(snapshot.asked) > TRANSACT_GET_LIMIT:
             return None
-        items = yield from _read_at_once(snapshot.asked, context, cost)
+        items = {**(yield from _read_at_once(snapshot.asked, context, cost)), **instead}
     return None
 
 
