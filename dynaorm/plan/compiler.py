@@ -22,7 +22,7 @@ from dynaorm.plan.plan import Plan, check_limits
 from dynaorm.plan.planned import Effect, Planned, Purpose, held_in
 from dynaorm.plan.reads import Reads
 from dynaorm.plan.remember import remember
-from dynaorm.plan.token import revision_under_token
+from dynaorm.plan.token import in_order, revision_under_token
 from dynaorm.plan.unit_of_work import UnitOfWork
 
 
@@ -40,6 +40,8 @@ def compile_plan(merged: Iterable[ItemIntents], reads: Reads, unit: UnitOfWork) 
     changes, actions, effects = planned_changes(changes, merged, reads, unit)
     if unit.remember is not None and merged:
         actions.append(remember(merged, unit))
+    if unit.token is not None:
+        actions = [one._replace(action=in_order(one.action)) for one in actions]
     plan = Plan(
         tuple(actions),
         _token(actions, unit),

@@ -80,16 +80,24 @@ def _given(one: ItemIntents, unit: UnitOfWork) -> list[Any]:
 
 
 def told(part: Any) -> str:
-    """The text of resolved conditions or changes. Maps have no order, so their members are sorted."""
-    return repr(_in_order(part))
+    """The text of resolved conditions or changes."""
+    return repr(in_order(part))
 
 
-def _in_order(part: Any) -> Any:
+def in_order(part: Any) -> Any:
+    """Conditions, changes, actions or values in an order that equal ones share, in their text and in their bytes.
+
+    The members of a map and the changes of an edit have no order of their own: no two have one path.
+    """
     if (names := getattr(part, FIELDS, None)) is not None:
-        return replace(part, **{name: _in_order(getattr(part, name)) for name in names})
+        return replace(part, **{name: in_order(getattr(part, name)) for name in names})
     if isinstance(part, Mapping):
-        return {name: _in_order(part[name]) for name in sorted(part)}
-    return type(part)(map(_in_order, part)) if isinstance(part, list | tuple) else part
+        return {name: in_order(part[name]) for name in sorted(part)}
+    if not isinstance(part, list | tuple):
+        return part
+    found = type(part)(map(in_order, part))
+    is_edit = isinstance(found, tuple) and all(isinstance(one, Change) for one in found)
+    return tuple(sorted(found, key=lambda one: repr(one.path))) if is_edit else found
 
 
 def content_of(resolved: ResolvedIntent[Intent], told: Callable[[Any], str] = told) -> list[Any]:

@@ -42,6 +42,7 @@ class User(Entity, table=app, pk="USER#{user_id}", sk="PROFILE"):
 class Stock(Entity, table=app, pk="STOCK#{sku}", sk="STOCK"):
     sku: str
     left: int = 0
+    parts: dict[str, int] = Field(default_factory=dict)
 
 
 class Page(Entity, table=app, pk="PAGE#{name}", sk="TEXT", versioned=True):
@@ -164,6 +165,37 @@ def test_an_equal_block_in_another_session_sends_equal_bytes_and_is_applied_once
     two.roles = frozenset()
     second.save(two)
     assert "roles" not in store.items(app)[0]
+
+
+@pytest.mark.parametrize("is_saved", [True, False])
+def test_an_equal_block_in_other_words_is_applied_once_though_others_wrote_since(
+    store: Store, token: str, is_saved: bool
+) -> None:
+    def work(changes: dict[str, Any]) -> None:
+        with store.line().session.transaction(token=token) as tx:
+            if is_saved:
+                tx.save(User(user_id="1", email="1@x.org", **changes))
+            else:
+                tx.update(Key(Stock, sku="x"), changes, condition=F.parts != changes["parts"])
+
+    given = (
+        {"roles": ROLES, "settings": {"a": "1", "b": "2"}}
+        if is_saved
+        else {"left": 1, "parts": {"a": 1, "b": 2}}
+    )
+    turned = {
+        name: dict(reversed(value.items())) if isinstance(value, dict) else value
+        for name, value in given.items()
+    }
+    session = store.line().session
+    session.save(Stock(sku="x", left=5))
+    work(given)
+    session.update(
+        *((Key(User, user_id="1"), F.roles.set({"x"})) if is_saved else (Key(Stock, sku="x"), F.left.add(1)))
+    )
+    items = store.items(app)
+    work(dict(reversed(turned.items())))
+    assert store.items(app) == items
 
 
 def test_an_equal_block_that_counts_is_counted_once(store: Store, token: str) -> None:

@@ -100,7 +100,7 @@ def spelled_twice(draw: st.DrawFn) -> list[tuple[Intent, Intent]]:
         ),
         (
             Edit(key, (F.size.set(size), F.at.set(NOON), F.parts.set(parts), F.weight.add(weight))),
-            Edit(key, (F.size.set(big), F.at.set(there), F.parts.set(turned), F.weight.add(heavy))),
+            Edit(key, (F.weight.add(heavy), F.parts.set(turned), F.at.set(there), F.size.set(big))),
         ),
         (
             Check(key, (F.parts == parts) & (F.weight > weight)),
@@ -108,7 +108,7 @@ def spelled_twice(draw: st.DrawFn) -> list[tuple[Intent, Intent]]:
         ),
         (
             Edit(bare, (F.parts.set(parts), F.weight.add(weight)), F.parts != parts),
-            Edit(bare, (F.parts.set(turned), F.weight.add(heavy)), F.parts != turned),
+            Edit(bare, (F.weight.add(heavy), F.parts.set(turned)), F.parts != turned),
         ),
         (
             Edit(bare, (F.parts.set(parts), F.weight.set(weight)), creates=True),
