@@ -256,3 +256,17 @@ def test_a_cursor_of_another_direction_is_refused(session: Session, shelf: Shelf
     query = session.query(Line.by_number, group=any_of("a", "b"))
     with pytest.raises(InvalidCursor):
         query.descending().page(1, after=query.page(1).cursor)
+
+
+def test_a_cursor_does_not_depend_on_how_often_or_how_a_value_is_given(
+    session: Session, shelf: Shelf
+) -> None:
+    native: dict[str, Any] = {"text": "a", "binary": b"a", "one": "x", "two": 1, "three": "x"}
+    put(shelf, [Line(row=row, number=Decimal(1), group="a", **native) for row in range(3)])
+    found = []
+    for number in (Decimal(1), Decimal("1.0"), any_of(Decimal("1.00"), Decimal(1)), any_of(Decimal("1E0"))):
+        cursor = session.query(Line.by_number, group="a", number=Decimal("1.0")).page(1).cursor
+        page = session.query(Line.by_number, group=any_of("a", "a"), number=number).page(3, after=cursor)
+        found.append([one.row for one in page])
+    assert found == [found[0]] * 4
+    assert len(found[0]) == 2

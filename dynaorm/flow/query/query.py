@@ -190,7 +190,7 @@ def fingerprint(spec: QuerySpec, condition: Filter | None, table_name: Callable[
             table_name(source.table.name),
             source.index.name if source.index is not None else None,
             sorted(map(str, spec.sources)),
-            sorted((name, sorted(_texts(spec, name, value))) for name, value in spec.equal.items()),
+            sorted((name, sorted({*_texts(spec, name, value)})) for name, value in spec.equal.items()),
             sorted((one.field, one.operator, _texts(spec, one.field, one.values)) for one in spec.bounds),
             canonical(condition.condition) if condition is not None else None,
             [spec.descending, spec.limit, spec.expired, spec.keys_only, spec.segments],
