@@ -126,23 +126,25 @@ def _version_taken(planned: Planned) -> StoreError:
     Another program has deleted the latest copy or the tombstone, or written an older one in its place.
     """
     name = planned.mapping.entity.__name__
-    remedy = (
-        f"session.verify({name}) says what is wrong with its versions, and session.repair({name}) mends it"
-    )
+    told = f"session.verify({name}) says what is wrong with its versions, and session.repair({name})"
     if planned.number == 1:
         return AlreadyExists(
             key=planned.subject,
             violations=(),
             problem=f"version 1 of {planned.subject!r} is stored, without a latest copy that counts it",
-            remedy=f"{remedy}; then save it again, or restore a version",
+            remedy=f"{told} mends it; then save it again, or restore a version",
         )
+    versioning = planned.mapping.versioning
+    is_whole = versioning is not None and versioning.fields is None
     return UnexpectedRefusal(
         code=FAILED,
         message=f"version {planned.number} is already stored, though the latest copy says it is yet to come",
         request_id="",
         reasons=(),
         action=reason(planned),
-        remedy=remedy,
+        remedy=f"{told} lets the tombstone of a deleted {name} count it. Of a {name} that is not deleted, only you "
+        "know whether the latest copy or that version is right: delete it, repair it, and "
+        f"{'restore the right version' if is_whole else 'save it anew'}",
     )
 
 

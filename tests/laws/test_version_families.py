@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from dynaorm import Entity, Key, Session, Table, Unique, inspect
 from dynaorm.entity.mapping.mapping import mapping_of
-from dynaorm.errors import AlreadyExists
+from dynaorm.errors import AlreadyExists, UnexpectedRefusal
 from dynaorm.flow.integrity.finding import Outcome
 from dynaorm.flow.protocol.call import Call, Transport
 from dynaorm.record import record
@@ -213,4 +213,47 @@ def test_an_entity_without_its_latest_copy_keeps_its_history_and_comes_back(
     assert session.get_by(kind, title=entity.title) == entity
     left = list(session.verify(table))
     assert not any(one.mendable for one in left if "title#" not in repr(one.key)), left
+    session.delete_table(table, name=table.name)
+
+
+@settings(max_examples=EXAMPLES // 2)
+@given(
+    number=st.integers(1, 3),
+    more=st.integers(1, 2),
+    copy=st.sampled_from(["live", "tombstone"]),
+    data=st.data(),
+)
+def test_a_version_nobody_counts_refuses_the_next_write_with_the_way_out(
+    engine: Transport, number: int, more: int, copy: str, data: st.DataObject
+) -> None:
+    session = Session(transport=engine, clock=FakeClock(NOON.timestamp()))
+    kind = declared(0)
+    table, name = mapping_of(kind).table, Key(kind, id="a")
+    session.create_table(table)
+    versions = range(1, number + more + 1)
+    stored(engine, kind, Family(frozenset(versions), copy, number, is_guarded=copy == "live"), 0)
+    before = items(engine, kind)
+    verb = data.draw(
+        st.sampled_from(
+            [
+                lambda: session.save(kind(id="a", title="new"), overwrite=True),
+                lambda: (
+                    session.update(name, {"body": "new"})
+                    if copy == "live"
+                    else session.save(kind(id="a", title="new"))
+                ),
+            ]
+        )
+    )
+    with pytest.raises(UnexpectedRefusal, match="delete it, repair it, and restore the right version"):
+        verb()
+    assert items(engine, kind) == before
+    # What the error advises.
+    if copy == "live":
+        session.delete(name)
+    list(session.repair(table))
+    right = data.draw(st.sampled_from(versions), label="the right version")
+    assert session.restore(name, version=right).body == str(right)
+    assert list(session.verify(table)) == []
+    assert [one.number for one in session.history(name)] == [*reversed([*versions, versions[-1] + 1])]
     session.delete_table(table, name=table.name)
