@@ -62,7 +62,7 @@ _WRITING: Final[Sequence[Callable[[Any], Any]]] = (
     click.option("--dry-run", is_flag=True, help="Write nothing and show the plans, which is the default."),
     click.option(
         "--at-most",
-        type=click.IntRange(min=0),
+        type=int,
         metavar="N",
         help="The most repairs. A run that wants more ends with status 3.",
     ),
@@ -90,6 +90,8 @@ def _commands(context: click.Context) -> None:
 
     Exit status: 0 nothing is wrong, or everything was repaired; 1 something is wrong, or a repair was only shown; 2 the
     command failed; 3 the run wanted more repairs than --at-most allows.
+
+    Example: dynaorm verify shop.models:app --region eu-west-1
     """
     if context.invoked_subcommand is None:
         click.echo(context.get_help(), err=True)

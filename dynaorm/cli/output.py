@@ -1,6 +1,8 @@
 """The output of a command: findings on standard output, as sentences or JSON lines; the rest on standard error.
 
-Stored text is escaped, because it may hold control characters.
+Rule 1. Stored text is escaped, because it may hold control characters.
+Rule 2. On a terminal, sentences are wrapped between words, and the lines after the first are indented. In a file or a
+        pipe, each finding is one line.
 """
 
 import json
@@ -8,6 +10,8 @@ import sys
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
+from shutil import get_terminal_size
+from textwrap import fill
 from types import TracebackType
 from typing import Self
 
@@ -33,6 +37,31 @@ def write_line(text: str, *, err: bool = False) -> None:
     stream.flush()
 
 
+def write_sentences(text: str, *, err: bool = False) -> None:
+    """Write lines as ``write_line``, wrapped to the width of a terminal."""
+    stream = sys.stderr if err else sys.stdout
+    if stream is not None and stream.isatty():
+        width = get_terminal_size().columns
+        text = "\n".join(_wrapped(line, width) for line in text.split("\n"))
+    write_line(text, err=err)
+
+
+def _wrapped(line: str, width: int) -> str:
+    """A line within a width, except for words that are longer: keys can be copied as they are."""
+    begin = line[: len(line) - len(line.lstrip(" "))]
+    text = line.removeprefix(begin)
+    further = f"{begin}    "
+    return fill(
+        text,
+        width,
+        initial_indent=begin,
+        subsequent_indent=further,
+        break_long_words=False,
+        break_on_hyphens=False,
+        replace_whitespace=False,
+    )
+
+
 def printable_lines(text: str) -> str:
     """A text of several lines, each escaped."""
     return "\n".join(map(printable, text.split("\n")))
@@ -41,7 +70,7 @@ def printable_lines(text: str) -> str:
 def complain(text: str) -> None:
     """Write what is wrong to stderr, escaped."""
     with suppress(OSError):  # nobody reads it
-        write_line(printable_lines(text), err=True)
+        write_sentences(printable_lines(text), err=True)
 
 
 class Output:
@@ -139,7 +168,7 @@ class Output:
     def _tell(self, text: str) -> None:
         # Print above the bar, if there is one.
         self._hide_bar()
-        write_line(text)
+        (write_line if self._as_lines else write_sentences)(text)
         self._show_bar()
 
     def _show_bar(self) -> None:
@@ -151,7 +180,7 @@ class Output:
             self._bar.stop()
 
     def _note(self, text: str) -> None:
-        write_line(f"{self._verb}: {printable(text)}", err=True)
+        write_sentences(f"{self._verb}: {printable(text)}", err=True)
 
 
 def _sentence(found: Finding | Mended) -> str:

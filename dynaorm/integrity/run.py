@@ -143,6 +143,7 @@ def table_locations(
     Raises:
         UsageError, Throttled, Unreachable, TableNotFound: as ``verify``.
     """
+    _check(options)
     work = verification(
         named,
         session._context,
@@ -200,10 +201,7 @@ class _Job(ExitStack):
 
     def __init__(self, name: str, session: Session, named: Sequence[Named], options: RunOptions) -> None:
         super().__init__()
-        if options.at_most is not None:
-            check_count("at_most={}", options.at_most, least=0)
-        check_flag("dry_run={}", options.dry_run)
-        check_progress(options.progress)
+        _check(options)
         self.options = options
         self._name = name
         begin = completion if name == "backfill" else verification
@@ -273,6 +271,14 @@ class _Job(ExitStack):
             share = 1 if self.options.segment is None else self.options.segments
             total = None if self._total is None else self._total // share
             self.options.progress(self.work.examined, total)
+
+
+def _check(options: RunOptions) -> None:
+    """Raises UsageError for what no verification checks."""
+    if options.at_most is not None:
+        check_count("at_most={}", options.at_most, least=0)
+    check_flag("dry_run={}", options.dry_run)
+    check_progress(options.progress)
 
 
 def _item_count(described: Sequence[dict[str, Any]]) -> int | None:

@@ -226,7 +226,11 @@ def test_a_run_that_goes_on_ends_with_the_status_of_all_that_was_found(
             ["verify", TARGETS[0], "--table-name", "zo=prod-zoo"],
             "no table called 'zo' is declared here; map one of zoo",
         ),
-        (["verify", TARGETS[0], "--segments", "2", "--segment", "2"], "segment=2 is not an int from 0 to 1"),
+        (
+            ["verify", TARGETS[0], "--segments", "2", "--segment", "2"],
+            "segment=2 of segments=2 is not an int from 0 to 1",
+        ),
+        (["repair", TARGETS[0], "--at-most", "-1"], "at_most=-1 is not an int from 0 on"),
         (["verify", TARGETS[0], "--rate", "0"], "rate=0.0 is not a number above 0"),
         (["verify", TARGETS[0], "--table-name", "zoo=not-there"], "There is no table 'not-there'"),
         (["verify", TARGETS[0], "--endpoint", "http://127.0.0.1:9"], "127.0.0.1:9"),

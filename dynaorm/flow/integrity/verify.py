@@ -205,7 +205,7 @@ def check_segments(segments: int, segment: int | None) -> None:
     # TotalSegments: 1 to 1,000,000 (Amazon DynamoDB API Reference, "Scan").
     check_count("segments={}", segments, most=1_000_000)
     if segment is not None:
-        check_count("segment={}", segment, least=0, most=segments - 1)
+        check_count(f"segment={{}} of segments={segments}", segment, least=0, most=segments - 1)
 
 
 def describe(tables: Sequence[Table], context: Context) -> Flow[list[dict[str, Any]]]:
