@@ -108,6 +108,8 @@ class FieldResolver:
                 "is asked of a map, which contains keys, not members",
                 f"ask F.{name}[key].exists()",
             )
+        if role == "addend" and codec.is_set and value is not None and not isinstance(value, set | frozenset):
+            value = self._alone(name, value)
         one_member = codec.is_set and value is not None and not isinstance(value, set | frozenset)
         own = codec.element if codec.element is not None and (role == "element" or one_member) else codec
         wanted = TEXT if is_text else own
@@ -126,6 +128,13 @@ class FieldResolver:
             return encode_at(wanted, value, len(path) + (wanted is codec.element) if is_part else 1)
         except (ValueError, RecursionError) as problem:
             raise self._mapping.invalid(name, value, problem) from self._mapping.cause_of(name, problem)
+
+    def _alone(self, name: str, value: object) -> object:
+        """The set of one member."""
+        try:
+            return {value}
+        except TypeError as problem:
+            raise self._mapping.invalid(name, value, "is no member of a set") from problem
 
     def refuse_other_form(self, path: Path, other: Path) -> None:
         """Raises UsageError if two fields are stored in different forms: DynamoDB compares what is stored."""
@@ -200,12 +209,23 @@ class FieldResolver:
             raise UnknownField(
                 entity=f"{self._mapping.entity.__name__}.{path[0]}", field=step, known=tuple(codec.members)
             )
-        if codec.element is not None and not codec.is_set:
+        if codec.element is not None and not codec.is_set and _has_part(codec, step):
             return step, codec.element
         raise UsageError(
             problem=f"{self._mapping.entity.__name__}.{path[0]} has no part {step!r}",
             remedy="name a field of a nested model, a key of a dict, or an index of a list",
         )
+
+
+def _has_part(codec: Codec, step: str | int) -> bool:
+    """Whether a list has elements, or a dict can have this key."""
+    if isinstance(step, int) or codec.key is None:
+        return not codec.tags or ("L" if isinstance(step, int) else "M") in codec.tags
+    try:
+        codec.key(step)
+    except ValueError:
+        return False
+    return True
 
 
 def _adds_up(codec: Codec, value: Any, encoded: AttributeValue) -> bool:

@@ -20,7 +20,8 @@ from dynaorm.item.condition import Condition
 from dynaorm.item.update import Change, SetTo
 from dynaorm.item.value import Item, same
 from dynaorm.plan.creation import check_complete
-from dynaorm.plan.edit import touched, valid_changes
+from dynaorm.plan.edit import touched
+from dynaorm.plan.given import valid_changes
 from dynaorm.plan.image import writable_state
 from dynaorm.plan.intent import Edit, Save
 from dynaorm.plan.reads import Reads

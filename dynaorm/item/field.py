@@ -151,7 +151,10 @@ class FieldPath(Comparable):
         return SetIfMissing(self._operand.path, value)
 
     def add(self, value: object) -> Change:
-        """Add to a number or a set; a negative value subtracts. A missing attribute counts as its default, or as 0."""
+        """Add to a number, or add one member or a set of them to a set. A negative value subtracts.
+
+        A missing attribute counts as its default, or as 0.
+        """
         return AddTo(self._operand.path, value)
 
     def remove(self) -> Change:
@@ -159,11 +162,11 @@ class FieldPath(Comparable):
         return Remove(self._operand.path)
 
     def append(self, *values: object) -> Change:
-        """Add these to the end of a list."""
+        """Add these to the end of a list. One list is taken for its elements, unless elements are lists."""
         return Append(self._operand.path, values)
 
     def prepend(self, *values: object) -> Change:
-        """Add these to the start of a list, in this order."""
+        """Add these to the start of a list, in this order. One list is taken as ``append`` takes it."""
         return Prepend(self._operand.path, values)
 
     def discard(self, *values: object) -> Change:

@@ -228,9 +228,14 @@ def _is_sum_decided(mapping: EntityMapping, field: FieldMapping, rules: FieldRul
 
 
 def _bounds(mapping: EntityMapping, change: Change) -> Iterator[Condition]:
+    field = mapping.fields[str(change.path[0])]
+    if isinstance(change, Discard) and len(change.path) == 1 and not field.empty_is_absent:
+        # DynamoDB would remove a set that becomes empty, and absence means another value.
+        size: Any = SizeOf((field.attribute,))
+        rest = Compare(size, ">", {"N": str(len(change.values))})
+        yield any_of_conditions(missing(field.attribute), rest)
     if len(change.path) > 1 or not isinstance(change, AddTo | Append | Prepend):
         return
-    field = mapping.fields[str(change.path[0])]
     rules = mapping.rules.fields[field.name]
     if isinstance(change, AddTo) and not field.codec.is_set:
         if rules.bounds:

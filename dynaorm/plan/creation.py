@@ -32,6 +32,7 @@ from dynaorm.item.update import (
 from dynaorm.item.value import Item, same
 from dynaorm.plan.blind import edits_without_reading
 from dynaorm.plan.edit import outcome_of
+from dynaorm.plan.given import judged_with
 from dynaorm.plan.image import new_image
 
 _NOTHING: Mapping[str, Any] = {}
@@ -45,6 +46,7 @@ def created(mapping: EntityMapping, key: Key[Any], changes: Sequence[Change]) ->
         UsageError: DynamoDB could not make the changes where nothing is stored.
     """
     given = {name: value for name, value in key.fields.items() if name in mapping.fields}
+    changes = judged_with(mapping, tuple(changes), lambda: {**_defaults(mapping), **given})
     others: list[Change] = []
     for change in changes:
         if isinstance(change, SetTo) and len(change.path) == 1:
@@ -85,7 +87,15 @@ def _values(mapping: EntityMapping, names: set[str], item: Item) -> dict[str, An
             found[name] = field.decode_absent() if stored is None else field.codec.decode(stored)
         except KeyError:
             continue
+        except ValueError as problem:
+            text = f"its new value {problem}"
+            raise mapping.invalid(name, None, text) from mapping.cause_of(name, problem)
     return found
+
+
+def _defaults(mapping: EntityMapping) -> Mapping[str, Any]:
+    """The values of the fields of which nothing is given."""
+    return {name: one.value_in({}) for name, one in mapping.fields.items() if not one.in_key}
 
 
 def _check_key(mapping: EntityMapping, key: Key[Any], values: Mapping[str, Any]) -> None:

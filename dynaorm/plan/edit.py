@@ -1,18 +1,20 @@
 """Partial updates: the fields that an edit changes, and the image that it makes of a known item."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, TypeGuard
 
 from dynaorm.entity.codec.of_type import Codec
 from dynaorm.entity.codec.value import merge
-from dynaorm.entity.mapping.field import FieldMapping
+from dynaorm.entity.mapping.equal import is_equal
+from dynaorm.entity.mapping.field import EMPTY, FieldMapping
 from dynaorm.entity.mapping.mapping import EntityMapping
-from dynaorm.entity.mapping.validate import Validated, is_equal, refuse_iterators, validated, validated_field
+from dynaorm.entity.mapping.validate import Validated, validated
 from dynaorm.entity.resolve import FieldResolver
 from dynaorm.entity.state import Loaded
 from dynaorm.errors import DecodeError, InvalidValue, KeyChanged, UsageError
 from dynaorm.item.path import Path, value_at
 from dynaorm.item.update import (
+    AddTo,
     Append,
     Change,
     Discard,
@@ -25,6 +27,7 @@ from dynaorm.item.update import (
     resolve_changes,
 )
 from dynaorm.item.value import AttributeValue, Item, same
+from dynaorm.plan.given import judged_with
 from dynaorm.plan.image import advance, check_key_unchanged, over_stored, says, under_present_names
 from dynaorm.record import replace
 
@@ -94,54 +97,17 @@ def _check_kind(mapping: EntityMapping, codec: Codec, change: Change) -> None:
     )
 
 
-def valid_changes(mapping: EntityMapping, changes: tuple[Change, ...]) -> tuple[Change, ...]:
-    """The changes with the values that the fields' own validators give. Raises InvalidValue.
-
-    A field whose validators may look at other fields is validated with the item, in ``edited_image``.
-    """
-    return tuple(
-        _valid(mapping, change, {}) if _is_alone(mapping, change) else _repeatable(mapping, change)
-        for change in changes
-    )
-
-
-def _repeatable(mapping: EntityMapping, change: Change) -> Change:
-    """The change of a field that may be validated several times: with a list in place of an iterator."""
-    if not isinstance(change, SetTo | SetIfMissing):
-        return change
-    if isinstance(change.value, Iterator):
-        return replace(change, value=list(change.value))
-    name = str(change.path[0])
-    refuse_iterators(mapping, {name: change.value}, [name])
-    return change
-
-
-def _is_alone(mapping: EntityMapping, change: Change) -> bool:
-    rules = mapping.rules.fields.get(str(change.path[0]))
-    return rules is not None and not rules.takes_info and _sets_field(change)
-
-
-def _sets_field(change: Change) -> bool:
-    return isinstance(change, SetTo | SetIfMissing) and len(change.path) == 1
-
-
-def _valid(mapping: EntityMapping, change: Change, others: Mapping[str, Any]) -> Change:
-    assert isinstance(change, SetTo | SetIfMissing)
-    name = str(change.path[0])
-    value = validated_field(mapping, name, {**others, name: change.value})
-    return change if value is change.value else replace(change, value=value)
-
-
 def stored_changes(mapping: EntityMapping, changes: tuple[Change, ...]) -> tuple[Change, ...]:
     """The changes in stored names and attribute values."""
     plain: list[Change] = []
     for change in changes:
         field = mapping.fields[str(change.path[0])]
-        if len(change.path) == 1 and isinstance(change, SetTo):
+        if len(change.path) == 1 and isinstance(change, SetTo | SetIfMissing):
             if field.in_key:
                 continue
             if field.can_be_absent and mapping.encode_field(field, {field.name: change.value}) is None:
-                plain.append(Remove(change.path))
+                if isinstance(change, SetTo):
+                    plain.append(Remove(change.path))
                 continue
         plain.append(change)
     return resolve_changes(plain, FieldResolver(mapping))
@@ -159,7 +125,7 @@ def edited_image(
         UsageError: DynamoDB could not make the change (appending to a number, say).
         DecodeError: the stored item cannot become an entity.
     """
-    changes = _with_other_fields(mapping, before, changes)
+    changes = judged_with(mapping, changes, lambda: vars(mapping.hydrate(before)))
     plain = tuple(change for change in changes if not mapping.fields[str(change.path[0])].in_key)
     overrides = {
         str(change.path[0]): change.value
@@ -193,12 +159,30 @@ def outcome_of(
     """What changes make of an item, given in field names and in stored ones. Raises UsageError with the ``refusal``."""
     for change in changes:
         start = FieldResolver(mapping).with_parents(start, change.path)
+    sets = [change for change in resolved if isinstance(change, Discard) or _adds_members(change)]
+    # DynamoDB has no empty sets, and neither adds to what stands for one nor discards from it.
+    empty = {change.path[0] for change in sets if start.get(str(change.path[0])) == EMPTY}
     try:
-        return apply_changes(start, resolved)
+        found = apply_changes({name: start[name] for name in start if name not in empty}, resolved)
     except ValueError as problem:
         raise UsageError(
             problem=f"{mapping.entity.__name__} {refusal}: {problem}", remedy=by_whole_fields(changes)
         ) from problem
+    for change in sets:
+        name = str(change.path[0])
+        if name not in found and (name in start or change.start is not None):
+            found |= _empty_set(mapping, name)
+    return found
+
+
+def _adds_members(change: Change) -> TypeGuard[AddTo]:
+    return isinstance(change, AddTo) and "N" not in change.value
+
+
+def _empty_set(mapping: EntityMapping, attribute: str) -> Item:
+    """What is stored for the empty set: nothing if absence means that."""
+    field = next(one for one in mapping.fields.values() if one.attribute == attribute)
+    return {} if field.empty_is_absent else {attribute: EMPTY}
 
 
 def _corrected(
@@ -240,7 +224,7 @@ def _validated_outcome(mapping: EntityMapping, before: Item, after: Item, names:
     """
     kept = frozenset(mapping.fields) - names
     try:
-        valid = validated(mapping, mapping.decode(after), kept=kept, strict=False)
+        valid = validated(mapping, _decoded(mapping, before, after, names), kept=kept, strict=False)
     except InvalidValue as broken:
         if broken.field not in names:
             mapping.hydrate(before)
@@ -248,6 +232,19 @@ def _validated_outcome(mapping: EntityMapping, before: Item, after: Item, names:
     if mapping.computed_key:
         _check_key_stays(mapping, valid.values, before)
     return valid
+
+
+def _decoded(mapping: EntityMapping, before: Item, after: Item, names: frozenset[str]) -> Mapping[str, Any]:
+    """The field values of an image that an edit of these fields made. Raises InvalidValue, DecodeError."""
+    try:
+        return mapping.decode(after)
+    except DecodeError as problem:
+        mapping.decode(before)  # raises if the stored item could not be read either
+        field = next(iter(names)) if len(names) == 1 else ""
+        text = "; ".join(problem.problems).removeprefix(f"{field}: ")
+        found = mapping.invalid(field, None, f"its new value {text}")
+        found.has_value = False
+        raise found from problem
 
 
 def _check_key_stays(mapping: EntityMapping, values: Mapping[str, Any], before: Item) -> None:
@@ -288,22 +285,6 @@ def _is_corrected(mapping: EntityMapping, name: str, values: Mapping[str, Any], 
         has_factory = mapping.entity.model_fields[name].default_factory is not None
         return not has_factory and not same(now, field.encode(field.value_in(after)))
     return now is None or not says(field, stored, now)
-
-
-def _with_other_fields(
-    mapping: EntityMapping, before: Item, changes: tuple[Change, ...]
-) -> tuple[Change, ...]:
-    """The changes with the values of fields whose validators may look at the other fields."""
-    looking = [
-        change
-        for change in changes
-        if _sets_field(change) and mapping.rules.fields[str(change.path[0])].takes_info
-    ]
-    if not looking:
-        return changes
-    given = {str(change.path[0]): change.value for change in changes if isinstance(change, SetTo)}
-    others = {**vars(mapping.hydrate(before)), **given}
-    return tuple(_valid(mapping, one, others) if one in looking else one for one in changes)
 
 
 def _over_stored(mapping: EntityMapping, before: Item, changes: tuple[Change, ...]) -> tuple[Change, ...]:

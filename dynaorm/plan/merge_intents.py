@@ -23,7 +23,7 @@ from dynaorm.item.update import Change
 from dynaorm.item.value import AttributeValue, Item
 from dynaorm.plan.blind import edits_without_reading
 from dynaorm.plan.creation import changes_without_reading, created_if_valid
-from dynaorm.plan.edit import valid_changes
+from dynaorm.plan.given import valid_changes
 from dynaorm.plan.image import (
     UNSTORABLE,
     check_key_unchanged,
@@ -220,7 +220,8 @@ def _of_loaded(intent: IntentT, mapping: EntityMapping, state: Loaded, now: floa
         valid = unchanged(mapping, {**values, **times} if times else values)
         return ResolvedIntent(intent, mapping, state, with_times(valid, values, times), changes)
     times |= times_of_changed(mapping, now)
-    valid = validated_at(mapping, values, times, kept=frozenset(mapping.fields.keys() - changes.keys()))
+    kept = frozenset(mapping.fields.keys() - changes.keys())
+    valid = validated_at(mapping, values, times, kept=kept)
     is_exact = mapping.rules.is_separate and mapping.is_exact
     is_final = is_exact and not valid.altered and UNSTORABLE not in changes.values()
     return ResolvedIntent(intent, mapping, state, valid, changes if is_final else None)

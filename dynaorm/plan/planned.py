@@ -9,8 +9,8 @@ from typing import Any, Final, NamedTuple
 
 from dynaorm.entity.ident import Ident, ident_of
 from dynaorm.entity.key import Key, stored_key
+from dynaorm.entity.mapping.equal import is_equal
 from dynaorm.entity.mapping.mapping import EntityMapping
-from dynaorm.entity.mapping.validate import is_equal
 from dynaorm.entity.state import Loaded, Unsettled, put_values, set_state, state_of, unsettled_of
 from dynaorm.entity.table import Table
 from dynaorm.errors import Violation

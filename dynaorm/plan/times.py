@@ -12,9 +12,10 @@ from datetime import UTC, datetime
 from math import isfinite
 from typing import Any
 
+from dynaorm.entity.mapping.equal import is_equal
 from dynaorm.entity.mapping.field import FieldMapping
 from dynaorm.entity.mapping.mapping import EntityMapping
-from dynaorm.entity.mapping.validate import Validated, is_equal, validated
+from dynaorm.entity.mapping.validate import Validated, validated
 from dynaorm.entity.state import Loaded
 from dynaorm.errors import UsageError
 from dynaorm.item.update import Change, SetIfMissing, SetTo

@@ -31,6 +31,7 @@ class Person(Entity, table=Table("app"), pk="PERSON#{slug}", sk="A"):
     homes: list[Address] = []  # noqa: RUF012
     labels: set[int] = set()  # noqa: RUF012
     notes: dict[str, str] = {}  # noqa: RUF012
+    scores: dict[int, str] = {}  # noqa: RUF012
     age: int | None = None
 
 
@@ -54,6 +55,7 @@ def resolved(condition: Condition) -> str:
         (F.born.begins_with("2024-"), "begins_with(born, {'S': '2024-'})"),
         (F.homes[0].zip_code == "8000", "homes[0].zip = {'S': '8000'}"),
         (F.notes["a"] == "b", "notes.a = {'S': 'b'}"),
+        (F.scores["1"] == "b", "scores.1 = {'S': 'b'}"),
         (F.labels.contains(5), "contains(labels, {'N': '5'})"),
         (F.age.is_in([1, 2]), "age IN ({'N': '1'}, {'N': '2'})"),
         (F.age < F.born, "age < born"),
@@ -92,6 +94,9 @@ def test_paths_get_their_stored_names_and_values_their_fields_types(condition: C
             UsageError,
             "Person.name has no part 'first'; name a field of a nested model, ",
         ),
+        (F.scores["x"] == "b", UsageError, "Person.scores has no part 'x'; "),
+        (F.scores[1] == "b", UsageError, "Person.scores has no part 1; "),
+        (F.homes["x"].exists(), UsageError, "Person.homes has no part 'x'; "),
     ],
 )
 def test_a_condition_that_does_not_fit_the_class_is_refused(

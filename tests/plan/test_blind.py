@@ -67,6 +67,7 @@ class Ruled(Entity, table=app, pk="RULED#{name}", sk="R"):
         int, Field(ge=0), Attribute(encode=lambda n: {"N": str(-n)}, decode=lambda one: -int(one["N"]))
     ] = 0
     price: Annotated[Decimal, Field(ge=5)] = Decimal(5)
+    maybe: set[str] | None = None
 
 
 class Looking(Entity, table=app, pk="LOOKING#{name}", sk="L"):
@@ -318,6 +319,8 @@ def size(operator: str, path: str, bound: int) -> Condition:
             F.bits.add({"x", "y", "z"}),
             And((size(">=", "bits", 1), Or((missing("bits"), size("<=", "bits", 0))))),
         ),
+        (F.tags.discard("x"), None),
+        (F.maybe.discard("x", "y"), Or((missing("maybe"), size(">", "maybe", 2)))),
         (F.grid[0].append("x"), None),
         (F.counts["a"].add(1), None),
     ],

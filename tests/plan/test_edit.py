@@ -11,7 +11,8 @@ from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.errors import InvalidValue, UnknownField, UsageError
 from dynaorm.item.update import AddTo, Change, Remove, SetTo
 from dynaorm.item.value import AttributeValue, Item
-from dynaorm.plan.edit import edited_image, stored_changes, touched, valid_changes
+from dynaorm.plan.edit import edited_image, stored_changes, touched
+from dynaorm.plan.given import valid_changes
 
 app = Table("edit-app", indexes=[GlobalIndex("GSI1"), GlobalIndex("GSI2")])
 NOON = datetime(2024, 1, 1, 12, tzinfo=UTC)
@@ -139,6 +140,50 @@ def test_setting_to_absence_is_a_removal() -> None:
     ticket = mapping_of(Account)
     assert stored_changes(ticket, (F.until.set(None),)) == (Remove(("until",)),)
     assert stored_changes(mapping_of(Ticket), (F.tags.set(set()),)) == (Remove(("tags",)),)
+
+
+def test_what_is_stored_as_absence_is_not_set_where_nothing_is_stored() -> None:
+    assert stored_changes(mapping_of(Account), (F.until.set_if_missing(None),)) == ()
+    assert stored_changes(mapping_of(Ticket), (F.tags.set_if_missing(set()),)) == ()
+
+
+class Labelled(Entity, table=app, pk="LABELLED#{name}", sk="L"):
+    name: str
+    labels: set[str] | None = None
+
+
+@pytest.mark.parametrize(
+    ("stored", "change", "expected"),
+    [
+        ({"L": []}, F.labels.add("a"), {"SS": ["a"]}),
+        ({"L": []}, F.labels.discard("a"), {"L": []}),
+        ({"SS": ["a"]}, F.labels.discard("a"), {"L": []}),
+        ({"SS": ["a", "b"]}, F.labels.discard("a"), {"SS": ["b"]}),
+        (None, F.labels.discard("a"), None),
+    ],
+)
+def test_an_empty_set_stays_one_where_absence_means_none(
+    stored: AttributeValue | None, change: Change, expected: AttributeValue | None
+) -> None:
+    key: Item = {"PK": {"S": "LABELLED#l"}, "SK": {"S": "L"}, "name": {"S": "l"}}
+    item = key if stored is None else {**key, "labels": stored}
+    after, _ = edited_image(mapping_of(Labelled), item, (change,))
+    assert after == (key if expected is None else {**key, "labels": expected})
+
+
+def test_an_outcome_that_could_not_be_read_is_refused() -> None:
+    class Sized(Entity, table=app, pk="SIZED#{name}", sk="S"):
+        name: str
+        size: tuple[str, str] = ("", "")
+
+    item: Item = {
+        "PK": {"S": "SIZED#s"},
+        "SK": {"S": "S"},
+        "name": {"S": "s"},
+        "size": {"L": [{"S": "a"}, {"S": "b"}]},
+    }
+    with pytest.raises(InvalidValue, match=r"Sized.size: its new value has 3 members, not 2"):
+        edited_image(mapping_of(Sized), item, (F.size.append("c"),))
 
 
 TICKET: Item = {

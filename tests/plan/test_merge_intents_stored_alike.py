@@ -6,7 +6,7 @@ import pytest
 from pydantic import Field
 
 from dynaorm import Entity, Table
-from dynaorm.entity.mapping.validate import is_equal
+from dynaorm.entity.mapping.equal import is_equal
 from dynaorm.plan.intent import Save
 from tests.plan.compiling import committed, plan_of, saved
 

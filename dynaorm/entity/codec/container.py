@@ -222,13 +222,13 @@ def dict_codec(key: Codec, element: Codec, key_name: str) -> Codec:
             raise _misfit_in_dict(found, from_name, decode_one) from None
 
     merged = merge_map(element, lambda name: to_name(from_name(name)))
-    levels = one_deeper([element])
     return Codec(
         encode,
         decode,
         frozenset({"M"}),
         element=element,
-        levels=levels,
+        key=None if key is TEXT else from_name,
+        levels=one_deeper([element]),
         merge_parts=merged,
         is_open=element.is_open,
     )

@@ -290,6 +290,7 @@ def root_codec(kind: type, inner: Codec) -> Codec:
         inner.decode,
         inner.tags,
         element=inner.element,
+        key=inner.key,
         members=inner.members,
         absent=inner.absent,
         levels=inner.levels,

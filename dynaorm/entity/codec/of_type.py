@@ -388,5 +388,6 @@ def _become(reference: Codec, codec: Codec) -> None:
 
 def _adopt(codec: Codec, source: Codec) -> None:
     object.__setattr__(codec, "element", source.element)
+    object.__setattr__(codec, "key", source.key)
     object.__setattr__(codec, "members", source.members)
     object.__setattr__(codec, "absent", source.absent)

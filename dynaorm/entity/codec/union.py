@@ -219,6 +219,7 @@ def _either(codecs: Sequence[Codec]) -> Codec:
         frozenset[str]().union(*(codec.tags for codec in codecs)),
         nullable=any(codec.nullable for codec in codecs),
         element=codecs[0].element,
+        key=codecs[0].key,
         members=codecs[0].members,
         absent=codecs[0].absent,
         levels=max(codec.levels for codec in codecs),

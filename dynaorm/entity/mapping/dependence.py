@@ -6,7 +6,7 @@ Rule 1. A field's loaded value depends on its own attribute and on the fields at
 Rule 2. Keys, guards, versions and totals depend on the fields that they are made of, and on all that these depend on.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import Any, Final, Protocol
 
@@ -15,24 +15,17 @@ from pydantic import BaseModel
 from dynaorm.entity.mapping.aggregate import AggregateMapping
 from dynaorm.entity.mapping.computed import Computed
 from dynaorm.entity.mapping.constraint import Constraint
-from dynaorm.entity.mapping.field import FieldMapping
-from dynaorm.entity.mapping.place import IndexPlaces
-from dynaorm.entity.mapping.rules import (
-    Node,
+from dynaorm.entity.mapping.core_schema import (
     definitions_of,
     has_own_code,
     is_function,
-    is_trusted,
-    makes_of_others,
-    parts_of,
+    looks_beside,
     path_to_fields,
-    takes_info,
 )
+from dynaorm.entity.mapping.field import FieldMapping
+from dynaorm.entity.mapping.place import IndexPlaces
 from dynaorm.entity.template.version import Versioning
 from dynaorm.record import record
-
-# Validators inside these are shown the fields of the nested record, not those around it.
-_RECORDS: Final = frozenset({"model-fields", "dataclass-args", "typed-dict"})
 
 
 @record(eq=False)
@@ -127,7 +120,9 @@ def dependence_of(mapping: Declared) -> Dependence:
     computed |= {name: one.fields for name, one in mapping.computed.items()}
     info = mapping.entity.model_fields
     made = frozenset(name for name in fields if info[name].default_factory_takes_validated_data)
-    found, other = ({**_looks_at(mapping.entity, looks), **computed} for looks in (_looks, _is_shown))
+    found, other = (
+        {**_looks_at(mapping.entity, factories=factories), **computed} for factories in (True, False)
+    )
     without = _compiled(other, fields, made, derived=derived) if made else None
     return _compiled(found, fields, made, derived=derived, without=without)
 
@@ -158,8 +153,8 @@ def _derived(mapping: Declared) -> Iterator[frozenset[str]]:
         yield frozenset({mapping.expires.name})
 
 
-def _looks_at(entity: type[BaseModel], looks: Callable[[Node], bool]) -> dict[str, frozenset[str]]:
-    """For each field, the other fields at which it may look, if a node that ``looks`` is shown them."""
+def _looks_at(entity: type[BaseModel], *, factories: bool) -> dict[str, frozenset[str]]:
+    """For each field, the other fields at which its validators may look; with ``factories``, or its factory."""
     schema: Any = entity.__pydantic_core_schema__
     path, definitions = path_to_fields(schema), definitions_of(schema)
     declared = path[-1]["fields"]
@@ -167,34 +162,10 @@ def _looks_at(entity: type[BaseModel], looks: Callable[[Node], bool]) -> dict[st
         return {name: frozenset(declared.keys() - {name}) for name in declared}
     found, before = {}, frozenset[str]()
     for name, field in declared.items():
-        is_looking = any(map(looks, _nodes_beside(field["schema"], definitions)))
+        is_looking = looks_beside(field["schema"], definitions, factories=factories)
         found[name] = before if is_looking else _NONE
         before |= {name}
     return found
-
-
-def _looks(node: Node) -> bool:
-    """Whether a node runs a function that is shown the fields beside it."""
-    return makes_of_others(node) or _is_shown(node)
-
-
-def _is_shown(node: Node) -> bool:
-    """Whether a node has a validator that is shown the fields beside it."""
-    return takes_info(node) and not is_trusted(node["function"]["function"])
-
-
-def _nodes_beside(schema: Node, definitions: Mapping[str, Node]) -> Iterator[Node]:
-    """The nodes of a field that are shown the fields beside it: not those inside a nested record."""
-    waiting, known = [schema], set[str]()
-    while waiting:
-        node = waiting.pop()
-        reference = node.get("schema_ref")
-        if reference is not None and reference not in known:
-            known.add(reference)
-            waiting.append(definitions[reference])
-        yield node
-        if node["type"] not in _RECORDS:
-            waiting += parts_of(node)
 
 
 def _reached(name: str, looks_at: Mapping[str, frozenset[str]]) -> frozenset[str]:

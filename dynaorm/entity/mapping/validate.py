@@ -8,28 +8,28 @@ Rule 3. Validators run again whenever an item is loaded. A class whose validator
         validated twice, the second time as loading would. Both must give the same item.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from dataclasses import fields, is_dataclass
-from operator import is_
 from typing import Any, Final, NamedTuple
 
 from pydantic import BaseModel, ValidationError
+from pydantic_core import SchemaValidator
 
 from dynaorm.entity.codec.model import refuse_other_class
-from dynaorm.entity.codec.value import Misfit, inside
+from dynaorm.entity.codec.value import Codec, Misfit, inside
 from dynaorm.entity.mapping.derive import keys_in
+from dynaorm.entity.mapping.equal import is_equal
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.mapping.secret import unsaid
 from dynaorm.entity.state import LOADING
 from dynaorm.errors import DecodeError, InvalidValue
-from dynaorm.item.value import same
+from dynaorm.failure import remedy_of, without_remedy
+from dynaorm.item.path import Path, dotted
+from dynaorm.item.value import AttributeValue, same
 
 _MISSING: Final = object()
-# Every save compares values, and `list | tuple` would be built for each.
-_SEQUENCES: Final = (list, tuple)
-_SETS: Final = (set, frozenset)
 _NOTHING: Final[Mapping[str, Any]] = {}
 _NO_FIELDS: Final[frozenset[str]] = frozenset()
 _UNSTABLE: Final = (
@@ -139,37 +139,84 @@ def validated_field(mapping: EntityMapping, name: str, values: Mapping[str, Any]
         InvalidValue: the value breaks a rule, or loading would give another value.
     """
     rules, field = mapping.rules, mapping.fields[name]
+    holds_instances = rules.fields[name].holds_instances
+    place = _Place((name,), name, rules.single, holds_instances, field.encode, field.codec.decode)
+    return _judged(mapping, place, values)
+
+
+def validated_part(
+    mapping: EntityMapping, path: Path, codec: Codec, value: Any, *, beside: Mapping[str, Any]
+) -> Any:
+    """The value for a part of a field, as setting the whole field would give it.
+
+    Args:
+        mapping: the class.
+        path: where the part is: ``("address", "city")``. Any index leads to the elements of a list or set.
+        codec: the codec of the part.
+        value: the value.
+        beside: what its validators may look at: the values of the fields beside it.
+
+    Raises:
+        InvalidValue: the value breaks a rule, or loading would give another value.
+    """
+    nested = mapping.rules.nested.at(path)
+    if nested is None:
+        return value  # encoding judges it
+    judge, holds_instances = nested.validator, nested.holds_instances
+    place = _Place(path, nested.name, judge, holds_instances, codec.encode, codec.decode)
+    return _judged(mapping, place, {**beside, nested.name: value})
+
+
+class _Place(NamedTuple):
+    """Where a value goes: its path, and what validates it there, as the value of the field ``name``."""
+
+    path: Path
+    name: str
+    validator: SchemaValidator
+    holds_instances: bool
+    encode: Callable[[Any], AttributeValue | None]
+    decode: Callable[[AttributeValue], Any]
+
+
+def _judged(mapping: EntityMapping, place: _Place, values: Mapping[str, Any]) -> Any:
+    """The value for a place, which is among ``values``, as validation gives it. Raises InvalidValue."""
+    field, given = str(place.path[0]), values[place.name]
+    # An element of a list or set may have any index.
+    steps = place.path[1:-1] if isinstance(place.path[-1], int) else place.path[1:]
+    where = f"at {dotted(steps)}: " if steps else ""
     try:
-        first = _assigned(mapping, name, values)
-        if rules.fields[name].holds_instances:
-            _refuse_subclasses(values[name], first)
-        if rules.is_stable and field.exact:
+        first = _assigned(place.validator, place.name, values)
+        if place.holds_instances:
+            _refuse_subclasses(given, first)
+        if mapping.rules.is_stable and mapping.fields[field].exact:
             return first
-        encoded = field.encode(first)
-        second = (
-            _assigned(mapping, name, {**values, name: field.codec.decode(encoded)}, LOADING)
-            if encoded
-            else first
-        )
-        if not same(encoded, field.encode(second)):
-            raise mapping.invalid(name, values[name], _UNSTABLE, _REPEATABLE)
+        encoded = place.encode(first)
+        if not encoded:
+            return first
+        loaded = {**values, place.name: place.decode(encoded)}
+        second = _assigned(place.validator, place.name, loaded, LOADING)
+        is_stable = same(encoded, place.encode(second))
     except ValidationError as problem:
-        raise _broken(mapping, values, problem, name) from _cause(mapping, name, problem)
-    except InvalidValue:
-        raise
+        found = _broken(mapping, {field: given}, problem, field, part=where)
+        raise found from _cause(mapping, field, problem)
     except ValueError as problem:
-        raise mapping.invalid(name, values[name], problem) from mapping.cause_of(name, problem)
+        text = Misfit(f"{where}{without_remedy(problem)}", remedy=remedy_of(problem))
+        raise mapping.invalid(field, given, text) from mapping.cause_of(field, problem)
+    if not is_stable:
+        raise mapping.invalid(field, given, f"{where}{_UNSTABLE}", _REPEATABLE)
     return second
 
 
 def loaded_field(mapping: EntityMapping, name: str, value: Any) -> Any:
     """The value that loading makes of a decoded one, for a field that looks at no others. Raises ValidationError."""
-    return _assigned(mapping, name, {name: value}, LOADING)
+    return _assigned(mapping.rules.single, name, {name: value}, LOADING)
 
 
-def _assigned(mapping: EntityMapping, name: str, values: Mapping[str, Any], context: object = None) -> Any:
+def _assigned(
+    validator: SchemaValidator, name: str, values: Mapping[str, Any], context: object = None
+) -> Any:
     strict = None if context is None else False
-    found: Any = mapping.rules.single.validate_assignment(
+    found: Any = validator.validate_assignment(
         dict(values), name, values[name], strict=strict, context=context, by_alias=False, by_name=True
     )
     return found[0][name]
@@ -231,7 +278,10 @@ def _as_loaded(mapping: EntityMapping, first: Mapping[str, Any]) -> Mapping[str,
         # A validator that spares loaded values must repeat itself without this, too: the next save calls it again.
         with suppress(ValidationError):  # a loaded value may break a rule for new ones
             third = mapping.rules.whole.validate_python(
-                {name: first[name] for name in mapping.fields}, strict=False, by_alias=False, by_name=True
+                {name: first[name] for name in mapping.fields},
+                strict=False,
+                by_alias=False,
+                by_name=True,
             )
             _compare(mapping, first, vars(third))
     return found
@@ -314,8 +364,9 @@ def _broken(
     name: str | None = None,
     *,
     again: bool = False,
+    part: str = "",
 ) -> InvalidValue:
-    """The error of a broken rule, of a field or of the class."""
+    """The error of a broken rule, of a field or of the class. ``part``: where in the field, as a prefix."""
     first = problem.errors(include_url=False)[0]
     where = name if name is not None else str(first["loc"][0]) if first["loc"] else ""
     text = (
@@ -323,7 +374,7 @@ def _broken(
         if again
         else first["msg"]
     )
-    text = unsaid(text, [values.get(secret) for secret in mapping.secrets.fields])
+    text = unsaid(f"{part}{text}", [values.get(secret) for secret in mapping.secrets.fields])
     if where in mapping.fields:
         return mapping.invalid(where, values.get(where), text)
     remedy = "give its fields values that fit together"
@@ -334,30 +385,3 @@ def _cause(mapping: EntityMapping, name: str | None, problem: ValidationError) -
     """The cause for an error; None if its traceback would show a secret."""
     names = (name,) if name is not None else mapping.fields
     return None if not mapping.secrets.fields.isdisjoint(names) else problem
-
-
-# -- equality ----------------------------------------------------------------------------------------------------------
-
-
-def is_equal(one: Any, other: Any) -> bool:
-    """Whether two values are equal and of the same types, at every depth."""
-    if one is other:
-        return True
-    if type(one) is not type(other):
-        return False
-    if isinstance(one, _SEQUENCES):
-        return len(one) == len(other) and (all(map(is_, one, other)) or all(map(is_equal, one, other)))
-    if isinstance(one, dict):
-        return one.keys() == other.keys() and (
-            all(map(is_, one.values(), other.values()))
-            or all(is_equal(value, other[name]) for name, value in one.items())
-        )
-    if isinstance(one, BaseModel):
-        return is_equal(vars(one), vars(other))
-    if is_dataclass(one):
-        return all(is_equal(getattr(one, each.name), getattr(other, each.name)) for each in fields(one))
-    return bool(one == other) and (not isinstance(one, _SETS) or _typed(one) == _typed(other))
-
-
-def _typed(members: Any) -> set[Any]:
-    return {(type(one), one) for one in members}

@@ -11,7 +11,7 @@ from pydantic import AfterValidator, BaseModel, Field, StringConstraints, model_
 
 from dynaorm import Entity, Table
 from dynaorm.entity.mapping.mapping import mapping_of
-from dynaorm.entity.mapping.validate import is_equal, validated, validated_field
+from dynaorm.entity.mapping.validate import validated, validated_field
 from dynaorm.errors import InvalidValue
 from tests.pydantic_version import needs_pydantic_2_13
 
@@ -63,26 +63,6 @@ def test_a_single_value_is_judged_alike() -> None:
     assert validated_field(mapping, "name", {"name": "A"}) == "a"
     with pytest.raises(InvalidValue, match="again"):
         validated_field(mapping, "doubled", {"doubled": "x"})
-
-
-@pytest.mark.parametrize(
-    ("one", "other", "expected"),
-    [
-        (1, 1, True),
-        (1, True, False),
-        ([1, [2]], [1, [2]], True),
-        ([1], [True], False),
-        (["red"], [Colour.RED], False),
-        ({"a": 1}, {"a": 1.0}, False),
-        ({1}, {True}, False),
-        (Point(1), Point(1), True),
-        (Point(1), Point(True), False),
-        (Box(parts=[1]), Box(parts=[1]), True),
-        (Box(parts=[1]), Box.model_construct(parts=[True]), False),
-    ],
-)
-def test_values_are_equal_with_their_types_at_every_depth(one: Any, other: Any, expected: bool) -> None:
-    assert is_equal(one, other) is expected
 
 
 class Lists(Entity, table=app, pk="LISTS#{name}", sk="L"):

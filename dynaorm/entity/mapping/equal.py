@@ -1,0 +1,35 @@
+"""Equality of values and their types, at every depth."""
+
+from dataclasses import fields, is_dataclass
+from operator import is_
+from typing import Any, Final
+
+from pydantic import BaseModel
+
+# Every save compares values, and `list | tuple` would be built for each.
+_SEQUENCES: Final = (list, tuple)
+_SETS: Final = (set, frozenset)
+
+
+def is_equal(one: Any, other: Any) -> bool:
+    """Whether two values are equal and of the same types, at every depth."""
+    if one is other:
+        return True
+    if type(one) is not type(other):
+        return False
+    if isinstance(one, _SEQUENCES):
+        return len(one) == len(other) and (all(map(is_, one, other)) or all(map(is_equal, one, other)))
+    if isinstance(one, dict):
+        return one.keys() == other.keys() and (
+            all(map(is_, one.values(), other.values()))
+            or all(is_equal(value, other[name]) for name, value in one.items())
+        )
+    if isinstance(one, BaseModel):
+        return is_equal(vars(one), vars(other))
+    if is_dataclass(one):
+        return all(is_equal(getattr(one, each.name), getattr(other, each.name)) for each in fields(one))
+    return bool(one == other) and (not isinstance(one, _SETS) or _typed(one) == _typed(other))
+
+
+def _typed(members: Any) -> set[Any]:
+    return {(type(one), one) for one in members}

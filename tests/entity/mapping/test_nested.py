@@ -1,0 +1,141 @@
+"""Where the places inside of a field's values are, and what pydantic says of a value there."""
+
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal, NamedTuple, Union
+
+import pytest
+from pydantic import AfterValidator, BaseModel, Field, RootModel, ValidationError, ValidationInfo
+from typing_extensions import TypedDict
+
+from dynaorm.entity.mapping.nested import NestedPlaces
+from dynaorm.item.path import Path
+
+
+def look(value: int, info: ValidationInfo) -> int:
+    if value > info.data.get("most", 9):
+        raise ValueError("is too large")
+    return value
+
+
+class Address(BaseModel):
+    city: str
+    number: Annotated[int, Field(ge=0)] = 0
+
+
+class Strict(BaseModel, strict=True):
+    size: int
+
+
+@dataclass
+class Point:
+    x: int
+
+
+class Options(TypedDict):
+    size: int
+
+
+class Pair(NamedTuple):
+    left: int
+    right: Address
+
+
+class Cat(BaseModel):
+    kind: Literal["cat"] = "cat"
+    lives: int = 9
+
+
+class Dog(BaseModel):
+    kind: Literal["dog"] = "dog"
+    owner: str = ""
+
+
+class Bounded(BaseModel):
+    most: int = 9
+    size: Annotated[int, AfterValidator(look)] = 0
+
+
+class Tree(BaseModel):
+    value: int
+    children: "list[Tree]" = Field(default_factory=list)
+
+
+class Holder(BaseModel):
+    address: Address | None = None
+    strict: Strict | None = None
+    counts: dict[str, int] = Field(default_factory=dict)
+    lines: list[Address] = Field(default_factory=list)
+    tags: set[int] = Field(default_factory=set)
+    point: Point = Point(0)
+    options: Options = {"size": 0}
+    pair: Pair | None = None
+    both: tuple[int, str] = (0, "")
+    many: tuple[int, ...] = ()
+    pet: Annotated[Union[Cat, Dog], Field(discriminator="kind")] = Cat()  # noqa: UP007 - as classes are written
+    rooted: RootModel[list[Address]] | None = None
+    bounded: Bounded = Bounded()
+    tree: Tree = Tree(value=0)
+
+
+PLACES = NestedPlaces(Holder.__pydantic_core_schema__)
+
+
+def judged(path: Path, value: Any, **beside: Any) -> Any:
+    place = PLACES.at(path)
+    assert place is not None
+    found: Any = place.validator.validate_assignment({**beside, place.name: value}, place.name, value)
+    return found[0][place.name]
+
+
+@pytest.mark.parametrize(
+    ("path", "given", "expected"),
+    [
+        (("address", "number"), "7", 7),
+        (("counts", "new"), "7", 7),
+        (("lines", 0), {"city": "a"}, Address(city="a")),
+        (("lines", 3, "number"), "7", 7),
+        (("tags", 0), "7", 7),
+        (("point", "x"), "7", 7),
+        (("options", "size"), "7", 7),
+        (("pair", "left"), "7", 7),
+        (("pair", "right", "number"), "7", 7),
+        (("both", 0), "7", 7),
+        (("both", 1), "7", "7"),
+        (("many", 5), "7", 7),
+        (("pet", "lives"), "7", 7),
+        (("rooted", 0, "number"), "7", 7),
+        (("tree", "children", 0, "children", 1, "value"), "7", 7),
+    ],
+)
+def test_a_value_is_converted_as_in_its_place(path: Path, given: Any, expected: Any) -> None:
+    assert judged(path, given) == expected
+
+
+@pytest.mark.parametrize(
+    ("path", "given"),
+    [(("address", "number"), -1), (("strict", "size"), "7"), (("lines", 0), {}), (("tags", 0), "x")],
+)
+def test_a_wrong_value_is_refused_in_its_place(path: Path, given: Any) -> None:
+    with pytest.raises(ValidationError):
+        judged(path, given)
+
+
+def test_a_validator_is_shown_the_fields_of_the_class_around_its_place() -> None:
+    place = PLACES.at(("bounded", "size"))
+    assert place is not None
+    assert (place.looks_beside, place.name, place.depth) == (True, "size", 1)
+    assert judged(("bounded", "size"), 3, most=5) == 3
+    with pytest.raises(ValidationError):
+        judged(("bounded", "size"), 7, most=5)
+
+
+@pytest.mark.parametrize(
+    "path", [("address", "zip"), ("nothing", "x"), ("counts", "new", "deep"), ("both", 2), ("pet", "wings")]
+)
+def test_where_no_place_is_there_is_none(path: Path) -> None:
+    assert PLACES.at(path) is None
+
+
+def test_all_names_of_a_dict_and_all_indexes_of_a_list_are_one_place() -> None:
+    assert PLACES.at(("counts", "a")) is PLACES.at(("counts", "b"))
+    assert PLACES.at(("lines", 0)) is PLACES.at(("lines", 7))
