@@ -17,7 +17,7 @@ from dynaorm.entity.table import KeyAttribute
 from dynaorm.entity.template.key_part import KeyPart
 from dynaorm.entity.template.template import KeyValueError, Piece
 from dynaorm.entity.text.ksuid import Ksuid, KsuidMs
-from dynaorm.entity.text.scalar import ANY_TEXT, STR
+from dynaorm.entity.text.scalar import ANY_TEXT, STR, NaiveDatetime
 from dynaorm.failure import Remedied
 from dynaorm.item.condition import Condition
 from dynaorm.item.value import AttributeValue
@@ -142,7 +142,8 @@ def _widened(
 
 def _is_time(piece: Piece) -> bool:
     scalar = piece.placeholder.scalar
-    return piece.placeholder.plain and scalar.python is datetime and scalar.name == "datetime"
+    is_time = scalar.python in (datetime, NaiveDatetime) and scalar.name == scalar.python.__name__
+    return piece.placeholder.plain and is_time
 
 
 def _spelled(bounds: Sequence[Bound], *, zones: bool) -> Interval:

@@ -17,36 +17,41 @@ _DAY: Final = timedelta(days=1)
 
 
 def spellings_from(value: datetime, *, zones: bool) -> Interval:
-    """An interval with all spellings of a time and of all later ones. Raises ValueError for a naive datetime."""
+    """An interval with all spellings of a time and of all later ones."""
     if zones:
         return EVERYTHING.cut(">=", _date(value, -_DAY))
     return EVERYTHING.cut(">=", _shared(value))
 
 
 def spellings_to(value: datetime, *, zones: bool) -> Interval:
-    """An interval with all spellings of a time and of all earlier ones. Raises ValueError for a naive datetime."""
+    """An interval with all spellings of a time and of all earlier ones."""
     return EVERYTHING.cut("<", successor(_date(value, _DAY) if zones else _minute(value)))
 
 
 def spellings_of(value: datetime, *, zones: bool) -> Interval:
-    """An interval with all spellings of a time. Raises ValueError for a naive datetime."""
+    """An interval with all spellings of a time."""
     found = spellings_from(value, zones=zones)
     high = successor(_date(value, _DAY) if zones else _shared(value))
     return found.cut("<", high)
 
 
+def _moment(value: datetime) -> datetime:
+    """The time as it is written: an instant in UTC, a wall time as it is."""
+    return value if value.tzinfo is None else in_utc(value)
+
+
 def _minute(value: datetime) -> str:
-    return in_utc(value).isoformat("T", "minutes")[:16]
+    return _moment(value).isoformat("T", "minutes")[:16]
 
 
 def _shared(value: datetime) -> str:
     """The text that all spellings in UTC begin with."""
-    moment = in_utc(value)
+    moment = _moment(value)
     return _minute(moment) if not moment.second and not moment.microsecond else moment.isoformat("T")[:19]
 
 
 def _date(value: datetime, offset: timedelta) -> str:
-    moment = in_utc(value)
+    moment = _moment(value)
     try:
         return (moment + offset).date().isoformat()
     except OverflowError:

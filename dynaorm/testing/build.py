@@ -14,6 +14,7 @@ from dynaorm.entity.key import identity
 from dynaorm.entity.mapping.derive import claims
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.entity.text.ksuid import Ksuid, KsuidMs
+from dynaorm.entity.text.scalar import NaiveDatetime
 from dynaorm.errors import DynaormError, UnknownField, UsageError
 from dynaorm.plan.stored_item import item_of
 from dynaorm.testing.field_type import FieldType, field_type, type_of_field
@@ -201,6 +202,7 @@ _SCALARS: Final[dict[type, Callable[[int, FieldType], Any]]] = {
     int: _number,
     float: lambda number, kind: float(_number(number, kind)),
     Decimal: lambda number, kind: Decimal(_number(number, kind)),
+    NaiveDatetime: lambda number, _: _BEGIN.replace(tzinfo=None) + timedelta(seconds=number),
     datetime: lambda number, _: _BEGIN + timedelta(seconds=number),
     date: lambda number, _: _BEGIN.date() + timedelta(days=number),
     time: lambda number, _: (_BEGIN + timedelta(seconds=number)).time(),

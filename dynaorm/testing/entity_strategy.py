@@ -14,6 +14,7 @@ from dynaorm.entity.key import identity
 from dynaorm.entity.mapping.derive import claims
 from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
 from dynaorm.entity.text.ksuid import Ksuid, KsuidMs
+from dynaorm.entity.text.scalar import NaiveDatetime
 from dynaorm.errors import DynaormError, UnknownField
 from dynaorm.late import late
 from dynaorm.plan.stored_item import item_of
@@ -157,7 +158,8 @@ def _scalar(kind: FieldType, origin: type, is_in_key: bool) -> "st.SearchStrateg
     if issubclass(origin, bytes):
         return st.binary(**size)
     if issubclass(origin, datetime):
-        return _times(1970, 2100)
+        found = _times(1970, 2100)
+        return found.map(lambda at: at.replace(tzinfo=None)) if origin is NaiveDatetime else found
     if issubclass(origin, Ksuid | KsuidMs):
         length = origin.PAYLOAD_LENGTH_IN_BYTES
         payload = st.binary(min_size=length, max_size=length)

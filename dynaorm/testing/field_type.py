@@ -1,11 +1,14 @@
 """The type of a field, taken apart: what it is without annotations, and the bounds that its annotations set."""
 
 from collections.abc import Mapping
+from datetime import datetime
 from types import UnionType
 from typing import Annotated, Any, Final, Union, get_args, get_origin
 
+import pydantic
 from pydantic.fields import FieldInfo
 
+from dynaorm.entity.text.scalar import NaiveDatetime
 from dynaorm.record import record
 
 _BOUNDS: Final = (
@@ -62,7 +65,14 @@ def field_type(annotation: Any) -> FieldType:
         elif hasattr(annotation, "__value__"):
             annotation = annotation.__value__
         else:
-            return FieldType(annotation, bounds)
+            return FieldType(_plain(annotation), bounds)
+
+
+def _plain(annotation: Any) -> Any:
+    """The type itself, in place of pydantic's names for the two kinds of times."""
+    if annotation is pydantic.AwareDatetime:
+        return datetime
+    return NaiveDatetime if annotation is pydantic.NaiveDatetime else annotation
 
 
 def _bounds(metadata: list[Any]) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from typing import Any, Final, Literal, NamedTuple, NotRequired, TypeAlias, cast
 from uuid import UUID
 
 from hypothesis import strategies as st
-from pydantic import ConfigDict, Field, SecretBytes, SecretStr, TypeAdapter, create_model
+from pydantic import ConfigDict, Field, NaiveDatetime, SecretBytes, SecretStr, TypeAdapter, create_model
 from typing_extensions import TypedDict
 
 from dynaorm.entity.text.ksuid import Ksuid, KsuidMs
@@ -48,18 +48,16 @@ DECIMALS = st.builds(
     st.integers(-90, 90),
 )
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=5)
-DATETIMES = st.datetimes(
-    datetime(2, 1, 1, tzinfo=UTC).replace(tzinfo=None),
-    datetime(9998, 12, 31, tzinfo=UTC).replace(tzinfo=None),
-    timezones=st.one_of(st.none(), ZONES),
-)
+FIRST = datetime(2, 1, 1, tzinfo=UTC).replace(tzinfo=None)
+LAST = datetime(9998, 12, 31, tzinfo=UTC).replace(tzinfo=None)
 
 BY_TAG: dict[str, list[Kind]] = {
     "S": [
         (str, TEXTS),
         (UUID, st.uuids()),
         (date, st.dates()),
-        (datetime, DATETIMES),
+        (datetime, st.datetimes(FIRST, LAST, timezones=ZONES)),
+        (NaiveDatetime, st.datetimes(FIRST, LAST)),
         (time, st.times(timezones=st.one_of(st.none(), ZONES))),
         (Ksuid, st.binary(min_size=20, max_size=20).map(Ksuid.from_bytes)),
         (KsuidMs, st.binary(min_size=20, max_size=20).map(KsuidMs.from_bytes)),

@@ -7,7 +7,15 @@ from typing import Annotated, Literal
 from uuid import UUID
 
 import pytest
-from pydantic import BaseModel, Field, SecretStr, StringConstraints, field_validator
+from pydantic import (
+    AwareDatetime,
+    BaseModel,
+    Field,
+    NaiveDatetime,
+    SecretStr,
+    StringConstraints,
+    field_validator,
+)
 
 from dynaorm import Entity, ExpiresAt, Ksuid, KsuidMs, Session, Table, Transport, Unique
 from dynaorm.errors import UnknownField, UsageError
@@ -150,3 +158,16 @@ def test_an_unknown_field_is_refused() -> None:
 def test_a_class_without_a_table_is_refused() -> None:
     with pytest.raises(UsageError, match="no entity class"):
         factory(dict)
+
+
+class Hours(Entity, table=Table("hours"), pk="HOURS#{shop}", sk="{opens}"):
+    shop: str
+    opens: NaiveDatetime
+    changed: AwareDatetime
+
+
+def test_a_wall_time_is_built_without_a_zone_and_an_instant_with_one() -> None:
+    build = factory(Hours)
+    one, other = build(), build()
+    assert (one.opens.tzinfo, one.changed.tzinfo) == (None, UTC)
+    assert one.opens != other.opens

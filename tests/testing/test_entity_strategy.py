@@ -8,7 +8,7 @@ from typing import Annotated
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import Field
+from pydantic import AwareDatetime, Field, NaiveDatetime
 
 from dynaorm import Aggregate, Entity, ExpiresAt, Table, Unique, entity_of, item_of
 from dynaorm.errors import UnknownField
@@ -75,3 +75,15 @@ def test_hypothesis_is_imported_when_a_strategy_is_made() -> None:
     program = "import sys, dynaorm.testing\ndynaorm.testing.entities\nprint('hypothesis' in sys.modules)"
     run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert run.stdout == "False\n"
+
+
+class Hours(Entity, table=Table("drawn-hours"), pk="HOURS#{shop}", sk="{opens}"):
+    shop: str
+    opens: NaiveDatetime
+    changed: AwareDatetime
+
+
+@given(hours=entities(Hours))
+def test_a_wall_time_is_drawn_without_a_zone_and_an_instant_with_one(hours: Hours) -> None:
+    assert (hours.opens.tzinfo, hours.changed.tzinfo) == (None, UTC)
+    assert item_of(hours)["opens"] == {"S": hours.opens.isoformat("T", "microseconds")}

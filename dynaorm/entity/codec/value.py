@@ -1,7 +1,7 @@
 """``Codec``, and the codecs of single values: strings, numbers, times, bytes, secrets, addresses.
 
-Rule 1. A value is stored as the text it has in keys. Fields also accept values that keys refuse: naive datetimes, times
-        with a time zone, and an int for a float or Decimal, because ``5 == 5.0``.
+Rule 1. A value is stored as the text it has in keys. Fields also accept values that keys refuse: times with a time
+        zone, and an int for a float or Decimal, because ``5 == 5.0``.
 Rule 2. Messages continue the field's name: ``is an int, not a str``, ``at address.city: is an int, not a str``.
 """
 
@@ -13,7 +13,7 @@ from typing import Any, Final, TypeAlias
 
 from pydantic import SecretBytes
 
-from dynaorm.entity.text.scalar import STR, Scalar, datetime_text, in_utc
+from dynaorm.entity.text.scalar import STR, Scalar, datetime_text
 from dynaorm.failure import Remedied, remedy_of, shown, with_article, without_remedy
 from dynaorm.item.value import AttributeValue, number_text, same
 from dynaorm.record import record, replace
@@ -190,6 +190,10 @@ def text_codec(name: str, tag: str, to_text: Callable[[Any], str], from_text: Ca
         text = content(stored, tag)
         try:
             return from_text(text)
+        except Remedied as problem:
+            raise Misfit(
+                f"is stored as {shown(text)}, {without_remedy(problem)}", remedy=problem.remedy
+            ) from problem
         except (ValueError, ArithmeticError) as problem:
             raise Misfit(f"is stored as {shown(text)}, which is not {with_article(name)}") from problem
 
@@ -338,22 +342,16 @@ def _secret_bytes(value: Any) -> bytes:
     return value.get_secret_value()
 
 
-def _datetime(_: Scalar) -> Codec:
+def _datetime(scalar: Scalar) -> Codec:
     def to_text(value: Any) -> str:
         if not isinstance(value, datetime):
             raise mistyped(value, "datetime")
         if value.tzinfo is UTC:
             # The fast path: isoformat is slow for a datetime with a zone.
             return f"{value.date().isoformat()}T{value.time().isoformat('microseconds')}Z"
-        if value.tzinfo is None or value.utcoffset() is None:
-            return value.replace(tzinfo=None).isoformat(timespec="microseconds")
         return datetime_text(value)
 
-    def from_text(text: str) -> datetime:
-        value = datetime.fromisoformat(text)
-        return value if value.tzinfo is None else in_utc(value)
-
-    return text_codec("datetime", "S", to_text, from_text)
+    return text_codec("datetime", "S", to_text, scalar.from_text)
 
 
 def _time(_: Scalar) -> Codec:

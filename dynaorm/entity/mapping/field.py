@@ -11,7 +11,8 @@ from dynaorm.item.value import AttributeValue, Item
 from dynaorm.record import record
 
 EMPTY: Final[AttributeValue] = {"L": []}
-_SOME_TIME: Final = datetime(2000, 1, 1, tzinfo=UTC)
+_INSTANT: Final = datetime(2000, 1, 1, tzinfo=UTC)
+_WALL_TIME: Final = _INSTANT.replace(tzinfo=None)
 
 
 @record
@@ -99,8 +100,12 @@ def is_time_text(codec: Codec) -> bool:
     """Whether a codec stores datetimes as text, which other writers may have spelled in another way."""
     if "S" not in codec.tags or codec.is_text:
         return False
+    return _is_text(codec, _INSTANT) or _is_text(codec, _WALL_TIME)
+
+
+def _is_text(codec: Codec, value: datetime) -> bool:
     try:
-        return "S" in codec.encode(_SOME_TIME)
+        return "S" in codec.encode(value)
     except ValueError:
         return False
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, date, datetime, time
 from typing import Any, Final
 
-from dynaorm.entity.text.scalar import in_utc
+from dynaorm.entity.text.scalar import NaiveDatetime, in_utc
 from dynaorm.entity.text.shape import CharacterRun, Shape, digits, pattern_of
 from dynaorm.record import record
 
@@ -52,6 +52,7 @@ _OF_TIMES: Final[Mapping[str, tuple[int, Callable[[Any], int]]]] = {
 }
 _DIRECTIVES: Final = {
     datetime: {**_OF_DAYS, **_OF_TIMES},
+    NaiveDatetime: {**_OF_DAYS, **_OF_TIMES},
     date: _OF_DAYS,
     time: _OF_TIMES,
 }
@@ -64,7 +65,12 @@ _ARGUMENTS: Final = {
     "S": "second",
     "f": "microsecond",
 }
-_WHOLE: Final = {datetime: frozenset("YmdHMSf"), date: frozenset("Ymd"), time: frozenset("HMSf")}
+_WHOLE: Final = {
+    datetime: frozenset("YmdHMSf"),
+    NaiveDatetime: frozenset("YmdHMSf"),
+    date: frozenset("Ymd"),
+    time: frozenset("HMSf"),
+}
 # A pattern that re compiles on first use, because most programs have no date format.
 _TOKEN: Final = r"(?s)%(.?)|([^%]+)"
 
@@ -153,6 +159,8 @@ def _reader(python: type, shape: Shape, letters: list[str]) -> Callable[[str], A
             for letter, group in zip(letters, found.groups(), strict=True)
             if letter in _ARGUMENTS
         }
+        if python is NaiveDatetime:
+            return datetime(**arguments, tzinfo=UTC).replace(tzinfo=None)
         return python(**arguments, tzinfo=UTC) if python is datetime else python(**arguments)
 
     return read

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Final, Literal, NewType, Union, get_args, get
 import pydantic
 from typing_extensions import TypeAliasType
 
-from dynaorm.entity.text.scalar import SCALARS, STR, Scalar, opaque
+from dynaorm.entity.text.scalar import SCALARS, STR, NaiveDatetime, Scalar, opaque
 from dynaorm.record import replace
 
 # The ``type`` statement makes aliases of another class than typing_extensions does.
@@ -21,7 +21,7 @@ ALIASES: Final = (TypeAliasType, getattr(typing, "TypeAliasType", TypeAliasType)
 # pydantic's names for constrained types, whose values are those of a plain type.
 _PYDANTIC: Final[Mapping[Any, type]] = {
     pydantic.AwareDatetime: datetime,
-    pydantic.NaiveDatetime: datetime,
+    pydantic.NaiveDatetime: NaiveDatetime,
     pydantic.PastDatetime: datetime,
     pydantic.FutureDatetime: datetime,
     pydantic.PastDate: date,

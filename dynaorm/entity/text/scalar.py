@@ -3,6 +3,8 @@
 Rule 1. Equal values have equal texts, and different values have different texts.
 Rule 2. A value of another type is refused, never converted: ``1``, ``"1"`` and ``True`` are different.
 Rule 3. All texts of dates and times have the same width, so they sort as the times do.
+Rule 4. A datetime is an instant or a wall time, never both. A field declared ``datetime`` holds instants, which have a
+        time zone and are written in UTC, with ``Z``. One declared ``NaiveDatetime`` holds wall times, without either.
 """
 
 from collections.abc import Callable, Mapping
@@ -55,6 +57,10 @@ class Scalar:
     bound: Callable[[Any], str] | None = None
 
 
+_WALL: Final = (
+    "declare it pydantic's NaiveDatetime, give it Attribute(encode=..., decode=...) that knows the zone, "
+    "or correct the item"
+)
 BETWEEN: Final = "~"
 """The end of a bound: with it, a text lies after itself, and before the text of any later time."""
 
@@ -89,8 +95,30 @@ def parse_datetime(text: str) -> datetime:
     """
     value = datetime.fromisoformat(text)
     if value.utcoffset() is None:
-        raise ValueError(f"{text!r} has no time zone")
+        raise Remedied("without a time zone", _WALL)
     return in_utc(value)
+
+
+class NaiveDatetime(datetime):
+    """Stands for pydantic's ``NaiveDatetime`` among the types of scalars. Its values are plain datetimes."""
+
+
+def _wall_text(value: Any) -> str:
+    if not isinstance(value, datetime):
+        raise _mistyped(value, datetime)
+    if value.utcoffset() is not None:
+        raise Remedied(
+            "is a datetime with a time zone, in a field declared NaiveDatetime",
+            "give its wall time (.replace(tzinfo=None)), or declare the field datetime",
+        )
+    return value.replace(tzinfo=None).isoformat("T", "microseconds")
+
+
+def _parse_wall_time(text: str) -> datetime:
+    value = datetime.fromisoformat(text)
+    if value.utcoffset() is not None:
+        raise Remedied("with a time zone", "declare it datetime, or correct the item")
+    return value
 
 
 # -- values to texts and back ------------------------------------------------------------------------------------------
@@ -203,6 +231,7 @@ _INTEGER_SHAPE: Final[Shape] = (_MINUS, digits(1, None))
 _NUMBER_SHAPE: Final[Shape] = (_MINUS, digits(1, None), CharacterRun(frozenset("0123456789.E+-")))
 _DATE_SHAPE: Final[Shape] = (digits(4, 4), "-", digits(2, 2), "-", digits(2, 2))
 _TIME_SHAPE: Final[Shape] = (digits(2, 2), ":", digits(2, 2), ":", digits(2, 2), ".", digits(6, 6))
+_WALL_SHAPE: Final[Shape] = (*_DATE_SHAPE, "T", *_TIME_SHAPE)
 _HEX_DIGITS: Final = frozenset("0123456789abcdef")
 _UUID_SHAPE: Final[Shape] = (
     CharacterRun(_HEX_DIGITS, 8, 8),
@@ -264,7 +293,16 @@ SCALARS: Final[Mapping[type, Scalar]] = {
         datetime,
         datetime_text,
         parse_datetime,
-        (*_DATE_SHAPE, "T", *_TIME_SHAPE, "Z"),
+        (*_WALL_SHAPE, "Z"),
+    ),
+    NaiveDatetime: Scalar(
+        "NaiveDatetime",
+        "S",
+        _wall_text,
+        _parse_wall_time,
+        pattern_of(_WALL_SHAPE),
+        python=NaiveDatetime,
+        shape=_WALL_SHAPE,
     ),
     date: _fixed(date, _day, date.fromisoformat, _DATE_SHAPE),
     time: _fixed(time, _time_of_day, time.fromisoformat, _TIME_SHAPE),

@@ -8,6 +8,7 @@ from uuid import UUID
 from zoneinfo import ZoneInfo
 
 import pytest
+from pydantic import NaiveDatetime
 
 from dynaorm.entity.codec.of_type import codec_of
 from dynaorm.entity.codec.value import NONE, Codec, Misfit, inside, optional
@@ -35,7 +36,7 @@ class Tag(StrEnum):
         (bytes, b"\x00", {"B": b"\x00"}),
         (UUID, UUID(int=1), {"S": "00000000-0000-0000-0000-000000000001"}),
         (date, date(2024, 2, 29), {"S": "2024-02-29"}),
-        (datetime, NAIVE, {"S": "2024-01-02T03:04:05.000006"}),
+        (NaiveDatetime, NAIVE, {"S": "2024-01-02T03:04:05.000006"}),
         (datetime, NAIVE.replace(tzinfo=UTC), {"S": "2024-01-02T03:04:05.000006Z"}),
         (datetime, NAIVE.replace(tzinfo=ZoneInfo("Europe/Berlin")), {"S": "2024-01-02T02:04:05.000006Z"}),
         (time, time(1, 2), {"S": "01:02:00.000000"}),
@@ -79,6 +80,13 @@ def test_a_str_subclass_is_stored_as_plain_text() -> None:
         (bytes, "x", "is a str, not a bytes"),
         (date, NAIVE, "is a datetime, not a date"),
         (datetime, date(2024, 1, 1), "not a datetime"),
+        (datetime, NAIVE, "is a datetime without a time zone; give it one"),
+        (NaiveDatetime, date(2024, 1, 1), "is a date, not a datetime"),
+        (
+            NaiveDatetime,
+            NAIVE.replace(tzinfo=UTC),
+            "is a datetime with a time zone, in a field declared Naive",
+        ),
         (
             datetime,
             datetime.max.replace(tzinfo=timezone(timedelta(hours=-1))),

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dynaorm.entity.template.date_format import DateFormat, date_format, sorts
+from dynaorm.entity.text.scalar import NaiveDatetime
 from dynaorm.entity.text.shape import may_meet, pattern_of
 from tests.entity.scalars import scalar
 
@@ -62,6 +63,15 @@ def test_a_format_that_leaves_something_out_cannot_be_read(kind: type, text: str
 
 def test_years_are_padded() -> None:
     assert compiled(date, "%Y-%G").write(date(7, 6, 1)) == "0007-0007"
+
+
+def test_a_wall_time_is_written_and_read_as_it_is() -> None:
+    found = compiled(NaiveDatetime, "%Y-%m-%d %H:%M:%S.%f")
+    assert found.read is not None
+    assert found.write(NAIVE) == "2024-01-01 00:00:00.000000"
+    assert found.read("2024-01-01 00:00:00.000000") == NAIVE
+    with pytest.raises(ValueError, match="with a time zone"):
+        found.write(NAIVE.replace(tzinfo=UTC))
 
 
 def test_a_text_that_does_not_fit_is_refused() -> None:

@@ -11,7 +11,7 @@ from uuid import UUID
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import HttpUrl, SecretStr
+from pydantic import HttpUrl, NaiveDatetime, SecretStr
 
 from dynaorm.entity.text.ksuid import Ksuid, KsuidMs
 from dynaorm.entity.text.scalar import datetime_text, parse_datetime
@@ -157,6 +157,7 @@ def test_texts_are_these(kind: Any, value: object, text: str) -> None:
         (date, datetime(2024, 1, 1, tzinfo=UTC), "is a datetime, not a date"),
         (datetime, date(2024, 1, 1), "is a date, not a datetime"),
         (datetime, NAIVE, "without a time zone; give it one"),
+        (NaiveDatetime, NAIVE.replace(tzinfo=UTC), "give its wall time (.replace(tzinfo=None)), or declare"),
         (
             datetime,
             datetime.min.replace(tzinfo=timezone(timedelta(hours=1))),
