@@ -35,7 +35,7 @@ from dynaorm.item.condition import (
 from dynaorm.item.known import KnownPart, Unread
 from dynaorm.item.update import AddTo, Append, Change, Discard, Prepend, Remove, SetIfMissing, SetTo
 from dynaorm.item.value import EXACT, SET_TAGS, Item, number_text
-from dynaorm.plan.edit import stored_changes, touched
+from dynaorm.plan.edit import in_their_indexes, stored_changes, touched
 
 _OPERATORS: Final = {"ge": ">=", "gt": ">", "le": "<=", "lt": "<"}
 
@@ -47,6 +47,7 @@ def edits_without_reading(
 
     None if the edit needs the stored item: for its rules, or for a key, guard, version or total.
     """
+    changes = in_their_indexes(mapping, changes)
     if _needs_reading(mapping, changes):
         return None
     try:

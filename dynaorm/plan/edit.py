@@ -5,6 +5,7 @@ from typing import Any, TypeGuard
 
 from dynaorm.entity.codec.of_type import Codec
 from dynaorm.entity.codec.value import merge
+from dynaorm.entity.mapping.derive import is_index_key
 from dynaorm.entity.mapping.equal import is_equal
 from dynaorm.entity.mapping.field import EMPTY, FieldMapping
 from dynaorm.entity.mapping.mapping import EntityMapping
@@ -75,6 +76,13 @@ def _check_whole_field(mapping: EntityMapping, field: FieldMapping, change: Chan
             "cannot be removed, because the class requires it",
             f"set F.{field.name} to a value",
         )
+    makes = mapping.entity.model_fields[field.name].default_factory is not None
+    if isinstance(change, Remove) and makes and is_index_key(mapping, field):
+        raise UsageError(
+            problem=f"{mapping.entity.__name__}.{field.name} is an index key, and its removal would take the item out "
+            f"of the index, though the class makes a value for it",
+            remedy=f"write F.{field.name}.set(...)",
+        )
     if field.in_key and not isinstance(change, SetTo):
         value = "None" if isinstance(change, Remove) and field.codec.nullable else "..."
         raise UsageError(
@@ -95,6 +103,23 @@ def _check_kind(mapping: EntityMapping, codec: Codec, change: Change) -> None:
         problem=f"{mapping.entity.__name__}.{'.'.join(map(str, change.path))} is not {wanted}",
         remedy=f"write {remedy}",
     )
+
+
+def in_their_indexes(mapping: EntityMapping, changes: tuple[Change, ...]) -> tuple[Change, ...]:
+    """The changes, with the default in place of the removal of a field that is itself an index key.
+
+    Absence means the default, and DynamoDB leaves an item without the attribute out of the index.
+    """
+    return tuple(_in_its_index(mapping, change) for change in changes)
+
+
+def _in_its_index(mapping: EntityMapping, change: Change) -> Change:
+    if not isinstance(change, Remove) or len(change.path) > 1:
+        return change
+    field = mapping.fields[str(change.path[0])]
+    if field.default is None or not is_index_key(mapping, field):
+        return change
+    return SetTo(change.path, field.default)
 
 
 def stored_changes(mapping: EntityMapping, changes: tuple[Change, ...]) -> tuple[Change, ...]:
@@ -125,7 +150,7 @@ def edited_image(
         UsageError: DynamoDB could not make the change (appending to a number, say).
         DecodeError: the stored item cannot become an entity.
     """
-    changes = judged_with(mapping, changes, lambda: vars(mapping.hydrate(before)))
+    changes = judged_with(mapping, in_their_indexes(mapping, changes), lambda: vars(mapping.hydrate(before)))
     plain = tuple(change for change in changes if not mapping.fields[str(change.path[0])].in_key)
     overrides = {
         str(change.path[0]): change.value

@@ -110,7 +110,7 @@ def _compared(condition: Callable[[Any], Any]) -> Callable[[Session, type[Any], 
     return lambda session, entity, value: session.scan(entity).filter(condition(value)).all()
 
 
-ROADS: Final[Mapping[str, Callable[[Session, type[Any], Any], object]]] = {
+WAYS: Final[Mapping[str, Callable[[Session, type[Any], Any], object]]] = {
     "save": lambda session, entity, value: session.save(built(entity, "2", value)),
     "save of a change": _changed,
     "overwrite": lambda session, entity, value: session.save(built(entity, "1", value), overwrite=True),
@@ -144,15 +144,15 @@ ROADS: Final[Mapping[str, Callable[[Session, type[Any], Any], object]]] = {
 }
 
 
-def refused(wire: FaultyTransport, shape: str, road: str, *, is_wall: bool) -> tuple[InvalidValue, list[str]]:
-    """The error of a road that is given a time of the other kind, and what was written on it."""
+def refused(wire: FaultyTransport, shape: str, way: str, *, is_wall: bool) -> tuple[InvalidValue, list[str]]:
+    """The error of a way that is given a time of the other kind, and what was written on it."""
     _, _, make, _ = SHAPES[shape]
     own, other = (WALL, INSTANT) if is_wall else (INSTANT, WALL)
     entity, session = class_of(shape, is_wall=is_wall), Session(transport=wire)
     session.save(entity(id="1", at=make(own)), overwrite=True)
     before = len(wire.calls)
     with pytest.raises((InvalidValue, BulkError)) as caught:
-        ROADS[road](session, entity, make(other))
+        WAYS[way](session, entity, make(other))
     written = [call.operation for call in wire.calls[before:] if call.operation not in READS]
     error = caught.value.failures[0][1] if isinstance(caught.value, BulkError) else caught.value
     assert isinstance(error, InvalidValue)
@@ -163,21 +163,17 @@ READS: Final = frozenset({"GetItem", "BatchGetItem", "Query", "Scan"})
 
 
 @pytest.mark.parametrize("is_wall", [False, True], ids=["instant", "wall"])
-@pytest.mark.parametrize("road", ROADS)
-def test_a_field_refuses_the_other_kind_on_every_road(
-    wire: FaultyTransport, road: str, is_wall: bool
-) -> None:
-    error, written = refused(wire, "plain", road, is_wall=is_wall)
+@pytest.mark.parametrize("way", WAYS)
+def test_a_field_refuses_the_other_kind_on_every_road(wire: FaultyTransport, way: str, is_wall: bool) -> None:
+    error, written = refused(wire, "plain", way, is_wall=is_wall)
     assert "zone" in str(error)
     assert written == []
 
 
 @settings(max_examples=60)
-@given(shape=st.sampled_from(sorted(SHAPES)), road=st.sampled_from(sorted(ROADS)), is_wall=st.booleans())
-def test_so_does_whatever_contains_a_time(
-    wire: FaultyTransport, shape: str, road: str, is_wall: bool
-) -> None:
-    _, written = refused(wire, shape, road, is_wall=is_wall)
+@given(shape=st.sampled_from(sorted(SHAPES)), way=st.sampled_from(sorted(WAYS)), is_wall=st.booleans())
+def test_so_does_whatever_contains_a_time(wire: FaultyTransport, shape: str, way: str, is_wall: bool) -> None:
+    _, written = refused(wire, shape, way, is_wall=is_wall)
     assert written == []
 
 
@@ -217,7 +213,7 @@ def test_a_field_is_of_one_kind(both: Any) -> None:
 # -- wall times are compared by value, as instants are ----------------------------------------------------------------
 
 
-class Slot(Entity, table=app, pk="SLOT#{room}", sk="AT#{at}"):
+class Visit(Entity, table=app, pk="VISIT#{room}", sk="AT#{at}"):
     room: str
     at: NaiveDatetime
     until: NaiveDatetime | None = None
@@ -245,29 +241,31 @@ def test_wall_times_are_compared_by_value(
     wire: FaultyTransport, untils: list[datetime | None], spelling: str, bound: datetime, name: str
 ) -> None:
     session, room = Session(transport=wire), str(next(NUMBERS))
-    slots = [Slot(room=room, at=WALL + timedelta(days=n), until=until) for n, until in enumerate(untils)]
-    for slot in slots:
-        item = item_of(slot)
-        if slot.until is not None:
-            text = slot.until.isoformat("T", spelling)
+    visits = [Visit(room=room, at=WALL + timedelta(days=n), until=until) for n, until in enumerate(untils)]
+    for visit in visits:
+        item = item_of(visit)
+        if visit.until is not None:
+            text = visit.until.isoformat("T", spelling)
             item = {**item, "until": {"S": text}, "GSI1SK": {"S": text}}
         wire.call(Call("PutItem", {"TableName": app.name, "Item": item}))
-    wanted = [slot.at for slot in slots if slot.until is not None and COMPARISONS[name](slot.until, bound)]
+    wanted = [
+        visit.at for visit in visits if visit.until is not None and COMPARISONS[name](visit.until, bound)
+    ]
     compare = COMPARISONS[name]
-    assert [slot.at for slot in session.query(Slot, room=room).filter(compare(F.until, bound))] == wanted
+    assert [visit.at for visit in session.query(Visit, room=room).filter(compare(F.until, bound))] == wanted
     if name != "eq":
-        query = getattr(session.query(Slot.by_until, room=room), name)(until=bound)
-        assert sorted(slot.at for slot in query) == wanted
+        query = getattr(session.query(Visit.by_until, room=room), name)(until=bound)
+        assert sorted(visit.at for visit in query) == wanted
     for other in (bound.replace(tzinfo=UTC), bound.replace(tzinfo=timezone(timedelta(hours=1)))):
         with pytest.raises(InvalidValue, match="time zone"):
-            session.query(Slot.by_until, room=room).ge(until=other).all()
+            session.query(Visit.by_until, room=room).ge(until=other).all()
 
 
 def test_a_wall_time_in_a_key_sorts_and_is_read_back(wire: FaultyTransport) -> None:
     session, room = Session(transport=wire), str(next(NUMBERS))
-    slots = [session.save(Slot(room=room, at=WALL + timedelta(hours=n))) for n in (2, 0, 1)]
-    found = session.query(Slot, room=room).ge(at=WALL + timedelta(hours=1)).all()
-    assert found == [slots[2], slots[0]]
-    assert Key(Slot, room="a", at=WALL).primary_key["SK"] == {"S": f"AT#{TEXTS[WALL]}"}
+    visits = [session.save(Visit(room=room, at=WALL + timedelta(hours=n))) for n in (2, 0, 1)]
+    found = session.query(Visit, room=room).ge(at=WALL + timedelta(hours=1)).all()
+    assert found == [visits[2], visits[0]]
+    assert Key(Visit, room="a", at=WALL).primary_key["SK"] == {"S": f"AT#{TEXTS[WALL]}"}
     with pytest.raises(InvalidValue, match="time zone"):
-        Key(Slot, room="a", at=INSTANT)
+        Key(Visit, room="a", at=INSTANT)

@@ -246,7 +246,7 @@ def test_what_stands_for_nothing_stays_where_nothing_loads() -> None:
 
 def test_the_item_of_a_renewal_was_read() -> None:
     (action,) = renewal_actions(
-        renewal_of(mapping_of(Person), person(born={"S": "2024-01-01"}, now={"S": "X"})),
+        renewal_of(mapping_of(Person), person(born={"S": "2024-01-01T00:00Z"}, now={"S": "X"})),
         NOTHING_READ,
         UnitOfWork(NOW, "w2", str),
     )

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, TypeAlias
 
 from dynaorm.entity.mapping.constraint import Constraint, GuardKey
+from dynaorm.entity.mapping.field import FieldMapping
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.mapping.place import IndexMapping, IndexPlaces
 from dynaorm.entity.mapping.stored import StoredValues
@@ -77,6 +78,26 @@ def _in_two_places(
         f"puts the entity into {both}, which are both in {index.name!r}, and an item has one place in an index",
         "write conditions (when=) that exclude each other",
     )
+
+
+def is_index_key(mapping: EntityMapping, field: FieldMapping) -> bool:
+    """Whether the attribute of a field is itself a key of an index: without it, the index has no entry of the item."""
+    return not field.in_key and any(
+        part.attribute.name == field.attribute for place in mapping.indexes.values() for part in place.parts
+    )
+
+
+def own_index_keys(mapping: EntityMapping, values: StoredValues) -> dict[str, AttributeValue]:
+    """The attributes of fields that are themselves keys of an index that an entity is in. Raises as ``index_keys``."""
+    found: dict[str, AttributeValue] = {}
+    for index in mapping.places.values():
+        if (placed := placed_in(mapping, index, values)) is None:
+            continue
+        for part in placed[0].parts:
+            key = part.value(values) if not part.made_up else None
+            if key is not None:
+                found[part.attribute.name] = key
+    return found
 
 
 def claims(mapping: EntityMapping, values: StoredValues) -> list[Claim]:

@@ -12,7 +12,7 @@ from typing import Any
 from dynaorm.entity.declare.catalog import is_guard_of_others
 from dynaorm.entity.dispatch import NotAnEntity, classify
 from dynaorm.entity.mapping.constraint import OWNER
-from dynaorm.entity.mapping.derive import index_keys
+from dynaorm.entity.mapping.derive import index_keys, own_index_keys
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.stored_entity import shown_key
 from dynaorm.entity.table import GlobalIndex
@@ -194,13 +194,18 @@ def _judge_belongings(
 def index_changes(
     mapping: EntityMapping, item: Item, wanted: Mapping[str, AttributeValue]
 ) -> tuple[Change, ...]:
-    """The changes that give an item its index keys. Index keys that its class does not declare are not touched."""
+    """The changes that give an item its index keys. Index keys that its class does not declare are not touched.
+
+    Another program may have left out a field that is itself an index key: its default, or the value of a former name.
+    """
     names = dict.fromkeys(name for index in mapping.places.values() for name in index.made_up)
-    return tuple(
+    made_up = tuple(
         SetTo((name,), wanted[name]) if name in wanted else Remove((name,))
         for name in names
         if not same(item.get(name), wanted.get(name))
     )
+    own = own_index_keys(mapping, mapping.subject(item))
+    return (*made_up, *(SetTo((name,), key) for name, key in own.items() if name not in item))
 
 
 def _foreign_index_keys(mapping: EntityMapping) -> set[str]:
