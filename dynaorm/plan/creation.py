@@ -13,6 +13,7 @@ from collections.abc import Set as AbstractSet
 from typing import Any
 
 from dynaorm.entity.key import Key
+from dynaorm.entity.mapping.default import with_made_values, with_stored_defaults
 from dynaorm.entity.mapping.derive import claims, placed_in
 from dynaorm.entity.mapping.field import FieldMapping
 from dynaorm.entity.mapping.mapping import EntityMapping
@@ -56,7 +57,11 @@ def created(mapping: EntityMapping, key: Key[Any], changes: Sequence[Change]) ->
     if others:
         given |= _changed(mapping, others)
     # Values that a codec has decoded may be dicts in place of dataclasses.
-    values = validated(mapping, given, strict=False if others else None).values
+    strict = False if others else None
+    stored = with_stored_defaults(mapping, given)
+    values = validated(mapping, stored, strict=strict).values
+    if len(made := with_made_values(mapping, stored, values)) > len(stored):
+        values = validated(mapping, made, strict=strict).values
     _check_key(mapping, key, values)
     return values
 
@@ -157,7 +162,9 @@ def changes_without_reading(
     subject = mapping.subject(image, values)
     if claims(mapping, subject):
         return None
-    if any(_is_ambiguous(field, image) for name, field in mapping.fields.items() if name not in fields):
+    if any(
+        _is_ambiguous(mapping, field, image) for name, field in mapping.fields.items() if name not in fields
+    ):
         return None
     if not all(_is_decided(mapping, index, fields, subject) for index in mapping.places.values()):
         return None
@@ -175,9 +182,10 @@ def changes_without_reading(
     )
 
 
-def _is_ambiguous(field: FieldMapping, image: Item) -> bool:
+def _is_ambiguous(mapping: EntityMapping, field: FieldMapping, image: Item) -> bool:
     """Whether a stored entity may lack the attribute, and mean something else by that than the one created."""
-    return field.attribute in image and (field.can_be_absent or bool(field.formerly))
+    differs = field.can_be_absent or bool(field.formerly) or field.name in mapping.rules.spared
+    return field.attribute in image and differs
 
 
 def _is_decided(

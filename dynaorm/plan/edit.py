@@ -249,7 +249,9 @@ def _validated_outcome(mapping: EntityMapping, before: Item, after: Item, names:
     """
     kept = frozenset(mapping.fields) - names
     try:
-        valid = validated(mapping, _decoded(mapping, before, after, names), kept=kept, strict=False)
+        values = _decoded(mapping, before, after, names)
+        spared = frozenset(mapping.rules.spared) - values.keys()
+        valid = validated(mapping, values, kept=kept, spared=spared, strict=False)
     except InvalidValue as broken:
         if broken.field not in names:
             mapping.hydrate(before)

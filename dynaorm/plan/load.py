@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from dynaorm.entity.declare.catalog import catalog_of, rivals_of
 from dynaorm.entity.key import stored_key
+from dynaorm.entity.mapping.default import untouched_defaults
 from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
 from dynaorm.entity.state import Loaded, state_of
 from dynaorm.errors import ItemTooLarge, UsageError
@@ -78,7 +79,8 @@ def load_of(entity: Any, revision: str, now: float) -> Load:
     times = times_of_new(mapping, now)
     if mapping.created is not None and (state := state_of(entity)) is not None:
         times[mapping.created.name] = times_of_loaded(mapping, state)[mapping.created.name]
-    values, altered = validated_at(mapping, values_of(mapping, entity), times)
+    spared = untouched_defaults(mapping, entity)
+    values, altered = validated_at(mapping, values_of(mapping, entity), times, spared=spared)
     key = mapping.primary_key(values)
     item = new_image(mapping, key, values)
     if mapping.table.revision is not None:

@@ -13,6 +13,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 from dynaorm.argument import check_flag
 from dynaorm.entity.ident import Ident, ident_of
 from dynaorm.entity.key import Key, no_class, stored_key
+from dynaorm.entity.mapping.default import untouched_defaults
 from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
 from dynaorm.entity.mapping.validate import Validated, unchanged
 from dynaorm.entity.state import Loaded, state_of
@@ -196,7 +197,8 @@ def _resolved_save(intent: Save, now: float) -> ItemIntents:
         times = times_of_new(mapping, now)
         if mapping.created is not None and (state is not None or intent.version is not None):
             times[mapping.created.name] = _created(mapping, entity, state)
-        valid = validated_at(mapping, values_of(mapping, entity), times)
+        spared = untouched_defaults(mapping, entity)
+        valid = validated_at(mapping, values_of(mapping, entity), times, spared=spared)
         key = mapping.primary_key(valid.values)
         return ItemIntents(mapping, key, None, ResolvedIntent(intent, mapping, state, valid))
     writable_state(mapping, state, now)
@@ -221,7 +223,8 @@ def _of_loaded(intent: IntentT, mapping: EntityMapping, state: Loaded, now: floa
         return ResolvedIntent(intent, mapping, state, with_times(valid, values, times), changes)
     times |= times_of_changed(mapping, now)
     kept = frozenset(mapping.fields.keys() - changes.keys())
-    valid = validated_at(mapping, values, times, kept=kept)
+    spared = untouched_defaults(mapping, intent.entity, state.item, kept)
+    valid = validated_at(mapping, values, times, kept=kept, spared=spared)
     is_exact = mapping.rules.is_separate and mapping.is_exact
     is_final = is_exact and not valid.altered and UNSTORABLE not in changes.values()
     return ResolvedIntent(intent, mapping, state, valid, changes if is_final else None)

@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from math import isfinite
 from typing import Any
 
+from dynaorm.entity.mapping.default import untouched_defaults
 from dynaorm.entity.mapping.equal import is_equal
 from dynaorm.entity.mapping.field import FieldMapping
 from dynaorm.entity.mapping.mapping import EntityMapping
@@ -62,11 +63,13 @@ def validated_at(
     times: Mapping[str, Any],
     *,
     kept: frozenset[str] = frozenset(),
+    spared: frozenset[str] = frozenset(),
 ) -> Validated:
     """The values of an object as ``validated`` gives them, with these times in place of its own."""
     if not times:
-        return validated(mapping, values, kept=kept)
-    return with_times(validated(mapping, {**values, **times}, kept=kept), values, times)
+        return validated(mapping, values, kept=kept, spared=spared)
+    spared -= times.keys()
+    return with_times(validated(mapping, {**values, **times}, kept=kept, spared=spared), values, times)
 
 
 def with_times(valid: Validated, values: Mapping[str, Any], times: Mapping[str, Any]) -> Validated:
@@ -85,7 +88,7 @@ def as_created(mapping: EntityMapping, valid: Validated, entity: Any, before: St
         return valid
     created = before.mapping.subject(before.item)[former.name]
     times = {**{name: valid.values[name] for name in mapping.kept}, mapping.created.name: created}
-    return validated_at(mapping, vars(entity), times)
+    return validated_at(mapping, vars(entity), times, spared=untouched_defaults(mapping, entity))
 
 
 def stamped(

@@ -6,12 +6,13 @@ call; where constructing that entity fails, every call refuses and stores nothin
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from types import SimpleNamespace
+from typing import Annotated, Any, NamedTuple
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from pydantic import TypeAdapter, ValidationError
+from pydantic import AfterValidator, Field, TypeAdapter, ValidationError, create_model, field_validator
 
 from dynaorm import Entity, F, Key, Session, Table, Transport
 from dynaorm.errors import DynaormError, InvalidValue, UsageError
@@ -219,3 +220,51 @@ def test_members_are_added_to_and_discarded_from_a_set_of_any_type(
         edited = Edited(F.held.discard(given), ... if before is ... and default is None else was - found)
     with described(kind=world.entity.model_fields["held"].annotation, before=before, edited=edited):
         world.check(before, edited, ways)
+
+
+DEFAULTS: dict[str, tuple[Any, Any]] = {
+    "no value of the type": (int, None),
+    "beyond a bound": (Annotated[int, Field(ge=1)], 0),
+    "changed by a validator": (Annotated[str, AfterValidator(str.upper)], "a"),
+    "right": (int, 7),
+    "none": (str | None, None),
+}
+
+
+@few
+@given(
+    kinds=st.lists(st.sampled_from([*DEFAULTS]), min_size=1, max_size=3, unique=True),
+    is_ruled=st.booleans(),
+    way=st.sampled_from([*WAYS, "save", "move"]),
+)
+def test_a_default_that_nobody_set_stands_in_the_way_of_no_write(
+    session: Session, engine: Transport, kinds: list[str], is_ruled: bool, way: Any
+) -> None:
+    fields: Any = {f"f{place}": DEFAULTS[kind] for place, kind in enumerate(kinds)}
+    rules: Any = {"kept": field_validator("n")(lambda value: value)} if is_ruled else {}
+    made: Any = create_model("Ruled", __base__=Entity, __validators__=rules, n=(int, 0), **fields)
+
+    class Row(made, table=Table("values"), pk="ROW#{id}", sk="R"):  # type: ignore[misc, call-arg]  # it is drawn
+        id: str
+
+    item = {"PK": "ROW#1", "SK": "R", "_type": "Row", "_rev": "r", "id": "1"}
+    stored: Any = {name: {"S": text} for name, text in item.items()}
+    there = {"PK": {"S": "ROW#2"}, "SK": {"S": "R"}}
+    engine.call(Call("DeleteItem", {"TableName": "values", "Key": there}))
+    engine.call(Call("PutItem", {"TableName": "values", "Item": stored}))
+    row = session.get_one(Row, id="1")
+    if way == "save":
+        row.n = 5
+        session.save(row)
+    elif way == "move":
+        row.id, row.n = "2", 5
+        session.move(row)
+        stored |= {"PK": {"S": "ROW#2"}, "id": {"S": "2"}}
+    else:
+        way(SimpleNamespace(session=session), Key(Row, id="1"), F.n.set(5))
+    key = {name: stored[name] for name in ("PK", "SK")}
+    found = engine.call(Call("GetItem", {"TableName": "values", "Key": key}))["Item"]
+    if way not in (upsert, upsert_block):  # which store the defaults, if these mean the same
+        assert {**found, "_rev": {}} == {**stored, "n": {"N": "5"}, "_rev": {}}
+    row.n = 5
+    assert session.get_one(Row, id=row.id) == row

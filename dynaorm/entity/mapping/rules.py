@@ -29,6 +29,7 @@ from dynaorm.entity.mapping.core_schema import (
     validator_of,
     with_definitions,
 )
+from dynaorm.entity.mapping.equal import is_equal
 from dynaorm.entity.mapping.nested import NestedPlaces
 from dynaorm.record import record
 
@@ -89,6 +90,7 @@ class ClassRules:
         is_separate: every value is valid or not on its own, and stays as it is.
         fields: the rules of each field.
         nested: the places inside of the values of its fields.
+        spared: the static defaults that pydantic does not validate, where validation may refuse or change them.
         alike: the fields of which values of several types may be stored alike, as 1 and ``Decimal(1)``. Each comes with
             the type of which every value is right; None if there is no such type.
     """
@@ -101,6 +103,7 @@ class ClassRules:
     is_separate: bool
     fields: Mapping[str, FieldRules]
     nested: NestedPlaces
+    spared: Mapping[str, Any]
     alike: Mapping[str, type | None]
 
 
@@ -137,15 +140,17 @@ def rules_of(entity: type[BaseModel]) -> ClassRules:
     rules = {
         name: _field_rules(one["schema"], is_limited, definitions) for name, one in fields["fields"].items()
     }
+    single = _single(renewed, config)
     return ClassRules(
         whole=cast(SchemaValidator, whole),
-        single=_single(renewed, config),
+        single=single,
         is_stable=is_stable,
         takes_info=looks_around,
         of_class=of_class,
         is_separate=is_stable and not looks_around and not of_class and not any(map(makes_of_others, nodes)),
         fields=rules,
         nested=NestedPlaces(schema),
+        spared=_spared(entity, single, rules),
         alike={
             name: kind
             for name, one in fields["fields"].items()
@@ -153,6 +158,28 @@ def rules_of(entity: type[BaseModel]) -> ClassRules:
             for kind in _stored_alike(one["schema"])
         },
     )
+
+
+def _spared(
+    entity: type[BaseModel], single: SchemaValidator, rules: Mapping[str, FieldRules]
+) -> Mapping[str, Any]:
+    """The member ``spared`` of ``ClassRules``."""
+    found = {}
+    for name, info in entity.model_fields.items():
+        if info.is_required() or info.default_factory is not None or validates_default(entity, name):
+            continue
+        if rules[name].takes_info or not _stays(single, name, info.default):
+            found[name] = info.default
+    return found
+
+
+def _stays(single: SchemaValidator, name: str, default: Any) -> bool:
+    """Whether validation accepts a default as it is."""
+    try:
+        found: Any = single.validate_assignment({}, name, default, by_alias=False, by_name=True)
+    except Exception:  # noqa: BLE001 - a validator may fail in any way on a value that it was not written for
+        return False
+    return is_equal(found[0][name], default)
 
 
 # -- validators --------------------------------------------------------------------------------------------------------

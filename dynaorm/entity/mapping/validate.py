@@ -55,12 +55,14 @@ def validated(
     given: Mapping[str, Any],
     *,
     kept: frozenset[str] = _NO_FIELDS,
+    spared: frozenset[str] = _NO_FIELDS,
     strict: bool | None = None,
 ) -> Validated:
     """The field values of an entity, as constructing it would give them. Nothing is changed.
 
     ``kept`` are the fields that are as they were loaded. They may break a rule that spares loaded values: a validator
-    can tell by ``info.context is LOADING``. ``strict`` is False for values that a codec has decoded, such as dicts in
+    can tell by ``info.context is LOADING``. ``spared`` are those that have a default which is no input
+    (see ``default``). ``strict`` is False for values that a codec has decoded, such as dicts in
     place of dataclasses.
 
     Raises:
@@ -69,18 +71,18 @@ def validated(
     rules = mapping.rules
     present = given
     # An entity's values may include others, such as cached properties, and validators may change a dict.
-    if not rules.is_separate or len(given) != len(mapping.fields):
-        present = {name: given[name] for name in mapping.fields if name in given}
+    if not rules.is_separate or spared or len(given) != len(mapping.fields):
+        present = {name: given[name] for name in mapping.fields if name in given and name not in spared}
     is_separate = rules.is_separate and mapping.is_exact
-    if kept and strict is None and is_separate and len(present) == len(mapping.fields):
-        return _with_changed(mapping, present, kept)
+    if kept and strict is None and is_separate and len(present) + len(spared) == len(mapping.fields):
+        return _with_changed(mapping, given, kept)
     try:
         entity = rules.whole.validate_python(present, strict=strict, by_alias=False, by_name=True)
     except ValidationError as problem:
-        entity = _with_kept(mapping, given, kept, problem)
+        entity = _with_kept(mapping, present, kept, problem)
     values: Mapping[str, Any] = vars(entity)
     if not (rules.is_stable and mapping.is_exact):
-        values = _as_loaded(mapping, values)
+        values = _as_loaded(mapping, values, spared)
     altered = {}
     for name in mapping.fields:
         # Most values are the same objects.
@@ -259,10 +261,12 @@ def _has_iterator(value: Any) -> bool:
 # -- loading, before anything is stored --------------------------------------------------------------------------------
 
 
-def _as_loaded(mapping: EntityMapping, first: Mapping[str, Any]) -> Mapping[str, Any]:
+def _as_loaded(mapping: EntityMapping, first: Mapping[str, Any], spared: frozenset[str]) -> Mapping[str, Any]:
     """The values that loading will give. Raises InvalidValue if they make another item than the values to store."""
     keys = _keys(mapping, first)
     item = mapping.encode(first)
+    for name in spared:
+        item.pop(mapping.fields[name].attribute, None)
     try:
         values = mapping.decode({**keys, **item})
         second = mapping.validate_loaded(values)
@@ -278,7 +282,7 @@ def _as_loaded(mapping: EntityMapping, first: Mapping[str, Any]) -> Mapping[str,
         # A validator that spares loaded values must repeat itself without this, too: the next save calls it again.
         with suppress(ValidationError):  # a loaded value may break a rule for new ones
             third = mapping.rules.whole.validate_python(
-                {name: first[name] for name in mapping.fields},
+                {name: first[name] for name in mapping.fields if name not in spared},
                 strict=False,
                 by_alias=False,
                 by_name=True,
