@@ -19,6 +19,8 @@ from tests.integrity.zoo import TABLES, TODAY, Book, Device, Group, Member, Raw,
 
 READINGS = 4
 NAMES = [f"n{number}" for number in range(6)]
+# What a run may leave while it changes each time it is read.
+CHANGING = ("total", "not judged")
 
 
 def write(session: Session, chance: Random) -> None:
@@ -134,7 +136,7 @@ def test_damage_is_mended_while_writers_run(ministack: Raw) -> None:
     with writers(ministack):
         for _ in range(3):
             for one in repair(session, *TABLES, options=RunOptions(segments=2)):
-                if one.finding.table != app.name or one.finding.kind.value != "total":
+                if one.finding.table != app.name or one.finding.kind.value not in CHANGING:
                     assert one.outcome in (Outcome.MENDED, Outcome.GONE), one
     left = list(repair(session, *TABLES))
     assert {one.finding.kind.value for one in left} <= {"total"}
@@ -172,7 +174,7 @@ def test_old_entities_are_completed_while_writers_of_the_new_class_run(ministack
     # Nobody wrote those.
     kept = [session.get_by(User, email=f"old{number}@x") for number in range(20)]
     assert [one and one.user_id for one in kept] == [f"old{number}" for number in range(20)]
-    assert {one.finding.kind.value for one in told} <= {"total", "duplicate value", "incomplete"}
+    assert {one.finding.kind.value for one in told} <= {*CHANGING, "duplicate value", "incomplete"}
     list(session.backfill(shop.now))
     left = [str(one) for one in session.verify(shop.now)]
     # Two may have claimed one nickname before; and a page that was inserted anew under its present key before it was

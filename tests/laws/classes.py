@@ -37,7 +37,9 @@ TIMES: Final = tuple(
     NOON + timedelta(microseconds=step)
     for step in (0, 1, 15_000, 1_000_000, 59_123_000, 60_000_000, 3_600_000_000, 86_400_000_000)
 )
-EXPIRED, LATER = datetime(2000, 1, 1, tzinfo=UTC), datetime(2100, 1, 1, tzinfo=UTC)
+# DynamoDB deletes what expired the day before, and keeps what did so long ago.
+YESTERDAY: Final = NOON - timedelta(days=1)
+LONG_AGO, LATER = datetime(2000, 1, 1, tzinfo=UTC), datetime(2100, 1, 1, tzinfo=UTC)
 
 ANNOTATIONS: Final[Mapping[str, Any]] = {
     "a": str,
@@ -68,7 +70,7 @@ VALUES: Final[Mapping[str, st.SearchStrategy[Any]]] = {
     "blob": st.sampled_from([b"\x00", b"\x00\xff", b"\x01", b"\xff", b"a"]),
     "note": st.sampled_from([None, "x", "y"]),
     "flag": st.sampled_from([7, 0, 1]),
-    "until": st.sampled_from([None, None, LATER, EXPIRED]),
+    "until": st.sampled_from([None, None, LATER, YESTERDAY, LONG_AGO]),
 }
 
 

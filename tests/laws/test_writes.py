@@ -1,12 +1,12 @@
 """Law 1: what is stored is what loads, and a refused write changes nothing, in the table or in memory.
 
-A plain model judges: a write stores what constructing the entity from the same values gives, if constructing it once
-more gives the same.
+A plain model judges: a write stores what constructing the entity gives, if constructing it once more gives the same.
 """
 
 import copy
 import os
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any
 
@@ -342,24 +342,16 @@ def upsert(world: World, draw: Any) -> None:
         world.live[name] = world.session.refresh(entity)
 
 
-def name_of(world: World, entity: Any) -> Any:
-    """The name under which an entity would be stored, whatever its other values are; None if it is refused."""
-    try:
-        return TypeAdapter(world.spec.name.annotation).validate_python(entity.name)
-    except ValidationError:
-        return None
-
-
 def transact(world: World, draw: Any) -> None:
     """An insert and an update by key, both or neither."""
     if (entity := chosen(world, draw)) is None:
         return
     change, name, value = change_for(world, entity, draw)
-    changed = constructed(world.kind, {**vars(entity), name: value})
     new = new_entity(world, draw)
-    if name_of(world, new) == entity.name:
-        return  # that is refused for a reason of its own
-    made = constructed(world.kind, vars(new))
+    with suppress(ValidationError):
+        if TypeAdapter(world.spec.name.annotation).validate_python(new.name) == entity.name:
+            return  # that is refused for a reason of its own
+    made, changed = constructed(world.kind, vars(new)), constructed(world.kind, {**vars(entity), name: value})
 
     def block() -> None:
         with world.session.transaction() as tx:

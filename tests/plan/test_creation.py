@@ -198,7 +198,7 @@ def test_a_key_that_does_not_give_its_fields_back_is_to_be_named_by_them() -> No
     with pytest.raises(UsageError) as refused:
         check_complete(mapping, stored, ())
     assert str(refused.value) == (
-        "upsert() may have to create Key(Shouted, number=1), and nothing gives name, title a value; "
+        "upsert() may have to create Key(Shouted, number=1, PK='ADA'), and nothing gives name, title a value; "
         "name the key by all its fields: Key(Shouted, name=..., ...); give F.title.set(...), or declare a default in "
         "Shouted; to change only what is stored, call update()"
     )

@@ -6,14 +6,20 @@
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal, InvalidOperation
 from math import ceil, floor
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from dynaorm.entity.codec.of_type import Codec
 from dynaorm.entity.text.of_type import scalar_of
 from dynaorm.entity.text.scalar import in_utc
 from dynaorm.failure import Remedied, shown
-from dynaorm.item.condition import And, Attr, Compare, Condition
 from dynaorm.item.value import AttributeValue, number_text
+from dynaorm.late import late
+
+if TYPE_CHECKING:
+    from dynaorm.item import condition
+    from dynaorm.item.condition import Condition
+else:
+    late(globals(), condition="dynaorm.item.condition")
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _SECOND: Final = timedelta(seconds=1)
@@ -60,10 +66,11 @@ def is_expired(stored: AttributeValue | None, now: float, margin: int = 0) -> bo
     return max(1, now + margin - _KEPT_AFTER) <= seconds <= now - margin
 
 
-def expired(attribute: str, now: float, margin: int = 0) -> Condition:
+def expired(attribute: str, now: float, margin: int = 0) -> "Condition":
     """The condition that ``is_expired`` is true of an attribute. Its negation is true of an item without it."""
-    (first, end), ttl = expired_between(now, margin), Attr((attribute,))
-    return And((Compare(ttl, ">=", {"N": str(first)}), Compare(ttl, "<", {"N": str(end)})))
+    (first, end), ttl = expired_between(now, margin), condition.Attr((attribute,))
+    is_over = condition.Compare(ttl, "<", {"N": str(end)})
+    return condition.And((condition.Compare(ttl, ">=", {"N": str(first)}), is_over))
 
 
 def expired_between(now: float, margin: int = 0) -> tuple[int, int]:
