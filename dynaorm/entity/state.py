@@ -4,6 +4,7 @@ Copies of an entity share its snapshot, which is immutable. A change replaces it
 """
 
 from collections.abc import Callable, Mapping
+from collections.abc import Set as AbstractSet
 from typing import Any, Final, NamedTuple, Protocol, TypeAlias
 
 from pydantic import BaseModel
@@ -48,6 +49,13 @@ class Loaded(NamedTuple):
 
     def __repr__(self) -> str:
         return f"<Loaded item of {len(self.item)} attributes>"
+
+    def followed_by(self, item: Item, defaults: Defaults = NO_DEFAULTS) -> "Loaded":
+        """The next snapshot. What is absent still has the default that it was loaded with, or one of ``defaults``."""
+        if not self.defaults and not defaults:
+            return Loaded(item)
+        found = {**self.defaults, **defaults}
+        return Loaded(item, {name: value for name, value in found.items() if name not in item})
 
 
 class LazyItem(NamedTuple):
@@ -112,6 +120,13 @@ def state_of(entity: object) -> Loaded | None:
     if isinstance(found, LazyItem):
         found = slot_of(entity)
     return found.state if isinstance(found, Unsettled) else found
+
+
+def defaults_in(entity: object, attributes: AbstractSet[str]) -> Defaults:
+    """The defaults that a loaded entity has for those of some attributes that its item does not have."""
+    loaded = state_of(entity)
+    found = NO_DEFAULTS if loaded is None else loaded.defaults
+    return {name: value for name, value in found.items() if name in attributes}
 
 
 # Bypasses pydantic's __getattr__, which takes a microsecond for an empty slot.

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from dynaorm.entity.mapping.mapping import EntityMapping
-from dynaorm.entity.state import Loaded
+from dynaorm.entity.state import NO_DEFAULTS, Defaults, Loaded, defaults_in
 from dynaorm.item.action import Update
 from dynaorm.item.value import Item
 from dynaorm.plan.actions import build_actions
@@ -114,8 +114,9 @@ def _token(actions: list[Planned], unit: UnitOfWork) -> str | None:
 def _effects(change: ItemChange, image: Item | None) -> list[Effect]:
     """What becomes of the caller's objects: a written one is loaded, a deleted one is new again."""
     if isinstance(change, ItemInsert) and image is not None and change.entity is not None:
-        values = {**change.altered, **_fresh(change.mapping, image, change.totals)}
-        loaded = _snapshot(image, change.state)
+        fresh, defaults = _fresh(change.mapping, image, change.totals)
+        loaded = (change.state or Loaded({})).followed_by(image, defaults)
+        values = {**change.altered, **fresh}
         effects = [_giving(change.entity, loaded, values, spares_frozen=bool(change.totals))]
         if change.deleted is not None and change.deleted is not change.entity:
             effects.append(Effect(change.deleted, None))
@@ -123,8 +124,9 @@ def _effects(change: ItemChange, image: Item | None) -> list[Effect]:
     if isinstance(change, ItemUpdate) and change.loaded is not None and image is not None:
         entity, state = change.loaded
         names = change.changed if change.is_edit else change.totals
-        values = {**change.altered, **_fresh(change.mapping, image, names)}
-        return [_giving(entity, _snapshot(image, state), values, spares_frozen=bool(names))]
+        fresh, defaults = _fresh(change.mapping, image, names)
+        values = {**change.altered, **fresh}
+        return [_giving(entity, state.followed_by(image, defaults), values, spares_frozen=bool(names))]
     if isinstance(change, ItemDelete) and change.entity is not None:
         return [Effect(change.entity, None)]
     if isinstance(change, ItemCheck) and change.loaded is not None and change.altered:
@@ -138,15 +140,10 @@ def _giving(entity: Any, state: Loaded, values: Mapping[str, Any], *, spares_fro
     return Effect(entity, state, values, spares_frozen, held_in(entity, values))
 
 
-def _snapshot(image: Item, before: Loaded | None) -> Loaded:
-    """The next snapshot. What is still absent has the default that it was loaded with."""
-    if before is None or not before.defaults:
-        return Loaded(image)
-    return Loaded(image, {name: value for name, value in before.defaults.items() if name not in image})
-
-
-def _fresh(mapping: EntityMapping, image: Item, names: frozenset[str]) -> dict[str, Any]:
+def _fresh(mapping: EntityMapping, image: Item, names: frozenset[str]) -> tuple[dict[str, Any], Defaults]:
+    """What an image makes of some fields: their values, and the defaults of those that it does not have."""
     if not names:
-        return {}
-    values = vars(mapping.hydrate(image))
-    return {name: values[name] for name in names}
+        return {}, NO_DEFAULTS
+    fresh = mapping.hydrate(image)
+    attributes = {mapping.fields[name].attribute for name in names & mapping.fields.keys()}
+    return {name: vars(fresh)[name] for name in names}, defaults_in(fresh, attributes)

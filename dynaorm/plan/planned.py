@@ -172,10 +172,9 @@ class Effect(NamedTuple):
     def with_item(self, mapping: EntityMapping, item: Item) -> "Effect":
         """The same for the item that is stored, which may differ in times, version numbers and totals."""
         assert self.state is not None
-        defaults = {name: value for name, value in self.state.defaults.items() if name not in item}
         fresh = vars(mapping.hydrate(item)) if self.values is not None else {}
         values = None if self.values is None else {name: fresh[name] for name in self.values}
-        return self._replace(state=Loaded(item, defaults), values=values)
+        return self._replace(state=self.state.followed_by(item), values=values)
 
     def with_revision(self, mapping: EntityMapping, revision: str) -> "Effect":
         """The same with the revision that an equal block wrote."""

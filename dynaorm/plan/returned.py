@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from dynaorm.entity.mapping.mapping import EntityMapping
-from dynaorm.entity.state import Loaded, put_values, set_state, state_of
+from dynaorm.entity.state import defaults_in, put_values, set_state, state_of
 from dynaorm.errors import DecodeError
 from dynaorm.item.value import AttributeValue, Item, same
 from dynaorm.plan.image import unvalidated_changes
@@ -42,12 +42,8 @@ def take_returned(effect: Effect, mapping: EntityMapping, item: Item) -> None:
     taken = (mapping.dependence.dependents(others) & mapping.fields.keys()) - unsaved
     put_values(entity, {name: vars(fresh)[name] for name in taken})
     snapshot = _snapshot(mapping, item, state.item, [name for name in others if name in unsaved])
-    defaults = {name: value for name, value in state.defaults.items() if name not in snapshot}
-    loaded = state_of(fresh)
-    if loaded is not None:
-        attributes = {fields[name].attribute for name in taken if name in fields}
-        defaults |= {name: value for name, value in loaded.defaults.items() if name in attributes}
-    set_state(entity, Loaded(snapshot, defaults))
+    attributes = {fields[name].attribute for name in taken if name in fields}
+    set_state(entity, state.followed_by(snapshot, defaults_in(fresh, attributes)))
 
 
 def _snapshot(
