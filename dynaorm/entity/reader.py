@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any, Protocol
 
 from dynaorm.entity.json_reader.answer import json_reader_of
-from dynaorm.entity.json_reader.core_schema import SUPPORTED
+from dynaorm.entity.mapping.core_schema import BUILDS_AS_GIVEN
 from dynaorm.entity.page import ParsedReply
 from dynaorm.entity.table import Table
 
@@ -35,4 +35,4 @@ def reader_of(
         operation: ``GetItem``, ``Query``, ``Scan``, or ``BatchGetItem`` of one table.
         names: give the heads of all items, with these attributes besides their keys.
     """
-    return json_reader_of(table, wanted, operation, names) if SUPPORTED else None
+    return json_reader_of(table, wanted, operation, names) if BUILDS_AS_GIVEN else None

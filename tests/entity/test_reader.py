@@ -41,5 +41,5 @@ def test_a_table_without_a_type_attribute_has_a_reader() -> None:
 def test_the_codecs_read_everything_where_pydantic_core_cannot_build_the_reader(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("dynaorm.entity.reader.SUPPORTED", False)
+    monkeypatch.setattr("dynaorm.entity.reader.BUILDS_AS_GIVEN", False)
     assert reader_of(TYPED, (Leaf,), "Query") is None

@@ -1,4 +1,4 @@
-"""Walks and changes pydantic's core schemas, and builds validators from them.
+"""Walks and changes pydantic's core schemas.
 
 Rule 1. A schema is a tree of dicts. Only known branches are followed, because a default may be a dict, too.
 """
@@ -6,7 +6,7 @@ Rule 1. A schema is a tree of dicts. Only known branches are followed, because a
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, TypeAlias
 
-from pydantic_core import CoreSchema, SchemaValidator
+from pydantic_core import CoreSchema
 
 Node: TypeAlias = dict[str, Any]
 
@@ -81,18 +81,6 @@ def definitions_of(schema: Node) -> tuple[Node, Mapping[str, Node]]:
     if schema["type"] != "definitions":
         return schema, {}
     return schema["schema"], {one["ref"]: one for one in schema["definitions"]}
-
-
-SUPPORTED: Final = "_use_prebuilt" in str(SchemaValidator.__text_signature__)
-"""Whether pydantic-core builds the schema of a class as given; that of pydantic 2.12 does not."""
-
-
-def validator_of(schema: Node) -> SchemaValidator:
-    """The validator of a schema as it stands. Raises SchemaError where the schema is not valid.
-
-    By default pydantic-core would replace the schema of a class with the validator that the class already has.
-    """
-    return SchemaValidator(as_schema(schema), _use_prebuilt=False)
 
 
 def as_schema(node: Node) -> CoreSchema:

@@ -17,8 +17,11 @@ _DATA: Final = frozenset(
 )
 # The parts of a node that map names of the user's to nodes.
 _NAMED: Final = frozenset({"fields", "choices"})
-# With pydantic 2.12, an entity with nested models is validated as loading would instead, which refuses invalid members.
-REVALIDATES: Final = "_use_prebuilt" in str(SchemaValidator.__text_signature__)
+BUILDS_AS_GIVEN: Final = "_use_prebuilt" in str(SchemaValidator.__text_signature__)
+"""Whether pydantic-core builds the schema of a class as given; that of pydantic 2.12 does not.
+
+There, an entity with nested models is validated as loading would instead, which refuses invalid members.
+"""
 # Their functions give the same value again.
 _TRUSTED: Final = frozenset({"pydantic", "dynaorm"})
 
@@ -156,7 +159,7 @@ def makes_of_others(node: Node) -> bool:
 def validator_of(schema: Any, config: CoreConfig | None = None) -> SchemaValidator:
     """The validator of a schema as it stands."""
     # By default pydantic-core would replace the schema of a nested class with the validator that the class has.
-    given = {"_use_prebuilt": False} if REVALIDATES else {}
+    given = {"_use_prebuilt": False} if BUILDS_AS_GIVEN else {}
     return SchemaValidator(cast(CoreSchema, schema), config, **given)
 
 

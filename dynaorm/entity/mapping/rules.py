@@ -13,7 +13,7 @@ from pydantic import BaseModel
 from pydantic_core import CoreConfig, SchemaValidator
 
 from dynaorm.entity.mapping.core_schema import (
-    REVALIDATES,
+    BUILDS_AS_GIVEN,
     Node,
     definitions_of,
     has_own_code,
@@ -133,7 +133,7 @@ def rules_of(entity: type[BaseModel]) -> ClassRules:
     renewed = revalidating(schema) if is_nested else schema
     whole = validator_of(renewed) if is_nested else entity.__pydantic_validator__
     is_limited = _has_rules_of_texts(config)
-    is_stable = not any(_may_change(one) for one in nodes) and (REVALIDATES or not is_nested)
+    is_stable = not any(_may_change(one) for one in nodes) and (BUILDS_AS_GIVEN or not is_nested)
     looks_around = any(takes_info(one) for one in nodes)
     of_class = any(is_function(one) or has_own_code(one) for one in path)
     definitions = definitions_of(schema)

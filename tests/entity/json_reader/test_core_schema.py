@@ -15,7 +15,8 @@ from pydantic.dataclasses import dataclass as pydantic_dataclass
 from pydantic_core import SchemaError
 from typing_extensions import TypedDict
 
-from dynaorm.entity.json_reader.core_schema import by_name, changed, definitions_of, nodes, validator_of
+from dynaorm.entity.json_reader.core_schema import by_name, changed, definitions_of, nodes
+from dynaorm.entity.mapping.core_schema import validator_of
 
 
 class Leaf(BaseModel):

@@ -18,8 +18,9 @@ from pydantic import (
 )
 
 from dynaorm.entity.codec.of_type import codec_of
-from dynaorm.entity.json_reader.core_schema import by_name, definitions_of, validator_of
+from dynaorm.entity.json_reader.core_schema import by_name, definitions_of
 from dynaorm.entity.json_reader.field import FieldReader, StoredField, Undecided
+from dynaorm.entity.mapping.core_schema import validator_of
 from dynaorm.item.json_body import encode_body
 
 
