@@ -183,11 +183,18 @@ def world(transport: Transport) -> World:
     return World(transport)
 
 
-@example(ttl={"N": "0"}, now=Decimal(NOW))
-@example(ttl={"N": str(NOW - FIVE_YEARS - 1)}, now=Decimal(NOW))
-@example(ttl={"N": str(NOW - FIVE_YEARS + 100)}, now=Decimal(NOW))
-@given(ttl=TTLS, now=NOWS)
-@settings(max_examples=8)
+def of_every_age(examples: int) -> Callable[[Callable[..., None]], Any]:
+    """Run a test with TTLs of every age and type, the ends of what DynamoDB deletes among them."""
+
+    def decorate(test: Callable[..., None]) -> Any:
+        for ttl in (0, NOW - FIVE_YEARS - 1, NOW - FIVE_YEARS + 100):
+            test = example(ttl={"N": str(ttl)}, now=Decimal(NOW))(test)
+        return settings(max_examples=examples)(given(ttl=TTLS, now=NOWS)(test))
+
+    return decorate
+
+
+@of_every_age(examples=8)
 def test_every_read_and_every_write_decide_as_dynamodb(
     world: World, ttl: AttributeValue | None, now: Decimal
 ) -> None:
@@ -199,11 +206,7 @@ def test_every_read_and_every_write_decide_as_dynamodb(
     )
 
 
-@example(ttl={"N": "0"}, now=Decimal(NOW))
-@example(ttl={"N": str(NOW - FIVE_YEARS - 1)}, now=Decimal(NOW))
-@example(ttl={"N": str(NOW - FIVE_YEARS + 100)}, now=Decimal(NOW))
-@given(ttl=TTLS, now=NOWS)
-@settings(max_examples=12)
+@of_every_age(examples=12)
 def test_a_value_is_free_a_minute_after_its_guard_expired_and_otherwise_taken(
     world: World, ttl: AttributeValue | None, now: Decimal
 ) -> None:
@@ -215,11 +218,7 @@ def test_a_value_is_free_a_minute_after_its_guard_expired_and_otherwise_taken(
     assert claims(world, name) is not would_delete(ttl, now, margin=60)
 
 
-@example(ttl={"N": "0"}, now=Decimal(NOW))
-@example(ttl={"N": str(NOW - FIVE_YEARS - 1)}, now=Decimal(NOW))
-@example(ttl={"N": str(NOW - FIVE_YEARS + 100)}, now=Decimal(NOW))
-@given(ttl=TTLS, now=NOWS)
-@settings(max_examples=12)
+@of_every_age(examples=12)
 def test_verify_expects_a_guard_of_what_dynamodb_keeps(
     world: World, ttl: AttributeValue | None, now: Decimal
 ) -> None:
@@ -229,11 +228,7 @@ def test_verify_expects_a_guard_of_what_dynamodb_keeps(
     assert bool(list(session.verify(app))) is not would_delete(ttl, now)
 
 
-@example(ttl={"N": "0"}, now=Decimal(NOW))
-@example(ttl={"N": str(NOW - FIVE_YEARS - 1)}, now=Decimal(NOW))
-@example(ttl={"N": str(NOW - FIVE_YEARS + 100)}, now=Decimal(NOW))
-@given(ttl=TTLS, now=NOWS)
-@settings(max_examples=6)
+@of_every_age(examples=6)
 def test_whatever_has_expired_or_not_can_be_deleted(
     world: World, ttl: AttributeValue | None, now: Decimal
 ) -> None:
