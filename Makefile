@@ -115,6 +115,8 @@ mutate-entity: .venv-mutation/.installed
 
 bench: .venv/.dev
 	$(BIN)/python -m benchmarks.run
+	$(BIN)/python -m benchmarks.instructions
+	$(BIN)/python -m benchmarks.structure
 
 bench-scale: .venv/.dev
 	$(BIN)/python -m benchmarks.scale $(SCALE_ARGS)
