@@ -36,25 +36,27 @@ from dynaorm.item.known import KnownPart, Unread
 from dynaorm.item.update import AddTo, Append, Change, Discard, Prepend, Remove, SetIfMissing, SetTo
 from dynaorm.item.value import EXACT, SET_TAGS, Item, number_text
 from dynaorm.plan.edit import in_their_indexes, stored_changes, touched
+from dynaorm.plan.item_change import ItemEdit
 
 _OPERATORS: Final = {"ge": ">=", "gt": ">", "le": "<=", "lt": "<"}
 
 
-def edits_without_reading(
-    mapping: EntityMapping, key: Item, changes: tuple[Change, ...]
-) -> tuple[Change, ...] | None:
-    """An edit by key, in stored names and values, with the index keys that follow from it.
+def edit_without_reading(
+    mapping: EntityMapping, key: Item, changes: tuple[Change, ...], *, creates: bool = False
+) -> ItemEdit | None:
+    """An edit by key, with the index keys that follow from it, and the condition on which its outcome is valid.
 
     None if the edit needs the stored item: for its rules, or for a key, guard, version or total.
     """
-    changes = in_their_indexes(mapping, changes)
-    if _needs_reading(mapping, changes):
+    made = in_their_indexes(mapping, changes)
+    if _needs_reading(mapping, made):
         return None
     try:
-        keys = index_changes(mapping, key, changes)
+        keys = index_changes(mapping, key, made)
     except Unread:
         return None
-    return (*stored_changes(mapping, changes), *keys)
+    bounds = bounds_of(mapping, changes, creates=creates)
+    return ItemEdit(mapping, key, (*stored_changes(mapping, made), *keys), bounds, creates=creates)
 
 
 def _needs_reading(mapping: EntityMapping, changes: tuple[Change, ...]) -> bool:

@@ -31,23 +31,29 @@ from dynaorm.item.update import (
     resolve_changes,
 )
 from dynaorm.item.value import Item, same
-from dynaorm.plan.blind import edits_without_reading
+from dynaorm.plan.blind import edit_without_reading
 from dynaorm.plan.edit import outcome_of
 from dynaorm.plan.given import judged_with
 from dynaorm.plan.image import new_image
+from dynaorm.plan.item_change import ItemEdit
+from dynaorm.plan.times import changes_of_new
+from dynaorm.plan.unit_of_work import EVER
 
 _NOTHING: Mapping[str, Any] = {}
 
 
-def created(mapping: EntityMapping, key: Key[Any], changes: Sequence[Change]) -> Mapping[str, Any]:
-    """The field values of the entity that an upsert creates.
+def created(
+    mapping: EntityMapping, key: Key[Any], changes: tuple[Change, ...], now: float = EVER
+) -> Mapping[str, Any]:
+    """The field values of the entity that an upsert creates at this time.
 
     Raises:
         InvalidValue: they break a rule of the class, or validation changes the key.
         UsageError: DynamoDB could not make the changes where nothing is stored.
     """
     given = {name: value for name, value in key.fields.items() if name in mapping.fields}
-    changes = judged_with(mapping, tuple(changes), lambda: {**_defaults(mapping), **given})
+    changes = (*changes, *changes_of_new(mapping, now))
+    changes = judged_with(mapping, changes, lambda: {**_defaults(mapping), **given})
     others: list[Change] = []
     for change in changes:
         if isinstance(change, SetTo) and len(change.path) == 1:
@@ -66,10 +72,12 @@ def created(mapping: EntityMapping, key: Key[Any], changes: Sequence[Change]) ->
     return values
 
 
-def created_if_valid(mapping: EntityMapping, key: Key[Any], changes: Sequence[Change]) -> Mapping[str, Any]:
+def created_if_valid(
+    mapping: EntityMapping, key: Key[Any], changes: tuple[Change, ...], now: float
+) -> Mapping[str, Any]:
     """The same; no values where an entity can be changed so, but not created."""
     try:
-        return created(mapping, key, changes)
+        return created(mapping, key, changes, now)
     except UsageError:
         return _NOTHING
 
@@ -117,7 +125,7 @@ def _check_key(mapping: EntityMapping, key: Key[Any], values: Mapping[str, Any])
     )
 
 
-def check_complete(mapping: EntityMapping, key: Key[Any], changes: Sequence[Change]) -> None:
+def check_complete(mapping: EntityMapping, key: Key[Any], changes: tuple[Change, ...]) -> None:
     """Raises UsageError if an upsert could not create the entity, because nothing gives a required field a value."""
     given = {str(change.path[0]) for change in changes if not isinstance(change, Remove | Discard)}
     known = given.union(key.fields)
@@ -143,10 +151,10 @@ def _completed(mapping: EntityMapping, missing: list[str]) -> str:
     return "; ".join(texts)
 
 
-def changes_without_reading(
+def upsert_without_reading(
     mapping: EntityMapping, key: Item, changes: tuple[Change, ...], values: Mapping[str, Any]
-) -> tuple[Change, ...] | None:
-    """The changes of an UpdateItem that makes the entity or changes it; None if what is stored has to be read.
+) -> ItemEdit | None:
+    """The UpdateItem that makes the entity or changes it; None if what is stored has to be read.
 
     ``values`` are those of the entity that would be created; none if it cannot be.
     """
@@ -154,8 +162,8 @@ def changes_without_reading(
         return None
     if mapping.versioning is not None or mapping.aggregates:
         return None
-    edits = edits_without_reading(mapping, key, changes)
-    if edits is None:
+    edit = edit_without_reading(mapping, key, changes, creates=True)
+    if edit is None:
         return None
     fields = {str(change.path[0]) for change in changes}
     image, totals = new_image(mapping, key, values), mapping.maintained
@@ -169,17 +177,15 @@ def changes_without_reading(
     if not all(_is_decided(mapping, index, fields, subject) for index in mapping.places.values()):
         return None
     # A total begins at 0, which its absence means: the same unit of work may add to it.
-    own = {*key, *(mapping.fields[name].attribute for name in totals), *(one.path[0] for one in edits)}
+    own = {*key, *(mapping.fields[name].attribute for name in totals), *(one.path[0] for one in edit.edits)}
     # An item of the class that has its former name gets the present one.
     kind = mapping.table.type_attribute
-    return (
-        *edits,
-        *(
-            SetTo((name,), value) if name == kind else SetIfMissing((name,), value)
-            for name, value in image.items()
-            if name not in own
-        ),
+    others = (
+        SetTo((name,), value) if name == kind else SetIfMissing((name,), value)
+        for name, value in image.items()
+        if name not in own
     )
+    return edit._replace(edits=(*edit.edits, *others))
 
 
 def _is_ambiguous(mapping: EntityMapping, field: FieldMapping, image: Item) -> bool:
