@@ -22,8 +22,7 @@ from dynaorm.item.condition import all_of
 from dynaorm.item.path import overlaps
 from dynaorm.item.update import Change
 from dynaorm.item.value import AttributeValue, Item
-from dynaorm.plan.blind import edit_without_reading
-from dynaorm.plan.creation import created_if_valid, upsert_without_reading
+from dynaorm.plan.creation import created_if_valid
 from dynaorm.plan.given import valid_changes
 from dynaorm.plan.image import (
     UNSTORABLE,
@@ -45,6 +44,7 @@ from dynaorm.plan.times import (
     with_times,
 )
 from dynaorm.plan.unit_of_work import EVER
+from dynaorm.plan.without_reading import edit_without_reading, upsert_without_reading
 
 T_co = TypeVar("T_co", covariant=True)
 IntentT = TypeVar("IntentT", Save, Move)
