@@ -898,4 +898,5 @@ class Session:
 
 def _reporting(work: Verification, progress: Progress | None) -> Callable[[], object]:
     check_progress(progress)
+    # ``bool()`` does nothing.
     return bool if progress is None else lambda: progress(work.examined, None)

@@ -60,6 +60,7 @@ def options_of(entity: type, given: Mapping[str, Any]) -> ClassOptions:
     base = inherited if inherited is not None and table is not None else ClassOptions()
     # A keyword that repeats the inherited one changes nothing.
     own_keys = [name for name in _KEYS if name in own and own[name] != getattr(base, name)]
+    # With table= and keys of its own, a class begins a new family, also in the table of its base.
     inherits = base.table is not None and (base.table is table and not ("table" in own and own_keys))
     if inherits and own_keys:
         assert base.root is not None

@@ -251,6 +251,7 @@ class EntityMapping:
         except ValidationError as problem:
             problems, cause = problems_of(self.entity, problem, values, self.only_in_keys.place_of)
             raise self.unreadable(item, problems) from cause
+        # Otherwise the next save of the unchanged entity would find that its key has changed.
         self.refuse_other_key(item, entity.__dict__)
         missing = [field for field in self.fields.values() if field.attribute not in item]
         absent = [field for field in missing if not field.in_key and field.stored_in(item) is None]
@@ -376,6 +377,7 @@ def mapping_of(entity: type[Any]) -> EntityMapping:
         UsageError: the class has no table, or is not an entity class.
     """
     own = getattr(entity, "__dict__", {})
+    # Its own alone: a subclass inherits the attribute, and is mapped by itself.
     found = own.get(MAPPING)
     if isinstance(found, EntityMapping):
         return found

@@ -265,6 +265,7 @@ def _as_loaded(mapping: EntityMapping, first: Mapping[str, Any], spared: frozens
     """The values that loading will give. Raises InvalidValue if they make another item than the values to store."""
     keys = _keys(mapping, first)
     item = mapping.encode(first)
+    # They are not stored: loading takes these defaults again (Rule 1 of ``default``).
     for name in spared:
         item.pop(mapping.fields[name].attribute, None)
     try:
