@@ -254,6 +254,7 @@ class AsyncConnectionPool:
         for connection in idle:
             connection.abort()
         if idle:
+            # asyncio closes a socket in a later turn of the loop, and this may be its last.
             await asyncio.wait({connection.closed for connection in idle}, timeout=1.0)
 
     def close_sockets(self) -> None:

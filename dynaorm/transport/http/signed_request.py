@@ -80,6 +80,7 @@ class Signer:
     def __init__(self, endpoint: Endpoint, region: str) -> None:
         self._region = region
         self._lines = (
+            # Without Accept-Encoding, a server may compress its answer, which nothing here unpacks.
             f"Host: {endpoint.authority}\r\nAccept-Encoding: identity\r\nContent-Type: {CONTENT_TYPE}\r\n"
             "X-Amz-Target: "
         )
