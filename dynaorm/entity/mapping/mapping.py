@@ -292,6 +292,7 @@ class EntityMapping:
     def only_in_keys(self) -> KeyFields:
         """The fields that are stored in keys alone."""
         names = [name for name, field in self.fields.items() if field.in_key]
+        # An item need not have the key of any other index.
         plain = (index.places[0] for index in self.places.values() if index.is_plain)
         return key_fields_of(names, self.primary_parts, (part for place in plain for part in place.parts))
 

@@ -103,6 +103,7 @@ class _Blocks:
             return
         for window in windows(subjects, self.size * self.concurrency * _BLOCKS_PER_PLACE):
             blocks = windows(_distinct(window), self.size)
+            # Rule 3.
             ended = yield from outcomes([self._one_by_one(some) for some in _apart(blocks)], self.concurrency)
             for outcome in ended:
                 self.tally.add_all(outcome)
@@ -132,6 +133,7 @@ class _Blocks:
         except DynaormError as problem:
             if len(subjects) == 1 or not _is_of_an_entity(problem):
                 return [(one, problem) for one in subjects]
+            # Rule 2.
             middle = len(subjects) // 2
             first = yield from self._block(subjects[:middle])
             second = yield from self._block(subjects[middle:])

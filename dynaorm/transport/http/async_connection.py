@@ -234,6 +234,7 @@ class AsyncConnectionPool:
                 self._opened.add(connection)
             try:
                 answer = await connection.exchange(self._route.message(request), limits)
+            # Rule 2.
             except BaseException:
                 connection.abort()
                 raise

@@ -134,6 +134,7 @@ def _from_environment(
     if credentials is None:
         return None
     region = region_of(region, endpoint, lambda: os.environ.get("AWS_DEFAULT_REGION"))
+    # Other partitions have other host names, which botocore knows (Rule 1).
     if not _is_commercial(region):
         return None
     url = (
