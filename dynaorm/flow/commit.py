@@ -33,14 +33,15 @@ from dynaorm.late import late
 from dynaorm.plan.changes import items_to_read
 from dynaorm.plan.compiler import compile_plan
 from dynaorm.plan.intent import Deletion, Edit, Intent, target_of_intent
+from dynaorm.plan.kinds.own_item import OWN_ITEM
 from dynaorm.plan.merge_intents import ItemIntents, merge_intents
 from dynaorm.plan.plan import Plan
-from dynaorm.plan.planned import Effect, Planned, Purpose
+from dynaorm.plan.planned import Effect, Planned, Purpose, StaleKnowledge
 from dynaorm.plan.reads import NOTHING_READ, Reads
 from dynaorm.plan.remember import effects_of_repeat, is_of_block, remember
 from dynaorm.plan.token import revision_under_token
 from dynaorm.plan.unit_of_work import EVER, UnitOfWork
-from dynaorm.plan.verdict import Committed, StaleKnowledge
+from dynaorm.plan.verdict import Committed
 
 if TYPE_CHECKING:
     import logging
@@ -183,11 +184,11 @@ def _failing_check(one: ItemIntents, unit: UnitOfWork) -> Plan:
     never = all_of(exists(pk), missing(pk))
     assert never is not None
     check = Planned(
-        action=ConditionCheck(unit.table_name(table.name), one.key, never),
-        purpose=Purpose.CHECK,
-        mapping=one.mapping,
-        entity_key=one.key,
-        item_key=one.key,
+        ConditionCheck(unit.table_name(table.name), one.key, never),
+        OWN_ITEM,
+        Purpose.CHECK,
+        one.mapping,
+        one.key,
     )
     return Plan((check,), unit.token, made_at=unit.now, caller_token=True)
 
@@ -249,8 +250,8 @@ def _with_refusal(reads: Reads, plan: Plan, refusal: StaleKnowledge) -> Reads:
         if planned.ident in refusal.foreign_guards - reads.foreign_guards:
             # The value may be personal data: the log names only the constraint.
             logging.getLogger("dynaorm").warning(
-                "a guard item of %r in table %s belongs to another entity, and is left alone",
-                planned.constraint,
+                "%s in table %s belongs to another entity, and is left alone",
+                planned.kind.said(planned),
                 planned.table.name,
             )
     return reads.with_more(refusal.items, refusal.foreign_guards)

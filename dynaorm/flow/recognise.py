@@ -15,7 +15,7 @@ from dynaorm.item.action import Put, Update
 from dynaorm.item.update import Change, Remove, SetTo
 from dynaorm.item.value import Item, same
 from dynaorm.plan.plan import Plan
-from dynaorm.plan.planned import GUARDS, Planned, Purpose
+from dynaorm.plan.planned import Planned, Purpose
 from dynaorm.plan.remember import Match, compare, revision_in
 
 OTHER_BYTES: Final = "the token was used in the last ten minutes, for this block or for another"
@@ -30,7 +30,6 @@ _PERHAPS_THIS: Final = (
     "other items, or another one"
 )
 _FIND_OUT: Final = "call session.resume(error.plan), which finds out whether it was made"
-_NO_EVIDENCE: Final = (*GUARDS, Purpose.CHECK, Purpose.AGGREGATE, Purpose.REMEMBER)
 
 
 def is_recognised(plan: Plan, context: Context) -> Flow[bool]:
@@ -55,7 +54,7 @@ def is_committed(plan: Plan, context: Context) -> Flow[bool]:
             return match is Match.SAME
     missing: list[bool] = []
     for planned in plan.actions:
-        if planned.purpose in _NO_EVIDENCE:
+        if not planned.is_evidence:
             continue
         item = yield from stored(plan, planned, context)
         if planned.purpose not in DELETES and is_in_effect(planned, item):

@@ -35,20 +35,12 @@ from dynaorm.flow.recognise import (
     stored,
 )
 from dynaorm.item.value import Item
-from dynaorm.plan.explain import reason
+from dynaorm.plan.kinds.own_item import is_as_expected
 from dynaorm.plan.plan import Plan
-from dynaorm.plan.planned import Effect, Purpose
+from dynaorm.plan.planned import FAILED, Effect, FailedAction, Purpose, StaleKnowledge
 from dynaorm.plan.remember import Match
 from dynaorm.plan.token import is_fixed
-from dynaorm.plan.verdict import (
-    FAILED,
-    UNFIT,
-    Committed,
-    FailedAction,
-    StaleKnowledge,
-    is_as_expected,
-    verdict,
-)
+from dynaorm.plan.verdict import UNFIT, Committed, verdict
 from dynaorm.record import record, replace
 
 _WRITTEN_OVER: Final = (
@@ -217,7 +209,7 @@ def _judged(sending: _Sending, failures: Sequence[FailedAction], refusal: Refusa
     if failures:
         outcome = verdict(failures, now, refusal.request_id)
     else:
-        action = reason(plan.actions[0]) if len(plan.actions) == 1 else ""
+        action = plan.actions[0].reason if len(plan.actions) == 1 else ""
         outcome = refused(refusal, sending.call, action)
     if isinstance(outcome, Committed):
         return replace(outcome, elsewhere=plan.caller_token)
