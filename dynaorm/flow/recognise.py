@@ -13,11 +13,12 @@ from dynaorm.flow.read import get_item
 from dynaorm.item.action import Put, Update
 from dynaorm.item.update import Change, Remove, SetTo
 from dynaorm.item.value import Item, same
+from dynaorm.plan.kinds.own_item import is_as_expected
 from dynaorm.plan.plan import Plan
-from dynaorm.plan.planned import GUARDS, Planned, Purpose
+from dynaorm.plan.planned import FAILED, FailedAction, Planned, Purpose
 from dynaorm.plan.remember import Match, compare, revision_in
 from dynaorm.plan.token import is_fixed
-from dynaorm.plan.verdict import FAILED, UNFIT, FailedAction, is_as_expected
+from dynaorm.plan.verdict import UNFIT
 
 _MATCHES: Final = {
     Match.SAME: Event.SAME,
@@ -26,8 +27,6 @@ _MATCHES: Final = {
     Match.FREE: Event.NOT_SHOWN,
 }
 _DELETES: Final = (Purpose.DELETE, Purpose.PURGE)
-# Other plans write these, too.
-_NO_EVIDENCE: Final = (*GUARDS, Purpose.CHECK, Purpose.AGGREGATE, Purpose.REMEMBER)
 _MISMATCH: Final = "IdempotentParameterMismatchException"
 
 
@@ -141,7 +140,7 @@ def look(plan: Plan, context: Context) -> Flow[Found]:
             return found
     seen: list[Event] = []
     for planned in plan.actions:
-        if planned.purpose not in _NO_EVIDENCE:
+        if planned.is_evidence:
             item = yield from stored(planned, context)
             event = _shown(planned, item)
             if event in (Event.OWN, Event.ALIKE):

@@ -22,10 +22,9 @@ from dynaorm.flow.recognise import (
     of_refusal,
     of_silence,
 )
-from dynaorm.plan.explain import reason
 from dynaorm.plan.plan import Plan
-from dynaorm.plan.planned import Effect
-from dynaorm.plan.verdict import Committed, StaleKnowledge, verdict
+from dynaorm.plan.planned import Effect, StaleKnowledge
+from dynaorm.plan.verdict import Committed, verdict
 
 Outcome: TypeAlias = Committed | StaleKnowledge
 
@@ -172,7 +171,7 @@ class Writing:
         if step is Step.VERDICT and isinstance(trouble, Refusal):
             if found.failures:
                 return verdict(found.failures, self.context.clock.now(), trouble.request_id)
-            only = reason(self.plan.actions[0]) if len(self.plan.actions) == 1 else ""
+            only = self.plan.actions[0].reason if len(self.plan.actions) == 1 else ""
             return refused(trouble, self.call, only)
         if step is Step.TAKEN:
             problem = f"the token {token!r} is remembered for another block; nothing was written"

@@ -16,29 +16,24 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import Enum
 from hashlib import sha256
-from math import ceil
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from dynaorm.entity.codec.expiry import seconds_of
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.state import Loaded
-from dynaorm.entity.token_item import BLOCK, REVISION, UNTIL, token_key, why_no_token_items
-from dynaorm.errors import UsageError
-from dynaorm.item.action import Put
-from dynaorm.item.condition import Attr, Compare, any_of_conditions, missing
+from dynaorm.entity.token_item import BLOCK, REVISION, UNTIL
 from dynaorm.item.value import Item
 from dynaorm.plan.changes import saved_changes
 from dynaorm.plan.image import new_image
 from dynaorm.plan.intent import Deletion, Intent, Save
+from dynaorm.plan.kinds.token_item import TOKEN_ITEMS, Remembered
 from dynaorm.plan.merge_intents import ItemIntents, ResolvedIntent
 from dynaorm.plan.plan import Plan
-from dynaorm.plan.planned import Effect, Planned, Purpose
+from dynaorm.plan.planned import Effect, Planned
 from dynaorm.plan.times import asked_for
 from dynaorm.plan.token import content_of, revision_under_token, told, values_in_keys
 from dynaorm.plan.unit_of_work import EVER, UnitOfWork
 
-# DynamoDB remembers a token for ten minutes, so a token item that expires earlier would free nothing.
-_AT_LEAST: Final = 600.0
 _DIGITS: Final = 32
 
 _InKeys: TypeAlias = Callable[[EntityMapping, Mapping[str, Any], Iterable[str]], Mapping[str, Any]]
@@ -80,32 +75,11 @@ def remember(merged: Sequence[ItemIntents], unit: UnitOfWork) -> Planned:
     """The action that puts the token item of a block. Raises UsageError if its table cannot hold one."""
     assert unit.token is not None
     assert unit.remember is not None
-    first = merged[0]
-    home = first.mapping.table.guards
-    if problem := why_no_token_items(home):
-        raise UsageError(
-            problem=f"the table cannot remember the token {unit.token!r}: {problem}",
-            remedy="give the table guard_table=, another table with string keys",
-        )
-    key = token_key(home, unit.token)
-    until = {"N": str(ceil(unit.now + max(unit.remember, _AT_LEAST)))}
     present, first_formula = _block_of(merged), _block_of(merged, is_first=True)
     # Where both formulas give the same, an earlier release can read the item, too.
     mark = "" if present == first_formula else _MARK
-    item = {**key, BLOCK: {"S": mark + ":".join(present)}, REVISION: {"S": unit.write_id}, UNTIL: until}
-    if home.ttl_attribute is not None:
-        item[home.ttl_attribute] = until
-    is_over = Compare(Attr((UNTIL,)), "<=", {"N": str(int(unit.now))})
-    return Planned(
-        action=Put(unit.table_name(home.name), item, any_of_conditions(missing(home.pk.name), is_over)),
-        purpose=Purpose.REMEMBER,
-        mapping=first.mapping,
-        entity_key=first.key,
-        item_key=key,
-        after=item,
-        value=unit.token,
-        first_formula=":".join(first_formula),
-    )
+    first, held = merged[0], Remembered(unit.token, ":".join(first_formula))
+    return TOKEN_ITEMS.claim((first.mapping, first.key), mark + ":".join(present), held, unit)
 
 
 def _is_over(stored: Item, now: float) -> bool:
@@ -123,7 +97,7 @@ def compare(ours: Planned, stored: Item | None, now: float) -> Match:
     first = _fingerprints_in(stored)
     if first is None or revision_in(stored) is None:
         return Match.OTHER
-    present, former = _fingerprints_in(ours.after or {}), _fingerprints(ours.first_formula)
+    present, former = _fingerprints_in(ours.after or {}), _fingerprints(ours.label.first_formula)
     is_marked = _text_in(stored).startswith(_MARK)
     # Without a mark, it may have been stored by the first formula.
     found = [_match(first, again) for again in (present, None if is_marked else former) if again is not None]
