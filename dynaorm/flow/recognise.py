@@ -13,10 +13,10 @@ from dynaorm.flow.read import get_item
 from dynaorm.item.action import Put, Update
 from dynaorm.item.update import Change, Remove, SetTo
 from dynaorm.item.value import Item, same
+from dynaorm.plan.fingerprint import is_fixed
 from dynaorm.plan.plan import Plan
 from dynaorm.plan.planned import GUARDS, Planned, Purpose
 from dynaorm.plan.remember import Match, compare, revision_in
-from dynaorm.plan.token import is_fixed
 from dynaorm.plan.verdict import FAILED, UNFIT, FailedAction, is_as_expected
 
 _MATCHES: Final = {

@@ -15,6 +15,7 @@ from dynaorm.plan.actions import build_actions
 from dynaorm.plan.aggregate_action import total_actions
 from dynaorm.plan.aggregates import TotalDelta, settle_totals
 from dynaorm.plan.changes import change_of
+from dynaorm.plan.fingerprint import in_order, revision_under_token
 from dynaorm.plan.guards import guard_actions
 from dynaorm.plan.item_change import ItemChange, ItemCheck, ItemDelete, ItemInsert, ItemUpdate
 from dynaorm.plan.merge_intents import ItemIntents
@@ -22,7 +23,6 @@ from dynaorm.plan.plan import Plan, check_limits
 from dynaorm.plan.planned import Effect, Planned, Purpose, held_in
 from dynaorm.plan.reads import Reads
 from dynaorm.plan.remember import remember
-from dynaorm.plan.token import in_order, revision_under_token
 from dynaorm.plan.unit_of_work import UnitOfWork
 
 
