@@ -120,6 +120,8 @@ mutate-endings: .venv/.dev
 
 bench: .venv/.dev
 	$(BIN)/python -m benchmarks.run
+	$(BIN)/python -m benchmarks.instructions
+	$(BIN)/python -m benchmarks.structure
 
 bench-scale: .venv/.dev
 	$(BIN)/python -m benchmarks.scale $(SCALE_ARGS)

@@ -15,7 +15,6 @@ from dynaorm.item.condition import Condition, all_of
 from dynaorm.item.evaluate import holds
 from dynaorm.item.resolve import resolve
 from dynaorm.item.value import AttributeValue, Item, same
-from dynaorm.plan.blind import bounds_of
 from dynaorm.plan.creation import created
 from dynaorm.plan.edit import edited_image, touched
 from dynaorm.plan.image import advance, changes_of, new_image, under_present_names
@@ -33,7 +32,7 @@ from dynaorm.plan.item_change import (
 from dynaorm.plan.merge_intents import ItemIntents, ResolvedIntent
 from dynaorm.plan.reads import Reads
 from dynaorm.plan.taken import already_exists
-from dynaorm.plan.times import as_created, changes_of_new, stamped, times_of_loaded, unstamped, with_times
+from dynaorm.plan.times import as_created, stamped, times_of_loaded, with_times
 from dynaorm.plan.unit_of_work import EVER, UnitOfWork
 from dynaorm.plan.versions import over_version
 
@@ -50,7 +49,7 @@ def _needs_reading(one: ItemIntents) -> bool:
     if write is not None and removal is None and isinstance(write.intent, Save):
         return write.intent.overwrite
     if write is not None and isinstance(write.intent, Edit) and write.state is None:
-        return write.edits is None
+        return write.blind is None
     if removal is not None and isinstance(removal.intent, Deletion) and removal.state is None:
         mapping = removal.mapping
         has_derived = bool(mapping.constraints or mapping.aggregates) or mapping.versioning is not None
@@ -290,9 +289,8 @@ def _edit(
 ) -> ItemInsert | ItemEdit | ItemUpdate | ItemCheck | None:
     mapping, state = one.mapping, write.state
     if state is None and read is _UNREAD:
-        assert write.edits is not None  # otherwise the item has been read
-        bounds = bounds_of(mapping, edit.changes, creates=edit.creates)
-        return ItemEdit(mapping, one.key, write.edits, bounds, creates=edit.creates)
+        assert write.blind is not None  # otherwise the item has been read
+        return write.blind
     touched(mapping, edit.changes)
     if state is not None:
         known, loaded = StoredItem(mapping, state.item), LoadedEntity(edit.target, state)
@@ -309,11 +307,11 @@ def _edit(
 def _edit_known(
     one: ItemIntents, edit: Edit, before: StoredItem, loaded: LoadedEntity | None, *, now: float
 ) -> ItemUpdate | ItemCheck | None:
-    asked = unstamped(one.mapping, edit.changes)
     try:
-        image, changed = edited_image(before.mapping, before.item, asked)
+        image, changed = edited_image(before.mapping, before.item, edit.changes)
         if before.mapping.updated is not None and not _is_unchanged(before, image):
-            image, changed = edited_image(before.mapping, before.item, stamped(before.mapping, asked, now))
+            changes = stamped(before.mapping, edit.changes, now)
+            image, changed = edited_image(before.mapping, before.item, changes)
     except InvalidValue:
         if before.from_read and not _holds(edit.condition, before):
             raise ConditionFailed(key=stored_key(before.mapping, one.key)) from None
@@ -336,8 +334,7 @@ def _creation(one: ItemIntents, edit: Edit, read: Item | None, *, now: float) ->
     mapping = one.mapping
     if not _holds(edit.condition, StoredItem(mapping, {})):
         raise ConditionFailed(key=stored_key(mapping, one.key))
-    asked = unstamped(mapping, edit.changes)
-    values = created(mapping, edit.target, (*asked, *changes_of_new(mapping, now)))
+    values = created(mapping, edit.target, edit.changes, now)
     insert = ItemInsert(mapping, one.key, new_image(mapping, one.key, values), None, values)
     return _placed(insert, read, now=now)._replace(found_nothing=True)
 

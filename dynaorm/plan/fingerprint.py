@@ -29,7 +29,7 @@ from dynaorm.plan.merge_intents import ItemIntents, ResolvedIntent
 from dynaorm.plan.plan import Plan
 from dynaorm.plan.planned import Purpose
 from dynaorm.plan.reads import NOTHING_READ
-from dynaorm.plan.times import asked_for, edits_asked_for, unstamped
+from dynaorm.plan.times import asked_for, edits_asked_for
 from dynaorm.plan.unit_of_work import UnitOfWork
 from dynaorm.record import FIELDS, replace
 
@@ -181,8 +181,7 @@ def content_of(resolved: ResolvedIntent[Intent], told: Callable[[Any], str] = to
     if intent.condition is not None:
         content.append(told(resolve(intent.condition, FieldResolver(mapping))))
     if isinstance(intent, Edit):
-        changes = unstamped(mapping, intent.changes)
-        content += [told(stored_changes(mapping, changes)), _of_keys(mapping, changes)]
+        content += [told(stored_changes(mapping, intent.changes)), _of_keys(mapping, intent.changes)]
         content += ["creates"] if intent.creates else []
     return content
 

@@ -13,7 +13,7 @@ from dynaorm.errors import InvalidValue
 from dynaorm.item.condition import Condition, all_of, any_of_conditions, missing
 from dynaorm.item.evaluate import holds
 from dynaorm.item.value import Item, number_text
-from dynaorm.plan.blind import limits
+from dynaorm.plan.bounds import limits
 
 _RISING = ("le", "lt")
 

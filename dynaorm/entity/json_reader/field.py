@@ -15,7 +15,7 @@ from pydantic_core import core_schema
 from dynaorm.entity.codec.declared import FieldOf, fields_of
 from dynaorm.entity.codec.of_type import Codec
 from dynaorm.entity.codec.value import NULL, TEXT
-from dynaorm.entity.json_reader.core_schema import Node, by_name, nodes
+from dynaorm.entity.core_schema import Node, by_name, nodes_of
 from dynaorm.entity.json_reader.item_key import InKeyField
 from dynaorm.item.json_body import with_bytes
 from dynaorm.item.value import AttributeValue
@@ -267,7 +267,7 @@ def _is_choice_of_texts(schema: Node) -> bool:
 def _decoded(schema: Node, codec: Codec) -> Node:
     """A schema that decodes a whole attribute value by the codec, then validates the result."""
     decode = codec.decode
-    if not all(one.get("type") in _NOT_BINARY for one in nodes(schema) if "type" in one):
+    if not all(one["type"] in _NOT_BINARY for one in nodes_of(schema)):
         decode = _from_json(decode)
     return {**_function("function-before", decode), "schema": by_name(schema)}
 

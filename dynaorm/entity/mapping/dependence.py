@@ -12,16 +12,16 @@ from typing import Any, Final, Protocol
 
 from pydantic import BaseModel
 
-from dynaorm.entity.mapping.aggregate import AggregateMapping
-from dynaorm.entity.mapping.computed import Computed
-from dynaorm.entity.mapping.constraint import Constraint
-from dynaorm.entity.mapping.core_schema import (
+from dynaorm.entity.core_schema import (
     definitions_of,
     has_own_code,
     is_function,
     looks_beside,
     path_to_fields,
 )
+from dynaorm.entity.mapping.aggregate import AggregateMapping
+from dynaorm.entity.mapping.computed import Computed
+from dynaorm.entity.mapping.constraint import Constraint
 from dynaorm.entity.mapping.field import FieldMapping
 from dynaorm.entity.mapping.place import IndexPlaces
 from dynaorm.entity.template.version import Versioning
