@@ -18,6 +18,7 @@ from dynaorm.flow.recognise import CannotRead, Found, look_at_token
 from dynaorm.flow.write import Writing, send
 from dynaorm.item.action import ConditionCheck
 from dynaorm.item.condition import all_of, exists, missing
+from dynaorm.plan.fingerprint import revision_under_token
 from dynaorm.plan.intent import Intent
 from dynaorm.plan.kinds.own_item import OWN_ITEM
 from dynaorm.plan.merge_intents import ItemIntents, merge_intents
@@ -25,7 +26,6 @@ from dynaorm.plan.plan import Plan
 from dynaorm.plan.planned import Effect, Planned, Purpose
 from dynaorm.plan.reads import Reads
 from dynaorm.plan.remember import effects_of_repeat, is_of_block, remember, revision_in
-from dynaorm.plan.token import revision_under_token
 from dynaorm.plan.unit_of_work import EVER, UnitOfWork
 from dynaorm.plan.verdict import Committed
 

@@ -203,7 +203,9 @@ class Writing:
             found = self._interruption(raised)
             step = follows(found.event, self.state)
             is_kept = step is not Step.RAISE
-            found = found if isinstance(step, NobodyKnows) else None
+            if not isinstance(step, NobodyKnows):
+                assert step in (Step.RAISE, Step.KEPT)
+                found = None
         if is_kept and not self.is_resumed:  # the objects of a plan that is resumed have it
             for effect in self.plan.effects:
                 effect.unsettle(self.plan)
