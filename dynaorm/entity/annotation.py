@@ -136,5 +136,5 @@ def _inner_markers(tree: TypeTree, seen: set[tuple[int, bool]], *, outer: bool) 
         yield from (one for one in field.metadata if _is_marker(one) and not isinstance(one, Attribute))
         yield from _outer_markers(field.tree)
         yield from _inner_markers(field.tree, seen, outer=True)
-    for part in tree.members or tree.parts:
-        yield from _inner_markers(part, seen, outer=outer and len(tree.members) == 1)
+    for part in tree.parts:
+        yield from _inner_markers(part, seen, outer=outer and tree.members == (part,))

@@ -7,7 +7,8 @@ Rule 3. The levels below are read when they are asked for: a class may be declar
 
 import sys
 import typing
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, MutableMapping, MutableSet
+from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from dataclasses import is_dataclass
 from types import NoneType, UnionType
@@ -34,6 +35,19 @@ _ALIASES: Final = (TypeAliasType, getattr(typing, "TypeAliasType", TypeAliasType
 _QUALIFIERS: Final = (Required, NotRequired, ReadOnly)
 # Two of these may be equal and yet differ in metadata, or in the order of their members.
 _WRITTEN_ONLY: Final = (Annotated, Literal, Union, UnionType)
+
+CONTAINERS: Final[Mapping[Any, type]] = {
+    list: list,
+    tuple: tuple,
+    set: set,
+    frozenset: frozenset,
+    dict: dict,
+    AbstractSet: set,
+    MutableSet: set,
+    Mapping: dict,
+    MutableMapping: dict,
+}
+"""The origins of types with elements, and the class of their values."""
 
 
 class Part(NamedTuple):
@@ -119,7 +133,7 @@ class TypeTree:
         if self._fields is None:
             self._fields = {
                 name: Part(self._below(annotation), metadata)
-                for name, annotation, metadata in _fields_of(self.origin, self.arguments)
+                for name, annotation, metadata in _fields_of(self.origin, self.variables)
             }
         return self._fields
 
@@ -133,6 +147,11 @@ class TypeTree:
         if found is None:
             found = self._known[annotation] = TypeTree(annotation, self._known)
         return found
+
+    @property
+    def variables(self) -> Mapping[Any, Any]:
+        """The type variables of a generic class, and what its arguments put in their place."""
+        return dict(zip(getattr(self.origin, "__parameters__", ()), self.arguments, strict=False))
 
     def walk(self) -> "Iterator[TypeTree]":
         """The tree and all trees below it, each once."""
@@ -236,16 +255,15 @@ def _value_of(alias: Any, origin: Any) -> Any:
     return typing_extensions.get_type_hints(written, module, known, include_extras=True)["value"]
 
 
-def _fields_of(kind: Any, arguments: tuple[Any, ...]) -> Iterator[tuple[str, Any, tuple[object, ...]]]:
+def _fields_of(kind: Any, variables: Mapping[Any, Any]) -> Iterator[tuple[str, Any, tuple[object, ...]]]:
     """The names, annotations and metadata of the fields of a record."""
     if not is_record(kind):
         return
     if issubclass(kind, BaseModel):
         yield from ((name, one.annotation, tuple(one.metadata)) for name, one in kind.model_fields.items())
         return
-    given = dict(zip(getattr(kind, "__parameters__", ()), arguments, strict=False))
     try:
         hints = hints_of(kind)
     except NameError:
         hints = vars(kind).get("__annotations__", {})
-    yield from ((name, substituted(hint, given), ()) for name, hint in hints.items())
+    yield from ((name, substituted(hint, variables), ()) for name, hint in hints.items())

@@ -90,6 +90,7 @@ def test_markers_are_kept_apart_from_what_other_libraries_put_into_annotated() -
         (tuple[Annotated[str, Unique()], ...] | None, "Unique"),
         (Annotated[str, Unique()] | Annotated[int, "a note"], "Unique"),
         (Annotated[str, Attribute("x")] | int | None, "Attribute"),
+        (Annotated[None, Unique()] | str, "Unique"),
         (Model, "Unique"),
         (Model | None, "Unique"),
         (list[Model], "Unique"),

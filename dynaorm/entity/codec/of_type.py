@@ -5,8 +5,7 @@ Rule 2. Values are checked, not converted: a str field with the value 5 is refus
 Rule 3. A type may contain itself. Inside of itself it is a reference, which becomes the codec once that is complete.
 """
 
-from collections.abc import Callable, Hashable, Mapping, MutableMapping, MutableSet, Sequence
-from collections.abc import Set as AbstractSet
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import is_dataclass
 from functools import partial
 from types import NoneType
@@ -43,7 +42,7 @@ from dynaorm.entity.codec.model import (
 )
 from dynaorm.entity.codec.union import chosen_codec, discriminated_codec, union_codec
 from dynaorm.entity.codec.value import Codec, Reference, Unstorable, optional
-from dynaorm.entity.type_tree import TypeTree, is_record, type_tree
+from dynaorm.entity.type_tree import CONTAINERS, TypeTree, is_record, type_tree
 from dynaorm.record import replace
 
 __all__ = ["Codec", "Unstorable", "codec_of"]
@@ -202,8 +201,8 @@ class _Resolution:
             raise Unstorable(f"{_BARE[kind]} {_OWN}")
         if not isinstance(kind, type):
             raise Unstorable(_not_a_class(tree))
-        if kind in _CONTAINERS:
-            return self._container(tree, _CONTAINERS[kind], strict=strict)
+        if kind in CONTAINERS:
+            return self._container(tree, CONTAINERS[kind], strict=strict)
         if issubclass(kind, pydantic.Secret) and tree.parts:
             return secret_codec(tree.plain, self.of(tree.parts[0], strict=False))
         if issubclass(kind, BaseModel) and kind.__pydantic_root_model__:
@@ -243,8 +242,8 @@ class _Resolution:
         inner_strict = not by_instance and bool(config.get("strict", strict))
 
         def build() -> Codec:
-            given = dict(zip(getattr(kind, "__parameters__", ()), tree.arguments, strict=False))
-            parts = {one: self._field(kind, one, strict=inner_strict) for one in fields_of(kind, given)}
+            fields = fields_of(kind, tree.variables)
+            parts = {one: self._field(kind, one, strict=inner_strict) for one in fields}
             if issubclass(kind, tuple):
                 return named_tuple_codec(kind, {one.name: codec for one, codec in parts.items()})
             codec = _mapped(kind, parts, self._extra(kind, config))
@@ -273,18 +272,6 @@ class _Resolution:
 
 # Aliases with a codec of their own. To a type checker, JsonValue is a union.
 _NAMED: Final[tuple[tuple[Any, Codec], ...]] = ((pydantic.JsonValue, JSON), (AnyValue, ANY))
-
-_CONTAINERS: Final[Mapping[Any, type]] = {
-    list: list,
-    tuple: tuple,
-    set: set,
-    frozenset: frozenset,
-    dict: dict,
-    AbstractSet: set,
-    MutableSet: set,
-    Mapping: dict,
-    MutableMapping: dict,
-}
 
 
 def _mapped(kind: Any, parts: Mapping[FieldOf, Codec], extra: Codec | None) -> Codec:

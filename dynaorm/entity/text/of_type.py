@@ -41,8 +41,12 @@ def _class_scalar(kind: type) -> Scalar | None:
         return _enum(kind)
     if is_of_networks(kind):
         return _network_scalar(kind)
-    kind = _PYDANTIC.get(kind, kind)
-    return next((SCALARS[base] for base in kind.__mro__ if base in SCALARS), None)
+    return next((SCALARS[base] for base in plain_class(kind).__mro__ if base in SCALARS), None)
+
+
+def plain_class(kind: type) -> type:
+    """The class that has the values of a class: another one than itself for pydantic's names of constrained types."""
+    return _PYDANTIC.get(kind, kind)
 
 
 def is_of_networks(kind: type) -> bool:
