@@ -235,6 +235,7 @@ def _resolved_move(intent: Move, now: float) -> list[ItemIntents]:
     write = _of_loaded(intent, mapping, state, now)
     old, new = mapping.key_of(state.item), mapping.primary_key(write.valid.values)
     if ident_of(mapping.table, old) == ident_of(mapping.table, new):
+        # The key did not change, so there is nothing to move: it is a save.
         return [ItemIntents(mapping, old, write=_of_loaded(Save(intent.entity), mapping, state, now))]
     return [
         ItemIntents(mapping, old, removal=ResolvedIntent(intent, mapping, state)),

@@ -130,6 +130,7 @@ def upsert_without_reading(
 
     ``values`` are those of the entity that would be created; none if it cannot be.
     """
+    # DynamoDB refuses a nested path where nothing is stored.
     if not (changes and values) or any(len(change.path) > 1 for change in changes):
         return None
     if mapping.versioning is not None or mapping.aggregates:

@@ -58,6 +58,7 @@ def options_of(entity: type, given: Mapping[str, Any]) -> ClassOptions:
         problems.append(f"table={table!r} is not a Table; write table=Table({str(table)!r})")
         table = None
     base = inherited if inherited is not None and table is not None else ClassOptions()
+    # A keyword that repeats the inherited one changes nothing.
     own_keys = [name for name in _KEYS if name in own and own[name] != getattr(base, name)]
     inherits = base.table is not None and (base.table is table and not ("table" in own and own_keys))
     if inherits and own_keys:
