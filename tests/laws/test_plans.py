@@ -7,6 +7,7 @@ lost, which leaves the plan; the second time nothing is lost. A reference of 50 
 import copy
 import os
 from collections.abc import Callable, Iterable, Mapping
+from datetime import UTC, datetime
 from decimal import Decimal
 from itertools import count
 from typing import Any, Final, TypeAlias
@@ -58,10 +59,14 @@ class World:
         found = self.engine.call(Call("Scan", {"TableName": "written", "ConsistentRead": True}))["Items"]
         return {(one["PK"]["S"], one["SK"]["S"]): one for one in found}
 
+    @property
+    def now(self) -> datetime:
+        return datetime.fromtimestamp(1_704_067_200 + self.moment, UTC)
+
     def session(self, *faults: Fault) -> tuple[Session, FaultyTransport]:
         """All sessions of one moment have the same time and identifiers."""
         wire = FaultyTransport(self.engine, *faults)
-        clock = FakeClock(1_704_067_200.0 + self.moment, ids=f"{self.moment}-")
+        clock = FakeClock(self.now.timestamp(), ids=f"{self.moment}-")
         return Session(transport=wire, clock=clock, retry=Retry(attempts=1 if faults else 10)), wire
 
     def go_on(self) -> None:
@@ -313,6 +318,18 @@ def check(world: World, write: Write) -> None:
         }
 
 
+def check_times(world: World, now: datetime, items: Items, entities: Mapping[str, Any]) -> None:
+    """What was there was created when it was, unless it moved there; what changed was changed now, the rest before."""
+    for name, one in world.live.items():
+        place = f"THING#{name}", "v0_T" if world.spec.versioned else "T"
+        if items.get(place) == world.raw()[place]:
+            assert (one.created, one.changed) == (entities[name].created, entities[name].changed)
+        else:
+            assert one.changed == now
+            assert one.created in {now, *(other.created for other in entities.values())}
+            assert name not in entities or one.created == entities[name].created
+
+
 def check_plan_of_save(world: World, draw: Any) -> None:
     """``session.plan`` gives the plan of a save, if that needs no reading."""
     entity = chosen(world, draw)
@@ -351,8 +368,12 @@ def test_what_a_plan_says_is_what_is_sent_and_what_the_table_becomes(
             continue
         name, write = kind(world, data.draw)
         event(name)
+        items, entities = world.raw(), world.live
         check(world, write)
+        now = world.now
         world.go_on()
         check_derived(world.spec, world.raw().values(), world.live)
+        if spec.times:
+            check_times(world, now, items, entities)
         if world.live:
             check_plan_of_save(world, data.draw)
