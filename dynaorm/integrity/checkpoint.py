@@ -26,7 +26,7 @@ from dynaorm.flow.integrity.verify import Verification
 from dynaorm.integrity.report import private
 from dynaorm.item.json_body import decode_body, encode_body
 from dynaorm.item.value import Item
-from dynaorm.plan.aggregates import TotalDelta
+from dynaorm.plan.kinds.totals import TotalDelta
 
 T = TypeVar("T")
 

@@ -233,9 +233,10 @@ def _padded(placeholder: Placeholder, width: int, *, desc: bool) -> Placeholder:
             f"{placeholder.source}: only an int can be padded, to at most {_MOST_DIGITS} digits; drop the spec"
         )
     to_text, from_text, top = placeholder.scalar.to_text, placeholder.scalar.from_text, 10**width - 1
+    is_any_int = placeholder.scalar.name == "int"  # not those of a Literal or an Enum
 
     def write(value: Any) -> str:
-        number = int(to_text(value))
+        number = value if is_any_int and type(value) is int else int(to_text(value))
         if not 0 <= number <= top:
             why = "is negative" if number < 0 else f"has more than {width} digits"
             raise ValueError(f"{why}, and {placeholder.source} holds 0 to {top}")

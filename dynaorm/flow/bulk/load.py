@@ -21,7 +21,6 @@ from dynaorm.flow.protocol.retry import is_retryable, waited
 from dynaorm.flow.protocol.together import outcomes
 from dynaorm.flow.read import refused, spent
 from dynaorm.item.batch import BATCH_WRITE_LIMIT, packed
-from dynaorm.plan.explain import reason
 from dynaorm.plan.intent import Save
 from dynaorm.plan.load import Load, check_loadable, load_of, plan_of
 from dynaorm.record import record
@@ -219,7 +218,7 @@ class _Batch:
                 self.failures += alone.failures
             return
         ((ident, loads),) = self.waiting.items()
-        error = refused(refusal, self._call(), reason(plan_of(loads, self.table).actions[0]))
+        error = refused(refusal, self._call(), plan_of(loads, self.table).actions[0].reason)
         self._fail(ident, error, f"an attempt got no answer, and the next was refused ({refusal.code})")
 
     def _taken_apart(self) -> Iterator["_Batch"]:
