@@ -80,6 +80,8 @@ class Guards(DerivedKind[Guarded]):
             return items
         names = list(change.mapping.constraints)
         named = [((one.new or one.old)[-1].label[0][0], one) for one in items]
+        if [name for name, _ in named] == names:
+            return items
         return [
             one for _, one in sorted(named, key=lambda pair: names.index(pair[0]) if pair[0] in names else 0)
         ]
