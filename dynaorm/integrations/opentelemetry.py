@@ -239,5 +239,6 @@ def _event(attempt: Attempt) -> dict[str, Any]:
     if attempt.capacity is not None:
         table = {"TableName": attempt.tables[0]} if len(attempt.tables) == 1 else {}
         consumed = {**table, "CapacityUnits": attempt.capacity}
+        # The conventions want the members of ConsumedCapacity as JSON.
         attributes["aws.dynamodb.consumed_capacity"] = [json.dumps(consumed)]
     return attributes

@@ -159,4 +159,5 @@ def _compared(left: AttributeValue | None, sign: str, right: AttributeValue | No
     ((kind, content),), ((other, bound),) = left.items(), right.items()
     if kind != other or kind not in ("S", "N", "B"):
         return False
+    # Python compares texts by code points, which is the order of their UTF-8 bytes, by which DynamoDB compares.
     return _ORDERED[sign](*((Decimal(content), Decimal(bound)) if kind == "N" else (content, bound)))

@@ -150,6 +150,7 @@ def _case(source: PathSource, kind: type[Operand]) -> _Case:
     if source.within is not None:
         guards.append(Exists(source.within))
         if source.not_null:
+            # A path that leads through NULL has no value.
             guards.append(Compare(Attr(source.within), "<>", _NULL))
     guards += [Missing(path) for path in source.missing]
     if source.stored is not None:
@@ -250,6 +251,7 @@ def _compared(left: _Cases, operator: str, right: _Cases) -> Condition:
 def _presence(operator: str, one: _Case, other: _Case) -> tuple[Condition, ...]:
     """That the first of two attributes is stored."""
     are_attributes = isinstance(one.side, Attr) and isinstance(other.side, Attr)
+    # Rule 3.
     return (Exists(one.side.path),) if operator == "=" and are_attributes else ()
 
 

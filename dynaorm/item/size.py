@@ -33,6 +33,7 @@ def size_bound(item: Item) -> int:
     """An upper bound of ``item_size`` that is quicker to compute, because every save is checked against 400 KB."""
     try:
         return _size_bound(item)
+    # A value of a form that DynamoDB does not have today.
     except (TypeError, AttributeError):
         return item_size(item)
 
@@ -79,6 +80,7 @@ def _list_size(elements: Collection[AttributeValue]) -> int:
 
 
 def _map_size(members: Item) -> int:
+    # 3 bytes for the map itself, and 1 for each member, as in a list.
     return 3 + len(members) + item_size(members)
 
 

@@ -52,6 +52,7 @@ def judged_with(
         return changes
     given = {str(one.path[0]): one.value for one in changes if isinstance(one, SetTo) and len(one.path) == 1}
     found = values()
+    # Validators see what the same edit sets, too, as if all of it were given to the constructor.
     beside = {**found, **given}
 
     def judge(path: Path, value: Any) -> Any:

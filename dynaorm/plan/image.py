@@ -285,6 +285,7 @@ def check_key_unchanged(mapping: EntityMapping, values: Mapping[str, Any], state
     """Raises KeyChanged if the entity's fields render another primary key than the one it was loaded under."""
     stored = mapping.key_of(state.item)
     rendered = mapping.primary_key(values)
+    # The same number may be stored in another spelling: 1.0 is the key 1.
     if rendered != stored and not all(same(rendered[name], stored.get(name)) for name in rendered):
         old, now = mapping.subject(state.item), mapping.with_computed(values, mapping.key_fields)
         raise KeyChanged(

@@ -628,6 +628,7 @@ class Session:
         finally:
             block.closed(mark)
             tx.end()
+        # After ``finally``, not in it: a block that raises sends nothing.
         self._run("transaction", commit.commit(tx.to_send(), self._context, tx.token, tx.remember))
 
     def run(self, work: block.Work[T], /, *, attempts: int = 5) -> T:
@@ -684,6 +685,7 @@ class Session:
         Raises:
             NotVersioned: the class keeps no versions.
         """
+        # This method is no generator, so that the call itself raises NotVersioned, not the first iteration.
         named = targets.target_of(target)
         history.check_versioned(named.mapping)
         return self._history(named)

@@ -102,10 +102,12 @@ class Subscriptions:
 
     def _concerns(self, change: Unreadable) -> bool:
         """Whether an unreadable record may be about a class that a function is for."""
+        # A record without a key may be about any class.
         if not change.key.primary_key:
             return True
         if change.key.entity is None:
             return False
+        # By families: the form of a key does not tell a class from its subclasses.
         root = mapping_of(change.key.entity).root
         return any(mapping_of(one.entity).root is root for one in self._all if one.entity is not None)
 

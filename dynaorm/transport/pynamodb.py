@@ -11,13 +11,14 @@ Rule 3. A client is created under a lock: botocore's session is not thread-safe 
 import threading
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import Any
+from typing import Any, Self
 
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 from botocore.session import Session as BotocoreSession
 from pynamodb.connection import Connection
 
+from dynaorm.argument import check_amount, check_count
 from dynaorm.errors import UsageError
 from dynaorm.flow.protocol.call import Call, Reply
 from dynaorm.record import replace
@@ -38,7 +39,7 @@ from dynaorm.transport.endpoint import Endpoint, endpoint_of, without_password
 from dynaorm.transport.http.connection import Connection as HttpConnection
 from dynaorm.transport.http.credentials import GivenCredentials, checked_credentials
 from dynaorm.transport.http.given_credentials import use_credentials
-from dynaorm.transport.http.limits import Limits
+from dynaorm.transport.http.limits import LONGEST, Limits
 from dynaorm.transport.own_sending import OwnSending
 from dynaorm.transport.process import owned
 from dynaorm.transport.proxy import proxy_for
@@ -63,6 +64,13 @@ class PynamoTransport:
             more. AWS asks for at least one second with TransactWriteItems.
         max_pool_connections: how many connections to keep open; more threads than these open short-lived
             ones.
+
+    Raises:
+        UsageError: a limit is not positive, or not finite.
+
+    Example::
+
+        with PynamoTransport(region="eu-west-1") as transport, Session(transport=transport) as session: ...
     """
 
     def __init__(
@@ -76,6 +84,9 @@ class PynamoTransport:
         read_timeout: float = 10.0,
         max_pool_connections: int = 50,
     ) -> None:
+        check_amount("connect_timeout={}", connect_timeout, most=LONGEST)
+        check_amount("read_timeout={}", read_timeout, most=LONGEST)
+        check_count("max_pool_connections={}", max_pool_connections)
         self.region = region
         self.endpoint = endpoint
         self.profile = profile
@@ -92,6 +103,12 @@ class PynamoTransport:
     def __repr__(self) -> str:
         endpoint = without_password(self.endpoint)
         return f"PynamoTransport(region={self.region!r}, {endpoint=}, profile={self.profile!r})"
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     @property
     def server(self) -> Endpoint | None:

@@ -242,6 +242,7 @@ def _field_problems(target: EntityMapping, name: str) -> Iterator[str]:
     tree = type_tree(info.annotation)
     if _type_of(target, name) not in _NUMBERS or tree.accepts_none or not field.codec.tags:
         yield "is not a plain number; make it an int, Decimal or float"
+    # False equals 0.
     elif isinstance(field.default, bool) or field.default != 0:
         yield "does not begin at 0; write = 0"
     elif (bounds := target.rules.fields[name].bounds) is None:

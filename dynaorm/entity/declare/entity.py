@@ -175,6 +175,7 @@ class _Draft:
         static_none = not info.is_required() and info.default_factory is None and default is None
         none_is_absent = static_none or (info.is_required() and codec.nullable)
         has_static_value = not (info.is_required() or static_none or info.default_factory)
+        # Pydantic takes such a default as it is, so nothing else would find one that no write can store.
         if has_static_value and not validates_default(self.entity, name):
             self._check_default(name, codec, default)
         return FieldMapping(
@@ -185,6 +186,7 @@ class _Draft:
             default=default,
             required=info.is_required(),
             none_is_absent=none_is_absent,
+            # Absence can mean only one of None and the empty set.
             empty_is_absent=codec.is_set and not none_is_absent,
             in_key=self._in_key(name, mark),
             versioned=bool(mark.find(Versioned)),

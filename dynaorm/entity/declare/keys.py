@@ -77,6 +77,7 @@ class KeysOf:
         """The fields that can be read back exactly from a key whenever they are not None."""
         found = set(self.in_primary_key)
         for index in places_of(self.indexes.values()).values():
+            # An index with a condition has not every item, so its key may be absent.
             for part in index.places[0].parts if index.is_plain else ():
                 # If one field of an index key is None, the key is absent, and the other fields are lost with it.
                 others = {name: index.fields - {name} for name in part.lossless if part.made_up}

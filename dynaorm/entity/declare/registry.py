@@ -203,6 +203,7 @@ def _update(
     for one in mappings.values():
         if one.versioning is not None and table.sk is not None:
             before, after = one.versioning.template.text.split("{version}")
+            # Otherwise the keys of its versions begin with its own sort keys, and no beginning tells them.
             if "{sk}" not in before:
                 begins = f"{re.escape(before)}[0-9]+{re.escape(after.split('{sk}')[0])}"
                 reserved.append((table.sk.name, re.compile(begins), f"a version of {one.name}"))

@@ -210,6 +210,7 @@ class EntityMapping:
                         "give it a value" if missing in self.fields else "set the fields that it is made of"
                     )
                     raise self.invalid(missing, None, f"is part of the primary key {part.text!r}", remedy)
+                # A bare value is not escaped, so it could be the key of a guard, a version or a token.
                 if part.bare and part.attribute.kind == "S":
                     name, text = part.fields[0], str(value["S"])
                     if (reserved := self.table.rules.reserved_for(part.attribute, text)) is not None:
@@ -243,6 +244,7 @@ class EntityMapping:
         """The entity of an item, fully validated, with the item as its snapshot. Raises DecodeError."""
         values = self.decode(item)
         if self.versioning is not None:
+            # For its errors alone.
             self.version_of(item)
         try:
             entity = self.validate_loaded(values)
@@ -258,6 +260,7 @@ class EntityMapping:
     def validate_loaded(self, values: Mapping[str, Any]) -> Any:
         """The entity of decoded field values. Raises ValidationError."""
         # Codecs give nested dataclasses as dicts, which a strict model would refuse.
+        # By name: aliases belong to the JSON of the application.
         return self.entity.__pydantic_validator__.validate_python(
             values, strict=False, context=LOADING, by_alias=False, by_name=True
         )

@@ -158,6 +158,8 @@ def _unescaped_piece(before: str, placeholder: Placeholder, end: str) -> Piece:
         return _piece(before, placeholder, frozenset())
 
     def ended(text: str) -> str:
+        # Also an end that the text begins and the literal completes: before "##", the text "a#" would end after its
+        # "a".
         if (text + end).find(end) < len(text):
             raise Remedied(
                 f"contains {end!r}, which ends {placeholder.source} in the key, and its table has escape=False",

@@ -40,6 +40,7 @@ _OF_DAYS: Final[Mapping[str, tuple[int, Callable[[Any], int]]]] = {
     "V": (2, lambda day: day.isocalendar().week),
     "u": (1, lambda day: day.isoweekday()),
     "w": (1, lambda day: day.isoweekday() % 7),
+    # As strftime counts weeks: from the first Sunday of the year (U) or its first Monday (W), with week 0 before it.
     "U": (2, lambda day: (day.timetuple().tm_yday + 6 - day.isoweekday() % 7) // 7),
     "W": (2, lambda day: (day.timetuple().tm_yday + 6 - day.weekday()) // 7),
 }

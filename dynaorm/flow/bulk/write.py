@@ -58,6 +58,7 @@ def save_many(
 
     def given() -> Iterable[E]:
         for entity in entities:
+            # An iterator can be read only once, and the caller gets back what it gave.
             saved.append(entity)
             yield entity
 
@@ -140,6 +141,8 @@ class _Blocks:
 
 def _is_of_an_entity(problem: DynaormError) -> bool:
     """Whether one of several entities was refused, or they are too many for one transaction."""
+    # With reasons, one action was refused, such as an item that is too large; without, the whole request, as for want
+    # of a permission.
     if isinstance(problem, UnexpectedRefusal):
         return bool(problem.reasons)
     return not isinstance(problem, _OF_ALL)
@@ -173,6 +176,8 @@ def _targets(subject: Any) -> Iterator[object]:
         named.append((mapping.entity, {name: name for name in mapping.key_fields}))
     for target, key in named:
         values = _values(mapping, given, key.values())
+        # A text, because a value need not be hashable. Two spellings of one target only mean a conflict, which is
+        # repeated.
         yield target, *(repr(values.get(key[name])) for name in sorted(key))
 
 

@@ -74,6 +74,7 @@ class AsyncDirectTransport(DirectSettings):
         return await opened.call(call)
 
     async def _opened_and_called(self, call: Call) -> Reply:
+        # Looking for credentials and a Region may read files and ask services.
         opened = await asyncio.to_thread(self._open)
         return await opened.call(call)
 

@@ -63,6 +63,8 @@ class DirectTransport(DirectSettings):
         if call.operation in STREAM_READS:
             return self._streams.call(call)
         if self._opened is None and call.timeout is not None:
+            # Looking for credentials and a Region may read files and ask services, which no limit of a connection
+            # covers.
             return in_time(call.timeout, lambda: self._open().call(call))
         return (self._opened or self._open()).call(call)
 

@@ -153,6 +153,7 @@ class AsyncConnection(asyncio.BufferedProtocol):
             self.abort()
             return
         try:
+            # A copy: the next bytes are received into the same buffer.
             answer = self._reader.feed(self._buffer[:nbytes].tobytes())
         except Malformed as error:
             self._fail(sentence(error))
@@ -324,6 +325,7 @@ async def _connected(route: Route, seconds: float) -> AsyncConnection:
 
 async def _connected_to(address: Any, family: int, protocol: int) -> AsyncConnection:
     loop = asyncio.get_running_loop()
+    # A socket of our own: what asyncio shows of one that it opens cannot be detached (Rule 5).
     opened = socket(family, SOCK_STREAM, protocol)
     try:
         opened.setblocking(False)

@@ -155,6 +155,8 @@ def _opened(route: Route, limits: Limits) -> socket.socket:
     try:
         opened = _connected(route, deadline)
         try:
+            # Otherwise the last packet of a request may wait for the acknowledgement of the one before it. asyncio sets
+            # it by itself.
             opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             if route.keeps_alive:
                 opened.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)

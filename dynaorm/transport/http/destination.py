@@ -152,6 +152,7 @@ def _environment_credentials() -> FixedCredentials | None:
     return FixedCredentials(
         os.environ["AWS_ACCESS_KEY_ID"],
         os.environ["AWS_SECRET_ACCESS_KEY"],
+        # The order of botocore's EnvProvider (Rule 1).
         os.environ.get("AWS_SECURITY_TOKEN") or os.environ.get("AWS_SESSION_TOKEN") or None,
     )
 

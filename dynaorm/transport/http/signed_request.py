@@ -119,6 +119,7 @@ class Signer:
         canonical = (
             f"{self._before}{stamp}{scope.between}{target}{scope.after}{sha256(body).hexdigest()}".encode()
         )
+        # A copy of a keyed HMAC saves hashing the key again.
         signature = scope.key.copy()
         signature.update(f"{ALGORITHM}\n{stamp}\n{scope.scope}\n{sha256(canonical).hexdigest()}".encode())
         lines = (
@@ -146,6 +147,7 @@ def _scope_of(credentials: Credentials, day: str, region: str) -> _Scope:
     key = f"AWS4{credentials.secret_key}".encode()
     for part in scope.split("/"):
         key = hmac.digest(key, part.encode(), "sha256")
+    # In the order of the alphabet, as the signature wants it: the token's header comes before the target's.
     signed = "content-type;host;x-amz-date"
     between = "\n"
     if token:
