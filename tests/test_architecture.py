@@ -215,6 +215,19 @@ def test_every_wing_has_a_folder_of_tests() -> None:
     _report([f"dynaorm/{wing} has no tests in tests/{wing}" for wing in sorted(wings - tested)])
 
 
+def test_one_module_takes_annotations_apart() -> None:
+    """The others ask the tree that it makes of a type. So an alias means the same to all of them."""
+    takes_apart = {"get_origin", "get_type_hints", "NewType", "UnionType", "TypeAliasType"}
+    # AnyValue is made there.
+    homes = {PACKAGE / "entity" / "type_tree.py", PACKAGE / "entity" / "codec" / "json.py"}
+    faults = []
+    for path in {*(PACKAGE / "entity").rglob("*.py"), *(PACKAGE / "testing").rglob("*.py")} - homes:
+        imports = (node for node in ast.walk(_tree(path)) if isinstance(node, ast.ImportFrom))
+        used = {one.name for node in imports for one in node.names} & takes_apart
+        faults += [f"{_name(path)} imports {name}; ask type_tree" for name in sorted(used)]
+    _report(faults)
+
+
 def test_a_type_with_one_text_is_one_row() -> None:
     """What is true of such a type stands in its row of ``SCALARS``, and what tests make up for it in ``values.py``."""
     # A date format is about the types that have days or times, and says what each directive means for them.
