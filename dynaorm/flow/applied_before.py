@@ -18,13 +18,14 @@ from dynaorm.flow.recognise import CannotRead, Found, look_at_token
 from dynaorm.flow.write import Writing, send
 from dynaorm.item.action import ConditionCheck
 from dynaorm.item.condition import all_of, exists, missing
+from dynaorm.plan.fingerprint import revision_under_token
 from dynaorm.plan.intent import Intent
+from dynaorm.plan.kinds.own_item import OWN_ITEM
 from dynaorm.plan.merge_intents import ItemIntents, merge_intents
 from dynaorm.plan.plan import Plan
 from dynaorm.plan.planned import Effect, Planned, Purpose
 from dynaorm.plan.reads import Reads
 from dynaorm.plan.remember import effects_of_repeat, is_of_block, remember, revision_in
-from dynaorm.plan.token import revision_under_token
 from dynaorm.plan.unit_of_work import EVER, UnitOfWork
 from dynaorm.plan.verdict import Committed
 
@@ -112,11 +113,6 @@ def _failing_check(one: ItemIntents, unit: UnitOfWork) -> Plan:
     table, pk = one.mapping.table, one.mapping.table.pk.name
     never = all_of(exists(pk), missing(pk))
     assert never is not None
-    check = Planned(
-        action=ConditionCheck(unit.table_name(table.name), one.key, never),
-        purpose=Purpose.CHECK,
-        mapping=one.mapping,
-        entity_key=one.key,
-        item_key=one.key,
-    )
-    return Plan((check,), unit.token, made_at=unit.now, caller_token=True)
+    check = ConditionCheck(unit.table_name(table.name), one.key, never)
+    planned = Planned(check, OWN_ITEM, Purpose.CHECK, one.mapping, one.key)
+    return Plan((planned,), unit.token, made_at=unit.now, caller_token=True)

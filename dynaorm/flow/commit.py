@@ -30,9 +30,10 @@ from dynaorm.plan.compiler import compile_plan
 from dynaorm.plan.intent import Deletion, Edit, Intent, target_of_intent
 from dynaorm.plan.merge_intents import ItemIntents, merge_intents
 from dynaorm.plan.plan import Plan
+from dynaorm.plan.planned import StaleKnowledge
 from dynaorm.plan.reads import NOTHING_READ, Reads
 from dynaorm.plan.unit_of_work import EVER, UnitOfWork
-from dynaorm.plan.verdict import Committed, StaleKnowledge
+from dynaorm.plan.verdict import Committed
 
 if TYPE_CHECKING:
     import logging
@@ -173,8 +174,8 @@ def _with_refusal(reads: Reads, plan: Plan, refusal: StaleKnowledge) -> Reads:
         if planned.ident in refusal.foreign_guards - reads.foreign_guards:
             # The value may be personal data: the log names only the constraint.
             logging.getLogger("dynaorm").warning(
-                "a guard item of %r in table %s belongs to another entity, and is left alone",
-                planned.constraint,
+                "%s in table %s belongs to another entity, and is left alone",
+                planned.kind.said(planned),
                 planned.table.name,
             )
     return reads.with_more(refusal.items, refusal.foreign_guards)

@@ -64,6 +64,7 @@ class Event(Enum):
     FAILED = "a transaction's condition failed, and no revision that it is bound to was replaced"
     REPLACED = "a revision that the transaction is bound to was replaced"
     NOT_SHOWN = "no item shows the plan"
+    UNTOLD = "no item can show the plan: it adds or appends, and no revision tells by whom"
     SAME = "the block was applied: its token item, or an item with its revision, says so"
     REMEMBERED = "another block was applied: its token item says so"
     REUSED = "DynamoDB knows the token from other bytes, and an equal block would have sent the same"
@@ -114,6 +115,7 @@ MAY_ARRIVE: Final = NobodyKnows(_NEXT, _ARRIVE)
 NOT_YET: Final = NobodyKnows("the item does not show the write, and the request may still arrive", _ARRIVE)
 OVER: Final = NobodyKnows(_NEXT, _OVER)
 NOT_SEEN: Final = NobodyKnows("the item does not show the write, or not any more", _OVER)
+UNTOLD: Final = NobodyKnows("the item cannot show the write: it adds or appends, and no revision tells", _GET)
 NOT_AGAIN: Final = NobodyKnows(
     "{code}",
     f"it is not sent again, because that could undo what others did since; {_GET}. "
@@ -169,6 +171,7 @@ ROWS: Final[Mapping[Event, tuple[Cell, ...]]] = {
     Event.FAILED:     (VERDICT,   MAY_ARRIVE, MAY_ARRIVE, ___,       ___,      ___,      ___,       ___),
     Event.REPLACED:   (VERDICT,   MAY_ARRIVE, VERDICT,    ___,       ___,      ___,      ___,       ___),
     Event.NOT_SHOWN:  (___,       ___,        ___,        ___,       NOT_YET,  NOT_MADE, NOT_MADE,  ___),
+    Event.UNTOLD:     (___,       ___,        ___,        ___,       NOT_YET,  UNTOLD,   ___,       ___),
     #
     # A token of the caller's. It tells equal blocks from others, in every process; Rule 5.
     Event.SAME:       (DONE,      DONE,       DONE,       ___,       DONE,     DONE,     DONE,      ___),

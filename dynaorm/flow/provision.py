@@ -82,8 +82,10 @@ def _delete_one(name: str, context: Context) -> Flow[None]:
         except TableNotFound:
             return
         except Refusal as refusal:
+            # An attempt without an answer may have deleted it.
             if refusal.code == "ResourceNotFoundException":
                 return
+            # Another request is changing the table. After it, the deletion is sent again.
             if refusal.code != "ResourceInUseException":
                 raise refused(refusal, deletion) from refusal
         yield Pause(_POLL_SECONDS)
@@ -99,6 +101,8 @@ def _create_one(table: Table, context: Context) -> Flow[None]:
     try:
         yield from answered(Call("CreateTable", wanted), context)
     except Refusal as refusal:
+        # The table exists, perhaps because an attempt without an answer has created it. Whether it is the one that is
+        # wanted is compared below.
         if refusal.code != "ResourceInUseException":
             raise refused(refusal, Call("CreateTable", wanted)) from refusal
     description = yield from _active(name, context)
@@ -166,6 +170,7 @@ def _enable_ttl(name: str, attribute: str, context: Context) -> Flow[None]:
 
 def definition(table: Table, name: str) -> dict[str, Any]:
     """Return the parameters of CreateTable, with on-demand billing."""
+    # By name: several indexes may have one key attribute, and CreateTable refuses one that is defined twice.
     attributes: dict[str, KeyAttribute] = {key.name: key for key in table.keys}
     local: list[dict[str, Any]] = []
     global_: list[dict[str, Any]] = []

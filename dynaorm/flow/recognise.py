@@ -13,11 +13,12 @@ from dynaorm.flow.read import get_item
 from dynaorm.item.action import Put, Update
 from dynaorm.item.update import Change, Remove, SetTo
 from dynaorm.item.value import Item, same
+from dynaorm.plan.fingerprint import is_fixed
+from dynaorm.plan.kinds.own_item import is_as_expected
 from dynaorm.plan.plan import Plan
-from dynaorm.plan.planned import GUARDS, Planned, Purpose
+from dynaorm.plan.planned import FAILED, FailedAction, Planned, Purpose
 from dynaorm.plan.remember import Match, compare, revision_in
-from dynaorm.plan.token import is_fixed
-from dynaorm.plan.verdict import FAILED, UNFIT, FailedAction, is_as_expected
+from dynaorm.plan.verdict import UNFIT
 
 _MATCHES: Final = {
     Match.SAME: Event.SAME,
@@ -26,8 +27,6 @@ _MATCHES: Final = {
     Match.FREE: Event.NOT_SHOWN,
 }
 _DELETES: Final = (Purpose.DELETE, Purpose.PURGE)
-# Other plans write these, too.
-_NO_EVIDENCE: Final = (*GUARDS, Purpose.CHECK, Purpose.AGGREGATE, Purpose.REMEMBER)
 _MISMATCH: Final = "IdempotentParameterMismatchException"
 
 
@@ -139,18 +138,24 @@ def look(plan: Plan, context: Context) -> Flow[Found]:
         # While it would be remembered, the block was applied only if it is.
         if found.event in (Event.SAME, Event.PERHAPS) or not _is_forgotten(token_item, context):
             return found
+    return (yield from _look_at_items(plan, context))
+
+
+def _look_at_items(plan: Plan, context: Context) -> Flow[Found]:
     seen: list[Event] = []
     for planned in plan.actions:
-        if planned.purpose not in _NO_EVIDENCE:
+        if planned.is_evidence:
             item = yield from stored(planned, context)
             event = _shown(planned, item)
             if event in (Event.OWN, Event.ALIKE):
                 return Found(event, item)
-            seen.append(event)
+            seen.append(Event.UNTOLD if _is_untold(planned, item) else event)
     if not seen and plan.caller_token:
         return Found(Event.FORGOTTEN)
     # A missing item may have been deleted by another writer, so it is evidence only if the whole plan deletes.
-    return Found(Event.GONE if seen and set(seen) == {Event.GONE} else Event.NOT_SHOWN)
+    if seen and set(seen) <= {Event.GONE, Event.UNTOLD}:
+        return Found(Event.UNTOLD if Event.UNTOLD in seen else Event.GONE)
+    return Found(Event.NOT_SHOWN)
 
 
 def look_at_token(token_item: Planned, context: Context) -> Flow[Found]:
@@ -177,14 +182,24 @@ def _is_alike(planned: Planned, item: Item) -> bool:
     if isinstance(action, Put):
         return same({"M": item}, {"M": action.item})
     # Others may have changed the rest of the item since.
-    return isinstance(action, Update) and all(_is_made(item, change) for change in action.changes)
+    return isinstance(action, Update) and all(_is_made(item, change) is True for change in action.changes)
 
 
-def _is_made(item: Item, change: Change) -> bool:
-    """Whether an item shows a change. A change that adds or appends cannot be seen in the item."""
-    if isinstance(change, SetTo) and len(change.path) == 1:
+def _is_untold(planned: Planned, item: Item | None) -> bool:
+    """Whether an item without a revision cannot say if an update was made: it shows all that could be seen of it."""
+    action = planned.action
+    if item is None or planned.revision is not None or not isinstance(action, Update):
+        return False
+    return all(_is_made(item, change) is not False for change in action.changes)
+
+
+def _is_made(item: Item, change: Change) -> bool | None:
+    """Whether an item shows a change; None for one that cannot be seen in the item, because it adds or appends."""
+    if len(change.path) != 1:
+        return None
+    if isinstance(change, SetTo):
         return same(item.get(str(change.path[0])), change.value)
-    return isinstance(change, Remove) and len(change.path) == 1 and str(change.path[0]) not in item
+    return str(change.path[0]) not in item if isinstance(change, Remove) else None
 
 
 def _remembered(token_item: Planned, context: Context, met: Item | None) -> Flow[Match]:

@@ -22,10 +22,9 @@ from dynaorm.flow.recognise import (
     of_refusal,
     of_silence,
 )
-from dynaorm.plan.explain import reason
 from dynaorm.plan.plan import Plan
-from dynaorm.plan.planned import Effect
-from dynaorm.plan.verdict import Committed, StaleKnowledge, verdict
+from dynaorm.plan.planned import Effect, StaleKnowledge
+from dynaorm.plan.verdict import Committed, verdict
 
 Outcome: TypeAlias = Committed | StaleKnowledge
 
@@ -172,7 +171,7 @@ class Writing:
         if step is Step.VERDICT and isinstance(trouble, Refusal):
             if found.failures:
                 return verdict(found.failures, self.context.clock.now(), trouble.request_id)
-            only = reason(self.plan.actions[0]) if len(self.plan.actions) == 1 else ""
+            only = self.plan.actions[0].reason if len(self.plan.actions) == 1 else ""
             return refused(trouble, self.call, only)
         if step is Step.TAKEN:
             problem = f"the token {token!r} is remembered for another block; nothing was written"
@@ -204,7 +203,9 @@ class Writing:
             found = self._interruption(raised)
             step = follows(found.event, self.state)
             is_kept = step is not Step.RAISE
-            found = found if isinstance(step, NobodyKnows) else None
+            if not isinstance(step, NobodyKnows):
+                assert step in (Step.RAISE, Step.KEPT)
+                found = None
         if is_kept and not self.is_resumed:  # the objects of a plan that is resumed have it
             for effect in self.plan.effects:
                 effect.unsettle(self.plan)

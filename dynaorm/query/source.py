@@ -125,9 +125,12 @@ class Source:
         """Whether an index entry may be in this place, by the literal texts that its keys begin with."""
         return self.index is None or may_be_in(self.index, entry)
 
-    def is_told_from(self, rival: IndexMapping) -> bool:
-        """Whether the literal texts that the keys begin with tell this place from another one."""
-        pairs = zip(self.sort, rival.sort, strict=True)
+    def is_told_from(self, rival: IndexMapping, leading: int | None = None) -> bool:
+        """Whether the literal texts that the keys begin with tell this place from another one.
+
+        ``leading``: how many sort key attributes are compared; None for all.
+        """
+        pairs = zip(self.sort[:leading], rival.sort[:leading], strict=True)
         return any(not _have_one_beginning(own, other) for own, other in pairs)
 
     def __str__(self) -> str:

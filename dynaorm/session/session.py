@@ -629,6 +629,7 @@ class Session:
         finally:
             block.closed(mark)
             tx.end()
+        # After ``finally``, not in it: a block that raises sends nothing.
         self._run("transaction", commit.commit(tx.to_send(), self._context, tx.token, tx.remember))
 
     def run(self, work: block.Work[T], /, *, attempts: int = 5) -> T:
@@ -685,6 +686,7 @@ class Session:
         Raises:
             NotVersioned: the class keeps no versions.
         """
+        # This method is no generator, so that the call itself raises NotVersioned, not the first iteration.
         named = targets.target_of(target)
         history.check_versioned(named.mapping)
         return self._history(named)
@@ -897,4 +899,5 @@ class Session:
 
 def _reporting(work: Verification, progress: Progress | None) -> Callable[[], object]:
     check_progress(progress)
+    # ``bool()`` does nothing.
     return bool if progress is None else lambda: progress(work.examined, None)

@@ -60,6 +60,7 @@ def context_of(
     if table_names is None:
         name: Callable[[str], str] = str
     elif isinstance(table_names, Mapping):
+        # A copy: a mapping that is changed later must not redirect the writes of a session that threads share.
         names = dict(table_names)
 
         def name(declared: str) -> str:
@@ -75,6 +76,7 @@ def context_of(
 def watch_of(on_attempt: "OnAttempt | None", log_values: bool, context: Context) -> FlowWatch:
     """Return what sees the flows of a session, and ends them in time. Raises UsageError as ``Watch``."""
     watch = Watch(on_attempt, log_values)
+    # Neither limits an attempt (see ``Deadlines``), so the flows are spared another generator around them.
     if context.timeout is None and context.retry.seconds in (0, WINDOW_SECONDS):
         return watch
     return deadline.Deadlines(watch, context)

@@ -34,6 +34,7 @@ def in_time(seconds: float, attempt: Callable[[], T]) -> T:
         finally:
             ended.set()
 
+    # A daemon: one that was left to itself does not keep the process from ending.
     threading.Thread(target=copy_context().run, args=(run,), name="dynaorm attempt", daemon=True).start()
     if not ended.wait(seconds):
         raise _too_late(seconds)
@@ -48,6 +49,7 @@ async def awaited_in_time(attempt: Awaitable[T], seconds: float) -> T:
         async with asyncio.timeout(seconds) as limit:
             return await attempt
     except TimeoutError as error:
+        # A TimeoutError of the attempt itself, not of this limit.
         if not limit.expired():
             raise
         raise _too_late(seconds) from error

@@ -190,3 +190,27 @@ def test_an_object_whose_block_was_applied_before_keeps_the_plan_if_reading_it_i
     with pytest.raises(Stopped), session.transaction(token="order-17") as tx:
         tx.save(stock)
     assert unsettled_of(stock) is not None
+
+
+bare = Table("BareEndings", revision_attribute=None, type_attribute=None)
+
+
+class Tally(Entity, table=bare, pk="TALLY#{name}", sk="TALLY"):
+    name: str
+    count: int = 0
+
+
+def test_an_addition_that_no_item_can_show_is_never_said_not_to_be_made() -> None:
+    """Without a revision, an item with another number may be what the addition left, or what it was before."""
+    clock = FakeClock()
+    lost = session_on(LOST, clock=clock, attempts=1)
+    with pytest.raises(OutcomeUnknown) as first, lost.transaction() as tx:
+        tx.update(Key(Tally, name="a"), F.count.add(1))
+        tx.update(Key(Tally, name="b"), F.count.add(1))
+    clock.advance(600)
+    plan = first.value.plan
+    assert isinstance(plan, Plan)
+    items = [{**one.item_key, "name": {"S": "a"}, "count": {"N": "7"}} for one in plan.actions]
+    with pytest.raises(OutcomeUnknown, match="cannot show the write"):
+        session_on(*[{"Item": item} for item in items], clock=clock).resume(plan)
+    assert session_on({"Item": items[0]}, {}, clock=clock).resume(plan) is False

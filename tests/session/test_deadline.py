@@ -5,13 +5,13 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from math import inf, nan
-from typing import Annotated, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dynaorm import AsyncSession, Attempt, Entity, F, Key, Retry, Session, Table, Unique
+from dynaorm import AsyncSession, Attempt, Entity, F, Key, Retry, Session, Table
 from dynaorm.errors import (
     BulkError,
     OutcomeUnknown,
@@ -23,14 +23,9 @@ from dynaorm.errors import (
 from dynaorm.flow.protocol.call import Call, NoAnswer, Refusal, Reply
 from dynaorm.session.deadline import LEAST_SECONDS
 from dynaorm.testing.clock import FakeClock
+from tests.cast.people import User
 
 app = Table("app")
-
-
-class User(Entity, table=app, pk="USER#{user_id}", sk="PROFILE"):
-    user_id: str
-    email: Annotated[str | None, Unique()] = None
-    visits: int = 0
 
 
 Fate: TypeAlias = tuple[float, str]

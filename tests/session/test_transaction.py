@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from dynaorm import F, Session, Transaction, inspect
+from dynaorm import F, Key, Session, Transaction, inspect
 from dynaorm.errors import (
     ConditionFailed,
     EntityNotFound,
@@ -21,7 +21,8 @@ from dynaorm.errors import (
 )
 from dynaorm.flow.protocol.call import Transport
 from dynaorm.testing.faults import FaultyTransport
-from tests.session.accounts import Plain, Stock, User, stock_key, user_key
+from tests.cast.orders import Stock
+from tests.cast.people import Plain, User
 
 
 def in_block(session: Session, *steps: Callable[[Transaction], object]) -> None:
@@ -37,7 +38,7 @@ def test_everything_a_block_collects_is_one_transaction(session: Session, wire: 
     new = User(user_id="9", email="nine")
     with session.transaction() as tx:
         assert tx.save(new) is new
-        tx.update(stock_key("s"), F.left.add(-1), condition=F.left >= 1)
+        tx.update(Key(Stock, sku="s"), F.left.add(-1), condition=F.left >= 1)
         tx.delete(gone)
         mover.user_id = "22"
         assert tx.move(mover) is mover
@@ -49,8 +50,12 @@ def test_everything_a_block_collects_is_one_transaction(session: Session, wire: 
     ]  # fmt: skip
     assert session.get(User, user_id="1") is None
     assert session.get_by(User, email="2") == mover == session.get(User, user_id="22")
-    assert session.get_one(stock_key("s")).left == 4
-    assert (inspect(new).loaded, inspect(gone).loaded, inspect(mover).key) == (True, False, user_key("22"))
+    assert session.get_one(Key(Stock, sku="s")).left == 4
+    assert (inspect(new).loaded, inspect(gone).loaded, inspect(mover).key) == (
+        True,
+        False,
+        Key(User, user_id="22"),
+    )
 
 
 def test_a_block_with_one_action_is_a_plain_write(session: Session, wire: FaultyTransport) -> None:
@@ -64,7 +69,7 @@ def test_values_are_taken_when_the_block_ends(session: Session) -> None:
     with session.transaction() as tx:
         tx.save(stock)
         stock.left = 2
-    assert session.get_one(stock_key("s")).left == 2
+    assert session.get_one(Key(Stock, sku="s")).left == 2
 
 
 def test_a_block_that_raises_sends_nothing(session: Session, wire: FaultyTransport) -> None:
@@ -84,9 +89,9 @@ def test_a_block_that_raises_sends_nothing(session: Session, wire: FaultyTranspo
     ("verb", "write"),
     [
         ("save", lambda session: session.save(Stock(sku="x"))),
-        ("update", lambda session: session.update(stock_key("s"), F.left.add(1))),
-        ("delete", lambda session: session.delete(stock_key("s"))),
-        ("move", lambda session: session.move(session.get_one(stock_key("s")))),
+        ("update", lambda session: session.update(Key(Stock, sku="s"), F.left.add(1))),
+        ("delete", lambda session: session.delete(Key(Stock, sku="s"))),
+        ("move", lambda session: session.move(session.get_one(Key(Stock, sku="s")))),
     ],
 )
 def test_writing_past_tx_inside_its_block_is_refused_and_names_tx(
@@ -106,7 +111,7 @@ def test_writing_past_tx_inside_its_block_is_refused_and_names_tx(
 def test_what_no_transaction_can_do_is_refused_inside_one_too(session: Session, verb: str) -> None:
     options: dict[str, dict[str, int]] = {"restore": {"version": 1}, "prune": {"keep": 1}, "purge": {}}
     with pytest.raises(UsageError, match=f"session.{verb}"), session.transaction():
-        getattr(session, verb)(stock_key("s"), **options[verb])
+        getattr(session, verb)(Key(Stock, sku="s"), **options[verb])
 
 
 def test_reading_inside_the_block_is_fine(session: Session) -> None:
@@ -114,9 +119,9 @@ def test_reading_inside_the_block_is_fine(session: Session) -> None:
     with session.transaction() as tx:
         user = session.get_one(User, user_id="1")
         assert session.get_by(User, email="a") == user
-        user.balance = 5
+        user.visits = 5
         tx.save(user)
-    assert session.get_one(User, user_id="1").balance == 5
+    assert session.get_one(User, user_id="1").visits == 5
 
 
 def test_a_block_inside_a_block_is_refused(session: Session) -> None:
@@ -168,9 +173,9 @@ def test_another_sessions_block_is_another_matter(session: Session, moto: Transp
     "use",
     [
         lambda tx: tx.save(Stock(sku="s")),
-        lambda tx: tx.update(stock_key("s"), F.left.add(1)),
-        lambda tx: tx.delete(stock_key("s")),
-        lambda tx: tx.check(stock_key("s")),
+        lambda tx: tx.update(Key(Stock, sku="s"), F.left.add(1)),
+        lambda tx: tx.delete(Key(Stock, sku="s")),
+        lambda tx: tx.check(Key(Stock, sku="s")),
         lambda tx: tx.move(Stock(sku="s")),
         lambda tx: tx.on_commit(print),
     ],
@@ -190,14 +195,14 @@ def test_a_tx_used_after_its_block_is_refused(session: Session, use: Callable[[T
         (lambda tx: tx.delete(Plain(name="x")), UsageError, "Plain is not mapped"),
         (lambda tx: tx.move(Plain(name="x")), UsageError, "Plain is not mapped"),
         (lambda tx: tx.save(Stock(sku="s"), condition=F.lft == 1), UnknownField, "did you mean 'left'"),
-        (lambda tx: tx.check(stock_key("s"), F.left == "many"), InvalidValue, r"Stock\.left"),
+        (lambda tx: tx.check(Key(Stock, sku="s"), F.left == "many"), InvalidValue, r"Stock\.left"),
         (
-            lambda tx: tx.delete(stock_key("s"), condition=True),
+            lambda tx: tx.delete(Key(Stock, sku="s"), condition=True),
             UsageError,
             "condition=True is not a condition",
         ),
-        (lambda tx: tx.update(stock_key("s")), UsageError, "nothing to change"),
-        (lambda tx: tx.update(stock_key("s"), {"lft": 1}), UnknownField, "did you mean 'left'"),
+        (lambda tx: tx.update(Key(Stock, sku="s")), UsageError, "nothing to change"),
+        (lambda tx: tx.update(Key(Stock, sku="s"), {"lft": 1}), UnknownField, "did you mean 'left'"),
     ],
     ids=[
         "saved class",
@@ -220,20 +225,20 @@ def test_what_can_be_seen_to_be_wrong_is_refused_on_the_call(
 def test_a_refused_block_changes_neither_table_nor_objects(session: Session) -> None:
     one = session.save(User(user_id="1", email="a"))
     two, taken = User(user_id="2", email="b"), User(user_id="3", email="a")
-    one.balance = 5
+    one.visits = 5
     before = [(dict(vars(user)), inspect(user)) for user in (one, two, taken)]
     with pytest.raises(UniqueViolation):
         in_block(session, lambda tx: tx.save(one), lambda tx: tx.save(two), lambda tx: tx.save(taken))
     assert [(dict(vars(user)), inspect(user)) for user in (one, two, taken)] == before
     assert session.get(User, user_id="2") is None
-    assert session.get_one(User, user_id="1").balance == 0
+    assert session.get_one(User, user_id="1").visits == 0
 
 
 def test_a_check_of_a_loaded_entity_is_of_its_revision_and_with_a_condition_of_that_alone(
     session: Session,
 ) -> None:
     stock = session.save(Stock(sku="s", left=5))
-    session.update(stock_key("s"), F.left.add(-1))
+    session.update(Key(Stock, sku="s"), F.left.add(-1))
     with pytest.raises(StaleEntity):
         in_block(session, lambda tx: tx.check(stock), lambda tx: tx.save(User(user_id="1")))
     with session.transaction() as tx:
@@ -245,16 +250,18 @@ def test_a_check_of_a_loaded_entity_is_of_its_revision_and_with_a_condition_of_t
 
 def test_a_check_by_key_asks_for_something_stored(session: Session) -> None:
     with pytest.raises(ConditionFailed), session.transaction() as tx:
-        tx.check(stock_key("s"))
+        tx.check(Key(Stock, sku="s"))
     session.save(Stock(sku="s"))
     with session.transaction() as tx:
-        tx.check(stock_key("s"))
+        tx.check(Key(Stock, sku="s"))
 
 
 def test_two_changes_of_one_item_are_refused_unsent(session: Session, wire: FaultyTransport) -> None:
     with pytest.raises(SameItemTwice):
         in_block(
-            session, lambda tx: tx.delete(stock_key("s")), lambda tx: tx.update(stock_key("s"), {"left": 1})
+            session,
+            lambda tx: tx.delete(Key(Stock, sku="s")),
+            lambda tx: tx.update(Key(Stock, sku="s"), {"left": 1}),
         )
     assert wire.calls == []
 
@@ -284,7 +291,9 @@ def test_hooks_of_a_refused_block_are_not_called(session: Session) -> None:
     called: list[int] = []
     with pytest.raises(EntityNotFound):
         in_block(
-            session, lambda tx: tx.delete(stock_key("s")), lambda tx: tx.on_commit(lambda: called.append(1))
+            session,
+            lambda tx: tx.delete(Key(Stock, sku="s")),
+            lambda tx: tx.on_commit(lambda: called.append(1)),
         )
     assert called == []
 

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from dynaorm import AsyncSession, F, Retry, Session, Transaction
+from dynaorm import AsyncSession, F, Key, Retry, Session, Transaction
 from dynaorm.errors import (
     Contention,
     EntityNotFound,
@@ -14,7 +14,8 @@ from dynaorm.flow.protocol.call import Transport
 from dynaorm.testing.clock import FakeClock
 from dynaorm.testing.faults import FaultyTransport, conflict
 from dynaorm.transport.threaded import ThreadedTransport
-from tests.session.accounts import Stock, User, stock_key
+from tests.cast.orders import Stock
+from tests.cast.people import User
 
 
 def test_run_returns_what_work_returns(session: Session) -> None:
@@ -31,22 +32,22 @@ def test_run_repeats_work_that_lost_a_race_in_a_fresh_transaction(session: Sessi
     seen: list[Transaction] = []
 
     def work(tx: Transaction) -> None:
-        stock = session.get_one(stock_key("s"))
+        stock = session.get_one(Key(Stock, sku="s"))
         if len(seen) < 2:
-            Session(transport=session._transport).update(stock_key("s"), F.left.add(10))
+            Session(transport=session._transport).update(Key(Stock, sku="s"), F.left.add(10))
         seen.append(tx)
         stock.left += 1
         tx.save(stock)
 
     session.run(work)
     assert len(set(map(id, seen))) == 3
-    assert session.get_one(stock_key("s")).left == 22
+    assert session.get_one(Key(Stock, sku="s")).left == 22
     assert len(clock.pauses) == 2
 
 
 def test_run_gives_up_after_its_attempts(session: Session) -> None:
     stale = session.save(Stock(sku="s"))
-    session.update(stock_key("s"), F.left.add(1))
+    session.update(Key(Stock, sku="s"), F.left.add(1))
     calls: list[int] = []
 
     def work(tx: Transaction) -> None:
@@ -68,8 +69,8 @@ def test_run_does_not_take_a_stale_entity_that_work_raises_for_a_lost_race(sessi
 
     def work(tx: Transaction) -> None:
         calls.append(1)
-        tx.save(session.get_one(stock_key("s")))
-        raise StaleEntity(key=stock_key("s"), expected=None, found="r")
+        tx.save(session.get_one(Key(Stock, sku="s")))
+        raise StaleEntity(key=Key(Stock, sku="s"), expected=None, found="r")
 
     with pytest.raises(StaleEntity):
         session.run(work, attempts=3)
@@ -78,7 +79,7 @@ def test_run_does_not_take_a_stale_entity_that_work_raises_for_a_lost_race(sessi
 
 def test_an_asynchronous_run_that_lost_all_its_races_is_contention(session: Session, moto: Transport) -> None:
     stale = session.save(Stock(sku="s"))
-    session.update(stock_key("s"), F.left.add(1))
+    session.update(Key(Stock, sku="s"), F.left.add(1))
     stale.left = 9
 
     async def work(tx: Transaction) -> None:
@@ -100,7 +101,7 @@ def test_the_time_of_a_session_limits_run_and_its_attempts_do_not(
     session: Session, clock: FakeClock, moto: Transport, retry: Retry, attempts: int, called: int
 ) -> None:
     stale = session.save(Stock(sku="s"))
-    session.update(stock_key("s"), F.left.add(1))
+    session.update(Key(Stock, sku="s"), F.left.add(1))
     stale.left = 9
     calls: list[int] = []
 
@@ -145,12 +146,12 @@ def test_run_repeats_work_that_saw_a_value_with_its_former_and_with_its_present_
         users.append(session.get_one(User, user_id="2"))
         loads.append(users)
         for user in users:
-            user.balance += 1
+            user.visits += 1
             tx.save(user)
 
     session.run(work)
     assert [[user.email for user in users] for users in loads] == [["e", "e"], [None, "e"]]
-    assert [session.get_one(User, user_id=one).balance for one in ("1", "2")] == [1, 1]
+    assert [session.get_one(User, user_id=one).visits for one in ("1", "2")] == [1, 1]
 
 
 def test_run_repeats_nothing_else(session: Session) -> None:
@@ -158,7 +159,7 @@ def test_run_repeats_nothing_else(session: Session) -> None:
 
     def work(tx: Transaction) -> None:
         calls.append(1)
-        tx.delete(stock_key("nothing"))
+        tx.delete(Key(Stock, sku="nothing"))
 
     with pytest.raises(EntityNotFound):
         session.run(work)
@@ -167,7 +168,7 @@ def test_run_repeats_nothing_else(session: Session) -> None:
 
 def test_a_hook_that_raises_does_not_make_run_repeat_what_is_committed(session: Session) -> None:
     stale = session.save(Stock(sku="s"))
-    session.update(stock_key("s"), F.left.add(1))
+    session.update(Key(Stock, sku="s"), F.left.add(1))
     calls: list[int] = []
 
     def hook() -> None:

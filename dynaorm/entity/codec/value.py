@@ -107,6 +107,46 @@ class Codec:
     is_open: bool = False
 
 
+class Reference(Codec):
+    """The codec of a type inside of that type: it stands for the codec, once that is complete.
+
+    Until then only its ``tags`` are known. Whoever asks for its functions before gets ones that wait for the codec.
+    """
+
+    __slots__ = ("_of",)
+
+    def __init__(self, tags: frozenset[str]) -> None:
+        def encode(value: Any) -> AttributeValue:
+            return self.encode(value)
+
+        def decode(stored: AttributeValue) -> Any:
+            return self.decode(stored)
+
+        def merged(stored: AttributeValue, loaded: AttributeValue, now: AttributeValue) -> AttributeValue:
+            return merge(self, stored, loaded, now)
+
+        self.complete(Codec(encode, decode, tags, levels=ANY_DEPTH, merge_parts=merged, is_open=True))
+
+    def complete(self, codec: Codec) -> None:
+        """Let it stand for this codec."""
+        object.__setattr__(self, "_of", codec)
+
+    def __getattr__(self, name: str) -> Any:
+        # Python asks this for each field of a codec that is not set.
+        return getattr(self._of, name)
+
+
+def varied(codec: Codec, **changes: Any) -> Codec:
+    """A codec with other values in some fields; of a reference, the rest is known once its codec is complete."""
+    if not isinstance(codec, Reference):
+        return replace(codec, **changes)
+    found = Reference(frozenset())
+    found.complete(codec)
+    for name, value in changes.items():
+        object.__setattr__(found, name, value)
+    return found
+
+
 Merge: TypeAlias = Callable[[AttributeValue, AttributeValue, AttributeValue], AttributeValue]
 """Takes a value as stored, as loaded (its value encoded again) and as it is now; returns the value to store."""
 
@@ -174,7 +214,7 @@ def optional(codec: Codec) -> Codec:
     if "NULL" in codec.tags:
         raise Unstorable("two kinds of None would both be stored as NULL; drop one of them")
     encode, decode = codec.encode, codec.decode
-    return replace(
+    return varied(
         codec,
         encode=lambda value: NULL if value is None else encode(value),
         decode=lambda stored: None if "NULL" in stored else decode(stored),

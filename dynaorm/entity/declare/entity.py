@@ -8,7 +8,7 @@ from typing import Final
 from pydantic import BaseModel
 from pydantic_core import PydanticUndefined
 
-from dynaorm.entity.annotation import Marked, accepts_none, marked
+from dynaorm.entity.annotation import Marked, marked
 from dynaorm.entity.codec.expiry import EXPIRY, is_expiry
 from dynaorm.entity.codec.of_type import Codec, Unstorable, codec_of
 from dynaorm.entity.codec.value import optional
@@ -164,8 +164,8 @@ class _Draft:
 
     def _field(self, name: str) -> FieldMapping | None:
         mark, info = self.marks[name], self.entity.model_fields[name]
-        if mark.annotation in (Index, Aggregate):
-            kind = mark.annotation.__name__
+        if mark.tree.plain in (Index, Aggregate):
+            kind = mark.tree.name
             self.problems.append(f"{name}: an {kind} is not a field; write {name}: ClassVar = {kind}(...)")
             return None
         codec = None if mark.problems else self._codec(name, mark)
@@ -175,6 +175,7 @@ class _Draft:
         static_none = not info.is_required() and info.default_factory is None and default is None
         none_is_absent = static_none or (info.is_required() and codec.nullable)
         has_static_value = not (info.is_required() or static_none or info.default_factory)
+        # Pydantic takes such a default as it is, so nothing else would find one that no write can store.
         if has_static_value and not validates_default(self.entity, name):
             self._check_default(name, codec, default)
         return FieldMapping(
@@ -185,6 +186,7 @@ class _Draft:
             default=default,
             required=info.is_required(),
             none_is_absent=none_is_absent,
+            # Absence can mean only one of None and the empty set.
             empty_is_absent=codec.is_set and not none_is_absent,
             in_key=self._in_key(name, mark),
             versioned=bool(mark.find(Versioned)),
@@ -216,14 +218,14 @@ class _Draft:
         if mark.find(ExpiresAt):
             if attribute is not None and attribute.codec is not None:
                 self.problems.append(f"{name}: ExpiresAt() is stored in epoch seconds; drop codec=")
-            if is_expiry(mark.annotation):
-                return optional(EXPIRY) if accepts_none(mark.annotation) else EXPIRY
+            if is_expiry(mark.tree):
+                return optional(EXPIRY) if mark.tree.accepts_none else EXPIRY
             self.problems.append(f"{name}: ExpiresAt() needs a field that is a time; write datetime | None")
             return None
         try:
             info = self.entity.model_fields[name]
             strict = bool(self.entity.model_config.get("strict"))
-            return codec_of(mark.annotation, (*mark.metadata, *mark.find(Attribute), info), strict=strict)
+            return codec_of(mark.tree, (*mark.metadata, *mark.find(Attribute), info), strict=strict)
         except Unstorable as problem:
             self.problems.append(f"{name}: {problem}")
             return None

@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterator, Mapping
 
 from pydantic import BaseModel
 
-from dynaorm.entity.annotation import Marked, accepts_none
+from dynaorm.entity.annotation import Marked
 from dynaorm.entity.codec.expiry import is_expiry
 from dynaorm.entity.marker import CreatedAt, ExpiresAt, InKey, Unique, UpdatedAt
 from dynaorm.entity.template.key_part import KeyPart
@@ -18,8 +18,8 @@ def kept_time_problems(
         yield f"{' and '.join(marks)} are both {kind}(), and one write has one time; keep one"
     for name, mark in marks.items():
         info = entity.model_fields[name]
-        has_none = accepts_none(mark.annotation) and not info.is_required() and info.default is None
-        if not is_expiry(mark.annotation) or not has_none or info.default_factory is not None:
+        has_none = mark.tree.accepts_none and not info.is_required() and info.default is None
+        if not is_expiry(mark.tree) or not has_none or info.default_factory is not None:
             yield (
                 f"{name}: {kind}() needs a time that is None before the first write; "
                 f"write Annotated[datetime | None, {kind}()] = None"

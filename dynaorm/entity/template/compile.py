@@ -112,6 +112,7 @@ def _lossless(placeholders: Sequence[Placeholder]) -> frozenset[str]:
 
 def _shards(field: str, placeholders: Sequence[Placeholder]) -> int:
     own = [placeholder.shards for placeholder in placeholders if placeholder.field == field]
+    # A field that is also in the key itself does more than choose a shard.
     return max(own) if all(own) else 0
 
 
@@ -159,6 +160,8 @@ def _unescaped_piece(before: str, placeholder: Placeholder, end: str) -> Piece:
         return _piece(before, placeholder, frozenset())
 
     def ended(text: str) -> str:
+        # Also an end that the text begins and the literal completes: before "##", the text "a#" would end after its
+        # "a".
         if (text + end).find(end) < len(text):
             raise Remedied(
                 f"contains {end!r}, which ends {placeholder.source} in the key, and its table has escape=False",

@@ -123,6 +123,7 @@ class KeyTemplate:
                     return None
             except ValueError:
                 return None
+            # A field that is in the key twice has one value.
             if values.setdefault(field, value) != value:
                 return None
         return values

@@ -21,7 +21,6 @@ from dynaorm.flow.protocol.retry import is_retryable, waited
 from dynaorm.flow.protocol.together import outcomes
 from dynaorm.flow.read import refused, spent
 from dynaorm.item.batch import BATCH_WRITE_LIMIT, packed
-from dynaorm.plan.explain import reason
 from dynaorm.plan.intent import Save
 from dynaorm.plan.load import Load, check_loadable, load_of, plan_of
 from dynaorm.record import record
@@ -55,6 +54,7 @@ def bulk_load(
     check_many(entities, concurrency)
     tally = Tally(entities, progress)
     checked: set[type] = set()
+    # A collection can be read twice, so all its classes are checked before the first request; an iterator's by window.
     if isinstance(entities, Collection):
         _check(entities, checked, tally)
     for window in windows(entities, concurrency * _REQUESTS_PER_PLACE * BATCH_WRITE_LIMIT):
@@ -78,6 +78,7 @@ def _check(entities: Iterable[object], checked: set[type], tally: Tally) -> None
 
 def _load(window: list[Any], context: Context, concurrency: int, tally: Tally) -> Flow[None]:
     """Store a window. Raises errors that would repeat for every later window."""
+    # An object given twice counts in its last place (Rule 1).
     waiting = list({id(entity): entity for entity in reversed(window)}.values())[::-1]
     waiting = yield from _settled(waiting, context, concurrency, tally)
     tables: dict[str, dict[Ident, Loads]] = {}
@@ -89,6 +90,7 @@ def _load(window: list[Any], context: Context, concurrency: int, tally: Tally) -
             continue
         table = load.mapping.table
         of_table = tables.setdefault(context.table_name(table.name), {})
+        # BatchWriteItem refuses a request with one key twice: a key has one Put, of its last entity.
         of_table.setdefault(contents_of(table, load.key), []).append(load)
     batches = [
         _Batch(name, dict(portion), context)
@@ -96,6 +98,7 @@ def _load(window: list[Any], context: Context, concurrency: int, tally: Tally) -
         for portion in packed(of_table.items(), lambda entry: (entry[1][-1].item, entry[1][-1].bound))
     ]
     ended = yield from outcomes([batch.sent() for batch in batches], concurrency)
+    # Before ``stop``, which gives all failures so far as the cause of what ends the load.
     for batch in batches:
         tally.failures += batch.failures
     for outcome in ended:
@@ -108,6 +111,7 @@ def _settled(entities: list[Any], context: Context, concurrency: int, tally: Tal
     unsettled = [entity for entity in entities if unsettled_of(entity) is not None]
     if not unsettled:
         return entities
+    # ``settle`` needs an intent that is no deletion; this one is never compiled.
     flows = [settle([Save(entity, overwrite=True)], context) for entity in unsettled]
     ended = yield from outcomes(flows, concurrency)
     for entity, outcome in zip(unsettled, ended, strict=True):
@@ -148,6 +152,7 @@ class _Batch:
             if self.in_flight and not isinstance(raised, Exception):
                 self.doubtful.update(self.waiting)
             for ident in self.doubtful & self.waiting.keys():
+                # For its effect on the objects alone: what cut it off goes on to the caller.
                 self._unsettle(self.waiting[ident], "it was cut off")
             raise
 
@@ -155,11 +160,14 @@ class _Batch:
         pauses = self.context.retry.pauses(self.context.clock)
         while self.waiting:
             trouble = yield from self._attempt()
+            # DynamoDB throttles a batch by leaving items out. As long as it takes some, it is not failing: retries
+            # count anew.
             if trouble is None:
                 pauses = self.context.retry.pauses(self.context.clock)
             elif isinstance(trouble, Refusal) and not is_retryable(trouble) and trouble.code != _UNPROCESSED:
                 yield from self._refused(trouble)
                 return
+            # After progress, too: AWS asks for a pause before unprocessed items are sent again (BatchWriteItem).
             if self.waiting and not (yield from waited(pauses)):
                 self._give_up(trouble)
                 return
@@ -204,17 +212,20 @@ class _Batch:
         if refusal.code not in _OF_AN_ITEM:
             raise refused(refusal, self._call()) from refusal
         if len(self.waiting) > 1:
+            # Rule 3.
             for alone in self._taken_apart():
                 yield from alone.sent()
                 self.failures += alone.failures
             return
         ((ident, loads),) = self.waiting.items()
-        error = refused(refusal, self._call(), reason(plan_of(loads, self.table).actions[0]))
+        error = refused(refusal, self._call(), plan_of(loads, self.table).actions[0].reason)
         self._fail(ident, error, f"an attempt got no answer, and the next was refused ({refusal.code})")
 
     def _taken_apart(self) -> Iterator["_Batch"]:
         while self.waiting:
             ident, loads = next(iter(self.waiting.items()))
+            # Before it is sent: if that is cut off, the batch of this one item unsettles it, and this one must not do
+            # it again.
             del self.waiting[ident]
             yield _Batch(self.table, {ident: loads}, self.context, self.doubtful & {ident})
 
@@ -230,6 +241,7 @@ class _Batch:
 
     def _fail(self, ident: Ident, error: StoreError, why: str) -> None:
         loads = self.waiting[ident]
+        # A refusal of this attempt does not say what became of an earlier one that got no answer.
         if ident in self.doubtful:
             error = self._unsettle(loads, why)
         self.failures += [(load.entity, error) for load in loads]

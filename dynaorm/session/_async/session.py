@@ -635,6 +635,7 @@ class AsyncSession:
         finally:
             block.closed(mark)
             tx.end()
+        # After ``finally``, not in it: a block that raises sends nothing.
         await self._run("transaction", commit.commit(tx.to_send(), self._context, tx.token, tx.remember))
 
     async def run(self, work: block.AsyncWork[T], /, *, attempts: int = 5) -> T:
@@ -691,6 +692,7 @@ class AsyncSession:
         Raises:
             NotVersioned: the class keeps no versions.
         """
+        # This method is no generator, so that the call itself raises NotVersioned, not the first iteration.
         named = targets.target_of(target)
         history.check_versioned(named.mapping)
         return self._history(named)
@@ -906,4 +908,5 @@ class AsyncSession:
 
 def _reporting(work: Verification, progress: Progress | None) -> Callable[[], object]:
     check_progress(progress)
+    # ``bool()`` does nothing.
     return bool if progress is None else lambda: progress(work.examined, None)

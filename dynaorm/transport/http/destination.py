@@ -184,6 +184,7 @@ def _from_environment(
     if credentials is None:
         return None
     region = region_of(region, endpoint, lambda: os.environ.get("AWS_DEFAULT_REGION"))
+    # Other partitions have other host names, which botocore knows (Rule 1).
     if not _is_commercial(region):
         return None
     named = (
@@ -216,6 +217,7 @@ def _environment_credentials() -> FixedCredentials | None:
     return FixedCredentials(
         os.environ["AWS_ACCESS_KEY_ID"],
         os.environ["AWS_SECRET_ACCESS_KEY"],
+        # The order of botocore's EnvProvider (Rule 1).
         os.environ.get("AWS_SECURITY_TOKEN") or os.environ.get("AWS_SESSION_TOKEN") or None,
     )
 

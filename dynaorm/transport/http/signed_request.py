@@ -74,6 +74,7 @@ class Signer:
     def __init__(self, endpoint: Endpoint, region: str) -> None:
         self._region = region
         self._lines = (
+            # Without Accept-Encoding, a server may compress its answer, which nothing here unpacks.
             f"Host: {endpoint.authority}\r\nAccept-Encoding: identity\r\nContent-Type: {CONTENT_TYPE}\r\n"
             "X-Amz-Target: "
         )
@@ -113,6 +114,7 @@ class Signer:
         canonical = (
             f"{self._before}{stamp}{scope.between}{target}{scope.after}{sha256(body).hexdigest()}".encode()
         )
+        # A copy of a keyed HMAC saves hashing the key again.
         signature = scope.key.copy()
         signature.update(f"{ALGORITHM}\n{stamp}\n{scope.scope}\n{sha256(canonical).hexdigest()}".encode())
         lines = (
@@ -140,6 +142,7 @@ def _scope_of(credentials: Credentials, day: str, region: str) -> _Scope:
     key = f"AWS4{credentials.secret_key}".encode()
     for part in scope.split("/"):
         key = hmac.digest(key, part.encode(), "sha256")
+    # In the order of the alphabet, as the signature wants it: the token's header comes before the target's.
     signed = "content-type;host;x-amz-date"
     between = "\n"
     if token:

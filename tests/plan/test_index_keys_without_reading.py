@@ -8,13 +8,13 @@ from dynaorm.errors import InvalidValue
 from dynaorm.item.known import Unread
 from dynaorm.item.update import Change, Remove, SetTo
 from dynaorm.item.value import Item
-from dynaorm.plan.blind import index_changes
-from tests.plan.test_blind import BLIND, READS, app, key_of, needs_reading
+from dynaorm.plan.without_reading import index_changes
 from tests.plan.test_edit import (
     Ticket,
     Twofold,
 )
 from tests.plan.test_image import Both
+from tests.plan.test_without_reading import BLIND, READS, app, key_of, needs_reading
 
 
 class Sorted(Entity, table=app, pk="SORTED#{name}", sk="S"):

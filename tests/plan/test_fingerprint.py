@@ -24,11 +24,11 @@ from dynaorm import (
 from dynaorm.entity.ident import ident_of
 from dynaorm.item.value import Item
 from dynaorm.plan.compiler import compile_plan
+from dynaorm.plan.fingerprint import is_fixed, revision_under_token
 from dynaorm.plan.intent import Check, Deletion, Edit, Intent, Move, Save
 from dynaorm.plan.merge_intents import merge_intents
 from dynaorm.plan.plan import Plan
 from dynaorm.plan.reads import NOTHING_READ, Reads
-from dynaorm.plan.token import is_fixed, revision_under_token
 from dynaorm.plan.unit_of_work import UnitOfWork
 from tests.plan.compiling import NOW
 

@@ -1,13 +1,20 @@
-"""A change becomes actions: the main item's, and the version item's if a version is due."""
+"""An entity's own item, from which everything else follows: its action, what a refusal of it means, and its sentence.
+
+Rule 1. If the refused action was compiled from a read of the session, or from the guess that a key was never used, the
+        plan is compiled again. If it was compiled from the caller's entity, the caller gets an error.
+"""
 
 from collections.abc import Iterable
 from typing import Final
 
 from dynaorm.entity.codec.expiry import expired
-from dynaorm.entity.declare.catalog import derived, expiring, of_type
+from dynaorm.entity.declare.catalog import derived, expiring, of_type, stored_class
+from dynaorm.entity.foreign_item import not_found
+from dynaorm.entity.mapping.derive import placed_in
 from dynaorm.entity.mapping.mapping import DELETED, VERSION, VERSION_AT, EntityMapping
+from dynaorm.entity.mapping.place import IndexMapping, IndexPlaces
 from dynaorm.entity.table import Table
-from dynaorm.errors import UsageError
+from dynaorm.errors import ConditionFailed, DecodeError, EntityNotFound, StaleEntity, StoreError, UsageError
 from dynaorm.item.action import Action, ConditionCheck, Delete, Put, Update
 from dynaorm.item.condition import (
     Condition,
@@ -18,6 +25,7 @@ from dynaorm.item.condition import (
     missing,
     render,
 )
+from dynaorm.item.evaluate import holds
 from dynaorm.item.placeholder import Placeholders
 from dynaorm.item.update import Change, Remove, SetTo
 from dynaorm.item.value import AttributeValue, Item, same
@@ -32,22 +40,61 @@ from dynaorm.plan.item_change import (
     ItemUpdate,
     StoredItem,
 )
-from dynaorm.plan.planned import Planned, Purpose
-from dynaorm.plan.restriction import restriction
+from dynaorm.plan.kinds.totals import restriction, still_counted
+from dynaorm.plan.planned import (
+    NOTHING_EXPECTED,
+    Basis,
+    FailedAction,
+    Judged,
+    Kind,
+    Planned,
+    Purpose,
+    StaleKnowledge,
+)
+from dynaorm.plan.taken import already_exists
 from dynaorm.plan.unit_of_work import UnitOfWork
-from dynaorm.plan.versions import assign_version, version_item, version_key
 
+_MAIN: Final = (Purpose.INSERT, Purpose.UPDATE, Purpose.REPLACE)
 # A condition that compares fewer attributes is short enough: DynamoDB accepts 300 operators.
 _MANY: Final = 100
 
 
-def build_actions(change: ItemChange, unit: UnitOfWork, *, is_told: bool = True) -> list[Planned]:
-    """The main item's action, then the version item's. A check that nothing asks for is no action.
+class OwnItem(Kind):
+    """The item of an entity, or its tombstone."""
 
-    ``is_told``: DynamoDB returns what an update leaves of the item; a transaction returns nothing.
+    is_evidence = True
+
+    def __reduce__(self) -> str:
+        return "OWN_ITEM"
+
+    def judged(self, failed: FailedAction, now: float) -> Judged:
+        planned = failed.planned
+        if planned.purpose is Purpose.INSERT:
+            return _judge_insert(failed)
+        return _judge_blind(failed, now) if planned.blind else _judge_known(failed)
+
+    def reason(self, planned: Planned) -> str:
+        text = _REASONS[planned.purpose].format(name=planned.name, provided=_provided(planned)) + _placed(
+            planned
+        )
+        if totals := planned.basis.totals:
+            text += f", and only if nothing is counted in {' and '.join(totals)} any more"
+        return text + (", and only under the caller's condition" if planned.basis.has_condition else "")
+
+
+OWN_ITEM: Final = OwnItem()
+
+
+def own_action(
+    change: ItemChange, image: Item | None, unit: UnitOfWork, *, is_told: bool = True
+) -> Planned | None:
+    """The action on the item of a change; None for a check that nothing asks for.
+
+    ``image``: the item as it will be stored, if it is known. ``is_told``: DynamoDB returns what an update leaves of the
+    item; a transaction returns nothing.
     """
     if isinstance(change, ItemCheck) and not change.is_sent:
-        return []
+        return None
     mapping, before = change.mapping, change.before
     expected, expected_values = (
         (None, None) if before is None else _expectation(change, before, is_told=is_told)
@@ -59,29 +106,27 @@ def build_actions(change: ItemChange, unit: UnitOfWork, *, is_told: bool = True)
         condition = all_of(condition, restriction(mapping, totals))
     if expected_values is not None and condition is not None:
         _check_length(change.mapping, condition, len(expected_values))
-    image, number = assign_version(change, unit)
     action, purpose = _action(change, image, condition, unit)
-    found_nothing = isinstance(change, ItemInsert) and change.found_nothing
-    main = Planned(
+    has_condition = change.condition is not None
+    if before is not None:
+        basis = Basis(expected, expected_values, has_condition, False, before.from_read, None, totals)
+    elif not isinstance(change, ItemInsert):
+        basis = Basis(None, None, has_condition, True, False, bounds, totals)
+    elif has_condition or change.found_nothing:
+        basis = Basis(has_condition=has_condition, from_read=change.found_nothing)
+    else:
+        basis = NOTHING_EXPECTED  # most inserts
+    return Planned(
         action,
+        OWN_ITEM,
         purpose,
         mapping,
         change.key,
-        change.key,
         None if before is None else before.item,
         change.image if isinstance(change, ItemCheck) else image,
-        None,
-        None,
-        expected,
-        expected_values,
         _mark(change, image, unit),
-        change.condition is not None,
-        before is None and not isinstance(change, ItemInsert),
-        found_nothing if before is None else before.from_read,
-        bounds=bounds,
-        totals=totals,
+        basis,
     )
-    return [main] if image is None or number is None else [main, _version(change, image, number, main)]
 
 
 def _with_own(change: ItemChange, required: Condition | None, bounds: Condition | None) -> Condition | None:
@@ -113,20 +158,6 @@ def _mark(change: ItemChange, image: Item | None, unit: UnitOfWork) -> str | Non
     revision = change.mapping.table.revision
     is_written = image is not None or isinstance(change, ItemEdit)
     return unit.write_id if is_written and revision is not None and revision.kind == "S" else None
-
-
-def _version(change: ItemChange, image: Item, number: int, main: Planned) -> Planned:
-    mapping = change.mapping
-    item = version_item(mapping, change.key, image, number, replaced=main.before)
-    return Planned(
-        action=Put(main.action.table, item, missing(mapping.table.pk.name)),
-        purpose=Purpose.VERSION,
-        mapping=mapping,
-        entity_key=change.key,
-        item_key=version_key(mapping, change.key, number),
-        after=item,
-        number=number,
-    )
 
 
 def _action(
@@ -282,3 +313,114 @@ def _conditions_made(_: Table) -> dict[tuple[EntityMapping, bool, bool], Conditi
 def _absent_or(mapping: EntityMapping, condition: Condition | None) -> Condition | None:
     absent = missing(mapping.table.pk.name)
     return None if condition is None else any_of_conditions(absent, condition)
+
+
+# -- refusals ----------------------------------------------------------------------------------------------------------
+
+
+def _judge_insert(failed: FailedAction) -> StoreError | StaleKnowledge:
+    planned, item = failed.planned, failed.item
+    if item is None:
+        return ConditionFailed(key=planned.subject)
+    if planned.from_read or planned.mapping.is_tombstone(item):
+        return StaleKnowledge({planned.ident: item})
+    return already_exists(planned.mapping, planned.entity_key, planned.after or {}, item)
+
+
+def _judge_known(failed: FailedAction) -> StoreError | StaleKnowledge:
+    planned, item = failed.planned, failed.item
+    mapping, key = planned.mapping, planned.subject
+    if item is not None and is_as_expected(planned, item):
+        return still_counted(planned, item) or ConditionFailed(key=key)
+    if planned.from_read:
+        return StaleKnowledge({planned.ident: item})
+    gone = item is None or mapping.is_tombstone(item)
+    current = None if gone or item is None else mapping.revision_of(item)
+    expected = None if planned.before is None else mapping.revision_of(planned.before)
+    return StaleEntity(key=key, expected=expected, found=current)
+
+
+def _judge_blind(failed: FailedAction, now: float) -> StoreError | StaleKnowledge:
+    planned, item = failed.planned, failed.item
+    mapping, key = planned.mapping, planned.subject
+    creates = planned.purpose is Purpose.UPSERT
+    # An expired entity can be deleted.
+    expired = item is not None and planned.purpose is not Purpose.DELETE and mapping.is_expired(item, now)
+    if item is None or mapping.is_tombstone(item) or expired:
+        if creates and item is not None:
+            return StaleKnowledge({planned.ident: item})
+        if creates or planned.purpose is Purpose.CHECK:
+            return ConditionFailed(key=key)
+        return EntityNotFound(key=key)
+    stored = stored_class(mapping, item)
+    if stored is None or not issubclass(stored.entity, mapping.entity):
+        return StaleKnowledge({planned.ident: item}) if creates else not_found(mapping, key, item, now)
+    attribute = mapping.table.type_attribute
+    is_foreign = mapping.table.revision is not None and mapping.table.revision.is_foreign(item)
+    if stored is not mapping or is_foreign or (attribute is not None and attribute not in item):
+        return StaleKnowledge({planned.ident: item})
+    if planned.basis.bounds is not None and not holds(planned.basis.bounds, item):
+        # With the item, the rule itself can be checked, and the caller's condition as well.
+        return StaleKnowledge({planned.ident: item})
+    return still_counted(planned, item) or ConditionFailed(key=key)
+
+
+def is_as_expected(planned: Planned, item: Item | None) -> bool:
+    """Whether an item has the revision, or without one the values, that an action requires."""
+    if item is None:
+        return False
+    if planned.expected is not None:
+        return planned.mapping.table.mark_of(item) == planned.expected
+    values = planned.expected_values or {}
+    return all(same(item.get(name), value) for name, value in values.items())
+
+
+# -- sentences ---------------------------------------------------------------------------------------------------------
+
+_REASONS: Final = {
+    Purpose.INSERT: "insert {name}, if nothing is stored under its key",
+    Purpose.UPDATE: "write what changed of {name}{provided}",
+    Purpose.UPSERT: "create {name} if it is not stored, otherwise write the changes",
+    Purpose.REPLACE: "replace {name}{provided}",
+    Purpose.DELETE: "delete {name}{provided}",
+    Purpose.BURY: "delete {name}, leaving a tombstone that keeps its version number{provided}",
+    Purpose.CHECK: "write nothing, but refuse everything unless {name} is as expected",
+    Purpose.PURGE: "remove the tombstone of {name}, the last of its items",
+}
+
+
+def _provided(planned: Planned) -> str:
+    if planned.blind:
+        return ", if it exists"
+    if planned.expected is not None:
+        return f", if its revision is still {planned.expected}"
+    if planned.expected_values is not None:
+        return ", if what it depends on is unchanged"
+    return ", whatever is stored"
+
+
+def _placed(planned: Planned) -> str:
+    """The places in indexes that an entity is in, or leaves, under a condition."""
+    mapping, found = planned.mapping, []
+    if planned.after is None or planned.purpose not in _MAIN:
+        return ""
+    for index in mapping.places.values():
+        if all(place.when is None for place in index.places):
+            continue
+        before, after = (_place_in(mapping, index, item) for item in (planned.before, planned.after))
+        if after is not None and after.when is not None:
+            text = after.when.text(mapping.secrets.fields)
+            why = f", because {text}" if text else ""
+            found.append(f"; it is in {after.attribute_name} of {index.name}{why}")
+        elif before is not None and before is not after:
+            found.append(f"; it leaves {before.attribute_name} of {index.name}")
+    return "".join(found)
+
+
+def _place_in(mapping: EntityMapping, index: IndexPlaces, item: Item | None) -> IndexMapping | None:
+    """The place of a stored item in an index; None if it has none, or cannot be read."""
+    try:
+        placed = placed_in(mapping, index, mapping.subject(item)) if item is not None else None
+    except (DecodeError, UsageError):
+        return None
+    return placed[0] if placed is not None else None
