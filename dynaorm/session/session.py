@@ -96,7 +96,8 @@ class Session:
         profile: a profile of the AWS configuration files.
         credentials: anything with ``get_frozen_credentials()``, such as ``boto3.Session(...).get_credentials()``. It is
             asked for each request, and may refresh itself. Default: the credentials of the AWS configuration.
-        transport: sends the requests. Default: pynamodb's Connection, one attempt per request.
+        transport: sends the requests. Default: connections of its own, or pynamodb's while a mock, a tracer or a
+            setting needs botocore.
         table_names: the physical table names, as a mapping or a function of the declared names.
         retry: how often and for how long to repeat requests after conflicts, throttling and missing answers.
         exactly_once: send every write as a transaction with a token, at twice the price, so that a request without an

@@ -9,7 +9,6 @@ Source: "Create a signed AWS API request" (AWS Identity and Access Management us
 """
 
 import hmac
-from collections.abc import Mapping
 from dataclasses import field
 from hashlib import sha256
 from time import gmtime, strftime
@@ -53,11 +52,6 @@ class SignedRequest:
         """The whole request in HTTP/1.1. ``extra``: further header lines."""
         head = f"POST {target} HTTP/1.1\r\n{self.lines}{extra}Content-Length: {len(self.body)}\r\n\r\n"
         return head.encode("ascii") + self.body
-
-
-def header_lines(headers: Mapping[str, str]) -> str:
-    """The lines of some headers, each with its line end."""
-    return "".join([f"{name}: {value}\r\n" for name, value in headers.items()])
 
 
 @record
