@@ -13,6 +13,7 @@ from dynaorm.entity.state import NO_DEFAULTS, Defaults, Loaded, defaults_in
 from dynaorm.item.action import Update
 from dynaorm.item.value import Item
 from dynaorm.plan.changes import change_of
+from dynaorm.plan.fingerprint import in_order, revision_under_token
 from dynaorm.plan.item_change import ItemChange, ItemCheck, ItemDelete, ItemInsert, ItemUpdate
 from dynaorm.plan.kinds.derived import derived_actions
 from dynaorm.plan.kinds.guards import GUARDS
@@ -24,7 +25,6 @@ from dynaorm.plan.plan import Plan, check_limits
 from dynaorm.plan.planned import Effect, Planned, Purpose, held_in
 from dynaorm.plan.reads import Reads
 from dynaorm.plan.remember import remember
-from dynaorm.plan.token import in_order, revision_under_token
 from dynaorm.plan.unit_of_work import UnitOfWork
 
 # What follows from the items of one change is sent in this order.

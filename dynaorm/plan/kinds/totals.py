@@ -40,7 +40,7 @@ from dynaorm.item.condition import (
 from dynaorm.item.evaluate import holds
 from dynaorm.item.update import AddTo, Change
 from dynaorm.item.value import EXACT, AttributeValue, Item, number_text, same
-from dynaorm.plan.blind import limits
+from dynaorm.plan.bounds import limits
 from dynaorm.plan.edit import refuse_written_totals
 from dynaorm.plan.image import refuse_other_revision
 from dynaorm.plan.intent import target_of_intent
