@@ -23,7 +23,6 @@ from dynaorm.flow.endings import (
     Event,
     NobodyKnows,
     State,
-    Step,
     follows,
 )
 from dynaorm.flow.protocol.call import Call, Flow, NoAnswer, Refusal
@@ -49,6 +48,7 @@ Outcome: TypeAlias = Committed | StaleKnowledge
 # Looking up a member of an enumeration takes longer than following the table.
 _REPLY: Final = Event.REPLY
 _SURE: Final = State.SURE
+_APPLIED: Final = State.APPLIED
 _SENT: Final = (_SURE, State.RESUMED)
 
 
@@ -128,7 +128,7 @@ class Writing:
         try:
             outcome = self.outcome_of((yield from self._found()))
             if isinstance(outcome, Committed):
-                self.state = State.APPLIED
+                self.state = _APPLIED
                 effects = awaited(self.plan) if self.is_resumed else self.plan.effects
                 yield from apply_effects(effects, self.plan, self.context, as_stored=outcome.elsewhere)
         except BaseException as raised:
@@ -174,19 +174,20 @@ class Writing:
 
     def outcome_of(self, found: Found) -> Outcome:
         """What the last event means. Raises the error that it means."""
-        step = follows(found.event, self.state)
+        step = TABLE[found.event, self.state]
         if step is DONE:
             # Only the answer itself says that it was this plan, and not an equal block with other bytes.
             is_own = found.event is _REPLY or not (self.plan.caller_token or found.event is Event.SAME)
             return Committed(found.item, not is_own)
         if step is NOT_MADE:
             return StaleKnowledge()
-        outcome = self._meaning(step, found)
+        outcome = self._meaning(found)
         if isinstance(outcome, (Committed, StaleKnowledge)):
             return outcome
         raise outcome from found.trouble
 
-    def _meaning(self, step: Step | NobodyKnows, found: Found) -> Outcome | BaseException:
+    def _meaning(self, found: Found) -> Outcome | BaseException:
+        step = follows(found.event, self.state)
         trouble, token = found.trouble, str(self.plan.token)
         if isinstance(step, NobodyKnows):
             return self._unknown(found)
