@@ -22,8 +22,7 @@ from dynaorm.item.condition import all_of
 from dynaorm.item.path import overlaps
 from dynaorm.item.update import Change
 from dynaorm.item.value import AttributeValue, Item
-from dynaorm.plan.blind import edits_without_reading
-from dynaorm.plan.creation import changes_without_reading, created_if_valid
+from dynaorm.plan.creation import created_if_valid
 from dynaorm.plan.given import valid_changes
 from dynaorm.plan.image import (
     UNSTORABLE,
@@ -34,17 +33,18 @@ from dynaorm.plan.image import (
     writable_state,
 )
 from dynaorm.plan.intent import Check, Deletion, Edit, Intent, Move, Save, target_of_intent
+from dynaorm.plan.item_change import ItemEdit
 from dynaorm.plan.times import (
     refuse_written_times,
     stamped,
     times_of_changed,
     times_of_loaded,
     times_of_new,
-    unstamped,
     validated_at,
     with_times,
 )
 from dynaorm.plan.unit_of_work import EVER
+from dynaorm.plan.without_reading import edit_without_reading, upsert_without_reading
 
 T_co = TypeVar("T_co", covariant=True)
 IntentT = TypeVar("IntentT", Save, Move)
@@ -60,7 +60,7 @@ class ResolvedIntent(NamedTuple, Generic[T_co]):
         valid: the values that are saved, moved or created; those of a loaded entity that did not change are not
             validated again.
         changes: how they differ from what was loaded, if validation does not affect that; None: not known yet.
-        edits: of a change by key, what is sent without reading the item; None if it has to be read first.
+        blind: of a change by key, what happens to an item that is not read; None if it has to be read first.
     """
 
     intent: T_co
@@ -68,7 +68,7 @@ class ResolvedIntent(NamedTuple, Generic[T_co]):
     state: Loaded | None
     valid: Validated = Validated({})
     changes: Mapping[str, AttributeValue | None] | None = None
-    edits: tuple[Change, ...] | None = None
+    blind: ItemEdit | None = None
 
 
 class ItemIntents(NamedTuple):
@@ -121,30 +121,33 @@ def merge_intents(intents: Sequence[Intent], now: float) -> list[ItemIntents]:
         KeyChanged, StaleEntity, UsageError: an intent cannot be planned whatever is stored.
     """
     if len(intents) == 1:
-        return [_with_edits(one) for one in _resolved(intents[0], now)]
+        return [_with_blind_edit(one, now) for one in _resolved(intents[0], now)]
     merged: dict[Ident, ItemIntents] = {}
     for intent in intents:
         for one in _resolved(intent, now):
             ident = one.ident
             merged[ident] = _merged(merged[ident], one) if ident in merged else one
+    # Only now, because the order of the calls does not matter.
     for one in merged.values():
         _refuse_deleted_and_changed(one)
-    return [_with_edits(one) for one in merged.values()]
+    return [_with_blind_edit(one, now) for one in merged.values()]
 
 
-def _with_edits(one: ItemIntents) -> ItemIntents:
-    """The intents with the ``edits`` to send, if they change by key an item that need not be read."""
+def _with_blind_edit(one: ItemIntents, now: float) -> ItemIntents:
+    """The intents with the change that is made without reading, if they change by key an item that need not be read."""
     write = one.write
     if write is None or write.state is not None or not isinstance(write.intent, Edit):
         return one
-    edit = write.intent
+    mapping, edit = one.mapping, write.intent
+    values = created_if_valid(mapping, edit.target, edit.changes, now) if edit.creates else None
     if edit.read_first:
         return one
-    if edit.creates:
-        edits = changes_without_reading(one.mapping, one.key, edit.changes, write.valid.values)
+    changes = _stamped_changes(edit, mapping, now)
+    if values is None:
+        blind = edit_without_reading(mapping, one.key, changes)
     else:
-        edits = edits_without_reading(one.mapping, one.key, edit.changes)
-    return one._replace(write=write._replace(edits=edits))
+        blind = upsert_without_reading(mapping, one.key, changes, values)
+    return one._replace(write=write._replace(blind=blind))
 
 
 def _resolved(intent: Intent, now: float) -> list[ItemIntents]:
@@ -168,23 +171,15 @@ def _resolved(intent: Intent, now: float) -> list[ItemIntents]:
     if isinstance(intent, Deletion):
         return [ItemIntents(mapping, key, removal=ResolvedIntent(intent, mapping, state))]
     refuse_written_times(mapping, intent.changes)
-    intent = intent._replace(changes=_stamped_changes(intent, mapping, now), is_valid=True)
-    return [ItemIntents(mapping, key, write=_of_edit(intent, mapping, state))]
+    if not intent.is_valid:
+        intent = intent._replace(changes=valid_changes(mapping, intent.changes), is_valid=True)
+    return [ItemIntents(mapping, key, write=ResolvedIntent(intent, mapping, state))]
 
 
 def _stamped_changes(edit: Edit, mapping: EntityMapping, now: float) -> tuple[Change, ...]:
-    """The changes of an edit and those of its times, validated unless they are."""
+    """The changes of an edit, which are valid, and those of its times."""
     changes = stamped(mapping, edit.changes, now, creates=edit.creates)
-    valid = edit.changes if edit.is_valid else ()
-    return (*valid, *valid_changes(mapping, changes[len(valid) :]))
-
-
-def _of_edit(edit: Edit, mapping: EntityMapping, state: Loaded | None) -> ResolvedIntent[Edit]:
-    """The intent to change an entity, with the values of the one that it may have to create."""
-    resolved = ResolvedIntent(edit, mapping, state)
-    if not edit.creates:
-        return resolved
-    return resolved._replace(valid=Validated(created_if_valid(mapping, edit.target, edit.changes)))
+    return (*edit.changes, *valid_changes(mapping, changes[len(edit.changes) :]))
 
 
 def _resolved_save(intent: Save, now: float) -> ItemIntents:
@@ -225,6 +220,8 @@ def _of_loaded(intent: IntentT, mapping: EntityMapping, state: Loaded, now: floa
     kept = frozenset(mapping.fields.keys() - changes.keys())
     spared = untouched_defaults(mapping, intent.entity, state.item, kept)
     valid = validated_at(mapping, values, times, kept=kept, spared=spared)
+    # Otherwise validation or a codec may have changed more than the caller did: ``saved_changes`` compares what it
+    # gave.
     is_exact = mapping.rules.is_separate and mapping.is_exact
     is_final = is_exact and not valid.altered and UNSTORABLE not in changes.values()
     return ResolvedIntent(intent, mapping, state, valid, changes if is_final else None)
@@ -241,6 +238,7 @@ def _resolved_move(intent: Move, now: float) -> list[ItemIntents]:
     write = _of_loaded(intent, mapping, state, now)
     old, new = mapping.key_of(state.item), mapping.primary_key(write.valid.values)
     if ident_of(mapping.table, old) == ident_of(mapping.table, new):
+        # The key did not change, so there is nothing to move: it is a save.
         return [ItemIntents(mapping, old, write=_of_loaded(Save(intent.entity), mapping, state, now))]
     return [
         ItemIntents(mapping, old, removal=ResolvedIntent(intent, mapping, state)),
@@ -285,8 +283,7 @@ def _merged_write(
             raise one.refuse("is both updated, which requires it, and upserted")
         changes = _combined(one, first.changes, second.changes)
         condition = all_of(first.condition, second.condition)
-        edit = Edit(first.target, changes, condition, creates=first.creates)
-        return _of_edit(edit, write.mapping, write.state)
+        return write._replace(intent=Edit(first.target, changes, condition, creates=first.creates))
     if isinstance(first, Save) and isinstance(second, Save) and first.entity is second.entity:
         condition = all_of(first.condition, second.condition)
         save = Save(second.entity, condition, first.overwrite or second.overwrite)
@@ -299,7 +296,6 @@ def _merged_write(
 
 
 def _combined(one: ItemIntents, first: tuple[Change, ...], second: tuple[Change, ...]) -> tuple[Change, ...]:
-    first = unstamped(one.mapping, first)
     for change in first:
         for other in second:
             if overlaps(change.path, other.path):
@@ -320,4 +316,5 @@ def _refuse_deleted_and_changed(one: ItemIntents) -> None:
 
 def _same_target(left: Intent, right: Intent) -> bool:
     one, other = target_of_intent(left), target_of_intent(right)
+    # Entities by identity: equal values say nothing of what each was loaded as.
     return one is other or (isinstance(one, Key) and one == other)

@@ -107,15 +107,10 @@ def stamped(
 
 
 def changes_of_new(mapping: EntityMapping, now: float) -> tuple[Change, ...]:
-    """The times of an entity that is created now, as changes."""
+    """The times of an entity that is created now, as changes; none where only a question is asked."""
+    if not isfinite(now):
+        return ()
     return tuple(SetTo((name,), time) for name, time in times_of_new(mapping, now).items())
-
-
-def unstamped(mapping: EntityMapping, changes: tuple[Change, ...]) -> tuple[Change, ...]:
-    """The changes that the caller asked for."""
-    if not mapping.kept:
-        return changes
-    return tuple(change for change in changes if change.path[0] not in mapping.kept)
 
 
 def refuse_written_times(mapping: EntityMapping, changes: tuple[Change, ...]) -> None:

@@ -23,6 +23,7 @@ from pydantic import (
 
 from dynaorm import Aggregate, AnyValue, Entity, F, GlobalIndex, Index, Table
 from dynaorm.entity.marker import CreatedAt, ExpiresAt, Unique, UpdatedAt
+from dynaorm.item.condition import Condition
 from dynaorm.item.value import Item
 
 
@@ -154,6 +155,7 @@ class Spec(NamedTuple):
     times: bool
     computed: bool
     conditional: bool
+    by_function: bool
     counted: bool
 
 
@@ -178,6 +180,7 @@ _ANY: Final = st.builds(
     times=st.booleans(),
     computed=st.booleans(),
     conditional=st.booleans(),
+    by_function=st.booleans(),
     counted=st.booleans(),
 )
 
@@ -228,6 +231,15 @@ INDEXES: Final = (GlobalIndex("GSI1"), GlobalIndex("GSI2", pk="GSI1PK", sk="GSI2
 
 SMALL: Final = 3
 """A smaller number puts an entity into the first of two places in an index."""
+
+
+def is_small(spec: Spec) -> Condition | Callable[[Any], bool]:
+    """A condition of places, unique values and totals: as data, or as a function."""
+    return (lambda one: bool(one.number < SMALL)) if spec.by_function else F.number < SMALL
+
+
+def is_large(spec: Spec) -> Condition | Callable[[Any], bool]:
+    return (lambda one: bool(one.number >= SMALL)) if spec.by_function else F.number >= SMALL
 
 
 def label(self: Any) -> str | None:
@@ -287,13 +299,48 @@ def stored_totals(items: Iterable[Item]) -> dict[str, tuple[int, Decimal]]:
     return {of: totals for of, totals in found.items() if any(totals)}
 
 
+def check_derived(spec: Spec, items: Iterable[Item], loaded: Mapping[str, Any]) -> None:
+    """The stored items are those of the loaded entities, with the index keys, guards, versions and totals of these."""
+    items = list(items)
+    mains = [
+        one
+        for one in items
+        if one["PK"]["S"].startswith("THING#") and one["SK"]["S"] in ("T", "v0_T") and "deleted" not in one
+    ]
+    assert sorted(f"THING#{name}" for name in loaded) == sorted(str(one["PK"]["S"]) for one in mains)
+    for main in mains:
+        _check_main(spec, main, items, loaded[str(main["PK"]["S"]).removeprefix("THING#")])
+    claims = {claim_of(spec, one) for one in loaded.values()} - {None}
+    guards = {str(one["PK"]["S"]) for one in items if str(one["PK"]["S"]).startswith("claim#")}
+    assert guards == {f"claim#{claim}" for claim in claims}
+    if is_counted(spec):
+        assert stored_totals(items) == totals_of(spec, loaded.values())
+
+
+def _check_main(spec: Spec, main: Item, items: Iterable[Item], entity: Any) -> None:
+    if spec.indexed:
+        assert main.get("GSI1PK", {}).get("S") == place_of(spec, entity)
+        assert main.get("GSI2SK", {}).get("S") == note_of(spec, entity)
+    if (claim := claim_of(spec, entity)) is not None:
+        (guard,) = [one for one in items if one["PK"]["S"] == f"claim#{claim}"]
+        assert guard["owner"]["M"] == {name: main[name] for name in ("PK", "SK")}
+        assert guard.get("until") == main.get("until")
+    if spec.versioned:
+        sort = f"v{main['version']['N']}_T"
+        (version,) = [one for one in items if one["PK"] == main["PK"] and one["SK"]["S"] == sort]
+        unversioned = ("SK", "_type", "GSI1PK", "GSI1SK", "GSI2SK", "_rev", "previous_deletion")
+        assert {name: one for name, one in version.items() if name not in unversioned} == {
+            name: one for name, one in main.items() if name not in unversioned
+        }
+
+
 def _counted(spec: Spec, table: Table) -> Aggregate:
     class Total(Entity, table=table, pk="TOTAL#{of}", sk="TOTAL"):
         of: str
         things: int = 0
         numbers: Decimal = Decimal(0)
 
-    when = F.number < SMALL if spec.conditional else None
+    when = is_small(spec) if spec.conditional else None
     by = "label" if spec.computed else "text"
     return Aggregate(Total, count="things", sum={"number": "numbers"}, key={"of": by}, when=when)
 
@@ -322,8 +369,8 @@ def make(spec: Spec) -> type[Entity]:
 def _indexes(spec: Spec) -> dict[str, Index]:
     if spec.places:
         return {
-            "small": Index("GSI1", pk="SMALL#{number!s}", sk="{name}", when=F.number < SMALL),
-            "large": Index("GSI1", pk="LARGE#{text}", sk="{name}", when=F.number >= SMALL),
+            "small": Index("GSI1", pk="SMALL#{number!s}", sk="{name}", when=is_small(spec)),
+            "large": Index("GSI1", pk="LARGE#{text}", sk="{name}", when=is_large(spec)),
         }
     if spec.together:  # either keeps the entity in the partition
         return {
@@ -346,7 +393,7 @@ def labelled(spec: Spec) -> Callable[[Any], Any]:
 
 
 def _unique(spec: Spec) -> Unique:
-    return Unique("claim", when=F.number < SMALL if spec.conditional else None)
+    return Unique("claim", when=is_small(spec) if spec.conditional else None)
 
 
 def fields_of(spec: Spec) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -14,11 +14,12 @@ from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.errors import InvalidValue, UsageError
 from dynaorm.item.update import Change, apply_changes
 from dynaorm.plan.changes import items_to_read
-from dynaorm.plan.creation import changes_without_reading, check_complete, created
+from dynaorm.plan.creation import check_complete, created
 from dynaorm.plan.given import valid_changes
 from dynaorm.plan.image import new_image
 from dynaorm.plan.intent import Edit
 from dynaorm.plan.merge_intents import merge_intents
+from dynaorm.plan.without_reading import upsert_without_reading
 from tests.plan.compiling import NOW, plan_of
 from tests.plan.parcels import Parcel, Size
 
@@ -87,10 +88,10 @@ some_changes = st.lists(st.sampled_from(sorted(CHANGES)), unique=True, min_size=
 def test_one_update_makes_of_nothing_what_an_insert_would_store(changes: tuple[Change, ...]) -> None:
     mapping, key = mapping_of(Hits), Key(Hits, page="/")
     values = created(mapping, key, changes)
-    edits = changes_without_reading(mapping, key.primary_key, changes, values)
-    assert edits is not None
+    edit = upsert_without_reading(mapping, key.primary_key, changes, values)
+    assert edit is not None
     image = new_image(mapping, key.primary_key, values)
-    assert apply_changes(key.primary_key, edits) == image
+    assert apply_changes(key.primary_key, edit.edits) == image
     again = mapping.hydrate(image)
     assert {name: getattr(again, name) for name in mapping.fields} == values
 
@@ -99,8 +100,9 @@ def test_one_update_makes_of_nothing_what_an_insert_would_store(changes: tuple[C
 def test_one_update_of_a_stored_entity_changes_nothing_else(changes: tuple[Change, ...]) -> None:
     mapping, key = mapping_of(Hits), Key(Hits, page="/")
     before = new_image(mapping, key.primary_key, vars(Hits(page="/", kind="x", least=1, queue="z")))
-    edits = changes_without_reading(mapping, key.primary_key, changes, created(mapping, key, changes))
-    after = apply_changes(before, edits or ())
+    edit = upsert_without_reading(mapping, key.primary_key, changes, created(mapping, key, changes))
+    assert edit is not None
+    after = apply_changes(before, edit.edits)
     touched = {str(change.path[0]) for change in changes}
     assert {name: one for name, one in after.items() if name not in touched} == {
         name: one for name, one in before.items() if name not in touched
@@ -334,5 +336,6 @@ def test_one_update_gives_an_item_the_present_name_of_its_class() -> None:
         "_type": {"S": "Older"},
     }
     changes = (F.note.set("x"),)
-    edits = changes_without_reading(mapping, key.primary_key, changes, created(mapping, key, changes))
-    assert apply_changes(before, edits or ()) == {**before, "note": {"S": "x"}, "_type": {"S": "Old"}}
+    edit = upsert_without_reading(mapping, key.primary_key, changes, created(mapping, key, changes))
+    assert edit is not None
+    assert apply_changes(before, edit.edits) == {**before, "note": {"S": "x"}, "_type": {"S": "Old"}}

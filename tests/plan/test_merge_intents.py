@@ -7,10 +7,11 @@ import pytest
 from pydantic import AfterValidator, ConfigDict
 
 from dynaorm import Entity, ExpiresAt, F, Key, Table, Unique
+from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.entity.state import state_of
 from dynaorm.errors import KeyChanged, SameItemTwice, StaleEntity, UsageError
 from dynaorm.item.condition import And
-from dynaorm.item.update import SetTo
+from dynaorm.item.update import SetTo, apply_changes
 from dynaorm.plan.intent import Check, Deletion, Edit, Intent, Move, Save
 from dynaorm.plan.merge_intents import ItemIntents, merge_intents
 from tests.plan.compiling import NOW, loaded, saved
@@ -368,7 +369,9 @@ def test_upserts_of_one_entity_are_one_upsert_and_no_update() -> None:
     one = merged(adding, noting)
     assert one.write is not None
     assert one.write.intent == Edit(key, (*adding.changes, *noting.changes), creates=True)
-    assert one.write.valid.values == {"sku": "s", "left": 1, "note": "x"}
+    assert one.write.blind is not None
+    made = apply_changes(one.key, one.write.blind.edits)
+    assert mapping_of(Stock).hydrate(made) == Stock(sku="s", left=1, note="x")
     with pytest.raises(SameItemTwice) as refused:
         merged(adding, Edit(key, noting.changes))
     assert str(refused.value) == (

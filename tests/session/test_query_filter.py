@@ -4,13 +4,12 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
-from typing import Annotated, Any
+from typing import Any
 
 import pytest
 
 from dynaorm import (
     Entity,
-    ExpiresAt,
     F,
     GlobalIndex,
     Index,
@@ -23,48 +22,18 @@ from dynaorm.errors import DecodeError, InvalidCursor, UsageError
 from dynaorm.flow.protocol.call import Call, Transport
 from dynaorm.testing.clock import FakeClock
 from dynaorm.testing.faults import FaultyTransport
+from tests.cast import tables
+from tests.cast.orders import Bag, Line, Order
+from tests.cast.tickets import Job, Nightly
 
 app = Table(
     "filtered",
     indexes=[
         GlobalIndex("GSI1"),
-        GlobalIndex("Keys", projection="KEYS_ONLY"),
-        GlobalIndex("Some", projection=["kind"]),
         GlobalIndex("ByTime", pk="kind", sk="created"),
     ],
 )
 T0 = datetime(2024, 5, 1, 10, 15, tzinfo=UTC)
-
-
-class Order(Entity, table=app, pk="CUST#{cust}", sk="ORDER#{order}"):
-    cust: str
-    order: str
-    rank: int = 1
-    zone: str = "x"
-    every = Index("GSI1", pk="ZONE#{zone}", sk="{rank:03d}#{order}")
-
-
-class Line(Entity, table=app, pk="CUST#{cust}", sk="ORDER#{order}#ITEM#{n:03d}"):
-    cust: str
-    order: str
-    n: int
-    rank: int = 1
-    zone: str = "x"
-    every = Index("GSI1", pk="ZONE#{zone}", sk="{rank:03d}#{order}#{n:03d}")
-
-
-class Job(Entity, table=app, pk="JOB#{number}", sk="JOB"):
-    number: str
-    status: str = "open"
-    until: Annotated[datetime | None, ExpiresAt()] = None
-    rank: int = 0
-    by_status = Index("GSI1", pk="STATUS#{status}#{number:shard4}", sk="JOB#{rank:03d}")
-    in_keys = Index("Keys", pk="STATUS#{status}", sk="JOB#{number}")
-    in_some = Index("Some", pk="STATUS#{status}", sk="JOB#{number}")
-
-
-class Nightly(Job):
-    hour: int = 3
 
 
 class Event(Entity, table=app, pk="EVENT#{name}", sk="EVENT"):
@@ -85,15 +54,11 @@ class Complaint(Entity, table=app, pk="COMPLAINT#{id}", sk="COMPLAINT#{id}"):
     complaint: str = "what was said"
 
 
-class Tagged(Entity, table=app, pk="TAGGED#{name}", sk="TAGGED"):
-    name: str
-    tags: set[str] | None = None
-
-
 @pytest.fixture
 def session(moto: Transport) -> Iterator[Session]:
     with Session(transport=moto, clock=FakeClock(T0.timestamp())) as session:
         session.create_table(app)
+        session.create_table(tables.app)
         yield session
 
 
@@ -273,7 +238,7 @@ def test_a_key_that_the_template_does_not_render_is_reported_by_a_range(
         "rank": {"N": "1"},
         "zone": {"S": "x"},
     }
-    moto.call(Call("PutItem", {"TableName": app.name, "Item": item}))
+    moto.call(Call("PutItem", {"TableName": tables.app.name, "Item": item}))
     query = session.query(Line, cust="c", order="1").ge(n=8)
     with pytest.raises(DecodeError, match="ITEM#8"):
         query.all()
@@ -322,7 +287,7 @@ def test_values_are_given_one_by_one_or_as_one_collection(jobs: Session) -> None
 
 def test_one_of_no_values_is_nothing_and_sends_nothing(wire: FaultyTransport) -> None:
     session = Session(transport=wire)
-    session.create_table(app)
+    session.create_table(tables.app)
     before = len(wire.calls)
     assert session.scan(Job).filter(F.number.is_in([])).all() == []
     assert session.scan(Job).filter((F.number == "1") & F.status.is_in()).count() == 0
@@ -335,7 +300,7 @@ from dynaorm import F
 from dynaorm.flow.query.query import fingerprint
 from dynaorm.query.filter import filter_of
 from dynaorm.query.query_spec import scanned
-from tests.session.test_query_filter import Job
+from tests.cast.tickets import Job
 spec = scanned(Job, 1).filtered([F.number.is_in({"a", "b", "c", "d"})])
 print(fingerprint(spec, filter_of(spec), str))
 """
@@ -363,7 +328,7 @@ def test_keys_name_the_class_that_is_stored(jobs: Session) -> None:
 
 
 def test_a_set_can_be_compared_with_none(session: Session) -> None:
-    session.save(Tagged(name="none"))
-    session.save(Tagged(name="some", tags={"a"}))
-    assert [one.name for one in session.scan(Tagged).filter(F.tags == None)] == ["none"]  # noqa: E711 - a condition
-    assert [one.name for one in session.scan(Tagged).filter(F.tags != None)] == ["some"]  # noqa: E711 - a condition
+    session.save(Bag(name="none"))
+    session.save(Bag(name="some", tags={"a"}))
+    assert [one.name for one in session.scan(Bag).filter(F.tags == None)] == ["none"]  # noqa: E711 - a condition
+    assert [one.name for one in session.scan(Bag).filter(F.tags != None)] == ["some"]  # noqa: E711 - a condition

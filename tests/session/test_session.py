@@ -1,20 +1,15 @@
 """A session's lifetime, and the tables it creates and names."""
 
 from collections.abc import Callable, Mapping
-from datetime import datetime
-from typing import Annotated
 
 import pytest
 
 from dynaorm import (
-    Entity,
-    ExpiresAt,
     F,
     GlobalIndex,
     Key,
     Session,
     Table,
-    Unique,
 )
 from dynaorm.errors import (
     SessionClosed,
@@ -25,27 +20,10 @@ from dynaorm.flow.protocol.call import Call, Transport
 from dynaorm.testing.clock import FakeClock
 from dynaorm.testing.faults import FaultyTransport
 from dynaorm.testing.scripted import ScriptedTransport
-from tests.session.people import USER, User, app, items
-
-locks = Table("sync-locks", pk="lock", sk=None)
-away = Table("sync-away", guard_table=locks)
-fleeting = Table("sync-fleeting")
-
-
-class Document(Entity, table=app, pk="DOC#{doc_id}", sk="D", versioned=True):
-    doc_id: str
-    slug: Annotated[str | None, Unique("doc_slug")] = None
-
-
-class Member(Entity, table=away, pk="MEMBER#{name}", sk="M"):
-    name: str
-    nick: Annotated[str, Unique()]
-
-
-class Login(Entity, table=fleeting, pk="LOGIN#{token}", sk="L"):
-    token: str
-    alias: Annotated[str | None, Unique()] = None
-    until: Annotated[datetime | None, ExpiresAt()] = None
+from tests.cast.documents import Page
+from tests.cast.people import USER, Guest, User
+from tests.cast.tables import app, away, fleeting, locks
+from tests.session.seen import items
 
 
 @pytest.mark.parametrize(
@@ -58,7 +36,7 @@ class Login(Entity, table=fleeting, pk="LOGIN#{token}", sk="L"):
         lambda session: session.update(USER, F.name.set("x")),
         lambda session: session.create_table(app),
         lambda session: session.run(lambda tx: tx.save(User(user_id="1"))),
-        lambda session: list(session.history(Key(Document, doc_id="d"))),
+        lambda session: list(session.history(Key(Page, name="p"))),
     ],
     ids=["get", "get_by", "save", "delete", "update", "create_table", "run", "history"],
 )
@@ -86,37 +64,37 @@ def test_create_table_is_idempotent_and_refuses_other_keys(session: Session) -> 
     session.create_table(app)
     assert session.exists(USER)
     with pytest.raises(UsageError, match=r"its keys are PK .*HASH S.*not id .*HASH S"):
-        session.create_table(Table("sync-app", pk="id", sk=None))
-    with pytest.raises(UsageError, match="has no index 'GSI2'"):
-        session.create_table(Table("sync-app", indexes=[GlobalIndex("GSI2")]))
+        session.create_table(Table("app", pk="id", sk=None))
+    with pytest.raises(UsageError, match="has no index 'GSI9'"):
+        session.create_table(Table("app", indexes=[GlobalIndex("GSI9")]))
 
 
 def test_a_table_that_expires_gets_ttl_and_its_guards_too(moto: Transport, clock: FakeClock) -> None:
     session = Session(transport=moto, clock=clock)
     session.create_table(fleeting)
     session.create_table(fleeting)
-    found = moto.call(Call("DescribeTimeToLive", {"TableName": "sync-fleeting"}))["TimeToLiveDescription"]
+    found = moto.call(Call("DescribeTimeToLive", {"TableName": "fleeting"}))["TimeToLiveDescription"]
     assert (found["TimeToLiveStatus"], found["AttributeName"]) == ("ENABLED", "until")
 
 
 def test_guards_live_in_their_own_table_and_name_the_owners(moto: Transport, clock: FakeClock) -> None:
     session = Session(transport=moto, clock=clock)
     session.create_table(away)
-    member = session.save(Member(name="m", nick="n"))
-    assert items(moto, "sync-locks") == {
-        "nick#n": {
-            "lock": {"S": "nick#n"},
-            "owner": {"M": {"table": {"S": "sync-away"}, "PK": {"S": "MEMBER#m"}, "SK": {"S": "M"}}},
+    member = session.save(Guest(name="m", nick="n"))
+    assert items(moto, locks) == {
+        "called#n": {
+            "lock": {"S": "called#n"},
+            "owner": {"M": {"table": {"S": "away"}, "PK": {"S": "GUEST#m"}, "SK": {"S": "G"}}},
         }
     }
-    assert session.get_by(Member, nick="n") == member
+    assert session.get_by(Guest, nick="n") == member
     session.delete(member)
-    assert items(moto, "sync-locks") == {} == items(moto, "sync-away")
+    assert items(moto, locks) == {} == items(moto, away)
 
 
 @pytest.mark.parametrize(
     "names",
-    [{"sync-app": "prod.app"}, lambda name: f"prod.{name.removeprefix('sync-')}"],
+    [{"app": "prod.app"}, lambda name: f"prod.{name}"],
     ids=["mapping", "function"],
 )
 def test_table_names_map_declared_to_physical_names(
@@ -134,9 +112,9 @@ def test_table_names_map_declared_to_physical_names(
 
 def test_a_missing_table_is_named(moto: Transport) -> None:
     session = Session(transport=moto)
-    with pytest.raises(TableNotFound, match="sync-app"):
+    with pytest.raises(TableNotFound, match="'app'"):
         session.get(USER)
-    with pytest.raises(TableNotFound, match="sync-app"):
+    with pytest.raises(TableNotFound, match="'app'"):
         session.save(User(user_id="1", email="a"))
 
 

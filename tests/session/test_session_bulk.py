@@ -3,24 +3,16 @@
 import threading
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
-from typing import Annotated, Any
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from pydantic import ConfigDict, JsonValue
 
 from dynaorm import (
-    Entity,
-    ExpiresAt,
     F,
-    GlobalIndex,
-    Index,
     Key,
-    NumberKey,
     Session,
-    Table,
-    Unique,
     inspect,
 )
 from dynaorm.errors import (
@@ -37,40 +29,10 @@ from dynaorm.testing.clock import FakeClock
 from dynaorm.testing.endpoint import transport_to
 from dynaorm.testing.faults import Fault, FaultyTransport
 from dynaorm.transport.direct.transport import DirectTransport
-
-app = Table("bulk-app", indexes=[GlobalIndex("GSI1")])
-log = Table("bulk-log", pk="source", sk=NumberKey("at"))
-
-
-class Event(Entity, table=app, pk="EVENT#{event_id}", sk="E"):
-    event_id: str
-    kind: str | None = None
-    data: JsonValue = None
-    until: Annotated[datetime | None, ExpiresAt()] = None
-    by_kind = Index("GSI1", pk="KIND#{kind}", sk="{event_id}")
-
-
-class Mark(Entity, table=app, pk="EVENT#{event_id}", sk="MARK#{name}"):
-    model_config = ConfigDict(frozen=True)
-    event_id: str
-    name: str
-
-
-class Line(Entity, table=log, pk="{source}", sk="{at}"):
-    source: str
-    at: int
-    text: str = ""
-
-
-class User(Entity, table=app, pk="USER#{user_id}", sk="U"):
-    user_id: str
-    email: Annotated[str | None, Unique()] = None
-    name: str = ""
-
-
-class Audit(Entity, table=app, pk="AUDIT#{audit_id}", sk="A", versioned=True):
-    audit_id: str
-    result: str = ""
+from tests.cast.documents import Page
+from tests.cast.events import Entry, Mark, Upload
+from tests.cast.people import User
+from tests.cast.tables import app, log
 
 
 @pytest.fixture(params=["moto", "ministack", "direct"])
@@ -107,17 +69,15 @@ def stored(wire: FaultyTransport, unique_name: Callable[[str], str]) -> Callable
     """Every item of ``app``, revisions aside, in the order of their keys."""
 
     def scan() -> list[Item]:
-        found = wire.call(Call("Scan", {"TableName": unique_name("bulk-app"), "ConsistentRead": True}))[
-            "Items"
-        ]
+        found = wire.call(Call("Scan", {"TableName": unique_name(app.name), "ConsistentRead": True}))["Items"]
         items = [{name: value for name, value in item.items() if name != "_rev"} for item in found]
         return sorted(items, key=lambda item: (item["PK"]["S"], item["SK"]["S"]))
 
     return scan
 
 
-def events(count: int) -> list[Event]:
-    return [Event(event_id=f"{number:04d}", kind="k" if number % 2 else None) for number in range(count)]
+def events(count: int) -> list[Upload]:
+    return [Upload(event_id=f"{number:04d}", kind="k" if number % 2 else None) for number in range(count)]
 
 
 def requests(wire: FaultyTransport, operation: str) -> int:
@@ -129,13 +89,13 @@ def requests(wire: FaultyTransport, operation: str) -> int:
 
 def test_what_is_loaded_comes_back(session: Session, wire: FaultyTransport) -> None:
     many = events(310)
-    lines = [Line(source="s", at=number) for number in range(-20, 20)]
+    lines = [Entry(source="s", at=number) for number in range(-20, 20)]
     assert session.bulk_load([*many, *lines]) == 350
     assert requests(wire, "BatchWriteItem") == len(wire.calls) == 15
     wire.calls.clear()
-    keys: list[Key[Any]] = [Key(Event, event_id=one.event_id) for one in many]
-    keys += [Key(Line, source="s", at=one.at) for one in lines]
-    found = session.get_many(reversed([*keys, Key(Event, event_id="none")]))
+    keys: list[Key[Any]] = [Key(Upload, event_id=one.event_id) for one in many]
+    keys += [Key(Entry, source="s", at=one.at) for one in lines]
+    found = session.get_many(reversed([*keys, Key(Upload, event_id="none")]))
     assert found == [None, *reversed(lines), *reversed(many)]
     assert requests(wire, "BatchGetItem") == len(wire.calls) == 5
     assert [inspect(one).revision for one in found[1:]] == [
@@ -148,21 +108,21 @@ def test_what_is_loaded_is_what_save_would_have_stored(
 ) -> None:
     until = datetime(2030, 1, 1, tzinfo=UTC)
     one: dict[str, Any] = {"event_id": "1", "kind": "k", "data": {"a": [1, None]}, "until": until}
-    session.save(Event(**one))
+    session.save(Upload(**one))
     saved = stored()
-    session.delete(Key(Event, event_id="1"))
-    session.bulk_load([Event(**one)])
+    session.delete(Key(Upload, event_id="1"))
+    session.bulk_load([Upload(**one)])
     assert stored() == saved
-    assert saved[0]["GSI1PK"] == {"S": "KIND#k"}
+    assert saved[0]["GSI1PK"] == {"S": "UPLOADS#k#2"}
 
 
 def test_a_load_replaces_all_of_what_is_stored_and_its_former_holder_is_stale(
     session: Session, stored: Callable[[], list[Item]]
 ) -> None:
-    before = session.save(Event(event_id="1", kind="k", data="old"))
-    session.bulk_load([Event(event_id="1")])
+    before = session.save(Upload(event_id="1", kind="k", data="old"))
+    session.bulk_load([Upload(event_id="1")])
     assert stored() == [
-        {"PK": {"S": "EVENT#1"}, "SK": {"S": "E"}, "_type": {"S": "Event"}, "event_id": {"S": "1"}}
+        {"PK": {"S": "EVENT#1"}, "SK": {"S": "E"}, "_type": {"S": "Upload"}, "event_id": {"S": "1"}}
     ]
     before.kind = "other"
     with pytest.raises(StaleEntity):
@@ -170,7 +130,7 @@ def test_a_load_replaces_all_of_what_is_stored_and_its_former_holder_is_stale(
 
 
 def test_a_loaded_entity_can_be_saved_updated_and_deleted(session: Session, wire: FaultyTransport) -> None:
-    one, frozen = Event(event_id="1"), Mark(event_id="1", name="m")
+    one, frozen = Upload(event_id="1"), Mark(event_id="1", name="m")
     session.bulk_load([one, frozen])
     wire.calls.clear()
     session.save(one)
@@ -180,7 +140,7 @@ def test_a_loaded_entity_can_be_saved_updated_and_deleted(session: Session, wire
     assert session.update(one, F.data.set("d")).data == "d"
     session.delete(one)
     session.delete(frozen)
-    assert session.get_many([Key(Event, event_id="1"), Key(Mark, event_id="1", name="m")]) == [None, None]
+    assert session.get_many([Key(Upload, event_id="1"), Key(Mark, event_id="1", name="m")]) == [None, None]
 
 
 def as_an_unknown_index(call: Call, inner: Transport) -> Reply:
@@ -193,12 +153,12 @@ def as_an_unknown_index(call: Call, inner: Transport) -> Reply:
 def test_an_item_that_dynamodb_refuses_fails_alone(session: Session, wire: FaultyTransport) -> None:
     writes = frozenset({"PutItem", "BatchWriteItem"})
     wire.inject(Fault("as_an_unknown_index", as_an_unknown_index, times=99, operations=writes))
-    many = [*events(30), Event(event_id="odd")]
+    many = [*events(30), Upload(event_id="odd")]
     with pytest.raises(BulkError) as caught:
         session.bulk_load(many, concurrency=1)
     ((one, error),) = caught.value.failures
     assert (one, type(error)) == (many[-1], UnexpectedRefusal)
-    found = session.get_many([Key(Event, event_id=one.event_id) for one in many])
+    found = session.get_many([Key(Upload, event_id=one.event_id) for one in many])
     assert found == [*many[:-1], None]
 
 
@@ -209,17 +169,17 @@ def test_many_are_saved_with_guards_and_versions_and_deleted_with_them(
     session: Session, stored: Callable[[], list[Item]]
 ) -> None:
     users = [User(user_id=str(number), email=f"{number}@x") for number in range(40)]
-    audits = [Audit(audit_id=str(number)) for number in range(3)]
+    audits = [Page(name=str(number)) for number in range(3)]
     given: list[Any] = [*users, *audits]
     assert session.save_many(given) == given
     assert len(stored()) == 40 * 2 + 3 * 2
     assert session.get_by(User, email="7@x") == users[7]
     for audit in audits:
-        audit.result = "passed"
+        audit.text = "passed"
     session.save_many(given)
     assert [version.number for version in session.history(audits[0])] == [2, 1]
     session.delete_many([*users[:20], *[Key(User, user_id=one.user_id) for one in users[20:]]])
-    assert {item["PK"]["S"].partition("#")[0] for item in stored()} == {"AUDIT"}
+    assert {item["PK"]["S"].partition("#")[0] for item in stored()} == {"TEXT"}
 
 
 def test_of_many_that_claim_one_value_exactly_one_is_saved(session: Session) -> None:
@@ -238,14 +198,14 @@ def test_writing_many_inside_an_open_block_is_refused_and_reading_is_not(session
     with session.transaction():
         for verb in ("save_many", "delete_many", "bulk_load"):
             with pytest.raises(UsageError, match=rf"session\.{verb}\(\)"):
-                getattr(session, verb)([Event(event_id="1")])
-        assert session.get_many([Key(Event, event_id="1")]) == [None]
+                getattr(session, verb)([Upload(event_id="1")])
+        assert session.get_many([Key(Upload, event_id="1")]) == [None]
 
 
 def test_a_closed_session_does_nothing(session: Session) -> None:
     session.close()
     with pytest.raises(SessionClosed):
-        session.bulk_load([Event(event_id="1")])
+        session.bulk_load([Upload(event_id="1")])
 
 
 def test_progress_is_told_where_the_method_was_called(session: Session) -> None:
@@ -264,11 +224,11 @@ def test_progress_is_told_where_the_method_was_called(session: Session) -> None:
 def test_always_a_load_leaves_what_saving_one_after_another_would(
     session: Session, pairs: list[tuple[int, int]], concurrency: int
 ) -> None:
-    keys = [Key(Event, event_id=str(number)) for number in range(16)]
+    keys = [Key(Upload, event_id=str(number)) for number in range(16)]
     there = [key for key, one in zip(keys, session.get_many(keys), strict=True) if one is not None]
     session.delete_many(there)
     session.bulk_load(
-        [Event(event_id=str(number), data=data) for number, data in pairs], concurrency=concurrency
+        [Upload(event_id=str(number), data=data) for number, data in pairs], concurrency=concurrency
     )
     last = dict(pairs)
     assert [one.data if one else None for one in session.get_many(keys)] == [last.get(n) for n in range(16)]

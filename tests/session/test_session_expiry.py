@@ -2,38 +2,15 @@
 
 from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import Annotated
 
 import pytest
 
-from dynaorm import Entity, ExpiresAt, F, Key, Session, Table, Unique
+from dynaorm import Entity, F, Key, Session
 from dynaorm.errors import AlreadyExists, StaleEntity
 from dynaorm.flow.protocol.call import Call, Transport
 from dynaorm.testing.clock import FakeClock
-
-fleeting = Table("sync-fleeting")
-
-
-class Login(Entity, table=fleeting, pk="LOGIN#{token}", sk="L"):
-    token: str
-    alias: Annotated[str | None, Unique()] = None
-    until: Annotated[datetime | None, ExpiresAt()] = None
-
-
-class Place(Entity, table=fleeting, pk="PLACE#{name}", sk="P"):
-    name: str
-    visits: int = 0
-
-
-class Stall(Place):
-    until: Annotated[datetime | None, ExpiresAt()] = None
-
-
-class Thing(Entity, table=fleeting, pk="{thing}", sk="P"):
-    """A class whose keys could be those of the others; the type attribute tells them apart."""
-
-    thing: str
-    visits: int = 0
+from tests.cast.orders import Login
+from tests.cast.others import Spot, Stall, Thing
 
 
 def at(clock: FakeClock, seconds: float) -> datetime:
@@ -66,7 +43,7 @@ def test_a_changed_expiry_is_that_of_the_guards_too(
     assert session.get_by(Login, alias="a") == login
     session.update(Key(Login, token="t"), {"until": None})
     key = {"PK": {"S": "alias#a"}, "SK": {"S": "alias#a"}}
-    guard = moto.call(Call("GetItem", {"TableName": "sync-fleeting", "Key": key}))["Item"]
+    guard = moto.call(Call("GetItem", {"TableName": "fleeting", "Key": key}))["Item"]
     assert "until" not in guard
 
 
@@ -89,7 +66,7 @@ def test_what_has_expired_can_be_deleted(
         session.delete_many([target])
     else:
         session.delete(target)
-    assert moto.call(Call("Scan", {"TableName": "sync-fleeting"}))["Items"] == []
+    assert moto.call(Call("Scan", {"TableName": "fleeting"}))["Items"] == []
 
 
 def test_an_expired_entity_is_not_deleted_by_a_stale_object(session: Session, clock: FakeClock) -> None:
@@ -102,9 +79,9 @@ def test_an_expired_entity_is_not_deleted_by_a_stale_object(session: Session, cl
 
 
 INSERTS: dict[str, Callable[[Session], Entity]] = {
-    "its base class": lambda session: session.save(Place(name="a")),
-    "its base class, overwriting": lambda session: session.save(Place(name="a"), overwrite=True),
-    "its base class, by an upsert": lambda session: session.upsert(Key(Place, name="a"), F.visits.add(0)),
+    "its base class": lambda session: session.save(Spot(name="a")),
+    "its base class, overwriting": lambda session: session.save(Spot(name="a"), overwrite=True),
+    "its base class, by an upsert": lambda session: session.upsert(Key(Spot, name="a"), F.visits.add(0)),
     "another class": lambda session: session.save(Thing(thing="PLACE#a")),
     "another class, overwriting": lambda session: session.save(Thing(thing="PLACE#a"), overwrite=True),
     "another class, by an upsert": lambda session: session.upsert(Key(Thing, thing="PLACE#a")),
@@ -115,7 +92,7 @@ INSERTS: dict[str, Callable[[Session], Entity]] = {
 def _in_block(session: Session, entity: Entity) -> Entity:
     with session.transaction() as tx:
         tx.save(entity)
-        tx.save(Place(name="b"))
+        tx.save(Spot(name="b"))
     return entity
 
 
@@ -125,9 +102,9 @@ def test_an_expired_entity_is_no_obstacle_to_an_insert_of_a_class_that_does_not_
 ) -> None:
     session.save(Stall(name="a", until=at(clock, 100)))
     clock.advance(100)
-    assert session.get(Place, name="a") is None
+    assert session.get(Spot, name="a") is None
     made = insert(session)
-    assert type(made) in (Place, Thing)
+    assert type(made) in (Spot, Thing)
     assert session.refresh(made) == made
 
 
@@ -136,7 +113,7 @@ def test_an_entity_that_has_not_expired_is_an_obstacle_to_inserts_of_all_classes
 ) -> None:
     stall = session.save(Stall(name="a", until=at(clock, 100)))
     clock.advance(99)
-    for entity in (Place(name="a"), Thing(thing="PLACE#a")):
+    for entity in (Spot(name="a"), Thing(thing="PLACE#a")):
         with pytest.raises(AlreadyExists):
             session.save(entity)
-    assert session.upsert(Key(Place, name="a")) == stall
+    assert session.upsert(Key(Spot, name="a")) == stall

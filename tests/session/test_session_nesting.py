@@ -6,25 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pydantic import BaseModel, Field
 
-from dynaorm import AnyValue, Entity, F, Key, Session, Table, item_of
+from dynaorm import F, Key, Session, item_of
 from dynaorm.errors import InvalidValue
 from dynaorm.testing import FaultyTransport, load_seeds
-
-app = Table("nesting")
-
-
-class Place(BaseModel):
-    notes: dict[str, AnyValue] = Field(default={})
-
-
-class Bag(Entity, table=app, pk="BAG#{name}", sk="B"):
-    name: str
-    extra: AnyValue = None
-    parts: dict[str, AnyValue] = Field(default={})
-    found: list[AnyValue] = Field(default=[])
-    place: Place = Place()
+from tests.cast.orders import Bag, Place
+from tests.cast.tables import app
 
 
 def deep(levels: int) -> Any:

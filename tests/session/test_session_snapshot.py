@@ -1,38 +1,21 @@
 """``snapshot``: several entities as of one moment, from a strict moto."""
 
 from datetime import UTC, datetime
-from typing import Annotated, Any
+from typing import Any
 
 import pytest
 
-from dynaorm import Call, Entity, ExpiresAt, F, Key, Retry, Session, Table
+from dynaorm import Call, F, Key, Retry, Session
 from dynaorm.errors import Contention, DecodeError, UsageError
 from dynaorm.flow.protocol.call import Transport
 from dynaorm.testing import FakeClock
 from dynaorm.testing.faults import FaultyTransport, conflict
 from dynaorm.testing.scripted import ScriptedTransport
-from tests.session.people import operations
-
-app = Table("snapshot-app")
-other = Table("snapshot-other", pk="id", sk=None)
-
-
-class Account(Entity, table=app, pk="ACCOUNT#{name}", sk="A"):
-    name: str
-    balance: int = 0
-
-
-class Savings(Account):
-    rate: int = 1
-
-
-class Page(Entity, table=app, pk="PAGE#{name}", sk="P", versioned=True):
-    name: str
-
-
-class Lease(Entity, table=other, pk="LEASE#{name}"):
-    name: str
-    until: Annotated[datetime | None, ExpiresAt()] = None
+from tests.cast.documents import Page
+from tests.cast.orders import Login
+from tests.cast.others import Account, Savings
+from tests.cast.tables import counted
+from tests.session.seen import operations
 
 
 def account(name: str) -> Key[Account]:
@@ -42,10 +25,10 @@ def account(name: str) -> Key[Account]:
 def test_entities_come_in_the_order_of_the_keys_from_one_request(
     session: Session, wire: FaultyTransport
 ) -> None:
-    session.save_many([Account(name="a", balance=1), Savings(name="b"), Page(name="p"), Lease(name="l")])
+    session.save_many([Account(name="a", balance=1), Savings(name="b"), Page(name="p"), Login(token="l")])
     wire.calls.clear()
     keys: list[Key[Any]] = [
-        Key(Lease, name="l"),
+        Key(Login, token="l"),
         account("b"),
         account("missing"),
         Key(Page, name="p"),
@@ -53,7 +36,7 @@ def test_entities_come_in_the_order_of_the_keys_from_one_request(
     ]
     found: list[Any] = session.snapshot(keys)
     assert operations(wire) == ["TransactGetItems"]
-    assert [type(one) for one in found] == [Lease, Savings, type(None), Page, Savings]
+    assert [type(one) for one in found] == [Login, Savings, type(None), Page, Savings]
     assert found[1] is found[4]
     found[1].rate = 3
     session.save(found[1])
@@ -62,10 +45,10 @@ def test_entities_come_in_the_order_of_the_keys_from_one_request(
 
 def test_what_is_no_live_entity_of_the_class_is_none(session: Session, clock: FakeClock) -> None:
     session.save(Account(name="a"))
-    session.save(Lease(name="l", until=datetime.fromtimestamp(clock.now() + 60, UTC)))
+    session.save(Login(token="l", until=datetime.fromtimestamp(clock.now() + 60, UTC)))
     session.delete(session.save(Page(name="p")))
     clock.advance(100)
-    keys: list[Key[Any]] = [Key(Savings, name="a"), Key(Lease, name="l"), Key(Page, name="p")]
+    keys: list[Key[Any]] = [Key(Savings, name="a"), Key(Login, token="l"), Key(Page, name="p")]
     assert session.snapshot(keys) == [None, None, None]
 
 
@@ -89,7 +72,7 @@ def test_more_keys_than_a_transaction_reads_are_refused() -> None:
 
 def test_a_conflict_is_repeated(moto: Transport, clock: FakeClock) -> None:
     plain = Session(transport=moto, clock=clock)
-    plain.create_table(app)
+    plain.create_table(counted)
     plain.save(Account(name="a"))
     wire = FaultyTransport(moto, conflict(times=2, operation="TransactGetItems"))
     session = Session(transport=wire, clock=clock)
@@ -103,8 +86,8 @@ def test_a_conflict_is_repeated(moto: Transport, clock: FakeClock) -> None:
 def test_an_item_that_does_not_fit_is_reported(session: Session, moto: Transport, clock: FakeClock) -> None:
     session.save_many([Account(name="a"), Account(name="b")])
     change = {"UpdateExpression": "SET balance = :b", "ExpressionAttributeValues": {":b": {"S": "x"}}}
-    key = {"PK": {"S": "ACCOUNT#a"}, "SK": {"S": "A"}}
-    moto.call(Call("UpdateItem", {"TableName": "snapshot-app", "Key": key, **change}))
+    key = {"PK": {"S": "Account#a"}, "SK": {"S": "Account#"}}
+    moto.call(Call("UpdateItem", {"TableName": counted.name, "Key": key, **change}))
     with pytest.raises(DecodeError, match="balance"):
         session.snapshot([account("a")])
     problems: list[DecodeError] = []

@@ -1,13 +1,11 @@
 """Writes depend on the stored item: former attribute names, lossy codecs, subclasses."""
 
-from datetime import UTC, datetime, timedelta, timezone
+from datetime import UTC, datetime
 from typing import Annotated
 
 import pytest
 
 from dynaorm import (
-    AnyValue,
-    Attribute,
     Entity,
     ExpiresAt,
     F,
@@ -17,7 +15,6 @@ from dynaorm import (
     Session,
     Table,
     Unique,
-    Versioned,
     inspect,
 )
 from dynaorm.errors import (
@@ -29,21 +26,18 @@ from dynaorm.errors import (
     UniqueViolation,
     UsageError,
 )
-from dynaorm.flow.protocol.call import Call, Transport
+from dynaorm.flow.protocol.call import Transport
 from dynaorm.item.update import Change
 from dynaorm.item.value import Item
 from dynaorm.testing.clock import FakeClock
+from tests.cast import tables
+from tests.cast.documents import Counter, Letter, Page
+from tests.cast.orders import Bag
+from tests.cast.others import Loose, Spot, Thing
+from tests.session.seen import items, put
 
 app = Table("stored-app", indexes=[GlobalIndex("GSI1")])
 own = Table("stored-own", indexes=[GlobalIndex("ByPlace", pk="country", sk="city")])
-bare = Table("stored-bare", revision_attribute=None)
-
-
-class Counter(Entity, table=app, pk="COUNTER#{name}", sk="C"):
-    name: str
-    visits: Annotated[int, Attribute("visits", formerly=("Visits",))] = 0
-    nick: Annotated[str | None, Attribute("nick", formerly=("Nick",))] = None
-    note: str = ""
 
 
 class Sign(Entity, table=app, pk="SIGN#{name:upper}", sk="S#{side}"):
@@ -57,31 +51,6 @@ def save_beside(session: Session) -> None:
     with session.transaction() as tx:
         tx.save(Sign(name="BO", side="l", mail="b"))
         tx.save(Counter(name="beside"))
-
-
-class Letter(Entity, table=app, pk="LETTER#{name}", sk="L", versioned=True):
-    name: str
-    text: Annotated[str, Attribute("text", formerly=("Text",)), Versioned()]
-    note: str = ""
-
-
-class Page(Entity, table=app, pk="PAGE#{name}", sk="P", versioned=True):
-    name: str
-    text: str
-
-
-def midnight(at: datetime) -> datetime:
-    return at.replace(hour=0, minute=0, second=0, microsecond=0)
-
-
-class Visit(Entity, table=app, pk="VISIT#{name}", sk="V"):
-    name: str
-    day: Annotated[datetime, Unique(normalize=midnight)]
-    code: Annotated[
-        str, Unique(), Attribute("code", encode=lambda it: {"S": it.lower()}, decode=lambda it: it["S"])
-    ]
-    until: Annotated[datetime | None, ExpiresAt(), Unique("until")] = None
-    by_code = Index("GSI1", pk="CODE#{code}", sk="{until}")
 
 
 class Base(Entity, table=app, pk="BASE#{name}", sk="B"):
@@ -104,12 +73,6 @@ class Place(Entity, table=own, pk="PLACE#{name}", sk="P"):
     by_place = Index("ByPlace", pk="{country}", sk="{city}")
 
 
-class Loose(Entity, table=bare, pk="LOOSE#{name}", sk="L"):
-    name: str
-    left: int = 0
-    note: str | None = None
-
-
 @pytest.fixture
 def old(session: Session, moto: Transport) -> Item:
     """A counter stored before its attributes were renamed."""
@@ -121,7 +84,7 @@ def old(session: Session, moto: Transport) -> Item:
         "Visits": {"N": "10"},
         "Nick": {"S": "n"},
     }
-    moto.call(Call("PutItem", {"TableName": app.name, "Item": item}))
+    put(moto, item)
     return item
 
 
@@ -137,14 +100,10 @@ def checked_save(session: Session, checked: object, entity: Entity) -> None:
         tx.save(entity)
 
 
-def items(moto: Transport, table: Table = app) -> list[Item]:
-    return list(moto.call(Call("Scan", {"TableName": table.name, "ConsistentRead": True}))["Items"])
-
-
 def test_an_update_by_key_goes_on_from_a_former_name(session: Session, moto: Transport, old: Item) -> None:
     assert session.update(Key(Counter, name="c"), F.visits.add(1)).visits == 11
     assert session.update(Key(Counter, name="c"), F.nick.remove()).nick is None
-    (item,) = items(moto)
+    (item,) = items(moto).values()
     assert item["visits"] == {"N": "11"}
     assert {"Visits", "Nick", "nick"}.isdisjoint(item)
 
@@ -158,25 +117,9 @@ def test_a_condition_holds_under_a_former_name(session: Session, moto: Transport
     counter = session.get_one(key)
     counter.note = "b"
     session.save(counter, condition=F.nick == "n")
-    moto.call(Call("PutItem", {"TableName": app.name, "Item": old}))
+    put(moto, old)
     session.delete(key, condition=F.visits > 9)
     assert session.get(key) is None
-
-
-def test_guards_and_index_keys_follow_from_the_stored_values(
-    session: Session, moto: Transport, clock: FakeClock
-) -> None:
-    until = datetime.fromtimestamp(int(clock.now()) + 100, UTC) + timedelta(microseconds=7)
-    east = datetime(2024, 1, 1, 5, tzinfo=timezone(timedelta(hours=10)))
-    visit = session.save(Visit(name="v", day=east, code="ABC", until=until))
-    main = next(item for item in items(moto) if item["SK"] == {"S": "V"})
-    assert (main["GSI1PK"], main["GSI1SK"]["S"][-8:]) == ({"S": "CODE#abc"}, ".000000Z")
-    updated = session.update(Key(Visit, name="v"), F.until.set(until), F.code.set("XYZ"))
-    assert session.get_by(Visit, code="xyz") == updated
-    main = next(item for item in items(moto) if item["SK"] == {"S": "V"})
-    assert (main["GSI1PK"], main["GSI1SK"]["S"][-8:]) == ({"S": "CODE#xyz"}, ".000000Z")
-    session.delete(session.refresh(visit))
-    assert items(moto) == []
 
 
 def test_a_checked_subclass_is_updated_by_its_own_rules_through_its_base_class(session: Session) -> None:
@@ -224,9 +167,9 @@ def test_without_revisions_a_checked_entity_is_unchanged_as_a_whole(session: Ses
 
 def test_a_renamed_attribute_makes_no_version(session: Session, moto: Transport) -> None:
     letter = session.save(Letter(name="l", text="t"))
-    (latest,) = (item for item in items(moto) if item["SK"] == {"S": "v0_L"})
+    latest = items(moto)["LETTER#l r_0_L"]
     renamed = {name: value for name, value in latest.items() if name != "text"} | {"Text": latest["text"]}
-    moto.call(Call("PutItem", {"TableName": app.name, "Item": renamed}))
+    put(moto, renamed)
     session.refresh(letter)
     letter.note = "n"
     session.save(letter)
@@ -235,7 +178,7 @@ def test_a_renamed_attribute_makes_no_version(session: Session, moto: Transport)
 
 def test_a_version_that_is_not_there_is_named_by_its_number(moto: Transport, clock: FakeClock) -> None:
     session = Session(transport=moto, clock=clock)
-    session.create_table(app)
+    session.create_table(tables.app)
     page = session.save(Page(name="l", text="one"))
     key = Key(Page, name="l")
     with pytest.raises(EntityNotFound) as restored:
@@ -251,7 +194,7 @@ def test_a_version_that_is_not_there_is_named_by_its_number(moto: Transport, clo
 
 def test_an_entity_read_at_a_version_is_restored_by_its_key(moto: Transport, clock: FakeClock) -> None:
     session = Session(transport=moto, clock=clock)
-    session.create_table(app)
+    session.create_table(tables.app)
     page = session.save(Page(name="l", text="one"))
     page.text = "two"
     session.save(page)
@@ -259,18 +202,6 @@ def test_an_entity_read_at_a_version_is_restored_by_its_key(moto: Transport, clo
     with pytest.raises(UsageError, match=r"was read at a version.*session\.restore\(Key\(Page"):
         session.restore(old, version=1)
     assert session.restore(Key(Page, name="l"), version=1).text == "one"
-
-
-class Bag(Entity, table=app, pk="BAG#{name}", sk="B"):
-    name: str
-    tags: set[str] = set()  # noqa: RUF012
-    steps: list[int] = []  # noqa: RUF012
-    extra: AnyValue = None
-
-
-class Box(Entity, table=app, pk="BAG#{name}", sk="{part}"):
-    name: str
-    part: str
 
 
 @pytest.mark.parametrize(
@@ -284,24 +215,19 @@ def test_an_update_by_key_names_an_attribute_of_another_type(
     session: Session, moto: Transport, stored: Item, change: Change, problem: str
 ) -> None:
     item = {"PK": {"S": "BAG#a"}, "SK": {"S": "B"}, "_type": {"S": "Bag"}, "name": {"S": "a"}, **stored}
-    moto.call(Call("PutItem", {"TableName": "stored-app", "Item": item}))
+    put(moto, item)
     with pytest.raises(UsageError, match=problem):
         session.update(Key(Bag, name="a"), change)
-    assert (
-        moto.call(Call("GetItem", {"TableName": "stored-app", "Key": {"PK": item["PK"], "SK": item["SK"]}}))[
-            "Item"
-        ]
-        == item
-    )
+    assert items(moto) == {"BAG#a B": item}
 
 
 def test_an_item_of_another_class_is_not_overwritten_and_the_remedy_does_not_say_so(session: Session) -> None:
-    session.save(Box(name="a", part="B"))
+    session.save(Thing(thing="PLACE#a"))
     with pytest.raises(
         AlreadyExists,
-        match=r"an item of Box is stored under .*delete that item first: session\.delete\(Key\(Box",
+        match=r"an item of Thing is stored under .*delete that item first: session\.delete\(Key\(Thing",
     ):
-        session.save(Bag(name="a"), overwrite=True)
+        session.save(Spot(name="a"), overwrite=True)
 
 
 def test_a_key_that_several_values_have_is_taken_by_a_value_that_is_named(session: Session) -> None:
@@ -316,15 +242,14 @@ def test_a_key_that_several_values_have_is_taken_by_a_value_that_is_named(sessio
 def test_what_is_absent_stays_absent_after_a_move(session: Session, moto: Transport) -> None:
     key = {"PK": {"S": "COUNTER#a"}, "SK": {"S": "C"}}
     item = {**key, "_type": {"S": "Counter"}, "name": {"S": "a"}}
-    moto.call(Call("PutItem", {"TableName": "stored-app", "Item": item}))
+    put(moto, item)
     counter = session.get_one(Counter, name="a")
     counter.name = "b"
     session.move(counter)
     assert inspect(counter).changes == {}
     counter.nick = "Bob"
     session.save(counter)
-    (stored,) = moto.call(Call("Scan", {"TableName": "stored-app"}))["Items"]
-    assert stored.keys() == {"PK", "SK", "_type", "_rev", "name", "nick"}
+    assert items(moto)["COUNTER#b C"].keys() == {"PK", "SK", "_type", "_rev", "name", "nick", "changed"}
 
 
 def test_a_value_that_contains_itself_is_refused(session: Session) -> None:

@@ -1,6 +1,5 @@
 """The times that a session keeps: set by every write of an entity, and by nothing else."""
 
-from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Annotated, Any
 
@@ -8,62 +7,23 @@ import pytest
 from pydantic import model_validator
 
 from dynaorm import (
-    Aggregate,
     CreatedAt,
     Entity,
     F,
-    GlobalIndex,
-    Index,
     Key,
     Session,
     Table,
     Transport,
-    Unique,
     UpdatedAt,
-    detached,
     inspect,
 )
 from dynaorm.errors import InvalidValue, UsageError
-from dynaorm.flow.protocol.call import Call
 from dynaorm.item.value import Item
 from dynaorm.testing import FakeClock, FaultyTransport
-
-app = Table("times", indexes=[GlobalIndex("GSI1")])
-
-
-class Room(Entity, table=app, pk="ROOM#{room}", sk="INFO"):
-    room: str
-    messages: int = 0
-    created: Annotated[datetime | None, CreatedAt()] = None
-    changed: Annotated[datetime | None, UpdatedAt()] = None
-    newest = Index("GSI1", pk="ROOMS", sk="{created}")
-
-
-class Message(Entity, table=app, pk="ROOM#{room}", sk="MESSAGE#{number:03d}"):
-    room: str
-    number: int
-    text: str = ""
-    slug: Annotated[str | None, Unique()] = None
-    created: Annotated[datetime | None, CreatedAt()] = None
-    changed: Annotated[datetime | None, UpdatedAt()] = None
-    latest = Index("GSI1", pk="LATEST", sk="{changed}")
-    in_room = Aggregate(Room, count="messages")
-
-
-class Page(Entity, table=app, pk="PAGE#{page}", sk="P", versioned=True):
-    page: str
-    text: str = ""
-    created: Annotated[datetime | None, CreatedAt()] = None
-    changed: Annotated[datetime | None, UpdatedAt()] = None
-
-
-class Note(Entity, table=app, pk="NOTE#{note}", sk="N"):
-    note: str
-    text: str = ""
-    kind: str = ""
-    created: Annotated[datetime | None, CreatedAt()] = None
-    changed: Annotated[datetime | None, UpdatedAt()] = None
-    by_kind = Index("GSI1", pk="KIND#{kind}", sk="{note}", when=F.kind != "")
+from tests.cast.documents import Page
+from tests.cast.events import Note
+from tests.cast.people import Member, Team
+from tests.session.seen import put
 
 
 def at(seconds: float) -> datetime:
@@ -86,54 +46,9 @@ def later(clock: FakeClock, seconds: float = 60) -> None:
     clock.advance(seconds)
 
 
-WRITES: dict[str, Callable[[Session, Any], Any]] = {
-    "save": lambda session, one: session.save(_assigned(one)),
-    "save a copy": lambda session, one: session.save(one.model_copy(update={"text": "new"})),
-    "overwrite": lambda session, one: session.save(detached(one, text="new"), overwrite=True),
-    "overwrite loaded": lambda session, one: session.save(_assigned(one), overwrite=True),
-    "update": lambda session, one: session.update(one, F.text.set("new")),
-    "update by key": lambda session, one: session.update(inspect(one).key, F.text.set("new")),
-    "update once": lambda session, one: session.update(
-        inspect(one).key, F.text.set("new"), exactly_once=True
-    ),
-    "save many": lambda session, one: session.save_many([_assigned(one)]),
-    "transaction": lambda session, one: _in_block(session, inspect(one).key),
-}
-
-
 def _assigned(one: Any) -> Any:
     one.text = "new"
     return one
-
-
-def _in_block(session: Session, key: Any) -> None:
-    with session.transaction() as tx:
-        tx.update(key, F.text.set("new"))
-
-
-@pytest.mark.parametrize("kind", [Message, Page, Note])
-@pytest.mark.parametrize("way", WRITES)
-def test_every_write_sets_the_time_of_the_change_and_keeps_that_of_the_creation(
-    session: Session, clock: FakeClock, way: str, kind: Any
-) -> None:
-    one = kind(room="r", number=1) if kind is Message else kind(**{next(iter(kind.model_fields)): "a"})
-    session.save(one)
-    assert times(one) == (at(0), at(0))
-    later(clock)
-    WRITES[way](session, one)
-    key = inspect(one).key
-    assert key is not None
-    stored = session.get_one(key)
-    assert (stored.text, times(stored)) == ("new", (at(0), at(60)))
-
-
-def test_the_object_has_the_times_that_are_stored(session: Session, clock: FakeClock) -> None:
-    note = session.save(Note(note="a", created=at(-5), changed=at(-6)))
-    assert times(note) == times(session.get_one(Note, note="a")) == (at(0), at(0))
-    later(clock)
-    note.text, note.created, note.changed = "b", at(-7), None
-    session.save(note)
-    assert times(note) == times(session.get_one(Note, note="a")) == (at(0), at(60))
 
 
 def test_a_save_that_changes_nothing_sends_nothing(
@@ -150,7 +65,10 @@ def test_a_save_that_changes_nothing_sends_nothing(
     assert times(note) == (at(0), at(0))
 
 
-class Switch(Entity, table=app, pk="SWITCH#{name}", sk="S"):
+switches = Table("switches")
+
+
+class Switch(Entity, table=switches, pk="SWITCH#{name}", sk="S"):
     name: str
     on: bool = False
     changed: Annotated[datetime | None, UpdatedAt()] = None
@@ -175,28 +93,25 @@ def test_an_update_by_key_stays_blind(session: Session, clock: FakeClock, wire: 
 
 
 def test_totals_alone_change_no_time(session: Session, clock: FakeClock) -> None:
-    session.save(Message(room="made", number=1))
-    made = session.get_one(Room, room="made")
-    assert (made.messages, times(made)) == (1, (at(0), at(0)))
-    later(clock)
-    session.save(Message(room="made", number=2))
-    made = session.get_one(Room, room="made")
-    assert (made.messages, times(made)) == (2, (at(0), at(0)))
-    assert [room.room for room in session.query(Room.newest)] == ["made"]
+    for count in (1, 2):
+        session.save(Member(name=f"{count}", team="made"))
+        made = session.get_one(Team, team="made")
+        assert (made.members, times(made)) == (count, (at(0), at(0)))
+        later(clock)
 
 
 def test_times_are_part_of_index_keys(session: Session, clock: FakeClock) -> None:
     for number in (1, 2, 3):
-        session.save(Message(room="r", number=number))
+        session.save(Note(note=str(number)))
         later(clock)
-    session.update(Key(Message, room="r", number=1), F.text.set("again"))
-    assert [one.number for one in session.query(Message.latest).descending()] == [1, 3, 2]
-    assert [one.number for one in session.query(Message.latest).ge(changed=at(120))] == [3, 1]
+    session.update(Key(Note, note="1"), F.text.set("again"))
+    assert [one.note for one in session.query(Note.latest).descending()] == ["1", "3", "2"]
+    assert [one.note for one in session.query(Note.latest).ge(changed=at(120))] == ["3", "1"]
 
 
 def test_a_move_and_a_restoration_keep_the_time_of_the_creation(session: Session, clock: FakeClock) -> None:
     note = session.save(Note(note="a"))
-    page = session.save(Page(page="p", text="one"))
+    page = session.save(Page(name="p", text="one"))
     later(clock)
     note.note = "b"
     session.move(note)
@@ -207,22 +122,12 @@ def test_a_move_and_a_restoration_keep_the_time_of_the_creation(session: Session
     assert (page.text, times(page)) == ("one", (at(0), at(120)))
     session.delete(page)
     later(clock)
-    restored = session.restore(Key(Page, page="p"), version=2)
+    restored = session.restore(Key(Page, name="p"), version=2)
     assert (restored.text, times(restored)) == ("new", (at(0), at(180)))
     session.delete(restored)
     later(clock)
-    anew = session.save(Page(page="p"))
+    anew = session.save(Page(name="p"))
     assert times(anew) == (at(240), at(240))
-
-
-def test_a_bulk_load_sets_the_times(session: Session, clock: FakeClock) -> None:
-    note = Note(note="a")
-    session.bulk_load([note])
-    assert times(note) == times(session.get_one(Note, note="a")) == (at(0), at(0))
-    later(clock)
-    note.text = "b"
-    session.bulk_load([note])
-    assert times(note) == times(session.get_one(Note, note="a")) == (at(0), at(60))
 
 
 def test_times_are_not_written_by_hand(session: Session, wire: FaultyTransport) -> None:
@@ -257,7 +162,7 @@ def test_rows_of_other_writers_have_no_times_until_they_are_written(
     session: Session, moto: Transport, clock: FakeClock
 ) -> None:
     item: Item = {"PK": {"S": "NOTE#a"}, "SK": {"S": "N"}, "_type": {"S": "Note"}, "note": {"S": "a"}}
-    moto.call(Call("PutItem", {"TableName": "times", "Item": item}))
+    put(moto, item)
     note = session.get_one(Note, note="a")
     assert times(note) == (None, None)
     session.save(_assigned(note))
@@ -265,7 +170,7 @@ def test_rows_of_other_writers_have_no_times_until_they_are_written(
 
 
 def test_validators_see_the_times_that_are_stored(session: Session, clock: FakeClock) -> None:
-    class Task(Entity, table=app, pk="TASK#{task}", sk="T"):
+    class Task(Entity, table=switches, pk="TASK#{task}", sk="T"):
         task: str
         due: datetime
         month: str = ""
@@ -284,17 +189,3 @@ def test_validators_see_the_times_that_are_stored(session: Session, clock: FakeC
     with pytest.raises(InvalidValue, match="is due before it was created"):
         session.save(Task(task="b", due=at(-10)))
     assert not session.exists(Task, task="b")
-
-
-def test_an_upsert_sets_both_times_once(session: Session, clock: FakeClock, wire: FaultyTransport) -> None:
-    key = Key(Note, note="a")
-    made = session.upsert(key, F.text.set("one"))
-    assert times(made) == times(session.get_one(key)) == (at(0), at(0))
-    later(clock)
-    wire.calls.clear()
-    assert times(session.upsert(key, F.text.set("two"))) == (at(0), at(60))
-    assert [call.operation for call in wire.calls] == ["UpdateItem"]
-    later(clock)
-    assert times(session.upsert(key)) == (at(0), at(60))
-    assert times(session.upsert(Key(Note, note="b"))) == (at(120), at(120))
-    assert times(session.upsert(Key(Message, room="r", number=1), F.text.set("x"))) == (at(120), at(120))

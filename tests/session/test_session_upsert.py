@@ -1,5 +1,6 @@
 """Upserts: one request where that is possible, the entity that is created, and what decides between the two."""
 
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -15,26 +16,23 @@ from dynaorm import (
 from dynaorm.errors import (
     AlreadyExists,
     ConditionFailed,
+    DynaormError,
     InvalidValue,
     SameItemTwice,
     UnknownField,
     UsageError,
 )
 from dynaorm.flow.protocol.call import Transport
+from dynaorm.item.condition import Condition
 from dynaorm.testing import FakeClock
-from dynaorm.testing.faults import FaultyTransport
-from tests.session.people import operations
-from tests.session.upserted import (
-    ROOT,
-    Animal,
-    Bird,
-    Fish,
-    Hits,
-    Lease,
-    Ruled,
-    Tally,
-    stored,
-)
+from dynaorm.testing.faults import Fault, FaultyTransport, lost_answer
+from tests.cast.documents import Counter, Page
+from tests.cast.orders import ROOT, Hits, Place, Ruled, Tally
+from tests.cast.others import Stall
+from tests.cast.people import Member, Staff, Team, User
+from tests.cast.tables import app
+from tests.cast.tickets import Job, Nightly, Ticket
+from tests.session.seen import items, operations, put
 
 # -- one request -------------------------------------------------------------------------------------------------------
 
@@ -45,7 +43,7 @@ def test_an_entity_is_created_by_one_update_item(
     hits = session.upsert(ROOT, F.count.add(1))
     assert operations(wire) == ["UpdateItem"]
     assert (hits.count, hits.least, hits.owner, hits.made, hits.seen) == (1, 100, None, [7], set())
-    assert stored(moto) == {
+    assert items(moto) == {
         "PAGE#/ HITS": {
             "PK": {"S": "PAGE#/"},
             "SK": {"S": "HITS"},
@@ -59,34 +57,6 @@ def test_an_entity_is_created_by_one_update_item(
             "GSI1SK": {"S": "/"},
         }
     }
-
-
-def test_what_is_created_equals_what_saving_it_would_store(session: Session, moto: Transport) -> None:
-    session.upsert(ROOT, F.count.add(1), {"owner": "bob"}, F.seen.add({"a"}))
-    made = stored(moto)["PAGE#/ HITS"]
-    session.save(Hits(page="/", count=1, owner="bob", seen={"a"}), overwrite=True)
-    saved = stored(moto)["PAGE#/ HITS"]
-    assert {**made, "_rev": None} == {**saved, "_rev": None}
-
-
-def test_an_entity_that_exists_is_updated_by_one_update_item(session: Session, wire: FaultyTransport) -> None:
-    session.save(Hits(page="/", count=4, least=1, made=[], owner="bob"))
-    wire.calls.clear()
-    hits = session.upsert(ROOT, F.count.add(1))
-    assert operations(wire) == ["UpdateItem"]
-    assert (hits.count, hits.least, hits.made, hits.owner) == (5, 1, [], "bob")
-
-
-def test_the_returned_entity_is_loaded(session: Session) -> None:
-    hits = session.upsert(ROOT, F.count.add(1))
-    hits.owner = "bob"
-    session.save(hits)
-    assert session.get_one(ROOT).owner == "bob"
-
-
-def test_a_change_starts_from_the_default(session: Session) -> None:
-    assert session.upsert(ROOT, F.least.add(-1)).least == 99
-    assert session.upsert(ROOT, F.least.add(-1)).least == 98
 
 
 def test_a_required_number_that_is_added_to_starts_at_zero(session: Session) -> None:
@@ -105,48 +75,36 @@ def test_a_bound_holds_where_the_entity_exists_and_where_it_does_not(
     assert operations(wire) == ["UpdateItem"]
 
 
-def test_a_rule_that_only_creating_would_break_does_not_stop_an_update(session: Session) -> None:
-    session.save(Hits(page="/", count=5))
-    assert session.upsert(ROOT, F.count.add(-1)).count == 4
-    session.delete(ROOT)
-    with pytest.raises(InvalidValue, match="count"):
-        session.upsert(ROOT, F.count.add(-1))
-
-
 def test_a_row_of_another_writer_without_type_is_updated(session: Session, moto: Transport) -> None:
     session.save(Hits(page="/", count=3))
     session.update(ROOT, F.owner.set("x"))
     item = {
-        name: value for name, value in stored(moto)["PAGE#/ HITS"].items() if name not in ("_type", "_rev")
+        name: value for name, value in items(moto)["PAGE#/ HITS"].items() if name not in ("_type", "_rev")
     }
-    moto.call(Call("PutItem", {"TableName": "upsert-app", "Item": item}))
+    put(moto, item)
     assert session.upsert(ROOT, F.count.add(1)).count == 4
 
 
 def test_a_subclass_keeps_its_own_defaults(session: Session, moto: Transport) -> None:
-    session.save(Bird(name="tit"))
-    item = stored(moto)["ANIMAL#tit A"]
-    moto.call(
-        Call("PutItem", {"TableName": "upsert-app", "Item": {k: v for k, v in item.items() if k != "legs"}})
-    )
-    found = session.upsert(Key(Animal, name="tit"))
-    assert type(found) is Bird
-    assert found.legs == 2
-    assert session.upsert(Key(Animal, name="tit"), F.legs.add(1)).legs == 3
+    session.save(Nightly(number="1"))
+    put(moto, {name: value for name, value in items(moto)["JOB#1 JOB"].items() if name != "rank"})
+    found = session.upsert(Key(Job, number="1"))
+    assert (type(found), found.rank) == (Nightly, 2)
+    assert session.upsert(Key(Job, number="1"), F.rank.add(1)).rank == 3
 
 
 # -- expiry ------------------------------------------------------------------------------------------------------------
 
 
 def test_an_expired_entity_is_created_anew(session: Session, clock: FakeClock, wire: FaultyTransport) -> None:
-    key = Key(Lease, name="l")
+    key = Key(Stall, name="l")
     soon = datetime.fromtimestamp(clock.now(), UTC) + timedelta(seconds=60)
-    assert session.upsert(key, F.uses.add(1), F.until.set(soon)).uses == 1
-    assert session.upsert(key, F.uses.add(1)).uses == 2
+    assert session.upsert(key, F.visits.add(1), F.until.set(soon)).visits == 1
+    assert session.upsert(key, F.visits.add(1)).visits == 2
     assert operations(wire) == ["UpdateItem", "UpdateItem"]
     clock.advance(120)
-    fresh = session.upsert(key, F.uses.add(1), condition=F.uses == 0)
-    assert (fresh.uses, fresh.until) == (1, None)
+    fresh = session.upsert(key, F.visits.add(1), condition=F.visits == 0)
+    assert (fresh.visits, fresh.until) == (1, None)
 
 
 # -- conditions --------------------------------------------------------------------------------------------------------
@@ -193,11 +151,10 @@ def test_a_key_that_validation_changes_is_refused(session: Session) -> None:
 
 
 def test_an_item_of_another_class_stands_in_the_way(session: Session) -> None:
-    session.save(Bird(name="tit"))
-    with pytest.raises(AlreadyExists):
-        session.upsert(Key(Fish, name="tit"), F.fins.add(1))
-    with pytest.raises(AlreadyExists):
-        session.upsert(Key(Fish, name="tit"))
+    session.save(User(user_id="1"))
+    for changes in ([], [F.visits.add(1)]):
+        with pytest.raises(AlreadyExists):
+            session.upsert(Key(Staff, user_id="1"), *changes)
 
 
 @pytest.mark.parametrize(
@@ -234,3 +191,164 @@ def test_upserts_of_one_item_are_combined(session: Session) -> None:
         tx.upsert(ROOT, F.owner.set("x"))
     found = session.get_one(ROOT)
     assert (found.count, found.owner) == (1, "x")
+
+
+# -- a read first ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("key", "change", "insert"),
+    [
+        (Key(User, user_id="1"), F.email.set("a@x"), ["GetItem", "TransactWriteItems"]),
+        (Key(Member, name="m"), F.team.set("red"), ["GetItem", "TransactWriteItems"]),
+        (Key(Page, name="p"), F.text.set("x"), ["GetItem", "TransactWriteItems"]),
+        (Key(Ruled, name="r"), F.low.set(1), ["GetItem", "PutItem"]),
+        (Key(Ticket, number=1), F.visits.add(1), ["GetItem", "PutItem"]),
+    ],
+    ids=["unique", "counted", "versioned", "ruled", "indexed"],
+)
+def test_what_depends_on_what_is_stored_is_read_first(
+    session: Session, wire: FaultyTransport, key: Key[Any], change: Any, insert: list[str]
+) -> None:
+    session.save(Team(team="red"))
+    wire.calls.clear()
+    session.upsert(key, change)
+    assert operations(wire) == insert
+    session.upsert(key, change)
+    assert operations(wire)[0] == "GetItem"
+    assert session.get(key) is not None
+
+
+def test_a_class_with_a_constraint_that_claims_nothing_is_not_read(
+    session: Session, wire: FaultyTransport
+) -> None:
+    assert session.upsert(Key(User, user_id="1"), F.visits.add(1)).visits == 1
+    assert operations(wire) == ["UpdateItem"]
+
+
+def test_the_target_of_totals_is_created_with_totals_of_zero(session: Session, wire: FaultyTransport) -> None:
+    team = session.upsert(Key(Team, team="red"), F.goal.set(3))
+    assert operations(wire) == ["UpdateItem"]
+    assert (team.goal, team.members) == (3, 0)
+    with pytest.raises(UsageError, match="members"):
+        session.upsert(Key(Team, team="red"), F.members.set(3))
+
+
+def test_an_upsert_takes_the_totals_of_its_transaction(session: Session) -> None:
+    with session.transaction() as tx:
+        tx.upsert(Key(Team, team="red"), F.goal.set(3))
+        tx.save(Member(name="m", team="red"))
+    assert session.get_one(Team, team="red").members == 1
+
+
+def test_versions_are_counted_from_the_creation_on(session: Session) -> None:
+    key = Key(Page, name="p")
+    assert inspect(session.upsert(key, F.text.set("a"))).version == 1
+    assert inspect(session.upsert(key, F.text.set("b"))).version == 2
+    session.delete(key)
+    assert inspect(session.upsert(key, F.text.set("c"))).version == 3
+
+
+def test_a_part_of_an_absent_value_cannot_be_created(session: Session) -> None:
+    with pytest.raises(UsageError, match=r"set the whole field: F.place.set\(...\)$"):
+        session.upsert(ROOT, F.place.city.set("Rome"))
+    session.save(Hits(page="/", place=Place()))
+    changed = session.upsert(ROOT, F.place.city.set("Rome"))
+    assert changed.place == Place(city="Rome")
+
+
+# -- without changes, exactly once, and races --------------------------------------------------------------------------
+
+
+def test_without_changes_it_gets_or_creates(session: Session, wire: FaultyTransport) -> None:
+    created = session.upsert(ROOT)
+    assert operations(wire) == ["GetItem", "PutItem"]
+    found = session.upsert(ROOT)
+    assert operations(wire) == ["GetItem"]
+    assert inspect(found).revision == inspect(created).revision
+
+
+@pytest.mark.parametrize("exists", [False, True])
+def test_exactly_once_survives_a_lost_answer(moto: Transport, clock: FakeClock, exists: bool) -> None:
+    session = Session(transport=moto, clock=clock)
+    session.create_table(app)
+    if exists:
+        session.save(Hits(page="/", count=1))
+    careful = Session(
+        transport=FaultyTransport(moto, lost_answer(operation="TransactWriteItems")), clock=clock
+    )
+    assert careful.upsert(ROOT, F.count.add(1), exactly_once=True).count == 1 + exists
+
+
+def test_a_lost_answer_of_one_request_is_recognised_by_its_revision(
+    moto: Transport, clock: FakeClock
+) -> None:
+    Session(transport=moto, clock=clock).create_table(app)
+    wire = FaultyTransport(moto, lost_answer(operation="UpdateItem"))
+    assert Session(transport=wire, clock=clock).upsert(ROOT, F.count.add(1)).count == 1
+    assert operations(wire) == ["UpdateItem", "GetItem"]
+
+
+def test_what_happens_between_the_read_and_the_write_is_taken_into_account(
+    moto: Transport, clock: FakeClock
+) -> None:
+    """Both ways: somebody creates it before the insert, and deletes it before the update."""
+    other = Session(transport=moto, clock=clock)
+    other.create_table(app)
+    key = Key(Ruled, name="r")
+    steps: list[Callable[[], object]] = [
+        lambda: other.save(Ruled(name="r", low=5)),
+        lambda: other.delete(key),
+    ]
+
+    def strike(call: Call, inner: Transport) -> Any:
+        if steps:
+            steps.pop(0)()
+        return inner.call(call)
+
+    meanwhile = Fault("meanwhile", strike, 1, 2, frozenset({"PutItem", "UpdateItem"}))
+    wire = FaultyTransport(moto, meanwhile)
+    found = Session(transport=wire, clock=clock).upsert(key, F.low.add(1))
+    assert found.low == 1
+    assert operations(wire) == ["GetItem", "PutItem", "UpdateItem", "GetItem", "PutItem"]
+
+
+def test_an_equal_block_under_one_token_is_applied_once(session: Session) -> None:
+    for _ in range(2):
+        with session.transaction(token="T1") as tx:
+            tx.upsert(ROOT, F.count.add(1))  # its default factories are called twice
+            tx.upsert(Key(Page, name="p"), F.text.set("x"))
+    assert session.get_one(ROOT).count == 1
+    with pytest.raises(DynaormError), session.transaction(token="T1") as tx:
+        tx.upsert(ROOT, F.count.add(2))
+        tx.upsert(Key(Page, name="p"), F.text.set("x"))
+    assert session.get_one(ROOT).count == 1
+
+
+def test_an_entity_under_a_former_name_of_its_class_gets_the_present_one(
+    session: Session, moto: Transport, wire: FaultyTransport
+) -> None:
+    key = {"PK": {"S": "TALLY#a"}, "SK": {"S": "T"}}
+    put(moto, {**key, "_type": {"S": "Sum"}, "name": {"S": "a"}, "number": {"N": "1"}})
+    assert session.upsert(Key(Tally, name="a"), F.number.add(1)).number == 2
+    assert operations(wire) == ["UpdateItem"]
+    assert items(moto)["TALLY#a T"]["_type"] == {"S": "Tally"}
+
+
+@pytest.mark.parametrize("condition", [None, F.visits == 1])
+def test_a_call_without_effect_does_not_rename_attributes(
+    session: Session, moto: Transport, wire: FaultyTransport, condition: Condition | None
+) -> None:
+    item = {"PK": {"S": "COUNTER#a"}, "SK": {"S": "C"}, "_type": {"S": "Counter"}, "name": {"S": "a"}}
+    put(moto, {**item, "Visits": {"N": "1"}})
+    key = Key(Counter, name="a")
+    assert session.upsert(key, condition=condition).visits == 1
+    assert session.upsert(key, F.visits.set_if_missing(5), condition=condition).visits == 1
+    assert session.update(key, {"visits": 1}, condition=condition).visits == 1
+    loaded = session.get_one(key)
+    session.update(loaded, {"visits": 1}, condition=condition)
+    assert items(moto)["COUNTER#a C"] == {**item, "Visits": {"N": "1"}}
+    assert {"UpdateItem", "PutItem"}.isdisjoint(operations(wire))
+    session.update(loaded, {"visits": 2})
+    changed = items(moto)["COUNTER#a C"]
+    assert (changed["visits"], "Visits" in changed) == ({"N": "2"}, False)

@@ -1,7 +1,7 @@
 """What a session stores is validated as a whole, and the object then holds what is stored."""
 
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import datetime
 from decimal import Decimal
 from enum import Enum
 from typing import Annotated, Any
@@ -13,17 +13,15 @@ from pydantic import (
     StringConstraints,
     ValidationInfo,
     field_validator,
-    model_validator,
 )
 
 from dynaorm import AnyValue, Call, Entity, F, Key, Session, Table, Transport, inspect
 from dynaorm.entity.marker import ExpiresAt, Unique
-from dynaorm.errors import BulkError, ConditionFailed, DecodeError, InvalidValue, UniqueViolation
+from dynaorm.errors import BulkError, ConditionFailed, DecodeError, InvalidValue
 from dynaorm.testing import FaultyTransport
 from dynaorm.testing.faults import Fault
 
 app = Table("validation")
-NOON = datetime(2100, 1, 1, 12, 0, 0, 654_321, UTC)
 
 
 class Colour(Enum):
@@ -39,18 +37,6 @@ class User(Entity, table=app, pk="USER#{user_id}", sk="U"):
     parts: tuple[str, ...] = ()
 
 
-class Booking(Entity, table=app, pk="BOOKING#{name}", sk="S"):
-    name: Annotated[str, AfterValidator(str.lower)]
-    start: int = 0
-    end: int = 10
-
-    @model_validator(mode="after")
-    def in_order(self) -> "Booking":
-        if self.start > self.end:
-            raise ValueError("start is after end")
-        return self
-
-
 class Account(Entity, table=app, pk="ACCOUNT#{name}", sk="A"):
     name: str
     balance: Annotated[int, Field(ge=0)] = 0
@@ -58,17 +44,6 @@ class Account(Entity, table=app, pk="ACCOUNT#{name}", sk="A"):
     tags: Annotated[set[str], Field(max_length=2)] = Field(default_factory=set)
     until: Annotated[datetime | None, ExpiresAt()] = None
     growing: Annotated[str, AfterValidator(lambda text: text if len(text) > 2 else f"{text}!")] = "abc"
-
-
-class Ranged(Entity, table=app, pk="RANGED#{name}", sk="R"):
-    name: str
-    low: int = 0
-    high: int = 10
-
-    @field_validator("high")
-    @classmethod
-    def not_below(cls, high: int, info: ValidationInfo) -> int:
-        return max(high, int(info.data.get("low", high)))
 
 
 class Sample(Entity, table=app, pk="SAMPLE#{name}", sk="S"):
@@ -94,33 +69,9 @@ class Checked(Draft):
         return tags
 
 
-class Frozen(Entity, table=app, pk="FROZEN#{name}", sk="F", frozen=True):
-    name: str
-    text: Annotated[str, AfterValidator(str.lower)] = ""
-
-
 def users(session: Session) -> tuple[User, User]:
     bob = session.save(User(user_id="1", email="bob@x", nick="bob"))
     return bob, session.save(User(user_id="2", email="liz@x", nick="liz"))
-
-
-@pytest.mark.parametrize("change", [{"email": "BOB@x"}, {"nick": "BOB"}])
-def test_a_value_that_its_validator_changes_is_claimed_as_it_is_stored(
-    session: Session, change: dict[str, Any]
-) -> None:
-    _, liz = users(session)
-    writes: list[Callable[[], object]] = [
-        lambda: session.save(liz.model_copy(update=change)),
-        lambda: session.update(Key(User, user_id="2"), change),
-        lambda: session.update(liz, change),
-    ]
-    for write in writes:
-        with pytest.raises(UniqueViolation):
-            write()
-    liz.email, liz.nick = "Liz@Y", "LIZ"
-    session.save(liz)
-    assert (liz.email, liz.nick, inspect(liz).changes) == ("liz@y", "liz", {})
-    assert session.get_by(User, email="liz@y") == liz
 
 
 def test_a_value_that_validation_turns_into_the_stored_one_sends_nothing(
@@ -131,37 +82,6 @@ def test_a_value_that_validation_turns_into_the_stored_one_sends_nothing(
     wire.calls.clear()
     session.save(bob)
     assert (wire.calls, bob.email) == ([], "bob@x")
-
-
-def test_a_rule_of_the_class_is_checked_before_every_write(session: Session, wire: FaultyTransport) -> None:
-    booking = session.save(Booking(name="a"))
-    booking.start = 99
-    writes: list[Callable[[], object]] = [
-        lambda: session.save(booking),
-        lambda: session.update(booking, {"start": 99}),
-        lambda: session.update(Key(Booking, name="a"), F.start.add(99)),
-        lambda: session.move(booking),
-    ]
-    for write in writes:
-        with pytest.raises(InvalidValue, match=r"Booking: .*start is after end"):
-            write()
-    assert session.get_one(Booking, name="a").start == 0
-
-
-@pytest.mark.parametrize(
-    "change", [F.balance.add(-5), F.notes.append("a", "b"), F.notes.prepend("a", "b"), F.tags.add({"a", "b"})]
-)
-def test_a_bound_is_a_condition_of_an_update_by_key(
-    session: Session, wire: FaultyTransport, change: Any
-) -> None:
-    session.save(Account(name="a", balance=4, notes=["x"], tags={"x"}))
-    wire.calls.clear()
-    with pytest.raises(InvalidValue, match=r"Account\.(balance|notes|tags)"):
-        session.update(Key(Account, name="a"), change)
-    with pytest.raises(InvalidValue), session.transaction() as tx:
-        tx.update(Key(Account, name="a"), change)
-    stored = session.get_one(Account, name="a")
-    assert (stored.balance, stored.notes, stored.tags) == (4, ["x"], {"x"})
 
 
 def test_an_update_within_its_bounds_is_one_request(session: Session, wire: FaultyTransport) -> None:
@@ -185,23 +105,6 @@ def test_the_callers_condition_is_named_before_the_bound(session: Session) -> No
         session.update(Key(Account, name="a"), F.balance.add(-1), condition=F.balance >= 1)
 
 
-def test_a_validator_that_looks_at_other_fields_sees_the_stored_ones(session: Session) -> None:
-    session.save(Ranged(name="a", low=5))
-    assert session.update(Key(Ranged, name="a"), {"high": 3}).high == 5
-
-
-def test_an_object_holds_what_is_stored_once_it_is_saved(session: Session) -> None:
-    bob, _ = users(session)
-    vars(bob).update(colour="red", age="5", parts=["a"])
-    account = session.save(Account(name="a", until=NOON))
-    session.save(bob)
-    assert (bob.colour, bob.age, bob.parts) == (Colour.RED, 5, ("a",))
-    assert account.until == NOON.replace(microsecond=0)
-    frozen = session.save(Frozen(name="f"))
-    copy = session.save(frozen.model_copy(update={"text": "ABC"}))
-    assert (copy.text, session.get(Frozen, name="f")) == ("abc", copy)
-
-
 def test_a_value_that_its_validator_changes_again_is_refused(session: Session, wire: FaultyTransport) -> None:
     writes: list[Callable[[], object]] = [
         lambda: session.save(Account.model_construct(name="a", growing="a")),
@@ -211,17 +114,6 @@ def test_a_value_that_its_validator_changes_again_is_refused(session: Session, w
         with pytest.raises(InvalidValue, match=r"Account\.growing = 'a!?'.*f\(f\(x\)\) == f\(x\)"):
             write()
     assert wire.calls == []
-
-
-def test_an_entity_moves_under_the_key_that_its_validated_values_render(session: Session) -> None:
-    booking = session.save(Booking(name="a"))
-    booking.name = "B"
-    session.move(booking)
-    assert (booking.name, session.get(Booking, name="b"), session.get(Booking, name="a")) == (
-        "b",
-        booking,
-        None,
-    )
 
 
 def test_an_update_of_an_item_that_does_not_load_says_that_it_was_made(session: Session) -> None:

@@ -1,5 +1,6 @@
 """Transactions: what the methods collect, what they refuse at once, and when the block ends."""
 
+import asyncio
 from collections.abc import Callable, Iterator
 from contextvars import copy_context
 from functools import partial
@@ -7,9 +8,10 @@ from typing import Any
 
 import pytest
 
-from dynaorm import F, Session, Transaction, inspect
+from dynaorm import AsyncSession, F, Key, Retry, Session, Transaction, inspect
 from dynaorm.errors import (
     ConditionFailed,
+    Contention,
     EntityNotFound,
     InvalidValue,
     SameItemTwice,
@@ -20,8 +22,11 @@ from dynaorm.errors import (
     UsageError,
 )
 from dynaorm.flow.protocol.call import Transport
-from dynaorm.testing.faults import FaultyTransport
-from tests.session.accounts import Plain, Stock, User, stock_key, user_key
+from dynaorm.testing.clock import FakeClock
+from dynaorm.testing.faults import FaultyTransport, conflict
+from dynaorm.transport.threaded import ThreadedTransport
+from tests.cast.orders import Stock
+from tests.cast.people import Plain, User
 
 
 def in_block(session: Session, *steps: Callable[[Transaction], object]) -> None:
@@ -37,7 +42,7 @@ def test_everything_a_block_collects_is_one_transaction(session: Session, wire: 
     new = User(user_id="9", email="nine")
     with session.transaction() as tx:
         assert tx.save(new) is new
-        tx.update(stock_key("s"), F.left.add(-1), condition=F.left >= 1)
+        tx.update(Key(Stock, sku="s"), F.left.add(-1), condition=F.left >= 1)
         tx.delete(gone)
         mover.user_id = "22"
         assert tx.move(mover) is mover
@@ -49,8 +54,12 @@ def test_everything_a_block_collects_is_one_transaction(session: Session, wire: 
     ]  # fmt: skip
     assert session.get(User, user_id="1") is None
     assert session.get_by(User, email="2") == mover == session.get(User, user_id="22")
-    assert session.get_one(stock_key("s")).left == 4
-    assert (inspect(new).loaded, inspect(gone).loaded, inspect(mover).key) == (True, False, user_key("22"))
+    assert session.get_one(Key(Stock, sku="s")).left == 4
+    assert (inspect(new).loaded, inspect(gone).loaded, inspect(mover).key) == (
+        True,
+        False,
+        Key(User, user_id="22"),
+    )
 
 
 def test_a_block_with_one_action_is_a_plain_write(session: Session, wire: FaultyTransport) -> None:
@@ -64,7 +73,7 @@ def test_values_are_taken_when_the_block_ends(session: Session) -> None:
     with session.transaction() as tx:
         tx.save(stock)
         stock.left = 2
-    assert session.get_one(stock_key("s")).left == 2
+    assert session.get_one(Key(Stock, sku="s")).left == 2
 
 
 def test_a_block_that_raises_sends_nothing(session: Session, wire: FaultyTransport) -> None:
@@ -84,9 +93,9 @@ def test_a_block_that_raises_sends_nothing(session: Session, wire: FaultyTranspo
     ("verb", "write"),
     [
         ("save", lambda session: session.save(Stock(sku="x"))),
-        ("update", lambda session: session.update(stock_key("s"), F.left.add(1))),
-        ("delete", lambda session: session.delete(stock_key("s"))),
-        ("move", lambda session: session.move(session.get_one(stock_key("s")))),
+        ("update", lambda session: session.update(Key(Stock, sku="s"), F.left.add(1))),
+        ("delete", lambda session: session.delete(Key(Stock, sku="s"))),
+        ("move", lambda session: session.move(session.get_one(Key(Stock, sku="s")))),
     ],
 )
 def test_writing_past_tx_inside_its_block_is_refused_and_names_tx(
@@ -106,7 +115,7 @@ def test_writing_past_tx_inside_its_block_is_refused_and_names_tx(
 def test_what_no_transaction_can_do_is_refused_inside_one_too(session: Session, verb: str) -> None:
     options: dict[str, dict[str, int]] = {"restore": {"version": 1}, "prune": {"keep": 1}, "purge": {}}
     with pytest.raises(UsageError, match=f"session.{verb}"), session.transaction():
-        getattr(session, verb)(stock_key("s"), **options[verb])
+        getattr(session, verb)(Key(Stock, sku="s"), **options[verb])
 
 
 def test_reading_inside_the_block_is_fine(session: Session) -> None:
@@ -114,9 +123,9 @@ def test_reading_inside_the_block_is_fine(session: Session) -> None:
     with session.transaction() as tx:
         user = session.get_one(User, user_id="1")
         assert session.get_by(User, email="a") == user
-        user.balance = 5
+        user.visits = 5
         tx.save(user)
-    assert session.get_one(User, user_id="1").balance == 5
+    assert session.get_one(User, user_id="1").visits == 5
 
 
 def test_a_block_inside_a_block_is_refused(session: Session) -> None:
@@ -168,9 +177,9 @@ def test_another_sessions_block_is_another_matter(session: Session, moto: Transp
     "use",
     [
         lambda tx: tx.save(Stock(sku="s")),
-        lambda tx: tx.update(stock_key("s"), F.left.add(1)),
-        lambda tx: tx.delete(stock_key("s")),
-        lambda tx: tx.check(stock_key("s")),
+        lambda tx: tx.update(Key(Stock, sku="s"), F.left.add(1)),
+        lambda tx: tx.delete(Key(Stock, sku="s")),
+        lambda tx: tx.check(Key(Stock, sku="s")),
         lambda tx: tx.move(Stock(sku="s")),
         lambda tx: tx.on_commit(print),
     ],
@@ -190,14 +199,14 @@ def test_a_tx_used_after_its_block_is_refused(session: Session, use: Callable[[T
         (lambda tx: tx.delete(Plain(name="x")), UsageError, "Plain is not mapped"),
         (lambda tx: tx.move(Plain(name="x")), UsageError, "Plain is not mapped"),
         (lambda tx: tx.save(Stock(sku="s"), condition=F.lft == 1), UnknownField, "did you mean 'left'"),
-        (lambda tx: tx.check(stock_key("s"), F.left == "many"), InvalidValue, r"Stock\.left"),
+        (lambda tx: tx.check(Key(Stock, sku="s"), F.left == "many"), InvalidValue, r"Stock\.left"),
         (
-            lambda tx: tx.delete(stock_key("s"), condition=True),
+            lambda tx: tx.delete(Key(Stock, sku="s"), condition=True),
             UsageError,
             "condition=True is not a condition",
         ),
-        (lambda tx: tx.update(stock_key("s")), UsageError, "nothing to change"),
-        (lambda tx: tx.update(stock_key("s"), {"lft": 1}), UnknownField, "did you mean 'left'"),
+        (lambda tx: tx.update(Key(Stock, sku="s")), UsageError, "nothing to change"),
+        (lambda tx: tx.update(Key(Stock, sku="s"), {"lft": 1}), UnknownField, "did you mean 'left'"),
     ],
     ids=[
         "saved class",
@@ -220,20 +229,20 @@ def test_what_can_be_seen_to_be_wrong_is_refused_on_the_call(
 def test_a_refused_block_changes_neither_table_nor_objects(session: Session) -> None:
     one = session.save(User(user_id="1", email="a"))
     two, taken = User(user_id="2", email="b"), User(user_id="3", email="a")
-    one.balance = 5
+    one.visits = 5
     before = [(dict(vars(user)), inspect(user)) for user in (one, two, taken)]
     with pytest.raises(UniqueViolation):
         in_block(session, lambda tx: tx.save(one), lambda tx: tx.save(two), lambda tx: tx.save(taken))
     assert [(dict(vars(user)), inspect(user)) for user in (one, two, taken)] == before
     assert session.get(User, user_id="2") is None
-    assert session.get_one(User, user_id="1").balance == 0
+    assert session.get_one(User, user_id="1").visits == 0
 
 
 def test_a_check_of_a_loaded_entity_is_of_its_revision_and_with_a_condition_of_that_alone(
     session: Session,
 ) -> None:
     stock = session.save(Stock(sku="s", left=5))
-    session.update(stock_key("s"), F.left.add(-1))
+    session.update(Key(Stock, sku="s"), F.left.add(-1))
     with pytest.raises(StaleEntity):
         in_block(session, lambda tx: tx.check(stock), lambda tx: tx.save(User(user_id="1")))
     with session.transaction() as tx:
@@ -245,16 +254,18 @@ def test_a_check_of_a_loaded_entity_is_of_its_revision_and_with_a_condition_of_t
 
 def test_a_check_by_key_asks_for_something_stored(session: Session) -> None:
     with pytest.raises(ConditionFailed), session.transaction() as tx:
-        tx.check(stock_key("s"))
+        tx.check(Key(Stock, sku="s"))
     session.save(Stock(sku="s"))
     with session.transaction() as tx:
-        tx.check(stock_key("s"))
+        tx.check(Key(Stock, sku="s"))
 
 
 def test_two_changes_of_one_item_are_refused_unsent(session: Session, wire: FaultyTransport) -> None:
     with pytest.raises(SameItemTwice):
         in_block(
-            session, lambda tx: tx.delete(stock_key("s")), lambda tx: tx.update(stock_key("s"), {"left": 1})
+            session,
+            lambda tx: tx.delete(Key(Stock, sku="s")),
+            lambda tx: tx.update(Key(Stock, sku="s"), {"left": 1}),
         )
     assert wire.calls == []
 
@@ -284,7 +295,9 @@ def test_hooks_of_a_refused_block_are_not_called(session: Session) -> None:
     called: list[int] = []
     with pytest.raises(EntityNotFound):
         in_block(
-            session, lambda tx: tx.delete(stock_key("s")), lambda tx: tx.on_commit(lambda: called.append(1))
+            session,
+            lambda tx: tx.delete(Key(Stock, sku="s")),
+            lambda tx: tx.on_commit(lambda: called.append(1)),
         )
     assert called == []
 
@@ -337,3 +350,171 @@ def test_a_session_closed_inside_the_block_sends_nothing(session: Session, wire:
 def test_a_transaction_offers_what_only_builds() -> None:
     public: set[Any] = {name for name in vars(Transaction) if not name.startswith("_")}
     assert {"save", "update", "delete", "move", "check", "on_commit"} <= public
+
+
+# -- run: work that is repeated ----------------------------------------------------------------------------------------
+def test_run_returns_what_work_returns(session: Session) -> None:
+    def work(tx: Transaction) -> str:
+        tx.save(Stock(sku="s"))
+        return "done"
+
+    assert session.run(work) == "done"
+    assert session.exists(Stock, sku="s")
+
+
+def test_run_repeats_work_that_lost_a_race_in_a_fresh_transaction(session: Session, clock: FakeClock) -> None:
+    session.save(Stock(sku="s", left=1))
+    seen: list[Transaction] = []
+
+    def work(tx: Transaction) -> None:
+        stock = session.get_one(Key(Stock, sku="s"))
+        if len(seen) < 2:
+            Session(transport=session._transport).update(Key(Stock, sku="s"), F.left.add(10))
+        seen.append(tx)
+        stock.left += 1
+        tx.save(stock)
+
+    session.run(work)
+    assert len(set(map(id, seen))) == 3
+    assert session.get_one(Key(Stock, sku="s")).left == 22
+    assert len(clock.pauses) == 2
+
+
+def test_run_gives_up_after_its_attempts(session: Session) -> None:
+    stale = session.save(Stock(sku="s"))
+    session.update(Key(Stock, sku="s"), F.left.add(1))
+    calls: list[int] = []
+
+    def work(tx: Transaction) -> None:
+        calls.append(1)
+        stale.left = 9
+        tx.save(stale)
+
+    with pytest.raises(
+        Contention, match=r"during 3 attempts.*StaleEntity.*load what you change inside"
+    ) as lost:
+        session.run(work, attempts=3)
+    assert len(calls) == lost.value.attempts == 3
+    assert [type(one) for one in lost.value.causes] == [StaleEntity]
+
+
+def test_run_does_not_take_a_stale_entity_that_work_raises_for_a_lost_race(session: Session) -> None:
+    session.save(Stock(sku="s"))
+    calls: list[int] = []
+
+    def work(tx: Transaction) -> None:
+        calls.append(1)
+        tx.save(session.get_one(Key(Stock, sku="s")))
+        raise StaleEntity(key=Key(Stock, sku="s"), expected=None, found="r")
+
+    with pytest.raises(StaleEntity):
+        session.run(work, attempts=3)
+    assert len(calls) == 3
+
+
+def test_an_asynchronous_run_that_lost_all_its_races_is_contention(session: Session, moto: Transport) -> None:
+    stale = session.save(Stock(sku="s"))
+    session.update(Key(Stock, sku="s"), F.left.add(1))
+    stale.left = 9
+
+    async def work(tx: Transaction) -> None:
+        tx.save(stale)
+
+    async def main() -> None:
+        async with AsyncSession(transport=ThreadedTransport(moto), clock=FakeClock()) as other:
+            await other.run(work, attempts=2)
+
+    with pytest.raises(Contention, match="during 2 attempts"):
+        asyncio.run(main())
+
+
+@pytest.mark.parametrize(
+    ("retry", "attempts", "called"),
+    [(Retry(attempts=2), 1, 1), (Retry(attempts=2), 12, 12), (Retry(seconds=30), 12, 2)],
+)
+def test_the_time_of_a_session_limits_run_and_its_attempts_do_not(
+    session: Session, clock: FakeClock, moto: Transport, retry: Retry, attempts: int, called: int
+) -> None:
+    stale = session.save(Stock(sku="s"))
+    session.update(Key(Stock, sku="s"), F.left.add(1))
+    stale.left = 9
+    calls: list[int] = []
+
+    def work(tx: Transaction) -> None:
+        calls.append(1)
+        clock.advance(20)
+        tx.save(stale)
+
+    with Session(transport=moto, clock=clock, retry=retry) as other, pytest.raises(Contention):
+        other.run(work, attempts=attempts)
+    assert len(calls) == called
+
+
+def test_run_repeats_after_contention(session: Session, moto: Transport) -> None:
+    faulty = FaultyTransport(moto, conflict(times=10, operation="PutItem"))
+    calls: list[int] = []
+
+    def work(tx: Transaction) -> None:
+        calls.append(1)
+        tx.save(Stock(sku="s"))
+
+    Session(transport=faulty, clock=FakeClock()).run(work)
+    assert len(calls) == 2
+    with pytest.raises(Contention):
+        Session(transport=FaultyTransport(moto, conflict(times=99)), clock=FakeClock()).run(work, attempts=2)
+
+
+def test_run_repeats_work_that_saw_a_value_with_its_former_and_with_its_present_owner(
+    session: Session, wire: FaultyTransport
+) -> None:
+    first = session.save(User(user_id="1", email="e"))
+    second = session.save(User(user_id="2"))
+    loads: list[list[User]] = []
+
+    def work(tx: Transaction) -> None:
+        users = [session.get_one(User, user_id="1")]
+        if not loads:
+            with Session(transport=wire) as elsewhere, elsewhere.transaction() as other:
+                first.email, second.email = None, "e"
+                other.save(first)
+                other.save(second)
+        users.append(session.get_one(User, user_id="2"))
+        loads.append(users)
+        for user in users:
+            user.visits += 1
+            tx.save(user)
+
+    session.run(work)
+    assert [[user.email for user in users] for users in loads] == [["e", "e"], [None, "e"]]
+    assert [session.get_one(User, user_id=one).visits for one in ("1", "2")] == [1, 1]
+
+
+def test_run_repeats_nothing_else(session: Session) -> None:
+    calls: list[int] = []
+
+    def work(tx: Transaction) -> None:
+        calls.append(1)
+        tx.delete(Key(Stock, sku="nothing"))
+
+    with pytest.raises(EntityNotFound):
+        session.run(work)
+    assert len(calls) == 1
+
+
+def test_a_hook_that_raises_does_not_make_run_repeat_what_is_committed(session: Session) -> None:
+    stale = session.save(Stock(sku="s"))
+    session.update(Key(Stock, sku="s"), F.left.add(1))
+    calls: list[int] = []
+
+    def hook() -> None:
+        stale.left = 5
+        session.save(stale)
+
+    def work(tx: Transaction) -> None:
+        calls.append(1)
+        tx.save(User(user_id=str(len(calls))))
+        tx.on_commit(hook)
+
+    with pytest.raises(StaleEntity):
+        session.run(work)
+    assert len(calls) == 1

@@ -1,0 +1,162 @@
+"""Measure how far a reader has to go: which modules know an idea by name, and the frames that a call runs through.
+
+Run: python -m benchmarks.structure
+
+A module knows an idea if one of the names in its code contains one of its words. Frames are calls of dynaorm's own
+functions in one call of a session on moto; those of its transports and of its test engines are not counted.
+"""
+
+import ast
+import os
+import re
+import sys
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from types import FrameType
+from typing import Annotated, Any, Final
+
+from rich.console import Console
+from rich.table import Table as Grid
+
+import dynaorm
+from dynaorm import Entity, F, GlobalIndex, Index, Key, Session, Table, Unique
+from dynaorm.testing import strict_moto
+
+PACKAGE: Final = Path(dynaorm.__file__).parent
+IDEAS: Final = {
+    "guard": r"guard|claim|unique",
+    "version": r"version|tombstone",
+    "total": r"total|aggregate",
+    "kept time": r"kept|stamp",
+}
+_ENGINES: Final = (str(PACKAGE / "testing"), str(PACKAGE / "transport"))
+app = Table("app", indexes=[GlobalIndex("GSI1")])
+
+
+class Plain(Entity, table=app, pk="PLAIN#{id}", sk="P"):
+    id: str
+    name: str
+
+
+class User(Entity, table=app, pk="USER#{user_id}", sk="PROFILE"):
+    user_id: str
+    email: Annotated[str, Unique(normalize=str.casefold)]
+    phone: Annotated[str | None, Unique()] = None
+    full_name: str
+
+
+class Ticket(Entity, table=app, pk="PROJECT#{project}", sk="TICKET#{number:06d}"):
+    project: str
+    number: int
+    status: str
+    title: str = ""
+
+    by_status = Index("GSI1", pk="STATUS#{status}", sk="{number:06d}")
+
+
+def knowing(words: str, packages: tuple[str, ...] = ("plan", "flow")) -> list[str]:
+    """The modules of some packages in which a name contains one of these words."""
+    paths = [path for package in packages for path in sorted((PACKAGE / package).rglob("*.py"))]
+    pattern = re.compile(words, re.IGNORECASE)
+    return [path.relative_to(PACKAGE).as_posix() for path in paths if any(map(pattern.search, _names(path)))]
+
+
+def defining(words: str, packages: tuple[str, ...] = ("plan", "flow")) -> list[str]:
+    """The modules of some packages that define a function, class or module under such a name."""
+    paths = [path for package in packages for path in sorted((PACKAGE / package).rglob("*.py"))]
+    pattern = re.compile(words, re.IGNORECASE)
+    return [
+        path.relative_to(PACKAGE).as_posix() for path in paths if any(map(pattern.search, _definitions(path)))
+    ]
+
+
+def _definitions(path: Path) -> set[str]:
+    found = {path.stem}
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            found.add(node.name)
+    return found
+
+
+def _names(path: Path) -> set[str]:
+    found = {path.stem}
+    for node in ast.walk(ast.parse(path.read_text())):
+        match node:
+            case ast.Name(id=name) | ast.Attribute(attr=name) | ast.arg(arg=name):
+                found.add(name)
+            case ast.FunctionDef(name=name) | ast.ClassDef(name=name) | ast.keyword(arg=str(name)):
+                found.add(name)
+            case ast.ImportFrom(module=str(module), names=names):
+                found |= {*module.split("."), *(one.name for one in names)}
+    return found
+
+
+def frames(call: Callable[[], Any]) -> int:
+    """How many calls of dynaorm's own functions one call makes."""
+    found = 0
+
+    def count(frame: FrameType, event: str, _: Any) -> None:
+        nonlocal found
+        path = frame.f_code.co_filename
+        found += event == "call" and path.startswith(str(PACKAGE)) and not path.startswith(_ENGINES)
+
+    sys.setprofile(count)
+    try:
+        call()
+    finally:
+        sys.setprofile(None)
+    return found
+
+
+def measured() -> dict[str, int]:
+    """The frames of each call."""
+    with strict_moto():
+        session = Session(region="us-east-1")
+        session.create_table(app)
+        for number in range(3):
+            session.save(_user(number))
+            session.save(Ticket(project="p", number=number, status="open"))
+
+        def filtered() -> Any:
+            query = session.query(Ticket.by_status, status="open").ge(number=0).lt(number=5)
+            return query.filter(F.title == "").all()
+
+        loaded = session.get(User, user_id="u1")
+        for turn in range(2):  # the first turn compiles what is compiled once
+            loaded.full_name = f"Ada {turn}"
+            plain, user = Plain(id=str(turn), name="x"), _user(20 + turn)
+            calls: dict[str, Callable[[], Any]] = {
+                "save, new": partial(session.save, plain),
+                "save, new, two guards": partial(session.save, user),
+                "save, one field of two guards": partial(session.save, loaded),
+                "save, unchanged": partial(session.save, loaded),
+                "get": partial(session.get, User, user_id="u1"),
+                "update by key": partial(session.update, Key(Plain, id=str(turn)), F.name.set("y")),
+                "delete by key": partial(session.delete, Key(Plain, id=str(turn))),
+                "query, 3 items": lambda: session.query(Ticket, project="p").all(),
+                "query, index, range, filter": filtered,
+            }
+            found = {name: frames(call) for name, call in calls.items()}
+    return found
+
+
+def _user(number: int) -> User:
+    return User(user_id=f"u{number}", email=f"A{number}@x.com", phone=str(number), full_name="Ada")
+
+
+def main() -> None:
+    known = Grid("idea", "modules of plan and flow that use it", "that define names of it")
+    for idea, words in IDEAS.items():
+        known.add_row(idea, str(len(knowing(words))), str(len(defining(words))))
+    run = Grid("call", "frames")
+    for name, count in measured().items():
+        run.add_row(name, str(count))
+    console = Console()
+    console.print(known, run)
+
+
+if __name__ == "__main__":
+    os.environ.setdefault("AWS_ACCESS_KEY_ID", "testing")
+    os.environ.setdefault("AWS_SECRET_ACCESS_KEY", "testing")
+    main()

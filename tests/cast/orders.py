@@ -1,0 +1,101 @@
+"""A shop: plain counters, rules about values, and what is created by an upsert."""
+
+from datetime import datetime
+from typing import Annotated
+
+from pydantic import AfterValidator, BaseModel, Field, model_validator
+
+from dynaorm import AnyValue, Entity, ExpiresAt, Index, Key, Unique
+from tests.cast.tables import app, fleeting
+
+
+class Stock(Entity, table=app, pk="STOCK#{sku}", sk="S"):
+    """Nothing follows from its number, so that an update by key is one request."""
+
+    sku: str
+    left: int = 0
+
+
+class Order(Entity, table=app, pk="CUST#{cust}", sk="ORDER#{order}"):
+    """In one partition with its lines, and in one index with them."""
+
+    cust: str
+    order: str
+    rank: int = 1
+    zone: str = "x"
+    every = Index("GSI1", pk="ZONE#{zone}", sk="{rank:03d}#{order}")
+
+
+class Line(Entity, table=app, pk="CUST#{cust}", sk="ORDER#{order}#ITEM#{n:03d}"):
+    """Its sort key continues that of its order."""
+
+    cust: str
+    order: str
+    n: int
+    rank: int = 1
+    zone: str = "x"
+    every = Index("GSI1", pk="ZONE#{zone}", sk="{rank:03d}#{order}#{n:03d}")
+
+
+class Place(BaseModel):
+    city: str = ""
+    street: str = ""
+    notes: dict[str, AnyValue] = Field(default={})
+
+
+class Hits(Entity, table=app, pk="PAGE#{page}", sk="HITS"):
+    """Bounds of a number, defaults of all kinds, a model: what upserts start from."""
+
+    page: str
+    count: Annotated[int, Field(ge=0, le=10)] = 0
+    least: int = 100
+    seen: Annotated[set[str], Field(max_length=2)] = Field(default_factory=set)
+    owner: str | None = None
+    made: list[int] = Field(default_factory=lambda: [7])
+    place: Place | None = None
+    by_kind = Index("GSI1", pk="HITS", sk="{page}")
+
+
+ROOT = Key(Hits, page="/")
+
+
+class Tally(Entity, table=app, pk="TALLY#{name}", sk="T", formerly=("Sum",)):
+    """A required number, a key that validation changes, and a class that had another name."""
+
+    name: Annotated[str, AfterValidator(str.lower)]
+    number: int
+
+
+class Ruled(Entity, table=app, pk="RULED#{name}", sk="R"):
+    """A rule about two fields, so that an update by key has to read."""
+
+    name: str
+    low: int = 0
+    high: int = 10
+
+    @model_validator(mode="after")
+    def ordered(self) -> "Ruled":
+        if self.low > self.high:
+            raise ValueError("low is above high")
+        return self
+
+
+class Bag(Entity, table=app, pk="BAG#{name}", sk="B"):
+    """Holds anything, at any depth."""
+
+    name: str
+    extra: AnyValue = None
+    parts: dict[str, AnyValue] = Field(default={})
+    found: list[AnyValue] = Field(default=[])
+    place: Place = Place()
+    tags: set[str] | None = None
+    steps: list[int] = Field(default=[])
+
+
+class Login(Entity, table=fleeting, pk="LOGIN#{token}", sk="L"):
+    """Expires, and its guard with it."""
+
+    token: str
+    alias: Annotated[str | None, Unique()] = None
+    uses: int = 0
+    until: Annotated[datetime | None, ExpiresAt()] = None
