@@ -21,7 +21,7 @@ ASSUMED = """<{action}Response xmlns="https://sts.amazonaws.com/doc/2011-06-15/"
 <Credentials><AccessKeyId>ROLE</AccessKeyId><SecretAccessKey>s</SecretAccessKey><SessionToken>token</SessionToken>
 <Expiration>{later}</Expiration></Credentials></{action}Result></{action}Response>"""
 
-Setting: TypeAlias = Callable[[pytest.MonkeyPatch, Path, str], None]
+Circumstances: TypeAlias = Callable[[pytest.MonkeyPatch, Path, str], None]
 
 
 def services(server: Unruly) -> Behaviour:
@@ -100,7 +100,7 @@ def single_sign_on(patch: pytest.MonkeyPatch, folder: Path, url: str) -> None:
     "setting", [container, instance, assumed_role, web_identity, single_sign_on], ids=lambda one: one.__name__
 )
 def test_a_request_is_signed_with_the_credentials_of_the_role(
-    setting: Setting,
+    setting: Circumstances,
     open_transport: Open,
     server: Unruly,
     log: Callable[[], list[str]],
