@@ -23,7 +23,7 @@ from dynaorm.testing import FakeClock, FaultyTransport
 from tests.cast.documents import Page
 from tests.cast.events import Note
 from tests.cast.people import Member, Team
-from tests.session.seen import put
+from tests.cast.seen import put
 
 
 def at(seconds: float) -> datetime:
