@@ -31,7 +31,7 @@ SECRETS := $(addprefix --disable-plugin ,HexHighEntropyString Base64HighEntropyS
 SCANNED := $(wildcard .ci .gitignore .pre-commit-config.yaml *.md *.toml LICENSE Makefile benchmarks docs dynaorm examples tests tools)
 
 .DELETE_ON_ERROR:
-.PHONY: help demo test coverage test-dependencies lint audit format async torture fuzz mutate mutate-entity bench bench-scale bench-fairness bench-lambda bench-peers clean
+.PHONY: help demo test coverage test-dependencies lint audit format async torture fuzz mutate mutate-entity mutate-endings bench bench-scale bench-fairness bench-lambda bench-peers clean
 
 help:
 	@echo "make demo         run the examples on an in-memory DynamoDB"
@@ -43,8 +43,9 @@ help:
 	@echo "make format       apply the formatting and the fixes of ruff"
 	@echo "make async        generate the asynchronous session from the synchronous one"
 	@echo "make torture      run processes that compete, meet faults and are killed, and check what they stored"
-	@echo "make fuzz         run the properties and state machines of tests/fuzz and tests/story with many examples"
+	@echo "make fuzz         run the properties, state machines and sequences of events with many examples"
 	@echo "make mutate       mutate the code of plan/, and list changes that no test notices (mutate-entity: of entity/)"
+	@echo "make mutate-endings  put wrong steps into the table of how writes end, and list those that no sequence of events notices"
 	@echo "make bench        measure what must be fast"
 	@echo "make bench-scale  measure what must stay flat"
 	@echo "make bench-fairness  measure how evenly a session serves many tasks and threads"
@@ -103,7 +104,8 @@ torture: .venv/.dev .venv-ministack/.installed
 # Long runs are expected here, so do not dump tracebacks of them.
 fuzz: .venv/.dev
 	HYPOTHESIS_PROFILE=fuzz FUZZ_EXAMPLES=$(FUZZ_EXAMPLES) $(BIN)/pytest -o faulthandler_timeout=0 \
-		tests/fuzz tests/story/test_state_machine.py tests/story/test_aggregates_machine.py $(FUZZ_ARGS)
+		tests/fuzz tests/faults/test_endings_in_worlds.py \
+		tests/story/test_state_machine.py tests/story/test_aggregates_machine.py $(FUZZ_ARGS)
 
 mutate: .venv-mutation/.installed
 	.venv-mutation/bin/mutmut run $(MUTATE_ARGS)
@@ -112,6 +114,9 @@ mutate: .venv-mutation/.installed
 # Importing a test module compiles its classes, before mutmut could choose a mutant. So each mutant needs a process.
 mutate-entity: .venv-mutation/.installed
 	.venv-mutation/bin/python tests/mutate_entity.py $(MUTATE_ARGS)
+
+mutate-endings: .venv/.dev
+	$(BIN)/python -m tests.faults.wrong_cells
 
 bench: .venv/.dev
 	$(BIN)/python -m benchmarks.run

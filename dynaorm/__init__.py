@@ -60,8 +60,10 @@ if TYPE_CHECKING:
     from dynaorm.session.transaction import Transaction
     from dynaorm.streams.change import Changed, Deleted, Inserted, Internal, Unreadable
     from dynaorm.streams.interpret import changes
+    from dynaorm.transport.async_pynamodb import AsyncPynamoTransport
     from dynaorm.transport.direct.async_transport import AsyncDirectTransport
     from dynaorm.transport.direct.transport import DirectTransport
+    from dynaorm.transport.pynamodb import PynamoTransport
 
 __all__ = [
     "LOADING",
@@ -69,6 +71,7 @@ __all__ = [
     "AnyValue",
     "AsyncCollection",
     "AsyncDirectTransport",
+    "AsyncPynamoTransport",
     "AsyncQuery",
     "AsyncSession",
     "AsyncTransport",
@@ -99,6 +102,7 @@ __all__ = [
     "NumberRevision",
     "Page",
     "Plan",
+    "PynamoTransport",
     "Query",
     "Reason",
     "Refusal",
@@ -209,8 +213,10 @@ _HOMES: Final = {
         "Unreadable",
     ),
     "dynaorm.streams.interpret": ("changes",),
+    "dynaorm.transport.async_pynamodb": ("AsyncPynamoTransport",),
     "dynaorm.transport.direct.async_transport": ("AsyncDirectTransport",),
     "dynaorm.transport.direct.transport": ("DirectTransport",),
+    "dynaorm.transport.pynamodb": ("PynamoTransport",),
 }
 
 if not TYPE_CHECKING:

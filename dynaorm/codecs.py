@@ -53,6 +53,7 @@ def _iso(name: str, timespec: str, step: timedelta, *, ending: str = "Z", places
 
     def bound(value: Any) -> str:
         is_cut = (_time(value) - _EPOCH) % step
+        # As a bound, a time that would be cut lies after the stored text of its step, and before that of the next.
         return to_text(value) + (BETWEEN if is_cut else "")
 
     fraction: Shape = (".", digits(places, places)) if places else ()
@@ -124,6 +125,7 @@ def _to_json(stored: AttributeValue) -> AttributeValue:
 def _from_json(stored: AttributeValue) -> AttributeValue:
     text = content(stored, "S")
     try:
+        # Not strict, as pynamodb reads it: texts may hold control characters that are not escaped.
         value = json.loads(text, parse_float=_float, strict=False)
     except (ValueError, RecursionError):
         raise ValueError(f"is stored as {shown(text)}, which is not JSON") from None
@@ -135,6 +137,7 @@ def _from_json(stored: AttributeValue) -> AttributeValue:
 
 def _float(text: str) -> float | Decimal:
     near = float(text)
+    # A number with more digits than a float has would be changed by loading and saving it.
     return near if Decimal(repr(near)) == Decimal(text) else Decimal(text)
 
 

@@ -81,6 +81,8 @@ class DynaormError(Exception):
 
     def __post_init__(self) -> None:
         for name, words in (("problem", self.problem), ("remedy", self.remedy)):
+            # Only the class's own words have names in braces. A caller's text may have braces of its own, as those of a
+            # value.
             if words is getattr(type(self), name, None):
                 setattr(self, name, words.format_map(vars(self)))
 

@@ -39,6 +39,7 @@ _FOLLOW: Final = frozenset({"DescribeStream", "GetShardIterator", "GetRecords"})
 _Resource: TypeAlias = tuple[Table, str | None]
 """A table, or one of its indexes by name, or its streams, as ``_STREAMS``."""
 
+# The name of a stream is the time when it was switched on.
 _STREAMS: Final = "stream/*"
 
 _Grants: TypeAlias = dict[_Resource, set[str]]
@@ -98,6 +99,7 @@ def iam_policy(
     keyed, statements = _granted(family, [one for one in purposes if one in _KEYED]), []
     for purpose in ("scan", "follow", "create", "delete_table", "verify", "repair"):
         if purpose in purposes:
+            # A Sid has only letters and digits (IAM User Guide, "Sid").
             name = f"Dynaorm{purpose.title().replace('_', '')}"
             statements += _statements(name, _granted(family, [purpose]), arn, {})
     keys: dict[_Resource, tuple[str, ...]] = {}
@@ -182,6 +184,7 @@ def _remember(mapping: EntityMapping) -> _Grant:
 
 
 def _follow(mapping: EntityMapping) -> _Grant:
+    # It names the stream.
     yield (mapping.table, None), frozenset({"DescribeTable"})
     yield (mapping.table, _STREAMS), _FOLLOW
 

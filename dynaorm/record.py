@@ -75,6 +75,7 @@ def _made(cls: type[Any], *, frozen: bool, hashed: bool, eq: bool) -> type[Any]:
         shared |= {"__setattr__": _refuse_to_set, "__delattr__": _refuse_to_delete}
     if eq:
         shared |= {"__eq__": _equal, "__hash__": _hash if hashed else None}
+    # A default as an attribute of the class would be in the way of its slot.
     left_behind = {*own, "__dict__", "__weakref__"}
     written = {name: value for name, value in vars(cls).items() if name not in left_behind}
     slots = (*own, "__dict__") if _caches(cls) else tuple(own)
@@ -106,6 +107,7 @@ def _field(cls: type[Any], name: str) -> Field[Any]:
 def _values_of(names: tuple[str, ...]) -> object:
     if len(names) > 1:
         return staticmethod(attrgetter(*names))
+    # For one name, ``attrgetter`` gives the value itself, not a tuple.
     return staticmethod(lambda one: tuple(getattr(one, name) for name in names))
 
 

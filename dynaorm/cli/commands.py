@@ -71,6 +71,7 @@ _WRITING: Final[Sequence[Callable[[Any], Any]]] = (
 
 def _with(*options: Callable[[Any], Any]) -> Callable[[Callable[..., None]], Callable[..., None]]:
     def decorated(command: Callable[..., None]) -> Callable[..., None]:
+        # As decorators are written: the first of them is the outermost, and is shown first in the help.
         for option in reversed(options):
             command = option(command)
         return command
@@ -161,6 +162,8 @@ def _work(verb: str, work: Work, given: dict[str, Any]) -> None:
 def run(arguments: list[str]) -> int:
     """Run a command, and return its exit status."""
     try:
+        # In its standalone mode, click itself would end the process, after an interruption with status 1, which means a
+        # finding.
         status: object = _commands.main(arguments, prog_name="dynaorm", standalone_mode=False)
     except click.ClickException as mistake:
         usage = mistake.ctx.get_usage() if isinstance(mistake, click.UsageError) and mistake.ctx else ""

@@ -32,6 +32,7 @@ def load_module(name: str) -> Any:
     except DynaormError:
         raise
     except (Exception, SystemExit) as failure:  # a module may do anything when it is imported
+        # The module itself or its package is missing, not one that it imports.
         if isinstance(failure, ModuleNotFoundError) and f"{name}.".startswith(f"{failure.name}."):
             problem, remedy = (
                 f"there is no module {name!r}",

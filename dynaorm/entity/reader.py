@@ -6,8 +6,8 @@ If ``reader_of`` returned None for every class, the codecs would read every repl
 from collections.abc import Mapping
 from typing import Any, Protocol
 
+from dynaorm.entity.core_schema import BUILDS_AS_GIVEN
 from dynaorm.entity.json_reader.answer import json_reader_of
-from dynaorm.entity.mapping.core_schema import BUILDS_AS_GIVEN
 from dynaorm.entity.page import ParsedReply
 from dynaorm.entity.table import Table
 

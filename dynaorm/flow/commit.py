@@ -9,25 +9,20 @@ from dynaorm.entity.declare.catalog import stored_class
 from dynaorm.entity.ident import ident_of
 from dynaorm.entity.key import Key
 from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
-from dynaorm.entity.state import Loaded, Unsettled, state_of, unsettled_of
+from dynaorm.entity.state import Unsettled, state_of, unsettled_of
 from dynaorm.errors import (
-    ConditionFailed,
     Contention,
-    DynaormError,
     OutcomeUnknown,
-    StaleEntity,
     StoreError,
     UsageError,
 )
+from dynaorm.flow.applied_before import check_token_is_unused, is_applied, is_equal_block
 from dynaorm.flow.protocol.call import Flow
 from dynaorm.flow.protocol.context import Context
 from dynaorm.flow.protocol.retry import WINDOW_SECONDS, waited
 from dynaorm.flow.read import get_each_item
-from dynaorm.flow.recognise import remembered_revision
 from dynaorm.flow.target import target_of
 from dynaorm.flow.write import resume, send
-from dynaorm.item.action import ConditionCheck
-from dynaorm.item.condition import all_of, exists, missing
 from dynaorm.item.value import Item
 from dynaorm.late import late
 from dynaorm.plan.changes import items_to_read
@@ -35,12 +30,10 @@ from dynaorm.plan.compiler import compile_plan
 from dynaorm.plan.intent import Deletion, Edit, Intent, target_of_intent
 from dynaorm.plan.merge_intents import ItemIntents, merge_intents
 from dynaorm.plan.plan import Plan
-from dynaorm.plan.planned import Effect, Planned, Purpose
+from dynaorm.plan.planned import StaleKnowledge
 from dynaorm.plan.reads import NOTHING_READ, Reads
-from dynaorm.plan.remember import effects_of_repeat, is_of_block, remember
-from dynaorm.plan.token import revision_under_token
 from dynaorm.plan.unit_of_work import EVER, UnitOfWork
-from dynaorm.plan.verdict import Committed, StaleKnowledge
+from dynaorm.plan.verdict import Committed
 
 if TYPE_CHECKING:
     import logging
@@ -140,7 +133,7 @@ def _merged(intents: Sequence[Intent], unit: UnitOfWork, context: Context) -> Fl
         if unit.remember is None:
             raise
         # An expired entity is refused only if its block was not applied before.
-        if not (yield from _is_applied(merge_intents(intents, EVER), NOTHING_READ, unit, context)):
+        if not (yield from is_applied(merge_intents(intents, EVER), NOTHING_READ, unit, context)):
             raise
         return []
 
@@ -152,44 +145,11 @@ def _compiled(merged: Sequence[ItemIntents], reads: Reads, unit: UnitOfWork, con
     except StoreError:
         if unit.token is None:
             raise
-        if not (yield from _is_applied(merged, reads, unit, context)):
+        if not (yield from is_applied(merged, reads, unit, context)):
             if unit.remember is None:
-                yield from _check_token_is_unused(merged[0], unit, context)
+                yield from check_token_is_unused(merged[0], unit, context)
             raise
         return Plan((), unit.token, made_at=unit.now, caller_token=True)
-
-
-def _check_token_is_unused(one: ItemIntents, unit: UnitOfWork, context: Context) -> Flow[None]:
-    """Raises OutcomeUnknown if the token was used: perhaps for this block, which then is what stands in its own way.
-
-    Only DynamoDB knows. A check that always fails is sent under the token: it writes nothing, and uses up nothing.
-    """
-    plan = _failing_check(one, unit)
-    try:
-        yield from send(plan, context)
-    except (ConditionFailed, StaleEntity):
-        return
-    except OutcomeUnknown:
-        raise
-    except StoreError as trouble:
-        raise OutcomeUnknown(
-            plan=plan, reason=f"whether the token was used is not known: {trouble}"
-        ) from trouble
-
-
-def _failing_check(one: ItemIntents, unit: UnitOfWork) -> Plan:
-    """A plan that writes nothing: a check that always fails."""
-    table, pk = one.mapping.table, one.mapping.table.pk.name
-    never = all_of(exists(pk), missing(pk))
-    assert never is not None
-    check = Planned(
-        action=ConditionCheck(unit.table_name(table.name), one.key, never),
-        purpose=Purpose.CHECK,
-        mapping=one.mapping,
-        entity_key=one.key,
-        item_key=one.key,
-    )
-    return Plan((check,), unit.token, made_at=unit.now, caller_token=True)
 
 
 def _with_items(reads: Reads, places: Iterable[tuple[EntityMapping, Item]], context: Context) -> Flow[Reads]:
@@ -204,41 +164,6 @@ def _with_items(reads: Reads, places: Iterable[tuple[EntityMapping, Item]], cont
     return reads.with_more((yield from get_each_item(unread, context)), frozenset())
 
 
-def _is_applied(
-    merged: Sequence[ItemIntents], reads: Reads, unit: UnitOfWork, context: Context
-) -> Flow[bool]:
-    """Whether an equal block was applied before: the items that it deleted are gone, so this one cannot be planned.
-
-    Its token item proves it, or else one item that carries its revision. Saved entities become what is stored.
-    """
-    if unit.remember is None:
-        return (yield from _with_stored(merged, reads, revision_under_token(merged, unit), context))
-    plan, token_item = _failing_check(merged[0], unit), remember(merged, unit)
-    revision = yield from remembered_revision(plan, token_item, context)
-    if revision is None:
-        return False
-    for one in merged:
-        for effect in effects_of_repeat(one, revision):
-            effect.apply()
-    yield from _with_stored(merged, reads, revision, context)
-    return True
-
-
-def _with_stored(merged: Sequence[ItemIntents], reads: Reads, revision: str, context: Context) -> Flow[bool]:
-    """Whether an item carries the revision of the block. Saved entities whose items do become what is stored."""
-    is_found = False
-    reads = yield from _with_items(reads, ((one.mapping, one.key) for one in merged), context)
-    for one in merged:
-        item = reads.items[one.ident]
-        if item is None or one.mapping.table.mark_of(item) != revision:
-            continue
-        is_found = True
-        if (write := one.stored) is not None:
-            fresh = dict.fromkeys([*one.mapping.maintained, *write.valid.altered]) or None
-            Effect(write.intent.entity, Loaded(item), fresh).with_item(one.mapping, item).apply()
-    return is_found
-
-
 def _with_unread(reads: Reads, refusal: StaleKnowledge, context: Context) -> Flow[Reads]:
     places = ((one.mapping, one.item_key) for one in refusal.unread)
     return (yield from _with_items(reads, places, context))
@@ -249,8 +174,8 @@ def _with_refusal(reads: Reads, plan: Plan, refusal: StaleKnowledge) -> Reads:
         if planned.ident in refusal.foreign_guards - reads.foreign_guards:
             # The value may be personal data: the log names only the constraint.
             logging.getLogger("dynaorm").warning(
-                "a guard item of %r in table %s belongs to another entity, and is left alone",
-                planned.constraint,
+                "%s in table %s belongs to another entity, and is left alone",
+                planned.kind.said(planned),
                 planned.table.name,
             )
     return reads.with_more(refusal.items, refusal.foreign_guards)
@@ -266,19 +191,12 @@ def _settled_before(intents: Sequence[Intent], unit: UnitOfWork, context: Contex
     for unsettled in (one for one in map(_unsettled, intents) if one is not None):
         plan = unsettled.plan
         if isinstance(plan, Plan) and plan.caller_token and plan.token == unit.token:
-            if not _is_of_block(plan, intents, unit):
+            if not is_equal_block(plan, intents, unit):
                 return None
             if (yield from _is_committed(unsettled, context, read_only=False)):
                 yield from settle(intents, context)
                 return plan
     return None
-
-
-def _is_of_block(plan: Plan, intents: Sequence[Intent], unit: UnitOfWork) -> bool:
-    try:
-        return is_of_block(plan, merge_intents(intents, EVER), unit)
-    except DynaormError:
-        return False  # The block cannot be planned from what the entities were: it is another one.
 
 
 def settle(intents: Sequence[Intent], context: Context) -> Flow[list[Intent]]:

@@ -57,7 +57,7 @@ def _as_stored(effects: Sequence[Effect], plan: Plan, context: Context) -> Flow[
         if planned is None:
             found.append(effect)
             continue
-        item = yield from stored(plan, planned, context)
+        item = yield from stored(planned, context)
         if item is not None and planned.mapping.table.mark_of(item) == (revision or planned.revision):
             found.append(effect.with_item(planned.mapping, item))
         elif planned.revision is not None and revision is not None:

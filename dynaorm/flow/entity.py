@@ -54,6 +54,7 @@ def take_over(entity: Any, fresh: Any) -> Any:
     """Give an object the values and state that were read. A frozen object, or one of another class, is replaced."""
     if type(entity) is not type(fresh) or type(entity).model_config.get("frozen"):
         return fresh
+    # Not by assignment: with ``validate_assignment``, validators would see the old and new values mixed.
     values = vars(entity)
     values.clear()
     values.update(vars(fresh))
@@ -89,6 +90,7 @@ def upsert_of(named: Any, given: Sequence[Change | Mapping[str, Any]], condition
 def _validated(edit: Edit) -> Edit:
     # Once, and here: the edit may be compiled several times, and later.
     mapping = target_of(edit.target).mapping
+    # For its errors alone: they are raised by the call, before anything is read.
     touched(mapping, edit.changes)
     return edit._replace(changes=valid_changes(mapping, edit.changes), is_valid=True)
 
@@ -146,6 +148,7 @@ def _restore(named: Any, version: int, context: Context, *, exactly_once: bool |
     history.check_number(target.mapping, version)
     if not isinstance(named, Key):
         yield from settle([Save(named)], context)
+        # Settling may have given the object another state and key.
         target = target_of(named)
     if target.state is not None:
         writable_state(target.mapping, target.state, EVER)
@@ -159,6 +162,7 @@ def _restore(named: Any, version: int, context: Context, *, exactly_once: bool |
         raise no_version(target.name, version)
     saving = _restored(asked, target, copy, found)
     entity = saving.entity
+    # What was just judged is also what the write is bound to; ``commit`` does not read it again.
     reads = Reads({ident_of(target.mapping.table, target.key): copy})
     try:
         yield from commit([saving], context, exactly_once=exactly_once, reads=reads)
@@ -175,8 +179,10 @@ def _restored(asked: Target, target: Target, copy: Item, version: Version[Any]) 
         if entity is None:
             raise no_version(asked.name, version.number)
         state = state_of(entity)
+        # As a new entity it is inserted, over the tombstone. The state of a version is read-only.
         set_state(entity, None)
         return Save(entity, version=state.item if state is not None else None)
+    # An entity of a class that was not asked for is stored there: to ``get``, too, it is absent.
     if not issubclass(target.mapping.entity, asked.mapping.entity):
         raise EntityNotFound(key=asked.name)
     entity = target.mapping.hydrate(copy)
@@ -209,6 +215,7 @@ def _check_latest(target: Target, copy: Any) -> None:
         return
     expected, found = (target.mapping.revision_of(item) for item in (target.state.item, copy))
     is_mark = target.mapping.table.mark_of(copy) is not None
+    # Two writers may give the same number, and a table may have no revision: then the whole item is compared.
     if expected != found or (not is_mark and not same({"M": target.state.item}, {"M": copy})):
         raise StaleEntity(key=target.name, expected=expected, found=found)
 

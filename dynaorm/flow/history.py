@@ -37,9 +37,10 @@ from dynaorm.item.condition import And, Condition, equals, missing
 from dynaorm.item.size import ACTION_LIMIT
 from dynaorm.item.value import Item
 from dynaorm.plan.image import refuse_other_revision
+from dynaorm.plan.kinds.own_item import OWN_ITEM
+from dynaorm.plan.kinds.versions import VERSIONS, version_key
 from dynaorm.plan.plan import Plan
-from dynaorm.plan.planned import Planned, Purpose
-from dynaorm.plan.versions import version_key
+from dynaorm.plan.planned import Basis, Planned, Purpose
 
 
 def check_versioned(mapping: EntityMapping) -> None:
@@ -120,6 +121,7 @@ def as_of(target: Target, at: datetime, context: Context) -> Flow[Version[Any] |
         for one, item in items.items():
             if time_of(target.mapping, item) <= at:
                 return _version(target, one, item)
+            # It was deleted then, and this version created it again later.
             if PREVIOUS_DELETION in item and time_of(target.mapping, item, PREVIOUS_DELETION) <= at:
                 return None
     return None
@@ -241,6 +243,7 @@ def _delete(action: Delete, context: Context) -> Flow[bool]:
     (body,) = to_wire(action).values()
     call = Call("DeleteItem", body)
     try:
+        # Sent again after a lost answer, it finds nothing or a version of another time, and deletes neither.
         yield from answered(call, context)
     except Refusal as refusal:
         if refusal.code != "ConditionalCheckFailedException":
@@ -293,25 +296,25 @@ def _watch(target: Target, tombstone: Item, context: Context, *, last: bool) -> 
         values = {name: tombstone[name] for name in (VERSION, VERSION_AT, DELETED) if name in tombstone}
     condition = And(tuple(equals(name, value) for name, value in values.items()))
     return Planned(
-        action=Delete(table, target.key, condition) if last else ConditionCheck(table, target.key, condition),
-        purpose=Purpose.PURGE if last else Purpose.CHECK,
-        mapping=target.mapping,
-        entity_key=target.key,
-        item_key=target.key,
+        Delete(table, target.key, condition) if last else ConditionCheck(table, target.key, condition),
+        OWN_ITEM,
+        Purpose.PURGE if last else Purpose.CHECK,
+        target.mapping,
+        target.key,
         before=tombstone,
-        expected=revision,
-        expected_values=values if revision is None else None,
+        basis=Basis(expected=revision, expected_values=values if revision is None else None),
     )
 
 
 def _removals(target: Target, numbers: Iterable[int], context: Context) -> Iterable[Planned]:
     for number in numbers:
-        action = _deletion(target, number, None, context)
         yield Planned(
-            action=action,
-            purpose=Purpose.PURGE,
-            mapping=target.mapping,
-            entity_key=target.key,
-            item_key=action.key,
-            number=number,
+            # Without a condition: the tombstone that is checked beside them says that nobody has created the entity
+            # again.
+            _deletion(target, number, None, context),
+            VERSIONS,
+            Purpose.PURGE,
+            target.mapping,
+            target.key,
+            label=number,
         )

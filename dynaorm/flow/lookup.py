@@ -36,6 +36,7 @@ def get_by(mapping: EntityMapping, fields: Mapping[str, Any], context: Context) 
     constraint = constraint_of(mapping, fields)
     _check_types(mapping, fields)
     key = guard_key_of(mapping, constraint, fields)
+    # A value of which a part is None is claimed by nobody.
     if key is None:
         return None
     sought = _Sought(mapping, constraint, key, fields, context)
@@ -91,6 +92,7 @@ class _Sought(NamedTuple):
         if stored is None or item is None:
             return None
         entity = stored.hydrate(item)
+        # The owner may have given the value up since its guard was read.
         has_it = any(one[:2] == (self.constraint.name, self.key) for one in _claims(stored, item))
         return entity if has_it else None
 

@@ -208,6 +208,8 @@ def find_items(
             cost.add(rest)
         left = rest.get("UnprocessedKeys", {}).get(name, {}).get("Keys", [])
         check_keys("BatchGetItem", left, table.keys)
+        # BatchGetItem leaves keys out at 16 MB, too, which is no throttle: as long as it answers some, the rest is
+        # asked for at once.
         if len(left) >= len(waiting):
             if not (yield from waited(pauses)):
                 raise Throttled(attempts=context.retry.attempts, code="UnprocessedKeys")

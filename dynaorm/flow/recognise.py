@@ -1,103 +1,211 @@
-"""Find out by reading whether a plan, or an equal block under its token, was committed.
+"""What happened to a plan: which event of ``endings`` a refusal, a silence or the stored items are.
 
-Rule 1. A token item, or else a revision that no other block writes, proves that the whole block was committed: a
-        transaction is atomic.
-Rule 2. What other plans write too is no evidence: guard items, totals, an item that is missing.
+Nothing here decides how a write ends.
 """
 
-from typing import Final
+from typing import Final, NamedTuple
 
-from dynaorm.errors import OutcomeUnknown, TokenReused, UsageError
-from dynaorm.flow.protocol.call import Flow
+from dynaorm.flow.endings import Event
+from dynaorm.flow.protocol.call import Flow, NoAnswer, Refusal
 from dynaorm.flow.protocol.context import Context
+from dynaorm.flow.protocol.retry import is_retryable
 from dynaorm.flow.read import get_item
 from dynaorm.item.action import Put, Update
 from dynaorm.item.update import Change, Remove, SetTo
 from dynaorm.item.value import Item, same
+from dynaorm.plan.fingerprint import is_fixed
+from dynaorm.plan.kinds.own_item import is_as_expected
 from dynaorm.plan.plan import Plan
-from dynaorm.plan.planned import GUARDS, Planned, Purpose
+from dynaorm.plan.planned import FAILED, FailedAction, Planned, Purpose
 from dynaorm.plan.remember import Match, compare, revision_in
+from dynaorm.plan.verdict import UNFIT
 
-OTHER_BYTES: Final = "the token was used in the last ten minutes, for this block or for another"
-PERHAPS_APPLIED: Final = (
-    "get the entities to see whether the block was applied, and decide again; "
-    "give every other block its own token"
-)
-DELETES: Final = (Purpose.DELETE, Purpose.PURGE)
-
-_PERHAPS_THIS: Final = (
-    "the token is remembered for a block that differs in what it saves of loaded entities: this block, loaded from "
-    "other items, or another one"
-)
-_FIND_OUT: Final = "call session.resume(error.plan), which finds out whether it was made"
-_NO_EVIDENCE: Final = (*GUARDS, Purpose.CHECK, Purpose.AGGREGATE, Purpose.REMEMBER)
+_MATCHES: Final = {
+    Match.SAME: Event.SAME,
+    Match.OTHER: Event.REMEMBERED,
+    Match.PERHAPS: Event.PERHAPS,
+    Match.FREE: Event.NOT_SHOWN,
+}
+_DELETES: Final = (Purpose.DELETE, Purpose.PURGE)
+_MISMATCH: Final = "IdempotentParameterMismatchException"
 
 
-def is_recognised(plan: Plan, context: Context) -> Flow[bool]:
-    """Whether an item carries the plan's revision: the proof that an equal block was committed under its token."""
-    for planned in plan.actions:
-        if planned.revision is not None and planned.has_written((yield from stored(plan, planned, context))):
-            return True
-    return False
+class Found(NamedTuple):
+    """An event, and what it came with.
 
-
-def is_committed(plan: Plan, context: Context) -> Flow[bool]:
-    """Whether the items say that the plan was committed. One written by it is enough: a transaction is atomic.
-
-    A missing item may have been deleted by another writer, so it is evidence only if the plan deletes it.
+    Attributes:
+        event: what happened.
+        item: the item that shows it.
+        trouble: the refusal, the silence, or what could not be done.
+        failures: the actions that DynamoDB refused.
     """
-    if plan.token_item is not None:
-        match = yield from remembered(plan, plan.token_item, context)
-        if match is Match.PERHAPS:
-            raise perhaps_applied(plan)
-        # While it would be remembered, it was committed only if it is.
-        if match is Match.SAME or not _is_forgotten(plan.token_item, context):
-            return match is Match.SAME
-    missing: list[bool] = []
-    for planned in plan.actions:
-        if planned.purpose in _NO_EVIDENCE:
-            continue
-        item = yield from stored(plan, planned, context)
-        if planned.purpose not in DELETES and is_in_effect(planned, item):
-            return True
-        missing.append(planned.purpose in DELETES and item is None)
-    if not missing and plan.caller_token:
-        raise OutcomeUnknown(plan=plan, reason=OTHER_BYTES, remedy=PERHAPS_APPLIED)
-    return bool(missing) and all(missing)
+
+    event: Event
+    item: Item | None = None
+    trouble: BaseException | None = None
+    failures: tuple[FailedAction, ...] = ()
 
 
-def remembered(plan: Plan, token_item: Planned, context: Context, found: Item | None = None) -> Flow[Match]:
-    """What the stored token item says about the block of a plan. ``found``: the item, if a refusal returned it."""
-    item = (yield from stored(plan, token_item, context)) if found is None else found
-    return compare(token_item, item, context.clock.now())
+class CannotRead(Exception):
+    """An item could not be read; the cause says why."""
 
 
-def remembered_revision(plan: Plan, token_item: Planned, context: Context) -> Flow[str | None]:
-    """The revision of the block that a token item remembers; None if the token is free.
-
-    Raises:
-        TokenReused: it remembers another block.
-        OutcomeUnknown: nobody knows which, or it cannot be read; the error has ``plan``.
-    """
-    item = yield from stored(plan, token_item, context)
-    match = compare(token_item, item, context.clock.now())
-    if match is Match.OTHER:
-        raise remembered_otherwise(str(plan.token))
-    if match is Match.PERHAPS:
-        raise perhaps_applied(plan)
-    return revision_in(item) if match is Match.SAME and item is not None else None
+def is_unbound(plan: Plan) -> bool:
+    """Whether the plan is a plain write of a stored item that no revision and no token binds."""
+    planned = plan.actions[0]
+    return not plan.is_transaction and (planned.blind or planned.expected_values is not None)
 
 
-def remembered_otherwise(token: str) -> TokenReused:
-    """The error where a token item is that of another block."""
-    return TokenReused(
-        token=token, problem=f"the token {token!r} is remembered for another block; nothing was written"
+# -- an attempt --------------------------------------------------------------------------------------------------------
+
+
+def of_silence(plan: Plan, silence: NoAnswer) -> Found:
+    """The event of an attempt that got no answer."""
+    if not silence.sent:
+        return Found(Event.UNSENT, trouble=silence)
+    return Found(Event.UNBOUND if is_unbound(plan) else Event.SILENCE, trouble=silence)
+
+
+def of_refusal(plan: Plan, refusal: Refusal, context: Context) -> Flow[Found]:
+    """The event of an attempt that DynamoDB refused. Raises CannotRead."""
+    if is_retryable(refusal):
+        # An earlier attempt of ours, which may be committed yet.
+        is_under_way = refusal.code == "TransactionInProgressException"
+        return Found(Event.SILENCE if is_under_way else Event.BUSY, trouble=refusal)
+    failures, token_item = _failures(plan, refusal), plan.token_item
+    is_mismatch = refusal.code == _MISMATCH and plan.token is not None
+    if is_mismatch and token_item is None:
+        return Found((yield from _used_by(plan, context)), trouble=refusal)
+    if token_item is not None and (failures or is_mismatch):
+        # It is read even if nothing is wrong with it: what is in the block's way may be what the block itself wrote.
+        met = next((one.item for one in failures if one.planned is token_item), None)
+        match = yield from _remembered(token_item, context, met)
+        if match is not Match.FREE:
+            return Found(_MATCHES[match], trouble=refusal)
+        if is_mismatch:
+            return Found(Event.FORGOTTEN, trouble=refusal)
+        failures = tuple(one for one in failures if one.planned is not token_item or one.code != FAILED)
+        if not failures:
+            return Found(Event.LAPSED, trouble=refusal)
+    own = next((one.item for one in failures if one.planned.has_written(one.item)), None)
+    event = Event.OWN if own is not None else _of_failures(plan, failures)
+    return Found(event, own, refusal, failures)
+
+
+def _of_failures(plan: Plan, failures: tuple[FailedAction, ...]) -> Event:
+    """The event of a refusal in which no item carries the plan's revision."""
+    # Only a condition that failed says what is stored. An expression that does not fit says nothing of it.
+    of_items = [one for one in failures if one.code == FAILED]
+    if not plan.is_transaction:
+        return _shown(of_items[0].planned, of_items[0].item) if of_items else Event.REFUSED
+    bound = (one for one in of_items if one.planned.expected is not None)
+    is_replaced = not all(is_as_expected(one.planned, one.item) for one in bound)
+    return Event.REPLACED if is_replaced else Event.FAILED
+
+
+def _failures(plan: Plan, refusal: Refusal) -> tuple[FailedAction, ...]:
+    if refusal.code == "ConditionalCheckFailedException":
+        return (FailedAction(plan.actions[0], FAILED, refusal.message, refusal.item),)
+    if refusal.code == "ValidationException" and any(text in refusal.message for text in UNFIT):
+        return tuple(FailedAction(one, refusal.code, refusal.message, None) for one in plan.actions)
+    if refusal.code != "TransactionCanceledException":
+        return ()
+    return tuple(
+        FailedAction(planned, reason.code, reason.message, reason.item)
+        for planned, reason in zip(plan.actions, refusal.reasons, strict=False)
+        if reason is not None and reason.code != "None"
     )
 
 
-def perhaps_applied(plan: Plan) -> OutcomeUnknown:
-    """The error where a token item may be that of the plan's block, or of another one."""
-    return OutcomeUnknown(plan=plan, reason=_PERHAPS_THIS, remedy=PERHAPS_APPLIED)
+def _used_by(plan: Plan, context: Context) -> Flow[Event]:
+    """By which block the token was used for other bytes."""
+    for planned in plan.actions:
+        if planned.revision is not None and planned.has_written((yield from stored(planned, context))):
+            return Event.SAME
+    return Event.REUSED if is_fixed(plan) else Event.FORGOTTEN
+
+
+# -- the items as they are stored now ----------------------------------------------------------------------------------
+
+
+def look(plan: Plan, context: Context) -> Flow[Found]:
+    """What the items show of a plan. Raises CannotRead."""
+    if is_unbound(plan):
+        item = yield from stored(plan.actions[0], context)
+        return Found(_shown(plan.actions[0], item), item)
+    if (token_item := plan.token_item) is not None:
+        found = yield from look_at_token(token_item, context)
+        # While it would be remembered, the block was applied only if it is.
+        if found.event in (Event.SAME, Event.PERHAPS) or not _is_forgotten(token_item, context):
+            return found
+    return (yield from _look_at_items(plan, context))
+
+
+def _look_at_items(plan: Plan, context: Context) -> Flow[Found]:
+    seen: list[Event] = []
+    for planned in plan.actions:
+        if planned.is_evidence:
+            item = yield from stored(planned, context)
+            event = _shown(planned, item)
+            if event in (Event.OWN, Event.ALIKE):
+                return Found(event, item)
+            seen.append(Event.UNTOLD if _is_untold(planned, item) else event)
+    if not seen and plan.caller_token:
+        return Found(Event.FORGOTTEN)
+    # A missing item may have been deleted by another writer, so it is evidence only if the whole plan deletes.
+    if seen and set(seen) <= {Event.GONE, Event.UNTOLD}:
+        return Found(Event.UNTOLD if Event.UNTOLD in seen else Event.GONE)
+    return Found(Event.NOT_SHOWN)
+
+
+def look_at_token(token_item: Planned, context: Context) -> Flow[Found]:
+    """What the stored token item says about the block that puts its own. Raises CannotRead."""
+    item = yield from stored(token_item, context)
+    return Found(_MATCHES[compare(token_item, item, context.clock.now())], item)
+
+
+def _shown(planned: Planned, item: Item | None) -> Event:
+    """What one item shows of the action that writes it."""
+    if planned.has_written(item):
+        return Event.OWN
+    if planned.purpose in _DELETES and item is None:
+        return Event.GONE
+    if item is not None and planned.revision is None and _is_alike(planned, item):
+        return Event.ALIKE
+    is_as_before = not planned.blind and is_as_expected(planned, item)
+    return Event.AS_BEFORE if is_as_before else Event.OTHER
+
+
+def _is_alike(planned: Planned, item: Item) -> bool:
+    """Whether an item is as an action makes it."""
+    action = planned.action
+    if isinstance(action, Put):
+        return same({"M": item}, {"M": action.item})
+    # Others may have changed the rest of the item since.
+    return isinstance(action, Update) and all(_is_made(item, change) is True for change in action.changes)
+
+
+def _is_untold(planned: Planned, item: Item | None) -> bool:
+    """Whether an item without a revision cannot say if an update was made: it shows all that could be seen of it."""
+    action = planned.action
+    if item is None or planned.revision is not None or not isinstance(action, Update):
+        return False
+    return all(_is_made(item, change) is not False for change in action.changes)
+
+
+def _is_made(item: Item, change: Change) -> bool | None:
+    """Whether an item shows a change; None for one that cannot be seen in the item, because it adds or appends."""
+    if len(change.path) != 1:
+        return None
+    if isinstance(change, SetTo):
+        return same(item.get(str(change.path[0])), change.value)
+    return str(change.path[0]) not in item if isinstance(change, Remove) else None
+
+
+def _remembered(token_item: Planned, context: Context, met: Item | None) -> Flow[Match]:
+    """What the stored token item says about a block. ``met``: the item, if a refusal returned it."""
+    item = (yield from stored(token_item, context)) if met is None else met
+    return compare(token_item, item, context.clock.now())
 
 
 def _is_forgotten(token_item: Planned, context: Context) -> bool:
@@ -106,41 +214,16 @@ def _is_forgotten(token_item: Planned, context: Context) -> bool:
 
 
 def revision_of_block(plan: Plan, context: Context) -> Flow[str | None]:
-    """The revision that the plan's block wrote when it was applied, if its token item says so."""
+    """The revision that the plan's block wrote when it was applied, if its token item says so. Raises CannotRead."""
     if plan.token_item is None:
         return None
-    item = yield from stored(plan, plan.token_item, context)
+    item = yield from stored(plan.token_item, context)
     return None if item is None else revision_in(item)
 
 
-def stored(plan: Plan, planned: Planned, context: Context) -> Flow[Item | None]:
-    """The item that an action writes, as it is stored now. Raises OutcomeUnknown if it cannot be read."""
+def stored(planned: Planned, context: Context) -> Flow[Item | None]:
+    """The item that an action writes, as it is stored now. Raises CannotRead."""
     try:
         return (yield from get_item(planned.table, planned.item_key, context))
     except Exception as trouble:
-        raise cannot_tell(plan, "the item could not be read back", trouble) from trouble
-
-
-def cannot_tell(plan: Plan, why: str, trouble: Exception) -> OutcomeUnknown:
-    """The error of a write that got no answer, if the next request fails, too: the credentials have expired."""
-    if isinstance(trouble, UsageError):
-        why, remedy = f"{why}: {trouble.problem}", f"{trouble.remedy}; then {_FIND_OUT}"
-        return OutcomeUnknown(plan=plan, reason=why, remedy=remedy)
-    return OutcomeUnknown(plan=plan, reason=why, remedy=_FIND_OUT)
-
-
-def is_in_effect(planned: Planned, item: Item | None) -> bool:
-    if item is None or planned.revision is not None:
-        return planned.has_written(item)
-    action = planned.action
-    if isinstance(action, Put):
-        return same({"M": item}, {"M": action.item})
-    # Others may have changed the rest of the item since.
-    return isinstance(action, Update) and all(_is_made(item, change) for change in action.changes)
-
-
-def _is_made(item: Item, change: Change) -> bool:
-    """Whether an item shows a change. A change that adds or appends cannot be seen in the item."""
-    if isinstance(change, SetTo) and len(change.path) == 1:
-        return same(item.get(str(change.path[0])), change.value)
-    return isinstance(change, Remove) and len(change.path) == 1 and str(change.path[0]) not in item
+        raise CannotRead from trouble

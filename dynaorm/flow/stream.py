@@ -41,6 +41,7 @@ _SURE_REPLIES: Final = 5
 _DESCRIBE_SECONDS: Final = 60.0
 """How often to look for new shards while no shard ends."""
 
+# The stream or shard was listed before, so "not found" means that DynamoDB has deleted it since: after 24 hours.
 _TRIMMED: Final = frozenset({"TrimmedDataAccessException", "ResourceNotFoundException"})
 
 
@@ -116,12 +117,14 @@ class StreamReader:
         for one in page.records:
             found = list(changes_in(one, self._asked.table))
             begin = done.done_of(page.shard, one.sequence)
-            if begin >= len(
-                found
-            ):  # The classes have changed since. What the record says now was not handled.
+            # The classes have changed since the checkpoint: what the record says now was not handled.
+            if begin >= len(found):
                 begin = 0
+            # Internal changes are counted even if nobody asks for them: the next reader, who may ask, gets the same
+            # numbers.
             for number, change in enumerate(found[begin:], begin + 1):
                 if self._asked.internal or not isinstance(change, Internal):
+                    # After its last change, the whole record is done, and the checkpoint names it without a count.
                     part = number if number < len(found) else 0
                     yield replace(change, checkpoint=done.after(page.shard, one.sequence, part).text())
             done = done.after(page.shard, one.sequence)
@@ -163,6 +166,7 @@ class StreamReader:
         if clock.monotonic() - self._described_at >= _DESCRIBE_SECONDS:
             yield from self._describe()
         shards = self._done.readable(self._parents)
+        # Disabling a stream closes its shards; their records stay readable for 24 hours, so it ends when all are read.
         if not shards and self._is_disabled:
             return False
         now = clock.monotonic()
@@ -232,6 +236,8 @@ class StreamReader:
     def _page(self, shard: str) -> Flow[StreamPage]:
         tries = self._context.retry.pauses(self._context.clock)
         while True:
+            # Taken out until the page is finished: if the caller leaves it unhandled, the checkpoint says where to go
+            # on (Rule 1).
             iterator = self._iterators.pop(shard, None) or (yield from self._seek(shard))
             try:
                 reply = yield from self._send("GetRecords", {"ShardIterator": iterator})
@@ -248,9 +254,11 @@ class StreamReader:
 
     def _seek(self, shard: str) -> Flow[str]:
         """Get an iterator at the first record that is not done."""
+        # The new iterator may begin far before the next record, so that replies without one prove nothing yet (Rule 3).
         self._unsure.pop(shard, None)
         request = {"StreamArn": self._done.stream, "ShardId": shard, "ShardIteratorType": "TRIM_HORIZON"}
         if sequence := self._done.read.get(shard):
+            # A record that is done in part is read again, and its first changes are skipped.
             place = "AT" if shard in self._done.inside else "AFTER"
             request |= {"ShardIteratorType": f"{place}_SEQUENCE_NUMBER", "SequenceNumber": sequence}
         reply = yield from self._ask("GetShardIterator", request)

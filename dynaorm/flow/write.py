@@ -1,309 +1,49 @@
-"""Sends a plan, and finds out what happened to attempts that got no answer.
+"""Sends a plan, or settles one by reading, and ends as the table of ``endings`` says.
 
-Rule 1. A plan is repeated with one token and the same bytes, on conflicts, throttles and unanswered attempts.
-Rule 2. After an unanswered attempt a refusal is inconclusive: the unanswered attempt may have been committed. Unless
-        the stored revision is the plan's own, the outcome is unknown.
-Rule 3. A plain write of a stored item that is not bound to a revision is never sent again after an unanswered attempt:
-        it could count twice, or undo what others did since. The item is read: it shows the plan's own revision, or for
-        a delete nothing is there; otherwise the outcome is unknown. An insert is sent again, under absence.
-Rule 4. Once an attempt may have been applied, every ending that is not a verdict is an unknown outcome, whatever
-        exception ended it: credentials that expired, say. For a plan that is resumed, that is so from the beginning.
-Rule 5. No entity changes before the plan is committed. If the outcome is unknown, the entity keeps the plan.
+The conversation is here, and the objects that it changes; every decision is in the table.
 """
 
 from collections.abc import Sequence
-from typing import Final, TypeAlias
+from typing import TypeAlias
 
-from dynaorm.errors import DynaormError, OutcomeUnknown, StoreError, TokenReused, UsageError
+from dynaorm.errors import OutcomeUnknown, StoreError, TokenReused, UsageError
 from dynaorm.flow.effects import apply_effects, awaited, settle_as_before, take_item
+from dynaorm.flow.endings import Event, NobodyKnows, State, Step, follows
 from dynaorm.flow.protocol.call import Call, Flow, NoAnswer, Refusal
 from dynaorm.flow.protocol.context import Context
 from dynaorm.flow.protocol.reply_keys import updated_item
-from dynaorm.flow.protocol.retry import is_retryable, waited
+from dynaorm.flow.protocol.retry import waited
 from dynaorm.flow.read import refused, spent
 from dynaorm.flow.recognise import (
-    DELETES,
-    OTHER_BYTES,
-    PERHAPS_APPLIED,
-    cannot_tell,
-    is_committed,
-    is_in_effect,
-    is_recognised,
-    perhaps_applied,
-    remembered,
-    remembered_otherwise,
-    stored,
+    CannotRead,
+    Found,
+    is_unbound,
+    look,
+    of_refusal,
+    of_silence,
 )
-from dynaorm.item.value import Item
-from dynaorm.plan.explain import reason
 from dynaorm.plan.plan import Plan
-from dynaorm.plan.planned import Effect, Purpose
-from dynaorm.plan.remember import Match
-from dynaorm.plan.token import is_fixed
-from dynaorm.plan.verdict import (
-    FAILED,
-    UNFIT,
-    Committed,
-    FailedAction,
-    StaleKnowledge,
-    is_as_expected,
-    verdict,
-)
-from dynaorm.record import record, replace
-
-_WRITTEN_OVER: Final = (
-    "what is stored is not what this write left, so sending it again finds out nothing; get the entity to see what is "
-    "stored, and decide again"
-)
-
-_NEVER_REPEATED: Final = (
-    "it is not sent again, because that could undo what others did since; get the entity to see what is stored, and "
-    "decide again. session.resume(error.plan) only reads the item again"
-)
-_MISMATCH: Final = "IdempotentParameterMismatchException"
-_MAY_ARRIVE: Final = (
-    "the unanswered request may still arrive: call session.resume(error.plan) later, which is certain nine minutes "
-    "after the write; or get the entity to see what is stored, and decide again"
-)
-
-
-@record(frozen=False)
-class _Sending:
-    """The progress of sending one plan.
-
-    Attributes:
-        plan: the plan that is sent.
-        call: its request, the same for every attempt.
-        resumed: an earlier sending of the plan ended without an answer.
-        attempts: how often it was sent.
-        in_flight: an attempt is under way.
-        unanswered: an attempt of this sending got no answer.
-    """
-
-    plan: Plan
-    call: Call
-    resumed: bool = False
-    attempts: int = 0
-    in_flight: bool = False
-    unanswered: bool = False
-
-    @property
-    def may_be_applied(self) -> bool:
-        """Whether an earlier attempt may have been applied, or may still arrive: a refusal now settles nothing."""
-        return self.unanswered or self.resumed
-
-    def is_unknown_after(self, raised: BaseException) -> bool:
-        """Whether the plan may have been committed, though its sending ended with an exception."""
-        if isinstance(raised, StoreError):
-            return isinstance(raised, OutcomeUnknown)
-        # After a UsageError (no credentials), the attempt was never made. Any other exception may have interrupted it:
-        # Ctrl-C, a cancelled task, the error that a signal handler raises at a time limit.
-        return self.unanswered or (self.in_flight and not isinstance(raised, UsageError))
-
+from dynaorm.plan.planned import Effect, StaleKnowledge
+from dynaorm.plan.verdict import Committed, verdict
 
 Outcome: TypeAlias = Committed | StaleKnowledge
 
 
-def send(plan: Plan, context: Context, *, resumed: bool = False) -> Flow[Outcome]:
+def send(plan: Plan, context: Context) -> Flow[Outcome]:
     """Commit a plan, or learn why it must be compiled anew.
-
-    ``resumed``: an earlier sending of the same plan ended without an answer.
 
     Raises:
         StoreError: DynamoDB refused it, and nothing was written.
         OutcomeUnknown: it may have been written; the plan can be resumed.
     """
-    sending = _Sending(plan, Call(plan.operation, plan.shared_request()), resumed)
-    effects: Sequence[Effect] = ()
-    try:
-        outcome = yield from _attempts(sending, context)
-        if isinstance(outcome, Committed):
-            effects = awaited(plan) if resumed else plan.effects
-            yield from apply_effects(effects, plan, context, as_stored=outcome.elsewhere)
-    except BaseException as raised:
-        # Entities of a resumed plan stay unsettled.
-        if not resumed and sending.is_unknown_after(raised):
-            for effect in plan.effects:
-                effect.unsettle(plan)
-        raise
-    if isinstance(outcome, Committed):
-        take_item(effects, plan, outcome.item)
-    return outcome
-
-
-def _attempts(sending: _Sending, context: Context) -> Flow[Outcome]:
-    """Send the plan until its outcome is known. Raises a verdict, or OutcomeUnknown as Rule 4 says."""
-    try:
-        return (yield from _sent(sending, context))
-    except StoreError:
-        raise
-    except Exception as failure:
-        if not sending.may_be_applied:
-            raise
-        why = "an attempt got no answer, and the next could not be made"
-        raise cannot_tell(sending.plan, why, failure) from failure
-
-
-def _sent(sending: _Sending, context: Context) -> Flow[Outcome]:
-    pauses = context.retry.pauses(context.clock, age=context.clock.now() - sending.plan.made_at)
-    while True:
-        trouble: Refusal | NoAnswer
-        try:
-            item = yield from _attempt(sending)
-        except NoAnswer as silence:
-            trouble = silence
-            sending.in_flight = False
-            sending.unanswered |= silence.sent
-            if silence.sent and _is_never_repeated(sending.plan):
-                return (yield from _own_commit_or_unknown(sending.plan, context, silence))
-        except Refusal as refusal:
-            sending.in_flight = False
-            if not is_retryable(refusal):
-                return (yield from _refused(sending, refusal, context))
-            trouble = refusal
-            sending.unanswered |= refusal.code == "TransactionInProgressException"
-        else:
-            return Committed(item)
-        if not (yield from waited(pauses)):
-            raise _given_up(sending, trouble) from trouble
-
-
-def _attempt(sending: _Sending) -> Flow[Item | None]:
-    sending.attempts += 1
-    sending.in_flight = True
-    reply = yield sending.call
-    return updated_item(sending.call, reply, sending.plan.actions[0].table.keys)
-
-
-def _given_up(sending: _Sending, trouble: Refusal | NoAnswer) -> StoreError:
-    if sending.may_be_applied:
-        last = trouble.reason if isinstance(trouble, NoAnswer) else trouble.code
-        why = f"no answer after {sending.attempts} attempts ({last})"
-        return OutcomeUnknown(plan=sending.plan, reason=why)
-    return spent(trouble, sending.call, sending.attempts)
-
-
-def _is_never_repeated(plan: Plan) -> bool:
-    """Whether the plan is a plain write of a stored item that no revision and no token binds."""
-    planned = plan.actions[0]
-    return not plan.is_transaction and (planned.blind or planned.expected_values is not None)
-
-
-def _own_commit_or_unknown(plan: Plan, context: Context, silence: NoAnswer) -> Flow[Committed]:
-    planned = plan.actions[0]
-    item = yield from stored(plan, planned, context)
-    if planned.has_written(item) or (item is None and planned.purpose in DELETES):
-        return Committed(item)
-    raise OutcomeUnknown(plan=plan, reason=silence.reason, remedy=_NEVER_REPEATED) from silence
-
-
-def _refused(sending: _Sending, refusal: Refusal, context: Context) -> Flow[Outcome]:
-    plan = sending.plan
-    failures = _failures(plan, refusal)
-    if plan.token_item is not None and (failures or refusal.code == _MISMATCH):
-        if (yield from _is_remembered(plan, failures, refusal, context)):
-            return Committed(None, elsewhere=True)
-        failures = [one for one in failures if not (one.planned is plan.token_item and one.code == FAILED)]
-        if not failures and not sending.may_be_applied:
-            return StaleKnowledge()  # its time was over by a moment: try again
-    elif refusal.code == _MISMATCH and plan.token is not None:
-        return (yield from _used_before(plan, plan.token, refusal, context))
-    return _judged(sending, failures, refusal, context.clock.now())
-
-
-def _judged(sending: _Sending, failures: Sequence[FailedAction], refusal: Refusal, now: float) -> Outcome:
-    plan = sending.plan
-    outcome: Committed | StaleKnowledge | DynaormError
-    if failures:
-        outcome = verdict(failures, now, refusal.request_id)
-    else:
-        action = reason(plan.actions[0]) if len(plan.actions) == 1 else ""
-        outcome = refused(refusal, sending.call, action)
-    if isinstance(outcome, Committed):
-        return replace(outcome, elsewhere=plan.caller_token)
-    if sending.may_be_applied and not _can_never_be_made(sending, failures):
-        only = failures[0] if failures and not plan.is_transaction else None
-        if only is not None and only.planned.purpose is Purpose.DELETE and only.item is None:
-            return Committed(None)
-        raise _unknown_after(plan, refusal, written_over=only is not None) from refusal
-    if isinstance(outcome, StaleKnowledge):
-        return outcome
-    raise outcome from refusal
-
-
-def _is_remembered(
-    plan: Plan, failures: Sequence[FailedAction], refusal: Refusal, context: Context
-) -> Flow[bool]:
-    """Whether the refused block was applied before, as its token item says.
-
-    It is read even if nothing is wrong with it: what stands in the block's way may be what the block itself wrote.
-
-    Raises:
-        TokenReused: another block was applied under the token.
-        OutcomeUnknown: nobody knows which.
-    """
-    assert plan.token is not None
-    assert plan.token_item is not None
-    found = next((one.item for one in failures if one.planned is plan.token_item), None)
-    match = yield from remembered(plan, plan.token_item, context, found)
-    if match is Match.OTHER:
-        raise remembered_otherwise(plan.token) from refusal
-    if match is Match.PERHAPS:
-        raise perhaps_applied(plan) from refusal
-    if match is Match.FREE and refusal.code == _MISMATCH:
-        raise OutcomeUnknown(plan=plan, reason=OTHER_BYTES, remedy=PERHAPS_APPLIED) from refusal
-    return match is Match.SAME
-
-
-def _used_before(plan: Plan, token: str, refusal: Refusal, context: Context) -> Flow[Committed]:
-    """The token was used for other bytes: for an equal block, for another one, or nobody knows for which."""
-    if (yield from is_recognised(plan, context)):
-        return Committed(None, elsewhere=True)
-    if is_fixed(plan):
-        raise TokenReused(token=token) from refusal
-    raise OutcomeUnknown(plan=plan, reason=OTHER_BYTES, remedy=PERHAPS_APPLIED) from refusal
-
-
-def _can_never_be_made(sending: _Sending, failures: Sequence[FailedAction]) -> bool:
-    """Whether a transaction that is resumed was never made and never will be, even if its first request arrives now.
-
-    A repeated token would be answered with success, and a revision that was replaced never comes back.
-    """
-    if sending.unanswered or not sending.plan.is_transaction:
-        return False
-    bound = (one for one in failures if one.planned.expected is not None)
-    return not all(is_as_expected(one.planned, one.item) for one in bound)
-
-
-def _unknown_after(plan: Plan, refusal: Refusal, *, written_over: bool) -> OutcomeUnknown:
-    why = f"an attempt got no answer, and the next was refused ({refusal.code})"
-    remedy = _WRITTEN_OVER if written_over else _MAY_ARRIVE
-    return OutcomeUnknown(plan=plan, reason=why, remedy=remedy)
-
-
-def _failures(plan: Plan, refusal: Refusal) -> list[FailedAction]:
-    if refusal.code == "ConditionalCheckFailedException":
-        return [FailedAction(plan.actions[0], FAILED, refusal.message, refusal.item)]
-    if refusal.code == "ValidationException" and any(text in refusal.message for text in UNFIT):
-        return [FailedAction(planned, refusal.code, refusal.message, None) for planned in plan.actions]
-    if refusal.code != "TransactionCanceledException":
-        return []
-    return [
-        FailedAction(planned, found.code, found.message, found.item)
-        for planned, found in zip(plan.actions, refusal.reasons, strict=False)
-        if found is not None and found.code != "None"
-    ]
-
-
-# -- settling a plan by reading ----------------------------------------------------------------------------------------
+    return (yield from Writing(plan, context, State.SURE).to_its_end())
 
 
 def resume(plan: object, context: Context, window: float, *, read_only: bool = False) -> Flow[bool]:
     """Settle a plan whose outcome is unknown: True if it is in effect, False if it is not.
 
-    Within the window it is sent again, the same token and the same bytes. A refusal is proof only if a revision was
-    replaced; otherwise the first request may still arrive. Past the window, or with ``read_only``, nothing is sent, and
-    the items are read.
+    Within the window it is sent again, the same token and the same bytes. Past the window, or with ``read_only``,
+    nothing is sent, and the items are read.
 
     Raises:
         UsageError: it is no plan, or one for other tables than those of the session.
@@ -317,25 +57,19 @@ def resume(plan: object, context: Context, window: float, *, read_only: bool = F
     if not plan.actions:
         return True
     _check_tables(plan, context)
-    in_window = context.clock.now() - plan.made_at < window
-    committed: Committed | None
+    state = State.WITHIN if read_only or is_unbound(plan) else State.RESUMED
+    if context.clock.now() - plan.made_at >= window:
+        state = State.PAST
     try:
-        if in_window and not read_only and not _is_never_repeated(plan):
-            outcome = yield from send(plan, context, resumed=True)
-            committed = outcome if isinstance(outcome, Committed) else None
-        else:
-            committed = yield from _read_back(plan, context, in_window=in_window)
+        outcome = yield from Writing(plan, context, state).to_its_end()
     except OutcomeUnknown:
         raise
     except StoreError:
         settle_as_before(plan)
         raise
-    if committed is None:
+    if not isinstance(outcome, Committed):
         settle_as_before(plan)
         return False
-    effects = awaited(plan)
-    yield from apply_effects(effects, plan, context, as_stored=plan.caller_token)
-    take_item(effects, plan, committed.item)
     return True
 
 
@@ -351,19 +85,138 @@ def _check_tables(plan: Plan, context: Context) -> None:
             )
 
 
-def _read_back(plan: Plan, context: Context, *, in_window: bool) -> Flow[Committed | None]:
-    if not _is_never_repeated(plan):
-        committed = yield from is_committed(plan, context)
-        if in_window and not committed:
-            why = "the item does not show the write, and the request may still arrive"
-            raise OutcomeUnknown(plan=plan, reason=why, remedy=_MAY_ARRIVE)
-        return Committed(None) if committed else None
-    planned = plan.actions[0]
-    item = yield from stored(plan, planned, context)
-    if is_in_effect(planned, item) or (item is None and planned.purpose in DELETES):
-        return Committed(item)
-    if not in_window and not planned.blind and is_as_expected(planned, item):
-        return None
-    # Another writer may have overwritten it. If it were said not to be made, the caller might count it twice.
-    why = "the item does not show the write, or not any more"
-    raise OutcomeUnknown(plan=plan, reason=why, remedy=_WRITTEN_OVER)
+class Writing:
+    """One plan on its way to its end."""
+
+    __slots__ = ("attempts", "call", "context", "in_flight", "is_resumed", "plan", "state")
+
+    def __init__(self, plan: Plan, context: Context, state: State) -> None:
+        self.plan = plan
+        self.context = context
+        self.state = state
+        self.is_resumed = state is not State.SURE
+        self.call = Call(plan.operation, plan.shared_request())
+        self.attempts = 0
+        self.in_flight = False
+
+    def to_its_end(self) -> Flow[Outcome]:
+        """Follow the table to an end, and give it to the objects."""
+        effects: Sequence[Effect] = ()
+        try:
+            outcome = self.outcome_of((yield from self._found()))
+            if isinstance(outcome, Committed):
+                self.state = State.APPLIED
+                effects = awaited(self.plan) if self.is_resumed else self.plan.effects
+                yield from apply_effects(effects, self.plan, self.context, as_stored=outcome.elsewhere)
+        except BaseException as raised:
+            if (found := self._interrupted(raised)) is None:
+                raise
+            raise self._unknown(found) from found.trouble
+        if isinstance(outcome, Committed):
+            take_item(effects, self.plan, outcome.item)
+        return outcome
+
+    def _found(self) -> Flow[Found]:
+        """What happened in the end, after attempts and looks."""
+        if self.state not in (State.SURE, State.RESUMED):
+            return (yield from look(self.plan, self.context))
+        clock = self.context.clock
+        pauses = self.context.retry.pauses(clock, age=clock.now() - self.plan.made_at)
+        while True:
+            found = yield from self._attempt()
+            step = follows(found.event, self.state)
+            if step is Step.LOOK:
+                self.state = State.LOOK
+                return (yield from look(self.plan, self.context))._replace(trouble=found.trouble)
+            if step is Step.DOUBT:
+                self.state = State.DOUBT
+            elif step is not Step.AGAIN:
+                return found
+            if not (yield from waited(pauses)):
+                return found._replace(event=Event.SPENT)
+
+    def _attempt(self) -> Flow[Found]:
+        self.attempts += 1
+        # It stays so after a reply and if anything else ends the attempt.
+        self.in_flight = True
+        try:
+            reply = yield self.call
+            item = updated_item(self.call, reply, self.plan.actions[0].table.keys)
+        except NoAnswer as silence:
+            self.in_flight = False
+            return of_silence(self.plan, silence)
+        except Refusal as refusal:
+            self.in_flight = False
+            return (yield from of_refusal(self.plan, refusal, self.context))
+        return Found(Event.REPLY, item)
+
+    def outcome_of(self, found: Found) -> Outcome:
+        """What the last event means. Raises the error that it means."""
+        step = follows(found.event, self.state)
+        if step is Step.DONE:
+            # Only the answer itself says that it was this plan, and not an equal block with other bytes.
+            is_own = found.event is Event.REPLY or not (self.plan.caller_token or found.event is Event.SAME)
+            return Committed(found.item, elsewhere=not is_own)
+        if step is Step.NOT_MADE:
+            return StaleKnowledge()
+        outcome = self._meaning(step, found)
+        if isinstance(outcome, (Committed, StaleKnowledge)):
+            return outcome
+        raise outcome from found.trouble
+
+    def _meaning(self, step: Step | NobodyKnows, found: Found) -> Outcome | BaseException:
+        trouble, token = found.trouble, str(self.plan.token)
+        if isinstance(step, NobodyKnows):
+            return self._unknown(found)
+        if step is Step.VERDICT and isinstance(trouble, Refusal):
+            if found.failures:
+                return verdict(found.failures, self.context.clock.now(), trouble.request_id)
+            only = self.plan.actions[0].reason if len(self.plan.actions) == 1 else ""
+            return refused(trouble, self.call, only)
+        if step is Step.TAKEN:
+            problem = f"the token {token!r} is remembered for another block; nothing was written"
+            return TokenReused(token=token, problem=problem)
+        if step is Step.REUSED:
+            return TokenReused(token=token)
+        assert isinstance(trouble, (Refusal, NoAnswer))
+        return spent(trouble, self.call, self.attempts)
+
+    def _unknown(self, found: Found) -> OutcomeUnknown:
+        step, trouble = follows(found.event, self.state), found.trouble
+        assert isinstance(step, NobodyKnows)
+        words = {"attempts": self.attempts, "code": "", "problem": "", "credentials": ""}
+        if isinstance(trouble, UsageError):
+            words |= {"problem": f": {trouble.problem}", "credentials": f"{trouble.remedy}; then "}
+        elif isinstance(trouble, (Refusal, NoAnswer)):
+            words["code"] = trouble.code if isinstance(trouble, Refusal) else trouble.reason
+        why, remedy = (text.format_map(words) for text in step)
+        return OutcomeUnknown(plan=self.plan, reason=why, remedy=remedy)
+
+    def _interrupted(self, raised: BaseException) -> Found | None:
+        """What an exception means that ends it, if that is an unknown outcome; None: the exception itself says it all.
+
+        The objects keep the plan where it may be committed.
+        """
+        found: Found | None = None
+        is_kept = isinstance(raised, OutcomeUnknown)
+        if not isinstance(raised, StoreError):
+            found = self._interruption(raised)
+            step = follows(found.event, self.state)
+            is_kept = step is not Step.RAISE
+            if not isinstance(step, NobodyKnows):
+                assert step in (Step.RAISE, Step.KEPT)
+                found = None
+        if is_kept and not self.is_resumed:  # the objects of a plan that is resumed have it
+            for effect in self.plan.effects:
+                effect.unsettle(self.plan)
+        return found
+
+    def _interruption(self, raised: BaseException) -> Found:
+        """The event of an exception that is no answer."""
+        if isinstance(raised, CannotRead):
+            return Found(Event.UNREAD, trouble=raised.__cause__)
+        if not isinstance(raised, Exception):
+            return Found(Event.CUT if self.in_flight else Event.IDLE, trouble=raised)
+        # After a UsageError, as of missing credentials, the attempt was never made.
+        is_under_way = self.in_flight and not isinstance(raised, UsageError)
+        return Found(Event.BROKEN if is_under_way else Event.UNMADE, trouble=raised)

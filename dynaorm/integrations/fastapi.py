@@ -252,6 +252,7 @@ async def _optional_if_match(
     request: Request,
     given: Annotated[str | None, Header(alias="If-Match", description="The ETag to be changed.")] = None,
 ) -> IfMatch:
+    # ``given`` is for OpenAPI, and has only the first of several lines.
     return IfMatch(None if given is None else _tags(request, "If-Match"))
 
 

@@ -123,6 +123,7 @@ class _TracedCalls:
         self.instruments = instruments
         self._transport = transport
         self._server: dict[str, Any] = {}
+        # Rule 3.
         self.start = Listener("OpenTelemetry", _Span.start)
         self.tell = Listener("OpenTelemetry", _Span.tell)
         self.end = Listener("OpenTelemetry", _Span.end)
@@ -239,5 +240,6 @@ def _event(attempt: Attempt) -> dict[str, Any]:
     if attempt.capacity is not None:
         table = {"TableName": attempt.tables[0]} if len(attempt.tables) == 1 else {}
         consumed = {**table, "CapacityUnits": attempt.capacity}
+        # The conventions want the members of ConsumedCapacity as JSON.
         attributes["aws.dynamodb.consumed_capacity"] = [json.dumps(consumed)]
     return attributes

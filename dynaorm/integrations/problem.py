@@ -138,6 +138,7 @@ def _problem_of_many(error: BulkError) -> Problem:
     if len(statuses) == 1:
         (status,) = statuses
     else:
+        # Rule 4.
         status = next((one for one in (500, 503) if one in statuses), 400)
     if status == INTERNAL_ERROR.status:
         return INTERNAL_ERROR

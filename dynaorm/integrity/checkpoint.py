@@ -26,7 +26,7 @@ from dynaorm.flow.integrity.verify import Verification
 from dynaorm.integrity.report import private
 from dynaorm.item.json_body import decode_body, encode_body
 from dynaorm.item.value import Item
-from dynaorm.plan.aggregates import TotalDelta
+from dynaorm.plan.kinds.totals import TotalDelta
 
 T = TypeVar("T")
 
@@ -83,6 +83,7 @@ class Checkpoint:
             if path is not None:
                 _create(path)
             # SQLite makes a temporary file for an empty name.
+            # Python's own transactions are off: here, one lasts from one saved position to the next.
             self._file = sqlite3.connect("" if path is None else path, isolation_level=None, timeout=1)
         except (OSError, sqlite3.Error) as problem:
             raise self._unusable(problem) from problem
@@ -226,6 +227,7 @@ class Checkpoint:
             rows = self._run("SELECT totals FROM targets WHERE address = ?", (address,))
             totals = _totals(rows[0][0]) if rows else {}
             add_up(totals, delta.totals)
+            # As texts: Python reads a number in JSON as a float.
             text = json.dumps({name: str(number) for name, number in totals.items()})
             self._run("INSERT OR REPLACE INTO targets VALUES (?, ?)", (address, text))
 
@@ -237,6 +239,7 @@ class Checkpoint:
             yield self._read(address), _totals(totals)
 
     def plan(self, address: ItemAddress, item: Item | None, /) -> None:
+        # An absent item, because no item is empty.
         text = encode_body(item or {}).decode()
         self._run("INSERT OR REPLACE INTO planned VALUES (?, ?)", (_address(address), text))
 
@@ -270,6 +273,7 @@ class Checkpoint:
 def _create(path: Path) -> None:
     """Create the file if it does not exist. Raises OSError if that is not possible, or if it is no ordinary file."""
     # It holds keys and values of users, so only the owner may read it. SQLite's journal files have the same mode.
+    # Without O_NONBLOCK, opening a named pipe would wait for its other end.
     os.close(private(str(path), os.O_RDWR | os.O_CREAT | os.O_NONBLOCK))
     if not stat.S_ISREG(path.stat().st_mode):
         raise OSError("it is no ordinary file")

@@ -219,6 +219,7 @@ class _Job(ExitStack):
         self._total = _item_count(described)
         identity = {
             "work": name,
+            # A table that was deleted and created again has the same ARN and another TableId.
             "tables": [[one.get("TableArn"), one.get("TableId")] for one in described],
             "named": [one.name if isinstance(one, Table) else one.__qualname__ for one in named],
             "classes": [

@@ -87,6 +87,7 @@ def to_wire(action: Action) -> dict[str, dict[str, Any]]:
         wire["ExpressionAttributeNames"] = {**names}
         if values:
             wire["ExpressionAttributeValues"] = {**values}
+        # The item in the refusal says who was there first: another writer, or this very write, whose answer was lost.
         wire["ReturnValuesOnConditionCheckFailure"] = "ALL_OLD"
     return {type(action).__name__: wire}
 
@@ -120,6 +121,7 @@ class Pattern:
 
 
 def _update_wire(action: Update) -> dict[str, Any]:
+    # One for both expressions, because a request has one map of names and one of values; so this condition is not kept.
     placeholders = Placeholders()
     wire: dict[str, Any] = {"TableName": action.table, "Key": action.key}
     if action.changes:

@@ -77,6 +77,7 @@ class Condition(ABC):
 def render(condition: Condition, placeholders: Placeholders) -> str:
     """The expression of a resolved condition. Raises UsageError if it is longer than DynamoDB accepts."""
     text = condition._rendered(placeholders)
+    # Most texts are shorter than the limit of operators, and need not be searched for any.
     if len(text) > EXPRESSION_LIMIT or (
         len(text) > _OPERATORS_LIMIT and _operators_in(text) > _OPERATORS_LIMIT
     ):
@@ -89,6 +90,7 @@ def render(condition: Condition, placeholders: Placeholders) -> str:
 
 
 def _operators_in(text: str) -> int:
+    # The AND of a BETWEEN is no operator of its own.
     return len(_OPERATOR.findall(text)) - text.count(" BETWEEN ")
 
 
@@ -274,6 +276,7 @@ def exists(attribute: str) -> Condition:
     return Exists((attribute,))
 
 
+# Kept, and with it the expression that is rendered once: every insert has this condition.
 @cache
 def missing(attribute: str) -> Condition:
     """A resolved condition: the item lacks the attribute. With a key attribute: the item does not exist."""
@@ -317,6 +320,7 @@ def _is_reversed(low: Any, high: Any) -> bool:
 
 def _never(operand: Operand, placeholders: Placeholders) -> str:
     path = placeholders.path(operand.path)
+    # DynamoDB's expressions have no constant for false.
     return f"(attribute_exists({path}) AND attribute_not_exists({path}))"
 
 

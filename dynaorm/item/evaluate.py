@@ -93,6 +93,7 @@ def _(condition: Compare, item: Item) -> bool:
     left, right = _operand(condition.left, item), _operand(condition.right, item)
     if condition.operator == "=":
         return left is not None and right is not None and same(left, right)
+    # Rule 1: DynamoDB's <> holds for an absent attribute, too.
     if condition.operator == "<>":
         return left is None or right is None or not same(left, right)
     return _compared(left, condition.operator, right)
@@ -159,4 +160,5 @@ def _compared(left: AttributeValue | None, sign: str, right: AttributeValue | No
     ((kind, content),), ((other, bound),) = left.items(), right.items()
     if kind != other or kind not in ("S", "N", "B"):
         return False
+    # Python compares texts by code points, which is the order of their UTF-8 bytes, by which DynamoDB compares.
     return _ORDERED[sign](*((Decimal(content), Decimal(bound)) if kind == "N" else (content, bound)))

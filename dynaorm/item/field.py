@@ -73,6 +73,7 @@ class Comparable:
         Without values it matches nothing.
         """
         wanted = listed(values)
+        # None may be stored as the absence of the attribute, which IN does not find.
         present = IsIn(self._operand, tuple(_side(value) for value in wanted if value is not None))
         return present if len(present.values) == len(wanted) else (self == None) | present  # noqa: E711
 

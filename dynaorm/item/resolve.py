@@ -150,6 +150,7 @@ def _case(source: PathSource, kind: type[Operand]) -> _Case:
     if source.within is not None:
         guards.append(Exists(source.within))
         if source.not_null:
+            # A path that leads through NULL has no value.
             guards.append(Compare(Attr(source.within), "<>", _NULL))
     guards += [Missing(path) for path in source.missing]
     if source.stored is not None:
@@ -250,6 +251,7 @@ def _compared(left: _Cases, operator: str, right: _Cases) -> Condition:
 def _presence(operator: str, one: _Case, other: _Case) -> tuple[Condition, ...]:
     """That the first of two attributes is stored."""
     are_attributes = isinstance(one.side, Attr) and isinstance(other.side, Attr)
+    # Rule 3.
     return (Exists(one.side.path),) if operator == "=" and are_attributes else ()
 
 
@@ -266,6 +268,7 @@ def _comparison(one: _Case, operator: str, other: _Case) -> Condition | bool:
 def _unequal(left: _Cases, right: _Cases) -> Condition:
     stored = [case for case in left if not case.is_value]
     if len(stored) != 1 or stored[0].guards or not _is_plain(right) or not right[0].is_value:
+        # Rule 2.
         return Not(_compared(left, "=", right))
     # DynamoDB's <> holds for an absent attribute, too, so only the cases that are equal have to be excluded.
     equal = [case for case in left if case.is_value and holds(Compare(case.side, "=", right[0].side), {})]

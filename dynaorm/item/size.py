@@ -33,6 +33,7 @@ def size_bound(item: Item) -> int:
     """An upper bound of ``item_size`` that is quicker to compute, because every save is checked against 400 KB."""
     try:
         return _size_bound(item)
+    # A value of a form that DynamoDB does not have today.
     except (TypeError, AttributeError):
         return item_size(item)
 
@@ -60,6 +61,7 @@ def write_units(bytes: int) -> int:
 
 
 def _text_size(text: str) -> int:
+    # An attribute that no field reads is kept as it is, even with half of a surrogate pair.
     return len(text) if text.isascii() else len(text.encode(errors="surrogatepass"))
 
 
@@ -79,6 +81,7 @@ def _list_size(elements: Collection[AttributeValue]) -> int:
 
 
 def _map_size(members: Item) -> int:
+    # 3 bytes for the map itself, and 1 for each member, as in a list.
     return 3 + len(members) + item_size(members)
 
 

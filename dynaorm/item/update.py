@@ -193,6 +193,7 @@ def _clause(change: Change, path: str, placeholders: Placeholders) -> tuple[str,
         return "SET", f"{path} = {placeholders.value(change.value)}"
     if isinstance(change, Remove):
         return "REMOVE", path
+    # ADD begins at zero or an empty set: a default needs SET.
     if len(change.path) == 1 and getattr(change, "start", None) is None:
         if isinstance(change, AddTo):
             return "ADD", f"{path} {placeholders.value(change.value)}"
@@ -229,6 +230,7 @@ def apply_changes(item: Item, changes: Iterable[Change]) -> dict[str, AttributeV
         if any(overlaps(change.path, other.path) for other in changes[:position]):
             raise ValueError(f"{dotted(change.path)} is changed twice in one update")
     after: AttributeValue = {"M": item}
+    # In the order of Rule 1.
     for change in sorted((one for one in changes if not isinstance(one, Remove)), key=_position):
         after = _with(after, change.path, _outcome(change, value_at(item, change.path)))
     removals = [one for one in changes if isinstance(one, Remove)]
@@ -259,6 +261,7 @@ def _with(value: AttributeValue, path: Path, new: AttributeValue | None) -> Attr
         if found is not None:
             del parts[step]
     elif found is None and tag == "L":
+        # Rule 1: beyond the end of a list, DynamoDB appends.
         parts.append(new)
     else:
         parts[step] = new
@@ -308,4 +311,5 @@ def _rest(change: Change, current: AttributeValue | None, value: AttributeValue)
     return {tag: kept} if kept else None
 
 
+# Numbers by value: 1.50 is the member 1.5.
 _IDENTITY: Final[Mapping[str, Callable[[Any], object]]] = {"SS": str, "NS": Decimal, "BS": bytes}

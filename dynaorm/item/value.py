@@ -45,6 +45,7 @@ def number_text(value: int | Decimal | float) -> str:
         if isinstance(value, bool):
             raise ValueError(f"{value!r} is a bool, not a number")
         if -_SHORT_INT < value < _SHORT_INT:
+            # Not ``str``: a subclass, such as an enum of ints, may give another text.
             return int.__repr__(value)
         if not -_TOO_LARGE_INT < value < _TOO_LARGE_INT:
             raise ValueError(
@@ -127,6 +128,7 @@ def set_of(members: Iterable[AttributeValue]) -> AttributeValue:
         raise ValueError(
             f"a DynamoDB set holds only strings, only numbers or only binary, not {' and '.join(tags)}"
         )
+    # Sorted, because a repeated request must have the same bytes (TransactWriteItems with a client request token).
     return {SET_TAGS[tags[0]]: sorted({content for _, content in pairs})}
 
 

@@ -29,12 +29,12 @@ from dynaorm.plan.item_change import (
     LoadedEntity,
     StoredItem,
 )
+from dynaorm.plan.kinds.versions import over_version
 from dynaorm.plan.merge_intents import ItemIntents, ResolvedIntent
 from dynaorm.plan.reads import Reads
 from dynaorm.plan.taken import already_exists
 from dynaorm.plan.times import as_created, stamped, times_of_loaded, with_times
 from dynaorm.plan.unit_of_work import EVER, UnitOfWork
-from dynaorm.plan.versions import over_version
 
 _UNREAD: Any = object()
 
@@ -47,14 +47,18 @@ def items_to_read(merged: Iterable[ItemIntents]) -> list[tuple[EntityMapping, It
 def _needs_reading(one: ItemIntents) -> bool:
     write, removal = one.write, one.removal
     if write is not None and removal is None and isinstance(write.intent, Save):
+        # What is replaced may have guards, versions and totals, which only its item tells.
         return write.intent.overwrite
     if write is not None and isinstance(write.intent, Edit) and write.state is None:
         return write.blind is None
     if removal is not None and isinstance(removal.intent, Deletion) and removal.state is None:
         mapping = removal.mapping
         has_derived = bool(mapping.constraints or mapping.aggregates) or mapping.versioning is not None
+        # The same for what a deletion by key releases. A Put in its place would require that nothing is stored.
         return write is not None or has_derived
     if removal is not None and isinstance(removal.intent, Move):
+        # Without a revision that names one write, no condition says that no attribute was added since the entity was
+        # loaded. The move would leave it behind.
         return removal.state is not None and one.mapping.table.mark_of(removal.state.item) is None
     return False
 
@@ -171,6 +175,7 @@ def _delete(one: ItemIntents, removal: ResolvedIntent[Deletion | Move], read: An
         return ItemDelete(mapping, one.key, StoredItem(mapping, state.item))
     if read is _UNREAD:
         return ItemDelete(mapping, one.key)
+    # What has expired can be deleted.
     stored = _live(mapping, one.key, read, EVER)
     return ItemDelete(stored.mapping, one.key, stored)
 
@@ -198,11 +203,13 @@ def _write(
         insert = _insert(one, intent, write, read if removed is None else _UNREAD, now=now)
     if removed is None:
         return insert
+    # Rule 1 of ``merge_intents``.
     return insert._replace(before=removed.before, found_nothing=False, deleted=removed.entity)
 
 
 def _insert(one: ItemIntents, save: Save, write: ResolvedIntent[Any], read: Any, *, now: float) -> ItemInsert:
     mapping, valid = one.mapping, write.valid
+    # CreatedAt stays that of the entity that is replaced. What has expired is absent, so it has none.
     if read is not _UNREAD and read is not None and save.overwrite and not has_expired(mapping, read, now):
         valid = as_created(
             mapping, valid, save.entity, StoredItem(stored_class(mapping, read) or mapping, read)
@@ -240,6 +247,7 @@ def _update(one: ItemIntents, save: Save, write: ResolvedIntent[Any]) -> ItemUpd
     mapping, (values, altered), state = one.mapping, write.valid, write.state
     assert state is not None  # a new entity is inserted
     changes = saved_changes(write, state)
+    # Only times would change that sessions keep, and these say when something else changed.
     if changes and mapping.kept.keys() >= changes.keys():
         altered, changes = _unstamped(write, save.entity, state), {}
     is_asked = save.condition is not None or bool(one.checks)
@@ -309,10 +317,12 @@ def _edit_known(
 ) -> ItemUpdate | ItemCheck | None:
     try:
         image, changed = edited_image(before.mapping, before.item, edit.changes)
+        # UpdatedAt is stamped only where something else changes: an edit without effect sends nothing.
         if before.mapping.updated is not None and not _is_unchanged(before, image):
             changes = stamped(before.mapping, edit.changes, now)
             image, changed = edited_image(before.mapping, before.item, changes)
     except InvalidValue:
+        # The caller's condition comes first: without a read, DynamoDB would have refused the write because of it.
         if before.from_read and not _holds(edit.condition, before):
             raise ConditionFailed(key=stored_key(before.mapping, one.key)) from None
         raise
@@ -320,6 +330,7 @@ def _edit_known(
         return ItemUpdate(before.mapping, one.key, before, image, changed, loaded, is_edit=True)
     if edit.condition is None and not one.checks:
         return None
+    # Where only names would change, nothing is written, and the object keeps what is stored.
     image = image if _is_same(before.item, image) else {**before.item}
     return ItemCheck(before.mapping, one.key, before, loaded, image, changed)
 
@@ -332,6 +343,7 @@ def _is_unchanged(before: StoredItem, image: Item) -> bool:
 def _creation(one: ItemIntents, edit: Edit, read: Item | None, *, now: float) -> ItemInsert:
     """The insert of an upsert that has found no live entity. Raises ConditionFailed, InvalidValue, AlreadyExists."""
     mapping = one.mapping
+    # Nothing is stored, so every field has its default.
     if not _holds(edit.condition, StoredItem(mapping, {})):
         raise ConditionFailed(key=stored_key(mapping, one.key))
     values = created(mapping, edit.target, edit.changes, now)

@@ -1,29 +1,34 @@
 """Merged intents become a plan: the table of contents of every write rule.
 
-merge_intents (one ``ItemIntents`` per item) -> changes (what happens to each item) -> aggregates (totals) -> versions
-(version, revision) -> actions -> guards -> token item -> limits.
+merge_intents (one ``ItemIntents`` per item) -> changes (what happens to each item) -> totals of targets -> numbers
+(version, revision) -> own items -> what follows from them: versions, guards -> token item -> limits.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from itertools import chain
+from typing import Any, Final
 
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.state import NO_DEFAULTS, Defaults, Loaded, defaults_in
 from dynaorm.item.action import Update
 from dynaorm.item.value import Item
-from dynaorm.plan.actions import build_actions
-from dynaorm.plan.aggregate_action import total_actions
-from dynaorm.plan.aggregates import TotalDelta, settle_totals
 from dynaorm.plan.changes import change_of
-from dynaorm.plan.guards import guard_actions
+from dynaorm.plan.fingerprint import in_order, revision_under_token
 from dynaorm.plan.item_change import ItemChange, ItemCheck, ItemDelete, ItemInsert, ItemUpdate
+from dynaorm.plan.kinds.derived import derived_actions
+from dynaorm.plan.kinds.guards import GUARDS
+from dynaorm.plan.kinds.own_item import own_action
+from dynaorm.plan.kinds.totals import TotalDelta, addition, settle_totals
+from dynaorm.plan.kinds.versions import VERSIONS, numbered
 from dynaorm.plan.merge_intents import ItemIntents
 from dynaorm.plan.plan import Plan, check_limits
 from dynaorm.plan.planned import Effect, Planned, Purpose, held_in
 from dynaorm.plan.reads import Reads
 from dynaorm.plan.remember import remember
-from dynaorm.plan.token import in_order, revision_under_token
 from dynaorm.plan.unit_of_work import UnitOfWork
+
+# What follows from the items of one change is sent in this order.
+_DERIVED: Final = (VERSIONS, GUARDS)
 
 
 def compile_plan(merged: Iterable[ItemIntents], reads: Reads, unit: UnitOfWork) -> Plan:
@@ -60,27 +65,31 @@ def planned_changes(
     deltas: list[TotalDelta] = []
     if _are_counted(changes):
         changes, deltas = settle_totals(changes, merged)
+    finals: list[Item | None] = []
+    own: list[Planned | None] = []
+    for change in changes:
+        final = numbered(change, unit)
+        finals.append(final)
+        own.append(own_action(change, final, unit))
+    derived = derived_actions(changes, finals, _DERIVED, reads=reads, unit=unit)
+    totals = [one for delta in deltas if (one := addition(delta, reads, unit)) is not None] if deltas else []
+    untold = [at for at, planned in enumerate(own) if _is_untold(changes[at], planned, changes)]
+    if untold and _is_transaction([*filter(None, own), *chain(*derived), *totals], unit):
+        for at in untold:
+            own[at] = own_action(changes[at], finals[at], unit, is_told=False)
     actions: list[Planned] = []
     effects: list[Effect] = []
-    built = [build_actions(change, unit) for change in changes]
-    guards = guard_actions(changes, reads, unit)
-    totals = [*total_actions(deltas, reads, unit)] if deltas else []
-    if any(_is_untold(change, own, changes) for change, own in zip(changes, built, strict=True)) and (
-        _is_transaction([one for own in (*built, *guards, totals) for one in own], unit)
-    ):
-        built = [
-            build_actions(change, unit, is_told=False) if _is_untold(change, own, changes) else own
-            for change, own in zip(changes, built, strict=True)
-        ]
-    for change, own, of_guards in zip(changes, built, guards, strict=True):
-        actions += own + of_guards
-        effects += _effects(change, own[0].after if own else None)
+    for change, planned, others in zip(changes, own, derived, strict=True):
+        if planned is not None:
+            actions.append(planned)
+        actions += others
+        effects += _effects(change, None if planned is None else planned.after)
     return changes, actions + totals, effects
 
 
-def _is_untold(change: ItemChange, own: list[Planned], changes: list[ItemChange]) -> bool:
+def _is_untold(change: ItemChange, own: Planned | None, changes: list[ItemChange]) -> bool:
     """Whether an update has an object, or an answer, that must be what is stored, and no revision that says it is."""
-    if not isinstance(change, ItemUpdate) or own[0].expected_values is None:
+    if not isinstance(change, ItemUpdate) or own is None or own.expected_values is None:
         return False
     return change.loaded is not None or len(changes) == 1
 

@@ -13,9 +13,6 @@ from dynaorm.item.size import item_size, write_units
 from dynaorm.item.value import Item
 from dynaorm.plan.planned import Planned
 
-# An upper bound: two keys of at most 1024 bytes, and the owner's of at most 2048 and 1024.
-GUARD_BYTES = 6 * 1024
-
 
 def image_bytes(item: Item | None) -> int:
     return 0 if item is None else item_size(item)

@@ -1,24 +1,15 @@
-"""Upserts: the entity that a key, defaults and changes make where nothing is stored, and the one request that makes it.
+"""The entity that an upsert creates: what its key, the defaults and the changes make where nothing is stored.
 
-Rule 1. Where nothing is stored, every field is absent, and absence means the default: changes start from it, and the
-        caller's condition is judged on it. The outcome is validated as constructing the entity would.
-Rule 2. One UpdateItem makes the entity or changes it, if it is decided without reading what either would be. Each
-        attribute that the changes do not name is then stored by ``if_not_exists``.
-Rule 3. So the read may be spared only if no such attribute can be absent from a stored entity and mean something else
-        there: not for an index key that other values may have removed, and not where absence means None or empty.
+Every field is absent there, and absence means the default: changes start from it, and the caller's condition is judged
+on it. The outcome is validated as constructing the entity would.
 """
 
 from collections.abc import Mapping, Sequence
-from collections.abc import Set as AbstractSet
 from typing import Any
 
 from dynaorm.entity.key import Key
 from dynaorm.entity.mapping.default import with_made_values, with_stored_defaults
-from dynaorm.entity.mapping.derive import claims, placed_in
-from dynaorm.entity.mapping.field import FieldMapping
 from dynaorm.entity.mapping.mapping import EntityMapping
-from dynaorm.entity.mapping.place import IndexPlaces
-from dynaorm.entity.mapping.stored import StoredValues
 from dynaorm.entity.mapping.validate import validated
 from dynaorm.entity.resolve import FieldResolver
 from dynaorm.errors import InvalidValue, UsageError
@@ -26,16 +17,12 @@ from dynaorm.item.update import (
     Change,
     Discard,
     Remove,
-    SetIfMissing,
     SetTo,
     resolve_changes,
 )
 from dynaorm.item.value import Item, same
-from dynaorm.plan.blind import edit_without_reading
 from dynaorm.plan.edit import outcome_of
 from dynaorm.plan.given import judged_with
-from dynaorm.plan.image import new_image
-from dynaorm.plan.item_change import ItemEdit
 from dynaorm.plan.times import changes_of_new
 from dynaorm.plan.unit_of_work import EVER
 
@@ -149,57 +136,3 @@ def _completed(mapping: EntityMapping, missing: list[str]) -> str:
     texts = [f"name the key by all its fields: Key({name}, {', '.join(in_key)}, ...)"] if in_key else []
     texts += [f"give {' and '.join(others)}, or declare a default in {name}"] if others else []
     return "; ".join(texts)
-
-
-def upsert_without_reading(
-    mapping: EntityMapping, key: Item, changes: tuple[Change, ...], values: Mapping[str, Any]
-) -> ItemEdit | None:
-    """The UpdateItem that makes the entity or changes it; None if what is stored has to be read.
-
-    ``values`` are those of the entity that would be created; none if it cannot be.
-    """
-    if not (changes and values) or any(len(change.path) > 1 for change in changes):
-        return None
-    if mapping.versioning is not None or mapping.aggregates:
-        return None
-    edit = edit_without_reading(mapping, key, changes, creates=True)
-    if edit is None:
-        return None
-    fields = {str(change.path[0]) for change in changes}
-    image, totals = new_image(mapping, key, values), mapping.maintained
-    subject = mapping.subject(image, values)
-    if claims(mapping, subject):
-        return None
-    if any(
-        _is_ambiguous(mapping, field, image) for name, field in mapping.fields.items() if name not in fields
-    ):
-        return None
-    if not all(_is_decided(mapping, index, fields, subject) for index in mapping.places.values()):
-        return None
-    # A total begins at 0, which its absence means: the same unit of work may add to it.
-    own = {*key, *(mapping.fields[name].attribute for name in totals), *(one.path[0] for one in edit.edits)}
-    # An item of the class that has its former name gets the present one.
-    kind = mapping.table.type_attribute
-    others = (
-        SetTo((name,), value) if name == kind else SetIfMissing((name,), value)
-        for name, value in image.items()
-        if name not in own
-    )
-    return edit._replace(edits=(*edit.edits, *others))
-
-
-def _is_ambiguous(mapping: EntityMapping, field: FieldMapping, image: Item) -> bool:
-    """Whether a stored entity may lack the attribute, and mean something else by that than the one created."""
-    differs = field.can_be_absent or bool(field.formerly) or field.name in mapping.rules.spared
-    return field.attribute in image and differs
-
-
-def _is_decided(
-    mapping: EntityMapping, index: IndexPlaces, changed: AbstractSet[str], created: StoredValues
-) -> bool:
-    """Whether the keys of an index follow from the upsert alone, whatever is stored."""
-    if not index.fields.isdisjoint(mapping.maintained):
-        return False
-    if not index.made_up or not index.fields.isdisjoint(changed):
-        return True  # the changes decide them, otherwise the item has to be read anyway
-    return index.fields <= {*mapping.key_fields} or placed_in(mapping, index, created) is None

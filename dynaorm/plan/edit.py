@@ -128,9 +128,12 @@ def stored_changes(mapping: EntityMapping, changes: tuple[Change, ...]) -> tuple
     for change in changes:
         field = mapping.fields[str(change.path[0])]
         if len(change.path) == 1 and isinstance(change, SetTo | SetIfMissing):
+            # It has no attribute: the index keys that follow from its value are written instead.
             if field.in_key:
                 continue
             if field.can_be_absent and mapping.encode_field(field, {field.name: change.value}) is None:
+                # What absence means is stored by removing the attribute; where it is missing, ``set_if_missing`` has
+                # nothing to do.
                 if isinstance(change, SetTo):
                     plain.append(Remove(change.path))
                 continue
@@ -195,6 +198,7 @@ def outcome_of(
         ) from problem
     for change in sets:
         name = str(change.path[0])
+        # A set that has lost its last member is stored as the empty set is: absence may mean a default.
         if name not in found and (name in start or change.start is not None):
             found |= _empty_set(mapping, name)
     return found
@@ -253,6 +257,7 @@ def _validated_outcome(mapping: EntityMapping, before: Item, after: Item, names:
         spared = frozenset(mapping.rules.spared) - values.keys()
         valid = validated(mapping, values, kept=kept, spared=spared, strict=False)
     except InvalidValue as broken:
+        # The stored item may have broken the rule already: then its DecodeError is the error.
         if broken.field not in names:
             mapping.hydrate(before)
         raise

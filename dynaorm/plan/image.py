@@ -175,6 +175,8 @@ def advance(
             _put(after, field.attribute, value)
     touched = [index for index in mapping.places.values() if not index.depends_on.isdisjoint(changes)]
     if touched:
+        # All indexes that share a key attribute are among them: one that the entity leaves must not take it from the
+        # others.
         wanted = index_keys(mapping, mapping.subject(after, overrides), touched)
         for attribute in (attribute for index in touched for attribute in index.made_up):
             _put(after, attribute, wanted.get(attribute))
@@ -285,6 +287,7 @@ def check_key_unchanged(mapping: EntityMapping, values: Mapping[str, Any], state
     """Raises KeyChanged if the entity's fields render another primary key than the one it was loaded under."""
     stored = mapping.key_of(state.item)
     rendered = mapping.primary_key(values)
+    # The same number may be stored in another spelling: 1.0 is the key 1.
     if rendered != stored and not all(same(rendered[name], stored.get(name)) for name in rendered):
         old, now = mapping.subject(state.item), mapping.with_computed(values, mapping.key_fields)
         raise KeyChanged(

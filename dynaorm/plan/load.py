@@ -19,6 +19,7 @@ from dynaorm.item.action import Put
 from dynaorm.item.size import ITEM_LIMIT, item_size, size_bound
 from dynaorm.item.value import Item
 from dynaorm.plan.image import new_image, values_of
+from dynaorm.plan.kinds.own_item import OWN_ITEM
 from dynaorm.plan.plan import Plan
 from dynaorm.plan.planned import Effect, Planned, Purpose
 from dynaorm.plan.times import times_of_loaded, times_of_new, validated_at
@@ -56,11 +57,11 @@ def plan_of(loads: Sequence[Load], table: str) -> Plan:
     """
     last = loads[-1]
     planned = Planned(
-        action=Put(table, last.item),
-        purpose=Purpose.REPLACE,
-        mapping=last.mapping,
-        entity_key=last.key,
-        item_key=last.key,
+        Put(table, last.item),
+        OWN_ITEM,
+        Purpose.REPLACE,
+        last.mapping,
+        last.key,
         after=last.item,
         revision=last.mapping.revision_of(last.item),
     )

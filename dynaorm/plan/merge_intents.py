@@ -22,8 +22,7 @@ from dynaorm.item.condition import all_of
 from dynaorm.item.path import overlaps
 from dynaorm.item.update import Change
 from dynaorm.item.value import AttributeValue, Item
-from dynaorm.plan.blind import edit_without_reading
-from dynaorm.plan.creation import created_if_valid, upsert_without_reading
+from dynaorm.plan.creation import created_if_valid
 from dynaorm.plan.given import valid_changes
 from dynaorm.plan.image import (
     UNSTORABLE,
@@ -45,6 +44,7 @@ from dynaorm.plan.times import (
     with_times,
 )
 from dynaorm.plan.unit_of_work import EVER
+from dynaorm.plan.without_reading import edit_without_reading, upsert_without_reading
 
 T_co = TypeVar("T_co", covariant=True)
 IntentT = TypeVar("IntentT", Save, Move)
@@ -127,6 +127,7 @@ def merge_intents(intents: Sequence[Intent], now: float) -> list[ItemIntents]:
         for one in _resolved(intent, now):
             ident = one.ident
             merged[ident] = _merged(merged[ident], one) if ident in merged else one
+    # Only now, because the order of the calls does not matter.
     for one in merged.values():
         _refuse_deleted_and_changed(one)
     return [_with_blind_edit(one, now) for one in merged.values()]
@@ -219,6 +220,8 @@ def _of_loaded(intent: IntentT, mapping: EntityMapping, state: Loaded, now: floa
     kept = frozenset(mapping.fields.keys() - changes.keys())
     spared = untouched_defaults(mapping, intent.entity, state.item, kept)
     valid = validated_at(mapping, values, times, kept=kept, spared=spared)
+    # Otherwise validation or a codec may have changed more than the caller did: ``saved_changes`` compares what it
+    # gave.
     is_exact = mapping.rules.is_separate and mapping.is_exact
     is_final = is_exact and not valid.altered and UNSTORABLE not in changes.values()
     return ResolvedIntent(intent, mapping, state, valid, changes if is_final else None)
@@ -235,6 +238,7 @@ def _resolved_move(intent: Move, now: float) -> list[ItemIntents]:
     write = _of_loaded(intent, mapping, state, now)
     old, new = mapping.key_of(state.item), mapping.primary_key(write.valid.values)
     if ident_of(mapping.table, old) == ident_of(mapping.table, new):
+        # The key did not change, so there is nothing to move: it is a save.
         return [ItemIntents(mapping, old, write=_of_loaded(Save(intent.entity), mapping, state, now))]
     return [
         ItemIntents(mapping, old, removal=ResolvedIntent(intent, mapping, state)),
@@ -312,4 +316,5 @@ def _refuse_deleted_and_changed(one: ItemIntents) -> None:
 
 def _same_target(left: Intent, right: Intent) -> bool:
     one, other = target_of_intent(left), target_of_intent(right)
+    # Entities by identity: equal values say nothing of what each was loaded as.
     return one is other or (isinstance(one, Key) and one == other)

@@ -13,7 +13,7 @@ from dynaorm.item.action import Update, operation_of, to_wire
 from dynaorm.item.size import ACTION_LIMIT, ITEM_LIMIT, TRANSACTION_LIMIT, item_size, size_bound
 from dynaorm.item.update import AddTo, Append, Change, Prepend, SetTo
 from dynaorm.item.value import AttributeValue, Item
-from dynaorm.plan.cost import GUARD_BYTES, index_units, item_units, sent_bytes
+from dynaorm.plan.cost import index_units, item_units, sent_bytes
 from dynaorm.plan.explain import sentences
 from dynaorm.plan.planned import Effect, Planned, Purpose
 from dynaorm.plan.unit_of_work import client_token
@@ -107,9 +107,8 @@ def check_limits(plan: Plan) -> Plan:
     """The plan itself. Raises PlanTooLarge, ItemTooLarge: nothing is ever split or sent that DynamoDB would refuse."""
     total = 0
     for planned in plan.actions:
-        if planned.constraint is not None:
-            size = GUARD_BYTES
-        else:
+        size = planned.kind.most_bytes
+        if size is None:
             item = _written(planned) if planned.after is None else planned.after
             if (size := size_bound(item)) > ITEM_LIMIT and (size := item_size(item)) > ITEM_LIMIT:
                 raise ItemTooLarge(key=planned.subject, bytes=size)

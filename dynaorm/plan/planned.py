@@ -1,23 +1,28 @@
-"""One action of a plan, and why it is there."""
+"""One action of a plan, why it is there, and the kind of item that it writes."""
 
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from copy import deepcopy
+from dataclasses import field
 from datetime import datetime
 from enum import Enum
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from dynaorm.entity.ident import Ident, ident_of
-from dynaorm.entity.key import Key, stored_key
+from dynaorm.entity.key import Key, key_texts, stored_key
 from dynaorm.entity.mapping.equal import is_equal
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.state import Loaded, Unsettled, put_values, set_state, state_of, unsettled_of
 from dynaorm.entity.table import Table
-from dynaorm.errors import Violation
-from dynaorm.item.action import Action
+from dynaorm.errors import StoreError, Violation
+from dynaorm.item.action import Action, Put
 from dynaorm.item.condition import Condition
 from dynaorm.item.value import AttributeValue, Item
 from dynaorm.plan.item_change import NO_TOTALS
+from dynaorm.record import record
+
+FAILED: Final = "ConditionalCheckFailed"
+"""DynamoDB's code for an action whose condition does not hold."""
 
 _MISSING: Final = object()
 # Every save with a time of a write has such values, and a copy of a datetime takes 3 µs.
@@ -43,8 +48,29 @@ class Purpose(Enum):
     REMEMBER = "remember"
 
 
-GUARDS = (Purpose.CLAIM, Purpose.PASS_ON, Purpose.RELEASE)
-_IN_GUARD_TABLE = (*GUARDS, Purpose.REMEMBER)
+class Basis(NamedTuple):
+    """What the action on an entity's item was compiled from.
+
+    Attributes:
+        expected: the revision the stored item must carry.
+        expected_values: without a revision, the attribute values that must be stored (None: absent).
+        has_condition: the caller's own condition is part of the action.
+        blind: nothing was known of what is stored.
+        from_read: what is expected came from a read of ours, not from the caller's entity.
+        bounds: of a ``blind`` action, the part of its condition that holds it to the rules of its fields.
+        totals: of the deletion of a target, the totals that restrict it, each with the value that it has to have.
+    """
+
+    expected: str | None = None
+    expected_values: Mapping[str, AttributeValue | None] | None = None
+    has_condition: bool = False
+    blind: bool = False
+    from_read: bool = False
+    bounds: Condition | None = None
+    totals: Mapping[str, AttributeValue] = NO_TOTALS
+
+
+NOTHING_EXPECTED: Final = Basis()
 
 
 class Planned(NamedTuple):
@@ -52,45 +78,27 @@ class Planned(NamedTuple):
 
     Attributes:
         action: what is sent.
+        kind: the kind of item that it writes, which knows what a refusal of it means.
         purpose: why.
         mapping: the class it is about.
         entity_key: the primary key of the entity it is about.
-        item_key: the primary key of the item it writes; for guards, versions and tokens not the ``entity_key``.
         before: what is believed to be stored; None for nothing, or for not known.
         after: what will be stored; None for nothing, or for not known.
-        constraint: for a guard, the name of the constraint.
-        value: for a guard, the value as a person would name it; for a token item, the token.
-        expected: the revision the stored item must carry.
-        expected_values: without a revision, the attribute values that must be stored (None: absent).
         revision: the revision this action writes, by which its own commit is recognised.
-        has_condition: the caller's own condition is part of it.
-        blind: it was compiled without knowing what is stored.
-        from_read: what it expects came from a read of ours, not from the caller's entity.
-        number: for a version item, its number.
-        bounds: for an action that is ``blind``, the part of its condition that holds it to the rules of its fields.
-        totals: for the deletion of a target, the totals that restrict it, each with the value that it has to have.
-        first_formula: for a token item, the fingerprints of the block as token items without a mark have them.
+        basis: what it was compiled from.
+        label: what only its kind reads, such as the number of a version.
     """
 
     action: Action
+    kind: "Kind"
     purpose: Purpose
     mapping: EntityMapping
     entity_key: Item
-    item_key: Item
     before: Item | None = None
     after: Item | None = None
-    constraint: str | None = None
-    value: Any = None
-    expected: str | None = None
-    expected_values: Mapping[str, AttributeValue | None] | None = None
     revision: str | None = None
-    has_condition: bool = False
-    blind: bool = False
-    from_read: bool = False
-    number: int | None = None
-    bounds: Condition | None = None
-    totals: Mapping[str, AttributeValue] = NO_TOTALS
-    first_formula: str = ""
+    basis: Basis = NOTHING_EXPECTED
+    label: Any = None
 
     def __repr__(self) -> str:
         # The action has every value.
@@ -102,22 +110,62 @@ class Planned(NamedTuple):
         return stored_key(self.mapping, self.entity_key)
 
     @property
-    def claim(self) -> Violation | None:
-        """For a guard, what it would mean if somebody else held it."""
-        if self.constraint is None:
-            return None
-        fields = self.mapping.constraints[self.constraint].fields
-        return Violation(constraint=self.constraint, fields=fields, value=self.value, owner=None)
+    def name(self) -> str:
+        """The entity it is about, in words."""
+        key = self.subject
+        assert key.entity is not None
+        return (
+            f"{key.entity.__name__}({', '.join(f'{name}={text}' for name, text in key_texts(key).items())})"
+        )
 
     @property
     def table(self) -> Table:
         """The declared table of the item it writes."""
-        return self.mapping.table.guards if self.purpose in _IN_GUARD_TABLE else self.mapping.table
+        return self.kind.home(self.mapping)
+
+    @property
+    def item_key(self) -> Item:
+        """The primary key of the item it writes; for guards, versions and token items not the ``entity_key``."""
+        action = self.action
+        if isinstance(action, Put):
+            return {name: action.item[name] for name in self.table.key_names}
+        return action.key
 
     @property
     def ident(self) -> Ident:
         """The identity of the item it writes."""
-        return ident_of(self.table, self.item_key)
+        action = self.action
+        return ident_of(self.table, action.item if isinstance(action, Put) else action.key)
+
+    @property
+    def expected(self) -> str | None:
+        """The revision the stored item must carry."""
+        return self.basis.expected
+
+    @property
+    def expected_values(self) -> Mapping[str, AttributeValue | None] | None:
+        """Without a revision, the attribute values that must be stored (None: absent)."""
+        return self.basis.expected_values
+
+    @property
+    def blind(self) -> bool:
+        """It was compiled without knowing what is stored."""
+        return self.basis.blind
+
+    @property
+    def from_read(self) -> bool:
+        """What it expects came from a read of ours, not from the caller's entity."""
+        return self.basis.from_read
+
+    @property
+    def is_evidence(self) -> bool:
+        """Whether the item, as the action leaves it, proves that the plan was committed."""
+        return self.kind.is_evidence and self.purpose is not Purpose.CHECK
+
+    @property
+    def reason(self) -> str:
+        """Why it is in its plan."""
+        return self.kind.reason(self)
 
     def has_written(self, item: Item | None) -> bool:
         """Whether an item carries the revision that the action writes."""
@@ -126,6 +174,68 @@ class Planned(NamedTuple):
             and self.revision is not None
             and self.mapping.table.mark_of(item) == self.revision
         )
+
+
+@record
+class FailedAction:
+    """One failed action: DynamoDB's code and message, and the item that its condition was evaluated on."""
+
+    planned: Planned
+    code: str
+    message: str
+    item: Item | None
+
+
+@record
+class StaleKnowledge:
+    """The plan was compiled from knowledge that is out of date: compile it again with these items and guards.
+
+    ``unread``: updates without a read whose items have to be read first.
+    """
+
+    items: dict[Ident, Item | None] = field(default_factory=dict)
+    foreign_guards: frozenset[Ident] = frozenset()
+    unread: tuple[Planned, ...] = ()
+
+
+Judged: TypeAlias = StoreError | Violation | StaleKnowledge
+"""What the refusal of one action means."""
+
+
+class Kind:
+    """A kind of item: where its items are, what a refusal of an action on one means, and how the action is said.
+
+    Each kind has one object, which a pickled plan names.
+
+    Attributes:
+        is_evidence: an item of a plan that is stored proves that the plan was committed: no other plan writes it.
+        is_secondary: its refusal only says that another writer was first, if another action was refused, too.
+        most_bytes: the size that no item of the kind exceeds; None if each has to be measured.
+    """
+
+    is_evidence = False
+    is_secondary = False
+    most_bytes: int | None = None
+
+    def home(self, mapping: EntityMapping) -> Table:
+        """The table of the items that belong to the entities of a class."""
+        return mapping.table
+
+    def judged(self, failed: FailedAction, now: float) -> Judged:
+        """What it means that the condition of an action does not hold."""
+        raise NotImplementedError
+
+    def reason(self, planned: Planned) -> str:
+        """Why an action is in its plan."""
+        raise NotImplementedError
+
+    def said(self, planned: Planned) -> str:
+        """The item in words that a log may have: without its values."""
+        raise NotImplementedError
+
+    def shown_key(self, planned: Planned) -> Item:
+        """The key of the item, without secrets."""
+        return planned.mapping.secrets.hiding_key({**planned.item_key})
 
 
 class Effect(NamedTuple):

@@ -7,41 +7,26 @@ Rule 2. Otherwise it is another block only if what differs does not follow from 
         knows.
 Rule 3. The item is put if none is stored or the stored one has expired, in the same transaction as the block. So it
         proves that the block was applied, whatever happened to the block's items since.
-Rule 4. A fingerprint is one of encoded values, so equal values in several spellings make one block. It was not always
-        so: a token item has the mark of its formula, and one without a mark is compared by the first formula. So a
-        block that was applied before a deployment is still recognised after it.
+Rule 4. A token item has the mark of the formula of its fingerprints, and one without a mark is compared by the first
+        formula. So a block that was applied before a deployment is still recognised after it.
 """
 
-import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from enum import Enum
-from hashlib import sha256
-from math import ceil
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Final
 
 from dynaorm.entity.codec.expiry import seconds_of
-from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.state import Loaded
-from dynaorm.entity.token_item import BLOCK, REVISION, UNTIL, token_key, why_no_token_items
-from dynaorm.errors import UsageError
-from dynaorm.item.action import Put
-from dynaorm.item.condition import Attr, Compare, any_of_conditions, missing
+from dynaorm.entity.token_item import BLOCK, REVISION, UNTIL
 from dynaorm.item.value import Item
-from dynaorm.plan.changes import saved_changes
+from dynaorm.plan.fingerprint import LOADED, Fingerprints, fingerprints, revision_under_token
 from dynaorm.plan.image import new_image
-from dynaorm.plan.intent import Deletion, Intent, Save
-from dynaorm.plan.merge_intents import ItemIntents, ResolvedIntent
+from dynaorm.plan.intent import Deletion
+from dynaorm.plan.kinds.token_item import TOKEN_ITEMS, Remembered
+from dynaorm.plan.merge_intents import ItemIntents
 from dynaorm.plan.plan import Plan
-from dynaorm.plan.planned import Effect, Planned, Purpose
-from dynaorm.plan.times import asked_for
-from dynaorm.plan.token import content_of, revision_under_token, told, values_in_keys
+from dynaorm.plan.planned import Effect, Planned
 from dynaorm.plan.unit_of_work import EVER, UnitOfWork
-
-# DynamoDB remembers a token for ten minutes, so a token item that expires earlier would free nothing.
-_AT_LEAST: Final = 600.0
-_DIGITS: Final = 32
-
-_InKeys: TypeAlias = Callable[[EntityMapping, Mapping[str, Any], Iterable[str]], Mapping[str, Any]]
 
 
 class Match(Enum):
@@ -53,25 +38,6 @@ class Match(Enum):
     OTHER = "another block was applied"
 
 
-class _Block(NamedTuple):
-    """The fingerprints of a block by one formula.
-
-    Attributes:
-        outline: of everything but the values of saved entities.
-        changes: of these entities' changes since they were loaded.
-        values: of all their values.
-        origin: whether some of them were loaded.
-    """
-
-    outline: str
-    changes: str
-    values: str
-    origin: str
-
-
-_GIVEN: Final = "given"
-_LOADED: Final = "loaded"
-
 # The mark of the present formula. The first one, which took the ``repr`` of some values, has none.
 _MARK: Final = "2:"
 
@@ -80,32 +46,11 @@ def remember(merged: Sequence[ItemIntents], unit: UnitOfWork) -> Planned:
     """The action that puts the token item of a block. Raises UsageError if its table cannot hold one."""
     assert unit.token is not None
     assert unit.remember is not None
-    first = merged[0]
-    home = first.mapping.table.guards
-    if problem := why_no_token_items(home):
-        raise UsageError(
-            problem=f"the table cannot remember the token {unit.token!r}: {problem}",
-            remedy="give the table guard_table=, another table with string keys",
-        )
-    key = token_key(home, unit.token)
-    until = {"N": str(ceil(unit.now + max(unit.remember, _AT_LEAST)))}
-    present, first_formula = _block_of(merged), _block_of(merged, is_first=True)
+    present, first_formula = fingerprints(merged), fingerprints(merged, is_first=True)
     # Where both formulas give the same, an earlier release can read the item, too.
     mark = "" if present == first_formula else _MARK
-    item = {**key, BLOCK: {"S": mark + ":".join(present)}, REVISION: {"S": unit.write_id}, UNTIL: until}
-    if home.ttl_attribute is not None:
-        item[home.ttl_attribute] = until
-    is_over = Compare(Attr((UNTIL,)), "<=", {"N": str(int(unit.now))})
-    return Planned(
-        action=Put(unit.table_name(home.name), item, any_of_conditions(missing(home.pk.name), is_over)),
-        purpose=Purpose.REMEMBER,
-        mapping=first.mapping,
-        entity_key=first.key,
-        item_key=key,
-        after=item,
-        value=unit.token,
-        first_formula=":".join(first_formula),
-    )
+    first, held = merged[0], Remembered(unit.token, ":".join(first_formula))
+    return TOKEN_ITEMS.claim((first.mapping, first.key), mark + ":".join(present), held, unit)
 
 
 def _is_over(stored: Item, now: float) -> bool:
@@ -123,34 +68,34 @@ def compare(ours: Planned, stored: Item | None, now: float) -> Match:
     first = _fingerprints_in(stored)
     if first is None or revision_in(stored) is None:
         return Match.OTHER
-    present, former = _fingerprints_in(ours.after or {}), _fingerprints(ours.first_formula)
+    present, former = _fingerprints_in(ours.after or {}), _fingerprints_of(ours.label.first_formula)
     is_marked = _text_in(stored).startswith(_MARK)
     # Without a mark, it may have been stored by the first formula.
     found = [_match(first, again) for again in (present, None if is_marked else former) if again is not None]
     return next((one for one in (Match.SAME, Match.PERHAPS) if one in found), Match.OTHER)
 
 
-def _match(first: _Block, again: _Block) -> Match:
+def _match(first: Fingerprints, again: Fingerprints) -> Match:
     """What the fingerprints of an applied block say about those of another one, by the same formula."""
     if first.outline != again.outline:
         return Match.OTHER
     if first.changes == again.changes or first.values == again.values:
         return Match.SAME
-    return Match.PERHAPS if _LOADED in (first.origin, again.origin) else Match.OTHER
+    return Match.PERHAPS if LOADED in (first.origin, again.origin) else Match.OTHER
 
 
-def _fingerprints_in(item: Item) -> _Block | None:
+def _fingerprints_in(item: Item) -> Fingerprints | None:
     """The fingerprints in a token item; None if another program wrote it."""
-    return _fingerprints(_text_in(item).removeprefix(_MARK))
+    return _fingerprints_of(_text_in(item).removeprefix(_MARK))
 
 
 def _text_in(item: Item) -> str:
     return str(item.get(BLOCK, {}).get("S", ""))
 
 
-def _fingerprints(text: str) -> _Block | None:
+def _fingerprints_of(text: str) -> Fingerprints | None:
     parts = text.split(":")
-    return _Block(*parts) if len(parts) == len(_Block._fields) else None
+    return Fingerprints(*parts) if len(parts) == len(Fingerprints._fields) else None
 
 
 def revision_in(stored: Item) -> str | None:
@@ -179,50 +124,3 @@ def effects_of_repeat(one: ItemIntents, revision: str) -> Iterator[Effect]:
         if kept is not None:
             image[kept.attribute] = kept.after(loaded, revision)
         yield Effect(write.intent.entity, Loaded(image), altered or None)
-
-
-def _block_of(merged: Sequence[ItemIntents], *, is_first: bool = False) -> _Block:
-    """The fingerprints of a block by the present formula, or by the first one."""
-    outline: list[Any] = []
-    changes: list[Any] = []
-    values: list[Any] = []
-    origin = _GIVEN
-    text_of, in_keys = (repr, _repr_of_values) if is_first else (told, values_in_keys)
-    for one in merged:
-        intents: tuple[ResolvedIntent[Intent] | None, ...] = (one.removal, one.write, *one.checks)
-        found = [content_of(resolved, text_of) for resolved in intents if resolved is not None]
-        outline.append([one.mapping.table.name, one.key, *found])
-        if (write := one.stored) is not None:
-            outline.append(isinstance(write.intent, Save) and write.intent.overwrite)
-            values.append(_values(write.mapping, write.valid.values, in_keys))
-            changes.append(_changes(write, in_keys))
-            if write.state is not None:
-                origin = _LOADED
-    return _Block(_hash(outline), _hash(changes), _hash(values), origin)
-
-
-def _repr_of_values(
-    mapping: EntityMapping, values: Mapping[str, Any], names: Iterable[str]
-) -> dict[str, str]:
-    """What the first formula took of ``values_in_keys``."""
-    return {name: repr(values.get(name)) for name in names if mapping.fields[name].in_key}
-
-
-def _values(mapping: EntityMapping, values: Mapping[str, Any], in_keys: _InKeys) -> list[Any]:
-    return [
-        mapping.name,
-        asked_for(mapping, mapping.encode(values)),
-        in_keys(mapping, values, mapping.fields),
-    ]
-
-
-def _changes(write: ResolvedIntent[Any], in_keys: _InKeys) -> list[Any]:
-    mapping, values, state = write.mapping, write.valid.values, write.state
-    if state is None or (isinstance(write.intent, Save) and write.intent.overwrite):
-        return _values(mapping, values, in_keys)
-    changed = {name: value for name, value in saved_changes(write, state).items() if name not in mapping.kept}
-    return [mapping.name, changed, in_keys(mapping, values, changed)]
-
-
-def _hash(content: list[Any]) -> str:
-    return sha256(json.dumps(content, sort_keys=True, default=repr).encode()).hexdigest()[:_DIGITS]

@@ -39,6 +39,7 @@ def take_returned(effect: Effect, mapping: EntityMapping, item: Item) -> None:
     ]
     fresh = hydrated(mapping, item)
     unsaved = unvalidated_changes(mapping, vars(entity), state).keys()
+    # What others wrote may also have changed what validators and factories make of it.
     taken = (mapping.dependence.dependents(others) & mapping.fields.keys()) - unsaved
     put_values(entity, {name: vars(fresh)[name] for name in taken})
     snapshot = _snapshot(mapping, item, state.item, [name for name in others if name in unsaved])
@@ -58,6 +59,7 @@ def _snapshot(
             found.pop(attribute, None)
             if attribute in before:
                 found[attribute] = before[attribute]
+    # Without a revision, a save is conditional on the values themselves (Rule 2).
     if mapping.table.mark_of(found) is not None and mapping.table.revision is not None:
         del found[mapping.table.revision.attribute]
     return found

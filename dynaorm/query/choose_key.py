@@ -4,22 +4,32 @@ Rule 1. Every given field must be part of a key; none is ignored. In a collectio
         it in their key.
 Rule 2. The partition key must be given whole, except for a field that only chooses a shard: without it, all shards are
         read. In a collection the fields of one class are enough; the others are read from the same partition.
+Rule 3. What follows from the class, the index, the names of the fields and the operators is a ``SourceForm``, and is
+        found once. A call only renders values.
+Rule 4. Each source judges what was read by its own class, place and fields. It compares texts of fields. They come from
+        values, or from the keys of an index entry.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from functools import cached_property
 from itertools import product
-from typing import Any, TypeAlias
+from operator import attrgetter
+from typing import Any, Final, TypeAlias
 
+from dynaorm.entity.declare.catalog import derived
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.mapping.place import IndexMapping
 from dynaorm.entity.mapping.stored import StoredValues
+from dynaorm.entity.table import Table
 from dynaorm.entity.template.key_part import KeyPart
 from dynaorm.entity.template.template import KeyValueError
 from dynaorm.errors import DecodeError, InvalidValue, UsageError
+from dynaorm.item.condition import And, Condition, equals, render
+from dynaorm.item.placeholder import Placeholders
 from dynaorm.item.value import AttributeValue, Item
-from dynaorm.query.key_range import EVERY_KEY, Bound, KeyRange, key_range
+from dynaorm.query.interval import Interval, key_in, range_condition
+from dynaorm.query.key_range import Bound, FieldTest, Operator, RangeForm, fitting
 from dynaorm.query.query_spec import AnyOf, QuerySpec
 from dynaorm.query.source import Source, may_be_in
 from dynaorm.record import record
@@ -27,104 +37,391 @@ from dynaorm.record import record
 Partition: TypeAlias = tuple[AttributeValue, ...]
 
 
-@record
-class KeyCondition:
-    """One partition of a table or index, and the part of it that holds the wanted items of one class.
+class SourceForm:
+    """What queries have in common that read a source, give the same fields and bound one with the same operators.
 
     Attributes:
         source: the class, and the table or index.
-        partition: the values of the partition key's attributes, in their order.
-        ranges: the ranges of the leading sort key attributes.
-        held: the fields that only chose the shard, and the values that entities must have in them.
-        narrows: not all items of the class in the partition are wanted.
+        names: the given fields that its key has.
+        is_named: they name the partition. Otherwise the fields of other classes do.
+        ranges: the leading sort key attributes, up to the first that is not equal to one value.
+        held: the fields that only chose the shard. Entities must have the given values in them.
         rivals: the other places of the class in the index, which may have items in the partition.
+        is_all: all items of the class in the partition are wanted.
+        is_exact: DynamoDB returns only wanted items of the class.
+        tested: the fields that are compared where the key does not decide.
+
+    Raises:
+        UsageError: a given or bounded field comes after one that is not equal to one value.
     """
 
-    source: Source
+    def __init__(self, source: Source, spec: QuerySpec) -> None:
+        bounded = spec.bounds[0].field if spec.bounds else None
+        own = source.partition_fields | source.sort_fields
+        self.source = source
+        self.names = tuple(name for name in spec.equal if name in own)
+        self._has_all = len(self.names) == len(spec.equal)
+        self.is_named = not _missing(source, spec.equal)
+        # A field that only chooses the shard may be missing. Then there is a partition for each shard.
+        self._is_sharded = not (source.partition_fields <= {*self.names})
+        self.held = tuple(sorted(source.shard_fields.intersection(self.names)))
+        given = frozenset(self.names)
+        if not self.is_named:
+            given |= {name for part in source.partition for name in part.lossless}
+        operators = tuple(one.operator for one in spec.bounds)
+        # A scan reads all keys.
+        is_scan = spec.segments is not None
+        self.ranges = () if is_scan else tuple(_range_forms(source, given, bounded, operators))
+        self.rivals = source.other_places if is_scan else source.rivals
+        self.needs_whole = not all(map(source.is_told_from, self.rivals))
+        narrowing = (source.sort_fields | source.shard_fields) & {*self.names, bounded}
+        self.is_all = not narrowing and not _strangers(spec, source, self.rivals)
+        self.is_exact = (
+            not self.held
+            and all(one.is_exact for one in self.ranges)
+            and all(source.is_told_from(one, len(self.ranges)) for one in self.rivals)
+        )
+        self.tested = frozenset(self.held).union(*(one.tested for one in self.ranges))
+        self._computed = self.tested & source.mapping.computed.keys()
+
+    def conditions(
+        self, equal: Mapping[str, Any], bounds: Sequence[Bound], partitions: Iterable[Partition] = ()
+    ) -> "list[KeyCondition]":
+        """The conditions for some values; ``partitions``: those that other classes name, if it is not named.
+
+        Raises:
+            InvalidValue: a value cannot be part of the key.
+        """
+        own = equal if self._has_all else {name: equal[name] for name in self.names}
+        held = tuple((name, own[name]) for name in self.held) if self.held else ()
+        try:
+            if self.is_named:
+                ranges = self._intervals(own, bounds)
+                return [
+                    KeyCondition(self, partition, ranges, held, own, bounds)
+                    for partition in self._partitions(own)
+                ]
+            matched = [(partition, self._matched(partition, own)) for partition in partitions]
+            return [
+                KeyCondition(self, partition, self._intervals(values, bounds), held, values, bounds)
+                for partition, values in matched
+                if values is not None
+            ]
+        except KeyValueError as problem:
+            mapping = self.source.mapping
+            raise mapping.invalid_key(problem) from mapping.cause_of(problem.field, problem)
+
+    def _intervals(self, values: Mapping[str, Any], bounds: Sequence[Bound]) -> tuple[Interval, ...]:
+        return tuple([one.keys(values, bounds) for one in self.ranges])
+
+    def _partitions(self, values: Mapping[str, Any]) -> Iterable[Partition]:
+        if self._is_sharded:
+            return product(*(_partition_values(part, values) for part in self.source.partition))
+        partition = [part.value(values) for part in self.source.partition]
+        assert None not in partition
+        return [tuple(partition)]  # type: ignore[arg-type]  # not None, as has been asserted
+
+    def _matched(self, partition: Partition, own: Mapping[str, Any]) -> dict[str, Any] | None:
+        """The given fields with those that a partition key holds; None where the class cannot have the key."""
+        values = dict(own)
+        for part, stored in zip(self.source.partition, partition, strict=True):
+            content = stored[part.attribute.kind]
+            if (found := part.match(content)) is None:
+                return None
+            values = {**found, **values}
+            renders = part.template is not None and part.version is None
+            rendered = part.template.renders(values) if renders and part.template is not None else ()
+            if rendered and content not in rendered:
+                return None
+        return values
+
+    def may_hold(self, entry: Item) -> bool | None:
+        """Whether an item is in the place that is read, by the literal texts of its keys; None if they do not tell."""
+        if not self.rivals:
+            return True
+        if not self.source.may_hold(entry):
+            return False
+        return None if any(may_be_in(one, entry) for one in self.rivals) else True
+
+    def holds(self, mapping: EntityMapping, values: Mapping[str, Any], item: Item) -> bool:
+        """Whether an entity is in the place that is read. Raises DecodeError, KeyValueError."""
+        is_there = self.may_hold(item)
+        if is_there is None and isinstance(values, StoredValues):
+            assert self.source.index is not None
+            place = mapping.indexes.get(self.source.index.attribute_name)
+            return place is not None and place.keys_in(values) is not None
+        return is_there is not False
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether the fields of an entity tell if it is wanted, without more of its item."""
+        return not self.rivals and not self._computed
+
+    def compared(self, mapping: EntityMapping, values: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Field values with the computed ones that are compared. Raises KeyValueError."""
+        if not self._computed or isinstance(values, StoredValues):
+            return values
+        return mapping.with_computed(values, self._computed)
+
+
+def _range_forms(
+    source: Source, given: AbstractSet[str], bounded: str | None, operators: Sequence[Operator]
+) -> Iterator[RangeForm]:
+    for number, part in enumerate(source.sort):
+        is_foreign = source.index is not None and part.attribute.name not in source.table.key_names
+        # An entity loads and is saved only under the primary key that its template renders. There, and in keys that are
+        # made up, another spelling in UTC is looked for, so that it is found or reported.
+        form = RangeForm(
+            part,
+            _from_the_left(source, part, given),
+            bounded,
+            operators,
+            is_foreign=is_foreign,
+            zones=is_foreign and not part.made_up,
+        )
+        yield form
+        if form.missing is not None:
+            _refuse_gap(source, source.sort[number + 1 :], given, bounded)
+            return
+
+
+def _from_the_left(source: Source, part: KeyPart, given: AbstractSet[str]) -> AbstractSet[str]:
+    """The given fields, except those of the partition key that come after a missing field of the sort key."""
+    missing = next((place for place, name in enumerate(part.fields) if name not in given), len(part.fields))
+    return given - (set(part.fields[missing:]) & source.partition_fields)
+
+
+def _refuse_gap(
+    source: Source, later: Sequence[KeyPart], equal: AbstractSet[str], bounded: str | None
+) -> None:
+    partition = {name for part in source.partition for name in part.fields}
+    given = {*(equal - partition), bounded}
+    for part in later:
+        if name := next((name for name in part.fields if name in given), None):
+            before = [name for part in source.sort for name in part.fields]
+            missing = next(name for name in before if name not in equal)
+            raise UsageError(
+                problem=f"{name} comes after {missing} in the sort key of {source}, and {missing} is not one value",
+                remedy=source.or_filter(f"give {missing}= too", name),
+            )
+
+
+def _strangers(spec: QuerySpec, source: Source, rivals: Iterable[IndexMapping]) -> bool:
+    """Whether items of the class may be there by a place that is not asked for."""
+    entity = source.mapping.entity
+    asked = {
+        one.index.attribute_name
+        for one in spec.sources
+        if one.index is not None and issubclass(entity, one.mapping.entity)
+    }
+    return any(one.attribute_name not in asked for one in rivals)
+
+
+def _partition_values(part: KeyPart, equal: Mapping[str, Any]) -> list[AttributeValue]:
+    if part.version is not None:
+        # An index keyed by the table's own sort key: its partitions are of latest copies.
+        latest = part.value(equal)
+        return [latest] if latest is not None else []
+    assert part.template is not None
+    return [part.checked(key) for key in part.template.renders(equal)]
+
+
+_IS_EMPTY: Final = attrgetter("is_empty")
+
+
+@record(eq=False)
+class KeyCondition:
+    """One partition of a table or index, and the part of it that holds the wanted items of one source.
+
+    Attributes:
+        form: the source, and what is asked of it.
+        partition: the values of the partition key's attributes, in their order.
+        ranges: the intervals of the leading sort key attributes, which have all wanted keys.
+        held: the fields that only chose the shard, and the values that entities must have in them.
+        values: the values of its key's fields.
+        bounds: the bounds on the next one.
+    """
+
+    form: SourceForm
     partition: Partition
-    ranges: tuple[KeyRange, ...]
-    held: tuple[tuple[str, Any], ...] = ()
-    narrows: bool = True
-    rivals: tuple[IndexMapping, ...] = ()
+    ranges: tuple[Interval, ...]
+    held: tuple[tuple[str, Any], ...]
+    values: Mapping[str, Any]
+    bounds: Sequence[Bound]
 
     @property
     def is_empty(self) -> bool:
-        return any(one.is_empty for one in self.ranges)
+        return any(map(_IS_EMPTY, self.ranges))
 
     @property
-    def is_exact(self) -> bool:
-        """Whether DynamoDB returns only wanted items of the class."""
-        return (
-            not self.held
-            and all(one.is_exact for one in self.ranges)
-            and all(map(self.source.is_told_from, self.rivals))
-        )
+    def asked(self) -> object:
+        """What makes it differ from other conditions on the same partition, in a form that has a hash."""
+        tests = [(name, texts) for tests in self._tests for name, _, texts, _ in tests]
+        return repr((str(self.form.source), self.ranges, self.held, tests))
 
     @cached_property
-    def _keys(self) -> tuple[tuple[str, KeyPart, Callable[[AttributeValue], bool]], ...]:
-        """The sort key attributes that have ranges, and the test of each."""
-        pairs = zip(self.source.sort, self.ranges, strict=False)
-        return tuple((part.attribute.name, part, one.admits or one.contains) for part, one in pairs)
+    def _tests(self) -> tuple[tuple[FieldTest, ...], ...]:
+        """What the texts of fields must be, for each of the ranges."""
+        return tuple([one.tests(self.values, self.bounds) for one in self.form.ranges])
 
-    def may_match(self, entry: Item) -> bool | None:
+    def by_keys(self, entry: Item) -> bool | None:
         """Whether an item is wanted, by its keys alone; None where its values must be compared."""
-        verdict: bool | None = None if self.held else True
-        if self.rivals:
-            if not self.source.may_hold(entry):
+        place = self.form.may_hold(entry)
+        if place is False:
+            return False
+        verdict: bool | None = None if self.held or place is None else True
+        for form, interval, tests in zip(self.form.ranges, self.ranges, self._tests, strict=True):
+            found = form.by_key(entry[form.part.attribute.name], interval, tests)
+            if found is False:
                 return False
-            if any(may_be_in(one, entry) for one in self.rivals):
-                verdict = None
-        for name, part, is_wanted in self._keys:
-            stored = entry[name]
-            if is_wanted(stored):
-                continue
-            if part.match(stored[part.attribute.kind]) is not None:
-                return False
-            verdict = None
+            verdict = verdict and found
         return verdict
 
-    def matches(self, mapping: EntityMapping, item: Item) -> bool:
-        """Whether an item is wanted. One whose values cannot be read is, so that it is reported."""
-        if (known := self.may_match(item)) is not None:
-            return known
-        values = mapping.subject(item)
+    def by_values(self, mapping: EntityMapping, values: Mapping[str, Any], item: Item) -> bool:
+        """Whether an entity is wanted. One whose values cannot be read is, so that it is reported.
+
+        Args:
+            mapping: its class.
+            values: its field values, or those of its item.
+            item: its item. Where ``values`` are not those of the item, the keys are enough.
+        """
+        form = self.form
         try:
-            # Literal texts tell it from the others: then a head has nothing that the others are told by.
-            if any(may_be_in(one, item) for one in self.rivals) and not self._is_in_place(mapping, values):
+            if form.rivals and not form.holds(mapping, values, item):
                 return False
-            if any(values[name] != value for name, value in self.held):
-                return False
-            return all(
-                is_wanted(item[name]) or (rendered := part.value(values)) is None or is_wanted(rendered)
-                for name, part, is_wanted in self._keys
-            )
-        except (DecodeError, KeyValueError):
+            return self.fits(form.compared(mapping, values))
+        except DecodeError:
+            return self.by_keys(item) is not False
+        except ValueError:
+            # It loads, but no key can have the value. So another program wrote the key.
             return True
 
-    def _is_in_place(self, mapping: EntityMapping, values: StoredValues) -> bool:
-        """Whether an entity is in the place that is read. Raises DecodeError, KeyValueError."""
-        assert self.source.index is not None
-        place = mapping.indexes.get(self.source.index.attribute_name)
-        return place is not None and place.keys_in(values) is not None
+    @cached_property
+    def fits(self) -> Callable[[Mapping[str, Any]], bool]:
+        """Whether field values are wanted. The function raises ValueError if no key can have a value."""
+        held, fits = self.held, fitting([test for tests in self._tests for test in tests])
+        if not held:
+            return fits
+        return lambda values: all(values[name] == value for name, value in held) and fits(values)
 
 
-def place_condition(source: Source) -> KeyCondition | None:
-    """The condition of a scan that an item is in this place of its index; None if the index has no other place."""
-    rivals = source.other_places
-    return KeyCondition(source, (), (), rivals=rivals) if rivals else None
+class QueryForm:
+    """What queries have in common that read the same sources, give the same fields and bound one alike.
+
+    Attributes:
+        sources: what each source is asked for.
+        needs_whole: only the whole item tells if it is wanted: its keys could be those of another place in the index.
+        compared: the attributes that are compared where a key does not decide whether an item is wanted.
+        classes: the classes of the sources.
+        keys: the key attributes of the table and of the index, each once.
+        key_names: their names.
+        partition: the attributes of the partition key.
+        sort: the attributes of the sort key.
+        is_whole: the table or index holds whole items.
+        has_rivals: a class may have items in the partition by another place in the index.
+
+    Raises:
+        UsageError: no key serves the fields.
+    """
+
+    def __init__(self, spec: QuerySpec) -> None:
+        table, source = spec.source.table, spec.source
+        if spec.segments is None:
+            _check_given(spec)
+        self.sources = tuple(SourceForm(one, spec) for one in spec.sources)
+        self.needs_whole = any(one.needs_whole for one in self.sources)
+        self.compared = frozenset[str]().union(*map(_compared, self.sources))
+        self.classes = tuple(one.mapping.entity for one in spec.sources)
+        self.is_whole = source.is_whole
+        self.has_rivals = any(one.rivals for one in self.sources)
+        self.keys = tuple({key.name: key for key in (*table.keys, *source.keys)}.values())
+        self.key_names = tuple(key.name for key in self.keys)
+        self.partition = tuple(part.attribute for part in source.partition)
+        self.sort = tuple(part.attribute for part in source.sort)
+        # The expressions of key conditions, by their operators.
+        self._expressions: dict[tuple[str, ...], tuple[str, tuple[str, ...]]] = {}
+        self._named = tuple(one for one in self.sources if one.is_named)
+        self._others = tuple(one for one in self.sources if not one.is_named)
+
+    @property
+    def place_condition(self) -> "tuple[KeyCondition, ...]":
+        """The condition of a scan that an item is in this place of its index; none if the index has no other place."""
+        return tuple(KeyCondition(one, (), (), (), {}, ()) for one in self.sources if one.rivals)
+
+    def conditions(self, equal: Mapping[str, Any], bounds: Sequence[Bound]) -> list[KeyCondition]:
+        """The key conditions of all classes for one value of each field. Raises InvalidValue."""
+        found: list[KeyCondition] = []
+        for form in self._named:
+            found += form.conditions(equal, bounds)
+        if self._others:
+            partitions = [*{repr(one.partition): one.partition for one in found}.values()]
+            for form in self._others:
+                found += form.conditions(equal, bounds, partitions)
+        return found
+
+    def key_condition(self, partition: Partition, ranges: Iterable[Interval]) -> Condition:
+        """The condition of the keys in a partition."""
+        parts: list[Condition] = [
+            equals(key.name, value) for key, value in zip(self.partition, partition, strict=True)
+        ]
+        for key, interval in zip(self.sort, ranges, strict=False):
+            if (condition := range_condition(key, interval)) is not None:
+                parts.append(condition)
+        return And(tuple(parts)) if len(parts) > 1 else parts[0]
+
+    def key_expression(
+        self, partition: Partition, ranges: Sequence[Interval]
+    ) -> tuple[str, tuple[str, ...], list[AttributeValue]]:
+        """The same as an expression, the names in it, and its values in their order."""
+        operators, values = [], [*partition]
+        for key, interval in zip(self.sort, ranges, strict=False):
+            operator, contents = interval.comparison
+            operators.append(operator)
+            values += [key_in(key.kind, one) for one in contents]
+        expression = self._expressions.get(tuple(operators))
+        if expression is None:
+            names = Placeholders()
+            text = render(self.key_condition(partition, ranges), names)
+            expression = self._expressions[tuple(operators)] = text, tuple(names.names.values())
+        return *expression, values
 
 
-def key_conditions_of(spec: QuerySpec) -> list[tuple[KeyCondition, ...]]:
+def form_of(spec: QuerySpec) -> QueryForm:
+    """The form of a query.
+
+    Raises:
+        UsageError: no key serves the fields.
+        InvalidValue: a value is None.
+    """
+    for name, value in spec.equal.items():
+        if value is None or (type(value) is AnyOf and None in value.values):
+            raise _is_none(spec.source, name)
+    # A form keeps its sources, so no other source has their ids.
+    bounds = tuple([(one.field, one.operator) for one in spec.bounds]) if spec.bounds else ()
+    key = tuple(map(id, spec.sources)), tuple(spec.equal), bounds, spec.segments is not None
+    forms = derived(spec.sources[0].mapping.table, _forms)
+    if (found := forms.get(key)) is None:
+        found = forms[key] = QueryForm(spec)
+    return found
+
+
+def _forms(_table: Table) -> dict[object, QueryForm]:
+    return {}
+
+
+def key_conditions_of(spec: QuerySpec, form: QueryForm) -> list[list[KeyCondition]]:
     """The key conditions of all classes; those of one combination of values together.
 
     Raises:
-        UsageError: the key of a class does not serve the given fields.
+        UsageError: two classes share no partition.
         InvalidValue: a value cannot be part of the key.
     """
-    _check_given(spec)
-    found = [_of_combination(spec, equal) for equal in _combinations(spec.equal)]
-    if found and len(spec.sources) > 1:
-        _check_together(spec, [condition for conditions in found for condition in conditions])
+    if AnyOf not in map(type, spec.equal.values()):
+        found = [form.conditions(spec.equal, spec.bounds)]
+    else:
+        found = [form.conditions(equal, spec.bounds) for equal in _combinations(spec.equal)]
+    if len(form.sources) > 1 and found:
+        _check_together(spec, form, [condition for conditions in found for condition in conditions])
     return found
 
 
@@ -134,138 +431,17 @@ def _combinations(given: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         yield dict(zip(given, chosen, strict=True))
 
 
-def _of_combination(spec: QuerySpec, equal: Mapping[str, Any]) -> tuple[KeyCondition, ...]:
-    named: list[Source] = []
-    others: list[Source] = []
-    for source in spec.sources:
-        (others if _missing(source, equal) else named).append(source)
-    own = [one for source in named for one in _conditions(source, equal, spec.bounds)]
-    if not others:
-        return tuple(own)
-    partitions = {repr(one.partition): one.partition for one in own}.values()
-    return (
-        *own,
-        *(one for source in others for one in _in_partitions(source, partitions, equal, spec.bounds)),
-    )
-
-
-def _conditions(source: Source, equal: Mapping[str, Any], bounds: Sequence[Bound]) -> Iterator[KeyCondition]:
-    """The conditions of a class whose own fields name the partition."""
-    values = _on_key(source, equal)
-    try:
-        ranges, held = _ranges(source, values, bounds), _held(source, values)
-        for partition in product(*(_partition_values(part, values) for part in source.partition)):
-            yield KeyCondition(
-                source, partition, ranges, held, _narrows(source, values, bounds), source.rivals
-            )
-    except KeyValueError as problem:
-        raise _invalid(source, problem) from source.mapping.cause_of(problem.field, problem)
-
-
-def _in_partitions(
-    source: Source, partitions: Iterable[Partition], equal: Mapping[str, Any], bounds: Sequence[Bound]
-) -> Iterator[KeyCondition]:
-    """The conditions of a class in partitions that the fields of other classes name."""
-    own = _on_key(source, equal)
-    for partition in partitions:
-        values = _matched(source, partition, own)
-        if values is None:
-            continue
-        try:
-            ranges = _ranges(source, values, bounds)
-            narrows = _narrows(source, own, bounds)
-            yield KeyCondition(source, partition, ranges, _held(source, own), narrows, source.rivals)
-        except KeyValueError as problem:
-            raise _invalid(source, problem) from source.mapping.cause_of(problem.field, problem)
-
-
-def _matched(source: Source, partition: Partition, own: Mapping[str, Any]) -> dict[str, Any] | None:
-    """The given fields with those that a partition key holds; None where the class cannot have the key."""
-    values = dict(own)
-    for part, stored in zip(source.partition, partition, strict=True):
-        content = stored[part.attribute.kind]
-        if (found := part.match(content)) is None:
-            return None
-        values = {**found, **values}
-        rendered = part.template.renders(values) if part.template is not None and part.version is None else ()
-        if rendered and content not in rendered:
-            return None
-    return values
-
-
-def _on_key(source: Source, equal: Mapping[str, Any]) -> dict[str, Any]:
-    fields = source.partition_fields | source.sort_fields
-    return {name: value for name, value in equal.items() if name in fields}
-
-
-def _held(source: Source, values: Mapping[str, Any]) -> tuple[tuple[str, Any], ...]:
-    return tuple((name, values[name]) for name in sorted(source.shard_fields) if name in values)
-
-
-def _narrows(source: Source, values: Mapping[str, Any], bounds: Sequence[Bound]) -> bool:
-    given = {*values, *(bound.field for bound in bounds)}
-    return bool((source.sort_fields | source.shard_fields) & given)
-
-
-def _invalid(source: Source, problem: KeyValueError) -> InvalidValue:
-    return source.mapping.invalid_key(problem)
-
-
-def _partition_values(part: KeyPart, equal: Mapping[str, Any]) -> list[AttributeValue]:
-    if (
-        part.version is not None
-    ):  # an index keyed by the table's own sort key: its partitions are of latest copies
-        latest = part.value(equal)
-        return [latest] if latest is not None else []
-    assert part.template is not None
-    return [part.checked(key) for key in part.template.renders(equal)]
-
-
-def _ranges(source: Source, equal: Mapping[str, Any], bounds: Sequence[Bound]) -> tuple[KeyRange, ...]:
-    """The ranges of the sort key attributes, from left to right up to the first that is not equal to one value."""
-    found: list[KeyRange] = []
-    for number, part in enumerate(source.sort):
-        own = [bound for bound in bounds if bound.field in part.fields]
-        values = _from_the_left(source, part, equal)
-        found_range = key_range(part, values, own, zones=_has_zones(source, part))
-        if found_range != EVERY_KEY:
-            found.append(found_range)
-        # Other spellings of an equal time make a range of it. Then what is read is compared with the rest.
-        if any(values.get(name) is None for name in part.fields):
-            _refuse_gap(source, source.sort[number + 1 :], equal, bounds)
-            break
-    return tuple(found)
-
-
-def _has_zones(source: Source, part: KeyPart) -> bool:
-    """Whether a key may have times in any time zone: an index key that is the attribute of a field of its own.
-
-    An entity loads and is saved only under the primary key that its template renders. There, and in keys that are made
-    up, another spelling in UTC is looked for, so that it is found or reported.
-    """
-    return source.index is not None and part.attribute.name not in source.table.key_names and not part.made_up
-
-
-def _from_the_left(source: Source, part: KeyPart, equal: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The given fields, except those of the partition key that come after a missing field of the sort key."""
-    missing = next((place for place, name in enumerate(part.fields) if name not in equal), len(part.fields))
-    later = set(part.fields[missing:]) & source.partition_fields
-    return {name: value for name, value in equal.items() if name not in later} if later else equal
-
-
-def _refuse_gap(
-    source: Source, later: Sequence[KeyPart], equal: Mapping[str, Any], bounds: Sequence[Bound]
-) -> None:
-    partition = {name for part in source.partition for name in part.fields}
-    given = {name for name in equal if name not in partition} | {bound.field for bound in bounds}
-    for part in later:
-        if name := next((name for name in part.fields if name in given), None):
-            before = [name for part in source.sort for name in part.fields]
-            missing = next(name for name in before if name not in equal)
-            raise UsageError(
-                problem=f"{name} comes after {missing} in the sort key of {source}, and {missing} is not one value",
-                remedy=source.or_filter(f"give {missing}= too", name),
-            )
+def _compared(form: SourceForm) -> AbstractSet[str]:
+    """The attributes that hold the tested fields."""
+    mapping, names = form.source.mapping, set(form.tested)
+    if not names.isdisjoint(mapping.computed):  # they are computed from the whole entity
+        names = set(mapping.fields)
+    found = {
+        one for name in names for one in (mapping.fields[name].attribute, *mapping.fields[name].formerly)
+    }
+    in_key = [name for name in names if mapping.fields[name].in_key]
+    keys = {part.attribute.name for part in mapping.key_parts() if not part.lossless.isdisjoint(in_key)}
+    return found - {mapping.fields[name].attribute for name in in_key} | keys
 
 
 # -- fields that the key does not serve --------------------------------------------------------------------------------
@@ -282,14 +458,13 @@ def _where_none(source: Source, name: str) -> str:
     return f"scan with .filter(F.{name}.missing())"
 
 
+def _is_none(source: Source, name: str) -> InvalidValue:
+    return source.mapping.invalid(name, None, "is None, and None is in no key", _where_none(source, name))
+
+
 def _check_given(spec: QuerySpec) -> None:
     first, given = spec.source, spec.equal
     names = [*given, *(bound.field for bound in spec.bounds)]
-    for name, value in given.items():
-        if value is None or (isinstance(value, AnyOf) and None in value.values):
-            raise first.mapping.invalid(
-                name, None, "is None, and None is in no key", _where_none(first, name)
-            )
     if all(_missing(source, given) for source in spec.sources):
         missing = _missing(first, given)
         texts = ", ".join(repr(part.text) for part in first.partition)
@@ -312,11 +487,11 @@ def _check_given(spec: QuerySpec) -> None:
                 )
 
 
-def _check_together(spec: QuerySpec, conditions: Sequence[KeyCondition]) -> None:
+def _check_together(spec: QuerySpec, form: QueryForm, conditions: Sequence[KeyCondition]) -> None:
     """Raise UsageError where two classes share no partition."""
-    each: dict[tuple[type, str | None], set[str]] = {_identity(source): set() for source in spec.sources}
+    each: dict[object, set[str]] = {_identity(one.source): set() for one in form.sources}
     for one in conditions:
-        each[_identity(one.source)].add(repr(one.partition))
+        each[_identity(one.form.source)].add(repr(one.partition))
     first, *others = each.values()
     if any(partitions.isdisjoint(first) for partitions in others):
         raise UsageError(
@@ -335,31 +510,6 @@ def _missing(source: Source, given: Mapping[str, Any]) -> list[str]:
     names = dict.fromkeys(name for part in source.partition for name in part.fields)
     optional = source.shard_fields
     return [name for name in names if name not in optional and name not in given]
-
-
-def compared_attributes(spec: QuerySpec) -> set[str]:
-    """The attributes that are compared where a key does not decide whether an item is wanted."""
-    given = {*spec.equal, *(bound.field for bound in spec.bounds)}
-    if len(spec.sources) == 1:
-        return _compared(spec.source, given)
-    found = set[str]()
-    for source in spec.sources:
-        # The partition that other classes name may have fields of the sort key.
-        found |= _compared(source, given | source.partition_fields if _missing(source, spec.equal) else given)
-    return found
-
-
-def _compared(source: Source, given: AbstractSet[str]) -> set[str]:
-    sort, mapping = source.sort_fields, source.mapping
-    names = {*(source.shard_fields & given), *(sort if sort & given else ())}
-    if not names.isdisjoint(mapping.computed):  # they are computed from the whole entity
-        names = set(mapping.fields)
-    found = {
-        one for name in names for one in (mapping.fields[name].attribute, *mapping.fields[name].formerly)
-    }
-    in_key = [name for name in names if mapping.fields[name].in_key]
-    keys = {part.attribute.name for part in mapping.key_parts() if not part.lossless.isdisjoint(in_key)}
-    return found - {mapping.fields[name].attribute for name in in_key} | keys
 
 
 def _other_key(source: Source, names: Sequence[str], given: Mapping[str, Any]) -> str | None:

@@ -6,8 +6,8 @@ from typing import Any, Final
 
 from dynaorm.entity.table import KeyAttribute, KeyKind
 from dynaorm.entity.template.key_part import SORT_KEY_LIMIT
-from dynaorm.item.condition import Attr, BeginsWith, Between, Compare, Condition, equals
-from dynaorm.item.value import AttributeValue, Item, number_text
+from dynaorm.item.condition import Attr, BeginsWith, Between, Compare, Condition
+from dynaorm.item.value import AttributeValue, number_text
 from dynaorm.record import record
 
 BYTEWISE: Final = "latin-1"  # one character for each byte, in the same order
@@ -108,10 +108,41 @@ class Interval:
             return False
         return self.high is None or bool(key < self.high) or (self.has_high and key == self.high)
 
+    def test(self) -> Callable[[Any], bool]:
+        """Whether it contains a key: a function that is faster than ``in``."""
+        low, high = self.low, self.high
+        if high is None and low is not None:
+            found: Callable[[Any], bool] = low.__le__ if self.has_low else low.__lt__
+            return found
+        if low is None or high is None or not self.has_low:
+            return self.__contains__
+        if self.has_high:
+            return high.__eq__ if low == high else lambda key: bool(low <= key <= high)
+        return lambda key: bool(low <= key < high)
+
     @property
     def is_point(self) -> bool:
         """Whether it contains exactly one key."""
         return self.low is not None and bool(self.low == self.high) and self.has_low and self.has_high
+
+    @property
+    def comparison(self) -> tuple[str, tuple[Any, ...]]:
+        """DynamoDB's operator for its keys, and what it takes; an empty text for all keys."""
+        low, high = self.low, self.high
+        if low is None:
+            return ("", ()) if high is None else ("<=" if self.has_high else "<", (high,))
+        if high is None:
+            return ">=" if self.has_low else ">", (low,)
+        if low == high:
+            return "=", (low,)
+        if self.has_low and not self.has_high and type(low) is str and successor(low) == high:
+            return "begins_with", (low,)
+        return "between", (low, high)
+
+    @property
+    def is_read_with_end(self) -> bool:
+        """Whether its condition matches its upper end, too, which is excluded: BETWEEN includes both."""
+        return not self.has_high and self.comparison[0] == "between"
 
     def closed(self, kind: KeyKind) -> "Interval":
         """The same keys between ends as BETWEEN has them, which includes both.
@@ -128,20 +159,6 @@ class Interval:
         if not has_high and kind == "N":
             high, has_high = key_before(high, kind), True
         return Interval(low, high, True, has_high) if low is not None and high is not None else NOTHING
-
-    def covers(self, other: "Interval") -> bool:
-        """Whether every key of another one is in it."""
-        if self.low is not None and (
-            other.low is None
-            or other.low < self.low
-            or (other.low == self.low and other.has_low > self.has_low)
-        ):
-            return False
-        return self.high is None or not (
-            other.high is None
-            or other.high > self.high
-            or (other.high == self.high and other.has_high > self.has_high)
-        )
 
     def hull(self, other: "Interval") -> "Interval":
         """The smallest interval that contains both."""
@@ -192,32 +209,14 @@ def key_in(kind: KeyKind, content: Any) -> AttributeValue:
 
 def range_condition(attribute: KeyAttribute, interval: Interval) -> Condition | None:
     """The condition of a closed interval; None for all keys. BETWEEN matches an excluded upper end, too."""
-    low, high, operand = interval.low, interval.high, Attr((attribute.name,))
-    if interval.is_point:
-        return equals(attribute.name, key_in(attribute.kind, low))
-    is_half_open = interval.has_low and not interval.has_high
-    if is_half_open and low and high is not None and attribute.kind != "N" and successor(low) == high:
-        return BeginsWith((attribute.name,), key_in(attribute.kind, low))
-    if low is not None and high is not None:
-        return Between(operand, key_in(attribute.kind, low), key_in(attribute.kind, high))
-    if low is not None:
-        return Compare(operand, ">=" if interval.has_low else ">", key_in(attribute.kind, low))
-    if high is not None:
-        return Compare(operand, "<=" if interval.has_high else "<", key_in(attribute.kind, high))
-    return None
-
-
-def key_test(attribute: KeyAttribute, interval: Interval) -> Callable[[Item], bool]:
-    """Whether the key of an item is in an interval: a function that is fast for texts."""
-    name, low, high = attribute.name, interval.low, interval.high
-    has_low, has_high = interval.has_low, interval.has_high
-    if attribute.kind != "S":
-        return lambda item: comparable(item[name]) in interval
-
-    def is_in(item: Item) -> bool:
-        text: str = item[name]["S"]
-        if low is not None and not (text > low or (has_low and text == low)):
-            return False
-        return high is None or text < high or (has_high and text == high)
-
-    return is_in
+    operator, contents = interval.comparison
+    values = [key_in(attribute.kind, one) for one in contents]
+    match operator:
+        case "":
+            return None
+        case "begins_with":
+            return BeginsWith((attribute.name,), values[0])
+        case "between":
+            return Between(Attr((attribute.name,)), *values)
+        case _:
+            return Compare(Attr((attribute.name,)), operator, values[0])

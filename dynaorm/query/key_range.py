@@ -1,36 +1,28 @@
-"""The range of one key attribute that a query reads: a condition for DynamoDB, and an exact check of the rest.
+"""How the fields of a query bound one key attribute: an interval of keys to read, and tests for what it has too much.
 
 Rule 1. A condition on a field compares the texts that the template renders, within the fields given before it: with
         ``{country}#{state}``, the country US never matches USA. A field written with ``desc`` is compared by value.
-Rule 2. DynamoDB takes one condition on a sort key. It may match more keys than the query wants, never fewer; ``admits``
-        parses the key and is exact.
+Rule 2. DynamoDB takes one condition on a sort key. The interval may have more keys than are wanted, never fewer. The
+        tests are exact. They compare the texts of single fields, whether these come from values or from a key.
+Rule 3. Whether tests are needed follows from the template and from what is asked, not from the values: ``is_exact``.
 """
 
-import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from datetime import datetime
 from decimal import Decimal
-from functools import cached_property
 from typing import Any, Final, Literal, TypeAlias
 
-from dynaorm.entity.table import KeyAttribute
 from dynaorm.entity.template.key_part import KeyPart
+from dynaorm.entity.template.spec import beginning
 from dynaorm.entity.template.template import KeyValueError, Piece
 from dynaorm.entity.text.ksuid import Ksuid, KsuidMs
-from dynaorm.entity.text.scalar import ANY_TEXT, STR, NaiveDatetime
+from dynaorm.entity.text.scalar import STR, NaiveDatetime
 from dynaorm.failure import Remedied
-from dynaorm.item.condition import Condition
 from dynaorm.item.value import AttributeValue
-from dynaorm.query.interval import (
-    BYTEWISE,
-    EVERYTHING,
-    Interval,
-    comparable,
-    range_condition,
-    successor,
-)
-from dynaorm.query.spelling import spellings_from, spellings_of, spellings_to
-from dynaorm.record import record, replace
+from dynaorm.query.interval import BYTEWISE, EVERYTHING, NOTHING, Interval, comparable, successor
+from dynaorm.query.spelling import spellings_of, spellings_within
+from dynaorm.record import record
 
 Operator: TypeAlias = Literal["<", "<=", ">", ">=", "between", "begins_with"]
 
@@ -44,100 +36,304 @@ class Bound:
     values: tuple[Any, ...]
 
 
-@record
-class KeyRange:
-    """The values of a key attribute that a query reads.
+FieldTest: TypeAlias = tuple[str, Callable[[Any], Any], Interval, Callable[[Any], bool]]
+"""A field, what writes its text, the texts that are wanted, and whether a text is one of them."""
+
+_REVERSED: Final[Mapping[str, str]] = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
+_MOST_BYTES: Final = 4  # of a character in UTF-8
+
+
+class RangeForm:
+    """What queries have in common that give some fields of a key attribute and bound one.
 
     Attributes:
-        attribute: the key attribute; None for every key.
-        interval: the interval that is read, closed, with contents as ``comparable`` gives them.
-        admits: whether a stored value is wanted; None where every key in the interval is.
-        is_empty: no key can match.
-        is_prefix: the keys in the interval are those that begin with one text.
-        is_wide: the interval is wider than the query, to include other spellings of times.
-        own: the interval that has exactly those of the keys of the template that are wanted; None if no interval has.
-    """
-
-    attribute: KeyAttribute | None = None
-    interval: Interval = EVERYTHING
-    admits: Callable[[AttributeValue], bool] | None = None
-    is_empty: bool = False
-    is_prefix: bool = False
-    is_wide: bool = False
-    own: Interval | None = None
-
-    @property
-    def condition(self) -> Condition | None:
-        """The condition in stored names; None for every key."""
-        return range_condition(self.attribute, self.interval) if self.attribute is not None else None
-
-    @property
-    def is_exact(self) -> bool:
-        """Whether every key that is read is wanted."""
-        return self.admits is None or (self.is_prefix and not self.is_wide)
-
-    def contains(self, stored: AttributeValue) -> bool:
-        """Whether a stored value is wanted. It need not match the condition."""
-        if self.admits is not None:
-            return self.admits(stored)
-        return not self.is_empty and comparable(stored) in self.interval
-
-
-EVERY_KEY: Final = KeyRange()
-_MINUTES: Final = 16  # characters of a time up to its minute
-_NOTHING: Final = KeyRange(is_empty=True)
-_REVERSED: Final[Mapping[str, str]] = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
-
-
-def key_range(part: KeyPart, equal: Mapping[str, Any], bounds: Sequence[Bound], *, zones: bool) -> KeyRange:
-    """The range of a key whose leading fields have values and whose next field has bounds, in any spelling of a time.
+        part: the key attribute.
+        missing: the first of its fields that is not given; None if all are.
+        tested: the fields that tests compare.
+        is_exact: all keys of the template that are read are wanted.
 
     Args:
         part: the key attribute.
-        equal: field values; fields that the key does not have are ignored.
-        bounds: conditions on one field of the key that is not among ``equal``.
-        zones: include the spellings of times in any time zone, not only those in UTC.
-
-    Raises:
-        KeyValueError: a value cannot be part of the key, or is not given in order.
+        given: the fields that have values.
+        bounded: the field with bounds, which is not given; None without bounds.
+        operators: those of the bounds.
+        is_foreign: other writers may have made up the key: it is an index key.
+        zones: they may have written times in any time zone, not only in UTC.
     """
-    exact = exact_range(part, equal, bounds)
-    if exact.is_empty or (wide := _widened(part, equal, bounds, zones=zones)) is None:
-        return exact
-    admits = exact.admits or exact.contains
-    return replace(exact, interval=wide, admits=admits, is_wide=True)
 
+    def __init__(
+        self,
+        part: KeyPart,
+        given: AbstractSet[str],
+        bounded: str | None = None,
+        operators: Sequence[Operator] = (),
+        *,
+        is_foreign: bool = False,
+        zones: bool = False,
+    ) -> None:
+        template, version = part.template, part.version
+        self.part, self._kind, self._zones = part, part.attribute.kind, zones
+        self._pieces = template.pieces if template is not None else ()
+        self._packing = template.packing if template is not None else None
+        fields = [piece.placeholder.field for piece in self._pieces]
+        self.missing = next((name for name in part.fields if name not in given), None)
+        count = fields.index(self.missing) if self.missing is not None else len(fields)
+        self._given, self._rest = self._pieces[:count], self._pieces[count:]
+        self._has_bounds = self.missing is not None and bounded in part.fields
+        self._late = _after_a_gap(fields, count, given, bounded if self._has_bounds else None)
+        self._head = self._as_text(version.latest_head) if version is not None else ""
+        self._after = self._literal_after()
+        # Whether one text of the open field can be the beginning of another.
+        self._grows = bool(self._rest) and (
+            self._rest[0].placeholder.open or bool(self._rest[0].placeholder.grows)
+        )
+        tested = self._pieces[: count + self._has_bounds]
+        self.tested = tuple(piece.placeholder.field for piece in tested)
+        self._time = next((place for place, piece in enumerate(tested) if _is_time(piece)), None)
+        if version is not None or self._kind != "S":
+            self._time = None
+        # Without a value, the interval is that of the literals, always.
+        self._constant: Interval | None = None
+        if self._rest and not tested and self._late is None:
+            self._constant = EVERYTHING if self._kind == "N" else self._texts({}, ())
+        self.is_exact = self._is_exact(operators if self._has_bounds else (), is_foreign=is_foreign)
 
-def exact_range(part: KeyPart, equal: Mapping[str, Any], bounds: Sequence[Bound]) -> KeyRange:
-    """The same of the keys that the template renders."""
-    if all(equal.get(name) is not None for name in part.fields):
-        value = part.value(equal)
-        assert value is not None
-        content = comparable(value)
-        point = Interval(content, content)
-        return KeyRange(part.attribute, point, own=point)
-    if part.attribute.kind == "N":
-        return _of_numbers(part, bounds)
-    return _TextRange(part, equal, bounds).key_range()
+    def _literal_after(self) -> str:
+        """The literal after the open field."""
+        if len(self._rest) > 1:
+            return self._rest[1].before
+        template, version = self.part.template, self.part.version
+        if template is None:
+            return ""
+        return template.after + (self._as_text(version.latest_tail) if version is not None else "")
 
+    def _is_exact(self, operators: Sequence[Operator], *, is_foreign: bool) -> bool:
+        if self._time is not None:
+            return False
+        # A key does not say where a raw text ends, unless it is the last one: other values have the same key.
+        told = self._pieces[:-1][: len(self._given) + 1]
+        if any(piece.placeholder.raw and piece.placeholder.open for piece in told):
+            return False
+        if all(one == "begins_with" for one in operators):
+            return True
+        if is_foreign and self.part.made_up:
+            return False
+        # No condition tells a text with the literal after it from the texts that it begins.
+        is_followed = len(self._rest) > 1
+        if self._grows and (self._after or is_followed):
+            return False
+        # BETWEEN includes its upper end. That is a key of the template unless a literal would have to follow.
+        signs = _REVERSED if self._rest[0].placeholder.desc else {}
+        upper = {"<", "<=", "between"} if is_followed else {"<"}
+        reads_end = not self._after and self._kind != "N"
+        return not (reads_end and any(signs.get(one, one) in upper for one in operators))
 
-def _widened(
-    part: KeyPart, equal: Mapping[str, Any], bounds: Sequence[Bound], *, zones: bool
-) -> Interval | None:
-    """The interval with all spellings of the times of a key; None where no time is given."""
-    if part.template is None or part.version is not None or part.attribute.kind != "S":
-        return None
-    before = ""
-    for piece in part.template.pieces:
-        before += piece.before
-        value = equal.get(piece.placeholder.field)
-        if _is_time(piece):
-            found = _spelled(bounds, zones=zones) if value is None else spellings_of(value, zones=zones)
-            return found.shifted(before) if found != EVERYTHING else None
-        if value is None:
+    # -- the keys to read ----------------------------------------------------------------------------------------------
+
+    def keys(self, values: Mapping[str, Any], bounds: Sequence[Bound]) -> Interval:
+        """The smallest closed interval that has all wanted keys, in any spelling of their times.
+
+        Raises:
+            KeyValueError: a value cannot be part of the key, or is not given in order.
+        """
+        if self._constant is not None:
+            return self._constant
+        if not self._rest:
+            value = self.part.value(values)
+            assert value is not None
+            content = comparable(value)
+            found = Interval(content, content)
+        elif self._kind == "N":
+            found = _allowed(*self._limits(bounds)).closed("N")
+        else:
+            found = self._texts(values, bounds)
+        if self._time is None or found.is_empty:
+            return found
+        return self._with_spellings(found, values, bounds)
+
+    def _texts(self, values: Mapping[str, Any], bounds: Sequence[Bound]) -> Interval:
+        if self._late is not None:
+            value = values[self._late] if self._late in values else bounds[0].values[0]
+            assert self.part.template is not None and self.missing is not None
+            raise self.part.template.gap(self.missing, self._late, value)
+        own = [piece.before + piece.text(values[piece.placeholder.field]) for piece in self._given]
+        level = "".join([*own, self._rest[0].before])
+        found = _beginning_with(self._checked(level), EVERYTHING)
+        if self._has_bounds:
+            starts, comparisons = self._limits(bounds)
+            for start in starts:
+                found = _beginning_with(self._checked(level + start), found)
+            for sign, text in comparisons:
+                self._checked(level + text + self._after)
+                found = found.cut(*(self._from if sign in (">", ">=") else self._to)(sign, level, text))
+            if found.high == "" or _allowed(starts, comparisons).is_empty:
+                return NOTHING
+        found = found.shifted(self._head).closed(self._kind)
+        # No key is empty, and DynamoDB refuses to compare a key with an empty text.
+        return found if found.low else Interval(None, found.high, True, found.has_high)
+
+    def _checked(self, key: str) -> str:
+        """A beginning of keys. Refuses one longer than any key, for which DynamoDB would refuse the request."""
+        whole = self._head + key
+        if len(whole) * _MOST_BYTES > self.part.limit:
+            self.part.checked(whole.encode(BYTEWISE) if self._kind == "B" else whole)
+        return key
+
+    def _from(self, sign: str, level: str, text: str) -> tuple[str, str]:
+        low = level + text
+        if sign == ">" and not self._grows and (self._after or len(self._rest) > 1):
+            return ">=", successor(low + self._after)
+        return sign if not self._after else ">=", low
+
+    def _to(self, sign: str, level: str, text: str) -> tuple[str, str]:
+        high = level + text
+        if not self._after:
+            return ("<", successor(high)) if len(self._rest) > 1 and sign == "<=" else (sign, high)
+        # A prefix of this text comes before it, but is followed by the literal in its key.
+        shorter = [text[:length] for length in range(len(text))] if self._grows else []
+        if sign == "<=":
+            shorter.append(text)
+        ends = [successor(level + one + self._after) for one in shorter]
+        # Nothing follows the last code point, so there is no end besides that of the level.
+        return ("<", max([high, *ends])) if all(ends) else (">=", level)
+
+    def _with_spellings(
+        self, found: Interval, values: Mapping[str, Any], bounds: Sequence[Bound]
+    ) -> Interval:
+        """The interval with all spellings of the time in it."""
+        assert self._time is not None
+        own = [
+            piece.before + piece.write(values[piece.placeholder.field]) for piece in self._given[: self._time]
+        ]
+        piece = self._pieces[self._time]
+        if self._time < len(self._given):
+            spelled = spellings_of(values[piece.placeholder.field], zones=self._zones)
+        else:
+            spelled = spellings_within([(one.operator, one.values) for one in bounds], zones=self._zones)
+        return spelled.shifted("".join([*own, piece.before])) if spelled != EVERYTHING else found
+
+    # -- the bounds of the open field ------------------------------------------------------------------------------
+
+    def _limits(self, bounds: Sequence[Bound]) -> tuple[list[Any], list[tuple[str, Any]]]:
+        """The beginnings of the open field's text, and the comparisons with it, in the order of the keys."""
+        piece, starts = self._rest[0], list[Any]()
+        comparisons: list[tuple[str, Any]] = []
+        signs = _REVERSED if piece.placeholder.desc else {}
+        for bound in bounds:
+            if bound.operator == "begins_with":
+                starts.append(self._beginning(bound))
+            elif bound.operator == "between":
+                for sign, value in zip((">=", "<="), bound.values, strict=True):
+                    comparisons.append((signs.get(sign, sign), self._ordered(_bound_text(piece, value))))
+            else:
+                text = self._ordered(_bound_text(piece, bound.values[0]))
+                comparisons.append((signs.get(bound.operator, bound.operator), text))
+        return starts, comparisons
+
+    def _beginning(self, bound: Bound) -> str:
+        placeholder, value = self._rest[0].placeholder, bound.values[0]
+        python = placeholder.scalar.python
+        is_binary = self._kind == "B"
+        if self._kind == "N" or (is_binary and (python not in (str, bytes) or not isinstance(value, python))):
+            problem = Remedied(f"is no beginning of a key {self.part.text!r}", "use .ge(...) and .lt(...)")
+            raise KeyValueError.of(bound.field, value, problem)
+        if isinstance(value, bytes) and is_binary:
+            return value.decode(BYTEWISE)
+        try:
+            text = STR.to_text(value)
+            return self._packed(text) if is_binary else self._rest[0].escape(beginning(placeholder, text))
+        except ValueError as problem:
+            raise KeyValueError.of(bound.field, value, problem) from problem
+
+    def _ordered(self, text: str) -> Any:
+        """The text of a field in a form that sorts as its keys do."""
+        if self._kind == "N":
+            return Decimal(text)
+        return text if self._packing is None else self._packed(text)
+
+    def _packed(self, text: str) -> str:
+        assert self._packing is not None
+        return self._packing.pack(text).decode(BYTEWISE)
+
+    def _as_text(self, literal: str) -> str:
+        return literal.encode().decode(BYTEWISE) if self._kind == "B" else literal
+
+    # -- the tests -------------------------------------------------------------------------------------------------
+
+    def tests(self, values: Mapping[str, Any], bounds: Sequence[Bound]) -> tuple[FieldTest, ...]:
+        """What the texts of the fields in wanted keys must be; where ``keys`` finds keys for these values."""
+        found: list[FieldTest] = []
+        for piece in self._given:
+            text = self._ordered(piece.write(values[piece.placeholder.field]))
+            found.append(self._test(piece, Interval(text, text)))
+        if self._has_bounds:
+            found.append(self._test(self._rest[0], _allowed(*self._limits(bounds))))
+        return tuple(found)
+
+    def _test(self, piece: Piece, texts: Interval) -> FieldTest:
+        return piece.placeholder.field, self._writer(piece), texts, texts.test()
+
+    def _writer(self, piece: Piece) -> Callable[[Any], Any]:
+        if self._kind == "S":
+            return piece.write
+        return lambda value: self._ordered(piece.write(value))
+
+    def by_key(self, stored: AttributeValue, keys: Interval, tests: Sequence[FieldTest]) -> bool | None:
+        """Whether a stored key is wanted; None where the values must be compared. ``keys``, ``tests``: its own."""
+        if comparable(stored) not in keys:
+            return False
+        if self.is_exact:
+            return True
+        texts = self._texts_in(stored)
+        if texts is None:
             return None
-        before += piece.write(value)
-    return None
+        return all(test[-1](text) for text, test in zip(texts, tests, strict=False))
+
+    def _texts_in(self, stored: AttributeValue) -> Sequence[Any] | None:
+        """The texts that ``tests`` compare, from a key; None where the key does not tell them.
+
+        It does not if another writer spelled it, or if it does not say where a raw text ends.
+        """
+        content, template = stored[self._kind], self.part.template
+        if self._kind == "N":
+            return [Decimal(content)]
+        if template is None or self.part.match(content) is None:
+            return None
+        if any(piece.placeholder.raw for piece in self._pieces[:-1]):
+            return None
+        own = content if self.part.version is None else self.part.version.inside(content)
+        if isinstance(own, bytes):
+            return [own.decode(BYTEWISE)]
+        found = template.pattern.fullmatch(str(own))
+        return None if found is None else found.groups()
+
+
+def fitting(tests: Iterable[FieldTest]) -> Callable[[Mapping[str, Any]], bool]:
+    """A function of field values: whether they pass some tests. It raises ValueError if no key can have a value."""
+    steps = [(name, write, is_wanted) for name, write, _, is_wanted in tests]
+    if len(steps) == 1:
+        ((name, write, is_wanted),) = steps
+        # The usual range, of every entity of a page.
+        return lambda values: (value := values[name]) is not None and is_wanted(write(value))
+
+    def fits(values: Mapping[str, Any]) -> bool:
+        for name, write, is_wanted in steps:
+            value = values[name]
+            if value is None or not is_wanted(write(value)):
+                return False
+        return True
+
+    return fits
+
+
+def _after_a_gap(
+    fields: Sequence[str], count: int, given: AbstractSet[str], bounded: str | None
+) -> str | None:
+    """A field that is given or bounded although the one before it, at ``count``, is missing; None for none."""
+    late = (name for name in fields[count + 1 :] if name in given and name not in fields[:count])
+    found = next(late, None)
+    is_late = bounded is not None and bounded != fields[count]
+    return bounded if found is None and is_late else found
 
 
 def _is_time(piece: Piece) -> bool:
@@ -146,36 +342,7 @@ def _is_time(piece: Piece) -> bool:
     return piece.placeholder.plain and is_time
 
 
-def _spelled(bounds: Sequence[Bound], *, zones: bool) -> Interval:
-    found = EVERYTHING
-    for bound in bounds:
-        low, high = bound.values[0], bound.values[-1]
-        if bound.operator == "begins_with":
-            # Every key begins with an empty text, and DynamoDB refuses to compare a key with one.
-            if prefix := low[:_MINUTES]:
-                found = found.cut(">=", prefix)
-                found = found.cut("<", end) if (end := successor(prefix)) else found
-            continue
-        if bound.operator in (">", ">=", "between"):
-            found = found.cut(">=", spellings_from(low, zones=zones).low)
-        if bound.operator in ("<", "<=", "between"):
-            found = found.cut("<", spellings_to(high, zones=zones).high)
-    return found
-
-
-def _comparisons(piece: Piece, bounds: Sequence[Bound]) -> list[tuple[str, str]]:
-    """Each bound as comparisons with texts, in the order of the keys."""
-    found: list[tuple[str, Any]] = []
-    for bound in bounds:
-        if bound.operator == "between":
-            found += [(">=", bound.values[0]), ("<=", bound.values[1])]
-        elif bound.operator != "begins_with":
-            found.append((bound.operator, bound.values[0]))
-    signs = _REVERSED if piece.placeholder.desc else {}
-    return [(signs.get(sign, sign), _written(piece, value)) for sign, value in found]
-
-
-def _written(piece: Piece, value: Any) -> str:
+def _bound_text(piece: Piece, value: Any) -> str:
     placeholder = piece.placeholder
     try:
         # The texts of ksuid_range bound a Ksuid, too.
@@ -187,190 +354,19 @@ def _written(piece: Piece, value: Any) -> str:
         raise KeyValueError.of(placeholder.field, value, problem) from problem
 
 
-def _of_numbers(part: KeyPart, bounds: Sequence[Bound]) -> KeyRange:
-    assert part.template is not None
-    if prefix := next((bound for bound in bounds if bound.operator == "begins_with"), None):
-        raise _no_beginning(part, prefix)
-    interval = EVERYTHING
-    for sign, text in _comparisons(part.template.pieces[0], bounds):
-        interval = interval.cut(sign, Decimal(text))
-    interval = interval.closed("N")
-    if interval.is_empty:
-        return _NOTHING
-    return KeyRange(part.attribute, interval, own=interval)
-
-
-def _no_beginning(part: KeyPart, prefix: Bound) -> KeyValueError:
-    value = prefix.values[0]
-    problem = Remedied(f"is no beginning of a key {part.text!r}", "use .ge(...) and .lt(...)")
-    return KeyValueError.of(prefix.field, value, problem)
-
-
-class _TextRange:
-    """The range of a string key, or of a binary key read as a text of one character per byte.
-
-    Attributes:
-        beginnings: the texts that every wanted key begins with, without the head of a version.
-        comparisons: the comparisons with the text of the bounded field.
-        texts: the interval of texts that the bounded field may have.
-    """
-
-    def __init__(self, part: KeyPart, equal: Mapping[str, Any], bounds: Sequence[Bound]) -> None:
-        assert part.template is not None
-        self._part, self._template, self._version = part, part.template, part.version
-        self._is_binary = part.attribute.kind == "B"
-        # A binary key is one field, which is not given here.
-        self._level = "" if self._is_binary else self._template.prefix(equal)
-        pieces = self._template.pieces
-        self._place = next(
-            place for place, piece in enumerate(pieces) if equal.get(piece.placeholder.field) is None
-        )
-        self._piece = pieces[self._place]
-        self._refuse_later(bounds)
-        prefixes = [bound for bound in bounds if bound.operator == "begins_with"]
-        self.beginnings = [self._level, *(self._beginning(equal, prefix) for prefix in prefixes)]
-        self.comparisons = [(sign, self._packed(text)) for sign, text in _comparisons(self._piece, bounds)]
-        self.texts = EVERYTHING
-        for sign, text in self.comparisons:
-            self.texts = self.texts.cut(sign, text)
-        self._check_lengths()
-        self._may_end_anywhere = self._piece.placeholder.raw and self._is_followed
-
-    def key_range(self) -> KeyRange:
-        attribute, head = self._part.attribute, self._head
-        keys = self._interval().shifted(head).closed(attribute.kind)
-        # No key is empty, and DynamoDB refuses to compare a key with an empty text.
-        if keys.is_empty or keys.high == "" or self.texts.is_empty:
-            return _NOTHING
-        if self.comparisons:
-            keys = keys if keys.low else replace(keys, low=None)
-            own = keys if not self._after and not self._is_followed else None
-            return KeyRange(attribute, keys, self.admits, own=own)
-        if head or any(self.beginnings):
-            return KeyRange(attribute, keys, self.admits, is_prefix=True)
-        return EVERY_KEY
-
-    def admits(self, stored: AttributeValue) -> bool:
-        """Whether a stored key is wanted."""
-        key: str | bytes | None = stored[self._part.attribute.kind]
-        if self._version is not None and key is not None:
-            key = self._version.inside(key)
-        own = key.decode(BYTEWISE) if isinstance(key, bytes) else key
-        if own is None:
-            return False
-        for beginning in self.beginnings:
-            if not own.startswith(beginning):
-                return False
-        if not self.comparisons:
-            return True
-        if self._may_end_anywhere:
-            return any(text in self.texts for text in self._texts_of(own))
-        found = self._patterns[0].fullmatch(own, len(self._level))
-        return found is not None and found[1] in self.texts
-
-    # -- the wanted texts
-
-    def _refuse_later(self, bounds: Sequence[Bound]) -> None:
-        missing = self._piece.placeholder.field
-        for bound in bounds:
-            if bound.field != missing:
-                raise self._template.gap(missing, bound.field, bound.values[0])
-
-    def _beginning(self, equal: Mapping[str, Any], prefix: Bound) -> str:
-        value, python = prefix.values[0], self._piece.placeholder.scalar.python
-        if self._is_binary and (python not in (str, bytes) or not isinstance(value, python)):
-            raise _no_beginning(self._part, prefix)
-        if isinstance(value, bytes) and self._is_binary:
-            return value.decode(BYTEWISE)
-        try:
-            text = STR.to_text(value)
-        except ValueError as problem:
-            raise KeyValueError.of(prefix.field, value, problem) from problem
-        return self._packed(text) if self._is_binary else self._template.prefix(equal, (prefix.field, text))
-
-    def _packed(self, text: str) -> str:
-        packing = self._template.packing
-        return text if packing is None else packing.pack(text).decode(BYTEWISE)
-
-    def _check_lengths(self) -> None:
-        """Refuse a text longer than any key, for which DynamoDB would refuse the request."""
-        shortest = [*self.beginnings, *(self._level + text + self._after for _, text in self.comparisons)]
-        for one in shortest:
-            if key := self._head + one:
-                self._part.checked(key.encode(BYTEWISE) if self._is_binary else key)
-
-    # -- the interval of keys
-
-    @property
-    def _head(self) -> str:
-        return self._beside(self._version.latest_head) if self._version is not None else ""
-
-    @property
-    def _after(self) -> str:
-        """The literal after the bounded field."""
-        pieces, following = self._template.pieces, self._place + 1
-        if following < len(pieces):
-            return pieces[following].before
-        tail = self._beside(self._version.latest_tail) if self._version is not None else ""
-        return self._template.after + tail
-
-    @property
-    def _is_followed(self) -> bool:
-        """Whether another field comes after the bounded one."""
-        return self._place + 1 < len(self._template.pieces)
-
-    def _beside(self, literal: str) -> str:
-        return literal.encode().decode(BYTEWISE) if self._is_binary else literal
-
-    def _interval(self) -> Interval:
-        """The smallest interval that has all wanted keys, without the head."""
-        found = EVERYTHING
-        for beginning in self.beginnings:
-            found = found.cut(">=", beginning)
-            if end := successor(beginning):
-                found = found.cut("<", end)
-        for sign, text in self.comparisons:
-            found = found.cut(*(self._from(sign, text) if sign in (">", ">=") else self._to(sign, text)))
+def _beginning_with(text: str, found: Interval) -> Interval:
+    """The part of an interval that begins with a text."""
+    if not text:
         return found
+    found, end = found.cut(">=", text), successor(text)
+    return found.cut("<", end) if end else found
 
-    @property
-    def _grows(self) -> bool:
-        """Whether one text of the bounded field can be the beginning of another."""
-        return self._piece.placeholder.open or bool(self._piece.placeholder.grows)
 
-    def _from(self, sign: str, text: str) -> tuple[str, str]:
-        low = self._level + text
-        if sign == ">" and not self._grows and (self._after or self._is_followed):
-            return ">=", successor(low + self._after)
-        return sign if not self._after else ">=", low
-
-    def _to(self, sign: str, text: str) -> tuple[str, str]:
-        high = self._level + text
-        if not self._after:
-            return ("<", successor(high)) if self._is_followed and sign == "<=" else (sign, high)
-        # A prefix of this text comes before it, but is followed by the literal in its key.
-        shorter = [text[:length] for length in range(len(text))] if self._grows else []
-        if sign == "<=":
-            shorter.append(text)
-        ends = [successor(self._level + one + self._after) for one in shorter]
-        # Nothing follows the last code point, so there is no end besides that of the level.
-        return ("<", max([high, *ends])) if all(ends) else (">=", self._level)
-
-    # -- parsing a key
-
-    @cached_property
-    def _patterns(self) -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str]]:
-        """Regular expressions of a key from the bounded field on, of the field's text, and of all after it."""
-        text, following = ANY_TEXT, ""
-        if not self._is_binary:
-            own, *later = self._template.pieces[self._place :]
-            after = "".join(f"{re.escape(piece.before)}{piece.pattern}" for piece in later)
-            text, following = own.pattern, after + re.escape(self._template.after)
-        return re.compile(f"({text}){following}"), re.compile(text), re.compile(following)
-
-    def _texts_of(self, own: str) -> Iterator[str]:
-        """The texts that the bounded field may have in a key whose end of a raw text is ambiguous."""
-        rest = own[len(self._level) :]
-        _, text, following = self._patterns
-        ends = (end for end in range(len(rest) + 1) if following.fullmatch(rest, end))
-        return (rest[:end] for end in ends if text.fullmatch(rest[:end]))
+def _allowed(starts: Sequence[Any], comparisons: Sequence[tuple[str, Any]]) -> Interval:
+    """The texts that begin so and compare so."""
+    found = EVERYTHING
+    for start in starts:
+        found = _beginning_with(start, found)
+    for sign, text in comparisons:
+        found = found.cut(sign, text)
+    return found

@@ -7,13 +7,15 @@ Rule 2. Where the key attribute is the field's own attribute, anybody may have w
         range is widened by the largest offset, which is less than a day.
 """
 
+from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Any, Final
 
 from dynaorm.entity.text.scalar import in_utc
 from dynaorm.query.interval import EVERYTHING, Interval, successor
 
 _DAY: Final = timedelta(days=1)
+_MINUTES: Final = 16  # characters of a time up to its minute
 
 
 def spellings_from(value: datetime, *, zones: bool) -> Interval:
@@ -35,13 +37,31 @@ def spellings_of(value: datetime, *, zones: bool) -> Interval:
     return found.cut("<", high)
 
 
+def spellings_within(bounds: Iterable[tuple[str, Sequence[Any]]], *, zones: bool) -> Interval:
+    """An interval with all spellings of the times within some bounds, each an operator and its values."""
+    found = EVERYTHING
+    for operator, values in bounds:
+        low, high = values[0], values[-1]
+        if operator == "begins_with":
+            # Every key begins with an empty text, and DynamoDB refuses to compare a key with one.
+            if prefix := low[:_MINUTES]:
+                found = found.cut(">=", prefix)
+                found = found.cut("<", end) if (end := successor(prefix)) else found
+            continue
+        if operator in (">", ">=", "between"):
+            found = found.cut(">=", spellings_from(low, zones=zones).low)
+        if operator in ("<", "<=", "between"):
+            found = found.cut("<", spellings_to(high, zones=zones).high)
+    return found
+
+
 def _moment(value: datetime) -> datetime:
     """The time as it is written: an instant in UTC, a wall time as it is."""
     return value if value.tzinfo is None else in_utc(value)
 
 
 def _minute(value: datetime) -> str:
-    return _moment(value).isoformat("T", "minutes")[:16]
+    return _moment(value).isoformat("T", "minutes")[:_MINUTES]
 
 
 def _shared(value: datetime) -> str:

@@ -104,6 +104,8 @@ def _ending(outcome: Reply | BaseException) -> tuple[AttemptOutcome, str, tuple[
     """The kind of the outcome, the error, and the codes of a transaction's actions."""
     if isinstance(outcome, Refusal):
         codes = codes_of(outcome)
+        # Only a cancelled transaction has codes of its actions: for any other refusal, ``codes_of`` gives the error's
+        # own.
         return "refused", outcome.code, () if codes == [outcome.code] else tuple(codes)
     if isinstance(outcome, NoAnswer):
         return "no answer" if outcome.sent else "not sent", type(outcome).__name__, ()
@@ -127,6 +129,8 @@ def _writes(request: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 
 def _least_capacity(call: Call) -> float:
+    # A TransactWriteItems costs two write units per KB. What an update or a delete writes is not in the request: such
+    # an action counts as the smallest item.
     factor = 2 if call.operation == "TransactWriteItems" else 1
     items = (one.get("Item") or {} for one in _writes(call.request) or [call.request])
     return float(sum(factor * write_units(item_size(item)) for item in items))

@@ -71,6 +71,7 @@ class Chain(Generic[E]):
                     remedy='write one with F, such as F.status == "open"',
                 )
         spec = self._spec.filtered(conditions)
+        # For its errors alone: a filter that the class does not understand is refused here, not by the query's ending.
         filter_of(spec)
         return self._with(spec)
 

@@ -51,6 +51,8 @@ class Deadlines:
         try:
             step = next(flow)
             while True:
+                # A flow that sends a request again yields the same object: the time for repetitions runs on from its
+                # first attempt.
                 if step is not first and isinstance(step, Call):
                     first, began = step, self._clock.monotonic()
                 try:
@@ -58,6 +60,7 @@ class Deadlines:
                 except BaseException as raised:  # noqa: BLE001 - the flow must know of an interruption, too
                     step = flow.throw(raised)
                 else:
+                    # Rule 4.
                     if isinstance(step, Pause) and not step.before_retry:
                         end = self._end()
                     step = flow.send(outcome)
@@ -70,13 +73,17 @@ class Deadlines:
     def _taken(self, step: Step, began: float, end: float) -> Flow[Any]:
         """Take a step within the time that is left. ``began``: when its request was sent first."""
         if isinstance(step, Together):
+            # They share the end of the call, but each counts the time for repetitions of its own requests (Rule 3).
             return (yield replace(step, flows=tuple(self._limited(one, end) for one in step.flows)))
         now = self._clock.monotonic()
         left = end - now
         if isinstance(step, Pause):
             return TIME_IS_OVER if step.before_retry and step.seconds >= left else (yield step)
+        # Rule 2.
         if left <= 0:
             raise NoAnswer(f"the {self._timeout:g} s of the session's timeout= are over", sent=False)
+        # With Retry(seconds=0) nothing is repeated, so an attempt cannot overrun the time for repetitions: it may take
+        # as long as the transport waits. The default, 540 s, limits no attempt either.
         if 0 < self._retry_seconds < WINDOW_SECONDS:
             left = min(left, max(LEAST_SECONDS, began + self._retry_seconds - now))
         return (yield step if left == inf else replace(step, timeout=left))

@@ -50,6 +50,8 @@ def drive(flow: Flow[T], transport: Transport, clock: Clock, replies: "Replies |
         result: T = stop.value
         return result
     finally:
+        # An interrupt between two steps leaves the flow suspended: its ``finally`` must not wait for the garbage
+        # collector.
         flow.close()
 
 
@@ -81,6 +83,8 @@ class Replies:
             return flow.send(reply)
         except (StopIteration, DynaormError):
             raise
+        # A body is parsed when the flow asks for its content. What DynamoDB never sends, such as items without keys,
+        # thus surfaces as a KeyError somewhere in the flow, perhaps some replies later.
         except Exception:
             self._check(reply)
             raise
@@ -92,6 +96,8 @@ class Replies:
         except (StopIteration, DynaormError):
             raise
         except Exception as raised:
+            # What the flow let through is the transport's own error. A new one may come from an earlier reply, as in
+            # ``after``.
             if raised is not error:
                 self._check()
             raise
@@ -105,6 +111,7 @@ def _together(step: Together, transport: Transport, clock: Clock, replies: Repli
     """Return the outcome of every flow, in order, each run in a thread. If interrupted, wait for the running flows."""
     if not step.flows:
         return []
+    # Ctrl-C reaches the main thread alone: without a gate, the other flows would go on with their next requests.
     gate = _Gate(transport)
     with futures.ThreadPoolExecutor(min(step.limit, len(step.flows)), "dynaorm") as pool:
         try:
@@ -116,6 +123,7 @@ def _together(step: Together, transport: Transport, clock: Clock, replies: Repli
             return [future.result() for future in running]
         except BaseException:
             gate.is_closed = True
+            # The threads that began wait at the gate, and leaving the pool waits for them.
             gate.open()
             pool.shutdown(wait=False, cancel_futures=True)
             raise
@@ -127,6 +135,7 @@ def _outcome(flow: Flow[Any], gate: "_Gate", clock: Clock, replies: Replies) -> 
     except Exception as failure:  # noqa: BLE001 - the flow that asked decides about errors
         return failure
     except BaseException:
+        # An interrupt may also be raised in a thread, by a transport: the flows beside this one end as well then.
         gate.is_closed = True
         raise
 
@@ -148,5 +157,6 @@ class _Gate:
     def call(self, call: Call, /) -> Reply:
         self._is_open.wait()
         if self.is_closed:
+            # Not a NoAnswer, which the flow would take for a lost answer and repeat.
             raise KeyboardInterrupt
         return self._inner.call(call)

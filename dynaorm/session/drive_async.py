@@ -63,6 +63,7 @@ async def _pause(clock: Clock, seconds: float) -> None:
     if isinstance(clock, AsyncClock):
         await clock.wait(seconds)
     else:
+        # A clock of the application may only know how to block, which would stop all other tasks of the loop.
         await asyncio.to_thread(clock.pause, seconds)
 
 
@@ -83,5 +84,6 @@ async def _together(step: Together, transport: AsyncTransport, clock: Clock, rep
     except BaseException:
         for task in tasks:
             task.cancel()
+        # Each flow must have noted what became of its write before the caller sees the cancellation.
         await asyncio.gather(*tasks, return_exceptions=True)
         raise

@@ -165,8 +165,11 @@ class StreamHandler:
 
     def leave_to_parent(self) -> object:
         """Take a loop of this process when it is needed."""
+        # A thread of the parent may have held the lock at the fork; it would never be released here.
         self._running = threading.Lock()
         if self._closing is not None:
+            # The child shares the loop's ``epoll`` object with its parent, so it must not close the loop (Rule 2 of
+            # ``process``).
             self._closing.detach()
         runner, self._runner = self._runner, None
         return runner
@@ -180,15 +183,18 @@ class StreamHandler:
             return
         if _is_in_loop():
             if iscoroutine(outcome):
+                # Otherwise Python would warn that it was never awaited.
                 outcome.close()
             raise _InsideLoop(
                 problem="a function of this handler is asynchronous, and an event loop is running in this thread",
                 remedy=f"write {awaiting}",
             )
 
+        # A runner takes coroutines only, and the function may have returned any awaitable.
         async def finished() -> None:
             await outcome
 
+        # A runner runs one coroutine at a time, and threads may share the handler.
         with self._running:
             if self._runner is None:
                 self._runner = asyncio.Runner()

@@ -70,6 +70,7 @@ class _Attempts:
             # The time that an attempt has is no part of its request.
             is_again = self.failed is not None and replace(step, timeout=self.failed.timeout) == self.failed
             self.number = self.number + 1 if is_again else 1
+            # Not the session's clock: a test may have stopped it, and no decision depends on how long an attempt took.
             self.began = time.perf_counter()
         return step
 

@@ -17,14 +17,15 @@ from dynaorm.transport.clock import SystemClock
 if TYPE_CHECKING:
     from dynaorm.session import deadline
     from dynaorm.session.watch import OnAttempt
-    from dynaorm.transport import pynamodb, threaded
+    from dynaorm.transport.default import async_transport as async_defaults
+    from dynaorm.transport.default import transport as defaults
     from dynaorm.transport.http.credentials import GivenCredentials
 else:
     late(
         globals(),
+        async_defaults="dynaorm.transport.default.async_transport",
         deadline="dynaorm.session.deadline",
-        pynamodb="dynaorm.transport.pynamodb",
-        threaded="dynaorm.transport.threaded",
+        defaults="dynaorm.transport.default.transport",
     )
 
 _LONGEST: Final = 1_000_000.0  # seconds, as for the limits of transports
@@ -59,6 +60,7 @@ def context_of(
     if table_names is None:
         name: Callable[[str], str] = str
     elif isinstance(table_names, Mapping):
+        # A copy: a mapping that is changed later must not redirect the writes of a session that threads share.
         names = dict(table_names)
 
         def name(declared: str) -> str:
@@ -74,6 +76,7 @@ def context_of(
 def watch_of(on_attempt: "OnAttempt | None", log_values: bool, context: Context) -> FlowWatch:
     """Return what sees the flows of a session, and ends them in time. Raises UsageError as ``Watch``."""
     watch = Watch(on_attempt, log_values)
+    # Neither limits an attempt (see ``Deadlines``), so the flows are spared another generator around them.
     if context.timeout is None and context.retry.seconds in (0, WINDOW_SECONDS):
         return watch
     return deadline.Deadlines(watch, context)
@@ -101,10 +104,8 @@ def default_transport(
     profile: str | None,
     credentials: "GivenCredentials | None" = None,
 ) -> Transport:
-    """Return a connection of pynamodb. Raises UsageError for credentials that cannot be asked for."""
-    return pynamodb.PynamoTransport(
-        region=region, endpoint=endpoint, profile=profile, credentials=credentials
-    )
+    """Return the default transport. Raises UsageError for credentials that cannot be asked for."""
+    return defaults.DefaultTransport(region, endpoint, profile, credentials=credentials)
 
 
 def default_async_transport(
@@ -113,8 +114,8 @@ def default_async_transport(
     profile: str | None,
     credentials: "GivenCredentials | None" = None,
 ) -> AsyncTransport:
-    """Return the default transport of a synchronous session, run in worker threads."""
-    return threaded.ThreadedTransport(default_transport(region, endpoint, profile, credentials))
+    """Return the default transport of an asynchronous session. Raises UsageError as ``default_transport``."""
+    return async_defaults.AsyncDefaultTransport(region, endpoint, profile, credentials=credentials)
 
 
 def check_transport(transport: object, **own: object) -> None:

@@ -144,6 +144,7 @@ def check_async_run(work: object, attempts: object) -> None:
 
 def pauses_of(context: Context, attempts: int) -> Iterator[float]:
     """The pauses between the attempts of one ``run``, which all end within the time of a call."""
+    # Each attempt has the whole ``timeout`` anew, so the timeout by itself would not end a run.
     seconds = min(context.retry.seconds, context.timeout or context.retry.seconds)
     return replace(context.retry, attempts=attempts, seconds=seconds).pauses(context.clock)
 
@@ -209,6 +210,7 @@ def opened(session: object) -> OpenBlock:
 
 def closed(block: OpenBlock) -> None:
     """Note that the block has ended, perhaps in another context than it began: a generator may be resumed in one."""
+    # Contexts that were copied inside the block still hold this object, and their variable cannot be set from here.
     block.session = None
     _OPEN.set(_open_blocks())
 

@@ -77,6 +77,7 @@ class Changed(Generic[E]):
     def fields(self) -> frozenset[str]:
         """The fields whose values differ. Raises the errors of ``old`` and ``new``."""
         if self.fields_or_none is None:
+            # One of the two is not known, and its property raises the error that says why.
             _ = self.old, self.new
         assert self.fields_or_none is not None  # both are known
         return self.fields_or_none

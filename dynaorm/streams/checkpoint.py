@@ -62,6 +62,8 @@ class StreamCheckpoint:
         """The checkpoint for the shards that the stream has now."""
         read = {one: self.read.get(one, "") for one in parents if one not in self.ended}
         listed: Iterable[str | None] = (*parents, *parents.values())
+        # An ended shard is kept until its children are gone, too: a child of an unknown parent looks like lost records
+        # (Rule 3).
         ended = self.ended.intersection(one for one in listed if one is not None)
         inside = {one: changes for one, changes in self.inside.items() if one in read}
         return StreamCheckpoint(self.stream, read, ended, inside)
@@ -70,6 +72,7 @@ class StreamCheckpoint:
         """A shard that is gone and was not read to its end; None if the stream has all of them."""
         known = self.read.keys() | self.ended
         gone = [one for one in self.read if one not in parents]
+        # A first reading has nothing to compare with: whatever is gone by then was never promised.
         if known:
             gone += [
                 parent
@@ -102,9 +105,11 @@ def checkpoint_in(text: str) -> StreamCheckpoint:
             content["stream"], content["read"], frozenset(content["ended"]), content.get("inside", {})
         )
         texts = [found.stream, *found.read, *found.read.values(), *found.ended]
+        # Of a text, ``frozenset`` would make a set of its characters.
         are_texts = all(isinstance(one, str) for one in texts) and isinstance(content["ended"], list)
         if are_texts and all(found.read[one] and _is_count(number) for one, number in found.inside.items()):
             return found
+    # The text comes from outside: whatever is in it, the error is InvalidCursor.
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         pass
     raise InvalidCursor(

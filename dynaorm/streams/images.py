@@ -33,6 +33,7 @@ def before_and_after(one: StreamRecord, table: Table) -> BeforeAndAfter:
         DecodeError: the stream does not carry the image that would say whether an entity was deleted.
     """
     before, after = (None if image is None else class_of(table, image) for image in (one.old, one.new))
+    # The kind says which images a write has. One that is missing was left out by the view type of the stream.
     hides_old = one.old is None and one.kind != "INSERT"
     hides_new = one.new is None and one.kind != "REMOVE"
     if not hides_old and not hides_new:
@@ -66,5 +67,6 @@ def _class_in(known: ItemKind, one: StreamRecord, table: Table) -> EntityMapping
         return known
     if known is not NotAnEntity.TOMBSTONE:
         return None
+    # The form of the key tells the family; the class is named by the tombstone, if its image is there.
     family = next(found for found in catalog_of(table).mappings.values() if found.key_matches(one.key))
     return version_class(family, one.new or one.old or one.key) or family

@@ -69,6 +69,7 @@ def interpreter(
     if len(tables) == 1 and table_names is None:
         return lambda one: changes_in(one, tables[0])
     names = table_names if callable(table_names) else _names_in(table_names or {})
+    # A physical name may be an ARN. A record has only the name at its end.
     physical = {names(one.name).rpartition("/")[2]: one for one in tables}
 
     def changes_of(one: StreamRecord) -> Iterator[AnyChange]:
@@ -147,6 +148,7 @@ def _changed(one: StreamRecord, mapping: EntityMapping) -> Changed[Any] | Unread
     fields, only = None, None
     if old is not None and new is not None:
         fields = _differing(mapping, (old, one.old or {}), (new, one.new or {}))
+        # Without any field, as after a write of attributes that no class knows, it was no write of totals.
         only = bool(fields) and fields <= mapping.maintained.keys()
     return Changed(old, new, fields, only, stored_key(mapping, one.key), one.sequence, one.at, error)
 
@@ -165,6 +167,7 @@ def _differing(mapping: EntityMapping, old: tuple[Any, Item], new: tuple[Any, It
     """The fields whose values differ. A value that is only spelled in another way does not."""
     found = set()
     for name, field in mapping.fields.items():
+        # It has no attribute of its own that could be compared as stored.
         if field.in_key:
             differs = getattr(old[0], name) != getattr(new[0], name)
         else:

@@ -104,6 +104,7 @@ def _image(given: object) -> tuple[Item | None, bool]:
         return None, False
     try:
         found = with_bytes(given)
+        # No item is empty: each has its key.
         return (found, False) if is_item(found) and found else (None, True)
     except (ValueError, RecursionError):
         return None, True
@@ -128,6 +129,7 @@ def _table_of(content: Mapping[str, Any]) -> str:
 def _time_of(given: object) -> datetime | None:
     """A time in seconds, or, in Kinesis, in milliseconds or microseconds; its magnitude says which."""
     if isinstance(given, datetime):
+        # AWS gives times in UTC. Python would take one without a zone for local time.
         return given.astimezone(UTC) if given.tzinfo is not None else given.replace(tzinfo=UTC)
     if not isinstance(given, int | float):
         return None

@@ -96,16 +96,19 @@ class Subscriptions:
     def functions(self, change: StreamChange) -> tuple[Function, ...]:
         """The functions to call with a change, in their order."""
         found = tuple(one.function for one in self._all if _is_for(one, change))
+        # Rule 2.
         if not found and isinstance(change, Unreadable) and self._concerns(change):
             return (_raise,)
         return found
 
     def _concerns(self, change: Unreadable) -> bool:
         """Whether an unreadable record may be about a class that a function is for."""
+        # A record without a key may be about any class.
         if not change.key.primary_key:
             return True
         if change.key.entity is None:
             return False
+        # By families: the form of a key does not tell a class from its subclasses.
         root = mapping_of(change.key.entity).root
         return any(mapping_of(one.entity).root is root for one in self._all if one.entity is not None)
 

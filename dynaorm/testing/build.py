@@ -1,27 +1,22 @@
 """``factory``: builds valid entities for tests, each with a key and unique values of its own."""
 
-from collections.abc import Callable, Mapping, Sequence
-from datetime import UTC, date, datetime, time, timedelta
-from decimal import Decimal
-from enum import Enum
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
 from itertools import count
-from typing import Any, Final, Generic, Literal, TypeVar, Union
-from uuid import UUID
+from typing import Any, Final, Generic, TypeVar
 
-from pydantic import BaseModel, SecretBytes, SecretStr, ValidationError
+from pydantic import ValidationError
 
 from dynaorm.entity.key import identity
 from dynaorm.entity.mapping.derive import claims
 from dynaorm.entity.mapping.mapping import mapping_of
-from dynaorm.entity.text.ksuid import Ksuid, KsuidMs
-from dynaorm.entity.text.scalar import NaiveDatetime
+from dynaorm.entity.type_tree import TypeTree
 from dynaorm.errors import DynaormError, UnknownField, UsageError
 from dynaorm.plan.stored_item import item_of
-from dynaorm.testing.field_type import FieldType, field_type, type_of_field
+from dynaorm.testing.values import choices, counted, type_of_field
 
 E = TypeVar("E")
 
-_BEGIN: Final = datetime(2024, 1, 1, tzinfo=UTC)
 _FAR: Final = datetime(2100, 1, 1, tzinfo=UTC)
 
 
@@ -89,12 +84,12 @@ class Factory(Generic[E]):
         self._claim(entity, made)
         return entity
 
-    def _made(self, name: str, kind: FieldType, number: int) -> Any:
+    def _made(self, name: str, tree: TypeTree, number: int) -> Any:
         expires = self._mapping.expires
         if expires is not None and expires.name == name:
             return _FAR + timedelta(seconds=number)
-        choices = _choices(kind) if name in self._counted else ()
-        return choices[(number - 1) % len(choices)] if choices else _value(name, kind, number)
+        few = choices(tree) if name in self._counted else ()
+        return few[(number - 1) % len(few)] if few else counted(name, tree, number)
 
     def _claim(self, entity: E, made: Mapping[str, Any]) -> None:
         """Refuse a key or unique value of an earlier entity, if it is made of a value that the caller did not give."""
@@ -138,79 +133,3 @@ def _problems(problem: ValidationError | DynaormError) -> list[str]:
         return [str(problem)]
     # Without the input, which may be a secret.
     return [f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in problem.errors(include_input=False)]
-
-
-def _choices(kind: FieldType) -> Sequence[Any]:
-    """The values of a type that has few; nothing for any other type."""
-    if kind.origin is Union:
-        return next((found for one in kind.arguments if (found := _choices(field_type(one)))), ())
-    if kind.origin is Literal:
-        return kind.arguments
-    if not isinstance(kind.origin, type):
-        return ()
-    return tuple(kind.origin) if issubclass(kind.origin, Enum) else (False, True) * (kind.origin is bool)
-
-
-def _value(name: str, kind: FieldType, number: int) -> Any:
-    """A value of a type, another one for each number where the type has so many."""
-    origin = kind.origin
-    if origin in (Union, Literal):
-        first = next((one for one in kind.arguments if one is not type(None)), None)
-        return first if origin is Literal else _value(name, field_type(first), number)
-    if not isinstance(origin, type):
-        return f"{name}-{number}"
-    if issubclass(origin, Enum):
-        return next(iter(origin))
-    if issubclass(origin, BaseModel):
-        required = {one: info for one, info in origin.model_fields.items() if info.is_required()}
-        return {one: _value(one, type_of_field(info), number) for one, info in required.items()}
-    if issubclass(origin, list | set | frozenset | dict | tuple):
-        return _several(name, kind, number)
-    made = next((make for base, make in _SCALARS.items() if issubclass(origin, base)), None)
-    return made(number, kind) if made is not None else _text(name, number, kind)
-
-
-def _several(name: str, kind: FieldType, number: int) -> Any:
-    """A container of the least size, with elements that differ."""
-    elements = [one for one in kind.arguments if one is not ...]
-    if kind.origin is tuple and ... not in kind.arguments:
-        return tuple(_value(name, field_type(one), number) for one in elements)
-    least = range(number, number + kind.bounds.get("min_length", 0))
-    rows = [[_value(name, field_type(one), each) for one in elements] for each in least]
-    return dict(rows) if kind.origin is dict else [row[0] for row in rows]
-
-
-def _text(name: str, number: int, kind: FieldType) -> str:
-    most = kind.bounds.get("max_length")
-    text = f"{name}-{number}"
-    text = text if most is None or len(text) <= most else str(number)
-    return text.rjust(kind.bounds.get("min_length", 0), "0")
-
-
-def _number(number: int, kind: FieldType) -> int:
-    """A number within its bounds, as long as there are any."""
-    bounds = kind.bounds
-    step = int(bounds.get("multiple_of", 1)) or 1
-    least = bounds.get("ge", bounds["gt"] + 1 if "gt" in bounds else 0)
-    most = bounds.get("le", bounds["lt"] - 1 if "lt" in bounds else None)
-    found = -(-int(least) // step) * step + number * step
-    return found if most is None or found <= most else int(most) // step * step
-
-
-_SCALARS: Final[dict[type, Callable[[int, FieldType], Any]]] = {
-    bool: lambda *_: False,
-    int: _number,
-    float: lambda number, kind: float(_number(number, kind)),
-    Decimal: lambda number, kind: Decimal(_number(number, kind)),
-    NaiveDatetime: lambda number, _: _BEGIN.replace(tzinfo=None) + timedelta(seconds=number),
-    datetime: lambda number, _: _BEGIN + timedelta(seconds=number),
-    date: lambda number, _: _BEGIN.date() + timedelta(days=number),
-    time: lambda number, _: (_BEGIN + timedelta(seconds=number)).time(),
-    timedelta: lambda number, _: timedelta(seconds=number),
-    UUID: lambda number, _: UUID(int=number),
-    Ksuid: lambda number, _: Ksuid(_BEGIN, number.to_bytes(16, "big")),
-    KsuidMs: lambda number, _: KsuidMs(_BEGIN, number.to_bytes(15, "big")),
-    bytes: lambda number, _: str(number).encode(),
-    SecretStr: lambda number, kind: SecretStr(_text("secret", number, kind)),
-    SecretBytes: lambda number, _: SecretBytes(str(number).encode()),
-}

@@ -57,8 +57,7 @@ def strict_moto(*, clock: Clock | None = None) -> Iterator[None]:
         clock: the clock that measures the ten minutes; the system's by default.
 
     Example:
-        >>> from dynaorm.flow.protocol.call import Call
-        >>> from dynaorm.transport.pynamodb import PynamoTransport
+        >>> from dynaorm import Call, PynamoTransport
         >>> with strict_moto():
         ...     PynamoTransport(region="us-east-1").call(Call("ListTables", {}))["TableNames"]
         []

@@ -11,7 +11,7 @@ from dynaorm.entity.codec.expiry import expired_between
 from dynaorm.entity.mapping.mapping import VERSION_AT, EntityMapping
 from dynaorm.entity.text.scalar import datetime_text
 from dynaorm.item.value import Item
-from dynaorm.plan.guards import CLAIM_MARGIN
+from dynaorm.plan.kinds.guards import CLAIM_MARGIN
 from dynaorm.plan.plan import Plan
 
 EXPECTED: Final = "<expected revision>"

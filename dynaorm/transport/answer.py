@@ -105,6 +105,7 @@ class _UnreadBody(Body):
             except ValueError as error:
                 raise self._unreachable(f"no JSON: {error}") from None
             if name:
+                # Whoever looks again gets the same error, not the content.
                 self._content = None
                 raise self._unreachable(f"a member {name} of the wrong type")
         return super().content

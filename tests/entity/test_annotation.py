@@ -1,14 +1,14 @@
 """Where a marker applies to its field, and where it is refused."""
 
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal, NamedTuple, NewType, Optional, TypeVar
+from typing import Annotated, Any, NamedTuple, NewType, Optional, TypeVar
 
 import pytest
 from pydantic import BaseModel, create_model
 from typing_extensions import TypeAliasType, TypedDict
 
 from dynaorm import Attribute, ExpiresAt, InKey, Unique, Versioned
-from dynaorm.entity.annotation import Marked, accepts_none, marked
+from dynaorm.entity.annotation import Marked, marked
 
 T = TypeVar("T")
 Email = TypeAliasType("Email", Annotated[str, Unique("email")])
@@ -90,6 +90,7 @@ def test_markers_are_kept_apart_from_what_other_libraries_put_into_annotated() -
         (tuple[Annotated[str, Unique()], ...] | None, "Unique"),
         (Annotated[str, Unique()] | Annotated[int, "a note"], "Unique"),
         (Annotated[str, Attribute("x")] | int | None, "Attribute"),
+        (Annotated[None, Unique()] | str, "Unique"),
         (Model, "Unique"),
         (Model | None, "Unique"),
         (list[Model], "Unique"),
@@ -129,25 +130,3 @@ def test_a_marker_given_twice_is_refused() -> None:
         "value: Unique() is given twice; keep one",
     )
     assert field(Annotated[Email, Unique()]).problems == ("value: Unique() is given twice; keep one",)
-
-
-@pytest.mark.parametrize(
-    "annotation",
-    [
-        None,
-        str | None,
-        Optional[str],  # noqa: UP045
-        MaybeEmail,
-        Annotated[str | None, 1],
-        Literal["a", None],  # noqa: PYI061
-        Only[str | None],
-    ],
-    ids=str,
-)
-def test_none_is_a_value_of_an_optional_type_however_it_is_spelled(annotation: Any) -> None:
-    assert accepts_none(annotation)
-
-
-@pytest.mark.parametrize("annotation", [str, Email, list[str | None], Literal["a"], Any, Address], ids=str)
-def test_none_is_no_value_of_other_types(annotation: Any) -> None:
-    assert not accepts_none(annotation)

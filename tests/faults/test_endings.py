@@ -3,11 +3,14 @@
 from collections.abc import Callable
 from typing import Annotated, Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from dynaorm import Entity, F, Key, NoAnswer, Plan, Refusal, Retry, Session, Table, Unique
+from dynaorm.entity.state import unsettled_of
 from dynaorm.errors import OutcomeUnknown, StoreError, UsageError
+from dynaorm.flow.protocol.call import Reason
 from dynaorm.testing import FakeClock
 from dynaorm.testing.scripted import Answer, ScriptedTransport
 
@@ -69,7 +72,7 @@ class Impatient(FakeClock):
         super().pause(seconds)
 
 
-def raising(trouble: Exception) -> Callable[[Any], Any]:
+def raising(trouble: BaseException) -> Callable[[Any], Any]:
     def fail(call: object) -> Any:
         raise trouble
 
@@ -133,3 +136,81 @@ def test_a_write_that_was_never_made_is_not_said_to_be_unknown(
     ending = ending_of(lambda: write(session_on(*[answer] * 3, attempts=3)))
     assert isinstance(ending, StoreError)
     assert not isinstance(ending, OutcomeUnknown)
+
+
+UNFIT = "The document path provided in the update expression is invalid for update"
+
+
+def test_a_delete_in_doubt_is_not_done_because_dynamodb_finds_the_next_attempt_invalid() -> None:
+    """Such an answer says nothing of the item: not that it is gone."""
+    stock = Stock(sku="a")
+    session = session_on({}, LOST, Refusal("ValidationException", UNFIT))
+    session.save(stock)
+    with pytest.raises(OutcomeUnknown, match="the next was refused"):
+        session.delete(stock)
+
+
+@pytest.mark.parametrize(
+    "refusal",
+    [
+        Refusal("ValidationException", UNFIT),
+        Refusal("TransactionCanceledException", reasons=(Reason("ValidationError", "what"),)),
+    ],
+    ids=["the request", "an action"],
+)
+def test_a_transaction_that_is_resumed_is_not_refused_for_good_because_it_is_invalid(
+    refusal: Refusal,
+) -> None:
+    """Only a condition that failed shows that a revision was replaced."""
+    stock = Stock(sku="a")
+    session = session_on({}, LOST, LOST, refusal, attempts=2)
+    session.save(stock)
+    stock.left = 1
+    with pytest.raises(OutcomeUnknown) as first:
+        session.save(stock, exactly_once=True)
+    with pytest.raises(OutcomeUnknown):
+        session.resume(first.value.plan)
+    assert unsettled_of(stock) is not None
+
+
+class Stopped(BaseException):
+    """As a cancelled task, or Ctrl-C."""
+
+
+def test_an_object_whose_block_was_applied_before_keeps_the_plan_if_reading_it_is_interrupted() -> None:
+    stock = Stock(sku="a")
+    mismatch = Refusal("IdempotentParameterMismatchException")
+
+    def found(call: object) -> Any:
+        (put,) = transport.calls[0].request["TransactItems"]
+        return {"Item": put["Put"]["Item"]}
+
+    transport = ScriptedTransport(mismatch, found, raising(Stopped()))
+    session = Session(transport=transport, clock=FakeClock())
+    with pytest.raises(Stopped), session.transaction(token="order-17") as tx:
+        tx.save(stock)
+    assert unsettled_of(stock) is not None
+
+
+bare = Table("BareEndings", revision_attribute=None, type_attribute=None)
+
+
+class Tally(Entity, table=bare, pk="TALLY#{name}", sk="TALLY"):
+    name: str
+    count: int = 0
+
+
+def test_an_addition_that_no_item_can_show_is_never_said_not_to_be_made() -> None:
+    """Without a revision, an item with another number may be what the addition left, or what it was before."""
+    clock = FakeClock()
+    lost = session_on(LOST, clock=clock, attempts=1)
+    with pytest.raises(OutcomeUnknown) as first, lost.transaction() as tx:
+        tx.update(Key(Tally, name="a"), F.count.add(1))
+        tx.update(Key(Tally, name="b"), F.count.add(1))
+    clock.advance(600)
+    plan = first.value.plan
+    assert isinstance(plan, Plan)
+    items = [{**one.item_key, "name": {"S": "a"}, "count": {"N": "7"}} for one in plan.actions]
+    with pytest.raises(OutcomeUnknown, match="cannot show the write"):
+        session_on(*[{"Item": item} for item in items], clock=clock).resume(plan)
+    assert session_on({"Item": items[0]}, {}, clock=clock).resume(plan) is False

@@ -242,7 +242,7 @@ def test_a_plan_is_made_without_reading_or_not_at_all() -> None:
     session, transport = opened()
     assert session.plan(User(user_id="1", email="a@x")).operation == "TransactWriteItems"
     plan = session.plan(loaded(), condition=F.name == "x")
-    assert plan.actions[0].has_condition
+    assert plan.actions[0].basis.has_condition
     assert transport.calls == []
 
 

@@ -17,6 +17,7 @@ from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.errors import DynaormError, InvalidValue
 from dynaorm.flow.protocol.call import Call
 from dynaorm.item.size import item_size
+from dynaorm.plan.kinds.guards import GUARDS
 from dynaorm.testing.clock import FakeClock
 from dynaorm.testing.moto_engine import strict_moto
 from dynaorm.transport.pynamodb import PynamoTransport
@@ -145,10 +146,12 @@ def written(entity: Any) -> dict[tuple[str, str], tuple[Any, ...]] | None:
         return None
     found = {}
     for planned in plan.actions:
-        claim = planned.claim
-        values = key_values(entity) if claim is None else (claim.constraint, claim.value)
+        is_guard, label = planned.kind is GUARDS, planned.label
+        values = (label[0], label[2]) if is_guard else key_values(entity)
         key = repr(sorted(planned.item_key.items()))
-        found[planned.action.table, key] = (type(entity) if claim is None else "", planned.number, values)
+        found[planned.action.table, key] = (
+            (type(entity), label, values) if not is_guard else ("", None, values)
+        )
     return found
 
 

@@ -20,7 +20,7 @@ from dynaorm.flow.integrity.verify import Verification, verification
 from dynaorm.flow.protocol.context import Context
 from dynaorm.flow.protocol.retry import DEFAULT_RETRY
 from dynaorm.integrity.checkpoint import Checkpoint
-from dynaorm.plan.aggregates import TotalDelta
+from dynaorm.plan.kinds.totals import TotalDelta
 from dynaorm.testing.clock import FakeClock
 
 app = Table("ledger", sk=BinaryKey("SK"))

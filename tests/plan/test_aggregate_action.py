@@ -14,12 +14,12 @@ from dynaorm.item.action import Update
 from dynaorm.item.condition import And, Attr, IsIn, Or, equals, exists, missing
 from dynaorm.item.update import AddTo, Change, SetIfMissing, SetTo
 from dynaorm.plan import intent
-from dynaorm.plan.aggregate_action import can_be_made
 from dynaorm.plan.intent import Intent, Save
+from dynaorm.plan.kinds.new_target import can_be_made
 from dynaorm.plan.plan import Plan
-from dynaorm.plan.planned import Planned, Purpose
+from dynaorm.plan.planned import FailedAction, Planned, Purpose, StaleKnowledge
 from dynaorm.plan.reads import Reads
-from dynaorm.plan.verdict import FailedAction, StaleKnowledge, verdict
+from dynaorm.plan.verdict import verdict
 from tests.plan.compiling import NOW, OWN_REVISION, plan_of
 
 music = Table(

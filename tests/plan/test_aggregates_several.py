@@ -8,8 +8,8 @@ import pytest
 from dynaorm import Aggregate, Entity, F, GlobalIndex, Index, InKey, Key, Table
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.errors import InvalidValue, UsageError
-from dynaorm.plan.aggregates import contributions
 from dynaorm.plan.intent import Edit, Save
+from dynaorm.plan.kinds.totals import contributions
 from tests.plan.compiling import added, plan_of, saved
 
 app = Table("several", indexes=[GlobalIndex("GSI1")])

@@ -10,6 +10,7 @@ from dynaorm.item.update import AddTo, Remove, SetTo
 from dynaorm.item.value import Item
 from dynaorm.plan import intent
 from dynaorm.plan.intent import Edit, Save
+from dynaorm.plan.kinds.own_item import OWN_ITEM
 from dynaorm.plan.plan import Plan
 from dynaorm.plan.planned import Effect, Planned, Purpose
 from dynaorm.plan.reads import Reads
@@ -28,10 +29,10 @@ def test_an_unguarded_insert_is_one_conditional_put() -> None:
         actions=(
             Planned(
                 action=action,
+                kind=OWN_ITEM,
                 purpose=Purpose.INSERT,
                 mapping=mapping_of(Stock),
                 entity_key=STOCK_KEY,
-                item_key=STOCK_KEY,
                 after=stock_item(),
                 revision="w2",
             ),
@@ -166,7 +167,7 @@ def test_an_update_by_key_of_what_was_read_takes_index_keys_and_version_along() 
     main, version = plan_of(Edit(Key(Document, doc_id="d"), (SetTo(("shelf",), "y"),)), reads=known).actions
     assert isinstance(main.action, Update)
     assert SetTo(("GSI1PK",), {"S": "DSHELF#y"}) in main.action.changes
-    assert (main.from_read, main.expected, version.number) == (True, "w1", 2)
+    assert (main.from_read, main.expected, version.label) == (True, "w1", 2)
 
 
 def test_exactly_once_makes_a_transaction_of_a_single_action() -> None:

@@ -10,6 +10,7 @@ from dynaorm.item.update import AddTo, SetTo
 from dynaorm.plan import intent
 from dynaorm.plan.compiler import compile_plan
 from dynaorm.plan.intent import Check, Edit, Move, Save
+from dynaorm.plan.kinds.guards import GUARDS
 from dynaorm.plan.merge_intents import merge_intents
 from dynaorm.plan.planned import Purpose
 from dynaorm.plan.reads import NOTHING_READ
@@ -103,7 +104,7 @@ def test_compiling_changes_no_entity_and_is_repeatable(entity: Entity) -> None:
 
 
 def test_a_claim_may_not_lean_on_an_or_of_one() -> None:
-    (claim,) = [one for one in plan_of(Save(User(user_id="1", email="a"))).actions if one.claim is not None]
+    (claim,) = [one for one in plan_of(Save(User(user_id="1", email="a"))).actions if one.kind is GUARDS]
     assert isinstance(claim.action, Put)
     assert isinstance(claim.action.condition, Or)
     assert len(claim.action.condition.parts) == 2

@@ -14,11 +14,12 @@ from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.errors import InvalidValue, UsageError
 from dynaorm.item.update import Change, apply_changes
 from dynaorm.plan.changes import items_to_read
-from dynaorm.plan.creation import check_complete, created, upsert_without_reading
+from dynaorm.plan.creation import check_complete, created
 from dynaorm.plan.given import valid_changes
 from dynaorm.plan.image import new_image
 from dynaorm.plan.intent import Edit
 from dynaorm.plan.merge_intents import merge_intents
+from dynaorm.plan.without_reading import upsert_without_reading
 from tests.plan.compiling import NOW, plan_of
 from tests.plan.parcels import Parcel, Size
 

@@ -10,10 +10,11 @@ from dynaorm import Aggregate, Entity, F, GlobalIndex, Index, Key, Table, Unique
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.item.action import Delete
 from dynaorm.plan.compiler import compile_plan
-from dynaorm.plan.explain import reason
 from dynaorm.plan.intent import Check, Deletion, Intent, Save
+from dynaorm.plan.kinds.own_item import OWN_ITEM
+from dynaorm.plan.kinds.versions import VERSIONS
 from dynaorm.plan.merge_intents import merge_intents
-from dynaorm.plan.planned import Planned, Purpose
+from dynaorm.plan.planned import Kind, Planned, Purpose
 from dynaorm.plan.reads import NOTHING_READ
 from dynaorm.plan.unit_of_work import UnitOfWork
 from tests.plan.compiling import NOW, reads_of, saved, stored
@@ -141,16 +142,19 @@ def test_a_total_that_two_classes_keep_names_both() -> None:
 
 
 @pytest.mark.parametrize(
-    ("number", "text"),
+    ("kind", "number", "text"),
     [
-        (3, "remove version 3 of Audit(audit_id=7) for good"),
-        (None, "remove the tombstone of Audit(audit_id=7), the last of its items"),
+        (VERSIONS, 3, "remove version 3 of Audit(audit_id=7) for good"),
+        (OWN_ITEM, None, "remove the tombstone of Audit(audit_id=7), the last of its items"),
     ],
+    ids=["version", "tombstone"],
 )
-def test_what_is_removed_for_good_is_a_version_or_the_tombstone(number: int | None, text: str) -> None:
+def test_what_is_removed_for_good_is_a_version_or_the_tombstone(
+    kind: Kind, number: int | None, text: str
+) -> None:
     key = Key(Audit, audit_id=7).primary_key
-    planned = Planned(Delete("app", key, None), Purpose.PURGE, mapping_of(Audit), key, key, number=number)
-    assert reason(planned) == text
+    delete = Delete("app", key, None)
+    assert Planned(delete, kind, Purpose.PURGE, mapping_of(Audit), key, label=number).reason == text
 
 
 def test_stored_text_cannot_begin_a_line_of_its_own() -> None:

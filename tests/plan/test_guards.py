@@ -16,8 +16,9 @@ from dynaorm.item.action import Action, Delete, Put, to_wire
 from dynaorm.item.condition import And, Attr, Compare, Or, equals, missing
 from dynaorm.item.value import AttributeValue, Item
 from dynaorm.plan.intent import Check, Deletion, Intent, Move, Save
+from dynaorm.plan.kinds.guards import GUARDS
 from dynaorm.plan.plan import Plan
-from dynaorm.plan.planned import GUARDS, Purpose
+from dynaorm.plan.planned import Purpose
 from dynaorm.plan.reads import Reads
 from tests.plan.compiling import NOW, plan_of, saved
 
@@ -52,9 +53,7 @@ class Member(Entity, table=here, pk="MEMBER#{name}", sk="M"):
 
 def guards_in(plan: Plan) -> list[tuple[Purpose, str, Action]]:
     """Purpose, guard key and action of each guard action, in order."""
-    return [
-        (one.purpose, one.item_key["PK"]["S"], one.action) for one in plan.actions if one.purpose in GUARDS
-    ]
+    return [(one.purpose, one.item_key["PK"]["S"], one.action) for one in plan.actions if one.kind is GUARDS]
 
 
 def keys_in(plan: Plan) -> list[tuple[str, str]]:
@@ -118,7 +117,7 @@ def test_without_ttl_a_claim_asks_for_no_expiry() -> None:
     ((_, _, action),) = [
         (one.purpose, "", one.action)
         for one in plan_of(Save(Member(name="m", nick="n"))).actions
-        if one.purpose in GUARDS
+        if one.kind is GUARDS
     ]
     mine: AttributeValue = {"M": {"table": {"S": "guards-here"}, "PK": {"S": "MEMBER#m"}, "SK": {"S": "M"}}}
     assert action == Put(
@@ -241,7 +240,7 @@ def test_a_value_that_is_passed_on_is_named_whatever_the_order(claimer_comes_fir
     intents: list[Intent] = [Save(giver), Save(User(user_id="2", email="a@x"))]
     plan = plan_of(*intents[:: -1 if claimer_comes_first else 1])
     (passed_on,) = (one for one in plan.actions if one.purpose is Purpose.PASS_ON)
-    assert (passed_on.constraint, passed_on.value) == ("email", "a@x")
+    assert (passed_on.label[0], passed_on.label[2]) == ("email", "a@x")
 
 
 def test_the_value_of_a_deleted_entity_is_passed_on() -> None:

@@ -2,17 +2,20 @@
 
 from typing import Annotated
 
+import pytest
+
 from dynaorm import Attribute, Entity, F, Table, Unique
 from dynaorm.entity.ident import ident_of
+from dynaorm.errors import InvalidValue
 from dynaorm.item.action import ConditionCheck
 from dynaorm.item.condition import And, equals
 from dynaorm.item.update import SetTo
 from dynaorm.item.value import AttributeValue, Item
 from dynaorm.plan.intent import Deletion, Edit, Save
+from dynaorm.plan.kinds.guards import GUARDS
 from dynaorm.plan.plan import Plan
-from dynaorm.plan.planned import GUARDS
 from dynaorm.plan.reads import Reads
-from tests.plan.compiling import plan_of, saved, stored
+from tests.plan.compiling import loaded, plan_of, saved, stored
 
 app = Table("guards-stored")
 
@@ -41,13 +44,25 @@ class Paper(Entity, table=app, pk="PAPER#{paper}", sk="P", versioned=True):
     shelf: Annotated[str, Unique()] = "top"
 
 
+def _domain(site: str) -> str:
+    if "/" in site:
+        raise ValueError("is no domain")
+    return site.casefold()
+
+
+class Shop(Entity, table=app, pk="SHOP#{shop}", sk="S"):
+    shop: str
+    site: Annotated[str | None, Unique(normalize=_domain)] = None
+    note: str = ""
+
+
 class Ship(Entity, table=app, pk="SHIP#{ship}", sk="S"):
     ship: str
     call: Annotated[str, Attribute(encode=_folded, decode=_as_stored), Unique()]
 
 
 def guards_in(plan: Plan) -> list[tuple[str, str]]:
-    return [(one.purpose.value, one.item_key["PK"]["S"]) for one in plan.actions if one.purpose in GUARDS]
+    return [(one.purpose.value, one.item_key["PK"]["S"]) for one in plan.actions if one.kind is GUARDS]
 
 
 def key(text: str) -> Item:
@@ -102,7 +117,7 @@ def test_a_conditional_update_that_changes_nothing_is_a_check_and_claims_nothing
 def test_a_guard_that_is_passed_on_is_known_with_its_former_owner() -> None:
     one, two = saved(User(user_id="1", email="a@x")), saved(User(user_id="2"))
     one.email, two.email = None, "a@x"
-    (passed,) = [planned for planned in plan_of(Save(one), Save(two)).actions if planned.purpose in GUARDS]
+    (passed,) = [planned for planned in plan_of(Save(one), Save(two)).actions if planned.kind is GUARDS]
     owner = {number: {"M": {"PK": {"S": f"USER#{number}"}, "SK": {"S": "U"}}} for number in "12"}
     assert passed.before == {**key("email#a@x"), "owner": owner["1"]}
     assert passed.after == {**key("email#a@x"), "owner": owner["2"]}
@@ -120,3 +135,12 @@ def test_an_entity_without_unique_values_releases_those_of_the_derived_one_that_
     suite = stored(Suite(room="1", bell="b"))
     plan = plan_of(Save(Room(room="1"), overwrite=True), reads=Reads({ident_of(app, suite): suite}))
     assert guards_in(plan) == [("release", "bell#b")]
+
+
+def test_an_update_of_other_fields_leaves_a_value_that_its_constraint_refuses_by_now() -> None:
+    shop = loaded(Shop(shop="1"), site={"S": "http:/a"})
+    shop.note = "n"
+    assert guards_in(plan_of(Save(shop))) == []
+    shop.site = "b.org"
+    with pytest.raises(InvalidValue, match="site"):
+        plan_of(Save(shop))

@@ -1,11 +1,18 @@
 """What becomes of an entity while the outcome of its write is not known, and afterwards."""
 
-from dynaorm import Entity, Table, inspect
+import pickle
+from typing import Annotated
+
+from dynaorm import Entity, Table, Unique, inspect
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.entity.state import Loaded, Unsettled, state_of, unsettled_of
 from dynaorm.item.value import Item
 from dynaorm.plan.compiler import compile_plan
 from dynaorm.plan.intent import Save
+from dynaorm.plan.kinds.guards import GUARDS
+from dynaorm.plan.kinds.own_item import OWN_ITEM
+from dynaorm.plan.kinds.token_item import TOKEN_ITEMS
+from dynaorm.plan.kinds.versions import VERSIONS
 from dynaorm.plan.merge_intents import merge_intents
 from dynaorm.plan.plan import Plan
 from dynaorm.plan.planned import Effect
@@ -19,6 +26,11 @@ app = Table("planned")
 class Note(Entity, table=app, pk="NOTE#{name}", sk="N"):
     name: str
     text: str = ""
+
+
+class User(Entity, table=app, pk="USER#{name}", sk="U", versioned=True):
+    name: str
+    email: Annotated[str | None, Unique()] = None
 
 
 STORED: Item = {
@@ -35,6 +47,16 @@ def note() -> Note:
 def plan_of(one: Note) -> Plan:
     one.text = "new"
     return compile_plan(merge_intents([Save(one)], NOW), NOTHING_READ, UnitOfWork(NOW, "w2", str))
+
+
+def test_a_pickled_plan_has_the_kinds_of_this_process() -> None:
+    user = User(name="a", email="a@x")
+    merged = merge_intents([Save(user)], NOW)
+    plan = compile_plan(merged, NOTHING_READ, UnitOfWork(NOW, "w2", str, "token", remember=60.0))
+    again = pickle.loads(pickle.dumps(plan.actions))
+    assert again == plan.actions
+    assert [one.kind for one in again] == [OWN_ITEM, VERSIONS, GUARDS, TOKEN_ITEMS]
+    assert [one.reason for one in again] == [one.reason for one in plan.actions]
 
 
 def test_an_entity_whose_write_got_no_answer_awaits_that_plan_and_no_other() -> None:

@@ -235,7 +235,7 @@ def test_a_renewal_is_a_new_version_and_changes_no_old_one() -> None:
         "place": {"M": {"city": {"S": "ROME"}, "a": {"S": "b"}}},
     }
     actions = renewal_actions(renewal_of(mapping_of(Paper), item), NOTHING_READ, UnitOfWork(NOW, "w2", str))
-    assert [(one.purpose, one.number) for one in actions] == [(Purpose.UPDATE, None), (Purpose.VERSION, 5)]
+    assert [(one.purpose, one.label) for one in actions] == [(Purpose.UPDATE, None), (Purpose.VERSION, 5)]
     assert actions[1].after is not None
     assert actions[1].after["place"] == {"M": {"city": {"S": "rome"}, "a": {"S": "b"}}}
 

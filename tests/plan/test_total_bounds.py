@@ -15,8 +15,8 @@ from dynaorm.flow.protocol.call import Call, Transport
 from dynaorm.integrity.run import repair
 from dynaorm.item.condition import And, Attr, Compare, Or, equals, exists, missing
 from dynaorm.plan.intent import Deletion, Save
+from dynaorm.plan.kinds.totals import is_in_bounds
 from dynaorm.plan.reads import NOTHING_READ
-from dynaorm.plan.total_bounds import is_in_bounds
 from dynaorm.testing.moto_engine import strict_moto
 from dynaorm.transport.pynamodb import PynamoTransport
 from tests.plan.compiling import OWN_REVISION, plan_of, reads_of, saved, stored

@@ -22,9 +22,9 @@ from dynaorm.item.update import AddTo, SetTo
 from dynaorm.item.value import AttributeValue, Item
 from dynaorm.plan.intent import Check, Deletion, Edit, Save
 from dynaorm.plan.plan import Plan
-from dynaorm.plan.planned import Purpose
+from dynaorm.plan.planned import FailedAction, Purpose, StaleKnowledge
 from dynaorm.plan.reads import Reads
-from dynaorm.plan.verdict import Committed, FailedAction, StaleKnowledge, Verdict, verdict
+from dynaorm.plan.verdict import Committed, Verdict, verdict
 from tests.plan.compiling import NOW, plan_of, saved
 
 app = Table("verdict-app")
@@ -43,6 +43,11 @@ class Stock(Entity, table=app, pk="STOCK#{sku}", sk="S"):
     sku: str
     left: int = 0
     until: Annotated[datetime | None, ExpiresAt()] = None
+
+
+class Badge(Entity, table=app, pk="BADGE#{badge}", sk="B"):
+    badge: str
+    code: Annotated[str | None, Unique("badge")] = None
 
 
 class Fragile(Stock):
@@ -393,3 +398,19 @@ def test_already_exists_comes_before_a_failed_condition_and_takes_the_violations
     error = raised(verdict(found, NOW))
     assert [type(cause) for cause in error.causes] == [AlreadyExists, ConditionFailed]
     assert [one.constraint for one in error.violations] == ["email"]
+
+
+def test_a_taken_value_is_refused_to_the_class_that_claims_it_beside_others_that_release_theirs() -> None:
+    stale, loser = saved(Stock(sku="a")), saved(Badge(badge="1", code="x"))
+    stale.left, loser.code = 1, None
+    plan = plan_of(Save(stale), Save(loser), Save(User(user_id="1", email="a@x")))
+    others = {"owner": {"M": {"PK": {"S": "USER#2"}, "SK": {"S": "U"}}}}
+    failed = [
+        FailedAction(one, "ConditionalCheckFailed", "", None if one.purpose is Purpose.UPDATE else others)
+        for one in plan.actions
+        if one.purpose in (Purpose.UPDATE, Purpose.RELEASE, Purpose.CLAIM)
+    ]
+    error = verdict(failed, NOW)
+    assert isinstance(error, StaleEntity)
+    (refused,) = [one for one in error.causes if isinstance(one, UniqueViolation)]
+    assert refused.entity == "User"

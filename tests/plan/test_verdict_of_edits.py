@@ -10,9 +10,10 @@ from dynaorm.entity.ident import ident_of
 from dynaorm.errors import ConditionFailed, UnexpectedRefusal
 from dynaorm.item.update import AddTo
 from dynaorm.plan.intent import Deletion, Edit
+from dynaorm.plan.kinds.own_item import is_as_expected
 from dynaorm.plan.plan import Plan
-from dynaorm.plan.planned import Purpose
-from dynaorm.plan.verdict import FailedAction, StaleKnowledge, is_as_expected, verdict
+from dynaorm.plan.planned import FailedAction, Purpose, StaleKnowledge
+from dynaorm.plan.verdict import verdict
 from tests.plan.compiling import NOW, plan_of, saved
 from tests.plan.test_verdict import BLIND, BLIND_DELETE, CHECK, INSERT, Loose, app, item, judged, rev
 

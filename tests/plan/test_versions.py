@@ -13,10 +13,10 @@ from dynaorm.entity.state import set_state
 from dynaorm.item.update import AddTo
 from dynaorm.item.value import AttributeValue, Item
 from dynaorm.plan.intent import Check, Deletion, Edit, Save
+from dynaorm.plan.kinds.versions import over_version, version_key
 from dynaorm.plan.plan import Plan
 from dynaorm.plan.planned import Purpose
 from dynaorm.plan.reads import Reads
-from dynaorm.plan.versions import over_version, version_key
 from tests.plan.compiling import NOW, plan_of, reads_of, saved, stored
 
 AT = "2023-11-14T22:13:20.000000Z"

@@ -1,6 +1,6 @@
-"""What is asked of a key: whatever the condition lets through and ``admits`` accepts is what was asked for, exactly."""
+"""What is asked of a key: whatever the condition lets through and the tests accept is what was asked for, exactly."""
 
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
@@ -15,8 +15,8 @@ from dynaorm.entity.template.version import versioned
 from dynaorm.entity.text.of_type import scalar_of
 from dynaorm.entity.text.scalar import Scalar
 from dynaorm.item.condition import Attr, BeginsWith, Between, Compare
-from dynaorm.item.evaluate import holds
-from dynaorm.query.key_range import Bound, KeyRange, Operator, exact_range, key_range
+from dynaorm.query.key_range import Bound, Operator
+from tests.query.asked import Asked
 
 TYPES: dict[str, type] = {
     "name": str,
@@ -39,27 +39,19 @@ def part_of(text: str, kind: KeyKind = "S") -> KeyPart:
     return key_part(KeyAttribute("SK", kind), template, 1024)
 
 
-def finds(asked: KeyRange, key: Any, kind: str = "S") -> bool:
-    """Whether DynamoDB and the check that follows let a key through."""
-    stored = {kind: key}
-    if asked.is_empty or (asked.condition is not None and not holds(asked.condition, {"SK": stored})):
-        return False
-    return asked.admits is None or asked.admits(stored)
-
-
 def test_the_closest_condition_is_sent() -> None:
     part = part_of("T#{number:03d}")
 
     def condition(*bounds: Bound) -> Any:
-        return exact_range(part, {}, bounds).condition
+        return Asked(part, {}, bounds).condition
 
     low, high = Bound("number", ">=", (5,)), Bound("number", "<=", (9,))
     assert condition(low, high) == Between(condition(low).operand, {"S": "T#005"}, {"S": "T#009"})
     assert condition(low).high == {"S": "T$"}
-    assert exact_range(part_of("{name}"), {}, (Bound("name", ">", ("a",)),)).condition == Compare(
+    assert Asked(part_of("{name}"), {}, (Bound("name", ">", ("a",)),)).condition == Compare(
         condition(low).operand, ">", {"S": "a"}
     )
-    assert exact_range(part, {"number": 7}, ()).interval.is_point
+    assert Asked(part, {"number": 7}, ()).keys.is_point
 
 
 @pytest.mark.parametrize(
@@ -71,58 +63,55 @@ def test_the_closest_condition_is_sent() -> None:
     ],
 )
 def test_what_nothing_can_satisfy_is_known_before_anything_is_sent(bounds: tuple[Bound, ...]) -> None:
-    assert exact_range(part_of("T#{number:03d}"), {}, bounds).is_empty
+    assert Asked(part_of("T#{number:03d}"), {}, bounds).is_empty
 
 
 @pytest.mark.parametrize(("text", "kind"), [("{ksuid}", "S"), ("{ksuid}", "B"), ("ORDER#{ksuid}", "S")])
 def test_a_range_of_time_bounds_ksuids(text: str, kind: KeyKind) -> None:
     start, end = datetime(2020, 3, 7, 13, 2, tzinfo=UTC), datetime(2020, 3, 7, 13, 3, tzinfo=UTC)
     part = part_of(text, kind)
-    asked = exact_range(part, {}, (Bound("ksuid", "between", ksuid_range(start, end)),))
+    asked = Asked(part, {}, (Bound("ksuid", "between", ksuid_range(start, end)),))
     inside, outside = Ksuid.from_base62("1YnlHOfSSk3DhX4BR6lMAceAo1V"), Ksuid.from_base62(new_ksuid())
-    assert finds(asked, part.render({"ksuid": inside}), kind)
-    assert not finds(asked, part.render({"ksuid": outside}), kind)
+    assert asked.finds({"ksuid": inside})
+    assert not asked.finds({"ksuid": outside})
     with pytest.raises(KeyValueError):
-        exact_range(part, {}, (Bound("ksuid", "<", ("not a ksuid",)),))
+        Asked(part, {}, (Bound("ksuid", "<", ("not a ksuid",)),))
 
 
 def test_a_bound_on_a_later_field_names_the_one_that_is_missing() -> None:
     part = part_of("{name}#{other}#{number:03d}")
     with pytest.raises(KeyValueError) as caught:
-        exact_range(part, {"name": "a"}, (Bound("number", "<", (3,)),))
+        Asked(part, {"name": "a"}, (Bound("number", "<", (3,)),))
     assert "give other too" in caught.value.problem
     with pytest.raises(KeyValueError):
-        exact_range(part, {"other": "a"}, ())
+        Asked(part, {"other": "a"}, ())
 
 
 def test_a_value_that_cannot_be_in_the_key_is_refused() -> None:
     with pytest.raises(KeyValueError, match="number"):
-        exact_range(part_of("T#{number:03d}"), {}, (Bound("number", "<", (-3,)),))
+        Asked(part_of("T#{number:03d}"), {}, (Bound("number", "<", (-3,)),))
     with pytest.raises(KeyValueError, match="no beginning of a key"):
-        exact_range(part_of("{amount}", "N"), {}, (Bound("amount", "begins_with", ("1",)),))
-    assert finds(
-        exact_range(part_of("{content}", "B"), {}, (Bound("content", "begins_with", (b"a",)),)), b"ab", "B"
-    )
+        Asked(part_of("{amount}", "N"), {}, (Bound("amount", "begins_with", ("1",)),))
+    asked = Asked(part_of("{content}", "B"), {}, (Bound("content", "begins_with", (b"a",)),))
+    assert asked.finds({"content": b"ab"})
 
 
 def test_a_version_at_the_end_keeps_the_bounds_of_the_key_before_it() -> None:
     inner = compile_template("{name}", scalars(), kind="S", sort=True)
     part = versioned_key_part(KeyAttribute("SK", "S"), versioned("{sk}_v{version}", inner), inner)
-    asked = exact_range(part, {}, (Bound("name", ">=", ("m",)), Bound("name", "<", ("p",))))
+    asked = Asked(part, {}, (Bound("name", ">=", ("m",)), Bound("name", "<", ("p",))))
     assert isinstance(asked.condition, Between)
-    assert [finds(asked, key) for key in ("a_v0", "m_v0", "o_v0", "o_v1", "p_v0")] == [
-        *(False, True, True, False, False)
-    ]
+    assert [asked.by_key(key) for key in ("a_v0", "m_v0", "o_v0", "p_v0")] == [False, True, True, False]
 
 
 def test_a_versioned_binary_key_is_asked_with_its_version() -> None:
     inner = compile_template("{content}", scalars(), kind="B", sort=True)
     part = versioned_key_part(KeyAttribute("SK", "B"), versioned("v{version}_{sk}", inner), inner)
-    assert exact_range(part, {}, ()).condition == BeginsWith(("SK",), {"B": b"v0_"})
-    asked = exact_range(part, {}, (Bound("content", "begins_with", (b"a",)),))
+    assert Asked(part, {}, ()).condition == BeginsWith(("SK",), {"B": b"v0_"})
+    asked = Asked(part, {}, (Bound("content", "begins_with", (b"a",)),))
     assert asked.condition == BeginsWith(("SK",), {"B": b"v0_a"})
-    above = exact_range(part, {}, (Bound("content", ">", (b"a",)),))
-    assert [finds(above, key, "B") for key in (b"v0_a", b"v0_a\x00", b"v0_b", b"v1_b")] == [
+    above = Asked(part, {}, (Bound("content", ">", (b"a",)),))
+    assert [above.by_key(key) for key in (b"v0_a", b"v0_a\x00", b"v0_b", b"v1_b")] == [
         *(False, True, True, False)
     ]
 
@@ -130,66 +119,71 @@ def test_a_versioned_binary_key_is_asked_with_its_version() -> None:
 @pytest.mark.parametrize("separator", ["_", "|", "~", ":"])
 def test_a_range_of_times_ends_where_it_should_whatever_comes_after_the_time(separator: str) -> None:
     before = datetime(2020, 3, 7, tzinfo=UTC)
-    asked = exact_range(part_of(f"{{at}}{separator}{{name}}"), {}, (Bound("at", "<", (before,)),))
-    assert isinstance(asked.condition, Compare)
-    assert asked.condition.right == {"S": "2020-03-07T00:00:00.000000Z"}
+    asked = Asked(part_of(f"{{at}}{separator}{{name}}"), {}, (Bound("at", "<", (before,)),))
+    assert asked.condition == Compare(Attr(("SK",)), "<", {"S": "2020-03-07T00:01"}), "with all spellings"
+    assert asked.finds({"at": before - timedelta(microseconds=1), "name": ""})
+    assert not asked.finds({"at": before, "name": ""})
 
 
 def test_raw_text_is_taken_apart_as_far_as_its_key_can_be_told() -> None:
-    after = exact_range(part_of("{name:raw}#{other}#{number:03d}"), {}, (Bound("name", ">", ("a",)),))
-    assert not finds(after, "a#x#001")
-    assert finds(after, "a#b#x#001")
+    after = Asked(part_of("{name:raw}#{other}#{number:03d}"), {}, (Bound("name", ">", ("a",)),))
+    assert not after.finds({"name": "a", "other": "x", "number": 1})
+    assert after.finds({"name": "a#b", "other": "x", "number": 1})
     part = part_of("{name:raw}~{number:03d}~{other}")
-    given_before = exact_range(part, {"name": "a"}, (Bound("number", "<=", (5,)),))
-    assert finds(given_before, "a~005~x")
-    assert not finds(given_before, "a~999~x")
+    given_before = Asked(part, {"name": "a"}, (Bound("number", "<=", (5,)),))
+    assert given_before.finds({"name": "a", "number": 5, "other": "x"})
+    assert not given_before.finds({"name": "a", "number": 999, "other": "x"})
+    assert not given_before.finds({"name": "a~005~b", "number": 5, "other": "x"})
 
 
-def test_raw_text_whose_end_cannot_be_told_is_found_if_it_may_be_meant() -> None:
-    asked = exact_range(part_of("{name:raw}#{other:raw}"), {}, (Bound("name", "<=", ("a",)),))
-    assert finds(asked, "a#b#c")
-    assert not finds(asked, "b#c#d")
+def test_raw_text_whose_end_the_key_does_not_tell_is_told_by_its_value() -> None:
+    asked = Asked(part_of("{name:raw}#{other:raw}"), {}, (Bound("name", "<=", ("a",)),))
+    assert asked.by_key("a#b#c") is None
+    assert asked.finds({"name": "a", "other": "b#c"})
+    assert not asked.finds({"name": "a#b", "other": "c"})
+    one = Asked(part_of("{name:raw}#{other:raw}"), {"name": "a", "other": "b#c"}, ())
+    assert one.finds({"name": "a", "other": "b#c"})
+    assert not one.finds({"name": "a#b", "other": "c"}), "another entity with the same key"
 
 
 @pytest.mark.parametrize(("text", "kind", "empty"), [("{name}", "S", ""), ("{content}", "B", b"")])
 def test_nothing_is_asked_for_keys_up_to_the_empty_one(text: str, kind: KeyKind, empty: object) -> None:
     """No key is empty, and DynamoDB refuses a condition with an empty value."""
     field = text.strip("{}")
-    assert exact_range(part_of(text, kind), {}, (Bound(field, "<=", (empty,)),)).is_empty
-    assert exact_range(part_of(text, kind), {}, (Bound(field, ">=", (empty,)),)).condition is None
+    assert Asked(part_of(text, kind), {}, (Bound(field, "<=", (empty,)),)).is_empty
+    assert Asked(part_of(text, kind), {}, (Bound(field, ">=", (empty,)),)).condition is None
 
 
 def test_a_literal_of_the_last_character_ends_no_range() -> None:
     part = part_of("{name}\U0010ffff{number:03d}")
-    asked = exact_range(part, {}, (Bound("name", "<=", ("",)),))
-    assert finds(asked, "\U0010ffff001")
-    assert not finds(asked, "a\U0010ffff001")
+    asked = Asked(part, {}, (Bound("name", "<=", ("",)),))
+    assert asked.finds({"name": "", "number": 1})
+    assert not asked.finds({"name": "a", "number": 1})
 
 
 def test_a_beginning_and_a_comparison_are_one_range() -> None:
     bounds = (Bound("name", "begins_with", ("b",)), Bound("name", "<", ("bm",)))
-    asked = exact_range(part_of("{name}"), {}, bounds)
+    asked = Asked(part_of("{name}"), {}, bounds)
     assert asked.condition == Between(Attr(("SK",)), {"S": "b"}, {"S": "bm"})
-    assert [finds(asked, key) for key in ("a", "b", "bl", "bm", "c")] == [False, True, True, False, False]
-    assert exact_range(part_of("{name}"), {}, (bounds[0], Bound("name", ">", ("c",)))).is_empty
+    assert [asked.by_key(key) for key in ("a", "b", "bl", "bm", "c")] == [False, True, True, False, False]
+    assert Asked(part_of("{name}"), {}, (bounds[0], Bound("name", ">", ("c",)))).is_empty
 
 
 def test_what_begins_with_nothing_is_everything() -> None:
-    asked = exact_range(part_of("{name}"), {}, (Bound("name", "begins_with", ("",)),))
-    assert asked == exact_range(part_of("{name}"), {}, ())
+    asked = Asked(part_of("{name}"), {}, (Bound("name", "begins_with", ("",)),))
     assert asked.condition is None
-    assert asked.admits is None
+    assert asked.form.is_exact
     for zones in (False, True):
-        times = key_range(part_of("{at}"), {}, (Bound("at", "begins_with", ("",)),), zones=zones)
+        times = Asked(part_of("{at}"), {}, (Bound("at", "begins_with", ("",)),), zones=zones)
         assert times.condition is None, "DynamoDB refuses a condition with an empty value"
-        assert finds(times, "2024-05-01T12:15:00+02:00")
+        assert times.by_key("2024-05-01T12:15:00+02:00") is not False
 
 
 @pytest.mark.parametrize("kind", ["S", "N", "B"])
 def test_a_bound_that_is_none_is_refused(kind: KeyKind) -> None:
     field = {"S": "name", "N": "amount", "B": "content"}[kind]
-    with pytest.raises(KeyValueError, match="NoneType"):
-        exact_range(part_of(f"{{{field}}}", kind), {}, (Bound(field, "<", (None,)),))
+    with pytest.raises(KeyValueError, match="is None"):
+        Asked(part_of(f"{{{field}}}", kind), {}, (Bound(field, "<", (None,)),))
 
 
 @pytest.mark.parametrize("sign", ["<", "begins_with"])
@@ -197,9 +191,9 @@ def test_a_bound_that_is_none_is_refused(kind: KeyKind) -> None:
 def test_a_bound_that_no_key_can_hold_is_refused(kind: KeyKind, text: str, sign: Operator) -> None:
     """DynamoDB refuses a request whose key condition is longer than a key, or is no UTF-8."""
     with pytest.raises(KeyValueError, match="1024 allowed"):
-        exact_range(part_of(text, kind), {}, (Bound("name", sign, ("é" * 600,)),))
+        Asked(part_of(text, kind), {}, (Bound("name", sign, ("é" * 600,)),))
     with pytest.raises(KeyValueError, match="surrogate"):
-        exact_range(part_of(text, kind), {}, (Bound("name", sign, ("\ud800",)),))
+        Asked(part_of(text, kind), {}, (Bound("name", sign, ("\ud800",)),))
 
 
 @pytest.mark.parametrize(
@@ -208,14 +202,14 @@ def test_a_bound_that_no_key_can_hold_is_refused(kind: KeyKind, text: str, sign:
 )
 def test_a_beginning_of_another_type_is_refused(text: str, kind: KeyKind, prefix: object) -> None:
     with pytest.raises(KeyValueError):
-        exact_range(part_of(text, kind), {}, (Bound(text.strip("{}"), "begins_with", (prefix,)),))
+        Asked(part_of(text, kind), {}, (Bound(text.strip("{}"), "begins_with", (prefix,)),))
 
 
 @pytest.mark.parametrize(
     "number", ["9.9E+125", "1E-130", "-1E-130", "12345678901234567890.123456789012345678"]
 )
 def test_a_bound_keeps_every_digit_of_a_number(number: str) -> None:
-    asked = exact_range(part_of("{amount}", "N"), {}, (Bound("amount", "<=", (Decimal(number),)),))
+    asked = Asked(part_of("{amount}", "N"), {}, (Bound("amount", "<=", (Decimal(number),)),))
     assert isinstance(asked.condition, Compare)
     assert Decimal(asked.condition.right["N"]) == Decimal(number)
     assert len(asked.condition.right["N"]) < 50

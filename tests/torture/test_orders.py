@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from dynaorm.plan import aggregates
+from dynaorm.plan.kinds import totals
 from tests.torture.boss import check
 from tests.torture.journal import Observed, Record, Result
 from tests.torture.orders import check_orders
@@ -132,14 +132,14 @@ def _twice(mapping: Any, name: str, total: Decimal) -> Any:
     return _number(mapping, name, 2 * total)
 
 
-_number = aggregates._number
+_number = totals._number
 
 
 @pytest.mark.parametrize(
     ("broken", "how", "found"),
     [
-        ("dynaorm.plan.guards._unclaimed", lambda *_: None, "no value has two owners"),
-        ("dynaorm.plan.aggregates._number", _twice, "totals add up"),
+        ("dynaorm.plan.kinds.guards._unclaimed", lambda *_: None, "no value has two owners"),
+        ("dynaorm.plan.kinds.totals._number", _twice, "totals add up"),
     ],
     ids=["claims without a condition", "totals counted twice"],
 )

@@ -1,6 +1,7 @@
 """What only the default transport does: it has botocore's hooks, and one client however many threads ask."""
 
-from collections.abc import Iterator
+import asyncio
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from types import MappingProxyType
 from typing import Any
@@ -9,8 +10,10 @@ import pytest
 from botocore.session import Session as BotocoreSession
 from moto import mock_aws
 
+from dynaorm import AsyncPynamoTransport, PynamoTransport
+from dynaorm.errors import UsageError
 from dynaorm.flow.protocol.call import Call
-from dynaorm.transport.pynamodb import PynamoTransport
+from dynaorm.transport.endpoint import endpoint_of
 from tests.transport.each_transport import replies_to_threads
 from tests.transport.unruly import Unruly
 
@@ -28,6 +31,27 @@ def test_a_transport_says_where_it_goes() -> None:
     assert repr(transport) == (
         "PynamoTransport(region='eu-west-1', endpoint='http://localhost:8000', profile='shop')"
     )
+
+
+@pytest.mark.parametrize("kind", [PynamoTransport, AsyncPynamoTransport])
+@pytest.mark.parametrize(
+    "limit", [{"connect_timeout": 0}, {"read_timeout": float("nan")}, {"max_pool_connections": 0}]
+)
+def test_a_limit_that_ends_no_wait_is_refused(kind: Callable[..., object], limit: dict[str, float]) -> None:
+    with pytest.raises(UsageError, match=f"{next(iter(limit))}="):
+        kind(**limit)
+
+
+def test_asynchronous_sessions_can_choose_pynamodb_too(server: Unruly) -> None:
+    async def work() -> None:
+        async with AsyncPynamoTransport(endpoint=server.endpoint) as transport:
+            shown = f"AsyncPynamoTransport(region=None, endpoint={server.endpoint!r}, profile=None)"
+            assert repr(transport) == shown
+            assert await transport.call(GET) == {}
+            assert transport.server == endpoint_of(server.endpoint)
+
+    asyncio.run(work())
+    assert server.requests[0].headers["user-agent"].startswith("Botocore/")
 
 
 def test_a_request_says_what_sent_it(

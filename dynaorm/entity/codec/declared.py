@@ -5,10 +5,8 @@ Pydantic models and dataclasses, standard dataclasses, typed dicts and named tup
 
 import dataclasses
 import inspect
-import sys
 from collections.abc import Iterator, Mapping, Sequence
-from types import UnionType
-from typing import Annotated, Any, NotRequired, Required, TypeVar, Union, get_args, get_origin
+from typing import Any, Required, Union
 
 import pydantic
 import typing_extensions
@@ -16,12 +14,12 @@ from pydantic import BaseModel, Discriminator, InstanceOf, JsonValue, SkipValida
 from pydantic.fields import FieldInfo
 from pydantic.types import EncodedBytes, EncodedStr, Strict
 from pydantic_core import PydanticUndefined
-from typing_extensions import ReadOnly, TypeAliasType
+from typing_extensions import ReadOnly
 
 from dynaorm.entity.annotation import marked
 from dynaorm.entity.codec.value import Unstorable
 from dynaorm.entity.marker import Attribute
-from dynaorm.entity.text.of_type import ALIASES
+from dynaorm.entity.type_tree import TypeTree, hints_of, substituted, type_tree
 from dynaorm.record import record
 
 # To a type checker, Json[X] is X and JsonValue is a union.
@@ -98,7 +96,7 @@ class FieldOf:
     """
 
     name: str
-    annotation: Any
+    tree: TypeTree
     meta: Meta = Meta()
     required: bool = True
     defaults_to_none: bool = False
@@ -118,48 +116,24 @@ def fields_of(kind: Any, arguments: Mapping[Any, Any]) -> Iterator[FieldOf]:
     elif typing_extensions.is_typeddict(kind):
         yield from _keys(kind, arguments)
     else:
-        hints = hints_of(kind)
+        hints = _hints_of(kind)
         for name in kind._fields:
-            yield FieldOf(name, filled_in(hints.get(name, Any), arguments))
+            yield FieldOf(name, type_tree(substituted(hints.get(name, Any), arguments)))
 
 
-def hints_of(kind: Any) -> Mapping[str, Any]:
-    """The annotations of a class, resolved. Raises Unstorable if a name in them is unknown."""
-    return _resolved(kind, kind.__name__, None, {kind.__name__: kind})
+def unresolved(name: str, problem: NameError) -> Unstorable:
+    """The error for a class or alias with an annotation that cannot be resolved."""
+    return Unstorable(
+        f"the annotations of {name} cannot be resolved ({problem}); define {name} and the names in it at the "
+        f"top of a module"
+    )
 
 
-def value_of(alias: TypeAliasType) -> Any:
-    """The type that an alias stands for, resolved. Raises Unstorable if a name in it is unknown."""
-    written = type(alias.__name__, (), {"__annotations__": {"value": alias.__value__}})
-    module = vars(sys.modules[str(alias.__module__)])
-    return _resolved(written, alias.__name__, module, {alias.__name__: alias})["value"]
-
-
-def _resolved(
-    kind: Any, name: str, module: dict[str, Any] | None, known: Mapping[str, Any]
-) -> Mapping[str, Any]:
+def _hints_of(kind: Any) -> Mapping[str, Any]:
     try:
-        return typing_extensions.get_type_hints(kind, module, known, include_extras=True)
+        return hints_of(kind)
     except NameError as problem:
-        raise Unstorable(
-            f"the annotations of {name} cannot be resolved ({problem}); define {name} and the names in it at the "
-            f"top of a module"
-        ) from problem
-
-
-def filled_in(annotation: Any, arguments: Mapping[Any, Any]) -> Any:
-    """An annotation with its type variables replaced."""
-    if not arguments:
-        return annotation
-    if isinstance(annotation, TypeVar):
-        return arguments.get(annotation, annotation)
-    if get_origin(annotation) is Annotated:
-        inner, *metadata = get_args(annotation)
-        return Annotated[filled_in(inner, arguments), *metadata]
-    parameters = getattr(annotation, "__parameters__", ())
-    if not parameters or isinstance(annotation, type):
-        return annotation
-    return annotation[tuple(arguments.get(one, one) for one in parameters)]
+        raise unresolved(kind.__name__, problem) from problem
 
 
 def _model_fields(model: type[BaseModel]) -> Iterator[FieldOf]:
@@ -176,7 +150,7 @@ def _field(owner: type, name: str, info: FieldInfo, annotation: Any) -> FieldOf:
     attributes = mark.find(Attribute)
     return FieldOf(
         name=name,
-        annotation=annotation,
+        tree=type_tree(annotation),
         meta=meta_of((*attributes, info)),
         required=info.is_required(),
         defaults_to_none=not info.is_required() and info.default_factory is None and info.default is None,
@@ -193,7 +167,7 @@ def _dataclass_fields(kind: Any, arguments: Mapping[Any, Any]) -> Iterator[Field
                     f"give it a default"
                 )
         elif info.init is not False:
-            yield _field(kind, name, info, filled_in(info.annotation, arguments))
+            yield _field(kind, name, info, substituted(info.annotation, arguments))
     for one in dataclasses.fields(kind):
         if not one.init and one.compare:
             raise Unstorable(
@@ -207,7 +181,7 @@ def _field_infos(kind: Any) -> Mapping[str, FieldInfo]:
         pydantic.dataclasses.rebuild_dataclass(kind, raise_errors=False)
         found: Mapping[str, FieldInfo] = kind.__pydantic_fields__
         return found
-    hints = hints_of(kind)
+    hints = _hints_of(kind)
     infos = {
         name: FieldInfo.from_annotated_attribute(hint.type, getattr(kind, name, ...))
         for name, hint in hints.items()
@@ -222,16 +196,12 @@ def _field_infos(kind: Any) -> Mapping[str, FieldInfo]:
 
 
 def _keys(kind: Any, arguments: Mapping[Any, Any]) -> Iterator[FieldOf]:
-    for name, hint in hints_of(kind).items():
-        annotation, required = hint, name in kind.__required_keys__
-        metadata: list[object] = []
-        while get_origin(annotation) in (Required, NotRequired, ReadOnly, Annotated):
-            # With `from __future__ import annotations`, __required_keys__ ignores these.
-            if get_origin(annotation) in (Required, NotRequired):
-                required = get_origin(annotation) is Required
-            annotation, *beside = get_args(annotation)
-            metadata += beside
-        yield FieldOf(name, filled_in(annotation, arguments), meta_of(metadata), required)
+    for name, hint in _hints_of(kind).items():
+        tree = type_tree(substituted(hint, arguments))
+        # With `from __future__ import annotations`, __required_keys__ ignores these.
+        told = [one is Required for one in tree.qualifiers if one is not ReadOnly]
+        required = told[-1] if told else name in kind.__required_keys__
+        yield FieldOf(name, tree, meta_of(tree.metadata), required)
 
 
 def default_of(kind: Any, name: str) -> Any:
@@ -245,35 +215,18 @@ def default_of(kind: Any, name: str) -> Any:
     return None if default is PydanticUndefined else default
 
 
-def extra_of(kind: type) -> Any:
+def extra_of(kind: type) -> TypeTree:
     """The type of a model's extra fields (``__pydantic_extra__: dict[str, int]``), or Any."""
     for base in kind.__mro__:
         if base is not BaseModel and "__pydantic_extra__" in inspect.get_annotations(base):
-            return get_args(hints_of(base)["__pydantic_extra__"])[1]
-    return Any
+            return type_tree(_hints_of(base)["__pydantic_extra__"]).parts[1]
+    return type_tree(Any)
 
 
-def flat(annotation: Any) -> Iterator[Any]:
-    """The members of a union, with nested unions and aliases of unions flattened, but not discriminated unions."""
-    if get_origin(annotation) in (Union, UnionType):
-        for one in get_args(annotation):
+def flat(tree: TypeTree) -> Iterator[TypeTree]:
+    """The members of a union, with unions among them flattened, but not discriminated ones."""
+    for one in tree.parts:
+        if one.origin is Union and _ANY_JSON not in one.aliases and meta_of(one.metadata) == Meta():
             yield from flat(one)
-        return
-    inner = annotation
-    while get_origin(inner) is Annotated or (isinstance(inner, ALIASES) and inner is not _ANY_JSON):
-        if get_origin(inner) is Annotated and meta_of(get_args(inner)[1:]) != Meta():
-            break
-        inner = value_of(inner) if isinstance(inner, ALIASES) else get_args(inner)[0]
-    if get_origin(inner) in (Union, UnionType):
-        yield from flat(inner)
-    else:
-        yield annotation
-
-
-def name_of(annotation: Any) -> str:
-    """The name of a type in messages."""
-    if get_origin(annotation) is Annotated:
-        return name_of(get_args(annotation)[0])
-    if isinstance(annotation, type) and not get_args(annotation):
-        return annotation.__name__
-    return str(annotation).replace("typing.", "")
+        else:
+            yield one

@@ -1,31 +1,31 @@
 """The codecs of fields with an ``Attribute`` that says how they are stored: in another form, or by functions."""
 
 from collections.abc import Callable
-from types import UnionType
-from typing import Annotated, Any, Literal, Union, get_args, get_origin
+from typing import Any
 
 from pydantic import JsonValue
 
-from dynaorm.entity.annotation import accepts_none
+from dynaorm.entity.codec.json import AnyValue
 from dynaorm.entity.codec.value import ANY_DEPTH, NULL, Codec, Misfit, Unstorable, optional, text_codec
 from dynaorm.entity.marker import Attribute
 from dynaorm.entity.stored_form import StoredForm
 from dynaorm.entity.text.of_type import scalar_of
 from dynaorm.entity.text.scalar import Scalar
+from dynaorm.entity.type_tree import TypeTree, substituted, type_tree
 from dynaorm.failure import Remedied, with_article
 from dynaorm.item.value import AttributeValue
 from dynaorm.item.well_formed import is_value
 from dynaorm.record import replace
 
 
-def foreign_codec(annotation: Any, attribute: Attribute) -> Codec:
+def foreign_codec(tree: TypeTree, attribute: Attribute) -> Codec:
     """The codec of ``Attribute(encode=, decode=)``. Its functions never receive None if the type is ``X | None``."""
     if attribute.codec is not None:
         raise Unstorable("Attribute() has codec= beside encode= or decode=; keep one way")
     if attribute.encode is None or attribute.decode is None:
         raise Unstorable("Attribute() has only one of encode= and decode=; give both")
     codec = Codec(checked(attribute.encode), attribute.decode, frozenset(), levels=ANY_DEPTH)
-    return optional(codec) if accepts_none(annotation) else codec
+    return optional(codec) if tree.accepts_none else codec
 
 
 def checked(encode: Callable[[Any], AttributeValue]) -> Callable[[Any], AttributeValue]:
@@ -45,36 +45,28 @@ def checked(encode: Callable[[Any], AttributeValue]) -> Callable[[Any], Attribut
     return encoded
 
 
-def formed_codec(annotation: Any, form: StoredForm, inner: Callable[[], Codec]) -> Codec:
+def formed_codec(tree: TypeTree, form: StoredForm, inner: Callable[[], Codec]) -> Codec:
     """The codec of a type in another form; ``inner`` gives the type's own codec.
 
     Raises:
         Unstorable: the form cannot hold the values of the type.
     """
     if form.scalar is not None:
-        codec = _scalar_codec(annotation, form, form.scalar)
-        return optional(codec) if accepts_none(annotation) else codec
+        codec = _scalar_codec(tree, form, form.scalar)
+        return optional(codec) if tree.accepts_none else codec
     return _wrapped(form, inner())
 
 
-def of_json(annotation: Any, form: StoredForm) -> Any:
+def of_json(tree: TypeTree, form: StoredForm) -> TypeTree:
     """The type with ``JsonValue`` in place of ``Any`` if the form is JSON, which says how to load a value."""
-    if "M" not in form.inner:
-        return annotation
-    if annotation is Any:
-        return JsonValue
-    origin, arguments = get_origin(annotation), get_args(annotation)
-    if not arguments or origin is Literal:
-        return annotation
-    if origin is Annotated:
-        return Annotated[of_json(arguments[0], form), *arguments[1:]]
-    made = tuple(of_json(one, form) for one in arguments)
-    kind: Any = Union if origin is UnionType else origin
-    return kind[made]
+    if "M" not in form.inner or AnyValue in tree.aliases:
+        return tree
+    found = substituted(tree.plain, {Any: JsonValue})
+    return tree if found is tree.plain else type_tree(found)
 
 
-def _scalar_codec(annotation: Any, form: StoredForm, scalar: Scalar) -> Codec:
-    found = scalar_of(annotation)
+def _scalar_codec(tree: TypeTree, form: StoredForm, scalar: Scalar) -> Codec:
+    found = scalar_of(tree)
     if found is None or found.python is not scalar.python:
         kind = scalar.python.__name__
         raise Unstorable(f"{form!r} is for {with_article(kind)}; use that type, or drop codec=")

@@ -29,11 +29,12 @@ from dynaorm.entity.codec.value import (
     inside,
     merge,
     mistyped,
+    varied,
 )
 from dynaorm.entity.state import LOADING
 from dynaorm.failure import shown, with_article
 from dynaorm.item.value import AttributeValue, same
-from dynaorm.record import record, replace
+from dynaorm.record import record
 
 _EMPTY: Final[AttributeValue] = {"L": []}
 
@@ -315,7 +316,7 @@ def instance_codec(annotation: Any, codec: Codec) -> Codec:
             first = problem.errors(include_url=False, include_input=False)[0]
             raise Misfit(first["msg"], first["loc"]) from problem
 
-    return replace(codec, decode=decode)
+    return varied(codec, decode=decode)
 
 
 def refuse_other_class(value: Any, kind: type) -> None:

@@ -5,23 +5,11 @@ Rule 2. Values are checked, not converted: a str field with the value 5 is refus
 Rule 3. A type may contain itself. Inside of itself it is a reference, which becomes the codec once that is complete.
 """
 
-from collections.abc import Callable, Hashable, Mapping, MutableMapping, MutableSet, Sequence
-from collections.abc import Set as AbstractSet
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import is_dataclass
 from functools import partial
-from types import NoneType, UnionType
-from typing import (
-    Annotated,
-    Any,
-    Final,
-    ForwardRef,
-    Literal,
-    NewType,
-    TypeVar,
-    Union,
-    get_args,
-    get_origin,
-)
+from types import NoneType
+from typing import Any, Final, ForwardRef, Literal, TypeVar, Union
 
 import pydantic
 from pydantic import BaseModel
@@ -38,8 +26,7 @@ from dynaorm.entity.codec.declared import (
     fields_of,
     flat,
     meta_of,
-    name_of,
-    value_of,
+    unresolved,
 )
 from dynaorm.entity.codec.depth import limited
 from dynaorm.entity.codec.formed import foreign_codec, formed_codec, of_json
@@ -54,9 +41,8 @@ from dynaorm.entity.codec.model import (
     typed_dict_codec,
 )
 from dynaorm.entity.codec.union import chosen_codec, discriminated_codec, union_codec
-from dynaorm.entity.codec.value import ANY_DEPTH, Codec, Unstorable, merge, optional
-from dynaorm.entity.text.of_type import ALIASES
-from dynaorm.item.value import AttributeValue
+from dynaorm.entity.codec.value import Codec, Reference, Unstorable, optional
+from dynaorm.entity.type_tree import CONTAINERS, TypeTree, is_record, type_tree
 from dynaorm.record import replace
 
 __all__ = ["Codec", "Unstorable", "codec_of"]
@@ -90,7 +76,7 @@ def codec_of(annotation: Any, metadata: Sequence[object] = (), *, strict: bool =
         Unstorable: the type has no codec. The message ends with the remedy.
     """
     resolution = _Resolution()
-    codec = resolution.of(annotation, meta_of(metadata), strict=strict)
+    codec = resolution.of(type_tree(annotation), meta_of(metadata), strict=strict)
     resolution.finish()
     return limited(codec)
 
@@ -100,43 +86,45 @@ class _Resolution:
 
     def __init__(self) -> None:
         self._finished: dict[Any, Codec] = {}
-        self._open: dict[Any, list[Codec]] = {}
+        self._open: dict[Any, list[Reference]] = {}
         self._later: list[Callable[[], None]] = []
 
     def finish(self) -> None:
-        """Run the steps that need complete codecs of the types that contain themselves."""
-        for wait in self._later:
-            wait()
+        """Run the checks that need complete codecs of the types that contain themselves."""
+        for check in self._later:
+            check()
 
-    def of(self, annotation: Any, meta: Meta = _NOTHING, *, strict: bool) -> Codec:
-        """The codec of a type."""
-        if get_origin(annotation) is Annotated:
-            inner_type, *metadata = get_args(annotation)
-            return self.of(inner_type, meta_of(metadata).beside(meta), strict=strict)
-        if isinstance(annotation, NewType):
-            return self.of(annotation.__supertype__, meta, strict=strict)
+    def of(self, tree: TypeTree, around: Meta = _NOTHING, *, strict: bool) -> Codec:
+        """The codec of a type. ``around``: metadata of what the type is the only part of."""
+        return self._with(tree, meta_of(tree.metadata).beside(around), strict=strict)
+
+    def _with(self, tree: TypeTree, meta: Meta, *, strict: bool) -> Codec:
+        """The codec of a type with this metadata, which may be its own or not."""
         if meta.attribute is not None and (meta.attribute.encode or meta.attribute.decode):
-            return foreign_codec(annotation, meta.attribute)
+            return foreign_codec(tree, meta.attribute)
         if meta.attribute is not None and meta.attribute.codec is not None and not meta.formed:
             inner, form = replace(meta, attribute=None, formed=True), meta.attribute.codec
-            return formed_codec(
-                annotation, form, lambda: self.of(of_json(annotation, form), inner, strict=strict)
-            )
+            return formed_codec(tree, form, lambda: self._with(of_json(tree, form), inner, strict=strict))
         if meta.unmade:
-            return instance_codec(annotation, self.of(annotation, replace(meta, unmade=False), strict=strict))
-        return self._of_type(annotation, meta, strict=strict)
+            return instance_codec(tree.plain, self._with(tree, replace(meta, unmade=False), strict=strict))
+        if not tree.aliases:
+            return self._of_type(tree, meta, strict=strict)
+        for alias, codec in _NAMED:
+            if alias in tree.aliases:
+                return codec
+        if tree.unresolved is not None:
+            raise unresolved(tree.plain.__name__, tree.unresolved)
+        key = (tree.aliases[0], meta, strict)
+        return self._once(key, frozenset(), lambda: self._of_type(tree, meta, strict=strict))
 
-    def _of_type(self, annotation: Any, meta: Meta, *, strict: bool) -> Codec:
-        origin, arguments = get_origin(annotation), get_args(annotation)
-        if isinstance(annotation, ALIASES) or isinstance(origin, ALIASES):
-            return self._alias(annotation, origin, arguments, meta, strict=strict)
-        if origin in (Union, UnionType):
-            # An alias of a union may be among its own members; flattening it must end.
-            key = (annotation, meta, strict)
-            return self._once(key, frozenset(), lambda: self._union(annotation, meta, strict=strict))
-        if origin is Literal:
-            return literal_codec(arguments)
-        return self._class(annotation, origin or annotation or NoneType, arguments, meta, strict=strict)
+    def _of_type(self, tree: TypeTree, meta: Meta, *, strict: bool) -> Codec:
+        if tree.origin is Union:
+            # A union may be among its own members; flattening it must end.
+            key = (tree.plain, meta, strict)
+            return self._once(key, frozenset(), lambda: self._union(tree, meta, strict=strict))
+        if tree.origin is Literal:
+            return literal_codec(tree.arguments)
+        return self._class(tree, tree.origin, meta, strict=strict)
 
     # -- types that contain themselves ---------------------------------------------------------------------------------
 
@@ -149,67 +137,41 @@ class _Resolution:
         if key in self._finished:
             return self._finished[key]
         if key in self._open:
-            return self._reference(self._open[key], tags)
+            self._open[key].append(reference := Reference(tags))
+            return reference
         references = self._open[key] = []
         codec = self._finished[key] = build()
         del self._open[key]
         for reference in references:
-            _become(reference, codec)
+            reference.complete(codec)
         return codec
-
-    def _reference(self, references: list[Codec], tags: frozenset[str]) -> Codec:
-        def encode(value: Any) -> AttributeValue:
-            return reference.encode(value)
-
-        def decode(stored: AttributeValue) -> Any:
-            return reference.decode(stored)
-
-        def merged(stored: AttributeValue, loaded: AttributeValue, now: AttributeValue) -> AttributeValue:
-            return merge(reference, stored, loaded, now)
-
-        reference = Codec(encode, decode, tags, levels=ANY_DEPTH, merge_parts=merged, is_open=True)
-        references.append(reference)
-        return reference
-
-    def _alias(self, alias: Any, origin: Any, arguments: Any, meta: Meta, *, strict: bool) -> Codec:
-        if alias is pydantic.JsonValue:
-            return JSON
-        if alias is AnyValue:
-            return ANY
-        value = value_of(alias) if origin is None else value_of(origin)[arguments]
-        if meta != _NOTHING:
-            return self.of(value, meta, strict=strict)
-        return self._once((alias, strict), frozenset(), lambda: self.of(value, strict=strict))
 
     # -- unions --------------------------------------------------------------------------------------------------------
 
-    def _union(self, annotation: Any, meta: Meta, *, strict: bool) -> Codec:
+    def _union(self, tree: TypeTree, meta: Meta, *, strict: bool) -> Codec:
         discriminator = getattr(meta.discriminator, "discriminator", meta.discriminator)
-        everything = get_args(annotation) if discriminator is not None else tuple(flat(annotation))
-        members = [one for one in dict.fromkeys(everything) if one is not NoneType]
+        everything = tree.parts if discriminator is not None else flat(tree)
+        different = [*{one.written: one for one in everything}.values()]
+        members = [one for one in different if one.plain is not NoneType] or different[:1]
         if len(members) == 1 or discriminator is None:
             codec = self._plain_union(members, Meta(strict=meta.strict, formed=meta.formed), strict=strict)
         elif isinstance(discriminator, str):
             codec = self._discriminated(members, discriminator, strict=strict)
         else:
             codec = self._chosen(members, discriminator, strict=strict)
-        if len(members) == len(set(everything)):
-            return codec
-        nullable = optional(codec)
-        if nullable is not codec:
-            self._later.append(lambda: _adopt(nullable, codec))
-        return nullable
+        return codec if len(members) == len(different) else optional(codec)
 
-    def _plain_union(self, members: Sequence[Any], meta: Meta, *, strict: bool) -> Codec:
-        both = int in members and float in members
-        others = [one for one in members if not both or one not in (int, float)]
-        codecs = [(name_of(one), self.of(one, meta, strict=strict)) for one in others]
+    def _plain_union(self, members: Sequence[TypeTree], meta: Meta, *, strict: bool) -> Codec:
+        written = [one.written for one in members]
+        both = int in written and float in written
+        others = [one for one in members if not both or one.written not in (int, float)]
+        codecs = [(one.name, self.of(one, meta, strict=strict)) for one in others]
         if both:
             codecs.append(("int | float", NUMBER))
         return codecs[0][1] if len(codecs) == 1 else union_codec(codecs, self._later.append)
 
-    def _discriminated(self, members: Sequence[Any], field: str, *, strict: bool) -> Codec:
-        codecs = {name_of(one): self.of(one, strict=strict) for one in members}
+    def _discriminated(self, members: Sequence[TypeTree], field: str, *, strict: bool) -> Codec:
+        codecs = {one.name: self.of(one, strict=strict) for one in members}
 
         def check() -> None:
             for name, codec in codecs.items():
@@ -221,10 +183,8 @@ class _Resolution:
         self._later.append(check)
         return discriminated_codec(codecs, field)
 
-    def _chosen(self, members: Sequence[Any], choose: Callable[[Any], Any], *, strict: bool) -> Codec:
-        tagged = {
-            one.tag: member for member in members for one in get_args(member)[1:] if isinstance(one, Tag)
-        }
+    def _chosen(self, members: Sequence[TypeTree], choose: Callable[[Any], Any], *, strict: bool) -> Codec:
+        tagged = {one.tag: member for member in members for one in member.metadata if isinstance(one, Tag)}
         if len(tagged) < len(members):
             raise Unstorable(
                 "a union with a function as discriminator has a member without Tag(...); give it one"
@@ -234,37 +194,31 @@ class _Resolution:
 
     # -- classes -------------------------------------------------------------------------------------------------------
 
-    def _class(
-        self, annotation: Any, kind: Any, arguments: tuple[Any, ...], meta: Meta, *, strict: bool
-    ) -> Codec:
+    def _class(self, tree: TypeTree, kind: Any, meta: Meta, *, strict: bool) -> Codec:
         # tuple[()] has no arguments either, but it has types for all of its elements.
-        if (
-            kind in _BARE
-            and (not arguments or kind is Sequence)
-            and (kind is not tuple or annotation != tuple[()])
-        ):
+        is_bare = not tree.arguments or kind is Sequence
+        if kind in _BARE and is_bare and (kind is not tuple or tree.plain != tuple[()]):
             raise Unstorable(f"{_BARE[kind]} {_OWN}")
         if not isinstance(kind, type):
-            raise Unstorable(_unresolved(kind))
-        if kind in _CONTAINERS:
-            return self._container(kind, arguments, strict=strict)
-        if issubclass(kind, pydantic.Secret) and arguments:
-            return secret_codec(annotation, self.of(arguments[0], strict=False))
+            raise Unstorable(_not_a_class(tree))
+        if kind in CONTAINERS:
+            return self._container(tree, CONTAINERS[kind], strict=strict)
+        if issubclass(kind, pydantic.Secret) and tree.parts:
+            return secret_codec(tree.plain, self.of(tree.parts[0], strict=False))
         if issubclass(kind, BaseModel) and kind.__pydantic_root_model__:
             return self._root(kind)
-        if _has_fields(kind):
-            return self._record(annotation, kind, arguments, meta, strict=strict)
+        if is_record(kind):
+            return self._record(tree, kind, meta, strict=strict)
         codec = leaf_codec(kind)
         if codec is None:
-            raise Unstorable(_no_codec(kind))
+            raise Unstorable(_no_codec(tree))
         return codec
 
-    def _container(self, kind: type, arguments: tuple[Any, ...], *, strict: bool) -> Codec:
-        kind = _CONTAINERS[kind]
-        parts = [self.of(one, strict=strict) for one in arguments if one is not Ellipsis]
+    def _container(self, tree: TypeTree, kind: type, *, strict: bool) -> Codec:
+        parts = [self.of(one, strict=strict) for one in tree.parts]
         if kind is dict:
-            return dict_codec(parts[0], parts[1], name_of(arguments[0]))
-        if kind is tuple and Ellipsis not in arguments:
+            return dict_codec(parts[0], parts[1], tree.parts[0].name)
+        if kind is tuple and Ellipsis not in tree.arguments:
             return tuple_codec(parts)
         return (list_codec if kind in (list, tuple) else set_codec)(kind, parts[0])
 
@@ -275,9 +229,7 @@ class _Resolution:
             kind, frozenset(), lambda: root_codec(kind, self._field(kind, root, strict=inner_strict))
         )
 
-    def _record(
-        self, annotation: Any, kind: Any, arguments: tuple[Any, ...], meta: Meta, *, strict: bool
-    ) -> Codec:
+    def _record(self, tree: TypeTree, kind: Any, meta: Meta, *, strict: bool) -> Codec:
         config = (
             kind.model_config if issubclass(kind, BaseModel) else getattr(kind, "__pydantic_config__", {})
         )
@@ -290,23 +242,19 @@ class _Resolution:
         inner_strict = not by_instance and bool(config.get("strict", strict))
 
         def build() -> Codec:
-            parts = {
-                one: self._field(kind, one, strict=inner_strict)
-                for one in fields_of(
-                    kind, dict(zip(getattr(kind, "__parameters__", ()), arguments, strict=False))
-                )
-            }
+            fields = fields_of(kind, tree.variables)
+            parts = {one: self._field(kind, one, strict=inner_strict) for one in fields}
             if issubclass(kind, tuple):
                 return named_tuple_codec(kind, {one.name: codec for one, codec in parts.items()})
             codec = _mapped(kind, parts, self._extra(kind, config))
-            return instance_codec(annotation, codec) if by_instance else codec
+            return instance_codec(tree.plain, codec) if by_instance else codec
 
         tags = frozenset({"L"}) if issubclass(kind, tuple) else frozenset({"M"})
-        return self._once((annotation, by_instance, inner_strict), tags, build)
+        return self._once((tree.plain, by_instance, inner_strict), tags, build)
 
     def _field(self, owner: type, one: FieldOf, *, strict: bool) -> Codec:
         try:
-            return self.of(one.annotation, one.meta, strict=strict)
+            return self.of(one.tree, one.meta, strict=strict)
         except Unstorable as problem:
             raise Unstorable(f"{owner.__name__}.{one.name}: {problem}") from None
 
@@ -319,29 +267,11 @@ class _Resolution:
                 f"write a model with extra='allow', or drop it"
             )
         declared = extra_of(kind)
-        return PLAIN if declared is Any else self.of(declared, strict=False)
+        return PLAIN if declared.written is Any else self.of(declared, strict=False)
 
 
-_CONTAINERS: Final[Mapping[Any, type]] = {
-    list: list,
-    tuple: tuple,
-    set: set,
-    frozenset: frozenset,
-    dict: dict,
-    AbstractSet: set,
-    MutableSet: set,
-    Mapping: dict,
-    MutableMapping: dict,
-}
-
-
-def _has_fields(kind: type) -> bool:
-    return (
-        issubclass(kind, BaseModel)
-        or is_dataclass(kind)
-        or is_typeddict(kind)
-        or (issubclass(kind, tuple) and hasattr(kind, "_fields"))
-    )
+# Aliases with a codec of their own. To a type checker, JsonValue is a union.
+_NAMED: Final[tuple[tuple[Any, Codec], ...]] = ((pydantic.JsonValue, JSON), (AnyValue, ANY))
 
 
 def _mapped(kind: Any, parts: Mapping[FieldOf, Codec], extra: Codec | None) -> Codec:
@@ -365,29 +295,14 @@ def _mapped(kind: Any, parts: Mapping[FieldOf, Codec], extra: Codec | None) -> C
     return class_codec(kind, members, extra=extra)
 
 
-def _unresolved(kind: Any) -> str:
-    if isinstance(kind, TypeVar):
-        return f"{kind} is a type variable; write a type instead, as in Page[int]"
-    if isinstance(kind, str | ForwardRef):
-        return f"{kind!r} could not be resolved; define it before the class that uses it"
-    return _no_codec(kind)
+def _not_a_class(tree: TypeTree) -> str:
+    if isinstance(tree.plain, TypeVar):
+        return f"{tree.plain} is a type variable; write a type instead, as in Page[int]"
+    if isinstance(tree.plain, str | ForwardRef):
+        return f"{tree.plain!r} could not be resolved; define it before the class that uses it"
+    return _no_codec(tree)
 
 
-def _no_codec(kind: Any) -> str:
-    remedy = _ANY_REMEDY if kind in (Any, object) else _REMEDY
-    return f"{name_of(kind)} cannot be stored; {remedy}"
-
-
-def _become(reference: Codec, codec: Codec) -> None:
-    """Turn a reference into the codec. Only codecs that are still being built have seen the reference."""
-    names = "encode decode tags nullable is_set bound form opaque levels merge_parts is_open"
-    for name in names.split():
-        object.__setattr__(reference, name, getattr(codec, name))
-    _adopt(reference, codec)
-
-
-def _adopt(codec: Codec, source: Codec) -> None:
-    object.__setattr__(codec, "element", source.element)
-    object.__setattr__(codec, "key", source.key)
-    object.__setattr__(codec, "members", source.members)
-    object.__setattr__(codec, "absent", source.absent)
+def _no_codec(tree: TypeTree) -> str:
+    remedy = _ANY_REMEDY if tree.origin in (Any, object) else _REMEDY
+    return f"{type_tree(tree.origin).name} cannot be stored; {remedy}"

@@ -2,17 +2,16 @@
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import is_dataclass
-from typing import Any, Final, get_type_hints
+from typing import Any, Final
 
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
-from typing_extensions import is_typeddict
 
-from dynaorm.entity.annotation import Marked, accepts_none, marked, without_none
+from dynaorm.entity.annotation import Marked, marked
 from dynaorm.entity.mapping.computed import Computed, computed_field_value, nested_value
 from dynaorm.entity.marker import Unique
 from dynaorm.entity.text.of_type import scalar_of
+from dynaorm.entity.type_tree import TypeTree, type_tree
 
 _IN_BRACES: Final = re.compile(r"\{([^\W\d]\w*(?:\.[^\W\d]\w*)+)")
 
@@ -37,7 +36,7 @@ def computed_fields(entity: type[BaseModel]) -> Iterator[Computed]:
     """The computed fields of a class whose values have one text."""
     for name, info in entity.model_computed_fields.items():
         if (scalar := scalar_of(info.return_type)) is not None:
-            nullable, fields = accepts_none(info.return_type), frozenset(entity.model_fields)
+            nullable, fields = type_tree(info.return_type).accepts_none, frozenset(entity.model_fields)
             yield Computed(name, scalar, nullable, fields, computed_field_value(entity, name))
 
 
@@ -48,23 +47,22 @@ def nested_names(template: Any) -> Iterator[str]:
             yield from _IN_BRACES.findall(text)
 
 
-def nested_fields(annotations: Mapping[str, Any], names: Iterable[Any]) -> Iterator[Computed]:
+def nested_fields(types: Mapping[str, TypeTree], names: Iterable[Any]) -> Iterator[Computed]:
     """The nested fields among some names: those that exist, and whose values can be written as text."""
     for name in dict.fromkeys(name for name in names if isinstance(name, str) and "." in name):
         path = tuple(name.split("."))
-        annotation, nullable = annotations.get(path[0]), False
+        found, nullable = types.get(path[0]), False
         for step in path[1:]:
-            nullable |= accepts_none(annotation)
-            annotation = _members(without_none(annotation)).get(step)
-        if annotation is not None and (scalar := scalar_of(annotation)) is not None:
-            nullable |= accepts_none(annotation)
-            yield Computed(name, scalar, nullable, frozenset(path[:1]), nested_value(path))
+            nullable |= found is not None and found.accepts_none
+            found = _member(found.without_none, step) if found is not None else None
+        if found is not None and (scalar := scalar_of(found)) is not None:
+            yield Computed(
+                name, scalar, nullable or found.accepts_none, frozenset(path[:1]), nested_value(path)
+            )
 
 
-def _members(kind: Any) -> dict[str, Any]:
-    """The types of a nested record's fields; none for any other type."""
-    if not isinstance(kind, type):
-        return {}
-    if issubclass(kind, BaseModel):
-        return {name: info.annotation for name, info in kind.model_fields.items()}
-    return get_type_hints(kind) if is_dataclass(kind) or is_typeddict(kind) else {}
+def _member(record: TypeTree, name: str) -> TypeTree | None:
+    """The type of a field of a nested record. A named tuple is stored as a list, which has no names."""
+    if isinstance(record.origin, type) and issubclass(record.origin, tuple):
+        return None
+    return record.fields[name].tree if name in record.fields else None

@@ -37,6 +37,7 @@ def constraints_of(
     for owner, mark in {**marks, **computed_marks(entity)}.items():
         for unique in mark.find(Unique):
             _Declared(entity, keys, unique, owner).compile(compiled)
+    # The last member is the value, the others are its scope: the guard's key has them in this order.
     for name, members in options.unique.items():
         _Declared(entity, keys, Unique(name, scope=members[:-1]), members[-1]).compile(compiled)
     return compiled

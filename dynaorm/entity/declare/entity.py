@@ -8,7 +8,7 @@ from typing import Final
 from pydantic import BaseModel
 from pydantic_core import PydanticUndefined
 
-from dynaorm.entity.annotation import Marked, accepts_none, marked
+from dynaorm.entity.annotation import Marked, marked
 from dynaorm.entity.codec.expiry import EXPIRY, is_expiry
 from dynaorm.entity.codec.of_type import Codec, Unstorable, codec_of
 from dynaorm.entity.codec.value import optional
@@ -16,10 +16,10 @@ from dynaorm.entity.declare.aggregates import aggregate_conflicts, aggregates_of
 from dynaorm.entity.declare.computed import computed_marks, marker_problems
 from dynaorm.entity.declare.conditions import with_conditions
 from dynaorm.entity.declare.constraints import constraints_of
-from dynaorm.entity.declare.kept_time import kept_time_problems
 from dynaorm.entity.declare.keys import KeysOf, attribute_of, fields_for_keys, keys_of
 from dynaorm.entity.declare.options import ClassOptions
 from dynaorm.entity.declare.registry import conflicts, register
+from dynaorm.entity.declare.times import expiry_problems, kept_time_problems
 from dynaorm.entity.index import Index
 from dynaorm.entity.mapping.aggregate import Aggregate, AggregateMapping
 from dynaorm.entity.mapping.field import FieldMapping
@@ -164,8 +164,8 @@ class _Draft:
 
     def _field(self, name: str) -> FieldMapping | None:
         mark, info = self.marks[name], self.entity.model_fields[name]
-        if mark.annotation in (Index, Aggregate):
-            kind = mark.annotation.__name__
+        if mark.tree.plain in (Index, Aggregate):
+            kind = mark.tree.name
             self.problems.append(f"{name}: an {kind} is not a field; write {name}: ClassVar = {kind}(...)")
             return None
         codec = None if mark.problems else self._codec(name, mark)
@@ -175,6 +175,7 @@ class _Draft:
         static_none = not info.is_required() and info.default_factory is None and default is None
         none_is_absent = static_none or (info.is_required() and codec.nullable)
         has_static_value = not (info.is_required() or static_none or info.default_factory)
+        # Pydantic takes such a default as it is, so nothing else would find one that no write can store.
         if has_static_value and not validates_default(self.entity, name):
             self._check_default(name, codec, default)
         return FieldMapping(
@@ -185,6 +186,7 @@ class _Draft:
             default=default,
             required=info.is_required(),
             none_is_absent=none_is_absent,
+            # Absence can mean only one of None and the empty set.
             empty_is_absent=codec.is_set and not none_is_absent,
             in_key=self._in_key(name, mark),
             versioned=bool(mark.find(Versioned)),
@@ -216,14 +218,14 @@ class _Draft:
         if mark.find(ExpiresAt):
             if attribute is not None and attribute.codec is not None:
                 self.problems.append(f"{name}: ExpiresAt() is stored in epoch seconds; drop codec=")
-            if is_expiry(mark.annotation):
-                return optional(EXPIRY) if accepts_none(mark.annotation) else EXPIRY
+            if is_expiry(mark.tree):
+                return optional(EXPIRY) if mark.tree.accepts_none else EXPIRY
             self.problems.append(f"{name}: ExpiresAt() needs a field that is a time; write datetime | None")
             return None
         try:
             info = self.entity.model_fields[name]
             strict = bool(self.entity.model_config.get("strict"))
-            return codec_of(mark.annotation, (*mark.metadata, *mark.find(Attribute), info), strict=strict)
+            return codec_of(mark.tree, (*mark.metadata, *mark.find(Attribute), info), strict=strict)
         except Unstorable as problem:
             self.problems.append(f"{name}: {problem}")
             return None
@@ -323,18 +325,6 @@ class _Draft:
 
     def _expires(self, fields: Mapping[str, FieldMapping]) -> FieldMapping | None:
         names = [name for name, mark in self.marks.items() if mark.find(ExpiresAt) and name in fields]
-        if len(names) > 1:
-            self.problems.append(
-                f"{' and '.join(names)} are both ExpiresAt(), and a table has one TTL attribute; keep one"
-            )
-        for name in names:
-            if any(name in part.fields for part in self.keys.primary):
-                self.problems.append(
-                    f"{name}: ExpiresAt() is stored in whole seconds, so the primary key cannot be made of it; "
-                    f"use another field there"
-                )
-        if names and self.options.versioned:
-            self.problems.append(
-                f"{names[0]}: a versioned class cannot expire; drop ExpiresAt() or versioned="
-            )
+        has_versions = bool(self.options.versioned)
+        self.problems += expiry_problems(names, self.keys.primary, has_versions=has_versions)
         return fields[names[0]] if names else None

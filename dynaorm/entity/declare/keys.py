@@ -6,7 +6,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from dynaorm.entity.annotation import Marked, accepts_none
+from dynaorm.entity.annotation import Marked
 from dynaorm.entity.declaration import declarations_of
 from dynaorm.entity.declare.computed import computed_fields, nested_fields, nested_names
 from dynaorm.entity.declare.options import ClassOptions
@@ -77,6 +77,7 @@ class KeysOf:
         """The fields that can be read back exactly from a key whenever they are not None."""
         found = set(self.in_primary_key)
         for index in places_of(self.indexes.values()).values():
+            # An index with a condition has not every item, so its key may be absent.
             for part in index.places[0].parts if index.is_plain else ():
                 # If one field of an index key is None, the key is absent, and the other fields are lost with it.
                 others = {name: index.fields - {name} for name in part.lossless if part.made_up}
@@ -135,7 +136,7 @@ def fields_for_keys(entity: type[BaseModel], options: ClassOptions, marks: Mappi
     assert table is not None
     scalars = {name: found for name, mark in marks.items() if (found := _scalar(mark)) is not None}
     attributes = {name: attribute_of(name, mark) for name, mark in marks.items()}
-    nullable = frozenset(name for name, mark in marks.items() if accepts_none(mark.annotation))
+    nullable = frozenset(name for name, mark in marks.items() if mark.tree.accepts_none)
     own = [
         (name, mark, one)
         for name, mark in marks.items()
@@ -148,8 +149,7 @@ def fields_for_keys(entity: type[BaseModel], options: ClassOptions, marks: Mappi
         if (kind := table.kinds.get(attributes[name]))
     }
     texts = {
-        name: encoded_scalar(one.encode, one.decode, "S", scalar_of(mark.annotation))
-        for name, mark, one in own
+        name: encoded_scalar(one.encode, one.decode, "S", scalar_of(mark.tree)) for name, mark, one in own
     }
     computed = {one.name: one for one in _computed(entity, options, marks)}
     scalars |= {name: one.scalar for name, one in computed.items()}
@@ -173,14 +173,14 @@ def _computed(
         names += key.values() if isinstance(key, Mapping) else ()
     for text in templates:
         names += nested_names(text)
-    yield from nested_fields({name: mark.annotation for name, mark in marks.items()}, names)
+    yield from nested_fields({name: mark.tree for name, mark in marks.items()}, names)
     yield from computed_fields(entity)
 
 
 def _scalar(mark: Marked) -> Scalar | None:
     """The scalar of a field's type, or of the form it is stored in."""
     form = next((one.codec for one in mark.find(Attribute)), None)
-    return scalar_of(mark.annotation) if form is None else form.scalar
+    return scalar_of(mark.tree) if form is None else form.scalar
 
 
 def attribute_of(name: str, mark: Marked) -> str:

@@ -57,8 +57,11 @@ def options_of(entity: type, given: Mapping[str, Any]) -> ClassOptions:
     if table is not None and not isinstance(table, Table):
         problems.append(f"table={table!r} is not a Table; write table=Table({str(table)!r})")
         table = None
+    # With table=None, a class is a plain model: nothing of the mapping is inherited.
     base = inherited if inherited is not None and table is not None else ClassOptions()
+    # A keyword that repeats the inherited one changes nothing.
     own_keys = [name for name in _KEYS if name in own and own[name] != getattr(base, name)]
+    # With table= and keys of its own, a class begins a new family, also in the table of its base.
     inherits = base.table is not None and (base.table is table and not ("table" in own and own_keys))
     if inherits and own_keys:
         assert base.root is not None
@@ -66,9 +69,8 @@ def options_of(entity: type, given: Mapping[str, Any]) -> ClassOptions:
             f"{_keywords(own_keys)} would change the key that {base.root.__name__} declared and its subclasses share; "
             f"drop {'it' if len(own_keys) == 1 else 'them'}, or give the class a table= of its own"
         )
-    shared = (
-        {name: fields for one in mapped for name, fields in one.unique.items()} if table is not None else {}
-    )
+    families = mapped if table is not None else []
+    shared = {name: fields for one in families for name, fields in one.unique.items()}
     return replace(
         base,
         table=table,

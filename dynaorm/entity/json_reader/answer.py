@@ -11,13 +11,12 @@ from typing import Any, Final, TypeAlias
 
 from pydantic_core import CoreSchema, SchemaError, SchemaValidator, core_schema
 
+from dynaorm.entity.core_schema import Node, as_schema, validator_of
 from dynaorm.entity.declare.catalog import catalog_of, derived, names_of
 from dynaorm.entity.dispatch import literal_beginning
 from dynaorm.entity.json_reader.class_by_key import CLASS, ClassByKey, InDoubt, in_doubt
-from dynaorm.entity.json_reader.core_schema import Node, as_schema
 from dynaorm.entity.json_reader.item_key import HasKey, KeyContents
 from dynaorm.entity.json_reader.model import JsonModel, json_model
-from dynaorm.entity.mapping.core_schema import validator_of
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.page import ParsedReply, item_texts, items_in
 from dynaorm.entity.state import LOADING, NO_DEFAULTS, SLOT, Defaults, LazyItem, Loaded, set_state

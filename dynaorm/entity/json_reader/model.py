@@ -12,7 +12,14 @@ from types import NoneType
 from typing import Any, Final
 
 from dynaorm.entity.codec.value import NULL
-from dynaorm.entity.json_reader.core_schema import Node, by_name, definitions_of, nodes
+from dynaorm.entity.core_schema import (
+    Node,
+    by_name,
+    definitions_of,
+    nodes_of,
+    takes_info,
+    without_definitions,
+)
 from dynaorm.entity.json_reader.field import (
     FieldReader,
     StoredField,
@@ -100,14 +107,13 @@ def json_model(mapping: EntityMapping) -> JsonModel | None:
     """The JSON schema of a class; None if the codecs must read it."""
     declared: Any = mapping.entity.__pydantic_core_schema__
     try:
-        schema, definitions = definitions_of(declared)
-        return _model(mapping, schema, definitions)
+        return _model(mapping, without_definitions(declared), definitions_of(declared))
     except Undecided:
         return None
 
 
 def _model(mapping: EntityMapping, schema: Node, definitions: Mapping[str, Node]) -> JsonModel:
-    if any(_takes_info(one) for one in nodes([schema, *definitions.values()])):
+    if any(map(takes_info, nodes_of([schema, *definitions.values()]))):
         raise Undecided("a validator takes info")
     around, model = _unwrapped(schema, definitions)
     declared: Mapping[str, Node] = model["schema"].get("fields", {})
@@ -120,7 +126,7 @@ def _model(mapping: EntityMapping, schema: Node, definitions: Mapping[str, Node]
     found = lenient(model, {name: reader.field(stored[name], one) for name, one in declared.items()})
     filled = frozenset(name for name, one in stored.items() if one.absent is not None)
     if is_validated and filled:
-        found["schema"] = filling(found["schema"], filled)
+        found = {**found, "schema": filling(found["schema"], filled)}
     for outer in reversed(around):
         found = {**{name: held for name, held in outer.items() if name != "ref"}, "schema": found}
     # A validator of the model may change any field.
@@ -152,11 +158,6 @@ def _unwrapped(schema: Node, definitions: Mapping[str, Node]) -> tuple[list[Node
         else:
             raise Undecided("a model validator takes the input of the model")
     return around, schema
-
-
-def _takes_info(node: Node) -> bool:
-    function = node.get("function")
-    return isinstance(function, Mapping) and function.get("type") == "with-info"
 
 
 def _stored(mapping: EntityMapping, field: FieldMapping) -> StoredField:

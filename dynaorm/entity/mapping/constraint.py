@@ -118,6 +118,7 @@ class Constraint:
             text = scope + _escape(text)
         key = f"{self.name}#{text}"
         # A character is at most four bytes.
+        # A value that begins like a hash is hashed, too: otherwise it could be the key of another value.
         if (len(key) > _LIMIT // 4 and len(key.encode()) > _LIMIT) or text.startswith(_HASHED):
             return f"{self.name}#{_HASHED}{sha256(text.encode()).hexdigest()}"
         return key
@@ -133,4 +134,5 @@ class Constraint:
 
 
 def _escape(text: str) -> str:
+    # % first, or the %23 of a # would be escaped again.
     return text.replace("%", "%25").replace("#", "%23")

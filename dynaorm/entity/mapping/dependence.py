@@ -12,16 +12,16 @@ from typing import Any, Final, Protocol
 
 from pydantic import BaseModel
 
-from dynaorm.entity.mapping.aggregate import AggregateMapping
-from dynaorm.entity.mapping.computed import Computed
-from dynaorm.entity.mapping.constraint import Constraint
-from dynaorm.entity.mapping.core_schema import (
+from dynaorm.entity.core_schema import (
     definitions_of,
     has_own_code,
     is_function,
     looks_beside,
     path_to_fields,
 )
+from dynaorm.entity.mapping.aggregate import AggregateMapping
+from dynaorm.entity.mapping.computed import Computed
+from dynaorm.entity.mapping.constraint import Constraint
 from dynaorm.entity.mapping.field import FieldMapping
 from dynaorm.entity.mapping.place import IndexPlaces
 from dynaorm.entity.template.version import Versioning
@@ -123,6 +123,7 @@ def dependence_of(mapping: Declared) -> Dependence:
     found, other = (
         {**_looks_at(mapping.entity, factories=factories), **computed} for factories in (True, False)
     )
+    # A write by key requires what a factory would make to be stored, and then asks what follows without factories.
     without = _compiled(other, fields, made, derived=derived) if made else None
     return _compiled(found, fields, made, derived=derived, without=without)
 
@@ -158,6 +159,7 @@ def _looks_at(entity: type[BaseModel], *, factories: bool) -> dict[str, frozense
     schema: Any = entity.__pydantic_core_schema__
     path, definitions = path_to_fields(schema), definitions_of(schema)
     declared = path[-1]["fields"]
+    # A rule of the class (Rule 1).
     if any(is_function(one) or has_own_code(one) for one in path):
         return {name: frozenset(declared.keys() - {name}) for name in declared}
     found, before = {}, frozenset[str]()

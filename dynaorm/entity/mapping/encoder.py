@@ -32,6 +32,7 @@ def encoder_of(fields: Iterable[FieldMapping]) -> Encoder:
         encode = f"encode_{number}"
         names[encode] = field.encode if field.can_be_absent else field.codec.encode
         made = f"{encode}(values[{field.name!r}])"
+        # A text of ASCII has no half of a surrogate pair, which would have to be refused: it is spared a call.
         if field.codec.is_text:
             test = f"type(value := values[{field.name!r}]) is str and value.isascii()"
             made = f'{{"S": value}} if {test} else {encode}(value)'

@@ -28,6 +28,7 @@ def is_equal(one: Any, other: Any) -> bool:
         return is_equal(vars(one), vars(other))
     if is_dataclass(one):
         return all(is_equal(getattr(one, each.name), getattr(other, each.name)) for each in fields(one))
+    # The set of 1 equals the set of True.
     return bool(one == other) and (not isinstance(one, _SETS) or _typed(one) == _typed(other))
 
 

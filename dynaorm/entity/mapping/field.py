@@ -66,6 +66,7 @@ class FieldMapping:
         if value is None and self.none_is_absent:
             return None
         if self.empty_is_absent and value is not None and not value:
+            # For its errors alone: the empty value may be of another type.
             self.codec.encode(value)
             return None
         return self.codec.encode(value)

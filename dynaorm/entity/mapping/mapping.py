@@ -210,6 +210,7 @@ class EntityMapping:
                         "give it a value" if missing in self.fields else "set the fields that it is made of"
                     )
                     raise self.invalid(missing, None, f"is part of the primary key {part.text!r}", remedy)
+                # A bare value is not escaped, so it could be the key of a guard, a version or a token.
                 if part.bare and part.attribute.kind == "S":
                     name, text = part.fields[0], str(value["S"])
                     if (reserved := self.table.rules.reserved_for(part.attribute, text)) is not None:
@@ -243,12 +244,14 @@ class EntityMapping:
         """The entity of an item, fully validated, with the item as its snapshot. Raises DecodeError."""
         values = self.decode(item)
         if self.versioning is not None:
+            # For its errors alone.
             self.version_of(item)
         try:
             entity = self.validate_loaded(values)
         except ValidationError as problem:
             problems, cause = problems_of(self.entity, problem, values, self.only_in_keys.place_of)
             raise self.unreadable(item, problems) from cause
+        # Otherwise the next save of the unchanged entity would find that its key has changed.
         self.refuse_other_key(item, entity.__dict__)
         missing = [field for field in self.fields.values() if field.attribute not in item]
         absent = [field for field in missing if not field.in_key and field.stored_in(item) is None]
@@ -258,6 +261,7 @@ class EntityMapping:
     def validate_loaded(self, values: Mapping[str, Any]) -> Any:
         """The entity of decoded field values. Raises ValidationError."""
         # Codecs give nested dataclasses as dicts, which a strict model would refuse.
+        # By name: aliases belong to the JSON of the application.
         return self.entity.__pydantic_validator__.validate_python(
             values, strict=False, context=LOADING, by_alias=False, by_name=True
         )
@@ -288,6 +292,7 @@ class EntityMapping:
     def only_in_keys(self) -> KeyFields:
         """The fields that are stored in keys alone."""
         names = [name for name, field in self.fields.items() if field.in_key]
+        # An item need not have the key of any other index.
         plain = (index.places[0] for index in self.places.values() if index.is_plain)
         return key_fields_of(names, self.primary_parts, (part for place in plain for part in place.parts))
 
@@ -373,6 +378,7 @@ def mapping_of(entity: type[Any]) -> EntityMapping:
         UsageError: the class has no table, or is not an entity class.
     """
     own = getattr(entity, "__dict__", {})
+    # Its own alone: a subclass inherits the attribute, and is mapped by itself.
     found = own.get(MAPPING)
     if isinstance(found, EntityMapping):
         return found

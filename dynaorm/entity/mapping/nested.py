@@ -11,28 +11,23 @@ from typing import Any, NamedTuple
 
 from pydantic_core import CoreConfig, SchemaValidator
 
-from dynaorm.entity.mapping.core_schema import (
+from dynaorm.entity.core_schema import (
+    INSTANCES,
     RECORDS,
     Node,
     definitions_of,
+    elements_at,
+    fields_in,
     looks_beside,
     path_to_fields,
     referred,
     revalidating,
+    same_values,
     validator_of,
     with_definitions,
 )
 from dynaorm.item.path import Path
 from dynaorm.record import record
-
-# The nodes whose values are those of a node inside, under its name.
-_INNER = {
-    "default": "schema", "nullable": "schema", "definitions": "schema", "function-before": "schema",
-    "function-after": "schema", "function-wrap": "schema", "json-or-python": "python_schema",
-    "lax-or-strict": "lax_schema",
-}  # fmt: skip
-_ITEMS = {"list": "items_schema", "set": "items_schema", "frozenset": "items_schema", "dict": "values_schema"}
-_INSTANCES = frozenset({"model", "dataclass"})
 
 
 @record(eq=False)
@@ -106,71 +101,30 @@ class NestedPlaces:
             first.depth,
             _validator(schema, config),
             looks_beside(node, self._definitions),
-            any(one["type"] in _INSTANCES for one in within),
+            any(one["type"] in INSTANCES for one in within),
         )
 
     def _inside(self, one: _Around, step: str | int, depth: int) -> Iterator[_Around]:
         """The nodes that a step leads to."""
         for whole in self._members_of(one):
-            node, kind = whole.node, whole.node["type"]
-            if kind in RECORDS:
+            node = whole.node
+            if node["type"] in RECORDS:
                 config = node.get("config") or whole.config
-                for name, schema in _fields(node):
+                for name, schema in fields_in(node):
                     if name == step:
                         yield _Around(schema, config, name, depth)
-            elif kind in _ITEMS and _ITEMS[kind] in node:
-                yield whole._replace(node=node[_ITEMS[kind]])
-            elif kind in ("tuple", "named-tuple", "call"):
-                yield from (whole._replace(node=schema) for schema in _elements(node, step))
+            else:
+                yield from (whole._replace(node=element) for element in elements_at(node, step))
 
     def _members_of(self, one: _Around) -> Iterator[_Around]:
         """The nodes of the values of a node: those of all members of a union, and of the fields of a class."""
-        node, kind = one.node, one.node["type"]
-        if kind in ("union", "tagged-union"):
-            for choice in _choices(node):
-                yield from self._members_of(one._replace(node=choice))
-        elif kind == "definition-ref":
-            yield from self._members_of(one._replace(node=self._definitions[node["schema_ref"]]))
-        elif kind in _INSTANCES:
-            config = node.get("config") or {}
-            yield from self._members_of(one._replace(node=node["schema"], config=config))
-        elif kind in _INNER:
-            yield from self._members_of(one._replace(node=node[_INNER[kind]]))
-        else:
+        inner = [*same_values(one.node, self._definitions)]
+        config = one.node.get("config") or {} if one.node["type"] in INSTANCES else one.config
+        for node in inner:
+            yield from self._members_of(one._replace(node=node, config=config))
+        if not inner:
             yield one
 
 
 def _validator(schema: Node, config: CoreConfig) -> SchemaValidator:
     return validator_of(revalidating(schema), config)
-
-
-def _choices(node: Node) -> Iterator[Node]:
-    choices = node["choices"]
-    for one in choices.values() if isinstance(choices, dict) else choices:
-        # A choice may have a label, and one of a tagged union may be the name of another.
-        choice = one[0] if isinstance(one, tuple) else one
-        if isinstance(choice, dict):
-            yield choice
-
-
-def _fields(node: Node) -> Iterator[tuple[str, Node]]:
-    fields = node["fields"]
-    if isinstance(fields, dict):
-        yield from ((name, one["schema"]) for name, one in fields.items())
-    else:
-        yield from ((one["name"], one["schema"]) for one in fields)
-
-
-def _elements(node: Node, step: str | int) -> Iterator[Node]:
-    """The node of an element of a tuple, or of a member of a NamedTuple."""
-    if node["type"] == "named-tuple":
-        yield from (schema for name, schema in _fields(node) if name == step)
-    elif node["type"] == "call":  # a NamedTuple of pydantic 2.13
-        arguments = node["arguments_schema"].get("arguments_schema", ())
-        yield from (one["schema"] for one in arguments if one.get("name") == step)
-    elif isinstance(step, int):
-        items, rest = node["items_schema"], node.get("variadic_item_index")
-        if rest is not None:
-            yield items[rest]
-        elif step < len(items):
-            yield items[step]

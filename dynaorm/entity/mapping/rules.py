@@ -6,14 +6,14 @@ Rule 2. What is not known to be harmless counts as a rule: a write then reads fi
 """
 
 from collections.abc import Mapping
-from decimal import Decimal
 from typing import Any, Final, NamedTuple, cast
 
 from pydantic import BaseModel
 from pydantic_core import CoreConfig, SchemaValidator
 
-from dynaorm.entity.mapping.core_schema import (
+from dynaorm.entity.core_schema import (
     BUILDS_AS_GIVEN,
+    INSTANCES,
     Node,
     definitions_of,
     has_own_code,
@@ -31,6 +31,7 @@ from dynaorm.entity.mapping.core_schema import (
 )
 from dynaorm.entity.mapping.equal import is_equal
 from dynaorm.entity.mapping.nested import NestedPlaces
+from dynaorm.entity.text.scalar import NODES
 from dynaorm.record import record
 
 _BOUNDS: Final = frozenset({"ge", "gt", "le", "lt"})
@@ -40,16 +41,16 @@ _LIMITS: Final = _BOUNDS | {
 }  # fmt: skip
 _CHANGES_TEXT: Final = ("to_lower", "to_upper", "strip_whitespace")
 _LIMITS_TEXT: Final = ("min_length", "max_length")
-_NUMBERS: Final = frozenset({"int", "float", "decimal", "timedelta"})
+_NUMBERS: Final = frozenset(node for node, scalar in NODES.items() if scalar.tag == "N")
 _CHOICES: Final = frozenset({"enum", "literal"})
-_INSTANCES: Final = frozenset({"model", "dataclass", "definition-ref"})
+_HOLDS_INSTANCES: Final = INSTANCES | {"definition-ref"}
 # Values of other types may be stored as these are.
 _ALIKE: Final[Mapping[str, type | None]] = {
-    "decimal": Decimal, "float": float, "list": list, "tuple": tuple, "set": set, "frozenset": frozenset, "dict": dict,
-    "enum": None, "literal": None,
+    **{node: scalar.python for node, scalar in NODES.items() if scalar.takes_ints},
+    "list": list, "tuple": tuple, "set": set, "frozenset": frozenset, "dict": dict, "enum": None, "literal": None,
 }  # fmt: skip
-_HARMLESS: Final = _NUMBERS | _CHOICES | {
-    "any", "none", "str", "bool", "bytes", "date", "time", "datetime", "uuid", "complex", "is-instance", "default",
+_HARMLESS: Final = NODES.keys() | _CHOICES | {
+    "any", "none", "complex", "is-instance", "default",
     "nullable", "union", "list", "set", "frozenset", "dict", "model", "model-fields", "model-field", "typed-dict",
     "typed-dict-field", "dataclass", "dataclass-args", "dataclass-field", "json-or-python", "lax-or-strict",
 }  # fmt: skip
@@ -129,7 +130,7 @@ def rules_of(entity: type[BaseModel]) -> ClassRules:
     path = path_to_fields(schema)
     model, fields = next(one for one in path if one["type"] == "model"), path[-1]
     config: Any = model.get("config") or {}
-    is_nested = sum(one["type"] in ("model", "dataclass") for one in nodes) > 1
+    is_nested = sum(one["type"] in INSTANCES for one in nodes) > 1
     renewed = revalidating(schema) if is_nested else schema
     whole = validator_of(renewed) if is_nested else entity.__pydantic_validator__
     is_limited = _has_rules_of_texts(config)
@@ -232,7 +233,7 @@ def _field_rules(schema: Node, is_limited: bool, definitions: Mapping[str, Node]
         is_plain=is_plain,
         takes_info=any(map(takes_info, nodes)),
         has_choices=any(one["type"] in _CHOICES for one in nodes),
-        holds_instances=any(one["type"] in _INSTANCES for one in nodes),
+        holds_instances=any(one["type"] in _HOLDS_INSTANCES for one in nodes),
         bounds=_bounds(schema),
         lengths=None if is_limited else _lengths(schema),
     )

@@ -196,4 +196,5 @@ def _texts(value: object) -> Iterator[str]:
         yield from _texts(vars(value))
     elif value is not None and (text := str(value)):
         yield text
+        # As ``repr`` quotes it, with escapes in place of some characters.
         yield repr(value)[1:-1] or text

@@ -40,6 +40,7 @@ _OF_DAYS: Final[Mapping[str, tuple[int, Callable[[Any], int]]]] = {
     "V": (2, lambda day: day.isocalendar().week),
     "u": (1, lambda day: day.isoweekday()),
     "w": (1, lambda day: day.isoweekday() % 7),
+    # As strftime counts weeks: from the first Sunday of the year (U) or its first Monday (W), with week 0 before it.
     "U": (2, lambda day: (day.timetuple().tm_yday + 6 - day.isoweekday() % 7) // 7),
     "W": (2, lambda day: (day.timetuple().tm_yday + 6 - day.weekday()) // 7),
 }
@@ -160,6 +161,7 @@ def _reader(python: type, shape: Shape, letters: list[str]) -> Callable[[str], A
             if letter in _ARGUMENTS
         }
         if python is NaiveDatetime:
+            # A datetime made without a zone is what the linter (DTZ) is to find: here it is meant.
             return datetime(**arguments, tzinfo=UTC).replace(tzinfo=None)
         return python(**arguments, tzinfo=UTC) if python is datetime else python(**arguments)
 

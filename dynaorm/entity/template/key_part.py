@@ -57,6 +57,7 @@ class KeyPart:
         key = self.render(values)
         if key is None:
             return None
+        # The fast path: in ASCII, every character is one byte.
         if type(key) is str and 0 < len(key) <= self.limit and key.isascii():
             return {self.attribute.kind: key}
         return self.checked(key)
@@ -98,6 +99,7 @@ def versioned_key_part(
     attribute: KeyAttribute, template: VersionTemplate, inner: KeyTemplate | None
 ) -> KeyPart:
     """The sort key of a versioned class: the key of its latest copy."""
+    # The keys of later versions, which have more digits, must fit, too.
     fields, limit = inner.fields if inner else (), SORT_KEY_LIMIT - template.reserve
     return KeyPart(
         attribute=attribute,

@@ -90,6 +90,7 @@ def placeholder_of(field: str, scalar: Scalar, spec: str, source: str) -> Placeh
     Raises:
         SpecError: the spec is unknown, or does not fit the field's type.
     """
+    # A field with a stored form of its own: a spec of texts applies to what is stored, any other to the value.
     if scalar.formatted is not None and not re.fullmatch(_OF_TEXT, spec):
         scalar = scalar.formatted
     placeholder = Placeholder(
@@ -217,6 +218,7 @@ def _sharded(placeholder: Placeholder, shards: int) -> Placeholder:
     width = len(str(shards))
     sharded = _closed(
         placeholder,
+        # CRC-32 is part of the format of stored keys. Python's own hash differs in each process.
         lambda value: str(crc32(to_text(value).encode()) % shards + 1),
         None,
         pattern=f"[1-9][0-9]{{0,{width - 1}}}",
@@ -231,9 +233,10 @@ def _padded(placeholder: Placeholder, width: int, *, desc: bool) -> Placeholder:
             f"{placeholder.source}: only an int can be padded, to at most {_MOST_DIGITS} digits; drop the spec"
         )
     to_text, from_text, top = placeholder.scalar.to_text, placeholder.scalar.from_text, 10**width - 1
+    is_any_int = placeholder.scalar.name == "int"  # not those of a Literal or an Enum
 
     def write(value: Any) -> str:
-        number = int(to_text(value))
+        number = value if is_any_int and type(value) is int else int(to_text(value))
         if not 0 <= number <= top:
             why = "is negative" if number < 0 else f"has more than {width} digits"
             raise ValueError(f"{why}, and {placeholder.source} holds 0 to {top}")

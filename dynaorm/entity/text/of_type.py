@@ -1,22 +1,16 @@
 """Which scalar a type has: the one text of its values, found behind aliases, ``Annotated`` and ``X | None``."""
 
 import re
-import typing
 from collections.abc import Callable, Iterable, Mapping
 from datetime import date, datetime
 from enum import Enum
-from types import NoneType, UnionType
-from typing import Annotated, Any, Final, Literal, NewType, Union, get_args, get_origin
+from typing import Any, Final, Literal
 
 import pydantic
-from typing_extensions import TypeAliasType
 
 from dynaorm.entity.text.scalar import SCALARS, STR, NaiveDatetime, Scalar, opaque
+from dynaorm.entity.type_tree import type_tree
 from dynaorm.record import replace
-
-# The ``type`` statement makes aliases of another class than typing_extensions does.
-ALIASES: Final = (TypeAliasType, getattr(typing, "TypeAliasType", TypeAliasType))
-
 
 # pydantic's names for constrained types, whose values are those of a plain type.
 _PYDANTIC: Final[Mapping[Any, type]] = {
@@ -36,21 +30,10 @@ def scalar_of(annotation: Any) -> Scalar | None:
         >>> scalar_of(int | None).to_text(5), scalar_of(date).to_text(date(2024, 2, 29)), scalar_of(list[int])
         ('5', '2024-02-29', None)
     """
-    if isinstance(annotation, ALIASES):
-        return scalar_of(annotation.__value__)
-    if isinstance(annotation, NewType):
-        return scalar_of(annotation.__supertype__)
-    origin = get_origin(annotation)
-    if origin is Annotated:
-        return scalar_of(get_args(annotation)[0])
-    if isinstance(origin, ALIASES):
-        return scalar_of(origin.__value__[get_args(annotation)])
-    if origin in (Union, UnionType):
-        members = [one for one in get_args(annotation) if one is not NoneType]
-        return scalar_of(members[0]) if len(members) == 1 else None
-    if origin is Literal:
-        return _literal(get_args(annotation))
-    return _class_scalar(annotation) if isinstance(annotation, type) else None
+    tree = type_tree(annotation).without_none
+    if tree.origin is Literal:
+        return _literal(tree.arguments)
+    return _class_scalar(tree.plain) if isinstance(tree.plain, type) else None
 
 
 def _class_scalar(kind: type) -> Scalar | None:
@@ -58,8 +41,12 @@ def _class_scalar(kind: type) -> Scalar | None:
         return _enum(kind)
     if is_of_networks(kind):
         return _network_scalar(kind)
-    kind = _PYDANTIC.get(kind, kind)
-    return next((SCALARS[base] for base in kind.__mro__ if base in SCALARS), None)
+    return next((SCALARS[base] for base in plain_class(kind).__mro__ if base in SCALARS), None)
+
+
+def plain_class(kind: type) -> type:
+    """The class that has the values of a class: another one than itself for pydantic's names of constrained types."""
+    return _PYDANTIC.get(kind, kind)
 
 
 def is_of_networks(kind: type) -> bool:

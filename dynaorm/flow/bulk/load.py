@@ -12,8 +12,16 @@ from typing import Any, Final, TypeAlias
 
 from dynaorm.entity.ident import Ident, contents_of
 from dynaorm.entity.state import unsettled_of
-from dynaorm.errors import DynaormError, OutcomeUnknown, StoreError, Throttled
-from dynaorm.flow.bulk.limits import CONCURRENCY, Failure, Progress, Tally, check_many, windows
+from dynaorm.errors import DynaormError, OutcomeUnknown, StoreError, Throttled, UsageError
+from dynaorm.flow.bulk.limits import (
+    CODES_OF_AN_ITEM,
+    CONCURRENCY,
+    Failure,
+    Progress,
+    Tally,
+    check_many,
+    windows,
+)
 from dynaorm.flow.commit import settle
 from dynaorm.flow.protocol.call import Call, Flow, NoAnswer, Refusal, Reply
 from dynaorm.flow.protocol.context import Context
@@ -21,16 +29,12 @@ from dynaorm.flow.protocol.retry import is_retryable, waited
 from dynaorm.flow.protocol.together import outcomes
 from dynaorm.flow.read import refused, spent
 from dynaorm.item.batch import BATCH_WRITE_LIMIT, packed
-from dynaorm.plan.explain import reason
 from dynaorm.plan.intent import Save
 from dynaorm.plan.load import Load, check_loadable, load_of, plan_of
 from dynaorm.record import record
 
 # A window ends when its slowest request does. The more requests a window has, the less this matters.
 _REQUESTS_PER_PLACE: Final = 2
-
-# These codes may concern a single item. All others concern the whole request.
-_OF_AN_ITEM: Final = frozenset({"ValidationException", "ItemCollectionSizeLimitExceededException"})
 
 _UNPROCESSED: Final = "UnprocessedItems"
 
@@ -55,6 +59,7 @@ def bulk_load(
     check_many(entities, concurrency)
     tally = Tally(entities, progress)
     checked: set[type] = set()
+    # A collection can be read twice, so all its classes are checked before the first request; an iterator's by window.
     if isinstance(entities, Collection):
         _check(entities, checked, tally)
     for window in windows(entities, concurrency * _REQUESTS_PER_PLACE * BATCH_WRITE_LIMIT):
@@ -78,6 +83,7 @@ def _check(entities: Iterable[object], checked: set[type], tally: Tally) -> None
 
 def _load(window: list[Any], context: Context, concurrency: int, tally: Tally) -> Flow[None]:
     """Store a window. Raises errors that would repeat for every later window."""
+    # An object given twice counts in its last place (Rule 1).
     waiting = list({id(entity): entity for entity in reversed(window)}.values())[::-1]
     waiting = yield from _settled(waiting, context, concurrency, tally)
     tables: dict[str, dict[Ident, Loads]] = {}
@@ -89,6 +95,7 @@ def _load(window: list[Any], context: Context, concurrency: int, tally: Tally) -
             continue
         table = load.mapping.table
         of_table = tables.setdefault(context.table_name(table.name), {})
+        # BatchWriteItem refuses a request with one key twice: a key has one Put, of its last entity.
         of_table.setdefault(contents_of(table, load.key), []).append(load)
     batches = [
         _Batch(name, dict(portion), context)
@@ -96,6 +103,7 @@ def _load(window: list[Any], context: Context, concurrency: int, tally: Tally) -
         for portion in packed(of_table.items(), lambda entry: (entry[1][-1].item, entry[1][-1].bound))
     ]
     ended = yield from outcomes([batch.sent() for batch in batches], concurrency)
+    # Before ``stop``, which gives all failures so far as the cause of what ends the load.
     for batch in batches:
         tally.failures += batch.failures
     for outcome in ended:
@@ -108,6 +116,7 @@ def _settled(entities: list[Any], context: Context, concurrency: int, tally: Tal
     unsettled = [entity for entity in entities if unsettled_of(entity) is not None]
     if not unsettled:
         return entities
+    # ``settle`` needs an intent that is no deletion; this one is never compiled.
     flows = [settle([Save(entity, overwrite=True)], context) for entity in unsettled]
     ended = yield from outcomes(flows, concurrency)
     for entity, outcome in zip(unsettled, ended, strict=True):
@@ -130,6 +139,8 @@ class _Batch:
         in_flight: whether an attempt is under way.
         attempts: the number of attempts.
         failures: the entities that failed, with their errors.
+        request: the request for the items that are waiting. It is the same object as long as they are the same, because
+            that is how a session knows that it is repeated, and limits the time for it.
     """
 
     table: str
@@ -139,15 +150,18 @@ class _Batch:
     in_flight: bool = False
     attempts: int = 0
     failures: list[Failure] = field(default_factory=list)
+    request: Call | None = None
 
     def sent(self) -> Flow[None]:
         """Store the items. Raises errors that concern the whole table."""
         try:
             yield from self._attempts()
         except BaseException as raised:
-            if self.in_flight and not isinstance(raised, Exception):
+            # An attempt under way may have been made; after a UsageError, as of missing credentials, it was not.
+            if self.in_flight and not isinstance(raised, UsageError):
                 self.doubtful.update(self.waiting)
             for ident in self.doubtful & self.waiting.keys():
+                # For its effect on the objects alone: what cut it off goes on to the caller.
                 self._unsettle(self.waiting[ident], "it was cut off")
             raise
 
@@ -155,11 +169,14 @@ class _Batch:
         pauses = self.context.retry.pauses(self.context.clock)
         while self.waiting:
             trouble = yield from self._attempt()
+            # DynamoDB throttles a batch by leaving items out. As long as it takes some, it is not failing: retries
+            # count anew.
             if trouble is None:
                 pauses = self.context.retry.pauses(self.context.clock)
             elif isinstance(trouble, Refusal) and not is_retryable(trouble) and trouble.code != _UNPROCESSED:
                 yield from self._refused(trouble)
                 return
+            # After progress, too: AWS asks for a pause before unprocessed items are sent again (BatchWriteItem).
             if self.waiting and not (yield from waited(pauses)):
                 self._give_up(trouble)
                 return
@@ -182,13 +199,16 @@ class _Batch:
         left = self._left(reply)
         stored = [ident for ident in self.waiting if ident not in left]
         for ident in stored:
+            self.request = None
             for load in self.waiting.pop(ident):
                 load.effect.apply()
         return None if stored else Refusal(_UNPROCESSED)
 
     def _call(self) -> Call:
-        puts = [{"PutRequest": {"Item": loads[-1].item}} for loads in self.waiting.values()]
-        return Call("BatchWriteItem", {"RequestItems": {self.table: puts}})
+        if self.request is None:
+            puts = [{"PutRequest": {"Item": loads[-1].item}} for loads in self.waiting.values()]
+            self.request = Call("BatchWriteItem", {"RequestItems": {self.table: puts}})
+        return self.request
 
     def _left(self, reply: Reply) -> set[Ident]:
         """Return the keys of unprocessed items. If the answer names other items, all: a second Put does no harm."""
@@ -201,20 +221,23 @@ class _Batch:
         return left if left <= self.waiting.keys() and len(left) == len(unprocessed) else set(self.waiting)
 
     def _refused(self, refusal: Refusal) -> Flow[None]:
-        if refusal.code not in _OF_AN_ITEM:
+        if refusal.code not in CODES_OF_AN_ITEM:
             raise refused(refusal, self._call()) from refusal
         if len(self.waiting) > 1:
+            # Rule 3.
             for alone in self._taken_apart():
                 yield from alone.sent()
                 self.failures += alone.failures
             return
         ((ident, loads),) = self.waiting.items()
-        error = refused(refusal, self._call(), reason(plan_of(loads, self.table).actions[0]))
+        error = refused(refusal, self._call(), plan_of(loads, self.table).actions[0].reason)
         self._fail(ident, error, f"an attempt got no answer, and the next was refused ({refusal.code})")
 
     def _taken_apart(self) -> Iterator["_Batch"]:
         while self.waiting:
             ident, loads = next(iter(self.waiting.items()))
+            # Before it is sent: if that is cut off, the batch of this one item unsettles it, and this one must not do
+            # it again.
             del self.waiting[ident]
             yield _Batch(self.table, {ident: loads}, self.context, self.doubtful & {ident})
 
@@ -230,6 +253,7 @@ class _Batch:
 
     def _fail(self, ident: Ident, error: StoreError, why: str) -> None:
         loads = self.waiting[ident]
+        # A refusal of this attempt does not say what became of an earlier one that got no answer.
         if ident in self.doubtful:
             error = self._unsettle(loads, why)
         self.failures += [(load.entity, error) for load in loads]

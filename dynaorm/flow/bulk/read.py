@@ -53,6 +53,7 @@ def get_many(
     asked: dict[str, dict[_Place, _Wanted]] = {}
     for one in wanted:
         name, _ = one.place
+        # By physical name: two declared tables may be one. And by place, because BatchGetItem refuses one key twice.
         asked.setdefault(name, {})[one.place] = one
     consistent = context.consistent if consistent is None else consistent
     check_flag("consistent={}", consistent)
@@ -125,6 +126,7 @@ def _reader_of(mappings: Sequence[EntityMapping]) -> ReplyReader | None:
     table = mappings[0].table
     if any(one.table is not table for one in mappings):
         return None
+    # Sorted, because readers are kept by their arguments, and the keys come in any order.
     return reader_of(table, tuple(sorted((one.entity for one in mappings), key=id)), "BatchGetItem", ())
 
 
@@ -142,6 +144,7 @@ def _entities(wanted: Sequence[_Wanted], stored: Mapping[_Place, Any], context: 
         elif found is None or (live := live_class(mapping, found, now)) is None:
             entities.append(None)
         else:
+            # A key given twice gives one object, and ``on_decode_error`` hears of its item once.
             if place not in made:
                 made[place] = _entity(live, found, context)
             entities.append(made[place])

@@ -22,7 +22,15 @@ from dynaorm.errors import (
     UnexpectedRefusal,
     Unreachable,
 )
-from dynaorm.flow.bulk.limits import CONCURRENCY, Failure, Progress, Tally, check_many, windows
+from dynaorm.flow.bulk.limits import (
+    CODES_OF_AN_ITEM,
+    CONCURRENCY,
+    Failure,
+    Progress,
+    Tally,
+    check_many,
+    windows,
+)
 from dynaorm.flow.commit import commit
 from dynaorm.flow.protocol.call import Flow
 from dynaorm.flow.protocol.context import Context
@@ -58,6 +66,7 @@ def save_many(
 
     def given() -> Iterable[E]:
         for entity in entities:
+            # An iterator can be read only once, and the caller gets back what it gave.
             saved.append(entity)
             yield entity
 
@@ -102,6 +111,7 @@ class _Blocks:
             return
         for window in windows(subjects, self.size * self.concurrency * _BLOCKS_PER_PLACE):
             blocks = windows(_distinct(window), self.size)
+            # Rule 3.
             ended = yield from outcomes([self._one_by_one(some) for some in _apart(blocks)], self.concurrency)
             for outcome in ended:
                 self.tally.add_all(outcome)
@@ -131,6 +141,7 @@ class _Blocks:
         except DynaormError as problem:
             if len(subjects) == 1 or not _is_of_an_entity(problem):
                 return [(one, problem) for one in subjects]
+            # Rule 2.
             middle = len(subjects) // 2
             first = yield from self._block(subjects[:middle])
             second = yield from self._block(subjects[middle:])
@@ -140,8 +151,10 @@ class _Blocks:
 
 def _is_of_an_entity(problem: DynaormError) -> bool:
     """Whether one of several entities was refused, or they are too many for one transaction."""
+    # With reasons, one action was refused, such as an item that is too large; without, the whole request, as for want
+    # of a permission.
     if isinstance(problem, UnexpectedRefusal):
-        return bool(problem.reasons)
+        return bool(problem.reasons) or problem.code in CODES_OF_AN_ITEM
     return not isinstance(problem, _OF_ALL)
 
 
@@ -173,6 +186,8 @@ def _targets(subject: Any) -> Iterator[object]:
         named.append((mapping.entity, {name: name for name in mapping.key_fields}))
     for target, key in named:
         values = _values(mapping, given, key.values())
+        # A text, because a value need not be hashable. Two spellings of one target only mean a conflict, which is
+        # repeated.
         yield target, *(repr(values.get(key[name])) for name in sorted(key))
 
 

@@ -33,7 +33,6 @@ from dynaorm.flow.integrity.repair_actions import (
     as_deleted,
     as_inserted,
     check,
-    owner_of,
     put_guard,
     put_version,
     update,
@@ -50,10 +49,11 @@ from dynaorm.flow.integrity.unexplained import (
 )
 from dynaorm.item.update import Change, SetTo
 from dynaorm.item.value import AttributeValue, Item, same
-from dynaorm.plan.aggregates import contributions
+from dynaorm.plan.kinds.guards import owner_of
+from dynaorm.plan.kinds.totals import contributions
+from dynaorm.plan.kinds.versions import version_key
 from dynaorm.plan.planned import Planned
 from dynaorm.plan.renewal import Renewal, renewal_of
-from dynaorm.plan.versions import version_key
 from dynaorm.record import record, replace
 
 
@@ -258,7 +258,7 @@ def _find_guards(lacking: _Lacking, guards: Mapping[str, ItemAddress], scope: Sc
 def _is_missing(lacking: _Lacking, guard: ItemAddress, found: Item | None, scope: Scope) -> StoredCheck[bool]:
     """Whether the guard item is missing or must be replaced."""
     subject, mapping, unit = lacking.subject, lacking.subject.mapping, lacking.subject.unit
-    mine = [owner_of(mapping, item) for item in (subject.now.item, subject.item)]
+    mine = [owner_of(mapping, mapping.key_of(item)) for item in (subject.now.item, subject.item)]
     if found is not None and any(same(found.get(OWNER), one) for one in mine):
         is_right = mapping.expiry_of(subject.item) == expiry_in(guard.table, found)
         if is_right and same(found.get(OWNER), mine[0]):

@@ -22,16 +22,17 @@ from dynaorm.entity.table import Table
 from dynaorm.errors import DynaormError
 from dynaorm.flow.integrity.finding import Diagnosis, Finding, FindingKind
 from dynaorm.flow.integrity.judge_version import newest_number
-from dynaorm.flow.integrity.repair_actions import check, delete_guard, owner_of, put_guard
+from dynaorm.flow.integrity.repair_actions import check, delete_guard, put_guard
 from dynaorm.flow.integrity.scope import Scope, constrained_by
 from dynaorm.flow.integrity.stored_check import ItemAddress, StoredCheck
 from dynaorm.flow.integrity.unexplained import doubtful, newer_at, newer_than, not_a_guard
 from dynaorm.flow.lookup import guard_expired
 from dynaorm.item.value import Item, same
+from dynaorm.plan.kinds.guards import owner_of
+from dynaorm.plan.kinds.versions import version_key
 from dynaorm.plan.planned import Planned
 from dynaorm.plan.renewal import renewal_of
 from dynaorm.plan.unit_of_work import UnitOfWork
-from dynaorm.plan.versions import version_key
 from dynaorm.record import record
 
 
@@ -65,7 +66,7 @@ def what_guard_says(
     """What is stored in the place of a guard item, about an entity: its class and item; None for nobody."""
     if guard is None:
         return GuardSays.NOTHING
-    if holder is not None and same(guard.get(OWNER), owner_of(*holder)):
+    if holder is not None and same(guard.get(OWNER), owner_of(holder[0], holder[0].key_of(holder[1]))):
         mapping, item = holder
         is_right = mapping.expiry_of(item) == expiry_in(home, guard)
         return GuardSays.RIGHT if is_right else GuardSays.OTHER_EXPIRY

@@ -36,7 +36,7 @@ from dynaorm.flow.integrity.unexplained import doubt_about, doubtful, more_than_
 from dynaorm.flow.lookup import guard_expired
 from dynaorm.item.update import Change, Remove, SetTo
 from dynaorm.item.value import AttributeValue, Item, same
-from dynaorm.plan.aggregates import contributions
+from dynaorm.plan.kinds.totals import contributions
 from dynaorm.plan.renewal import Renewal, renewal_of
 from dynaorm.plan.unit_of_work import UnitOfWork
 from dynaorm.record import record

@@ -33,10 +33,9 @@ from dynaorm.flow.protocol.together import gather
 from dynaorm.item.condition import missing
 from dynaorm.item.update import SetTo
 from dynaorm.item.value import AttributeValue, Item, number_text, same
-from dynaorm.plan.aggregate_action import can_be_made, total_actions
-from dynaorm.plan.aggregates import TotalDelta, contributions
+from dynaorm.plan.kinds.new_target import can_be_made
+from dynaorm.plan.kinds.totals import TotalDelta, addition, contributions, is_in_bounds
 from dynaorm.plan.reads import NOTHING_READ
-from dynaorm.plan.total_bounds import is_in_bounds
 from dynaorm.plan.unit_of_work import UnitOfWork
 from dynaorm.record import record
 
@@ -325,7 +324,7 @@ def _new_target(
     detail = "entities name it, and it does not exist"
     actions = []
     try:
-        for planned in total_actions([delta], NOTHING_READ, unit):
+        if (planned := addition(delta, NOTHING_READ, unit)) is not None:
             action: Any = planned.action
             bound = type(action)(action.table, action.key, action.changes, missing(address.table.pk.name))
             actions.append(planned._replace(action=bound))

@@ -15,14 +15,15 @@ from dynaorm.errors import DynaormError
 from dynaorm.failure import shown
 from dynaorm.flow.integrity.finding import Diagnosis, Finding, FindingKind
 from dynaorm.flow.integrity.judge_guard import guards_of
-from dynaorm.flow.integrity.repair_actions import owner_of, unchanged
+from dynaorm.flow.integrity.repair_actions import unchanged
 from dynaorm.flow.integrity.scope import Scope
 from dynaorm.flow.integrity.stored_check import ItemAddress, StoredCheck
 from dynaorm.flow.integrity.unexplained import not_a_guard, not_ours
 from dynaorm.flow.lookup import guard_expired
 from dynaorm.item.action import Update
 from dynaorm.item.value import AttributeValue, Item, same
-from dynaorm.plan.aggregates import contributions
+from dynaorm.plan.kinds.guards import owner_of
+from dynaorm.plan.kinds.totals import contributions
 from dynaorm.plan.planned import Planned
 from dynaorm.plan.reads import Reads
 from dynaorm.plan.renewal import Renewal, renewal_actions
@@ -95,7 +96,7 @@ def _renewed(renewal: Renewal, scope: Scope) -> StoredCheck[Diagnosis]:
         for image in images
         for delta in contributions(mapping, image)
     )
-    found = _Guards(held.values(), claimed, guards, owner_of(mapping, renewal.item))
+    found = _Guards(held.values(), claimed, guards, owner_of(mapping, mapping.key_of(renewal.item)))
     reasons = (not_ours(mapping, renewal.item, scope), *found.obstacles(unit.now))
     if doubt := next(filter(None, reasons), ""):
         return _diagnosis(renewal, doubt=doubt)

@@ -43,9 +43,9 @@ from dynaorm.flow.newest_version import version_beside
 from dynaorm.item.update import SetTo
 from dynaorm.item.value import Item, same
 from dynaorm.plan.image import other_revision
+from dynaorm.plan.kinds.versions import version_key
 from dynaorm.plan.planned import Planned
 from dynaorm.plan.unit_of_work import UnitOfWork
-from dynaorm.plan.versions import version_key
 
 
 def latest_address(version: ItemAddress) -> tuple[EntityMapping, Item] | None:

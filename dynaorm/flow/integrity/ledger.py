@@ -9,7 +9,7 @@ from dynaorm.entity.ident import Ident
 from dynaorm.flow.integrity.finding import Doubt, Judgement, SuspectGuard
 from dynaorm.flow.integrity.stored_check import ItemAddress
 from dynaorm.item.value import EXACT, Item
-from dynaorm.plan.aggregates import TotalDelta
+from dynaorm.plan.kinds.totals import TotalDelta
 from dynaorm.record import record
 
 MOST_CLAIMANTS: Final = 40

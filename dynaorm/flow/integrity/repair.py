@@ -36,9 +36,10 @@ from dynaorm.flow.protocol.together import gather
 from dynaorm.flow.write import send
 from dynaorm.item.action import Put
 from dynaorm.item.value import Item
+from dynaorm.plan.kinds.guards import GUARDS
 from dynaorm.plan.plan import Plan, check_limits
-from dynaorm.plan.planned import GUARDS, Planned, Purpose
-from dynaorm.plan.verdict import FAILED, Committed
+from dynaorm.plan.planned import FAILED, Planned, Purpose
+from dynaorm.plan.verdict import Committed
 from dynaorm.record import replace
 
 # How many findings are repaired before the results are reported.
@@ -133,7 +134,7 @@ def _plan_one(diagnosis: Diagnosis, work: Verification) -> Flow[list[Mended]]:
 def _guards_in(diagnosis: Diagnosis) -> Iterator[tuple[ItemAddress, Item | None]]:
     """The guard items that a repair writes, each with what it puts; None for one that it deletes."""
     for one in diagnosis.actions:
-        if one.purpose in GUARDS:
+        if one.kind is GUARDS:
             item = one.action.item if isinstance(one.action, Put) else None
             yield ItemAddress(one.table, one.item_key), item
 

@@ -9,7 +9,7 @@ Rule 2. The condition on a guard item compares its owner and its expiry.
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from dynaorm.entity.mapping.constraint import OWNER, TABLE
+from dynaorm.entity.mapping.constraint import OWNER, GuardKey
 from dynaorm.entity.mapping.mapping import DELETED, VERSION, VERSION_AT, EntityMapping
 from dynaorm.entity.mapping.secret import masked
 from dynaorm.entity.table import Table
@@ -20,23 +20,17 @@ from dynaorm.item.action import ConditionCheck, Delete, Put, Update
 from dynaorm.item.condition import Condition, all_of, equals, exists, missing
 from dynaorm.item.update import Change, SetTo
 from dynaorm.item.value import AttributeValue, Item
-from dynaorm.plan.planned import Planned, Purpose
+from dynaorm.plan.kinds.guards import GUARDS, owner_of
+from dynaorm.plan.kinds.own_item import OWN_ITEM
+from dynaorm.plan.kinds.versions import VERSIONS, version_item, version_key
+from dynaorm.plan.planned import Basis, Planned, Purpose
 from dynaorm.plan.unit_of_work import UnitOfWork
-from dynaorm.plan.versions import version_item, version_key
 from dynaorm.record import record
-
-
-def owner_of(mapping: EntityMapping, key: Item) -> AttributeValue:
-    """The owner that the guard items of an entity name."""
-    owner: dict[str, AttributeValue] = mapping.key_of(key)
-    if mapping.table.guard_table is not None:
-        owner = {TABLE: {"S": mapping.table.name}, **owner}
-    return {"M": owner}
 
 
 def guard_item(mapping: EntityMapping, guard: ItemAddress, item: Item) -> dict[str, AttributeValue]:
     """The guard item that an entity must have."""
-    found: dict[str, AttributeValue] = {**guard.key, OWNER: owner_of(mapping, item)}
+    found: dict[str, AttributeValue] = {**guard.key, OWNER: owner_of(mapping, mapping.key_of(item))}
     expiry = mapping.expiry_of(item)
     if expiry is not None and mapping.expires is not None:
         found[mapping.expires.attribute] = {"N": str(expiry)}
@@ -84,7 +78,7 @@ def check(
     table = mapping.table
     condition = missing(table.pk.name) if item is None else unchanged(mapping, item, also)
     action = ConditionCheck(unit.table_name(table.name), mapping.key_of(key), condition)
-    return _planned(action, Purpose.CHECK, mapping, key, expected=_revision(mapping, item))
+    return _planned(action, Purpose.CHECK, mapping, key, expected=item)
 
 
 def put_guard(
@@ -104,7 +98,10 @@ def put_guard(
     )
     purpose = Purpose.CLAIM if stored is None else Purpose.PASS_ON
     value = mapping.constraints[constraint].value_of(mapping.subject(item))
-    return _planned(action, purpose, mapping, item, item_key=guard.key, constraint=constraint, value=value)
+    own = mapping.key_of(item)
+    return Planned(
+        action, GUARDS, purpose, mapping, own, after=action.item, label=(constraint, _guard_key(guard), value)
+    )
 
 
 def delete_guard(
@@ -120,23 +117,21 @@ def delete_guard(
     action = Delete(unit.table_name(guard.table.name), guard.key, guard_as_read(guard.table, stored))
     found = str(guard.key[guard.table.pk.name]["S"]).partition("#")[2]
     value = masked(found) if constraint in mapping.secrets.constraints else found
-    return _planned(
-        action, Purpose.RELEASE, mapping, owner, item_key=guard.key, constraint=constraint, value=value
-    )
+    label = (constraint, _guard_key(guard), value)
+    return Planned(action, GUARDS, Purpose.RELEASE, mapping, mapping.key_of(owner), label=label)
+
+
+def _guard_key(guard: ItemAddress) -> GuardKey:
+    partition, *sort = (guard.key[key.name]["S"] for key in guard.table.keys)
+    return GuardKey(partition, *sort or [partition])
 
 
 def put_version(mapping: EntityMapping, item: Item, number: int, unit: UnitOfWork) -> Planned:
     """Put the version item that a latest copy repeats."""
     table, key = mapping.table, mapping.key_of(item)
     image = version_item(mapping, key, item, number)
-    return _planned(
-        Put(unit.table_name(table.name), image, missing(table.pk.name)),
-        Purpose.VERSION,
-        mapping,
-        item,
-        item_key=version_key(mapping, key, number),
-        number=number,
-    )
+    put = Put(unit.table_name(table.name), image, missing(table.pk.name))
+    return Planned(put, VERSIONS, Purpose.VERSION, mapping, key, after=image, label=number)
 
 
 @record
@@ -163,7 +158,7 @@ class NewestVersion:
             assert condition is not None
             own = version_key(self.mapping, self.key, number)
             action = ConditionCheck(unit.table_name(table.name), own, condition)
-            yield _planned(action, Purpose.CHECK, self.mapping, self.key, item_key=own)
+            yield _planned(action, Purpose.CHECK, self.mapping, self.key)
 
 
 def put_tombstone(newest: NewestVersion, unit: UnitOfWork) -> tuple[Planned, ...]:
@@ -214,15 +209,8 @@ def update(
     action = Update(
         unit.table_name(table.name), mapping.key_of(item), changes, unchanged(mapping, item, also)
     )
-    return _planned(
-        action,
-        Purpose.UPDATE,
-        mapping,
-        item,
-        before=item,
-        expected=_revision(mapping, item),
-        revision=_written(mapping, unit) if is_revised else None,
-    )
+    revision = _written(mapping, unit) if is_revised else None
+    return _planned(action, Purpose.UPDATE, mapping, item, expected=item, before=item, revision=revision)
 
 
 def _revision(mapping: EntityMapping, item: Item | None) -> str | None:
@@ -240,18 +228,21 @@ def _planned(
     purpose: Purpose,
     mapping: EntityMapping,
     key: Item,
+    *,
+    expected: Item | None = None,
     **more: Any,
 ) -> Planned:
-    own = mapping.key_of(key)
+    """An action on an entity's own item. ``expected``: the item whose revision must be stored."""
     after = action.item if isinstance(action, Put) else None
-    return Planned(action, purpose, mapping, own, **{"item_key": own, "after": after, **more})
+    basis = Basis(_revision(mapping, expected))
+    return Planned(action, OWN_ITEM, purpose, mapping, mapping.key_of(key), after=after, basis=basis, **more)
 
 
 def as_deleted(mapping: EntityMapping, item: Item, unit: UnitOfWork) -> Planned:
     """Delete the item of an entity, if all of it is as it was read."""
     table = mapping.table
     action = Delete(unit.table_name(table.name), mapping.key_of(item), unchanged(mapping, item, item))
-    return _planned(action, Purpose.DELETE, mapping, item, before=item, expected=_revision(mapping, item))
+    return _planned(action, Purpose.DELETE, mapping, item, expected=item, before=item)
 
 
 def as_inserted(mapping: EntityMapping, image: Item, unit: UnitOfWork) -> Planned:

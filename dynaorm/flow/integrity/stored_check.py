@@ -21,7 +21,7 @@ from dynaorm.flow.protocol.cost import ReadCost
 from dynaorm.flow.protocol.together import gather
 from dynaorm.flow.read import BATCH_GET_LIMIT, get_items, get_items_at_once
 from dynaorm.item.value import Item
-from dynaorm.plan.versions import version_key
+from dynaorm.plan.kinds.versions import version_key
 from dynaorm.record import record
 
 T = TypeVar("T")

@@ -14,14 +14,21 @@ from typing import Any, Final, TypeGuard
 from dynaorm.entity.declare.catalog import catalog_of, rivals_of
 from dynaorm.entity.dispatch import NotAnEntity, classify, unknown_item
 from dynaorm.entity.ident import Ident, contents_of
-from dynaorm.entity.mapping.mapping import DELETED, EntityMapping, mapping_of
+from dynaorm.entity.mapping.mapping import DELETED, EntityMapping
 from dynaorm.entity.page import is_entity
 from dynaorm.entity.table import Table
 from dynaorm.flow.protocol.call import Flow
 from dynaorm.flow.protocol.context import Context
 from dynaorm.flow.protocol.cost import ReadCost
 from dynaorm.flow.protocol.together import gather
-from dynaorm.flow.query.buffer import FoundEntity, FoundEntry, FoundItem, batch_reader_for, is_accepted
+from dynaorm.flow.query.buffer import (
+    FoundEntity,
+    FoundEntry,
+    FoundItem,
+    batch_reader_for,
+    is_accepted,
+    is_item_accepted,
+)
 from dynaorm.flow.query.progress import Progress
 from dynaorm.flow.read import BATCH_GET_LIMIT, find_items
 from dynaorm.item.value import Item
@@ -39,22 +46,17 @@ class Sorting:
     """Sorts the items of one walk.
 
     Attributes:
-        wanted: the classes of the query.
         is_fetching: index entries are not enough; whole items are fetched.
         cost: the requests and capacity used to fetch them.
     """
 
     def __init__(self, spec: QuerySpec, key_queries: KeyQueries, context: Context) -> None:
-        self.wanted = tuple(source.mapping.entity for source in spec.sources)
         self.is_fetching = not spec.source.is_whole and _is_fetching(spec, key_queries.local_filter)
         self.cost = ReadCost()
         self._spec = spec
         self._key_queries = key_queries
         self._context = context
         self._table: Table = spec.source.table
-        self._key_names = tuple(
-            dict.fromkeys([*self._table.key_names, *(key.name for key in spec.source.keys)])
-        )
         self._has_warned = False
 
     def sort_out(self, progress: Progress, key_query: KeyQuery, found: Iterable[Any], now: float) -> None:
@@ -67,7 +69,7 @@ class Sorting:
                 self._sort_entry(progress, key_query, one, now)
             else:
                 mapping = self._class_of(progress.unknown, one, now)
-                if mapping is not None and is_accepted(mapping, one, key_query, self._key_queries):
+                if mapping is not None and is_item_accepted(mapping, one, key_query, self._key_queries):
                     buffered.append(FoundItem(mapping, one))
 
     def _sort_entry(self, progress: Progress, key_query: KeyQuery, entry: Item, now: float) -> None:
@@ -79,9 +81,10 @@ class Sorting:
             if self._may_be_wanted(entry, now):
                 progress.buffered.append(FoundEntry(entry))
         elif (mapping := self._class_of(progress.unknown, entry, now)) is not None:
-            if not verdict:
+            verdict = key_query.may_match(entry, mapping)
+            if verdict is None:
                 progress.buffered.append(FoundEntry(entry))
-            elif is_accepted(mapping, entry, key_query, self._key_queries):
+            elif verdict and (local is None or local.holds(mapping, entry)):
                 progress.buffered.append(FoundItem(mapping, entry))
 
     def _may_be_wanted(self, entry: Item, now: float) -> bool:
@@ -104,7 +107,7 @@ class Sorting:
     def _is_wanted(
         self, found: EntityMapping | NotAnEntity, item: Item, now: float
     ) -> TypeGuard[EntityMapping]:
-        if isinstance(found, NotAnEntity) or not issubclass(found.entity, self.wanted):
+        if isinstance(found, NotAnEntity) or not issubclass(found.entity, self._key_queries.form.classes):
             return False
         return self._spec.expired or not found.is_expired(item, now)
 
@@ -123,7 +126,9 @@ class Sorting:
             if isinstance(one, FoundEntry):
                 fetched = stored.get(contents_of(self._table, one.item))
                 # An item that has changed its keys since is dropped.
-                if fetched is None or any(fetched[1].get(name) != one.item[name] for name in self._key_names):
+                if fetched is None or any(
+                    fetched[1].get(name) != one.item[name] for name in self._key_queries.form.key_names
+                ):
                     continue
                 whole = self._wanted_of(progress, fetched, unknown, now)
             if whole is not None:
@@ -137,10 +142,13 @@ class Sorting:
     ) -> FoundEntity | FoundItem | None:
         """What was fetched for an index entry, if it is wanted."""
         one, item = fetched
-        mapping = mapping_of(type(one)) if is_entity(one) else self._class_of(unknown, item, now)
-        if mapping is None or not is_accepted(mapping, item, progress.key_query, self._key_queries):
+        if is_entity(one):
+            is_wanted = is_accepted(one, item, progress.key_query, self._key_queries)
+            return FoundEntity(one, item) if is_wanted else None
+        mapping = self._class_of(unknown, item, now)
+        if mapping is None or not is_item_accepted(mapping, item, progress.key_query, self._key_queries):
             return None
-        return FoundEntity(one, item) if is_entity(one) else FoundItem(mapping, item)
+        return FoundItem(mapping, item)
 
     def _fetched(self, entries: Sequence[Item]) -> Flow[dict[Ident, tuple[Any, Item]]]:
         """The whole items: entities, and items for the codecs, each with its key."""
@@ -152,7 +160,7 @@ class Sorting:
         consistent = bool(self._spec.consistent) or self._context.consistent
         portions = [keys[start : start + BATCH_GET_LIMIT] for start in range(0, len(keys), BATCH_GET_LIMIT)]
         costs = [ReadCost() for _ in portions]
-        reader = batch_reader_for(self._spec, self._key_queries, self.wanted)
+        reader = batch_reader_for(self._spec, self._key_queries)
         read = yield from gather(
             [
                 find_items(

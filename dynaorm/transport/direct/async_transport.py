@@ -74,6 +74,7 @@ class AsyncDirectTransport(DirectSettings):
         return await opened.call(call)
 
     async def _opened_and_called(self, call: Call) -> Reply:
+        # Looking for credentials and a Region may read files and ask services.
         opened = await asyncio.to_thread(self._open)
         return await opened.call(call)
 
@@ -151,6 +152,7 @@ class _AsyncDirect:
             await pool.close()
 
     def _close_ended(self) -> None:
+        # A copy: a loop in another thread may add its pool meanwhile.
         for loop in [loop for loop in self._pools.copy() if loop.is_closed()]:
             pool = self._pools.pop(loop, None)
             self._endings.pop(loop, None)

@@ -63,6 +63,8 @@ class DirectTransport(DirectSettings):
         if call.operation in STREAM_READS:
             return self._streams.call(call)
         if self._opened is None and call.timeout is not None:
+            # Looking for credentials and a Region may read files and ask services, which no limit of a connection
+            # covers.
             return in_time(call.timeout, lambda: self._open().call(call))
         return (self._opened or self._open()).call(call)
 
@@ -96,6 +98,7 @@ class _Direct:
 
     def call(self, call: Call, /) -> Reply:
         if call.timeout is not None and self._exchange.may_block:
+            # Without a limit of its own, or it would come here again.
             unlimited = replace(call, timeout=None)
             return in_time(call.timeout, lambda: self.call(unlimited))
         request = self._exchange.request(call, self._exchange.credentials())

@@ -153,6 +153,7 @@ class AsyncConnection(asyncio.BufferedProtocol):
             self.abort()
             return
         try:
+            # A copy: the next bytes are received into the same buffer.
             answer = self._reader.feed(self._buffer[:nbytes].tobytes())
         except Malformed as error:
             self._fail(sentence(error))
@@ -233,6 +234,7 @@ class AsyncConnectionPool:
                 self._opened.add(connection)
             try:
                 answer = await connection.exchange(self._route.message(request), limits)
+            # Rule 2.
             except BaseException:
                 connection.abort()
                 raise
@@ -253,6 +255,7 @@ class AsyncConnectionPool:
         for connection in idle:
             connection.abort()
         if idle:
+            # asyncio closes a socket in a later turn of the loop, and this may be its last.
             await asyncio.wait({connection.closed for connection in idle}, timeout=1.0)
 
     def close_sockets(self) -> None:
@@ -324,6 +327,7 @@ async def _connected(route: Route, seconds: float) -> AsyncConnection:
 
 async def _connected_to(address: Any, family: int, protocol: int) -> AsyncConnection:
     loop = asyncio.get_running_loop()
+    # A socket of our own: what asyncio shows of one that it opens cannot be detached (Rule 5).
     opened = socket(family, SOCK_STREAM, protocol)
     try:
         opened.setblocking(False)

@@ -97,6 +97,7 @@ class ConnectionPool:
         connection = self._take_idle() or Connection(_opened(self._route, limits))
         try:
             answer = connection.exchange(self._route.message(request), limits)
+        # An interruption, too: the answer that is still to come would pass for that of the next request (Rule 3).
         except BaseException:
             connection.close()
             raise
@@ -155,6 +156,8 @@ def _opened(route: Route, limits: Limits) -> socket.socket:
     try:
         opened = _connected(route, deadline)
         try:
+            # Otherwise the last packet of a request may wait for the acknowledgement of the one before it. asyncio sets
+            # it by itself.
             opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             if route.keeps_alive:
                 opened.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)

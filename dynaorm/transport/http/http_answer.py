@@ -79,6 +79,7 @@ class AnswerReader:
         rest = self._body.feed(data)
         if rest and self._to_connect and self._status < 300:
             raise Malformed("bytes came through the tunnel before the TLS handshake")
+        # Rule 2.
         return None if rest is None else self._answer(self._body, is_reusable=not rest)
 
     def end(self) -> HttpAnswer:
@@ -98,6 +99,8 @@ class AnswerReader:
                 raise Malformed(f"the head of the answer has more than {HEAD_LIMIT} bytes")
             if end < 0:
                 return False
+            # In Latin-1, every byte is a character: what a head may hold is decided below, not by an error of the
+            # codec.
             first, *lines = self._head[:end].decode("latin-1").split("\r\n")
             self._head = self._head[end + 4 :]
             self._interim += end + 4
@@ -107,6 +110,8 @@ class AnswerReader:
         self._headers = headers = _headers_of(lines)
         self._body = self._body_of(headers)
         connection = headers.get("connection", "").lower()
+        # With both headers of _FRAMING, chunks decide, and the connection must be closed (RFC 9112, section 6.3): a
+        # proxy may have found another end.
         self._keeps_alive = (
             version == "HTTP/1.1" and "close" not in connection and not headers.keys() >= _FRAMING
         )
@@ -122,6 +127,7 @@ class AnswerReader:
             return _Chunked()
         if length is None:
             return _Endless()
+        # ``int`` raises an error of its own for some thousand digits.
         if not length.isdecimal() or len(length) > 15 or int(length) > ANSWER_LIMIT:
             raise Malformed(f"the answer's length is {length[:20]!r}")
         return _Sized(int(length))
@@ -172,6 +178,8 @@ def _headers_of(lines: list[str]) -> dict[str, str]:
     headers: dict[str, str] = {}
     for line in lines:
         name, colon, value = line.partition(":")
+        # A blank before the colon, or a line that continues another, is read differently by different programs (RFC
+        # 9112, section 5).
         if not colon or not name or name != name.strip() or "\n" in line or "\0" in line:
             raise Malformed(f"an answer's header cannot be {line[:100]!r}")
         name, value = name.lower(), value.strip()

@@ -8,7 +8,8 @@ from dynaorm.record import record
 SLOWEST_RATE = 1_048_576
 """Bytes per second. Each further megabyte of a request and its answer has one second more."""
 
-_LONGEST: Final = 1_000_000.0  # seconds: the operating system refuses to wait much longer
+LONGEST: Final = 1_000_000.0
+"""Seconds. The operating system refuses to wait much longer."""
 
 
 @record
@@ -29,8 +30,8 @@ class Limits:
     pool_size: int
 
     def __post_init__(self) -> None:
-        check_amount("timeout={}", self.timeout, most=_LONGEST)
-        check_amount("connect_timeout={}", self.connect_timeout, most=_LONGEST)
+        check_amount("timeout={}", self.timeout, most=LONGEST)
+        check_amount("connect_timeout={}", self.connect_timeout, most=LONGEST)
         check_count("pool_size={}", self.pool_size)
 
     def end(self, began: float, size: int) -> float:

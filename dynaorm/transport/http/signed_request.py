@@ -9,7 +9,6 @@ Source: "Create a signed AWS API request" (AWS Identity and Access Management us
 """
 
 import hmac
-from collections.abc import Mapping
 from dataclasses import field
 from hashlib import sha256
 from time import gmtime, strftime
@@ -55,11 +54,6 @@ class SignedRequest:
         return head.encode("ascii") + self.body
 
 
-def header_lines(headers: Mapping[str, str]) -> str:
-    """The lines of some headers, each with its line end."""
-    return "".join([f"{name}: {value}\r\n" for name, value in headers.items()])
-
-
 @record
 class _Scope:
     """What all requests of a day with the same credentials share."""
@@ -80,6 +74,7 @@ class Signer:
     def __init__(self, endpoint: Endpoint, region: str) -> None:
         self._region = region
         self._lines = (
+            # Without Accept-Encoding, a server may compress its answer, which nothing here unpacks.
             f"Host: {endpoint.authority}\r\nAccept-Encoding: identity\r\nContent-Type: {CONTENT_TYPE}\r\n"
             "X-Amz-Target: "
         )
@@ -119,6 +114,7 @@ class Signer:
         canonical = (
             f"{self._before}{stamp}{scope.between}{target}{scope.after}{sha256(body).hexdigest()}".encode()
         )
+        # A copy of a keyed HMAC saves hashing the key again.
         signature = scope.key.copy()
         signature.update(f"{ALGORITHM}\n{stamp}\n{scope.scope}\n{sha256(canonical).hexdigest()}".encode())
         lines = (
@@ -146,6 +142,7 @@ def _scope_of(credentials: Credentials, day: str, region: str) -> _Scope:
     key = f"AWS4{credentials.secret_key}".encode()
     for part in scope.split("/"):
         key = hmac.digest(key, part.encode(), "sha256")
+    # In the order of the alphabet, as the signature wants it: the token's header comes before the target's.
     signed = "content-type;host;x-amz-date"
     between = "\n"
     if token:

@@ -8,9 +8,10 @@ import pytest
 from pydantic import Base64Bytes, BaseModel, ConfigDict, Field, Json
 from typing_extensions import ReadOnly, TypeAliasType, TypedDict
 
-from dynaorm.entity.codec.declared import fields_of, flat, name_of
+from dynaorm.entity.codec.declared import fields_of, flat
 from dynaorm.entity.codec.of_type import Unstorable, codec_of
 from dynaorm.entity.marker import Attribute, Unique
+from dynaorm.entity.type_tree import type_tree
 
 T = TypeVar("T")
 
@@ -50,7 +51,7 @@ def test_every_kind_of_class_says_the_same(kind: Any) -> None:
     assert list(found) == ["a", "b", "c", "d"]
     assert [one.required for one in found.values()] == [True, False, False, False]
     assert found["b"].meta.attribute == Attribute("B")
-    assert found["d"].annotation == list[int]
+    assert found["d"].tree.plain == list[int]
 
 
 @dataclasses.dataclass
@@ -133,13 +134,5 @@ def test_extra_fields_with_a_declared_type_have_its_codec() -> None:
 def test_unions_are_flat_but_for_discriminated_ones() -> None:
     alias = TypeAliasType("alias", int | Annotated[str | bytes, "x"])
     told = Annotated[Model | Rich, Field(discriminator="a")]
-    assert list(flat(alias | told | None)) == [int, str, bytes, told, type(None)]
-
-
-def test_types_are_named_as_they_are_written() -> None:
-    assert [name_of(one) for one in (int, Annotated[int, 5], list[int], int | None)] == [
-        "int",
-        "int",
-        "list[int]",
-        "int | None",
-    ]
+    found = flat(type_tree(alias | told | None))
+    assert [one.written for one in found] == [int, str, bytes, told, type(None)]

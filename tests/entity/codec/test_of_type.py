@@ -14,6 +14,8 @@ T = TypeVar("T")
 UserId = NewType("UserId", str)
 Tree = TypeAliasType("Tree", "int | list[Tree] | dict[str, Tree | None]")
 Listed = TypeAliasType("Listed", list[T], type_params=(T,))
+Nested = TypeAliasType("Nested", "T | list[Nested[T]]", type_params=(T,))
+Maybe = TypeAliasType("Maybe", T | None, type_params=(T,))
 
 
 class Node(BaseModel):
@@ -51,6 +53,8 @@ class Right(BaseModel):
         (Listed[int], [1]),
         (Tree, {"a": [1, {"b": None}]}),
         (Tree | None, None),
+        (Nested[int], [1, [2, [3]]]),
+        (list[Maybe[int] | Maybe[str] | None], [1, "a", None]),
         (Node, Node(value=1, next=Node(value=2), kids=[Node(value=3, kids=[Node(value=4)])])),
         (Branch, Branch({"a": Branch({"b": Branch({})})})),
         (Chain, Chain(1, Chain(2, None))),

@@ -1,7 +1,10 @@
 """The primary key and index keys of a class, and the errors for invalid templates."""
 
+from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Generic, TypeVar
+
+from typing_extensions import TypeAliasType
 
 from dynaorm import Attribute, BinaryKey, Entity, GlobalIndex, Index, InKey, LocalIndex, NumberKey, Table
 from dynaorm.entity.mapping.derive import index_keys
@@ -265,3 +268,28 @@ def test_a_shard_may_stand_beside_another_field_in_the_primary_key() -> None:
 
     assert mapping_of(Order).key_fields == ("owner", "number")
     assert mapping_of(Named).key_fields == ("name",)
+
+
+T = TypeVar("T")
+Owner = TypeAliasType("Owner", "str | None")
+Tags = TypeAliasType("Tags", "T | list[Tags[T]]", type_params=(T,))
+
+
+@dataclass
+class Place(Generic[T]):
+    floor: T | None = None
+
+
+def test_a_type_is_read_alike_under_all_of_its_names() -> None:
+    class Ticket(Entity, table=app(), pk="TICKET#{place.floor}", sk="{slug}"):
+        slug: str
+        owner: Owner
+        tags: Tags[int]
+        place: Place[int]
+        by_owner = Index("GSI1", pk="OWNER#{owner}", sk="{slug}")
+
+    mapping = mapping_of(Ticket)
+    values = {"slug": "x", "owner": None, "tags": [1, [2]], "place": Place(7)}
+    assert mapping.primary_key(values)["PK"] == {"S": "TICKET#7"}
+    assert index_keys(mapping, mapping.subject({}, values)) == {}
+    assert mapping.encode(values)["tags"] == {"L": [{"N": "1"}, {"L": [{"N": "2"}]}]}

@@ -18,9 +18,8 @@ from pydantic import (
 )
 
 from dynaorm.entity.codec.of_type import codec_of
-from dynaorm.entity.json_reader.core_schema import by_name, definitions_of
+from dynaorm.entity.core_schema import by_name, definitions_of, validator_of, without_definitions
 from dynaorm.entity.json_reader.field import FieldReader, StoredField, Undecided
-from dynaorm.entity.mapping.core_schema import validator_of
 from dynaorm.item.json_body import encode_body
 
 
@@ -49,7 +48,8 @@ class Loose(BaseModel):
 def field(annotation: Any, default: Any = ..., config: ConfigDict | None = None) -> Any:
     """The JSON schema of a field of this type, stored as ``f``."""
     model: Any = create_model("Model", __config__=config, f=(annotation, default))
-    schema, definitions = definitions_of(model.__pydantic_core_schema__)
+    declared = model.__pydantic_core_schema__
+    schema, definitions = without_definitions(declared), definitions_of(declared)
     reader = FieldReader(definitions, schema.get("config", {}))
     made = reader.field(
         StoredField("f", codec_of(annotation), default is ...), schema["schema"]["fields"]["f"]

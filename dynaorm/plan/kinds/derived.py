@@ -1,0 +1,224 @@
+"""Items that follow from entities: one mechanism for guard items, version items and totals.
+
+Rule 1. A holder is an entity, as it is stored or as it will be. Its kind says which items it holds, and what it has to
+        say in each.
+Rule 2. An item collects who holds it before a unit of work, and who holds it afterwards. Its kind says what follows:
+        one holder claims it (guards), every new holder adds to it (totals), or nobody ever gives it up (versions).
+Rule 3. Only a kind knows its action, what a refusal of that means, and how it is said.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
+from typing import Any, Generic, NamedTuple, TypeVar
+
+from dynaorm.entity.ident import Ident
+from dynaorm.entity.mapping.mapping import EntityMapping
+from dynaorm.errors import UniqueViolation, Violation
+from dynaorm.item.value import Item
+from dynaorm.plan.item_change import ItemChange, ItemCheck, ItemInsert, ItemUpdate
+from dynaorm.plan.planned import Kind, Planned
+from dynaorm.plan.reads import Reads
+from dynaorm.plan.unit_of_work import UnitOfWork
+
+T = TypeVar("T")
+
+
+class Image(NamedTuple):
+    """An entity, as it is stored or as it will be.
+
+    Attributes:
+        mapping: its class.
+        key: its primary key.
+        item: its item.
+        values: the field values that the item was made of, if they need not be decoded again.
+        changed: the fields in which it differs from the other side of its change; None: perhaps in all.
+        at: which change of the unit of work it is a side of.
+        replaced: the stored item that it takes the place of.
+        is_stored: it is the side before: nothing in it can be refused any more.
+    """
+
+    mapping: EntityMapping
+    key: Item
+    item: Item
+    values: Mapping[str, Any] | None = None
+    changed: frozenset[str] | None = None
+    at: int = 0
+    replaced: Item | None = None
+    is_stored: bool = True
+
+
+class Held(NamedTuple, Generic[T]):
+    """One item, as one holder has it.
+
+    Attributes:
+        ident: the identity of the item, among those of its kind.
+        image: the holder.
+        label: what its kind knows of it.
+    """
+
+    ident: Ident
+    image: Image
+    label: T
+
+
+class DerivedItem(Generic[T]):
+    """One item that follows from its holders.
+
+    Attributes:
+        old: those who hold it before the unit of work.
+        new: those who hold it afterwards.
+    """
+
+    __slots__ = ("new", "old")
+
+    def __init__(self) -> None:
+        self.old: tuple[Held[T], ...] = ()
+        self.new: tuple[Held[T], ...] = ()
+
+
+class DerivedKind(Kind, Generic[T]):
+    """A kind of item that follows from entities.
+
+    Attributes:
+        is_kept: nobody gives up an item or takes over another's, so what follows is known from the new holder alone.
+    """
+
+    is_kept = False
+
+    def follows_from(self, mapping: EntityMapping) -> bool:
+        """Whether entities of a class can hold items of this kind."""
+        raise NotImplementedError
+
+    def held_by(self, image: Image) -> Iterable[Held[T]]:
+        """The items that an entity holds."""
+        raise NotImplementedError
+
+    def actions_of_new(self, image: Image, unit: UnitOfWork) -> list[Planned]:
+        """The actions on the items of a new holder, if nobody else had or gets them."""
+        raise NotImplementedError
+
+    def action(self, derived: DerivedItem[T], reads: Reads, unit: UnitOfWork) -> Planned | None:
+        """The one action that an item needs; None if it stays as it is."""
+        raise NotImplementedError
+
+    def clash(self, derived: DerivedItem[T]) -> Violation | None:  # noqa: ARG002 - as every kind
+        """Why the last of several new holders cannot hold the item, too; None if it can."""
+        return None
+
+    def in_order(self, items: list[DerivedItem[T]], change: ItemChange) -> list[DerivedItem[T]]:  # noqa: ARG002 - as every kind
+        """The items that a change is the first to concern, in the order of their actions."""
+        return items
+
+    def can_differ(self, change: ItemChange) -> bool:  # noqa: ARG002 - as every kind
+        """Whether any item can differ after a change that is the only one of its unit of work."""
+        return True
+
+
+def sides_of(change: ItemChange, at: int, final: Item | None = None) -> tuple[Image | None, Image | None]:
+    """The images before and after a change, if they are known.
+
+    ``at``: which change it is. ``final``: the item with its revision and version number, if these were given.
+    """
+    before = change.before
+    if isinstance(change, ItemCheck) or (before is None and not isinstance(change, ItemInsert)):
+        return None, None
+    changed = change.changed if isinstance(change, ItemUpdate) else None
+    old = None if before is None else Image(before.mapping, change.key, before.item, None, changed, at)
+    values = None
+    if isinstance(change, (ItemInsert, ItemUpdate)):
+        item: Item | None = change.image if final is None else final
+        values = change.values if isinstance(change, ItemInsert) else None
+    else:
+        item = final  # a tombstone, or nothing
+    if item is None:
+        return old, None
+    replaced = None if before is None else before.item
+    return old, Image(change.mapping, change.key, item, values, changed, at, replaced, is_stored=False)
+
+
+def derived_items(
+    sides: Iterable[tuple[Image | None, Image | None]], kind: DerivedKind[T]
+) -> list[list[DerivedItem[T]]]:
+    """For each change the items of a kind that it is the first to concern, before or after.
+
+    Raises:
+        UniqueViolation: two entities cannot hold one item.
+    """
+    items: dict[Ident, DerivedItem[T]] = {}
+    clashes: list[tuple[EntityMapping, Violation]] = []
+    ends = [0]
+    for before, after in sides:
+        for held in () if before is None else kind.held_by(before):
+            _item_of(held, items).old += (held,)
+        for held in () if after is None else kind.held_by(after):
+            derived = _item_of(held, items)
+            derived.new += (held,)
+            if len(derived.new) > 1 and (clash := kind.clash(derived)) is not None:
+                clashes.append((held.image.mapping, clash))
+        ends.append(len(items))
+    if clashes:
+        entity = clashes[0][0].entity.__name__
+        raise UniqueViolation(entity=entity, violations=tuple(clash for _, clash in clashes))
+    found = [*items.values()]
+    return [found[start:end] for start, end in pairwise(ends)]
+
+
+def _item_of(held: Held[T], items: dict[Ident, DerivedItem[T]]) -> DerivedItem[T]:
+    derived = items.get(held.ident)
+    if derived is None:
+        derived = items[held.ident] = DerivedItem()
+    return derived
+
+
+def derived_actions(
+    changes: Sequence[ItemChange],
+    finals: Sequence[Item | None],
+    kinds: Sequence[DerivedKind[Any]],
+    *,
+    reads: Reads,
+    unit: UnitOfWork,
+) -> list[list[Planned]]:
+    """For each change the actions on the items that it is the first to concern, kind by kind.
+
+    ``finals``: the items of the changes as they will be stored, where that is known. Raises UniqueViolation.
+    """
+    asked = _kinds_concerned(changes, kinds)
+    if not asked:  # Most classes have nothing but their own items.
+        return [[] for _ in changes]
+    if _is_one_insert(changes):  # Nothing is stored, so all items are new and different.
+        _, image = sides_of(changes[0], 0, finals[0])
+        assert image is not None
+        return [[one for kind in asked for one in kind.actions_of_new(image, unit)]]
+    sides = [sides_of(one, at, item) for at, (one, item) in enumerate(zip(changes, finals, strict=True))]
+    actions: list[list[Planned]] = [[] for _ in changes]
+    for kind in asked:
+        if kind.is_kept:
+            for own, (_, after) in zip(actions, sides, strict=True):
+                own.extend(kind.actions_of_new(after, unit) if after is not None else ())
+            continue
+        for own, change, items in zip(actions, changes, derived_items(sides, kind), strict=True):
+            found = [kind.action(derived, reads, unit) for derived in kind.in_order(items, change)]
+            own.extend(one for one in found if one is not None)
+    return actions
+
+
+def _is_one_insert(changes: Sequence[ItemChange]) -> bool:
+    change = changes[0]
+    return len(changes) == 1 and isinstance(change, ItemInsert) and change.before is None
+
+
+def _kinds_concerned(
+    changes: Sequence[ItemChange], kinds: Sequence[DerivedKind[Any]]
+) -> list[DerivedKind[Any]]:
+    """The kinds of which an item may differ afterwards."""
+    found = []
+    for kind in kinds:
+        for change in changes:  # a loop, because every save asks
+            before = change.before
+            if kind.follows_from(change.mapping) or (
+                before is not None and kind.follows_from(before.mapping)
+            ):
+                if len(changes) > 1 or kind.can_differ(change):
+                    found.append(kind)
+                break
+    return found

@@ -1,0 +1,237 @@
+"""Guard items, which keep values unique: one for each value, which one entity holds.
+
+Rule 1. A claim succeeds if nothing is stored, or the guard is already the claimer's, or it expired a minute ago.
+Rule 2. A release succeeds if the guard is the releaser's, or has no owner (as AWS's published examples write them), or
+        is missing. A guard that belongs to another entity is not touched.
+Rule 3. A value that stays with its entity needs no action.
+Rule 4. Two entities that end up with one value are refused here, unless both had it already: then one of them is stale,
+        and DynamoDB finds out which.
+"""
+
+from functools import cache
+from typing import Any, Final, NamedTuple, TypeAlias
+
+from dynaorm.entity.codec.expiry import expired
+from dynaorm.entity.declare.catalog import catalog_of
+from dynaorm.entity.ident import ident_of
+from dynaorm.entity.key import found_key, stored_key
+from dynaorm.entity.mapping.constraint import OWNER, TABLE
+from dynaorm.entity.mapping.derive import Claim, claims
+from dynaorm.entity.mapping.mapping import EntityMapping
+from dynaorm.entity.table import Table
+from dynaorm.errors import Violation
+from dynaorm.item.action import Delete, Pattern, Put
+from dynaorm.item.condition import Attr, Compare, Condition, Or, missing
+from dynaorm.item.value import AttributeValue, Item
+from dynaorm.plan.item_change import ItemChange, ItemUpdate
+from dynaorm.plan.kinds.derived import DerivedItem, DerivedKind, Held, Image
+from dynaorm.plan.planned import FailedAction, Judged, Planned, Purpose, StaleKnowledge
+from dynaorm.plan.reads import Reads
+from dynaorm.plan.unit_of_work import UnitOfWork
+
+CLAIM_MARGIN: Final = 60
+"""How many seconds a guard stays claimed after its entity's expiry, for clocks that differ between writers."""
+
+
+class Says(NamedTuple):
+    """What the guard items of an entity say: their owner, and when they expire."""
+
+    owner: AttributeValue
+    expiry: int | None
+
+
+Guarded: TypeAlias = tuple[Claim, Says]
+"""What one entity has in the guard item of a value: the value, and what its guard item says."""
+
+
+class Guards(DerivedKind[Guarded]):
+    """The guard items of the unique values of entities."""
+
+    # An upper bound: two keys of at most 1024 bytes, and the owner's of at most 2048 and 1024.
+    most_bytes: int | None = 6 * 1024
+
+    def __reduce__(self) -> str:
+        return "GUARDS"
+
+    def home(self, mapping: EntityMapping) -> Table:
+        return mapping.table.guards
+
+    def follows_from(self, mapping: EntityMapping) -> bool:
+        return bool(mapping.constraints)
+
+    def held_by(self, image: Image) -> list[Held[Guarded]]:
+        found = _claims(image)
+        if not found:
+            return []
+        home, says = image.mapping.table.guards.name, _says(image)
+        return [Held((home, claim[1]), image, (claim, says)) for claim in found]
+
+    def clash(self, derived: DerivedItem[Guarded]) -> Violation | None:
+        *_, first, second = derived.new
+        before = {one.image.at for one in derived.old}
+        if first.image.at in before and second.image.at in before:
+            return None
+        (constraint, _, value), _ = second.label
+        fields = second.image.mapping.constraints[constraint].fields
+        return Violation(constraint, fields, value, stored_key(first.image.mapping, first.image.key))
+
+    def in_order(self, items: list[DerivedItem[Guarded]], change: ItemChange) -> list[DerivedItem[Guarded]]:
+        if len(items) < 2 or change.before is None:
+            return items
+        names = list(change.mapping.constraints)
+
+        def place(one: DerivedItem[Guarded]) -> int:
+            name = (one.new or one.old)[-1].label[0][0]
+            return names.index(name) if name in names else 0
+
+        return sorted(items, key=place)
+
+    def can_differ(self, change: ItemChange) -> bool:
+        if not isinstance(change, ItemUpdate) or change.before.mapping is not change.mapping:
+            return True
+        mapping, changed = change.mapping, change.changed
+        if mapping.expires is not None and mapping.expires.name in changed:
+            return True
+        return any(not one.depends_on.isdisjoint(changed) for one in mapping.constraints.values())
+
+    # -- actions -------------------------------------------------------------------------------------------------------
+
+    def action(self, derived: DerivedItem[Guarded], reads: Reads, unit: UnitOfWork) -> Planned | None:
+        old, new = derived.old[-1] if derived.old else None, derived.new[-1] if derived.new else None
+        if new is None:
+            return None if old is None else _release(old, reads, unit)
+        image, says = new.image, new.label[1]
+        if old is None:
+            return _claim(image, new.label, _unclaimed(image.mapping, says.owner, unit), unit)
+        before = old.label[1]
+        if before == says:
+            return None
+        condition = _passed_on(image.mapping.table.guards, before.owner, says.owner, unit)
+        taken = _claim(image, new.label, condition, unit)
+        purpose = Purpose.CLAIM if before.owner == says.owner else Purpose.PASS_ON
+        return taken._replace(purpose=purpose, before={**taken.item_key, OWNER: before.owner})
+
+    def actions_of_new(self, image: Image, unit: UnitOfWork) -> list[Planned]:
+        found = _claims(image)
+        if not found:
+            return []
+        says = _says(image)
+        free = _unclaimed(image.mapping, says.owner, unit)  # the same for all of them
+        return [_claim(image, (claim, says), free, unit) for claim in found]
+
+    # -- refusals and sentences ----------------------------------------------------------------------------------------
+
+    def judged(self, failed: FailedAction, now: float) -> Judged:  # noqa: ARG002 - as every kind
+        planned = failed.planned
+        if planned.purpose is Purpose.RELEASE:
+            return StaleKnowledge(foreign_guards=frozenset({planned.ident}))
+        constraint, _, value = planned.label
+        owner = failed.item.get(OWNER, {}).get("M") if failed.item is not None else None
+        key = None if owner is None else owner_key(planned.mapping, owner)
+        return Violation(constraint, planned.mapping.constraints[constraint].fields, value, key)
+
+    def reason(self, planned: Planned) -> str:
+        constraint, _, value = planned.label
+        said = f"{constraint} = {value!r}"
+        if planned.purpose is Purpose.PASS_ON:
+            return f"pass {said} on to {planned.name}, if it is still where it was"
+        if planned.purpose is Purpose.RELEASE:
+            return f"release {said}, which {planned.name} no longer holds"
+        when = planned.mapping.constraints[constraint].when
+        text = when.text(planned.mapping.secrets.fields) if when is not None else ""
+        return f"claim {said} for {planned.name}, if nobody else holds it" + (
+            f", because {text}" if text else ""
+        )
+
+    def said(self, planned: Planned) -> str:
+        return f"a guard item of {planned.label[0]!r}"
+
+    def shown_key(self, planned: Planned) -> Item:
+        return planned.mapping.secrets.hiding_guard(planned.label[0], planned.item_key)
+
+
+GUARDS: Final = Guards()
+
+
+def owner_of(mapping: EntityMapping, key: Item) -> AttributeValue:
+    """The owner that the guard items of an entity name."""
+    table = mapping.table
+    return {"M": key if table.guards is table else {TABLE: {"S": table.name}, **key}}
+
+
+def owner_key(mapping: EntityMapping, owner: Item) -> Any:
+    """The entity key that a guard's ``owner`` map names."""
+    known = catalog_of(mapping.table).mappings
+    # Of classes whose keys are alike, the owner is one with unique values.
+    mappings = {name: one for name, one in known.items() if one.constraints}
+    return found_key(mappings, {name: value for name, value in owner.items() if name != TABLE})
+
+
+def _claims(image: Image) -> list[Claim]:
+    """The unique values of an entity."""
+    mapping, item = image.mapping, image.item
+    if not mapping.constraints or mapping.is_tombstone(item):
+        return []
+    return claims(mapping, mapping.subject(item, image.values))
+
+
+def _says(image: Image) -> Says:
+    return Says(owner_of(image.mapping, image.key), image.mapping.expiry_of(image.item))
+
+
+def _claim(image: Image, held: Guarded, free: Condition, unit: UnitOfWork) -> Planned:
+    mapping, home = image.mapping, image.mapping.table.guards
+    claim, says = held
+    item = claim[1].in_table(home)
+    item[OWNER] = says.owner
+    if says.expiry is not None and mapping.expires is not None:
+        item[mapping.expires.attribute] = {"N": str(says.expiry)}
+    put = Put(unit.table_name(home.name), item, free)
+    return Planned(put, GUARDS, Purpose.CLAIM, mapping, image.key, None, item, label=claim)
+
+
+def _release(old: Held[Guarded], reads: Reads, unit: UnitOfWork) -> Planned | None:
+    image, (claim, says) = old.image, old.label
+    mapping, home = image.mapping, image.mapping.table.guards
+    key = claim[1].in_table(home)
+    if reads.foreign_guards and ident_of(home, key) in reads.foreign_guards:
+        return None
+    delete = Delete(unit.table_name(home.name), key, _RELEASES.of(says.owner))
+    before = {**key, OWNER: says.owner}
+    return Planned(delete, GUARDS, Purpose.RELEASE, mapping, image.key, before, label=claim)
+
+
+# -- conditions --------------------------------------------------------------------------------------------------------
+
+_OWNER: Final = Attr((OWNER,))
+_UNOWNED: Final = missing(OWNER)
+
+
+def _unclaimed(mapping: EntityMapping, owner: AttributeValue, unit: UnitOfWork) -> Condition:
+    """Nothing is stored, or the guard is the claimer's already, or it has expired."""
+    home = mapping.table.guards
+    if home.ttl_attribute is None:
+        return _unclaimed_pattern(home.pk.name).of(owner)
+    return Or((missing(home.pk.name), Compare(_OWNER, "=", owner), *_expired(home, unit)))
+
+
+def _passed_on(home: Table, old: AttributeValue, new: AttributeValue, unit: UnitOfWork) -> Condition:
+    """The guard is the old or the new holder's, or has no owner, or has expired."""
+    owners = [new] if old == new else [new, old]
+    mine = [Compare(_OWNER, "=", owner) for owner in owners]
+    return Or((_UNOWNED, *mine, *_expired(home, unit)))
+
+
+def _expired(home: Table, unit: UnitOfWork) -> tuple[Condition, ...]:
+    if home.ttl_attribute is None:
+        return ()
+    return (expired(home.ttl_attribute, unit.now, CLAIM_MARGIN),)
+
+
+@cache
+def _unclaimed_pattern(pk: str) -> Pattern:
+    absent = missing(pk)
+    return Pattern(lambda owner: Or((absent, Compare(_OWNER, "=", owner))))
+
+
+_RELEASES: Final = Pattern(lambda owner: Or((_UNOWNED, Compare(_OWNER, "=", owner))))

@@ -1,0 +1,426 @@
+"""An entity's own item, from which everything else follows: its action, what a refusal of it means, and its sentence.
+
+Rule 1. If the refused action was compiled from a read of the session, or from the guess that a key was never used, the
+        plan is compiled again. If it was compiled from the caller's entity, the caller gets an error.
+"""
+
+from collections.abc import Iterable
+from typing import Final
+
+from dynaorm.entity.codec.expiry import expired
+from dynaorm.entity.declare.catalog import derived, expiring, of_type, stored_class
+from dynaorm.entity.foreign_item import not_found
+from dynaorm.entity.mapping.derive import placed_in
+from dynaorm.entity.mapping.mapping import DELETED, VERSION, VERSION_AT, EntityMapping
+from dynaorm.entity.mapping.place import IndexMapping, IndexPlaces
+from dynaorm.entity.table import Table
+from dynaorm.errors import ConditionFailed, DecodeError, EntityNotFound, StaleEntity, StoreError, UsageError
+from dynaorm.item.action import Action, ConditionCheck, Delete, Put, Update
+from dynaorm.item.condition import (
+    Condition,
+    all_of,
+    any_of_conditions,
+    equals,
+    exists,
+    missing,
+    render,
+)
+from dynaorm.item.evaluate import holds
+from dynaorm.item.placeholder import Placeholders
+from dynaorm.item.update import Change, Remove, SetTo
+from dynaorm.item.value import AttributeValue, Item, same
+from dynaorm.plan.image import refuse_other_revision
+from dynaorm.plan.item_change import (
+    NO_TOTALS,
+    ItemChange,
+    ItemCheck,
+    ItemDelete,
+    ItemEdit,
+    ItemInsert,
+    ItemUpdate,
+    StoredItem,
+)
+from dynaorm.plan.kinds.totals import restriction, still_counted
+from dynaorm.plan.planned import (
+    NOTHING_EXPECTED,
+    Basis,
+    FailedAction,
+    Judged,
+    Kind,
+    Planned,
+    Purpose,
+    StaleKnowledge,
+)
+from dynaorm.plan.taken import already_exists
+from dynaorm.plan.unit_of_work import UnitOfWork
+
+_MAIN: Final = (Purpose.INSERT, Purpose.UPDATE, Purpose.REPLACE)
+# A condition that compares fewer attributes is short enough: DynamoDB accepts 300 operators.
+_MANY: Final = 100
+
+
+class OwnItem(Kind):
+    """The item of an entity, or its tombstone."""
+
+    is_evidence = True
+
+    def __reduce__(self) -> str:
+        return "OWN_ITEM"
+
+    def judged(self, failed: FailedAction, now: float) -> Judged:
+        planned = failed.planned
+        if planned.purpose is Purpose.INSERT:
+            return _judge_insert(failed)
+        return _judge_blind(failed, now) if planned.blind else _judge_known(failed)
+
+    def reason(self, planned: Planned) -> str:
+        text = _REASONS[planned.purpose].format(name=planned.name, provided=_provided(planned)) + _placed(
+            planned
+        )
+        if totals := planned.basis.totals:
+            text += f", and only if nothing is counted in {' and '.join(totals)} any more"
+        return text + (", and only under the caller's condition" if planned.basis.has_condition else "")
+
+
+OWN_ITEM: Final = OwnItem()
+
+
+def own_action(
+    change: ItemChange, image: Item | None, unit: UnitOfWork, *, is_told: bool = True
+) -> Planned | None:
+    """The action on the item of a change; None for a check that nothing asks for.
+
+    ``image``: the item as it will be stored, if it is known. ``is_told``: DynamoDB returns what an update leaves of the
+    item; a transaction returns nothing.
+    """
+    if isinstance(change, ItemCheck) and not change.is_sent:
+        return None
+    mapping, before = change.mapping, change.before
+    expected, expected_values = (
+        (None, None) if before is None else _expectation(change, before, is_told=is_told)
+    )
+    bounds = change.bounds if isinstance(change, ItemEdit) else None
+    totals = change.totals if isinstance(change, ItemDelete) else NO_TOTALS
+    condition = _with_own(change, _required(change, expected, expected_values, unit), bounds)
+    if totals:
+        condition = all_of(condition, restriction(mapping, totals))
+    if expected_values is not None and condition is not None:
+        _check_length(change.mapping, condition, len(expected_values))
+    action, purpose = _action(change, image, condition, unit)
+    has_condition = change.condition is not None
+    if before is not None:
+        basis = Basis(expected, expected_values, has_condition, False, before.from_read, None, totals)
+    elif not isinstance(change, ItemInsert):
+        basis = Basis(None, None, has_condition, True, False, bounds, totals)
+    elif has_condition or change.found_nothing:
+        basis = Basis(has_condition=has_condition, from_read=change.found_nothing)
+    else:
+        basis = NOTHING_EXPECTED  # most inserts
+    return Planned(
+        action,
+        OWN_ITEM,
+        purpose,
+        mapping,
+        change.key,
+        None if before is None else before.item,
+        change.image if isinstance(change, ItemCheck) else image,
+        _mark(change, image, unit),
+        basis,
+    )
+
+
+def _with_own(change: ItemChange, required: Condition | None, bounds: Condition | None) -> Condition | None:
+    """What an action requires of the stored item, with its bounds and the caller's own condition."""
+    if isinstance(change, ItemEdit) and change.creates:
+        return all_of(_absent_or(change.mapping, all_of(required, bounds)), change.condition)
+    if change.condition is not None or bounds is not None:
+        return all_of(required, change.condition, bounds)
+    return required
+
+
+def _check_length(mapping: EntityMapping, condition: Condition, compared: int) -> None:
+    """Raises UsageError if a condition that compares values in place of a revision is too long for DynamoDB."""
+    if compared <= _MANY:
+        return
+    try:
+        render(condition, Placeholders())
+    except UsageError as problem:
+        name = mapping.entity.__name__
+        raise UsageError(
+            problem=f"this {name} has no revision that names one write, so this write compares {compared} of its "
+            f"attributes; {problem.problem}",
+            remedy=f"give the table a revision_attribute=, or write by key: Key({name}, ...)",
+        ) from problem
+
+
+def _mark(change: ItemChange, image: Item | None, unit: UnitOfWork) -> str | None:
+    """The revision by which the action's own commit is recognised."""
+    revision = change.mapping.table.revision
+    is_written = image is not None or isinstance(change, ItemEdit)
+    return unit.write_id if is_written and revision is not None and revision.kind == "S" else None
+
+
+def _action(
+    change: ItemChange, image: Item | None, condition: Condition | None, unit: UnitOfWork
+) -> tuple[Action, Purpose]:
+    table, key = unit.table_name(change.mapping.table.name), change.key
+    if isinstance(change, ItemInsert) and image is not None:
+        return Put(table, image, condition), Purpose.INSERT if change.before is None else Purpose.REPLACE
+    if isinstance(change, ItemEdit):
+        changes, revision = change.edits, change.mapping.table.revision
+        if revision is not None:
+            changes = (*changes, revision.change(unit.write_id))
+        if (
+            (kind := change.mapping.table.type_attribute) is not None
+            and change.mapping.formerly
+            and not change.creates
+        ):
+            changes = (*changes, SetTo((kind,), {"S": change.mapping.name}))
+        return Update(table, key, changes, condition), Purpose.UPSERT if change.creates else Purpose.UPDATE
+    if isinstance(change, ItemCheck):
+        assert condition is not None  # a check requires at least that the item exists
+        return ConditionCheck(table, key, condition), Purpose.CHECK
+    if image is None:
+        return Delete(table, key, condition), Purpose.DELETE
+    if isinstance(change, ItemUpdate):
+        return Update(table, key, difference(change.before.item, image), condition), Purpose.UPDATE
+    return Put(table, image, condition), Purpose.BURY
+
+
+def difference(before: Item, after: Item) -> tuple[Change, ...]:
+    """The changes that lead from one image to another, attribute by attribute."""
+    changes: list[Change] = [
+        SetTo((name,), value)
+        for name, value in after.items()
+        # Most values are the same objects.
+        if value is not (stored := before.get(name)) and value != stored and not same(value, stored)
+    ]
+    changes += [Remove((name,)) for name in before if name not in after]
+    return tuple(changes)
+
+
+def _expectation(
+    change: ItemChange, before: StoredItem, *, is_told: bool
+) -> tuple[str | None, dict[str, AttributeValue | None] | None]:
+    """The revision that must be stored; unless it names one write, the attribute values that must be."""
+    refuse_other_revision(before.mapping, before.item)
+    mark = before.mapping.table.mark_of(before.item)
+    if mark is not None:
+        return mark, None
+    return None, {name: before.item.get(name) for name in _relied_on(change, before, is_told=is_told)}
+
+
+def _relied_on(change: ItemChange, before: StoredItem, *, is_told: bool) -> list[str]:
+    """Without a revision that names one write: the attributes whose loaded values are the condition.
+
+    Rule 1. A delete, a check, and what takes the place of a deleted item rely on everything.
+    Rule 2. What replaces an item that was just read relies on what is there, and on all that a key, index, guard,
+            version or total is made of.
+    Rule 3. An update relies on that, on what it changes, and on what it was judged by: so two valid updates never add
+            up to an invalid item, and updates of fields that have nothing to do with each other do not meet.
+    Rule 4. In a transaction an update relies on every field, because no answer says what others wrote beside it, and
+            the object must be what is stored. It does not if these are too many for a condition.
+
+    A revision that is a number does not name one write, so it is only one more value.
+    """
+    mapping = before.mapping
+    names: Iterable[str] = mapping.fields
+    found = set(before.item)
+    if isinstance(change, ItemUpdate) and not before.as_loaded:
+        found = {str(one.path[0]) for one in difference(before.item, change.image)} | mapping.made_up_keys
+        if is_told or len(mapping.fields) > _MANY:
+            names = mapping.derived_fields | mapping.dependence.judged_by(change.changed)
+    elif isinstance(change, ItemInsert) and before.from_read and not before.as_loaded:
+        names = mapping.derived_fields
+        found |= mapping.made_up_keys
+    if isinstance(change, ItemInsert):
+        found |= {change.mapping.fields[name].attribute for name in change.changed}
+    fields = [mapping.fields[name] for name in names if not mapping.fields[name].in_key]
+    found |= {name for field in fields for name in (field.attribute, *field.formerly)}
+    if mapping.versioning is not None:
+        found |= {VERSION, VERSION_AT, DELETED}
+    if mapping.table.type_attribute is not None:
+        found.add(mapping.table.type_attribute)
+    if (revision := mapping.table.revision) is not None and revision.kind == "N":
+        found.add(revision.attribute)
+    return sorted(found - {key.name for key in mapping.table.keys})
+
+
+def _required(
+    change: ItemChange,
+    expected: str | None,
+    expected_values: dict[str, AttributeValue | None] | None,
+    unit: UnitOfWork,
+) -> Condition | None:
+    mapping, table = change.mapping, change.mapping.table
+    expires = mapping.expires.attribute if mapping.expires is not None else None
+    if isinstance(change, ItemDelete):
+        expires = None  # an expired entity can be deleted
+    if isinstance(change, ItemInsert) and change.before is None:
+        absent = missing(table.pk.name)
+        if expires is not None:
+            return any_of_conditions(absent, expired(expires, unit.now))
+        # Most tables have no expiry times.
+        return absent if table.rules.ttl_attribute is None else _absent_or_expired(mapping, absent, unit)
+    if expected is not None and table.revision_attribute is not None:
+        return equals(table.revision_attribute, {"S": expected})
+    if expected_values is not None:
+        return all_of(
+            exists(table.pk.name),
+            *(
+                missing(name) if value is None else equals(name, value)
+                for name, value in expected_values.items()
+            ),
+        )
+    of_class = _required_of_class(
+        mapping,
+        is_there=not (isinstance(change, ItemEdit) and change.creates),
+        is_written=not isinstance(change, ItemCheck),
+    )
+    if expires is None:
+        return of_class
+    return all_of(of_class, ~expired(expires, unit.now))
+
+
+def _absent_or_expired(mapping: EntityMapping, absent: Condition, unit: UnitOfWork) -> Condition:
+    """The condition that nothing is stored under a key of the class, or an expired item of another class."""
+    others, table = expiring(mapping), mapping.table
+    if not others or table.ttl_attribute is None or table.type_attribute is None:
+        return absent
+    is_over = of_type(others, table.type_attribute) & expired(table.ttl_attribute, unit.now)
+    return any_of_conditions(absent, is_over)
+
+
+def _required_of_class(mapping: EntityMapping, *, is_there: bool, is_written: bool) -> Condition | None:
+    """What an action by key requires of every item of the class. It is made and rendered once."""
+    made = derived(mapping.table, _conditions_made)
+    kind = mapping, is_there, is_written
+    if kind not in made:
+        table = mapping.table
+        made[kind] = all_of(
+            exists(table.pk.name) if is_there else None,
+            of_type([mapping], table.type_attribute) if table.type_attribute is not None else None,
+            table.revision.own if is_written and table.revision is not None else None,
+            missing(DELETED) if mapping.versioning is not None and table.type_attribute is None else None,
+        )
+    return made[kind]
+
+
+def _conditions_made(_: Table) -> dict[tuple[EntityMapping, bool, bool], Condition | None]:
+    return {}
+
+
+def _absent_or(mapping: EntityMapping, condition: Condition | None) -> Condition | None:
+    absent = missing(mapping.table.pk.name)
+    return None if condition is None else any_of_conditions(absent, condition)
+
+
+# -- refusals ----------------------------------------------------------------------------------------------------------
+
+
+def _judge_insert(failed: FailedAction) -> StoreError | StaleKnowledge:
+    planned, item = failed.planned, failed.item
+    if item is None:
+        return ConditionFailed(key=planned.subject)
+    if planned.from_read or planned.mapping.is_tombstone(item):
+        return StaleKnowledge({planned.ident: item})
+    return already_exists(planned.mapping, planned.entity_key, planned.after or {}, item)
+
+
+def _judge_known(failed: FailedAction) -> StoreError | StaleKnowledge:
+    planned, item = failed.planned, failed.item
+    mapping, key = planned.mapping, planned.subject
+    if item is not None and is_as_expected(planned, item):
+        return still_counted(planned, item) or ConditionFailed(key=key)
+    if planned.from_read:
+        return StaleKnowledge({planned.ident: item})
+    gone = item is None or mapping.is_tombstone(item)
+    current = None if gone or item is None else mapping.revision_of(item)
+    expected = None if planned.before is None else mapping.revision_of(planned.before)
+    return StaleEntity(key=key, expected=expected, found=current)
+
+
+def _judge_blind(failed: FailedAction, now: float) -> StoreError | StaleKnowledge:
+    planned, item = failed.planned, failed.item
+    mapping, key = planned.mapping, planned.subject
+    creates = planned.purpose is Purpose.UPSERT
+    # An expired entity can be deleted.
+    expired = item is not None and planned.purpose is not Purpose.DELETE and mapping.is_expired(item, now)
+    if item is None or mapping.is_tombstone(item) or expired:
+        if creates and item is not None:
+            return StaleKnowledge({planned.ident: item})
+        if creates or planned.purpose is Purpose.CHECK:
+            return ConditionFailed(key=key)
+        return EntityNotFound(key=key)
+    stored = stored_class(mapping, item)
+    if stored is None or not issubclass(stored.entity, mapping.entity):
+        return StaleKnowledge({planned.ident: item}) if creates else not_found(mapping, key, item, now)
+    attribute = mapping.table.type_attribute
+    is_foreign = mapping.table.revision is not None and mapping.table.revision.is_foreign(item)
+    if stored is not mapping or is_foreign or (attribute is not None and attribute not in item):
+        return StaleKnowledge({planned.ident: item})
+    if planned.basis.bounds is not None and not holds(planned.basis.bounds, item):
+        # With the item, the rule itself can be checked, and the caller's condition as well.
+        return StaleKnowledge({planned.ident: item})
+    return still_counted(planned, item) or ConditionFailed(key=key)
+
+
+def is_as_expected(planned: Planned, item: Item | None) -> bool:
+    """Whether an item has the revision, or without one the values, that an action requires."""
+    if item is None:
+        return False
+    if planned.expected is not None:
+        return planned.mapping.table.mark_of(item) == planned.expected
+    values = planned.expected_values or {}
+    return all(same(item.get(name), value) for name, value in values.items())
+
+
+# -- sentences ---------------------------------------------------------------------------------------------------------
+
+_REASONS: Final = {
+    Purpose.INSERT: "insert {name}, if nothing is stored under its key",
+    Purpose.UPDATE: "write what changed of {name}{provided}",
+    Purpose.UPSERT: "create {name} if it is not stored, otherwise write the changes",
+    Purpose.REPLACE: "replace {name}{provided}",
+    Purpose.DELETE: "delete {name}{provided}",
+    Purpose.BURY: "delete {name}, leaving a tombstone that keeps its version number{provided}",
+    Purpose.CHECK: "write nothing, but refuse everything unless {name} is as expected",
+    Purpose.PURGE: "remove the tombstone of {name}, the last of its items",
+}
+
+
+def _provided(planned: Planned) -> str:
+    if planned.blind:
+        return ", if it exists"
+    if planned.expected is not None:
+        return f", if its revision is still {planned.expected}"
+    if planned.expected_values is not None:
+        return ", if what it depends on is unchanged"
+    return ", whatever is stored"
+
+
+def _placed(planned: Planned) -> str:
+    """The places in indexes that an entity is in, or leaves, under a condition."""
+    mapping, found = planned.mapping, []
+    if planned.after is None or planned.purpose not in _MAIN:
+        return ""
+    for index in mapping.places.values():
+        if all(place.when is None for place in index.places):
+            continue
+        before, after = (_place_in(mapping, index, item) for item in (planned.before, planned.after))
+        if after is not None and after.when is not None:
+            text = after.when.text(mapping.secrets.fields)
+            why = f", because {text}" if text else ""
+            found.append(f"; it is in {after.attribute_name} of {index.name}{why}")
+        elif before is not None and before is not after:
+            found.append(f"; it leaves {before.attribute_name} of {index.name}")
+    return "".join(found)
+
+
+def _place_in(mapping: EntityMapping, index: IndexPlaces, item: Item | None) -> IndexMapping | None:
+    """The place of a stored item in an index; None if it has none, or cannot be read."""
+    try:
+        placed = placed_in(mapping, index, mapping.subject(item)) if item is not None else None
+    except (DecodeError, UsageError):
+        return None
+    return placed[0] if placed is not None else None

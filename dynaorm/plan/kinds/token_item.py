@@ -1,0 +1,81 @@
+"""Token items, which remember that a block was applied: one for each token, and the block itself holds it.
+
+A block claims its token once and never gives it up. What a stored token item says of a block that runs again is a
+matter of recognition, and is decided elsewhere.
+"""
+
+from math import ceil
+from typing import Final, NamedTuple
+
+from dynaorm.entity.mapping.mapping import EntityMapping
+from dynaorm.entity.table import Table
+from dynaorm.entity.token_item import BLOCK, REVISION, UNTIL, token_key, why_no_token_items
+from dynaorm.errors import ConditionFailed, UsageError
+from dynaorm.item.action import Put
+from dynaorm.item.condition import Attr, Compare, any_of_conditions, missing
+from dynaorm.item.value import Item
+from dynaorm.plan.planned import FailedAction, Judged, Kind, Planned, Purpose
+from dynaorm.plan.unit_of_work import UnitOfWork
+
+# DynamoDB remembers a token for ten minutes, so a token item that expires earlier would free nothing.
+_AT_LEAST: Final = 600.0
+
+
+class Remembered(NamedTuple):
+    """What a token item holds for its block.
+
+    Attributes:
+        token: the caller's token.
+        first_formula: the fingerprints of the block as token items without a mark have them.
+    """
+
+    token: str
+    first_formula: str
+
+
+class TokenItems(Kind):
+    """The token items of blocks."""
+
+    def __reduce__(self) -> str:
+        return "TOKEN_ITEMS"
+
+    def home(self, mapping: EntityMapping) -> Table:
+        return mapping.table.guards
+
+    def claim(
+        self, holder: tuple[EntityMapping, Item], fingerprints: str, held: Remembered, unit: UnitOfWork
+    ) -> Planned:
+        """Put the token item of a block, if none is stored or the stored one has expired.
+
+        ``holder``: the class and the key of the block's first entity. Raises UsageError if its table cannot hold one.
+        """
+        mapping, key = holder
+        home = self.home(mapping)
+        if problem := why_no_token_items(home):
+            raise UsageError(
+                problem=f"the table cannot remember the token {held.token!r}: {problem}",
+                remedy="give the table guard_table=, another table with string keys",
+            )
+        until = {"N": str(ceil(unit.now + max(unit.remember or 0.0, _AT_LEAST)))}
+        item = {
+            **token_key(home, held.token),
+            BLOCK: {"S": fingerprints},
+            REVISION: {"S": unit.write_id},
+            UNTIL: until,
+        }
+        if home.ttl_attribute is not None:
+            item[home.ttl_attribute] = until
+        is_over = Compare(Attr((UNTIL,)), "<=", {"N": str(int(unit.now))})
+        free = any_of_conditions(missing(home.pk.name), is_over)
+        put = Put(unit.table_name(home.name), item, free)
+        return Planned(put, self, Purpose.REMEMBER, mapping, key, after=item, label=held)
+
+    def judged(self, failed: FailedAction, now: float) -> Judged:  # noqa: ARG002 - as every kind
+        # Whoever sends the plan compares the two blocks first.
+        return ConditionFailed(key=failed.planned.subject)
+
+    def reason(self, planned: Planned) -> str:
+        return f"remember the token {planned.label.token!r}, if it is not remembered yet"
+
+
+TOKEN_ITEMS: Final = TokenItems()

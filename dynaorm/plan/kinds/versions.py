@@ -1,0 +1,188 @@
+"""Version items: one for each number of a versioned entity, which its latest copy or its tombstone had.
+
+Nobody else can hold a version item, because its key is made of its holder's, and none is given up, because history
+stays. So only the number needs a rule: it follows from the item before, and is given where the revision is. From then
+on the item says its version itself.
+"""
+
+from collections.abc import Iterable
+from typing import Final
+
+from dynaorm.entity.codec.value import restore
+from dynaorm.entity.declare.catalog import are_several
+from dynaorm.entity.ident import ident_of
+from dynaorm.entity.mapping.mapping import DELETED, VERSION, VERSION_AT, EntityMapping
+from dynaorm.entity.template.version import PREVIOUS_DELETION, VERSION_TYPE, Versioning
+from dynaorm.entity.text.scalar import datetime_text
+from dynaorm.errors import AlreadyExists, StoreError, UnexpectedRefusal
+from dynaorm.item.action import Put
+from dynaorm.item.condition import missing
+from dynaorm.item.value import AttributeValue, Item, same
+from dynaorm.plan.item_change import ItemChange, ItemDelete, ItemInsert, ItemUpdate, StoredItem
+from dynaorm.plan.kinds.derived import DerivedKind, Held, Image
+from dynaorm.plan.planned import FAILED, FailedAction, Planned, Purpose
+from dynaorm.plan.unit_of_work import UnitOfWork
+
+
+def numbered(change: ItemChange, unit: UnitOfWork) -> dict[str, AttributeValue] | None:
+    """The item as it will be stored, with its version and revision; None if none is left, or if it is not known.
+
+    A revision that is a text is the same for the whole unit of work.
+    """
+    mapping = change.mapping
+    versioning, revision = mapping.versioning, mapping.table.revision
+    if isinstance(change, (ItemInsert, ItemUpdate)):
+        image = {**change.image}
+        if versioning is not None and _is_due(change, versioning):
+            image |= _stamp(_number_of(mapping, change.before) + 1, unit)
+    elif isinstance(change, ItemDelete) and versioning is not None:
+        tombstone = _stamp(_number_of(mapping, change.before), unit)
+        image = {**change.key, **tombstone, **class_of_version(mapping), DELETED: {"BOOL": True}}
+    else:
+        return None
+    if revision is not None:
+        before = None if change.before is None else change.before.item
+        image[revision.attribute] = revision.after(before, unit.write_id)
+    return image
+
+
+def _stamp(number: int, unit: UnitOfWork) -> dict[str, AttributeValue]:
+    return {VERSION: {"N": str(number)}, VERSION_AT: {"S": datetime_text(unit.now)}}
+
+
+def _number_of(mapping: EntityMapping, before: StoredItem | None) -> int:
+    return 0 if before is None else mapping.version_of(before.item) or 0
+
+
+def _is_due(change: ItemInsert | ItemUpdate, versioning: Versioning) -> bool:
+    if isinstance(change, ItemInsert) or VERSION not in change.before.item:
+        return True
+    before, fields = change.before.item, change.mapping.fields
+    # A renamed attribute is no new content.
+    return any(
+        not same(fields[name].stored_in(before), change.image.get(fields[name].attribute))
+        for name in versioning.fields or fields
+    )
+
+
+class Versions(DerivedKind[int]):
+    """The version items of versioned entities; a label is the number."""
+
+    is_evidence = True
+    is_secondary = True
+    is_kept = True
+
+    def __reduce__(self) -> str:
+        return "VERSIONS"
+
+    def follows_from(self, mapping: EntityMapping) -> bool:
+        return mapping.versioning is not None
+
+    def held_by(self, image: Image) -> Iterable[Held[int]]:
+        if (number := _number_in(image)) is None:
+            return []
+        mapping = image.mapping
+        return [Held(ident_of(mapping.table, version_key(mapping, image.key, number)), image, number)]
+
+    def actions_of_new(self, image: Image, unit: UnitOfWork) -> list[Planned]:
+        number = _number_in(image)
+        return [] if number is None else [put_version(image, number, unit)]
+
+    def judged(self, failed: FailedAction, now: float) -> StoreError:  # noqa: ARG002 - as every kind
+        """The version is stored already, though the latest copy is as expected.
+
+        Another program has deleted the latest copy or the tombstone, or written an older one in its place.
+        """
+        planned = failed.planned
+        mapping, number = planned.mapping, planned.label
+        name = mapping.entity.__name__
+        told = f"session.verify({name}) says what is wrong with its versions, and session.repair({name})"
+        if number == 1:
+            return AlreadyExists(
+                key=planned.subject,
+                violations=(),
+                problem=f"version 1 of {planned.subject!r} is stored, without a latest copy that counts it",
+                remedy=f"{told} mends it; then save it again, or restore a version",
+            )
+        is_whole = mapping.versioning is not None and mapping.versioning.fields is None
+        return UnexpectedRefusal(
+            code=FAILED,
+            message=f"version {number} is already stored, though the latest copy says it is yet to come",
+            request_id="",
+            reasons=(),
+            action=self.reason(planned),
+            remedy=f"{told} lets the tombstone of a deleted {name} count it. Of a {name} that is not deleted, only you "
+            "know whether the latest copy or that version is right: delete it, repair it, and "
+            f"{'restore the right version' if is_whole else 'save it anew'}",
+        )
+
+    def reason(self, planned: Planned) -> str:
+        if planned.purpose is Purpose.PURGE:
+            return f"remove version {planned.label} of {planned.name} for good"
+        return f"keep version {planned.label} of {planned.name}, a number never used before"
+
+
+VERSIONS: Final = Versions()
+
+
+def _number_in(image: Image) -> int | None:
+    """The version that an entity is the first to have; None if it has none, or keeps that of the stored item."""
+    mapping, item, replaced = image.mapping, image.item, image.replaced
+    if mapping.versioning is None or VERSION not in item or mapping.is_tombstone(item):
+        return None
+    if replaced is not None and replaced.get(VERSION) == item[VERSION]:
+        return None
+    return int(item[VERSION]["N"])
+
+
+def put_version(image: Image, number: int, unit: UnitOfWork) -> Planned:
+    """Put the version item of an entity, whose number was never used before."""
+    mapping = image.mapping
+    item = version_item(mapping, image.key, image.item, number, replaced=image.replaced)
+    put = Put(unit.table_name(mapping.table.name), item, missing(mapping.table.pk.name))
+    return Planned(put, VERSIONS, Purpose.VERSION, mapping, image.key, after=item, label=number)
+
+
+def version_item(
+    mapping: EntityMapping, key: Item, image: Item, number: int, *, replaced: Item | None = None
+) -> dict[str, AttributeValue]:
+    """The item that keeps a version: the main one without type and index keys, or key and versioned fields alone.
+
+    If other classes share the keys, it names its class, in an attribute that reads do not look at. ``replaced``: the
+    item that the main one replaces. If that is a tombstone, the version keeps the time of the deletion.
+    """
+    partial = mapping.versioning.fields if mapping.versioning is not None else None
+    if partial is None:
+        dropped = {*mapping.made_up_keys, mapping.table.type_attribute}
+        item = {name: value for name, value in image.items() if name not in dropped}
+    else:
+        wanted = {*key, VERSION, VERSION_AT, *(mapping.fields[name].attribute for name in partial)}
+        item = {name: value for name, value in image.items() if name in wanted}
+    if replaced is not None and mapping.is_tombstone(replaced) and VERSION_AT in replaced:
+        item[PREVIOUS_DELETION] = replaced[VERSION_AT]
+    return {**item, **class_of_version(mapping), **version_key(mapping, key, number)}
+
+
+def class_of_version(mapping: EntityMapping) -> dict[str, AttributeValue]:
+    return {VERSION_TYPE: {"S": mapping.name}} if are_several(mapping) else {}
+
+
+def over_version(mapping: EntityMapping, image: Item, version: Item) -> dict[str, AttributeValue]:
+    """The item of a restored entity: what no class knows, and the spelling of its values, as in the version."""
+    known = {VERSION, VERSION_AT, VERSION_TYPE, PREVIOUS_DELETION, mapping.table.revision_attribute}
+    for field in mapping.fields.values():
+        known |= {field.attribute, *field.formerly}
+    found = {name: value for name, value in version.items() if name not in known} | dict(image)
+    for field in mapping.fields.values():
+        stored, now = field.stored_in(version), image.get(field.attribute)
+        if not field.in_key and stored is not None and now is not None:
+            found[field.attribute] = restore(field.codec, stored, now)
+    return found
+
+
+def version_key(mapping: EntityMapping, key: Item, number: int) -> dict[str, AttributeValue]:
+    """The primary key of a version, from that of the latest copy."""
+    assert mapping.versioning is not None and mapping.sort is not None
+    sort = mapping.sort.attribute
+    rewrapped = mapping.versioning.template.rewrap(key[sort.name][sort.kind], number)
+    return {**key, sort.name: {sort.kind: rewrapped}}

@@ -1,0 +1,217 @@
+"""Core schemas: every node is found and can be changed, and a validator is built from the result."""
+
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from threading import Event
+from typing import Annotated, Any, NotRequired
+
+import pytest
+from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, TypeAdapter, ValidationInfo
+from pydantic.dataclasses import dataclass as pydantic_dataclass
+from pydantic_core import SchemaError, core_schema
+from typing_extensions import TypedDict
+
+from dynaorm.entity.core_schema import (
+    by_name,
+    changed,
+    definitions_of,
+    looks_beside,
+    nodes_of,
+    path_to_fields,
+    referred,
+    revalidating,
+    takes_info,
+    unwrapped,
+    validator_of,
+    without_definitions,
+)
+
+
+class Leaf(BaseModel):
+    size: int = Field(alias="Size")
+
+
+@pydantic_dataclass
+class Point:
+    x: int = Field(alias="X")
+
+
+@dataclass
+class Plain:
+    leaf: Leaf
+
+
+class Typed(TypedDict):
+    leaf: NotRequired[Leaf]
+
+
+class Everything(BaseModel):
+    leaf: Leaf = Field(alias="Leaf")
+    several: list[Leaf] = Field(default=[Leaf(Size=1)])
+    pair: tuple[Leaf, Leaf] | None = None
+    by_key: dict[str, Leaf] = {}
+    point: Point | int = 0
+    plain: Plain | None = None
+    typed: Typed = {}
+    path: PurePosixPath = PurePosixPath("/")
+    inner: "Everything | None" = Field(default=None, alias="Inner")
+
+
+EVERYTHING: Any = Everything.__pydantic_core_schema__
+
+
+def look(value: str, info: ValidationInfo) -> str:
+    return f"{value} of {sorted(info.data)}"
+
+
+Looking = Annotated[str, AfterValidator(look)]
+
+
+class Inner(BaseModel):
+    first: int = 0
+    looking: Looking = ""
+
+
+class Tree(BaseModel):
+    value: Looking = ""
+    children: "list[Tree]" = Field(default_factory=list)
+
+
+class Outer(BaseModel):
+    plain: int = 0
+    looking: Looking = ""
+    listed: list[Looking | None] = Field(default_factory=list)
+    inner: Inner = Inner()
+    tree: Tree = Tree()
+    made: str = Field(default_factory=lambda data: str(data["plain"]))
+
+
+OUTER: Any = Outer.__pydantic_core_schema__
+FIELDS: Any = path_to_fields(OUTER)[-1]["fields"]
+
+
+def test_every_class_in_a_schema_is_found() -> None:
+    assert {one["cls"] for one in nodes_of(EVERYTHING) if "cls" in one} >= {Everything, Leaf, Point, Plain}
+
+
+def test_a_kind_of_node_that_is_not_known_yet_is_searched_and_changed() -> None:
+    later = {"type": "later", "held_schema": {"type": "int"}, "by_place": [{"schema": {"type": "str"}}]}
+    assert [one["type"] for one in nodes_of(later)] == ["later", "int", "str"]
+    seen = changed(later, lambda node: {**node, "seen": True} if "type" in node else node)
+    assert all(one["seen"] for one in nodes_of(seen))
+
+
+@pytest.mark.parametrize("name", ["default", "expected", "members", "metadata", "custom_error_context"])
+def test_data_that_looks_like_a_schema_is_unchanged(name: str) -> None:
+    schema = {"type": "default", "schema": {"type": "any"}, name: {"type": "str"}}
+    assert [one["type"] for one in nodes_of(schema)] == ["default", "any"]
+    assert changed(schema, lambda node: {**node, "seen": True})[name] == {"type": "str"}
+
+
+def test_what_pydantic_never_runs_on_python_values_is_no_node() -> None:
+    looking = core_schema.with_info_after_validator_function(look, core_schema.str_schema())
+    either = core_schema.json_or_python_schema(looking, core_schema.int_schema())
+    described = BeforeValidator(lambda value: value, json_schema_input_type=Looking)
+    for schema in (either, TypeAdapter(Annotated[int, described]).core_schema):
+        assert not any(map(takes_info, nodes_of(schema)))
+
+
+def test_values_by_field_name_are_validated_despite_aliases() -> None:
+    leaf = {"size": 2}
+    values = {
+        "leaf": leaf,
+        "several": [leaf],
+        "pair": (leaf, leaf),
+        "by_key": {"a": leaf},
+        "point": {"x": 1},
+        "plain": {"leaf": leaf},
+        "typed": {"leaf": leaf},
+        "path": PurePosixPath("/a"),
+        "inner": {"leaf": leaf},
+    }
+    validator = validator_of(by_name(EVERYTHING))
+    found = validator.validate_python(values, by_alias=True, by_name=False)
+    assert found == Everything.__pydantic_validator__.validate_python(values, by_alias=False, by_name=True)
+    assert found.inner.leaf.size == 2
+
+
+def test_an_instance_of_a_nested_class_is_validated_again_by_a_changed_schema() -> None:
+    wrong = Inner.model_construct(first="x")
+    schema: Any = Inner.__pydantic_core_schema__
+    assert validator_of(schema).validate_python(wrong) is wrong
+    assert not validator_of(revalidating(schema)).isinstance_python(wrong)
+
+
+def test_another_thread_sees_complete_classes_while_a_validator_is_built_of_them() -> None:
+    seen: set[bool] = set()
+    is_built = Event()
+
+    def watch() -> None:
+        while not is_built.is_set():
+            seen.update(vars(one)["__pydantic_complete__"] for one in (Everything, Leaf, Point))
+
+    with switching_often(), ThreadPoolExecutor(1) as threads:
+        watching = threads.submit(watch)
+        for _ in range(500):
+            validator_of(by_name(EVERYTHING))
+        is_built.set()
+        watching.result()
+    assert seen == {True}
+
+
+@contextmanager
+def switching_often() -> Iterator[None]:
+    """Threads that take turns as often as Python allows."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        yield
+    finally:
+        sys.setswitchinterval(before)
+
+
+def test_a_schema_that_is_not_valid_is_refused() -> None:
+    with pytest.raises(SchemaError):
+        validator_of({"type": "definitions", "schema": EVERYTHING, "definitions": [{"type": "nothing"}]})
+
+
+def test_definitions_are_separated_from_the_schema() -> None:
+    assert without_definitions(EVERYTHING)["type"] != "definitions"
+    assert any(one["cls"] is Everything for one in definitions_of(EVERYTHING).values() if "cls" in one)
+    simple: Any = TypeAdapter(int).core_schema
+    assert (without_definitions(simple), definitions_of(simple)) == (simple, {})
+
+
+@pytest.mark.parametrize(
+    ("field", "expected"),
+    [
+        ("plain", False),
+        ("looking", True),
+        ("listed", True),
+        ("inner", False),
+        ("tree", False),
+        ("made", False),
+    ],
+)
+def test_a_validator_of_a_nested_class_does_not_look_at_the_fields_around_it(
+    field: str, expected: bool
+) -> None:
+    assert looks_beside(FIELDS[field]["schema"], definitions_of(OUTER)) is expected
+
+
+def test_a_factory_looks_at_the_fields_beside_it_where_factories_count() -> None:
+    assert looks_beside(FIELDS["made"]["schema"], {}, factories=True)
+
+
+def test_a_walk_follows_references_and_ends() -> None:
+    found = [one["cls"] for one in referred(FIELDS["tree"]["schema"], definitions_of(OUTER)) if "cls" in one]
+    assert found == [Tree]
+
+
+def test_a_default_and_none_are_wrapped_around_a_type() -> None:
+    node = {"type": "default", "schema": {"type": "nullable", "schema": {"type": "int"}}, "default": None}
+    assert unwrapped(node) == {"type": "int"}

@@ -1,0 +1,126 @@
+"""Plans of every kind that ends in a way of its own, for the worlds of ``worlds.py``."""
+
+from collections.abc import Iterator
+from typing import Annotated, Any, TypeVar
+
+from dynaorm import Entity, F, Key, Table, Unique
+from dynaorm.entity.ident import ident_of
+from dynaorm.entity.mapping.mapping import mapping_of
+from dynaorm.plan.compiler import compile_plan
+from dynaorm.plan.intent import Deletion, Edit, Intent, Save
+from dynaorm.plan.merge_intents import merge_intents
+from dynaorm.plan.plan import Plan
+from dynaorm.plan.reads import NOTHING_READ, Reads
+from dynaorm.plan.unit_of_work import UnitOfWork
+from tests.faults.worlds import NOW, Case
+
+E = TypeVar("E", bound=Entity)
+
+app = Table("App")
+bare = Table("Bare", revision_attribute=None, type_attribute=None)
+DAY = 86_400.0
+
+
+class Stock(Entity, table=app, pk="STOCK#{sku}", sk="S"):
+    sku: str
+    left: int = 0
+
+
+class User(Entity, table=app, pk="USER#{name}", sk="U"):
+    name: str
+    email: Annotated[str, Unique()]
+
+
+class Loose(Entity, table=bare, pk="LOOSE#{sku}", sk="L"):
+    sku: str
+    left: int = 0
+
+
+def plan(*intents: Intent, reads: Reads = NOTHING_READ, write_id: str = "ours", **unit: Any) -> Plan:
+    return compile_plan(merge_intents(intents, NOW), reads, UnitOfWork(NOW, write_id, str, **unit))
+
+
+def stored(entity: Entity, write_id: str = "before") -> Plan:
+    return plan(Save(type(entity)(**entity.model_dump())), write_id=write_id)
+
+
+def loaded(entity: E, **changes: Any) -> E:
+    """The entity as it was loaded, and then changed."""
+    for effect in plan(Save(entity), write_id="before").effects:
+        effect.apply()
+    for name, value in changes.items():
+        setattr(entity, name, value)
+    return entity
+
+
+def read(entity: Entity, write_id: str = "before") -> Reads:
+    item = stored(entity, write_id).actions[0].after
+    mapping = mapping_of(type(entity))
+    assert item is not None
+    return Reads({ident_of(mapping.table, mapping.key_of(item)): item})
+
+
+def plain_cases() -> Iterator[tuple[str, Case]]:
+    for kind in (Stock, Loose):
+        name, key, there = kind.__name__, Key(kind, sku="a"), (stored(kind(sku="a")),)
+        is_bound = kind is Stock
+        yield f"{name} insert", Case(plan(Save(kind(sku="a"))))
+        yield f"{name} save", Case(plan(Save(loaded(kind(sku="a"), left=1))), there, is_bound)
+        yield f"{name} delete", Case(plan(Deletion(loaded(kind(sku="a")))), there, is_bound)
+        yield f"{name} set by key", Case(plan(Edit(key, (F.left.set(4),))), there, is_repeatable=False)
+        yield f"{name} add by key", Case(plan(Edit(key, (F.left.add(1),))), there, is_repeatable=False)
+        yield f"{name} delete by key", Case(plan(Deletion(key)), there, is_repeatable=False)
+
+
+def transactions() -> Iterator[tuple[str, Case]]:
+    user, moved = User(name="a", email="a@x"), loaded(User(name="a", email="a@x"), email="b@x")
+    yield "User insert", Case(plan(Save(User(name="a", email="a@x"))))
+    yield "User save", Case(plan(Save(moved)), (stored(user),))
+    yield "User delete", Case(plan(Deletion(loaded(User(name="a", email="a@x")))), (stored(user),))
+    there, once = (stored(Stock(sku="a")),), Edit(Key(Stock, sku="a"), (F.left.add(1),), read_first=True)
+    yield "add once", Case(plan(once, reads=read(Stock(sku="a")), exactly_once=True), there)
+    yield "delete once", Case(plan(Deletion(Key(Stock, sku="a")), exactly_once=True), there)
+    there, key = (stored(Loose(sku="a")),), Key(Loose, sku="a")
+    once = Edit(key, (F.left.add(1),))
+    yield "Loose add once", Case(plan(once, exactly_once=True), there, can_be_seen=False)
+    yield "Loose set once", Case(plan(Edit(key, (F.left.set(1),)), exactly_once=True), there)
+
+
+def tokens() -> Iterator[tuple[str, Case]]:
+    """Blocks under a token: it is new, or an equal block was applied before, or another one."""
+    there = stored(Stock(sku="a"))
+    for label, unit in (("token", {"token": "T"}), ("remembered", {"token": "T", "remember": DAY})):
+        for block, intents in _blocks().items():
+            again, first = plan(*intents(1), **unit), plan(*intents(1), write_id="first", **unit)
+            other = plan(*intents(2), write_id="other", **unit)
+            before = () if block == "insert" else (there,)
+            yield f"{label} {block}", Case(again, before)
+            yield f"{label} {block} again", Case(again, (*before, first), earlier="equal")
+            yield f"{label} {block} after another", Case(again, (*before, other), earlier="another")
+        yield from _read_first(label, unit)
+
+
+def _blocks() -> dict[str, Any]:
+    key = Key(Stock, sku="a")
+    return {
+        "insert": lambda left: (Save(Stock(sku="a", left=left)),),
+        "add by key": lambda left: (Edit(key, (F.left.add(left),)),),
+        "save": lambda left: (Save(loaded(Stock(sku="a"), left=left)),),
+        "delete by key": lambda left: (Deletion(key, F.left != left),),
+    }
+
+
+def _read_first(label: str, unit: Any) -> Iterator[tuple[str, Case]]:
+    """A deletion of a guarded entity depends on what was read: run again, it sends other bytes."""
+    removal, user = Deletion(Key(User, name="a")), User(name="a", email="a@x")
+    first = plan(removal, reads=read(user), write_id="first", **unit)
+    there = stored(user)
+    yield f"{label} guarded", Case(plan(removal, reads=read(user), **unit), (there,))
+    # It was deleted, and stored anew by others: the block reads that, and runs again.
+    anew = stored(User(name="a", email="b@x"), "anew")
+    again = plan(removal, reads=read(User(name="a", email="b@x"), "anew"), **unit)
+    yield f"{label} guarded again", Case(again, (there, first, anew), earlier="equal")
+
+
+def cases() -> dict[str, Case]:
+    return {**dict(plain_cases()), **dict(transactions()), **dict(tokens())}

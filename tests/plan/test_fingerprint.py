@@ -1,0 +1,284 @@
+"""The revision of a block under a token of the caller's: it follows from what the caller gave, and from that alone."""
+
+from datetime import datetime
+from itertools import count
+from typing import Annotated, Any
+
+import pytest
+from pydantic import Field
+
+from dynaorm import (
+    Aggregate,
+    Attribute,
+    CreatedAt,
+    Entity,
+    ExpiresAt,
+    F,
+    GlobalIndex,
+    Index,
+    InKey,
+    Key,
+    Table,
+    Unique,
+)
+from dynaorm.entity.ident import ident_of
+from dynaorm.item.value import Item
+from dynaorm.plan.compiler import compile_plan
+from dynaorm.plan.fingerprint import is_fixed, revision_under_token
+from dynaorm.plan.intent import Check, Deletion, Edit, Intent, Move, Save
+from dynaorm.plan.merge_intents import merge_intents
+from dynaorm.plan.plan import Plan
+from dynaorm.plan.reads import NOTHING_READ, Reads
+from dynaorm.plan.unit_of_work import UnitOfWork
+from tests.plan.compiling import NOW
+
+app = Table("token-app", indexes=[GlobalIndex("GSI1")])
+loose = Table("token-loose", type_attribute=None, revision_attribute=None)
+
+
+class Stock(Entity, table=app, pk="STOCK#{sku}", sk="S"):
+    sku: str
+    left: int = 0
+
+
+class Document(Entity, table=app, pk="DOC#{doc_id}", sk="D", versioned=True):
+    doc_id: str
+    text: str = ""
+    tags: frozenset[str] = frozenset()
+    left: int = 0
+
+
+class Member(Entity, table=app, pk="MEMBER#{name}", sk="M"):
+    name: str
+    email: Annotated[str, Unique()]
+    shelf: Annotated[str, InKey()] = "x"
+    row: Annotated[str, InKey()] = "y"
+    left: int = 0
+    by_shelf = Index("GSI1", pk="SHELF#{shelf}#{row}", sk="{name}")
+
+
+class Map(Entity, table=app, pk="MAP#{name}", sk="M"):
+    name: str
+    parts: dict[str, int]
+
+
+class Renamed(Entity, table=app, pk="RENAMED#{name}", sk="R"):
+    name: str
+    text: Annotated[str, Attribute(formerly="body")] = ""
+
+
+class Blob(Entity, table=app, pk="BLOB#{name}", sk="B"):
+    name: str
+    raw: bytes
+
+
+class Group(Entity, table=app, pk="GROUP#{group}", sk="G"):
+    group: str
+    size: int = 0
+
+
+class Seat(Entity, table=app, pk="SEAT#{seat}", sk="S"):
+    seat: str
+    group: str = "g"
+    in_group = Aggregate(Group, count="size")
+
+
+class Loose(Entity, table=loose, pk="LOOSE#{name}", sk="L"):
+    name: str
+
+
+class Ticket(Entity, table=app, pk="TICKET#{name}", sk="T"):
+    name: str
+    number: int = Field(default_factory=count(1).__next__)
+    left: int = 0
+
+
+class Dated(Entity, table=app, pk="DATED#{name}", sk="D"):
+    name: str
+    made: Annotated[datetime | None, CreatedAt()] = None
+
+
+fleeting = Table("token-fleeting")
+
+
+class Visit(Entity, table=fleeting, pk="VISIT#{name}", sk="S"):
+    name: str
+    until: Annotated[datetime | None, ExpiresAt()] = None
+
+
+class Beside(Entity, table=fleeting, pk="BESIDE#{name}", sk="B"):
+    name: str
+
+
+def plan_of(*intents: Intent, reads: Reads = NOTHING_READ, token: str = "T", now: float = NOW) -> Plan:
+    return compile_plan(merge_intents(intents, now), reads, UnitOfWork(now, "w2", str, token))
+
+
+def revision(*intents: Intent, token: str = "T", now: float = NOW) -> str:
+    return revision_under_token(merge_intents(intents, now), UnitOfWork(now, "w2", str, token))
+
+
+def stored(entity: Any, **more: Any) -> Item:
+    """The item of an entity that was just inserted."""
+    (main, *_) = plan_of(Save(entity), token="first").actions
+    assert main.after is not None
+    return {**main.after, **more}
+
+
+def knowing(*items: Item) -> Reads:
+    return Reads({ident_of(app, {name: item[name] for name in ("PK", "SK")}): item for item in items})
+
+
+def test_every_item_of_the_block_gets_it() -> None:
+    block = (Save(Stock(sku="a")), Edit(Key(Stock, sku="b"), (F.left.add(1),)))
+    plan = plan_of(*block)
+    assert {planned.revision for planned in plan.actions} == {revision(*block)}
+    assert len(revision(*block)) == 32
+
+
+def test_it_does_not_depend_on_time() -> None:
+    intents = [Save(Document(doc_id="d")) for _ in range(2)]
+    assert revision(intents[0]) == revision(intents[1], now=NOW + 100)
+
+
+BLOCKS: dict[str, tuple[Intent, ...]] = {
+    "an overwritten entity": (Save(Document(doc_id="d", text="t"), None, True),),
+    "an edit that makes a version": (Edit(Key(Document, doc_id="d"), (F.left.add(1),)),),
+    "an edit that changes nothing any more": (
+        Edit(Key(Document, doc_id="d"), (F.text.set("old"),)),
+        Save(Stock(sku="a")),
+    ),
+    "a new entity where another was": (Save(Document(doc_id="d", text="t")),),
+    "a deletion by key": (Deletion(Key(Document, doc_id="d")), Save(Stock(sku="a"))),
+}
+
+
+@pytest.mark.parametrize("name", BLOCKS)
+def test_it_does_not_depend_on_what_was_read(name: str) -> None:
+    block = BLOCKS[name]
+    deleted = {"deleted": {"BOOL": True}} if name == "a new entity where another was" else {}
+    found = [
+        stored(Document(doc_id="d", text="old", left=left), version={"N": str(left)}, **deleted)
+        for left in (1, 7)
+    ]
+    plans = [plan_of(*block, reads=knowing(item)) for item in found]
+    written = {planned.revision for plan in plans for planned in plan.actions if planned.revision is not None}
+    assert written == {revision(*block)}
+
+
+def test_blocks_that_say_something_else_have_another_one() -> None:
+    key, member = Key(Stock, sku="a"), Key(Member, name="m")
+    document = Key(Document, doc_id="d")
+    blocks: list[tuple[Intent, ...]] = [
+        (Edit(key, (F.left.add(1),)),),
+        (Edit(key, (F.left.add(2),)),),
+        (Edit(key, (F.left.add(1),), creates=True),),
+        (Edit(Key(Stock, sku="b"), (F.left.add(1),)),),
+        (Edit(key, (F.left.add(1),), F.left < 5),),
+        (Edit(key, (F.left.add(1),), F.left < 6),),
+        (Edit(key, (F.left.add(1),)), Save(Stock(sku="b"))),
+        (Edit(document, (F.left.add(1),)),),
+        (Edit(document, (F.left.add(2),)),),
+        (Edit(document, (F.left.add(1),), creates=True),),
+        (Edit(document, (F.left.add(1),), F.left < 5),),
+        (Edit(document, (F.left.add(1),), F.left < 6),),
+        (Deletion(document),),
+        (Deletion(document, F.left < 5),),
+        (Save(Document(doc_id="d"), None, True),),
+        (Save(Document(doc_id="d", left=1), None, True),),
+        (Save(Document(doc_id="d"), F.left < 5, True),),
+        (Edit(member, (F.email.set("a@x"),)),),
+        (Edit(member, (F.email.set("b@x"),)),),
+        (Edit(member, (F.shelf.set("a"),)),),
+        (Edit(member, (F.shelf.set("b"),)),),
+        (Edit(member, (F.row.set("a"),)),),
+        (Deletion(Key(Seat, seat="1")),),
+        (Deletion(Key(Seat, seat="2")),),
+    ]
+    assert len({revision(*block) for block in blocks}) == len(blocks)
+    assert revision(*blocks[0], token="U") != revision(*blocks[0])
+    assert [revision(*block) for block in blocks] == [revision(*block) for block in blocks]
+
+
+def loaded(entity: Any) -> Any:
+    for effect in plan_of(Save(entity)).effects:
+        effect.apply()
+    return entity
+
+
+def test_what_is_only_checked_and_what_is_unchanged_count_too() -> None:
+    stock, other = loaded(Stock(sku="a")), Save(Stock(sku="b"))
+    key, renamed = Key(Stock, sku="a"), Key(Renamed, name="r")
+    blocks: list[tuple[Intent, ...]] = [
+        (other,),
+        (Save(stock), other),
+        (Check(stock), Edit(key, (F.left.add(1),)), other),
+        (Edit(key, (F.left.add(1),)), other),
+        (Check(renamed, F.text == "x"), other),
+        (Deletion(renamed, F.text == "x"), other),
+    ]
+    assert len({revision(*block) for block in blocks}) == len(blocks)
+
+
+def test_it_does_not_depend_on_the_order_of_a_set_or_of_a_map() -> None:
+    def of_set(tags: list[str]) -> set[str]:
+        key = Key(Document, doc_id="d")
+        given = frozenset(tags)
+        return {
+            revision(Save(Document(doc_id="d", tags=given))),
+            revision(Edit(key, (F.tags.set(given),))),
+            revision(Edit(key, (F.tags.add(given),))),
+        }
+
+    assert of_set(["a", "b", "c"]) == of_set(["c", "b", "a"])
+    one, other = Map(name="m", parts={"a": 1, "b": 2}), Map(name="m", parts={"b": 2, "a": 1})
+    assert revision(Save(one)) == revision(Save(other))
+
+
+def test_it_does_not_depend_on_what_a_default_factory_gives_to_an_upsert() -> None:
+    upsert = Edit(Key(Ticket, name="t"), (F.left.add(1),), creates=True)
+    assert revision(upsert) == revision(upsert)
+
+
+def test_the_next_version_of_the_library_gives_an_upsert_the_same() -> None:
+    assert (
+        revision(Edit(Key(Stock, sku="a"), (F.left.add(1),), creates=True))
+        == "0262a62716c2c4495752ab7360c3d18a"
+    )
+
+
+def test_binary_values_have_one_too() -> None:
+    assert revision(Save(Blob(name="b", raw=b"\x00"))) != revision(Save(Blob(name="b", raw=b"\xff")))
+
+
+def test_a_move_that_has_to_read_has_one() -> None:
+    moved = loaded(Loose(name="a"))
+    moved.name = "b"
+    assert revision(Move(moved)) == revision(Move(moved))
+
+
+@pytest.mark.parametrize(
+    ("intents", "expected"),
+    [
+        ([Save(Stock(sku="a"))], True),
+        ([Save(Stock(sku="a")), Check(Key(Stock, sku="b"), F.left > 0)], True),
+        ([Edit(Key(Stock, sku="a"), (F.left.add(1),))], True),
+        ([Check(Key(Stock, sku="b"), F.left > 0)], False),
+        ([Save(loaded(Stock(sku="a")), F.left > 0)], False),
+        ([Save(Stock(sku="b")), Deletion(loaded(Stock(sku="a")))], False),
+        ([Save(Document(doc_id="d"))], False),
+        ([Save(Visit(name="v"))], False),
+        ([Save(Beside(name="b"))], False),
+        ([Save(Dated(name="d"))], False),
+    ],
+)
+def test_a_block_is_fixed_if_neither_time_nor_what_is_stored_or_was_loaded_is_in_it(
+    intents: list[Intent], expected: bool
+) -> None:
+    assert is_fixed(plan_of(*intents)) is expected
+
+
+def test_a_block_that_was_planned_with_a_read_item_is_not_fixed() -> None:
+    key = Key(Document, doc_id="d")
+    item = stored(Document(doc_id="d"))
+    assert not is_fixed(plan_of(Edit(key, (F.text.set("n"),)), reads=Reads({ident_of(app, item): item})))
