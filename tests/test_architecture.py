@@ -20,6 +20,8 @@ import pytest
 import dynaorm
 import dynaorm.integrations.fastapi
 import dynaorm.testing
+from dynaorm.entity.text.scalar import NODES, SCALARS
+from dynaorm.testing.values import VALUES
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "dynaorm"
@@ -213,9 +215,59 @@ def test_every_wing_has_a_folder_of_tests() -> None:
     _report([f"dynaorm/{wing} has no tests in tests/{wing}" for wing in sorted(wings - tested)])
 
 
+def test_one_module_takes_annotations_apart() -> None:
+    """The others ask the tree that it makes of a type. So an alias means the same to all of them."""
+    takes_apart = {"get_origin", "get_type_hints", "NewType", "UnionType", "TypeAliasType"}
+    # AnyValue is made there.
+    homes = {PACKAGE / "entity" / "type_tree.py", PACKAGE / "entity" / "codec" / "json.py"}
+    faults = []
+    for path in {*(PACKAGE / "entity").rglob("*.py"), *(PACKAGE / "testing").rglob("*.py")} - homes:
+        imports = (node for node in ast.walk(_tree(path)) if isinstance(node, ast.ImportFrom))
+        used = {one.name for node in imports for one in node.names} & takes_apart
+        faults += [f"{_name(path)} imports {name}; ask type_tree" for name in sorted(used)]
+    _report(faults)
+
+
+def test_a_type_with_one_text_is_one_row() -> None:
+    """What is true of such a type stands in its row of ``SCALARS``, and what tests make up for it in ``values.py``."""
+    # A date format is about the types that have days or times, and says what each directive means for them.
+    homes = {
+        PACKAGE / "entity" / "text" / "scalar.py",
+        PACKAGE / "testing" / "values.py",
+        PACKAGE / "entity" / "template" / "date_format.py",
+    }
+    names = {kind.__name__ for kind in SCALARS if kind.__module__ != "builtins"}
+    nodes = {node for node, scalar in NODES.items() if scalar.python.__name__ in names}
+    assert {"UUID", "date"} <= names
+    assert {"uuid", "date"} <= nodes
+    faults = []
+    for path in {*MODULES} - homes:
+        for display in ast.walk(_tree(path)):
+            listed = {_listed(one) for one in _displayed(display)} & (names | nodes)
+            if len(listed) > 2:
+                faults.append(f"{_name(path)} lists {', '.join(sorted(listed))}")
+    _report(faults)
+    assert {base for kind in SCALARS for base in kind.__mro__ if base in VALUES} == SCALARS.keys()
+
+
 def test_the_list_of_long_functions_holds_nothing_that_is_gone() -> None:
     functions = {name for path in (*MODULES, *TEST_MODULES) for name, _ in _function_lengths(path)}
     _report([f"{name} no longer exists" for name in sorted(LONG_FUNCTIONS.keys() - functions)])
+
+
+def _displayed(node: ast.AST) -> Iterator[ast.expr]:
+    """The elements of a tuple, list or set, or the keys of a dict, as the source has it."""
+    if isinstance(node, ast.Tuple | ast.List | ast.Set):
+        yield from node.elts
+    elif isinstance(node, ast.Dict):
+        yield from (key for key in node.keys if key is not None)
+
+
+def _listed(element: ast.expr) -> str:
+    match element:
+        case ast.Name(id=name) | ast.Attribute(attr=name) | ast.Constant(value=str(name)):
+            return name
+    return ""
 
 
 def _run(*command: str) -> subprocess.CompletedProcess[str]:

@@ -1,6 +1,6 @@
 """The values that tests make up for a type: one that counts up, and a hypothesis strategy for any.
 
-``_VALUES`` has a row for each type that is not made of others. All other types are made of the values of their parts.
+``VALUES`` has a row for each type that is not made of others. All other types are made of the values of their parts.
 hypothesis is imported when a strategy is made.
 """
 
@@ -181,7 +181,7 @@ def _fields(tree: TypeTree) -> Iterator[_Field]:
 
 
 def _row(kind: type) -> Values | None:
-    return next((_VALUES[base] for base in plain_class(kind).__mro__ if base in _VALUES), None)
+    return next((VALUES[base] for base in plain_class(kind).__mro__ if base in VALUES), None)
 
 
 def _counted_container(name: str, tree: TypeTree, number: int, bounds: Bounds) -> Any:
@@ -270,7 +270,7 @@ def _ksuids(kind: type[Ksuid | KsuidMs]) -> Values:
     return Values(lambda number, *_: kind(_BEGIN, number.to_bytes(length, "big")), any_ksuid)
 
 
-_VALUES: Final[Mapping[type, Values]] = {
+VALUES: Final[Mapping[type, Values]] = {
     NoneType: Values(lambda *_: None),
     str: Values(_text, _any_text),
     bool: Values(lambda *_: False),

@@ -6,7 +6,7 @@ Pydantic models and dataclasses, standard dataclasses, typed dicts and named tup
 import dataclasses
 import inspect
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Required, Union, get_args
+from typing import Any, Required, Union
 
 import pydantic
 import typing_extensions
@@ -215,12 +215,12 @@ def default_of(kind: Any, name: str) -> Any:
     return None if default is PydanticUndefined else default
 
 
-def extra_of(kind: type) -> Any:
+def extra_of(kind: type) -> TypeTree:
     """The type of a model's extra fields (``__pydantic_extra__: dict[str, int]``), or Any."""
     for base in kind.__mro__:
         if base is not BaseModel and "__pydantic_extra__" in inspect.get_annotations(base):
-            return get_args(_hints_of(base)["__pydantic_extra__"])[1]
-    return Any
+            return type_tree(_hints_of(base)["__pydantic_extra__"]).parts[1]
+    return type_tree(Any)
 
 
 def flat(tree: TypeTree) -> Iterator[TypeTree]:

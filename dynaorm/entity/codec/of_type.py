@@ -267,7 +267,7 @@ class _Resolution:
                 f"write a model with extra='allow', or drop it"
             )
         declared = extra_of(kind)
-        return PLAIN if declared is Any else self.of(type_tree(declared), strict=False)
+        return PLAIN if declared.written is Any else self.of(declared, strict=False)
 
 
 # Aliases with a codec of their own. To a type checker, JsonValue is a union.

@@ -7,15 +7,13 @@ Rule 2. Messages continue the field's name: ``is an int, not a str``, ``at addre
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import field
-from datetime import UTC, datetime, time
-from decimal import Decimal
 from typing import Any, Final, TypeAlias
 
 from pydantic import SecretBytes
 
-from dynaorm.entity.text.scalar import STR, Scalar, datetime_text
+from dynaorm.entity.text.scalar import STR, Scalar
 from dynaorm.failure import Remedied, remedy_of, shown, with_article, without_remedy
-from dynaorm.item.value import AttributeValue, number_text, same
+from dynaorm.item.value import AttributeValue, same
 from dynaorm.record import record, replace
 
 NULL: Final[AttributeValue] = {"NULL": True}
@@ -259,10 +257,11 @@ def scalar_codec(scalar: Scalar) -> Codec:
     own = _OWN.get(scalar.python)
     if own is not None:
         return own(scalar)
-    return text_codec(scalar.name, scalar.tag, scalar.to_text, scalar.from_text)
+    to_text, from_text = scalar.in_attribute or (scalar.to_text, scalar.from_text)
+    return text_codec(scalar.name, scalar.tag, to_text, from_text)
 
 
-# -- types with a faster codec, or with more values than in keys -------------------------------------------------------
+# -- DynamoDB's own types -------------------------------------------------------
 
 
 def _encode_text(value: Any) -> AttributeValue:
@@ -311,47 +310,6 @@ def _int(scalar: Scalar) -> Codec:
     return Codec(encode, decode, frozenset({"N"}))
 
 
-def _is_int(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)
-
-
-def _finite_float(text: str) -> float:
-    value = float(text)
-    if value - value != 0:  # true only for NaN and the infinities
-        raise ValueError(f"{text} is not finite")
-    return value
-
-
-def _finite_decimal(text: str) -> Decimal:
-    value = Decimal(text)
-    if not value.is_finite():
-        raise ValueError(f"{text} is not finite")
-    return value
-
-
-def _float(_: Scalar) -> Codec:
-    def to_text(value: Any) -> str:
-        if isinstance(value, float):
-            return number_text(value)
-        if not _is_int(value):
-            raise mistyped(value, "float")
-        text = number_text(value)
-        if float(text) != value:
-            raise Misfit(f"is {shown(value)}, an int that no float equals exactly")
-        return text
-
-    return text_codec("float", "N", to_text, _finite_float)
-
-
-def _decimal(_: Scalar) -> Codec:
-    def to_text(value: Any) -> str:
-        if not isinstance(value, Decimal) and not _is_int(value):
-            raise mistyped(value, "Decimal")
-        return number_text(value)
-
-    return text_codec("Decimal", "N", to_text, _finite_decimal)
-
-
 def _bool(_: Scalar) -> Codec:
     def encode(value: Any) -> AttributeValue:
         if not isinstance(value, bool):
@@ -385,40 +343,11 @@ def _secret_bytes(value: Any) -> bytes:
     return value.get_secret_value()
 
 
-def _datetime(scalar: Scalar) -> Codec:
-    def to_text(value: Any) -> str:
-        if not isinstance(value, datetime):
-            raise mistyped(value, "datetime")
-        if value.tzinfo is UTC:
-            # The fast path: isoformat is slow for a datetime with a zone.
-            return f"{value.date().isoformat()}T{value.time().isoformat('microseconds')}Z"
-        return datetime_text(value)
-
-    return text_codec("datetime", "S", to_text, scalar.from_text)
-
-
-def _time(_: Scalar) -> Codec:
-    def to_text(value: Any) -> str:
-        if not isinstance(value, time):
-            raise mistyped(value, "time")
-        if value.tzinfo is not None and value.utcoffset() is None:
-            raise Misfit(
-                f"is {shown(value)}, whose time zone has no offset without a day", remedy="use a datetime"
-            )
-        return value.isoformat(timespec="microseconds")
-
-    return text_codec("time", "S", to_text, time.fromisoformat)
-
-
 _OWN: Final[Mapping[type, Callable[[Scalar], Codec]]] = {
     str: lambda _: TEXT,
     int: _int,
-    float: _float,
-    Decimal: _decimal,
     bool: _bool,
     bytes: lambda _: binary_codec(_bytes_of, bytes),
-    datetime: _datetime,
-    time: _time,
 }
 
 SECRET_BYTES: Final = binary_codec(_secret_bytes, SecretBytes)

@@ -16,10 +16,10 @@ from dynaorm.entity.declare.aggregates import aggregate_conflicts, aggregates_of
 from dynaorm.entity.declare.computed import computed_marks, marker_problems
 from dynaorm.entity.declare.conditions import with_conditions
 from dynaorm.entity.declare.constraints import constraints_of
-from dynaorm.entity.declare.kept_time import kept_time_problems
 from dynaorm.entity.declare.keys import KeysOf, attribute_of, fields_for_keys, keys_of
 from dynaorm.entity.declare.options import ClassOptions
 from dynaorm.entity.declare.registry import conflicts, register
+from dynaorm.entity.declare.times import expiry_problems, kept_time_problems
 from dynaorm.entity.index import Index
 from dynaorm.entity.mapping.aggregate import Aggregate, AggregateMapping
 from dynaorm.entity.mapping.field import FieldMapping
@@ -325,18 +325,6 @@ class _Draft:
 
     def _expires(self, fields: Mapping[str, FieldMapping]) -> FieldMapping | None:
         names = [name for name, mark in self.marks.items() if mark.find(ExpiresAt) and name in fields]
-        if len(names) > 1:
-            self.problems.append(
-                f"{' and '.join(names)} are both ExpiresAt(), and a table has one TTL attribute; keep one"
-            )
-        for name in names:
-            if any(name in part.fields for part in self.keys.primary):
-                self.problems.append(
-                    f"{name}: ExpiresAt() is stored in whole seconds, so the primary key cannot be made of it; "
-                    f"use another field there"
-                )
-        if names and self.options.versioned:
-            self.problems.append(
-                f"{names[0]}: a versioned class cannot expire; drop ExpiresAt() or versioned="
-            )
+        has_versions = bool(self.options.versioned)
+        self.problems += expiry_problems(names, self.keys.primary, has_versions=has_versions)
         return fields[names[0]] if names else None

@@ -69,9 +69,8 @@ def options_of(entity: type, given: Mapping[str, Any]) -> ClassOptions:
             f"{_keywords(own_keys)} would change the key that {base.root.__name__} declared and its subclasses share; "
             f"drop {'it' if len(own_keys) == 1 else 'them'}, or give the class a table= of its own"
         )
-    shared = (
-        {name: fields for one in mapped for name, fields in one.unique.items()} if table is not None else {}
-    )
+    families = mapped if table is not None else []
+    shared = {name: fields for one in families for name, fields in one.unique.items()}
     return replace(
         base,
         table=table,

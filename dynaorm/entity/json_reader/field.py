@@ -17,6 +17,7 @@ from dynaorm.entity.codec.of_type import Codec
 from dynaorm.entity.codec.value import NULL, TEXT
 from dynaorm.entity.core_schema import Node, by_name, nodes_of
 from dynaorm.entity.json_reader.item_key import InKeyField
+from dynaorm.entity.text.scalar import NODES
 from dynaorm.item.json_body import with_bytes
 from dynaorm.item.value import AttributeValue
 from dynaorm.record import record, replace
@@ -54,10 +55,10 @@ class StoredField:
 _TYPES: Final = frozenset({"S", "N", "B", "BOOL", "NULL", "L", "M", "SS", "NS", "BS"})
 
 # The types whose JSON pydantic reads as the codec reads the attribute value.
-_LEAVES: Final[Mapping[str, str]] = {"str": "S", "int": "N", "float": "N", "decimal": "N", "bool": "BOOL"}
+_LEAVES: Final[Mapping[str, str]] = {node: scalar.tag for node, scalar in NODES.items() if scalar.is_json}
 
 # Types whose values are all valid unless there are constraints.
-_SURE: Final = frozenset({"date", "datetime", "time", "timedelta", "uuid"})
+_SURE: Final = frozenset(node for node, scalar in NODES.items() if not scalar.is_json)
 _NO_CONSTRAINTS: Final = frozenset(
     {"type", "items_schema", "metadata", "microseconds_precision", "ref", "serialization"}
 )
@@ -71,11 +72,10 @@ _OF_TEXTS: Final[Mapping[str, Node]] = {
 # Types that contain no binary values and no values of unknown type.
 _NOT_BINARY: Final = frozenset(
     {
-        *_LEAVES,
-        "date", "datetime", "default", "definitions", "dict", "enum", "function-after", "function-before",
+        *(node for node, scalar in NODES.items() if scalar.tag != "B"),
+        "default", "definitions", "dict", "enum", "function-after", "function-before",
         "frozenset", "json-or-python", "lax-or-strict", "list", "literal", "model", "model-field", "model-fields",
-        "none", "nullable", "set", "tagged-union", "time", "timedelta", "tuple", "typed-dict", "typed-dict-field",
-        "union", "url", "uuid",
+        "none", "nullable", "set", "tagged-union", "tuple", "typed-dict", "typed-dict-field", "union", "url",
     }
 )  # fmt: skip
 

@@ -6,7 +6,6 @@ Rule 2. What is not known to be harmless counts as a rule: a write then reads fi
 """
 
 from collections.abc import Mapping
-from decimal import Decimal
 from typing import Any, Final, NamedTuple, cast
 
 from pydantic import BaseModel
@@ -32,6 +31,7 @@ from dynaorm.entity.core_schema import (
 )
 from dynaorm.entity.mapping.equal import is_equal
 from dynaorm.entity.mapping.nested import NestedPlaces
+from dynaorm.entity.text.scalar import NODES
 from dynaorm.record import record
 
 _BOUNDS: Final = frozenset({"ge", "gt", "le", "lt"})
@@ -41,16 +41,16 @@ _LIMITS: Final = _BOUNDS | {
 }  # fmt: skip
 _CHANGES_TEXT: Final = ("to_lower", "to_upper", "strip_whitespace")
 _LIMITS_TEXT: Final = ("min_length", "max_length")
-_NUMBERS: Final = frozenset({"int", "float", "decimal", "timedelta"})
+_NUMBERS: Final = frozenset(node for node, scalar in NODES.items() if scalar.tag == "N")
 _CHOICES: Final = frozenset({"enum", "literal"})
 _HOLDS_INSTANCES: Final = INSTANCES | {"definition-ref"}
 # Values of other types may be stored as these are.
 _ALIKE: Final[Mapping[str, type | None]] = {
-    "decimal": Decimal, "float": float, "list": list, "tuple": tuple, "set": set, "frozenset": frozenset, "dict": dict,
-    "enum": None, "literal": None,
+    **{node: scalar.python for node, scalar in NODES.items() if scalar.takes_ints},
+    "list": list, "tuple": tuple, "set": set, "frozenset": frozenset, "dict": dict, "enum": None, "literal": None,
 }  # fmt: skip
-_HARMLESS: Final = _NUMBERS | _CHOICES | {
-    "any", "none", "str", "bool", "bytes", "date", "time", "datetime", "uuid", "complex", "is-instance", "default",
+_HARMLESS: Final = NODES.keys() | _CHOICES | {
+    "any", "none", "complex", "is-instance", "default",
     "nullable", "union", "list", "set", "frozenset", "dict", "model", "model-fields", "model-field", "typed-dict",
     "typed-dict-field", "dataclass", "dataclass-args", "dataclass-field", "json-or-python", "lax-or-strict",
 }  # fmt: skip

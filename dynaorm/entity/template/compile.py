@@ -18,11 +18,10 @@ from typing import Any, Final
 from dynaorm.entity.table import KeyKind
 from dynaorm.entity.template.escape import ALWAYS, escaped_pattern, escaper, finder, unescape
 from dynaorm.entity.template.grammar import parse
-from dynaorm.entity.template.packing import PACKINGS, Packing
 from dynaorm.entity.template.rules import ambiguous, not_one_field, unordered
 from dynaorm.entity.template.spec import Placeholder
 from dynaorm.entity.template.template import KeyTemplate, KeyValueError, Piece, TemplateError
-from dynaorm.entity.text.scalar import ANY_TEXT, STR, Scalar
+from dynaorm.entity.text.scalar import ANY_TEXT, STR, Packing, Scalar
 from dynaorm.entity.text.shape import ANYTHING, CharacterRun, Shape
 from dynaorm.failure import Remedied
 
@@ -79,7 +78,7 @@ def _compiled(
     )
     fields = tuple(dict.fromkeys(placeholder.field for placeholder in placeholders))
     is_bare = len(placeholders) == 1 and not special and placeholders[0].plain
-    packing = PACKINGS[placeholders[0].scalar.python] if kind == "B" else None
+    packing = placeholders[0].scalar.packing if kind == "B" else None
     parts = (part for piece in pieces for part in (piece.before, *piece.shape))
     patterns = (f"{re.escape(piece.before)}({piece.pattern})" for piece in pieces)
     return KeyTemplate(

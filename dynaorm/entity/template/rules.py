@@ -5,7 +5,6 @@ from datetime import date, datetime
 
 from dynaorm.entity.table import KeyKind
 from dynaorm.entity.template.date_format import sorts
-from dynaorm.entity.template.packing import PACKINGS
 from dynaorm.entity.template.spec import Placeholder
 from dynaorm.entity.text.shape import is_fixed
 
@@ -22,7 +21,7 @@ def not_one_field(
         return [] if before else [f"{what} is one field and nothing else; write one, such as {example}"]
     placeholder = placeholders[0]
     if kind == "B":
-        if placeholder.scalar.python in PACKINGS and (placeholder.plain or placeholder.raw):
+        if placeholder.scalar.packing is not None and (placeholder.plain or placeholder.raw):
             return []
         return [
             (

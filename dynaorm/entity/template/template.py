@@ -6,8 +6,8 @@ from itertools import product
 from typing import Any, Self
 
 from dynaorm.entity.table import KeyKind
-from dynaorm.entity.template.packing import Packing
 from dynaorm.entity.template.spec import Placeholder, beginning
+from dynaorm.entity.text.scalar import Packing
 from dynaorm.entity.text.shape import Shape
 from dynaorm.failure import Remedied, remedy_of
 from dynaorm.record import record

@@ -20,7 +20,18 @@ from dynaorm.entity.text.ksuid import Ksuid, KsuidMs
 from dynaorm.entity.text.shape import ANYTHING, DIGITS, CharacterRun, Shape, digits, pattern_of
 from dynaorm.failure import Remedied, shown, with_article
 from dynaorm.item.value import number_text
-from dynaorm.record import record
+from dynaorm.record import record, replace
+
+
+@record
+class Packing:
+    """The bytes that stand for a text in a binary key. They sort as the texts do.
+
+    ``pack`` takes a text of the type. ``unpack`` raises ValueError for bytes that stand for no text.
+    """
+
+    pack: Callable[[str], bytes]
+    unpack: Callable[[bytes], str]
 
 
 @record
@@ -42,6 +53,12 @@ class Scalar:
             as ``%Y`` and ``06d`` write.
         bound: a text to compare with, for a type whose texts drop a part of the value; None where ``to_text`` is one.
             It lies between the texts of the next smaller and the next larger value.
+        packing: how a binary key holds it: a str in UTF-8, an identifier as its own bytes; None if it cannot.
+        in_attribute: value to text and back where it is no key, for a type of which an attribute holds more values, or
+            holds them faster; None where both are alike.
+        takes_ints: an int is a value of the type, too, where it is no key.
+        node: the kind of node that pydantic's schemas have for the type; empty for none of its own.
+        is_json: pydantic reads the content of the attribute value in the JSON of a reply as the codec does.
     """
 
     name: str
@@ -55,6 +72,11 @@ class Scalar:
     grows: frozenset[str] = frozenset()
     formatted: "Scalar | None" = None
     bound: Callable[[Any], str] | None = None
+    packing: Packing | None = None
+    in_attribute: tuple[Callable[[Any], str], Callable[[str], Any]] | None = None
+    takes_ints: bool = False
+    node: str = ""
+    is_json: bool = False
 
 
 _WALL: Final = (
@@ -134,7 +156,8 @@ def _checked(kind: type, to_text: Callable[[Any], str]) -> Callable[[Any], str]:
 
 
 def _mistyped(value: object, kind: type) -> ValueError:
-    return ValueError(f"is {with_article(type(value).__name__)}, not {with_article(kind.__name__)}")
+    found = "None" if value is None else with_article(type(value).__name__)
+    return ValueError(f"is {found}, not {with_article(kind.__name__)}")
 
 
 def _text(value: Any) -> str:
@@ -216,6 +239,62 @@ def _from_seconds(text: str) -> timedelta:
         raise ValueError(f"{shown(text)} seconds are more than a timedelta holds") from None
 
 
+# -- the same for attributes that are no keys --------------------------------------------------------------------------
+
+
+def _float_text(value: Any) -> str:
+    if isinstance(value, float):
+        return number_text(value)
+    text = _int_text(value, float)
+    if float(text) != value:
+        raise ValueError(f"is {shown(value)}, an int that no float equals exactly")
+    return text
+
+
+def _decimal_text(value: Any) -> str:
+    return number_text(value) if isinstance(value, Decimal) else _int_text(value, Decimal)
+
+
+def _int_text(value: Any, kind: type) -> str:
+    """The text of an int in place of a value of the type."""
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise _mistyped(value, kind)
+    return number_text(value)
+
+
+def _finite_float(text: str) -> float:
+    value = float(text)
+    if value - value != 0:  # true only for NaN and the infinities
+        raise ValueError(f"{text} is not finite")
+    return value
+
+
+def _finite_decimal(text: str) -> Decimal:
+    value = Decimal(text)
+    if not value.is_finite():
+        raise ValueError(f"{text} is not finite")
+    return value
+
+
+def _fast_datetime_text(value: Any) -> str:
+    if not isinstance(value, datetime):
+        raise _mistyped(value, datetime)
+    if value.tzinfo is UTC:
+        # isoformat is slow for a datetime with a zone.
+        return f"{value.date().isoformat()}T{value.time().isoformat('microseconds')}Z"
+    return datetime_text(value)
+
+
+def _any_time_text(value: Any) -> str:
+    if not isinstance(value, time):
+        raise _mistyped(value, time)
+    if value.tzinfo is not None and value.utcoffset() is None:
+        raise Remedied(
+            f"is {shown(value)}, whose time zone has no offset without a day", remedy="use a datetime"
+        )
+    return value.isoformat(timespec="microseconds")
+
+
 def _secret_text(value: pydantic.SecretStr) -> str:
     return _utf8(value.get_secret_value())
 
@@ -244,7 +323,17 @@ _KSUID_SHAPE: Final[Shape] = (
 )
 _NUMBER_GROWS: Final = DIGITS | frozenset(".E")
 
-STR: Final = Scalar("str", "S", _text, str, ANY_TEXT, open=True)
+STR: Final = Scalar(
+    "str",
+    "S",
+    _text,
+    str,
+    ANY_TEXT,
+    open=True,
+    packing=Packing(str.encode, bytes.decode),
+    node="str",
+    is_json=True,
+)
 
 
 def _number(kind: type, to_text: Callable[[Any], str], from_text: Callable[[str], Any]) -> Scalar:
@@ -257,14 +346,22 @@ def _number(kind: type, to_text: Callable[[Any], str], from_text: Callable[[str]
         python=kind,
         shape=_NUMBER_SHAPE,
         grows=_NUMBER_GROWS,
+        node=kind.__name__.lower(),
     )
 
 
 def _fixed(
-    kind: type, to_text: Callable[[Any], str], from_text: Callable[[str], Any], shape: Shape
+    kind: type,
+    to_text: Callable[[Any], str],
+    from_text: Callable[[str], Any],
+    shape: Shape,
+    *,
+    node: str = "",
 ) -> Scalar:
-    pattern = pattern_of(shape)
-    return Scalar(kind.__name__, "S", _checked(kind, to_text), from_text, pattern, python=kind, shape=shape)
+    to_text = _checked(kind, to_text)
+    return Scalar(
+        kind.__name__, "S", to_text, from_text, pattern_of(shape), python=kind, shape=shape, node=node
+    )
 
 
 def opaque(kind: type, to_text: Callable[[Any], str] = str) -> Scalar:
@@ -281,19 +378,41 @@ SCALARS: Final[Mapping[type, Scalar]] = {
         "true|false",
         python=bool,
         shape=(CharacterRun(frozenset("truefals"), 4, 5),),
+        node="bool",
+        is_json=True,
     ),
     int: Scalar(
-        "int", "N", _integer, _from_integer, _INTEGER, python=int, shape=_INTEGER_SHAPE, grows=DIGITS
+        "int",
+        "N",
+        _integer,
+        _from_integer,
+        _INTEGER,
+        python=int,
+        shape=_INTEGER_SHAPE,
+        grows=DIGITS,
+        node="int",
+        is_json=True,
     ),
-    Decimal: _number(Decimal, number_text, _decimal),
-    float: _number(float, number_text, float),
+    Decimal: replace(
+        _number(Decimal, number_text, _decimal),
+        in_attribute=(_decimal_text, _finite_decimal),
+        takes_ints=True,
+        is_json=True,
+    ),
+    float: replace(
+        _number(float, number_text, float),
+        in_attribute=(_float_text, _finite_float),
+        takes_ints=True,
+        is_json=True,
+    ),
     timedelta: _number(timedelta, _seconds, _from_seconds),
-    UUID: _fixed(UUID, str, UUID, _UUID_SHAPE),
-    datetime: _fixed(
-        datetime,
-        datetime_text,
-        parse_datetime,
-        (*_WALL_SHAPE, "Z"),
+    UUID: replace(
+        _fixed(UUID, str, UUID, _UUID_SHAPE, node="uuid"),
+        packing=Packing(lambda text: UUID(text).bytes, lambda key: str(UUID(bytes=key))),
+    ),
+    datetime: replace(
+        _fixed(datetime, datetime_text, parse_datetime, (*_WALL_SHAPE, "Z"), node="datetime"),
+        in_attribute=(_fast_datetime_text, parse_datetime),
     ),
     NaiveDatetime: Scalar(
         "NaiveDatetime",
@@ -304,10 +423,21 @@ SCALARS: Final[Mapping[type, Scalar]] = {
         python=NaiveDatetime,
         shape=_WALL_SHAPE,
     ),
-    date: _fixed(date, _day, date.fromisoformat, _DATE_SHAPE),
-    time: _fixed(time, _time_of_day, time.fromisoformat, _TIME_SHAPE),
-    KsuidMs: _fixed(KsuidMs, str, KsuidMs.from_base62, _KSUID_SHAPE),
-    Ksuid: _fixed(Ksuid, str, Ksuid.from_base62, _KSUID_SHAPE),
+    date: _fixed(date, _day, date.fromisoformat, _DATE_SHAPE, node="date"),
+    time: replace(
+        _fixed(time, _time_of_day, time.fromisoformat, _TIME_SHAPE, node="time"),
+        in_attribute=(_any_time_text, time.fromisoformat),
+    ),
+    KsuidMs: replace(
+        _fixed(KsuidMs, str, KsuidMs.from_base62, _KSUID_SHAPE),
+        packing=Packing(
+            lambda text: bytes(KsuidMs.from_base62(text)), lambda key: str(KsuidMs.from_bytes(key))
+        ),
+    ),
+    Ksuid: replace(
+        _fixed(Ksuid, str, Ksuid.from_base62, _KSUID_SHAPE),
+        packing=Packing(lambda text: bytes(Ksuid.from_base62(text)), lambda key: str(Ksuid.from_bytes(key))),
+    ),
     bytes: Scalar(
         "bytes",
         "B",
@@ -317,8 +447,14 @@ SCALARS: Final[Mapping[type, Scalar]] = {
         python=bytes,
         shape=(CharacterRun(_HEX_DIGITS),),
         grows=_HEX_DIGITS,
+        packing=Packing(bytes.fromhex, bytes.hex),
+        node="bytes",
     ),
     pydantic.SecretStr: opaque(pydantic.SecretStr, _secret_text),
     IPv4Address: opaque(IPv4Address),
     IPv6Address: opaque(IPv6Address),
 }
+"""All of them, by type."""
+
+NODES: Final[Mapping[str, Scalar]] = {one.node: one for one in SCALARS.values() if one.node}
+"""Those for which pydantic has a kind of node, by its name."""

@@ -22,7 +22,15 @@ from dynaorm.errors import (
     UnexpectedRefusal,
     Unreachable,
 )
-from dynaorm.flow.bulk.limits import CONCURRENCY, Failure, Progress, Tally, check_many, windows
+from dynaorm.flow.bulk.limits import (
+    CODES_OF_AN_ITEM,
+    CONCURRENCY,
+    Failure,
+    Progress,
+    Tally,
+    check_many,
+    windows,
+)
 from dynaorm.flow.commit import commit
 from dynaorm.flow.protocol.call import Flow
 from dynaorm.flow.protocol.context import Context
@@ -146,7 +154,7 @@ def _is_of_an_entity(problem: DynaormError) -> bool:
     # With reasons, one action was refused, such as an item that is too large; without, the whole request, as for want
     # of a permission.
     if isinstance(problem, UnexpectedRefusal):
-        return bool(problem.reasons)
+        return bool(problem.reasons) or problem.code in CODES_OF_AN_ITEM
     return not isinstance(problem, _OF_ALL)
 
 

@@ -79,10 +79,12 @@ class Guards(DerivedKind[Guarded]):
         if len(items) < 2 or change.before is None:
             return items
         names = list(change.mapping.constraints)
-        named = [((one.new or one.old)[-1].label[0][0], one) for one in items]
-        return [
-            one for _, one in sorted(named, key=lambda pair: names.index(pair[0]) if pair[0] in names else 0)
-        ]
+
+        def place(one: DerivedItem[Guarded]) -> int:
+            name = (one.new or one.old)[-1].label[0][0]
+            return names.index(name) if name in names else 0
+
+        return sorted(items, key=place)
 
     def can_differ(self, change: ItemChange) -> bool:
         if not isinstance(change, ItemUpdate) or change.before.mapping is not change.mapping:

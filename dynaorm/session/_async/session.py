@@ -847,7 +847,7 @@ class AsyncSession:
             Throttled, Unreachable, TableNotFound: as for any read.
         """
         work = verify.verification(named, self._context, segments=segments, rate=rate)
-        return self._verified(work, progress)
+        return self._verified(work, _reporting(work, progress))
 
     def repair(
         self,
@@ -869,7 +869,7 @@ class AsyncSession:
             UnexpectedRefusal: the credentials do not allow the write.
         """
         work = verify.verification(named, self._context, segments=segments, rate=rate)
-        return self._mended("repair", work, progress, dry_run=dry_run)
+        return self._mended("repair", work, _reporting(work, progress), dry_run=_checked(dry_run))
 
     def backfill(
         self,
@@ -889,21 +889,26 @@ class AsyncSession:
             UsageError, Throttled, Unreachable, TableNotFound, UnexpectedRefusal: as for ``repair``.
         """
         work = repair.completion(named, self._context, segments=segments, rate=rate)
-        return self._mended("backfill", work, progress, dry_run=dry_run)
+        return self._mended("backfill", work, _reporting(work, progress), dry_run=_checked(dry_run))
 
-    async def _verified(self, work: Verification, progress: Progress | None) -> AsyncIterator[Finding]:
-        for step in work.steps(_reporting(work, progress)):
+    async def _verified(self, work: Verification, report: Callable[[], object]) -> AsyncIterator[Finding]:
+        for step in work.steps(report):
             for diagnosis in await self._run("verify", step):
                 yield diagnosis.finding
 
     async def _mended(
-        self, verb: str, work: Verification, progress: Progress | None, *, dry_run: bool
+        self, verb: str, work: Verification, report: Callable[[], object], *, dry_run: bool
     ) -> AsyncIterator[Mended]:
-        check_flag("dry_run={}", dry_run)
-        for step in work.steps(_reporting(work, progress)):
+        for step in work.steps(report):
             for some in repair.repair_flows(await self._run(verb, step), work, dry_run=dry_run):
                 for one in await self._write(verb, some):
                     yield one
+
+
+def _checked(dry_run: bool) -> bool:
+    # In the call itself: a generator would say so only when it is first asked for a result.
+    check_flag("dry_run={}", dry_run)
+    return dry_run
 
 
 def _reporting(work: Verification, progress: Progress | None) -> Callable[[], object]:

@@ -142,7 +142,7 @@ def test_texts_are_these(kind: Any, value: object, text: str) -> None:
     ("kind", "value", "problem"),
     [
         (str, 1, "is an int, not a str"),
-        (str, None, "is a NoneType, not a str"),
+        (str, None, "is None, not a str"),
         (str, "\ud800", "lone surrogate"),
         (SecretStr, SecretStr("\ud800"), "lone surrogate"),
         (int, True, "is a bool, not an int"),

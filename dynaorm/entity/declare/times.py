@@ -1,6 +1,6 @@
-"""The fields that cannot hold a time that sessions keep (``CreatedAt``, ``UpdatedAt``)."""
+"""Which fields cannot hold a time: one that sessions keep (``CreatedAt``, ``UpdatedAt``), or the end of an item."""
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from pydantic import BaseModel
 
@@ -32,3 +32,19 @@ def kept_time_problems(
         for other in (ExpiresAt, InKey, Unique, *((UpdatedAt,) if kind == CreatedAt.__name__ else ())):
             if mark.find(other):
                 yield f"{name}: {kind}() and {other.__name__}() exclude each other; use a field for each"
+
+
+def expiry_problems(
+    names: Sequence[str], primary: Collection[KeyPart], *, has_versions: bool
+) -> Iterator[str]:
+    """The problems of the fields with ``ExpiresAt()``, one sentence each."""
+    if len(names) > 1:
+        yield f"{' and '.join(names)} are both ExpiresAt(), and a table has one TTL attribute; keep one"
+    for name in names:
+        if any(name in part.fields for part in primary):
+            yield (
+                f"{name}: ExpiresAt() is stored in whole seconds, so the primary key cannot be made of it; "
+                f"use another field there"
+            )
+    if names and has_versions:
+        yield f"{names[0]}: a versioned class cannot expire; drop ExpiresAt() or versioned="
