@@ -125,6 +125,7 @@ def _to_json(stored: AttributeValue) -> AttributeValue:
 def _from_json(stored: AttributeValue) -> AttributeValue:
     text = content(stored, "S")
     try:
+        # Not strict, as pynamodb reads it: texts may hold control characters that are not escaped.
         value = json.loads(text, parse_float=_float, strict=False)
     except (ValueError, RecursionError):
         raise ValueError(f"is stored as {shown(text)}, which is not JSON") from None

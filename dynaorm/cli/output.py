@@ -159,6 +159,7 @@ class Output:
     def progress(self, done: int, total: int | None) -> None:
         self._examined = done
         assert self._task is not None
+        # DynamoDB updates its count of the items only every six hours.
         self._bar.update(self._task, completed=done, total=None if total is None else max(done, total))
 
     def report(self, found: Finding | Mended) -> None:

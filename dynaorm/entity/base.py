@@ -152,5 +152,6 @@ def detached(entity: E, /, **changes: Any) -> E:
     set_state(copy, None)
     if changes:
         mapping, values = mappings.mapping_of(cls), vars(copy)
+        # ``model_copy`` does not validate.
         put_values(copy, {name: validate.validated_field(mapping, name, values) for name in changes})
     return copy

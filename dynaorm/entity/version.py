@@ -51,6 +51,7 @@ def version_of(mapping: EntityMapping, main_key: Item, number: int, item: Item) 
         DecodeError: the item is not valid for the class, or belongs to another version.
     """
     assert mapping.versioning is not None
+    # With the key of the latest copy, because the fields render that one.
     image = {**item, **main_key}
     at = time_of(mapping, item)
     if mapping.version_of(item) != number:

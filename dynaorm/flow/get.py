@@ -44,14 +44,14 @@ def _get_with(
             remedy=f"use {', '.join(_OPTIONS)}; fields go into the Key",
         )
     version, as_of, consistent = (options.get(name) for name in _OPTIONS)
+    consistent = context.consistent if consistent is None else consistent
+    check_flag("consistent={}", consistent)
     if version is not None and as_of is not None:
         raise UsageError(problem="version= and as_of= both say which version is meant", remedy="give one")
     if version is not None:
         return whole(target, (yield from history.at_version(target, version, context)))
     if as_of is not None:
         return whole(target, (yield from history.as_of(target, as_of, context)))
-    consistent = context.consistent if consistent is None else consistent
-    check_flag("consistent={}", consistent)
     return (yield from load(target.mapping, target.key, context, consistent=consistent, required=required))
 
 

@@ -121,6 +121,7 @@ def as_of(target: Target, at: datetime, context: Context) -> Flow[Version[Any] |
         for one, item in items.items():
             if time_of(target.mapping, item) <= at:
                 return _version(target, one, item)
+            # It was deleted then, and this version created it again later.
             if PREVIOUS_DELETION in item and time_of(target.mapping, item, PREVIOUS_DELETION) <= at:
                 return None
     return None
@@ -242,6 +243,7 @@ def _delete(action: Delete, context: Context) -> Flow[bool]:
     (body,) = to_wire(action).values()
     call = Call("DeleteItem", body)
     try:
+        # Sent again after a lost answer, it finds nothing or a version of another time, and deletes neither.
         yield from answered(call, context)
     except Refusal as refusal:
         if refusal.code != "ConditionalCheckFailedException":
@@ -307,6 +309,8 @@ def _watch(target: Target, tombstone: Item, context: Context, *, last: bool) -> 
 def _removals(target: Target, numbers: Iterable[int], context: Context) -> Iterable[Planned]:
     for number in numbers:
         yield Planned(
+            # Without a condition: the tombstone that is checked beside them says that nobody has created the entity
+            # again.
             _deletion(target, number, None, context),
             VERSIONS,
             Purpose.PURGE,

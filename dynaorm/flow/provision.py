@@ -133,39 +133,60 @@ def _active(name: str, context: Context) -> Flow[Reply]:
 
 
 def _enable_stream(name: str, view: StreamView, description: Reply, context: Context) -> Flow[None]:
-    found = description.get("StreamSpecification") or {}
-    if not found.get("StreamEnabled"):
+    if not _stream_of(description):
         specification = {"StreamEnabled": True, "StreamViewType": view}
-        request = {"TableName": name, "StreamSpecification": specification}
-        yield from repeat(Call("UpdateTable", request), context)
-        yield from _active(name, context)
-    elif found.get("StreamViewType") != view:
+        change = Call("UpdateTable", {"TableName": name, "StreamSpecification": specification})
+        try:
+            yield from answered(change, context)
+        except Refusal as refusal:
+            # An attempt without an answer may have enabled it.
+            description = yield from _active(name, context)
+            if not _stream_of(description):
+                raise refused(refusal, change) from refusal
+        else:
+            yield from _active(name, context)
+            return
+    found = _stream_of(description)
+    if found != view:
         raise UsageError(
-            problem=f"the stream of the table {name!r} carries {found.get('StreamViewType')}, not {view}",
+            problem=f"the stream of the table {name!r} carries {found}, not {view}",
             remedy="declare the view type that it has, or disable the stream first: DynamoDB starts another one",
         )
 
 
+def _stream_of(description: Reply) -> str | None:
+    """The view type of a table's stream; None for none."""
+    found = description.get("StreamSpecification") or {}
+    return str(found.get("StreamViewType")) if found.get("StreamEnabled") else None
+
+
 def _enable_ttl(name: str, attribute: str, context: Context) -> Flow[None]:
+    found = yield from _ttl_of(name, context)
+    if found is None:
+        specification = {"Enabled": True, "AttributeName": attribute}
+        change = Call("UpdateTimeToLive", {"TableName": name, "TimeToLiveSpecification": specification})
+        try:
+            yield from answered(change, context)
+        except Refusal as refusal:
+            # An attempt without an answer may have enabled it.
+            found = yield from _ttl_of(name, context)
+            if found is None:
+                raise refused(refusal, change) from refusal
+        else:
+            return
+    if found != attribute:
+        raise UsageError(
+            problem=f"the table {name!r} expires items by {found!r}, not {attribute!r}",
+            remedy=f"store the field as Attribute({found!r})",
+        )
+
+
+def _ttl_of(name: str, context: Context) -> Flow[str | None]:
+    """The attribute by which a table expires items; None for none."""
     reply = yield from repeat(Call("DescribeTimeToLive", {"TableName": name}), context)
     found = reply.get("TimeToLiveDescription", {})
-    if found.get("TimeToLiveStatus") in ("ENABLED", "ENABLING"):
-        if found.get("AttributeName") != attribute:
-            raise UsageError(
-                problem=f"the table {name!r} expires items by {found.get('AttributeName')!r}, not {attribute!r}",
-                remedy=f"store the field as Attribute({found.get('AttributeName')!r})",
-            )
-        return
-    yield from repeat(
-        Call(
-            "UpdateTimeToLive",
-            {
-                "TableName": name,
-                "TimeToLiveSpecification": {"Enabled": True, "AttributeName": attribute},
-            },
-        ),
-        context,
-    )
+    is_on = found.get("TimeToLiveStatus") in ("ENABLED", "ENABLING")
+    return str(found.get("AttributeName")) if is_on else None
 
 
 def definition(table: Table, name: str) -> dict[str, Any]:

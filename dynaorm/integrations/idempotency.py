@@ -44,4 +44,5 @@ def key_in(header: str) -> str | None:
 
 def digits_of(*parts: str) -> str:
     """32 hexadecimal digits that follow from these texts, and differ for different ones."""
+    # JSON keeps the parts apart: "a" and "bc" are not "ab" and "c".
     return sha256(json.dumps(parts).encode()).hexdigest()[:_DIGITS]

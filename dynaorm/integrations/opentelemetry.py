@@ -123,6 +123,7 @@ class _TracedCalls:
         self.instruments = instruments
         self._transport = transport
         self._server: dict[str, Any] = {}
+        # Rule 3.
         self.start = Listener("OpenTelemetry", _Span.start)
         self.tell = Listener("OpenTelemetry", _Span.tell)
         self.end = Listener("OpenTelemetry", _Span.end)

@@ -124,6 +124,7 @@ class DuplicatesFile:
             *whole, torn = file.read().split(b"\n")
             self._written = {_identity(line.decode()) for line in whole}
             if torn:
+                # A crash cuts off a line of ours, which begins like all others. Anything else is not removed (Rule 2).
                 if not (torn.startswith(_BEGINNING) or _BEGINNING.startswith(torn)):
                     raise ValueError("its last line is no finding")
                 file.truncate(sum(len(line) + 1 for line in whole))

@@ -93,6 +93,7 @@ def _(condition: Compare, item: Item) -> bool:
     left, right = _operand(condition.left, item), _operand(condition.right, item)
     if condition.operator == "=":
         return left is not None and right is not None and same(left, right)
+    # Rule 1: DynamoDB's <> holds for an absent attribute, too.
     if condition.operator == "<>":
         return left is None or right is None or not same(left, right)
     return _compared(left, condition.operator, right)

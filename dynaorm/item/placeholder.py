@@ -3,6 +3,7 @@
 DynamoDB reserves about 570 words and gives dots and brackets a meaning. Placeholders avoid both.
 """
 
+from collections.abc import Iterable
 from typing import Final
 
 from dynaorm.item.path import Path
@@ -15,6 +16,10 @@ EXPRESSION_LIMIT: Final = 4096
 class Placeholders:
     """The placeholders of one request, numbered in the order of the calls.
 
+    Args:
+        names: attribute names that have the first placeholders, each once.
+        values: values that have the first ones.
+
     Attributes:
         names: ExpressionAttributeNames, placeholder to attribute name.
         values: ExpressionAttributeValues, placeholder to attribute value.
@@ -22,10 +27,10 @@ class Placeholders:
 
     __slots__ = ("_known", "names", "values")
 
-    def __init__(self) -> None:
-        self.names: dict[str, str] = {}
-        self.values: dict[str, AttributeValue] = {}
-        self._known: dict[str, str] = {}
+    def __init__(self, names: Iterable[str] = (), values: Iterable[AttributeValue] = ()) -> None:
+        self.names: dict[str, str] = {f"#n{place}": name for place, name in enumerate(names)}
+        self.values: dict[str, AttributeValue] = {f":v{place}": one for place, one in enumerate(values)}
+        self._known: dict[str, str] = {name: placeholder for placeholder, name in self.names.items()}
 
     def name(self, attribute: str) -> str:
         """The placeholder of an attribute name; the same name always has the same placeholder."""

@@ -268,6 +268,7 @@ def _comparison(one: _Case, operator: str, other: _Case) -> Condition | bool:
 def _unequal(left: _Cases, right: _Cases) -> Condition:
     stored = [case for case in left if not case.is_value]
     if len(stored) != 1 or stored[0].guards or not _is_plain(right) or not right[0].is_value:
+        # Rule 2.
         return Not(_compared(left, "=", right))
     # DynamoDB's <> holds for an absent attribute, too, so only the cases that are equal have to be excluded.
     equal = [case for case in left if case.is_value and holds(Compare(case.side, "=", right[0].side), {})]

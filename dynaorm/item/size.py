@@ -61,6 +61,7 @@ def write_units(bytes: int) -> int:
 
 
 def _text_size(text: str) -> int:
+    # An attribute that no field reads is kept as it is, even with half of a surrogate pair.
     return len(text) if text.isascii() else len(text.encode(errors="surrogatepass"))
 
 

@@ -261,6 +261,7 @@ def _with(value: AttributeValue, path: Path, new: AttributeValue | None) -> Attr
         if found is not None:
             del parts[step]
     elif found is None and tag == "L":
+        # Rule 1: beyond the end of a list, DynamoDB appends.
         parts.append(new)
     else:
         parts[step] = new

@@ -203,11 +203,13 @@ def _write(
         insert = _insert(one, intent, write, read if removed is None else _UNREAD, now=now)
     if removed is None:
         return insert
+    # Rule 1 of ``merge_intents``.
     return insert._replace(before=removed.before, found_nothing=False, deleted=removed.entity)
 
 
 def _insert(one: ItemIntents, save: Save, write: ResolvedIntent[Any], read: Any, *, now: float) -> ItemInsert:
     mapping, valid = one.mapping, write.valid
+    # CreatedAt stays that of the entity that is replaced. What has expired is absent, so it has none.
     if read is not _UNREAD and read is not None and save.overwrite and not has_expired(mapping, read, now):
         valid = as_created(
             mapping, valid, save.entity, StoredItem(stored_class(mapping, read) or mapping, read)
@@ -328,6 +330,7 @@ def _edit_known(
         return ItemUpdate(before.mapping, one.key, before, image, changed, loaded, is_edit=True)
     if edit.condition is None and not one.checks:
         return None
+    # Where only names would change, nothing is written, and the object keeps what is stored.
     image = image if _is_same(before.item, image) else {**before.item}
     return ItemCheck(before.mapping, one.key, before, loaded, image, changed)
 

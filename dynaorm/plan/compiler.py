@@ -65,16 +65,18 @@ def planned_changes(
     deltas: list[TotalDelta] = []
     if _are_counted(changes):
         changes, deltas = settle_totals(changes, merged)
-    finals = [numbered(change, unit) for change in changes]
-    own = [own_action(change, final, unit) for change, final in zip(changes, finals, strict=True)]
+    finals: list[Item | None] = []
+    own: list[Planned | None] = []
+    for change in changes:
+        final = numbered(change, unit)
+        finals.append(final)
+        own.append(own_action(change, final, unit))
     derived = derived_actions(changes, finals, _DERIVED, reads=reads, unit=unit)
-    totals = [one for delta in deltas if (one := addition(delta, reads, unit)) is not None]
-    untold = [_is_untold(change, planned, changes) for change, planned in zip(changes, own, strict=True)]
-    if any(untold) and _is_transaction([*filter(None, own), *chain(*derived), *totals], unit):
-        own = [
-            own_action(change, final, unit, is_told=False) if is_untold else planned
-            for change, final, planned, is_untold in zip(changes, finals, own, untold, strict=True)
-        ]
+    totals = [one for delta in deltas if (one := addition(delta, reads, unit)) is not None] if deltas else []
+    untold = [at for at, planned in enumerate(own) if _is_untold(changes[at], planned, changes)]
+    if untold and _is_transaction([*filter(None, own), *chain(*derived), *totals], unit):
+        for at in untold:
+            own[at] = own_action(changes[at], finals[at], unit, is_told=False)
     actions: list[Planned] = []
     effects: list[Effect] = []
     for change, planned, others in zip(changes, own, derived, strict=True):

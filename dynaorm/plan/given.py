@@ -75,6 +75,7 @@ def looks_around(mapping: EntityMapping, path: Path) -> bool:
 
 
 def _looks(mapping: EntityMapping, change: Change) -> bool:
+    # The paths alone are asked for; the change that comes of it is not used.
     found: list[bool] = []
     _judged(mapping, change, lambda path, _: found.append(looks_around(mapping, path)))
     return any(found)
@@ -104,6 +105,7 @@ def _listed(values: Sequence[Any], element: Codec | None) -> Sequence[Any]:
     """The elements that are given one by one, or as one list if no element of the type is a list."""
     if len(values) != 1 or not isinstance(values[0], list | tuple) or element is None:
         return values
+    # A codec without tags takes values of any type, lists among them.
     return values if "L" in (element.tags or "L") else values[0]
 
 
@@ -128,6 +130,7 @@ def _set_of(mapping: EntityMapping, name: str, members: Sequence[Any]) -> Abstra
 def _sought(judge: _Judge, path: Path, value: Any) -> Any:
     try:
         return judge((*path, 0), value)
+    # Rule 3.
     except InvalidValue:
         return value
 

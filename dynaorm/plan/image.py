@@ -175,6 +175,8 @@ def advance(
             _put(after, field.attribute, value)
     touched = [index for index in mapping.places.values() if not index.depends_on.isdisjoint(changes)]
     if touched:
+        # All indexes that share a key attribute are among them: one that the entity leaves must not take it from the
+        # others.
         wanted = index_keys(mapping, mapping.subject(after, overrides), touched)
         for attribute in (attribute for index in touched for attribute in index.made_up):
             _put(after, attribute, wanted.get(attribute))

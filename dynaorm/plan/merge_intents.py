@@ -127,6 +127,7 @@ def merge_intents(intents: Sequence[Intent], now: float) -> list[ItemIntents]:
         for one in _resolved(intent, now):
             ident = one.ident
             merged[ident] = _merged(merged[ident], one) if ident in merged else one
+    # Only now, because the order of the calls does not matter.
     for one in merged.values():
         _refuse_deleted_and_changed(one)
     return [_with_blind_edit(one, now) for one in merged.values()]
@@ -219,6 +220,8 @@ def _of_loaded(intent: IntentT, mapping: EntityMapping, state: Loaded, now: floa
     kept = frozenset(mapping.fields.keys() - changes.keys())
     spared = untouched_defaults(mapping, intent.entity, state.item, kept)
     valid = validated_at(mapping, values, times, kept=kept, spared=spared)
+    # Otherwise validation or a codec may have changed more than the caller did: ``saved_changes`` compares what it
+    # gave.
     is_exact = mapping.rules.is_separate and mapping.is_exact
     is_final = is_exact and not valid.altered and UNSTORABLE not in changes.values()
     return ResolvedIntent(intent, mapping, state, valid, changes if is_final else None)
@@ -313,4 +316,5 @@ def _refuse_deleted_and_changed(one: ItemIntents) -> None:
 
 def _same_target(left: Intent, right: Intent) -> bool:
     one, other = target_of_intent(left), target_of_intent(right)
+    # Entities by identity: equal values say nothing of what each was loaded as.
     return one is other or (isinstance(one, Key) and one == other)

@@ -14,7 +14,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from functools import cached_property
 from itertools import product
-from typing import Any, TypeAlias
+from operator import attrgetter
+from typing import Any, Final, TypeAlias
 
 from dynaorm.entity.declare.catalog import derived
 from dynaorm.entity.mapping.mapping import EntityMapping
@@ -23,7 +24,7 @@ from dynaorm.entity.mapping.stored import StoredValues
 from dynaorm.entity.table import Table
 from dynaorm.entity.template.key_part import KeyPart
 from dynaorm.entity.template.template import KeyValueError
-from dynaorm.errors import DecodeError, UsageError
+from dynaorm.errors import DecodeError, InvalidValue, UsageError
 from dynaorm.item.condition import And, Condition, equals, render
 from dynaorm.item.placeholder import Placeholders
 from dynaorm.item.value import AttributeValue, Item
@@ -59,7 +60,10 @@ class SourceForm:
         own = source.partition_fields | source.sort_fields
         self.source = source
         self.names = tuple(name for name in spec.equal if name in own)
+        self._has_all = len(self.names) == len(spec.equal)
         self.is_named = not _missing(source, spec.equal)
+        # A field that only chooses the shard may be missing. Then there is a partition for each shard.
+        self._is_sharded = not (source.partition_fields <= {*self.names})
         self.held = tuple(sorted(source.shard_fields.intersection(self.names)))
         given = frozenset(self.names)
         if not self.is_named:
@@ -82,35 +86,40 @@ class SourceForm:
 
     def conditions(
         self, equal: Mapping[str, Any], bounds: Sequence[Bound], partitions: Iterable[Partition] = ()
-    ) -> "Iterator[KeyCondition]":
+    ) -> "list[KeyCondition]":
         """The conditions for some values; ``partitions``: those that other classes name, if it is not named.
 
         Raises:
             InvalidValue: a value cannot be part of the key.
         """
-        mapping = self.source.mapping
-        own = {name: equal[name] for name in self.names}
-        held = tuple([(name, own[name]) for name in self.held])
+        own = equal if self._has_all else {name: equal[name] for name in self.names}
+        held = tuple((name, own[name]) for name in self.held) if self.held else ()
         try:
             if self.is_named:
                 ranges = self._intervals(own, bounds)
-                for partition in self._partitions(own):
-                    yield KeyCondition(self, partition, ranges, held, own, bounds)
-                return
-            for partition in partitions:
-                if (values := self._matched(partition, own)) is not None:
-                    yield KeyCondition(self, partition, self._intervals(values, bounds), held, values, bounds)
+                return [
+                    KeyCondition(self, partition, ranges, held, own, bounds)
+                    for partition in self._partitions(own)
+                ]
+            matched = [(partition, self._matched(partition, own)) for partition in partitions]
+            return [
+                KeyCondition(self, partition, self._intervals(values, bounds), held, values, bounds)
+                for partition, values in matched
+                if values is not None
+            ]
         except KeyValueError as problem:
+            mapping = self.source.mapping
             raise mapping.invalid_key(problem) from mapping.cause_of(problem.field, problem)
 
     def _intervals(self, values: Mapping[str, Any], bounds: Sequence[Bound]) -> tuple[Interval, ...]:
         return tuple([one.keys(values, bounds) for one in self.ranges])
 
     def _partitions(self, values: Mapping[str, Any]) -> Iterable[Partition]:
-        parts = self.source.partition
-        if len(parts) == 1:
-            return [(one,) for one in _partition_values(parts[0], values)]
-        return product(*(_partition_values(part, values) for part in parts))
+        if self._is_sharded:
+            return product(*(_partition_values(part, values) for part in self.source.partition))
+        partition = [part.value(values) for part in self.source.partition]
+        assert None not in partition
+        return [tuple(partition)]  # type: ignore[arg-type]  # not None, as has been asserted
 
     def _matched(self, partition: Partition, own: Mapping[str, Any]) -> dict[str, Any] | None:
         """The given fields with those that a partition key holds; None where the class cannot have the key."""
@@ -217,6 +226,9 @@ def _partition_values(part: KeyPart, equal: Mapping[str, Any]) -> list[Attribute
     return [part.checked(key) for key in part.template.renders(equal)]
 
 
+_IS_EMPTY: Final = attrgetter("is_empty")
+
+
 @record(eq=False)
 class KeyCondition:
     """One partition of a table or index, and the part of it that holds the wanted items of one source.
@@ -239,7 +251,7 @@ class KeyCondition:
 
     @property
     def is_empty(self) -> bool:
-        return any(one.is_empty for one in self.ranges)
+        return any(map(_IS_EMPTY, self.ranges))
 
     @property
     def asked(self) -> object:
@@ -300,7 +312,13 @@ class QueryForm:
         sources: what each source is asked for.
         needs_whole: only the whole item tells if it is wanted: its keys could be those of another place in the index.
         compared: the attributes that are compared where a key does not decide whether an item is wanted.
+        classes: the classes of the sources.
         keys: the key attributes of the table and of the index, each once.
+        key_names: their names.
+        partition: the attributes of the partition key.
+        sort: the attributes of the sort key.
+        is_whole: the table or index holds whole items.
+        has_rivals: a class may have items in the partition by another place in the index.
 
     Raises:
         UsageError: no key serves the fields.
@@ -311,15 +329,17 @@ class QueryForm:
         if spec.segments is None:
             _check_given(spec)
         self.sources = tuple(SourceForm(one, spec) for one in spec.sources)
-        self.ids = set(map(id, self.sources))
         self.needs_whole = any(one.needs_whole for one in self.sources)
         self.compared = frozenset[str]().union(*map(_compared, self.sources))
+        self.classes = tuple(one.mapping.entity for one in spec.sources)
+        self.is_whole = source.is_whole
+        self.has_rivals = any(one.rivals for one in self.sources)
         self.keys = tuple({key.name: key for key in (*table.keys, *source.keys)}.values())
         self.key_names = tuple(key.name for key in self.keys)
         self.partition = tuple(part.attribute for part in source.partition)
         self.sort = tuple(part.attribute for part in source.sort)
         # The expressions of key conditions, by their operators.
-        self._expressions: dict[tuple[str, ...], tuple[str, Mapping[str, str]]] = {}
+        self._expressions: dict[tuple[str, ...], tuple[str, tuple[str, ...]]] = {}
         self._named = tuple(one for one in self.sources if one.is_named)
         self._others = tuple(one for one in self.sources if not one.is_named)
 
@@ -330,7 +350,9 @@ class QueryForm:
 
     def conditions(self, equal: Mapping[str, Any], bounds: Sequence[Bound]) -> list[KeyCondition]:
         """The key conditions of all classes for one value of each field. Raises InvalidValue."""
-        found = [one for form in self._named for one in form.conditions(equal, bounds)]
+        found: list[KeyCondition] = []
+        for form in self._named:
+            found += form.conditions(equal, bounds)
         if self._others:
             partitions = [*{repr(one.partition): one.partition for one in found}.values()]
             for form in self._others:
@@ -349,7 +371,7 @@ class QueryForm:
 
     def key_expression(
         self, partition: Partition, ranges: Sequence[Interval]
-    ) -> tuple[str, Mapping[str, str], list[AttributeValue]]:
+    ) -> tuple[str, tuple[str, ...], list[AttributeValue]]:
         """The same as an expression, the names in it, and its values in their order."""
         operators, values = [], [*partition]
         for key, interval in zip(self.sort, ranges, strict=False):
@@ -360,16 +382,24 @@ class QueryForm:
         if expression is None:
             names = Placeholders()
             text = render(self.key_condition(partition, ranges), names)
-            expression = self._expressions[tuple(operators)] = text, names.names
+            expression = self._expressions[tuple(operators)] = text, tuple(names.names.values())
         return *expression, values
 
 
 def form_of(spec: QuerySpec) -> QueryForm:
-    """The form of a query. Raises UsageError: no key serves the fields."""
-    sources = tuple([(one.mapping.entity, one.index and one.index.attribute_name) for one in spec.sources])
+    """The form of a query.
+
+    Raises:
+        UsageError: no key serves the fields.
+        InvalidValue: a value is None.
+    """
+    for name, value in spec.equal.items():
+        if value is None or (type(value) is AnyOf and None in value.values):
+            raise _is_none(spec.source, name)
+    # A form keeps its sources, so no other source has their ids.
     bounds = tuple([(one.field, one.operator) for one in spec.bounds]) if spec.bounds else ()
-    key = sources, tuple(spec.equal), bounds, spec.segments is not None
-    forms = derived(spec.source.table, _forms)
+    key = tuple(map(id, spec.sources)), tuple(spec.equal), bounds, spec.segments is not None
+    forms = derived(spec.sources[0].mapping.table, _forms)
     if (found := forms.get(key)) is None:
         found = forms[key] = QueryForm(spec)
     return found
@@ -379,16 +409,14 @@ def _forms(_table: Table) -> dict[object, QueryForm]:
     return {}
 
 
-def key_conditions_of(spec: QuerySpec) -> list[list[KeyCondition]]:
+def key_conditions_of(spec: QuerySpec, form: QueryForm) -> list[list[KeyCondition]]:
     """The key conditions of all classes; those of one combination of values together.
 
     Raises:
-        UsageError: the key of a class does not serve the given fields.
+        UsageError: two classes share no partition.
         InvalidValue: a value cannot be part of the key.
     """
-    several = _refuse_none(spec)
-    form = form_of(spec)
-    if not several:
+    if AnyOf not in map(type, spec.equal.values()):
         found = [form.conditions(spec.equal, spec.bounds)]
     else:
         found = [form.conditions(equal, spec.bounds) for equal in _combinations(spec.equal)]
@@ -430,18 +458,8 @@ def _where_none(source: Source, name: str) -> str:
     return f"scan with .filter(F.{name}.missing())"
 
 
-def _refuse_none(spec: QuerySpec) -> bool:
-    """Raise InvalidValue for None. Whether a field has several values."""
-    several = False
-    for name, value in spec.equal.items():
-        is_any = type(value) is AnyOf
-        several = several or is_any
-        if value is None or (is_any and None in value.values):
-            first = spec.source
-            raise first.mapping.invalid(
-                name, None, "is None, and None is in no key", _where_none(first, name)
-            )
-    return several
+def _is_none(source: Source, name: str) -> InvalidValue:
+    return source.mapping.invalid(name, None, "is None, and None is in no key", _where_none(source, name))
 
 
 def _check_given(spec: QuerySpec) -> None:

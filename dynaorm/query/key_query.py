@@ -16,7 +16,7 @@ from dynaorm.entity.table import KeyAttribute
 from dynaorm.item.condition import Condition, all_of, render
 from dynaorm.item.evaluate import holds
 from dynaorm.item.placeholder import EXPRESSION_LIMIT, Placeholders
-from dynaorm.item.value import AttributeValue, Item
+from dynaorm.item.value import Item
 from dynaorm.query.choose_key import KeyCondition, Partition, QueryForm, form_of, key_conditions_of
 from dynaorm.query.filter import Filter, filter_of, of_classes
 from dynaorm.query.interval import EVERYTHING, Interval, comparable, key_after, key_before
@@ -51,28 +51,20 @@ class RequestForm:
     ) -> "KeyQuery":
         """The key query of a partition; without ``wanted``, every item that it reads is wanted."""
         text, names, values = self.query.key_expression(partition, ranges)
-        request = self._requesting({"KeyConditionExpression": text}, names, values)
+        request = self._requesting(Placeholders(names, values))
+        request["KeyConditionExpression"] = text
         return KeyQuery("Query", self, request, partition, ranges, wanted)
 
     def segments(self, total: int, conditions: tuple[KeyCondition, ...]) -> "Iterator[KeyQuery]":
         """The key queries of a scan."""
-        whole = self._requesting({}, {}, ())
+        whole = self._requesting(Placeholders())
         for one in range(total):
             own = {"Segment": one, "TotalSegments": total} if total > 1 else {}
             yield KeyQuery("Scan", self, {**whole, **own}, wanted=conditions)
 
-    def _requesting(
-        self,
-        expressions: Mapping[str, str],
-        names: Mapping[str, str],
-        values: Sequence[AttributeValue],
-    ) -> dict[str, Any]:
-        """The request with a key condition. ``names``, ``values``: those of its placeholders, in their order."""
-        found, placeholders = {**self.request, **expressions}, Placeholders()
-        for attribute in names.values():
-            placeholders.name(attribute)
-        for value in values:
-            placeholders.value(value)
+    def _requesting(self, placeholders: Placeholders) -> dict[str, Any]:
+        """The request; ``placeholders``: those of its key condition."""
+        found = dict(self.request)
         if self.server_filter is not None:
             found["FilterExpression"] = render(self.server_filter, placeholders)
         if self.projection:
@@ -214,8 +206,8 @@ def key_queries_of(spec: QuerySpec, table_name: Callable[[str], str], *, consist
     request["ReturnConsumedCapacity"] = "TOTAL"
     server = filtered.server if filtered is not None else None
     is_scan = spec.segments is not None
-    conditions = [] if is_scan else key_conditions_of(spec)
     query = form_of(spec)
+    conditions = [] if is_scan else key_conditions_of(spec, query)
     form = RequestForm(
         query=query,
         request=request,
@@ -228,7 +220,7 @@ def key_queries_of(spec: QuerySpec, table_name: Callable[[str], str], *, consist
     if spec.segments is not None:
         found = tuple(form.segments(spec.segments, query.place_condition))
     else:
-        found = tuple(_queries(form, conditions))
+        found = _queries(form, conditions)
     return KeyQueries(found, query, filtered, local)
 
 
@@ -238,6 +230,8 @@ _MOST_PROJECTED: Final = EXPRESSION_LIMIT // len("#n9999, ")
 
 def _projection(spec: QuerySpec, form: QueryForm, filtered: Filter | None) -> tuple[str, ...]:
     """The attributes to return of whole items; empty for all."""
+    if not spec.keys_only and not spec.names:
+        return ()
     attributes = attributes_of_rows(spec)
     if attributes is None or not spec.source.is_whole or form.needs_whole:
         return ()
@@ -264,8 +258,15 @@ def _needed_for_keys(spec: QuerySpec, form: QueryForm, filtered: Filter | None) 
 _Box: TypeAlias = tuple[Interval, ...]
 
 
-def _queries(form: RequestForm, combinations: Sequence[Sequence[KeyCondition]]) -> Iterator[KeyQuery]:
+def _queries(form: RequestForm, combinations: Sequence[Sequence[KeyCondition]]) -> tuple[KeyQuery, ...]:
     """One key query for each partition and range: ranges of the same combination, and those that meet, are joined."""
+    if len(combinations) != 1 or len(combinations[0]) != 1:
+        return tuple(_several(form, combinations))
+    ((only,),) = combinations
+    return () if only.is_empty else (_joined(form, _box(only.ranges), (only,)),)
+
+
+def _several(form: RequestForm, combinations: Sequence[Sequence[KeyCondition]]) -> Iterator[KeyQuery]:
     partitions: dict[str, list[tuple[_Box, list[KeyCondition]]]] = {}
     for conditions in combinations:
         by_partition: dict[str, list[KeyCondition]] = {}
@@ -287,12 +288,20 @@ def _hull(boxes: Sequence[_Box]) -> _Box:
         interval = first
         for other in others:
             interval = interval.hull(other)
-        if interval == EVERYTHING:
-            break
         found.append(interval)
+    return _box(found)
+
+
+def _box(ranges: Sequence[Interval]) -> _Box:
+    """The leading intervals up to the first that is not a point."""
+    count = 0
+    for interval in ranges:
+        if interval.low is None and interval.high is None:
+            break
+        count += 1
         if not interval.is_point:
             break
-    return tuple(found)
+    return tuple(ranges[:count])
 
 
 def _merged(boxes: list[tuple[_Box, list[KeyCondition]]]) -> Iterator[tuple[_Box, list[KeyCondition]]]:
@@ -321,16 +330,17 @@ def _share_points(first: _Box, second: _Box) -> bool:
 
 
 def _joined(form: RequestForm, box: _Box, conditions: Sequence[KeyCondition]) -> KeyQuery:
-    if len(conditions) > 1:
+    first = conditions[0]
+    if len(conditions) == len(form.query.sources) == 1:
+        is_exact = first.form.is_all or first.form.is_exact
+    else:
         conditions = [*{one.asked: one for one in conditions}.values()]
-    partition, is_whole = conditions[0].partition, {id(one.form) for one in conditions} == form.query.ids
-    if is_whole and all(one.form.is_all for one in conditions):
-        return form.key_query(partition, box, ())
-    # The box may have items of a class that has another range in the partition, or none at all.
-    is_exact = is_whole and all(
-        one.form.is_exact and (len(conditions) == 1 or _hull([one.ranges]) == box) for one in conditions
-    )
-    return form.key_query(partition, box, () if is_exact else tuple(conditions))
+        # The box may have items of a class that has another range in the partition, or none at all.
+        is_exact = {id(one.form) for one in conditions} == set(map(id, form.query.sources)) and (
+            all(one.form.is_all for one in conditions)
+            or all(one.form.is_exact and _box(one.ranges) == box for one in conditions)
+        )
+    return form.key_query(first.partition, box, () if is_exact else tuple(conditions))
 
 
 def keys_alone(spec: QuerySpec) -> QuerySpec:

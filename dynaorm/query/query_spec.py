@@ -103,8 +103,8 @@ class QuerySpec:
         """The query with these fields equal to these values. Raises UnknownField, UsageError."""
         if fields:
             self._refuse_scan("condition on its key")
+        self._check_names(fields)
         for name in fields:
-            self._check_name(name)
             if name in self.equal or any(bound.field == name for bound in self.bounds):
                 raise _given_twice(name)
         return replace(self, equal=MappingProxyType({**self.equal, **fields}))
@@ -117,7 +117,7 @@ class QuerySpec:
                 remedy="a sort key can be bounded in one field: give that one",
             )
         ((name, value),) = fields.items()
-        self._check_name(name)
+        self._check_names(fields)
         self._refuse_scan(operator)
         if name in self.equal:
             raise _given_twice(name)
@@ -189,16 +189,23 @@ class QuerySpec:
                 remedy="read by key with session.query(...), or narrow the scan with .filter(...)",
             )
 
-    def _check_name(self, name: str) -> None:
-        mappings = [source.mapping for source in self.sources]
-        known = dict.fromkeys(field for one in mappings for field in (*one.fields, *one.computed))
-        if name not in known:
-            raise UnknownField(entity=str(self), field=name, known=tuple(known))
+    def _check_names(self, names: Iterable[str]) -> None:
+        for name in names:
+            for source in self.sources:
+                if name in source.mapping.fields or name in source.mapping.computed:
+                    break
+            else:
+                mappings = [source.mapping for source in self.sources]
+                known = dict.fromkeys(field for one in mappings for field in (*one.fields, *one.computed))
+                raise UnknownField(entity=str(self), field=name, known=tuple(known))
 
 
 def queried(named: Any, fields: Mapping[str, Any]) -> QuerySpec:
     """A query of one class or index. Raises UnknownField, UsageError."""
-    return QuerySpec((source_of(named),)).where(fields)
+    # As ``where``, of which only the names can be wrong here.
+    spec = QuerySpec((source_of(named),), MappingProxyType(dict(fields)))
+    spec._check_names(fields)
+    return spec
 
 
 def collected(named: Sequence[Any], fields: Mapping[str, Any]) -> QuerySpec:

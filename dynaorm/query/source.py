@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from functools import cached_property
 from typing import Any
 
-from dynaorm.entity.declare.catalog import catalog_of, refuse_replaced
+from dynaorm.entity.declare.catalog import catalog_of, derived, refuse_replaced
 from dynaorm.entity.dispatch import literal_beginning
 from dynaorm.entity.index import IndexOf
 from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
@@ -17,7 +17,7 @@ from dynaorm.item.value import Item
 from dynaorm.record import record
 
 
-@record
+@record(eq=False)
 class Source:
     """A class and the key it is read by.
 
@@ -47,7 +47,7 @@ class Source:
             return self.index.sort
         return (self.mapping.sort,) if self.mapping.sort is not None else ()
 
-    @property
+    @cached_property
     def keys(self) -> tuple[KeyAttribute, ...]:
         """The key attributes of the table or index, the partition key's first."""
         return tuple(part.attribute for part in (*self.partition, *self.sort))
@@ -77,13 +77,13 @@ class Source:
             return remedy
         return f"{remedy}, or use .filter(F.{name} ...)"
 
-    @property
+    @cached_property
     def is_whole(self) -> bool:
         """Whether the table or index holds whole items. From any other projection, items are fetched by key."""
         declared = self.declared_index
         return declared is None or declared.projection == "ALL"
 
-    @property
+    @cached_property
     def projected(self) -> frozenset[str] | None:
         """The attributes that every entry of the index has if its item has them; None for all."""
         if self.is_whole:
@@ -93,7 +93,7 @@ class Source:
         names = () if isinstance(declared.projection, str) else declared.projection
         return frozenset([*self.table.key_names, *(key.name for key in self.keys), *names])
 
-    @property
+    @cached_property
     def is_global(self) -> bool:
         """Whether a global index is read, which has no consistent reads."""
         return isinstance(self.declared_index, GlobalIndex)
@@ -166,14 +166,24 @@ def source_of(named: Any) -> Source:
         UsageError: it is neither, or its class is not mapped, or was declared again.
     """
     if isinstance(named, IndexOf):
-        mapping = mapping_of(named.entity)
-        refuse_replaced(mapping)
-        return Source(mapping, mapping.indexes[named.index.attribute_name])
+        return _known_source(named.entity, named.index.attribute_name)
     if isinstance(named, type):
-        mapping = mapping_of(named)
-        refuse_replaced(mapping)
-        return Source(mapping)
+        return _known_source(named, None)
     raise UsageError(
         problem=f"{named!r} is neither an entity class nor an index of one",
         remedy="write query(Ticket, ...) or query(Ticket.by_status, ...)",
     )
+
+
+def _known_source(entity: type[Any], place: str | None) -> Source:
+    mapping = mapping_of(entity)
+    sources = derived(mapping.table, _sources)
+    if (found := sources.get((entity, place))) is None:
+        refuse_replaced(mapping)
+        found = Source(mapping, None if place is None else mapping.indexes[place])
+        sources[entity, place] = found
+    return found
+
+
+def _sources(_table: Table) -> dict[tuple[type, str | None], Source]:
+    return {}

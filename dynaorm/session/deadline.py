@@ -79,6 +79,7 @@ class Deadlines:
         left = end - now
         if isinstance(step, Pause):
             return TIME_IS_OVER if step.before_retry and step.seconds >= left else (yield step)
+        # Rule 2.
         if left <= 0:
             raise NoAnswer(f"the {self._timeout:g} s of the session's timeout= are over", sent=False)
         # With Retry(seconds=0) nothing is repeated, so an attempt cannot overrun the time for repetitions: it may take

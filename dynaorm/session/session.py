@@ -96,7 +96,8 @@ class Session:
         profile: a profile of the AWS configuration files.
         credentials: anything with ``get_frozen_credentials()``, such as ``boto3.Session(...).get_credentials()``. It is
             asked for each request, and may refresh itself. Default: the credentials of the AWS configuration.
-        transport: sends the requests. Default: pynamodb's Connection, one attempt per request.
+        transport: sends the requests. Default: connections of its own, or pynamodb's while a mock, a tracer or a
+            setting needs botocore.
         table_names: the physical table names, as a mapping or a function of the declared names.
         retry: how often and for how long to repeat requests after conflicts, throttling and missing answers.
         exactly_once: send every write as a transaction with a token, at twice the price, so that a request without an
@@ -838,7 +839,7 @@ class Session:
             Throttled, Unreachable, TableNotFound: as for any read.
         """
         work = verify.verification(named, self._context, segments=segments, rate=rate)
-        return self._verified(work, progress)
+        return self._verified(work, _reporting(work, progress))
 
     def repair(
         self,
@@ -860,7 +861,7 @@ class Session:
             UnexpectedRefusal: the credentials do not allow the write.
         """
         work = verify.verification(named, self._context, segments=segments, rate=rate)
-        return self._mended("repair", work, progress, dry_run=dry_run)
+        return self._mended("repair", work, _reporting(work, progress), dry_run=_checked(dry_run))
 
     def backfill(
         self,
@@ -880,22 +881,28 @@ class Session:
             UsageError, Throttled, Unreachable, TableNotFound, UnexpectedRefusal: as for ``repair``.
         """
         work = repair.completion(named, self._context, segments=segments, rate=rate)
-        return self._mended("backfill", work, progress, dry_run=dry_run)
+        return self._mended("backfill", work, _reporting(work, progress), dry_run=_checked(dry_run))
 
-    def _verified(self, work: Verification, progress: Progress | None) -> Iterator[Finding]:
-        for step in work.steps(_reporting(work, progress)):
+    def _verified(self, work: Verification, report: Callable[[], object]) -> Iterator[Finding]:
+        for step in work.steps(report):
             for diagnosis in self._run("verify", step):
                 yield diagnosis.finding
 
     def _mended(
-        self, verb: str, work: Verification, progress: Progress | None, *, dry_run: bool
+        self, verb: str, work: Verification, report: Callable[[], object], *, dry_run: bool
     ) -> Iterator[Mended]:
-        check_flag("dry_run={}", dry_run)
-        for step in work.steps(_reporting(work, progress)):
+        for step in work.steps(report):
             for some in repair.repair_flows(self._run(verb, step), work, dry_run=dry_run):
                 yield from self._write(verb, some)
 
 
+def _checked(dry_run: bool) -> bool:
+    # In the call itself: a generator would say so only when it is first asked for a result.
+    check_flag("dry_run={}", dry_run)
+    return dry_run
+
+
 def _reporting(work: Verification, progress: Progress | None) -> Callable[[], object]:
     check_progress(progress)
+    # ``bool()`` does nothing.
     return bool if progress is None else lambda: progress(work.examined, None)

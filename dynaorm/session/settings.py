@@ -17,14 +17,15 @@ from dynaorm.transport.clock import SystemClock
 if TYPE_CHECKING:
     from dynaorm.session import deadline
     from dynaorm.session.watch import OnAttempt
-    from dynaorm.transport import pynamodb, threaded
+    from dynaorm.transport.default import async_transport as async_defaults
+    from dynaorm.transport.default import transport as defaults
     from dynaorm.transport.http.credentials import GivenCredentials
 else:
     late(
         globals(),
+        async_defaults="dynaorm.transport.default.async_transport",
         deadline="dynaorm.session.deadline",
-        pynamodb="dynaorm.transport.pynamodb",
-        threaded="dynaorm.transport.threaded",
+        defaults="dynaorm.transport.default.transport",
     )
 
 _LONGEST: Final = 1_000_000.0  # seconds, as for the limits of transports
@@ -103,10 +104,8 @@ def default_transport(
     profile: str | None,
     credentials: "GivenCredentials | None" = None,
 ) -> Transport:
-    """Return a connection of pynamodb. Raises UsageError for credentials that cannot be asked for."""
-    return pynamodb.PynamoTransport(
-        region=region, endpoint=endpoint, profile=profile, credentials=credentials
-    )
+    """Return the default transport. Raises UsageError for credentials that cannot be asked for."""
+    return defaults.DefaultTransport(region, endpoint, profile, credentials=credentials)
 
 
 def default_async_transport(
@@ -115,8 +114,8 @@ def default_async_transport(
     profile: str | None,
     credentials: "GivenCredentials | None" = None,
 ) -> AsyncTransport:
-    """Return the default transport of a synchronous session, run in worker threads."""
-    return threaded.ThreadedTransport(default_transport(region, endpoint, profile, credentials))
+    """Return the default transport of an asynchronous session. Raises UsageError as ``default_transport``."""
+    return async_defaults.AsyncDefaultTransport(region, endpoint, profile, credentials=credentials)
 
 
 def check_transport(transport: object, **own: object) -> None:

@@ -35,6 +35,7 @@ def _logger() -> "logging.Logger":
 
 
 def _is_debugging() -> bool:
+    # Rule 4.
     return "logging" in sys.modules and _logger().isEnabledFor(logging.DEBUG)
 
 

@@ -67,6 +67,7 @@ def _kinesis_in(raw: Mapping[Any, Any]) -> Mapping[Any, Any] | None:
 
 def _records(found: Sequence[object], *, is_piped: bool = False) -> list[StreamRecord]:
     sources = [_other_source(raw) for raw in found]
+    # Rule 2.
     if sources and all(sources):
         raise _no_event(f"its records come from {sources[0]!r}")
     return [record_in(raw, is_piped=is_piped) for raw in found]

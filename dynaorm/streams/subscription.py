@@ -96,6 +96,7 @@ class Subscriptions:
     def functions(self, change: StreamChange) -> tuple[Function, ...]:
         """The functions to call with a change, in their order."""
         found = tuple(one.function for one in self._all if _is_for(one, change))
+        # Rule 2.
         if not found and isinstance(change, Unreadable) and self._concerns(change):
             return (_raise,)
         return found

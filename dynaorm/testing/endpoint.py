@@ -1,7 +1,7 @@
 """Opens a transport to a DynamoDB in another process. The environment variable DYNAORM_TRANSPORT chooses its kind.
 
-So a project's tests, and dynaorm's own, run over either transport without a change. An engine in this process, such as
-moto, can only be reached by the default transport.
+So a project's tests, and dynaorm's own, run over each transport without a change. An engine in this process, such as
+moto, is only reached over pynamodb, which the default transport does by itself.
 """
 
 import os
@@ -11,12 +11,13 @@ import urllib.request
 from http.client import HTTPException
 
 from dynaorm.errors import UsageError
-from dynaorm.flow.protocol.call import AsyncTransport
+from dynaorm.transport.async_pynamodb import AsyncPynamoTransport
+from dynaorm.transport.default.async_transport import AsyncDefaultTransport
+from dynaorm.transport.default.transport import DefaultTransport
 from dynaorm.transport.direct.async_transport import AsyncDirectTransport
 from dynaorm.transport.direct.transport import DirectTransport
 from dynaorm.transport.endpoint import without_password
 from dynaorm.transport.pynamodb import PynamoTransport
-from dynaorm.transport.threaded import ThreadedTransport
 
 # An engine on a busy machine answers late. Under a FakeClock, whose pauses take no time, the retries would be spent
 # while it still works on the first attempt, and the outcome would be unknown.
@@ -33,30 +34,36 @@ def transport_to(endpoint: str, *, greeting: float = _GREETING) -> DirectTranspo
     ``greeting``: for how many seconds to wait for any answer of the endpoint.
 
     Raises:
-        UsageError: DYNAORM_TRANSPORT is neither ``default`` nor ``direct``; or nothing answers.
+        UsageError: DYNAORM_TRANSPORT is none of ``default``, ``direct`` and ``pynamodb``; or nothing answers.
     """
-    if _is_direct_to(endpoint, greeting):
-        return DirectTransport(endpoint=endpoint, timeout=_PATIENCE)
-    return PynamoTransport(endpoint=endpoint, read_timeout=_PATIENCE)
+    named = _named_transport(endpoint, greeting)
+    if named == "pynamodb":
+        return PynamoTransport(endpoint=endpoint, read_timeout=_PATIENCE)
+    kind = DirectTransport if named == "direct" else DefaultTransport
+    return kind(endpoint=endpoint, timeout=_PATIENCE)
 
 
-def async_transport_to(endpoint: str, *, greeting: float = _GREETING) -> AsyncTransport:
+def async_transport_to(
+    endpoint: str, *, greeting: float = _GREETING
+) -> AsyncDirectTransport | AsyncPynamoTransport:
     """The same for an asynchronous session."""
-    if _is_direct_to(endpoint, greeting):
-        return AsyncDirectTransport(endpoint=endpoint, timeout=_PATIENCE)
-    return ThreadedTransport(PynamoTransport(endpoint=endpoint, read_timeout=_PATIENCE))
+    named = _named_transport(endpoint, greeting)
+    if named == "pynamodb":
+        return AsyncPynamoTransport(endpoint=endpoint, read_timeout=_PATIENCE)
+    kind = AsyncDirectTransport if named == "direct" else AsyncDefaultTransport
+    return kind(endpoint=endpoint, timeout=_PATIENCE)
 
 
-def _is_direct_to(endpoint: str, greeting: float) -> bool:
-    """Whether the transport is a direct one, after checking that something answers."""
+def _named_transport(endpoint: str, greeting: float) -> str:
+    """The name of the transport to take, after checking that something answers."""
     named = os.environ.get(TRANSPORT_VARIABLE) or "default"
-    if named not in ("default", "direct"):
+    if named not in ("default", "direct", "pynamodb"):
         raise UsageError(
             problem=f"{TRANSPORT_VARIABLE} is {named!r}, which is not the name of a transport",
-            remedy="set it to default or direct, or leave it out",
+            remedy="set it to default, direct or pynamodb, or leave it out",
         )
     _check_answers(endpoint, greeting)
-    return named == "direct"
+    return named
 
 
 def _check_answers(endpoint: str, seconds: float) -> None:

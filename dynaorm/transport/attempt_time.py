@@ -5,9 +5,8 @@ attempt runs in a thread, which is left to itself when the time is over.
 """
 
 import threading
-from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar, copy_context
+from collections.abc import Awaitable, Callable
+from contextvars import copy_context
 from typing import TYPE_CHECKING, TypeVar
 
 from dynaorm.flow.protocol.call import NoAnswer
@@ -19,27 +18,6 @@ else:
     late(globals(), asyncio="asyncio")
 
 T = TypeVar("T")
-
-_seconds: ContextVar[float | None] = ContextVar("dynaorm_attempt_seconds", default=None)
-
-
-class NeedsThread(Exception):
-    """The attempt under way cannot be made in its time where it runs. Nothing was sent."""
-
-
-@contextmanager
-def attempt_of(seconds: float) -> Iterator[None]:
-    """While the block runs, ``attempt_seconds`` gives these."""
-    mark = _seconds.set(seconds)
-    try:
-        yield
-    finally:
-        _seconds.reset(mark)
-
-
-def attempt_seconds() -> float | None:
-    """The seconds of the attempt that runs in this thread or task; None without a limit of its own."""
-    return _seconds.get()
 
 
 def in_time(seconds: float, attempt: Callable[[], T]) -> T:

@@ -1,134 +1,140 @@
-"""What other libraries have hooked into botocore: event handlers, and functions that they replaced.
+"""Whether something in this process needs botocore to send the requests: a mock, a tracer, a recorder, a signal.
 
-The default transport sends requests itself. It still emits ``before-send``, ``after-call`` and ``after-call-error``.
-If anybody handles an event that it does not emit, requests must go through botocore.
+Rule 1. Nothing is imported to find out: who mocks or replaces a part of botocore has imported it. Only where something
+        waits for the import of a module, as Datadog's and New Relic's agents do, botocore is imported, so that they
+        get their chance.
+Rule 2. It may begin and end at any time, so it is asked before every request. What was found last is remembered: the
+        functions and handlers are looked at again, but judged only if there are others.
 """
 
 import sys
-from collections.abc import Callable
-from functools import lru_cache
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from importlib import import_module
+from operator import attrgetter
 from types import FunctionType
-from typing import Any
+from typing import Any, Final
 
-from botocore.awsrequest import (
-    AWSHTTPConnection,
-    AWSHTTPConnectionPool,
-    AWSHTTPSConnection,
-    AWSHTTPSConnectionPool,
-)
-from botocore.endpoint import Endpoint
-from botocore.hooks import HierarchicalEmitter
-from botocore.httpsession import URLLib3Session
-from botocore.signers import RequestSigner
+FUNCTIONS: Final = {
+    "botocore.session": ("Session.__init__", "Session.create_client", "Session.get_credentials"),
+    "botocore.client": (
+        "ClientCreator.create_client",
+        "BaseClient.__init__",
+        "BaseClient._make_api_call",
+        "BaseClient._make_request",
+    ),
+    "botocore.endpoint": (
+        "Endpoint.make_request",
+        "Endpoint.create_request",
+        "Endpoint.prepare_request",
+        "Endpoint._send",
+    ),
+    "botocore.httpsession": ("URLLib3Session.__init__", "URLLib3Session.send"),
+    "botocore.signers": ("RequestSigner.handler", "RequestSigner.sign"),
+    "botocore.auth": ("SigV4Auth.add_auth", "SigV4Auth.signature"),
+    # Not functions but classes, which recorders replace.
+    "botocore.awsrequest": ("AWSHTTPConnectionPool.ConnectionCls", "AWSHTTPSConnectionPool.ConnectionCls"),
+    "pynamodb.connection.base": ("Connection.__init__", "Connection.dispatch", "Connection._make_api_call"),
+}
+"""By module: what a call over pynamodb goes through, and tracers, recorders and mocks replace."""
 
-_NOT_EMITTED = frozenset(
-    {
-        "before-call",  # emitted, but the request's body is not in it
-        "before-endpoint-resolution",
-        "before-parameter-build",
-        "before-parse",
-        "before-sign",
-        "choose-signer",
-        "needs-retry",
-        "provide-client-params",
-        "request-created",
-        "response-received",
-        "*",
-    }
-)
+_LOOKS: Final[dict[str, Callable[[Any], Any]]] = {
+    module: attrgetter(*functions) for module, functions in FUNCTIONS.items()
+}
+_OWN: Final = ("botocore", "pynamodb")
 
-# The handlers of every DynamoDB client. What they do to a request is done here, too, or has no effect on DynamoDB:
-# add_retry_headers counts attempts for AWS's statistics. EndpointDiscoveryHandler, which moves requests, is not here.
-_BOTOCORES_OWN = frozenset(
-    {
-        "botocore.discovery.block_endpoint_discovery_required_operations",
-        "botocore.handlers._handle_request_validation_mode_member",
-        "botocore.handlers._set_auth_scheme_preference_signer",
-        "botocore.handlers.add_query_compatibility_header",
-        "botocore.handlers.add_recursion_detection_header",
-        "botocore.handlers.add_retry_headers",
-        "botocore.handlers.generate_idempotent_uuid",
-        "botocore.handlers.inject_api_version_header_if_needed",
-        "botocore.handlers.set_operation_specific_signer",
-        "botocore.retries.standard.MaxAttemptsSeeder.seed_max_attempts",
-        "botocore.retries.standard.RetryHandler.needs_retry",
-        "botocore.signers.RequestSigner.handler",
-        "botocore.useragent.UserAgentString.rebuild_and_replace_user_agent_handler",
-    }
-)
-
-_CALLED_BY_BOTOCORE = (
-    "botocore.endpoint.Endpoint.make_request",
-    "botocore.endpoint.Endpoint.create_request",
-    "botocore.endpoint.Endpoint.prepare_request",
-    "botocore.httpsession.URLLib3Session.send",
-    "botocore.signers.RequestSigner.sign",
+# Finders of modules that let nobody know of an import.
+_UNINTERESTED: Final = (
+    "__editable__",
+    "_distutils_hack",
+    "_frozen_importlib",
+    "_pytest",
+    "_virtualenv",
+    "six",
 )
 
 
-class WatchedEvents(HierarchicalEmitter):
-    """The events of a botocore session and its clients; remembers handlers of events that are not always emitted.
-
-    Attributes:
-        hooked: a description of each such handler. The copies that clients get share it.
-    """
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.hooked: list[str] = []
-
-    def register(self, event_name: str, handler: Callable[..., Any], *args: Any, **options: Any) -> None:
-        """Add a handler."""
-        self._remember(event_name, handler)
-        super().register(event_name, handler, *args, **options)
-
-    def register_first(
-        self, event_name: str, handler: Callable[..., Any], *args: Any, **options: Any
-    ) -> None:
-        """Add a handler that is called before the others."""
-        self._remember(event_name, handler)
-        super().register_first(event_name, handler, *args, **options)
-
-    def register_last(self, event_name: str, handler: Callable[..., Any], *args: Any, **options: Any) -> None:
-        """Add a handler that is called after the others."""
-        self._remember(event_name, handler)
-        super().register_last(event_name, handler, *args, **options)
-
-    def _remember(self, event_name: str, handler: Callable[..., Any]) -> None:
-        kind, _, rest = event_name.partition(".")
-        if kind not in _NOT_EMITTED or rest.partition(".")[0] not in ("", "*", "dynamodb"):
-            return
-        name = _name_of(handler)
-        if name not in _BOTOCORES_OWN and not name.startswith("dynaorm.transport."):
-            self.hooked.append(f"{name} handles botocore's event {event_name}")
+def need_of_botocore() -> str:
+    """What needs botocore to send the requests now, as the end of a sentence; "" if nothing does."""
+    _finders.on(sys.meta_path)
+    if moto_is_active():
+        return "moto's mock_aws is active"
+    handlers = getattr(sys.modules.get("botocore.handlers"), "BUILTIN_HANDLERS", [])
+    return _functions.on(_found_functions()) or _handlers.on(handlers) or _receivers()
 
 
-def replaced_function() -> str:
-    """A description of a function of botocore that another library has replaced; "" if there is none.
-
-    Tracers and recorders replace functions that only botocore's own way of sending calls.
-    """
-    return _first_replaced(
-        Endpoint.make_request,
-        Endpoint.create_request,
-        Endpoint.prepare_request,
-        URLLib3Session.send,
-        RequestSigner.sign,
-        AWSHTTPConnectionPool.ConnectionCls is AWSHTTPConnection
-        and AWSHTTPSConnectionPool.ConnectionCls is AWSHTTPSConnection,
-    )
+def moto_is_active() -> bool:
+    """Whether moto's ``mock_aws`` answers requests to AWS in this process."""
+    moto = sys.modules.get("moto.core.models")
+    return moto is not None and bool(getattr(getattr(moto, "botocore_stubber", None), "enabled", False))
 
 
-# It is asked before every request, and nearly always the same.
-@lru_cache(maxsize=8)
-def _first_replaced(*found: Any) -> str:
-    *functions, connections = found
-    for name, function in zip(_CALLED_BY_BOTOCORE, functions, strict=True):
+class _Verdict:
+    """What a list means that is looked at before every request, and is nearly always the same."""
+
+    def __init__(self, judge: Callable[[list[Any]], str]) -> None:
+        self._judge = judge
+        self._last: tuple[list[Any], str] = ([], "")
+
+    def on(self, found: list[Any]) -> str:
+        """What the list means. It is judged if it is another than the last time."""
+        known, reason = self._last
+        if found != known:
+            known = [*found]
+            reason = self._judge(known)
+            self._last = (known, reason)
+        return reason
+
+
+def _let_in(finders: list[Any]) -> str:
+    """Import botocore and pynamodb if somebody may wait for it."""
+    if any(_waits(finder) for finder in finders):
+        with suppress(ImportError):  # what is not installed, nobody waits for
+            import_module("dynaorm.transport.pynamodb")
+    return ""
+
+
+def _found_functions() -> list[Any]:
+    modules = sys.modules
+    try:
+        return [look(modules[name]) if name in modules else () for name, look in _LOOKS.items()]
+    except AttributeError:  # another thread is importing it
+        return []
+
+
+def _receivers() -> str:
+    signals = sys.modules.get("pynamodb.signals")
+    for name in ("pre_dynamodb_send", "post_dynamodb_send"):
+        # Without the package blinker, a signal has no receivers.
+        if getattr(getattr(signals, name, None), "receivers", None):
+            return f"pynamodb's signal {name} has receivers"
+    return ""
+
+
+def _first_replaced(found: list[Any]) -> str:
+    for (module, names), functions in zip(FUNCTIONS.items(), found, strict=False):
+        for name, function in zip(names, functions, strict=False):
+            if not _is_own(function):
+                return f"{module}.{name} has been replaced"
+    return ""
+
+
+def _is_own(found: object) -> bool:
+    """Whether a function or class is botocore's or pynamodb's."""
+    if isinstance(found, FunctionType):
         # A wrapper may copy the name of what it wraps, but not the module that it reads its globals from.
-        module = vars(sys.modules[name.rsplit(".", 2)[0]])
-        if type(function) is not FunctionType or function.__globals__ is not module:
-            return f"{name} has been replaced"
-    return "" if connections else "the connections of botocore.awsrequest have been replaced"
+        return _package(found.__globals__.get("__name__")) in _OWN
+    return isinstance(found, type) and _package(found.__module__) in _OWN
+
+
+def _first_added(handlers: Iterable[Any]) -> str:
+    for event, handler, *_ in handlers:
+        name = _name_of(handler)
+        service = event.split(".")[1:2]
+        # moto's is there from its import on, and does something only while a mock is active.
+        if _package(name) not in (*_OWN, "moto") and service in ([], ["*"], ["dynamodb"]):
+            return f"{name} handles botocore's event {event}"
+    return ""
 
 
 def _name_of(handler: Any) -> str:
@@ -137,3 +143,17 @@ def _name_of(handler: Any) -> str:
     if not hasattr(function, "__qualname__"):
         function = type(function)
     return f"{function.__module__}.{function.__qualname__}"
+
+
+def _waits(finder: Any) -> bool:
+    """Whether somebody else's finder may want to know of an import."""
+    kind = finder if isinstance(finder, type) else type(finder)
+    name: str = kind.__module__
+    return not name.startswith(_UNINTERESTED) and not name.endswith(".six")
+
+
+def _package(name: Any) -> str:
+    return str(name).partition(".")[0]
+
+
+_finders, _functions, _handlers = _Verdict(_let_in), _Verdict(_first_replaced), _Verdict(_first_added)

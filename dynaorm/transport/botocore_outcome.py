@@ -24,7 +24,6 @@ from botocore.exceptions import ConnectionError as BotocoreConnectionError
 
 from dynaorm.flow.protocol.call import NoAnswer, Refusal, Reply
 from dynaorm.transport.answer import reply_of
-from dynaorm.transport.http.http_answer import HttpAnswer
 
 CONNECTION_ERRORS = (BotocoreConnectionError, HTTPClientError, IncompleteReadError)
 """What botocore raises when the network, not DynamoDB, ended the attempt."""
@@ -46,23 +45,6 @@ def judge_answer(**received: Any) -> None:
     except Refusal as refusal:
         parsed[_OUTCOME] = refusal
         response["body"] = json.dumps({"__type": refusal.code, "message": refusal.message}).encode()
-
-
-def parsed_of(outcome: Reply | Refusal, answer: HttpAnswer) -> dict[str, Any]:
-    """What botocore would parse an answer to, for an answer that did not come through botocore."""
-    parsed: dict[str, Any] = {
-        "ResponseMetadata": {
-            "RequestId": answer.headers.get("x-amzn-requestid", ""),
-            "HTTPStatusCode": answer.status,
-            "HTTPHeaders": answer.headers,
-            "RetryAttempts": 0,
-            "MaxAttemptsReached": True,
-        },
-        _OUTCOME: outcome,
-    }
-    if isinstance(outcome, Refusal):
-        parsed["Error"] = {"Message": outcome.message, "Code": outcome.code}
-    return parsed
 
 
 def reply_in(parsed: Mapping[str, Any]) -> Reply:

@@ -34,6 +34,7 @@ def proxy_of(endpoint: Endpoint) -> Proxy | None:
     Raises:
         UsageError: a variable holds no URL.
     """
+    # Most processes have no such variable, and are spared the import of urllib.request.
     if not any(name.lower().endswith("_proxy") for name in os.environ):
         return None
     if urllib_request.proxy_bypass(endpoint.authority):

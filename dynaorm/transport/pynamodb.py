@@ -1,6 +1,4 @@
-"""The default transport: one attempt per call through pynamodb's ``Connection.dispatch``.
-
-Behind it, ``OwnSending`` sends the requests, or lets botocore send them.
+"""The transport over pynamodb: one attempt per call through its ``Connection.dispatch``, and nothing else.
 
 Rule 1. Only ``dispatch`` is used. pynamodb's named methods re-order the actions of a transaction, and wrap errors in
         exceptions whose ``cause_response_code`` fails for lost answers.
@@ -9,8 +7,6 @@ Rule 3. A client is created under a lock: botocore's session is not thread-safe 
 """
 
 import threading
-from collections.abc import Sequence
-from contextlib import suppress
 from typing import Any, Self
 
 from botocore.config import Config
@@ -23,24 +19,19 @@ from dynaorm.errors import UsageError
 from dynaorm.flow.protocol.call import Call, Reply
 from dynaorm.record import replace
 from dynaorm.transport.answer import STREAM_READS
-from dynaorm.transport.attempt_time import NeedsThread, attempt_of, in_time
+from dynaorm.transport.attempt_time import in_time
 from dynaorm.transport.aws_configuration import failure_of, preparing
-from dynaorm.transport.botocore_hooks import WatchedEvents
-from dynaorm.transport.botocore_models import find_models_by_name
 from dynaorm.transport.botocore_outcome import (
     CONNECTION_ERRORS,
-    has_left,
     judge_answer,
     no_answer_of,
     refusal_in,
     reply_in,
 )
 from dynaorm.transport.endpoint import Endpoint, endpoint_of, without_password
-from dynaorm.transport.http.connection import Connection as HttpConnection
 from dynaorm.transport.http.credentials import GivenCredentials, checked_credentials
 from dynaorm.transport.http.given_credentials import use_credentials
-from dynaorm.transport.http.limits import LONGEST, Limits
-from dynaorm.transport.own_sending import OwnSending
+from dynaorm.transport.http.limits import LONGEST
 from dynaorm.transport.process import owned
 from dynaorm.transport.proxy import proxy_for
 from dynaorm.transport.region import region_of
@@ -60,8 +51,8 @@ class PynamoTransport:
         credentials: anything with ``get_frozen_credentials()``, asked for each request, in the place of those that
             are configured.
         connect_timeout: seconds to wait for a connection.
-        read_timeout: seconds for sending a request and receiving all of its answer; each megabyte has one second
-            more. AWS asks for at least one second with TransactWriteItems.
+        read_timeout: seconds of each wait for bytes of an answer. AWS asks for at least one second with
+            TransactWriteItems.
         max_pool_connections: how many connections to keep open; more threads than these open short-lived
             ones.
 
@@ -127,7 +118,8 @@ class PynamoTransport:
         if call.operation in STREAM_READS:
             return self._streams.call(call)
         if call.timeout is not None:
-            return self._in_time(replace(call, timeout=None), call.timeout)
+            unlimited = replace(call, timeout=None)
+            return in_time(call.timeout, lambda: self.call(unlimited))
         try:
             connection = self._connection or self._open()
             # A copy, because pynamodb and botocore may add to what they are given, and a call is repeated.
@@ -137,8 +129,6 @@ class PynamoTransport:
         except UsageError:
             raise
         except (BotoCoreError, ClientError, OSError, RuntimeError) as error:
-            if has_left(error, HttpConnection.exchange.__name__):
-                raise  # a signal handler raised it while the request was under way
             # pynamodb's VerboseClientError keeps only code and message; the refusal is in botocore's own error.
             raise refusal_in(error.__cause__) or refusal_in(error) or failure_of(error) from error
         return reply_in(parsed)
@@ -157,28 +147,17 @@ class PynamoTransport:
         connection, self._connection = self._connection, None
         return connection
 
-    def _in_time(self, call: Call, seconds: float) -> Reply:
-        # Only our own sending keeps a time. It is there once a client is.
-        if self._connection is not None:
-            with attempt_of(seconds), suppress(NeedsThread):
-                return self.call(call)
-        return in_time(seconds, lambda: self.call(call))
-
     def _open(self) -> "_OneClient":
         with self._opening, preparing(self.endpoint):
             if self._connection is None:
                 # botocore would take one that is no URL for an unanswered request, and show its password.
                 proxy_for("http" if (self.endpoint or "").startswith("http:") else "https")
-                events = WatchedEvents()
-                session = BotocoreSession(profile=self.profile, event_hooks=events)
-                find_models_by_name(session)
+                session = BotocoreSession(profile=self.profile)
                 use_credentials(session, self._credentials)
                 session.register("before-parse.dynamodb", judge_answer)
                 session.set_default_client_config(Config(user_agent=_user_agent(session)))
                 connection = _OneClient(
                     session,
-                    events.hooked,
-                    Limits(self.read_timeout, self.connect_timeout, self.max_pool_connections),
                     region=region_of(
                         self.region, self.endpoint, lambda: session.get_config_variable("region")
                     ),
@@ -204,13 +183,8 @@ def _user_agent(session: BotocoreSession) -> str:
 class _OneClient(Connection):
     """pynamodb's connection over our botocore session; it makes one client however many threads ask."""
 
-    def __init__(
-        self, session: BotocoreSession, hooked: Sequence[str], limits: Limits, **settings: Any
-    ) -> None:
+    def __init__(self, session: BotocoreSession, **settings: Any) -> None:
         self._botocore_session = session
-        self._hooked = hooked
-        self._limits = limits
-        self._sending: OwnSending | None = None
         self._creating = threading.Lock()
         super().__init__(**settings)
 
@@ -229,16 +203,10 @@ class _OneClient(Connection):
     @property
     def client(self) -> Any:
         with self._creating:
-            known = self._client
-            client = super().client
-            if client is not known:
-                self._sending = OwnSending(client, self._botocore_session, self._hooked, self._limits)
-            return client
+            return super().client
 
     def close(self) -> None:
         """Close the client, if there is one: with wrong settings it could not be made."""
-        if self._sending is not None:
-            self._sending.close()
         if self._client is not None:
             self._client.close()
 

@@ -16,7 +16,6 @@ from dynaorm.flow.protocol.call import Call, Reply
 from dynaorm.record import replace
 from dynaorm.transport.attempt_time import in_time
 from dynaorm.transport.aws_configuration import failure_of, preparing
-from dynaorm.transport.botocore_models import find_models_by_name
 from dynaorm.transport.botocore_outcome import (
     CONNECTION_ERRORS,
     judge_answer,
@@ -84,7 +83,6 @@ class StreamsTransport:
             if self._client is None:
                 proxy_for("http" if (self._endpoint or "").startswith("http:") else "https")
                 session = BotocoreSession(profile=self._profile)
-                find_models_by_name(session)
                 use_credentials(session, self._credentials)
                 session.register("before-parse.dynamodb-streams", judge_answer)
                 region = region_of(

@@ -37,6 +37,7 @@ class ThreadedTransport:
     def close(self) -> None:
         """Close the other transport, if it can be closed. A later call opens it again."""
         threads, self._threads = self._threads, ThreadPoolExecutor(WORKERS, "dynaorm")
+        # Not waited for: this runs in the event loop, which would stand still as long as a call is under way.
         threads.shutdown(wait=False)
         close = getattr(self._inner, "close", None)
         if close is not None:

@@ -35,6 +35,7 @@ indexed = Table(
 guards = Table("provision-guards", pk="lock", sk=None)
 guarded = Table("provision-guarded", guard_table=guards)
 fleeting = Table("provision-fleeting")
+streamed = Table("provision-streamed", stream="KEYS_ONLY")
 
 
 class Login(Entity, table=fleeting, pk="LOGIN#{token}", sk="L"):
@@ -239,6 +240,30 @@ def test_physical_names_are_used_throughout() -> None:
 def test_an_unanswered_creation_is_repeated_and_finds_its_own_table() -> None:
     transport, _ = create(plain, NoAnswer("timeout"), IN_USE, described(plain))
     assert operations(transport) == ["CreateTable", "CreateTable", "DescribeTable"]
+
+
+STREAM: dict[str, Any] = {"StreamSpecification": {"StreamEnabled": True, "StreamViewType": "KEYS_ONLY"}}
+
+
+def test_an_unanswered_change_of_the_stream_is_repeated_and_finds_it_enabled() -> None:
+    answers: list[Answer] = [IN_USE, described(streamed, StreamSpecification={}), NoAnswer("timeout"), IN_USE]
+    transport, _ = create(streamed, *answers, described(streamed, **STREAM))
+    assert operations(transport)[2:] == ["UpdateTable", "UpdateTable", "DescribeTable"]
+
+
+def test_a_refused_change_of_the_stream_is_passed_on_where_it_is_not_enabled() -> None:
+    bare = described(streamed, StreamSpecification={})
+    with pytest.raises(UnexpectedRefusal, match="ResourceInUseException"):
+        create(streamed, IN_USE, bare, IN_USE, bare)
+
+
+def test_an_unanswered_change_of_ttl_is_repeated_and_finds_it_enabled() -> None:
+    already = Refusal("ValidationException", "TimeToLive is already enabled")
+    answers: list[Answer] = [{}, described(fleeting), ttl("DISABLED"), NoAnswer("timeout"), already]
+    transport, _ = create(fleeting, *answers, ttl("ENABLING", "until"))
+    assert operations(transport)[3:] == ["UpdateTimeToLive", "UpdateTimeToLive", "DescribeTimeToLive"]
+    with pytest.raises(UnexpectedRefusal, match="ValidationException"):
+        create(fleeting, {}, described(fleeting), ttl("DISABLED"), already, ttl("DISABLED"))
 
 
 def test_another_refusal_is_passed_on() -> None:

@@ -37,6 +37,8 @@ from dynaorm.errors import DynaormError, Throttled, UsageError
 from dynaorm.flow.protocol.call import Call, Transport
 from dynaorm.integrations.opentelemetry import instrument
 from dynaorm.testing import FakeClock, FaultyTransport, ScriptedTransport, conflict, lost_answer, throttle
+from dynaorm.transport.default.async_transport import AsyncDefaultTransport
+from dynaorm.transport.default.transport import DefaultTransport
 from dynaorm.transport.pynamodb import PynamoTransport
 from dynaorm.transport.threaded import ThreadedTransport
 from tests.transport.unruly import Unruly, answer, refusal, unruly_server
@@ -207,7 +209,16 @@ def server() -> Iterator[Unruly]:
         yield server
 
 
-@pytest.mark.parametrize("kind", ["default", "direct", "threaded", "async direct"])
+SYNCHRONOUS: dict[str, Any] = {
+    "default": DefaultTransport,
+    "direct": DirectTransport,
+    "pynamodb": PynamoTransport,
+    "threaded": PynamoTransport,
+}
+ASYNCHRONOUS: dict[str, Any] = {"async default": AsyncDefaultTransport, "async direct": AsyncDirectTransport}
+
+
+@pytest.mark.parametrize("kind", [*SYNCHRONOUS, *ASYNCHRONOUS])
 def test_every_transport_says_its_server(kind: str, server: Unruly, exported: Exported) -> None:
     server.will(refusal("ThrottlingException"), answer({}), answer({}))
     given: dict[str, Any] = {"region": "eu-west-1", "endpoint": server.endpoint}
@@ -219,10 +230,10 @@ def test_every_transport_says_its_server(kind: str, server: Unruly, exported: Ex
         if isinstance(transport, AsyncDirectTransport):
             await transport.close()
 
-    if kind == "async direct":
-        asyncio.run(twice(AsyncDirectTransport(**given)))
+    if kind in ASYNCHRONOUS:
+        asyncio.run(twice(ASYNCHRONOUS[kind](**given)))
     else:
-        with closing(DirectTransport(**given) if kind == "direct" else PynamoTransport(**given)) as inner:
+        with closing(SYNCHRONOUS[kind](**given)) as inner:
             if kind == "threaded":
                 asyncio.run(twice(ThreadedTransport(inner)))
             else:

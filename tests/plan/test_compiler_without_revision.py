@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import pytest
 
-from dynaorm import Entity, Key, Table, Unique
+from dynaorm import Aggregate, Entity, Key, Table, Unique
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.errors import UsageError
 from dynaorm.item.action import Update
@@ -13,10 +13,11 @@ from dynaorm.item.condition import And, equals, exists, missing
 from dynaorm.item.update import AddTo, SetTo
 from dynaorm.plan.intent import Deletion, Edit, Save
 from dynaorm.plan.planned import Purpose
-from tests.plan.compiling import actions_of, plan_of, saved
+from tests.plan.compiling import actions_of, plan_of, reads_of, saved, stored
 
 app = Table("compiler-app")
 bare = Table("compiler-bare", type_attribute=None, revision_attribute=None)
+told = Table("compiler-told", revision_attribute=None)
 
 
 class Stock(Entity, table=app, pk="STOCK#{sku}", sk="S"):
@@ -35,6 +36,20 @@ class Loose(Entity, table=bare, pk="LOOSE#{name}", sk="L"):
     name: str
     left: int = 0
     note: str | None = None
+
+
+class Club(Entity, table=told, pk="CLUB#{club}", sk="C"):
+    club: str
+
+
+class Choir(Club):
+    voices: int = 0
+
+
+class Singer(Entity, table=told, pk="SINGER#{name}", sk="S"):
+    name: str
+    choir: str
+    sings_in = Aggregate(Choir, count="voices", key={"club": "choir"})
 
 
 def test_without_revisions_a_save_is_conditional_on_the_values_it_changes() -> None:
@@ -139,3 +154,11 @@ def test_an_entity_with_too_many_attributes_to_compare_is_refused_with_the_way_o
         plan_of(Deletion(entity), Save(Loose(name="l")))
     assert len(plan_of(Deletion(Key(type(entity), name="w"))).actions) == 1
     assert len(plan_of(Deletion(wide(160, Table("wide-revised")))).actions) == 1
+
+
+def test_without_revisions_a_total_that_the_replaced_class_does_not_have_is_compared_too() -> None:
+    before = stored(Club(club="c"))
+    intents = Save(Choir(club="c"), overwrite=True), Save(Singer(name="s", choir="c"))
+    replaced = plan_of(*intents, reads=reads_of(told, before)).actions[0]
+    assert replaced.after == {**before, "_type": {"S": "Choir"}, "voices": {"N": "1"}}
+    assert replaced.expected_values == {"_type": {"S": "Club"}, "club": {"S": "c"}, "voices": None}

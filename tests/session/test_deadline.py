@@ -65,6 +65,7 @@ VERBS: dict[str, Callable[[Session], object]] = {
     "update by key": lambda session: session.update(Key(User, user_id="1"), F.visits.add(1)),
     "save_many": lambda session: session.save_many([User(user_id=str(n)) for n in range(3)], concurrency=1),
     "bulk load": lambda session: session.bulk_load([Plain(user_id=str(n)) for n in range(30)]),
+    "bulk load of one": lambda session: session.bulk_load([Plain(user_id="1")]),
     "run": lambda session: session.run(lambda tx: tx.save(User(user_id="1"))),
 }
 
@@ -98,14 +99,19 @@ def test_no_call_takes_longer_than_its_time(
     assert all(one is not None and 0 < one <= timeout for one in transport.timeouts)
 
 
-@given(st.sampled_from(["get", "insert"]), st.lists(fates, max_size=6), fates, st.floats(0.1, 5))
+@given(
+    st.sampled_from(["get", "insert", "bulk load of one"]),
+    st.lists(fates, max_size=6),
+    fates,
+    st.floats(0.1, 5),
+)
 def test_a_request_is_not_repeated_or_waited_for_past_the_time_for_retries(
     verb: str, script: list[Fate], then: Fate, seconds: float
 ) -> None:
     clock = FakeClock()
     transport = Slow(clock, *script, then=then)
     session = Session(transport=transport, clock=clock, retry=Retry(seconds=seconds))
-    with suppress(StoreError):
+    with suppress(StoreError, BulkError):
         VERBS[verb](session)
     assert clock.monotonic() <= max(seconds, LEAST_SECONDS) + LEAST_SECONDS
 

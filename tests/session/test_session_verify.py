@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from dynaorm import AsyncSession, Session
+from dynaorm import AsyncSession, Key, Session
 from dynaorm.errors import UsageError
 from dynaorm.flow.integrity.finding import FindingKind, Outcome
 from dynaorm.flow.protocol.call import Call, Reply, Transport
@@ -227,3 +227,18 @@ def test_an_asynchronous_session_repairs_and_backfills(raw: Raw) -> None:
 
     assert asyncio.run(outcomes()) == [Outcome.PLANNED] * 2 + [Outcome.MENDED] * 2
     assert kinds(raw, app) == []
+
+
+@pytest.mark.parametrize("verb", ["verify", "repair", "backfill"])
+@pytest.mark.parametrize("wrong", [{"progress": 1}, {"dry_run": "no"}])
+def test_wrong_arguments_are_refused_by_the_call_and_not_by_the_first_result(
+    raw: Raw, verb: str, wrong: dict[str, Any]
+) -> None:
+    if verb != "verify" or "dry_run" not in wrong:
+        with pytest.raises(UsageError):
+            getattr(raw.session, verb)(app, **wrong)
+
+
+def test_consistent_is_checked_where_a_version_makes_it_needless(raw: Raw) -> None:
+    with pytest.raises(UsageError, match="consistent='x'"):
+        raw.session.get(Key(Book, isbn="1"), version=1, consistent="x")  # type: ignore[call-overload]  # wrong

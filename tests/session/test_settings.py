@@ -8,11 +8,12 @@ import pytest
 from dynaorm import AsyncSession, Call, Entity, Session, Table
 from dynaorm.errors import UsageError
 from dynaorm.flow.protocol.retry import Retry
-from dynaorm.session.settings import context_of, default_transport
+from dynaorm.session.settings import context_of, default_async_transport, default_transport
 from dynaorm.testing.clock import FakeClock
 from dynaorm.testing.scripted import ScriptedTransport
 from dynaorm.transport.clock import SystemClock
-from dynaorm.transport.pynamodb import PynamoTransport
+from dynaorm.transport.default.async_transport import AsyncDefaultTransport
+from dynaorm.transport.default.transport import DefaultTransport
 from dynaorm.transport.threaded import ThreadedTransport
 
 
@@ -43,10 +44,9 @@ def test_retry_consistency_and_clock_are_taken_over() -> None:
     assert isinstance(context_of(None, retry, True, None).clock, SystemClock)
 
 
-def test_the_default_transport_is_pynamodbs_connection() -> None:
-    transport = default_transport("eu-west-1", None, None)
-    assert isinstance(transport, PynamoTransport)
-    transport.close()
+def test_the_default_transports_have_connections_of_their_own() -> None:
+    assert type(default_transport("eu-west-1", None, None)) is DefaultTransport
+    assert type(default_async_transport("eu-west-1", None, None)) is AsyncDefaultTransport
 
 
 @pytest.mark.parametrize(

@@ -22,6 +22,7 @@ from dynaorm.flow.protocol.call import Call, Flow, NoAnswer, Reason, Refusal, Re
 from dynaorm.record import replace
 from dynaorm.session.watch import Watch
 from dynaorm.testing import FakeClock, ScriptedTransport, strict_moto
+from dynaorm.transport.default.transport import DefaultTransport
 from dynaorm.transport.direct.transport import DirectTransport
 from dynaorm.transport.pynamodb import PynamoTransport
 from dynaorm.transport.threaded import ThreadedTransport
@@ -182,7 +183,7 @@ def get_over(kind: str, server: Unruly, attempts: list[Attempt]) -> None:
             asyncio.run(get(AsyncDirectTransport(**given)))
             return
         inner = opened.enter_context(
-            closing(DirectTransport(**given) if kind == "direct" else PynamoTransport(**given))
+            closing(DirectTransport(**given) if kind == "direct" else DefaultTransport(**given))
         )
         if kind == "threaded":
             threaded = opened.enter_context(closing(ThreadedTransport(inner)))

@@ -6,9 +6,13 @@ from typing import Annotated, Any
 from uuid import UUID
 
 import pytest
+from bobby_tables import User as Published
+from bobby_tables import users as by_hand
+from two_tables import User as Apart
+from two_tables import users as apart
 
 from dynaorm import Attribute, Entity, Key, Table, Unique
-from dynaorm.errors import AlreadyExists, UniqueViolation
+from dynaorm.errors import AlreadyExists, OwnerUnknown, UniqueViolation
 from tests.story.engine import Engine
 
 # The article's layout: a partition key only, and items without type and revision.
@@ -81,6 +85,14 @@ def in_default_layout(row: dict[str, str]) -> list[dict[str, Any]]:
     ]
 
 
+def in_two_tables(row: dict[str, str]) -> list[dict[str, Any]]:
+    """A guard in another table also names the owner's declared table, because two tables may use the same keys."""
+    user, *guards = in_published_layout(row)
+    del user["phoneNumber"]
+    owner = {"M": {"table": {"S": "User"}, "pk": {"S": row["pk"]}}}
+    return [user, *({**guard, "owner": owner} for guard in guards)]
+
+
 @dataclass(frozen=True)
 class Layout:
     """A table, its class, and the items of one row of the article in it: user, e-mail guard, user name guard."""
@@ -90,32 +102,44 @@ class Layout:
     stored: Callable[[dict[str, str]], list[dict[str, Any]]]
 
     def user(self, row: dict[str, str]) -> Any:
-        return self.entity(
-            pk=UUID(row["pk"]),
-            user_name=row["userName"],
-            email=row["email"],
-            full_name=row["fullName"],
-            phone_number=row["phoneNumber"],
-        )
+        names = {
+            "user_name": "userName",
+            "email": "email",
+            "full_name": "fullName",
+            "phone_number": "phoneNumber",
+        }
+        given = {
+            name: row[attribute] for name, attribute in names.items() if name in self.entity.model_fields
+        }
+        return self.entity(pk=row["pk"], **given)
 
     def key(self, row: dict[str, str]) -> Key[Any]:
-        return Key(self.entity, pk=UUID(row["pk"]))
+        return Key(self.entity, pk=self.user(row).pk)
 
     def partition(self, row: dict[str, str]) -> str:
         key: str = self.stored(row)[0][self.table.pk.name]["S"]
         return key
 
+    def items(self, engine: Engine) -> list[dict[str, Any]]:
+        """What is stored, with the guards."""
+        tables = dict.fromkeys([self.table, self.table.guards])
+        return sorted((one for table in tables for one in engine.items(table)), key=self._order)
+
+    def _order(self, item: dict[str, Any]) -> str:
+        return str(item[self.table.pk.name])
+
     def all(self, *rows: dict[str, str]) -> list[dict[str, Any]]:
         """The result of a scan, in the order of the partition keys."""
         items = [item for row in rows for item in self.stored(row)]
-        return sorted(items, key=lambda item: str(item[self.table.pk.name]))
+        return sorted(items, key=self._order)
 
 
-@pytest.fixture(params=["published", "default"])
+@pytest.fixture(params=["published", "default", "two tables"])
 def layout(request: pytest.FixtureRequest, engine: Engine) -> Layout:
     found = {
         "published": Layout(published, User, in_published_layout),
         "default": Layout(app, AppUser, in_default_layout),
+        "two tables": Layout(apart, Apart, in_two_tables),
     }[request.param]
     engine.create(found.table)
     return found
@@ -133,7 +157,7 @@ def test_registering_is_one_transaction_of_three_puts_and_stores_the_user_and_tw
         ("Put", "userName#btables"),
         ("Put", "email#bobby.tables@gmail.com"),
     ]
-    assert engine.items(layout.table) == layout.all(BOBBY)
+    assert layout.items(engine) == layout.all(BOBBY)
 
 
 def test_the_registration_is_sent_as_the_article_writes_it_by_hand(moto: Engine) -> None:
@@ -184,7 +208,7 @@ def test_replaying_the_token_after_a_later_change_does_not_undo_the_change(
         session.save(bobby)
         with session.transaction(token=token) as tx:
             tx.save(layout.user(BOBBY))
-    assert engine.items(layout.table) == layout.all({**BOBBY, "email": "bobby@tables.com"})
+    assert layout.items(engine) == layout.all({**BOBBY, "email": "bobby@tables.com"})
 
 
 def test_a_phony_bobby_is_refused_for_the_third_action_alone_and_nothing_of_him_is_stored(
@@ -204,10 +228,10 @@ def test_a_phony_bobby_is_refused_for_the_third_action_alone_and_nothing_of_him_
         assert error.owner == layout.key(BOBBY)
         assert "email 'bobby.tables@gmail.com'" in str(error)
         assert "b201c1f2-238e-461f-88e6-0e606fbc3c51" in str(error)
-        assert engine.items(layout.table) == layout.all(BOBBY)
+        assert layout.items(engine) == layout.all(BOBBY)
         phony.email = "phony@tables.com"
         session.save(phony)
-    assert engine.items(layout.table) == layout.all(BOBBY, {**PHONY, "email": "phony@tables.com"})
+    assert layout.items(engine) == layout.all(BOBBY, {**PHONY, "email": "phony@tables.com"})
 
 
 def test_every_value_that_is_taken_is_named_at_once_each_with_its_owner(
@@ -225,7 +249,7 @@ def test_every_value_that_is_taken_is_named_at_once_each_with_its_owner(
         "userName": ("phonork", layout.key(PETER)),
         "email": ("bobby.tables@gmail.com", layout.key(BOBBY)),
     }
-    assert engine.items(layout.table) == layout.all(BOBBY, PETER)
+    assert layout.items(engine) == layout.all(BOBBY, PETER)
 
 
 def test_the_uuid_itself_is_unique_too(engine: Engine, layout: Layout) -> None:
@@ -236,7 +260,7 @@ def test_the_uuid_itself_is_unique_too(engine: Engine, layout: Layout) -> None:
         assert engine.reasons == ["ConditionalCheckFailed", None, None]
         assert refused.value.key == layout.key(BOBBY)
         assert refused.value.violations == ()
-    assert engine.items(layout.table) == layout.all(BOBBY)
+    assert layout.items(engine) == layout.all(BOBBY)
 
 
 def test_a_new_address_is_an_update_a_delete_and_a_put_that_leave_the_user_name_alone(
@@ -253,20 +277,7 @@ def test_a_new_address_is_an_update_a_delete_and_a_put_that_leave_the_user_name_
             ("Delete", "email#bobby.tables@gmail.com"),
             ("Put", "email#bobby@tables.com"),
         ]
-    assert engine.items(layout.table) == layout.all({**BOBBY, "email": "bobby@tables.com"})
-
-
-def test_the_old_address_is_free_at_once_and_the_new_one_is_taken(engine: Engine, layout: Layout) -> None:
-    with engine.session() as session:
-        bobby = session.save(layout.user(BOBBY))
-        bobby.email = "bobby@tables.com"
-        session.save(bobby)
-        session.save(layout.user(PHONY))
-        with pytest.raises(UniqueViolation):
-            session.save(layout.user({**PETER, "email": "bobby@tables.com"}))
-        assert session.get_by(layout.entity, email="bobby@tables.com") == bobby
-        assert session.get_by(layout.entity, email="bobby.tables@gmail.com") == layout.user(PHONY)
-    assert engine.items(layout.table) == layout.all({**BOBBY, "email": "bobby@tables.com"}, PHONY)
+    assert layout.items(engine) == layout.all({**BOBBY, "email": "bobby@tables.com"})
 
 
 @pytest.mark.parametrize("by", ["entity", "key"])
@@ -286,7 +297,7 @@ def test_deletion_removes_the_user_and_both_guards_in_one_transaction(
             ("Delete", "userName#btables"),
             ("Delete", "email#bobby@tables.com"),
         ]
-    assert engine.raw(layout.table) == []
+    assert layout.items(engine) == []
 
 
 def test_all_the_rows_of_the_article_live_side_by_side(engine: Engine, layout: Layout) -> None:
@@ -296,5 +307,99 @@ def test_all_the_rows_of_the_article_live_side_by_side(engine: Engine, layout: L
         for row in (BOBBY, JOHN, PETER):
             assert session.get_by(layout.entity, user_name=row["userName"]) == layout.user(row)
             assert session.get_by(layout.entity, email=row["email"]) == layout.user(row)
-    assert len(engine.raw(layout.table)) == 9
-    assert engine.items(layout.table) == layout.all(BOBBY, JOHN, PETER)
+    assert len(layout.items(engine)) == 9
+    assert layout.items(engine) == layout.all(BOBBY, JOHN, PETER)
+
+
+guarded = Table("Guarded", guard_table=Table("Guards"))
+
+
+class AppGuarded(Entity, table=guarded, pk="USER#{user_id}", sk="PROFILE", name="User"):
+    user_id: str
+    email: Annotated[str, Unique()]
+
+
+def test_with_two_tables_of_the_default_layout_the_guard_repeats_its_key_as_sort_key(
+    engine: Engine,
+) -> None:
+    engine.create(guarded)
+    with engine.session() as session:
+        session.save(AppGuarded(user_id="u1", email="bobby.tables@gmail.com"))
+        with pytest.raises(UniqueViolation) as refused:
+            session.save(AppGuarded(user_id="u2", email="bobby.tables@gmail.com"))
+        assert refused.value.owner == Key(AppGuarded, user_id="u1")
+    key = {"PK": {"S": "USER#u1"}, "SK": {"S": "PROFILE"}}
+    assert engine.items(guarded) == [
+        {
+            **key,
+            "_type": {"S": "User"},
+            "_rev": {"S": "*"},
+            "user_id": {"S": "u1"},
+            "email": {"S": "bobby.tables@gmail.com"},
+        }
+    ]
+    assert engine.raw(guarded.guards) == [
+        {
+            "PK": {"S": "email#bobby.tables@gmail.com"},
+            "SK": {"S": "email#bobby.tables@gmail.com"},
+            "owner": {"M": {"table": {"S": "Guarded"}, **key}},
+        }
+    ]
+
+
+# -- the items as published --------------------------------------------------------------------------------------------
+
+
+def publish(engine: Engine) -> None:
+    """Bobby's three items, put by hand as in the article: the guards name no owner."""
+    engine.create(by_hand)
+    engine.put(by_hand, **in_published_layout(BOBBY)[0])
+    engine.put(by_hand, pk={"S": "userName#btables"})
+    engine.put(by_hand, pk={"S": "email#bobby.tables@gmail.com"})
+
+
+def test_guards_written_by_hand_refuse_a_phony_bobby(engine: Engine) -> None:
+    publish(engine)
+    before = engine.raw(by_hand)
+    with engine.session() as session, pytest.raises(UniqueViolation) as refused:
+        session.save(Layout(by_hand, Published, in_published_layout).user(PHONY))
+    assert engine.reasons == [None, None, "ConditionalCheckFailed"]
+    assert (refused.value.constraint, refused.value.owner) == ("email", None)
+    assert engine.raw(by_hand) == before
+
+
+def test_a_published_bobby_changes_his_address_and_the_guard_without_owner_is_released(
+    engine: Engine,
+) -> None:
+    publish(engine)
+    with engine.session() as session:
+        loaded = session.get_one(Published, pk=BOBBY["pk"])
+        loaded.email = "bobby@tables.com"
+        session.save(loaded)
+    assert engine.raw(by_hand) == [
+        *in_published_layout({**BOBBY, "email": "bobby@tables.com"})[:2],
+        {"pk": {"S": "userName#btables"}},
+    ]
+
+
+def test_a_published_bobby_is_deleted_with_his_guards(engine: Engine) -> None:
+    publish(engine)
+    with engine.session() as session:
+        session.delete(Key(Published, pk=BOBBY["pk"]))
+    assert engine.raw(by_hand) == []
+
+
+def test_a_guard_written_by_hand_cannot_tell_whose_value_it_is(engine: Engine) -> None:
+    publish(engine)
+    with engine.session() as session, pytest.raises(OwnerUnknown) as unknown:
+        session.get_by(Published, email="bobby.tables@gmail.com")
+    assert (unknown.value.constraint, unknown.value.value) == ("email", "bobby.tables@gmail.com")
+
+
+def test_a_missing_guard_of_a_published_user_is_released_as_nothing(engine: Engine) -> None:
+    """In the article's first listing of Bobby, the place of ``userName#btables`` is illegible."""
+    publish(engine)
+    engine.client.delete_item(TableName=engine.name("User"), Key={"pk": {"S": "userName#btables"}})
+    with engine.session() as session:
+        session.delete(Key(Published, pk=BOBBY["pk"]))
+    assert engine.raw(by_hand) == []

@@ -6,14 +6,13 @@ from collections.abc import Callable
 
 import pytest
 
+from dynaorm import AsyncDirectTransport, AsyncPynamoTransport, DirectTransport, PynamoTransport
 from dynaorm.errors import UsageError
 from dynaorm.flow.protocol.call import Call
 from dynaorm.session.settings import close_async_transport
 from dynaorm.testing.endpoint import async_transport_to, transport_to
-from dynaorm.transport.direct.async_transport import AsyncDirectTransport
-from dynaorm.transport.direct.transport import DirectTransport
-from dynaorm.transport.pynamodb import PynamoTransport
-from dynaorm.transport.threaded import ThreadedTransport
+from dynaorm.transport.default.async_transport import AsyncDefaultTransport
+from dynaorm.transport.default.transport import DefaultTransport
 
 LIST = Call("ListTables", {})
 
@@ -21,9 +20,10 @@ LIST = Call("ListTables", {})
 @pytest.mark.parametrize(
     ("named", "kind", "async_kind"),
     [
-        (None, PynamoTransport, ThreadedTransport),
-        ("", PynamoTransport, ThreadedTransport),
-        ("default", PynamoTransport, ThreadedTransport),
+        (None, DefaultTransport, AsyncDefaultTransport),
+        ("", DefaultTransport, AsyncDefaultTransport),
+        ("default", DefaultTransport, AsyncDefaultTransport),
+        ("pynamodb", PynamoTransport, AsyncPynamoTransport),
         ("direct", DirectTransport, AsyncDirectTransport),
     ],
 )
@@ -54,7 +54,7 @@ def test_a_name_that_no_transport_has_is_refused(
     make: Callable[[str], object], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("DYNAORM_TRANSPORT", "urllib3")
-    with pytest.raises(UsageError, match=r"DYNAORM_TRANSPORT is 'urllib3'.*default or direct"):
+    with pytest.raises(UsageError, match=r"DYNAORM_TRANSPORT is 'urllib3'.*default, direct or pynamodb"):
         make("http://127.0.0.1:1")
 
 

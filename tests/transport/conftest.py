@@ -110,7 +110,7 @@ def expiring_profile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 
 @pytest.fixture
 def each_way(monkeypatch: pytest.MonkeyPatch) -> EachWay:
-    """Runs something twice: with requests that dynaorm sends, then with requests that botocore sends."""
+    """Runs something twice: over own connections, then through botocore."""
 
     def run(something: Run) -> tuple[Any, Any]:
         ours = something()

@@ -4,11 +4,13 @@ import asyncio
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any, Protocol, TypeAlias
 
-from dynaorm import AsyncDirectTransport, DirectTransport
+from dynaorm import AsyncDirectTransport, DirectTransport, PynamoTransport
 from dynaorm.flow.protocol.call import Call, Reply
-from dynaorm.transport.pynamodb import PynamoTransport
+from dynaorm.transport.default.async_transport import AsyncDefaultTransport
+from dynaorm.transport.default.transport import DefaultTransport
 
 
 class Closable(Protocol):
@@ -20,11 +22,11 @@ class Closable(Protocol):
 
 
 class AsyncInTurn:
-    """The asynchronous transport for a synchronous test. Its event loop runs during calls only."""
+    """An asynchronous transport for a synchronous test. Its event loop runs during calls only."""
 
-    def __init__(self, **options: Any) -> None:
+    def __init__(self, kind: type[AsyncDirectTransport] = AsyncDirectTransport, **options: Any) -> None:
         self._runner = asyncio.Runner()
-        self._transport = AsyncDirectTransport(**options)
+        self._transport = kind(**options)
 
     def call(self, call: Call, /) -> Reply:
         return self._runner.run(self._transport.call(call))
@@ -35,10 +37,10 @@ class AsyncInTurn:
         self._runner = asyncio.Runner()
 
 
-def default_transport(
+def over_pynamodb(
     *, timeout: float = 10.0, pool_size: int = 50, connect_timeout: float = 5.0, **options: Any
 ) -> PynamoTransport:
-    """The default transport with the options of the direct ones."""
+    """The transport over pynamodb with the options of the others."""
     return PynamoTransport(
         read_timeout=timeout, connect_timeout=connect_timeout, max_pool_connections=pool_size, **options
     )
@@ -59,7 +61,9 @@ def replies_to_threads(transport: Closable, call: Call) -> list[Reply]:
 Open: TypeAlias = Callable[..., Closable]
 
 TRANSPORTS: dict[str, Open] = {
-    "default": default_transport,
+    "default": DefaultTransport,
+    "async default": partial(AsyncInTurn, AsyncDefaultTransport),
+    "pynamodb": over_pynamodb,
     "direct": DirectTransport,
     "async": AsyncInTurn,
 }

@@ -81,6 +81,8 @@ def test_a_call_to_a_stream_ends_in_its_time(server: Unruly, open_transport: Ope
     assert silence_after(transport, describe).sent
 
 
+# Over pynamodb, nobody knows how far the attempt came.
+@pytest.mark.parametrize("open_transport", ["default", "async default", "direct", "async"], indirect=True)
 def test_a_connection_that_is_never_open_was_not_sent_in_the_time_of_its_attempt(
     open_transport: Open,
 ) -> None:
@@ -95,7 +97,8 @@ def test_an_attempt_after_a_short_one_has_the_transports_own_time(
     server: Unruly, open_transport: Open
 ) -> None:
     transport = open_transport(endpoint=server.endpoint, timeout=20)
-    assert transport.call(replace(GET, timeout=0.3)) == {}
+    transport.call(GET)
+    assert transport.call(replace(GET, timeout=0.5)) == {}
 
     def late(peer: socket.socket, _: Request) -> bool:
         threading.Event().wait(1)

@@ -1,16 +1,20 @@
-"""It is known who hooks into botocore where only botocore's own way of sending would notice."""
+"""It is known who needs botocore: mocks, tracers, recorders, and receivers of pynamodb's signals."""
 
 import functools
+import subprocess
+import sys
 from collections.abc import Callable
+from operator import attrgetter
 from typing import Any
 from unittest.mock import MagicMock
 
 import pytest
-from botocore import awsrequest, endpoint, httpsession, signers
-from botocore.config import Config
-from botocore.session import Session
+from botocore import handlers
+from moto import mock_aws
+from pynamodb import signals
 
-from dynaorm.transport.botocore_hooks import WatchedEvents, replaced_function
+import dynaorm.transport.pynamodb  # noqa: F401 - so that all functions are there
+from dynaorm.transport.botocore_hooks import FUNCTIONS, need_of_botocore
 
 
 def nothing(**_: object) -> None:
@@ -25,58 +29,73 @@ class Handler:
     def method(self, **_: object) -> None: ...
 
 
-def client_of(events: WatchedEvents) -> Any:
-    session: Any = Session(event_hooks=events)
-    return session.create_client(
-        "dynamodb",
-        region_name="eu-west-1",
-        config=Config(retries={"total_max_attempts": 1, "mode": "standard"}),
-    )
+def test_nothing_needs_botocore_at_first() -> None:
+    assert need_of_botocore() == ""
 
 
-def test_what_botocore_does_for_every_client_is_nobodys_hook() -> None:
-    events = WatchedEvents()
-    client_of(events)
-    assert events.hooked == []
+# -- functions ---------------------------------------------------------------------------------------------------------
+
+EVERY_FUNCTION = [(module, name) for module, names in FUNCTIONS.items() for name in names]
 
 
-@pytest.mark.parametrize(
-    "event",
-    [
-        "provide-client-params.dynamodb.GetItem",
-        "before-parameter-build.dynamodb",
-        "before-endpoint-resolution.dynamodb",
-        "before-call.*.*",
-        "request-created",
-        "choose-signer.dynamodb",
-        "before-sign.*",
-        "before-parse.dynamodb.Query",
-        "response-received.dynamodb",
-        "needs-retry.dynamodb",
-        "*.dynamodb",
-    ],
-)
-@pytest.mark.parametrize("register", ["register", "register_first", "register_last"])
-def test_a_handler_of_an_event_that_is_not_emitted_is_remembered(event: str, register: str) -> None:
-    events = WatchedEvents()
-    getattr(events, register)(event, nothing)
-    assert events.hooked == [f"{__name__}.nothing handles botocore's event {event}"]
+@pytest.mark.parametrize(("module", "name"), EVERY_FUNCTION, ids=[name for _, name in EVERY_FUNCTION])
+def test_a_replaced_function_is_named_as_long_as_it_is_replaced(
+    module: str, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    owner, _, last = name.rpartition(".")
+    place = attrgetter(owner)(sys.modules[module])
+    own = getattr(place, last)
+
+    @functools.wraps(own)
+    def wrapper(*args: Any, **options: Any) -> Any:
+        return own(*args, **options)
+
+    for replacement in (wrapper, MagicMock()):
+        monkeypatch.setattr(place, last, replacement)
+        assert need_of_botocore() == f"{module}.{name} has been replaced"
+        assert need_of_botocore() == f"{module}.{name} has been replaced"
+    monkeypatch.undo()
+    assert need_of_botocore() == ""
+
+
+# -- handlers ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def add(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Adds a handler to all clients, in the list or in a new one."""
+    old = [*handlers.BUILTIN_HANDLERS]
+
+    def add(*entry: Any) -> None:
+        monkeypatch.setattr(handlers, "BUILTIN_HANDLERS", [*old])
+        handlers.BUILTIN_HANDLERS.append(entry)
+
+    return add
 
 
 @pytest.mark.parametrize(
     "event",
     [
         "before-send",
+        "before-send.*.*",
         "after-call.dynamodb",
         "after-call-error.*.GetItem",
-        "request-created.s3",
-        "before-sign.sts.*",
+        "provide-client-params.dynamodb.GetItem",
+        "request-created",
+        "before-sign.*",
+        "creating-client-class.dynamodb",
+        "*.dynamodb",
     ],
 )
-def test_a_handler_of_an_event_that_is_emitted_or_another_services_is_not(event: str) -> None:
-    events = WatchedEvents()
-    events.register(event, nothing)
-    assert events.hooked == []
+def test_a_handler_of_dynamodbs_events_is_named(event: str, add: Callable[..., None]) -> None:
+    add(event, nothing)
+    assert need_of_botocore() == f"{__name__}.nothing handles botocore's event {event}"
+
+
+@pytest.mark.parametrize("event", ["request-created.s3", "before-sign.sts.*", "after-call.sqs"])
+def test_a_handler_of_another_services_events_needs_nothing(event: str, add: Callable[..., None]) -> None:
+    add(event, nothing)
+    assert need_of_botocore() == ""
 
 
 @pytest.mark.parametrize(
@@ -88,54 +107,72 @@ def test_a_handler_of_an_event_that_is_emitted_or_another_services_is_not(event:
         (Handler().method, "Handler.method"),
     ],
 )
-def test_a_handler_of_any_kind_is_named(handler: Callable[..., Any], name: str) -> None:
-    events = WatchedEvents()
-    events.register("request-created", handler)
-    assert events.hooked == [f"{__name__}.{name} handles botocore's event request-created"]
+def test_a_handler_of_any_kind_is_named(
+    handler: Callable[..., Any], name: str, add: Callable[..., None]
+) -> None:
+    add("before-send", handler, "a unique id")
+    assert need_of_botocore() == f"{__name__}.{name} handles botocore's event before-send"
 
 
-def test_the_copy_that_a_client_gets_is_watched_too() -> None:
-    events = WatchedEvents()
-    client_of(events).meta.events.register("needs-retry", nothing)
-    assert len(events.hooked) == 1
+# -- mocks, signals and agents -----------------------------------------------------------------------------------------
 
 
-def test_endpoint_discovery_moves_requests_so_it_counts_as_a_hook(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("AWS_ENDPOINT_DISCOVERY_ENABLED", "true")
-    events = WatchedEvents()
-    client_of(events)
-    assert any("EndpointDiscoveryHandler" in hook for hook in events.hooked)
+def test_moto_needs_botocore_only_while_a_mock_is_active() -> None:
+    assert need_of_botocore() == ""
+    with mock_aws():
+        assert need_of_botocore() == "moto's mock_aws is active"
+    assert need_of_botocore() == ""
 
 
-def test_nothing_of_botocore_is_replaced_at_first() -> None:
-    assert replaced_function() == ""
+class Signal:
+    """A signal of the package blinker, without which pynamodb's have no receivers."""
+
+    def __init__(self) -> None:
+        self.receivers: dict[int, Any] = {}
 
 
-@pytest.mark.parametrize(
-    ("owner", "name"),
-    [
-        (endpoint.Endpoint, "make_request"),
-        (endpoint.Endpoint, "create_request"),
-        (endpoint.Endpoint, "prepare_request"),
-        (httpsession.URLLib3Session, "send"),
-        (signers.RequestSigner, "sign"),
-    ],
-)
-def test_a_replaced_function_is_found(owner: Any, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    own = getattr(owner, name)
-
-    @functools.wraps(own)
-    def wrapper(*args: Any, **options: Any) -> Any:
-        return own(*args, **options)
-
-    for replacement in (wrapper, MagicMock()):
-        monkeypatch.setattr(owner, name, replacement)
-        assert replaced_function() == f"{owner.__module__}.{owner.__name__}.{name} has been replaced"
-    monkeypatch.undo()
-    assert replaced_function() == ""
+@pytest.mark.parametrize("name", ["pre_dynamodb_send", "post_dynamodb_send"])
+def test_signals_need_pynamodb_as_long_as_they_have_receivers(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    signal = Signal()
+    monkeypatch.setattr(signals, name, signal)
+    assert need_of_botocore() == ""
+    signal.receivers[1] = nothing
+    assert need_of_botocore() == f"pynamodb's signal {name} has receivers"
+    signal.receivers.clear()
+    assert need_of_botocore() == ""
 
 
-@pytest.mark.parametrize("pool", [awsrequest.AWSHTTPConnectionPool, awsrequest.AWSHTTPSConnectionPool])
-def test_replaced_connections_are_found(pool: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pool, "ConnectionCls", object)
-    assert replaced_function() == "the connections of botocore.awsrequest have been replaced"
+AGENT = """
+import sys
+from importlib.machinery import PathFinder
+
+class Agent:
+    '''Replaces a function of botocore's once somebody imports it, as the agents of Datadog and New Relic do.'''
+
+    def find_spec(self, name, path=None, target=None):
+        if name != "botocore.client":
+            return None
+        spec = PathFinder.find_spec(name, path, target)
+        load = spec.loader.exec_module
+
+        def load_and_replace(module):
+            load(module)
+            module.BaseClient._make_api_call = lambda *args: None
+
+        spec.loader.exec_module = load_and_replace
+        return spec
+"""
+
+
+def test_an_agent_that_waits_for_the_import_of_botocore_is_not_left_waiting() -> None:
+    program = (
+        f"{AGENT}\n"
+        "from dynaorm.transport.botocore_hooks import need_of_botocore\n"
+        "print(repr(need_of_botocore()), 'botocore' in sys.modules)\n"
+        "sys.meta_path.insert(0, Agent())\n"
+        "print(repr(need_of_botocore()))"
+    )
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert run.stdout == "'' False\n'botocore.client.BaseClient._make_api_call has been replaced'\n"

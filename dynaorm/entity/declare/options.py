@@ -57,9 +57,11 @@ def options_of(entity: type, given: Mapping[str, Any]) -> ClassOptions:
     if table is not None and not isinstance(table, Table):
         problems.append(f"table={table!r} is not a Table; write table=Table({str(table)!r})")
         table = None
+    # With table=None, a class is a plain model: nothing of the mapping is inherited.
     base = inherited if inherited is not None and table is not None else ClassOptions()
     # A keyword that repeats the inherited one changes nothing.
     own_keys = [name for name in _KEYS if name in own and own[name] != getattr(base, name)]
+    # With table= and keys of its own, a class begins a new family, also in the table of its base.
     inherits = base.table is not None and (base.table is table and not ("table" in own and own_keys))
     if inherits and own_keys:
         assert base.root is not None

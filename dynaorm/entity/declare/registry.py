@@ -83,6 +83,7 @@ def _guard_conflicts(mapping: EntityMapping) -> Iterator[str]:
         for claim, other in (*((one, mapping) for one in own[:number]), *known):
             if _are_alike(claim, constraint) and not _is_one(constraint, mapping, claim, other):
                 yield _two_claims(constraint, claim, other, home)
+        # A guard must not meet an entity of the class itself either.
         for tenant in [*_strangers(mapping, home), *([mapping] if home is mapping.table else [])]:
             if _guard_may_meet(constraint, tenant):
                 yield (
@@ -161,6 +162,7 @@ def register(mapping: EntityMapping) -> None:
     """Add a class without conflicts to its table. It replaces an earlier declaration of itself."""
     table, home, targets = mapping.table, mapping.table.guards, _targets(mapping)
     former = [one for one in catalog_of(table).mappings.values() if replaces(mapping, one)]
+    # An earlier declaration leaves the tables, too, in which only that one kept totals.
     for one in dict.fromkeys((table, home, *_targets(*former), *targets)):
         known = catalog_of(one)
         _update(
@@ -208,6 +210,7 @@ def _update(
                 begins = f"{re.escape(before)}[0-9]+{re.escape(after.split('{sk}')[0])}"
                 reserved.append((table.sk.name, re.compile(begins), f"a version of {one.name}"))
     maintained = {name: fields for name, one in mappings.items() if (fields := _maintained(one, counted))}
+    # As a whole: other threads read it without the lock.
     table.rules = Catalog(
         ttl_attribute=_expiry_attribute([*mappings.values(), *guarded.values()]),
         reserved=tuple(dict.fromkeys(reserved)),

@@ -251,6 +251,7 @@ class EntityMapping:
         except ValidationError as problem:
             problems, cause = problems_of(self.entity, problem, values, self.only_in_keys.place_of)
             raise self.unreadable(item, problems) from cause
+        # Otherwise the next save of the unchanged entity would find that its key has changed.
         self.refuse_other_key(item, entity.__dict__)
         missing = [field for field in self.fields.values() if field.attribute not in item]
         absent = [field for field in missing if not field.in_key and field.stored_in(item) is None]
@@ -291,6 +292,7 @@ class EntityMapping:
     def only_in_keys(self) -> KeyFields:
         """The fields that are stored in keys alone."""
         names = [name for name, field in self.fields.items() if field.in_key]
+        # An item need not have the key of any other index.
         plain = (index.places[0] for index in self.places.values() if index.is_plain)
         return key_fields_of(names, self.primary_parts, (part for place in plain for part in place.parts))
 
@@ -376,6 +378,7 @@ def mapping_of(entity: type[Any]) -> EntityMapping:
         UsageError: the class has no table, or is not an entity class.
     """
     own = getattr(entity, "__dict__", {})
+    # Its own alone: a subclass inherits the attribute, and is mapped by itself.
     found = own.get(MAPPING)
     if isinstance(found, EntityMapping):
         return found

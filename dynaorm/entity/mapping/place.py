@@ -123,6 +123,7 @@ def places_of(indexes: Iterable[IndexMapping]) -> dict[str, IndexPlaces]:
         by_name[one.name] = (*by_name.get(one.name, ()), one)
     alone = [IndexPlaces(name, places) for name, places in by_name.items()]
     found = [IndexPlaces(one.name, one.places, _deciding(one, alone)) for one in alone]
+    # The condition of a place may look at a field that lives in the key of a plain one, which is rendered first.
     return {one.name: one for one in sorted(found, key=lambda one: not one.is_plain)}
 
 

@@ -81,6 +81,7 @@ def validated(
     except ValidationError as problem:
         entity = _with_kept(mapping, present, kept, problem)
     values: Mapping[str, Any] = vars(entity)
+    # Rule 3.
     if not (rules.is_stable and mapping.is_exact):
         values = _as_loaded(mapping, values, spared)
     altered = {}
@@ -229,9 +230,11 @@ def _with_kept(
 ) -> Any:
     """The entity, if only values that were loaded break a rule, and the rule spares these."""
     wrong = {one["loc"][0] if one["loc"] else None for one in problem.errors(include_url=False)}
+    # Only a validator that is shown ``info`` can spare what was loaded.
     if not (mapping.rules.takes_info and wrong <= kept):
         raise _broken(mapping, given, problem) from _cause(mapping, None, problem)
     values = {name: given[name] for name in mapping.fields if name in given}
+    # The whole is then judged as loaded, so what changed is judged as new before.
     values |= {name: validated_field(mapping, name, values) for name in values.keys() - kept}
     try:
         return mapping.rules.whole.validate_python(
@@ -265,6 +268,7 @@ def _as_loaded(mapping: EntityMapping, first: Mapping[str, Any], spared: frozens
     """The values that loading will give. Raises InvalidValue if they make another item than the values to store."""
     keys = _keys(mapping, first)
     item = mapping.encode(first)
+    # They are not stored: loading takes these defaults again (Rule 1 of ``default``).
     for name in spared:
         item.pop(mapping.fields[name].attribute, None)
     try:

@@ -111,6 +111,7 @@ def _lossless(placeholders: Sequence[Placeholder]) -> frozenset[str]:
 
 def _shards(field: str, placeholders: Sequence[Placeholder]) -> int:
     own = [placeholder.shards for placeholder in placeholders if placeholder.field == field]
+    # A field that is also in the key itself does more than choose a shard.
     return max(own) if all(own) else 0
 
 

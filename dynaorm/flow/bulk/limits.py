@@ -20,6 +20,9 @@ T = TypeVar("T")
 CONCURRENCY: Final = 8
 """The default number of requests at a time."""
 
+# DynamoDB answers so to one item of a request, such as one of more than 400 KB. Other codes concern the whole request.
+CODES_OF_AN_ITEM: Final = frozenset({"ValidationException", "ItemCollectionSizeLimitExceededException"})
+
 Progress: TypeAlias = Callable[[int, int | None], object]
 """Called after each window: how many entities are done, including failed ones, and how many there are, if known."""
 

@@ -12,8 +12,16 @@ from typing import Any, Final, TypeAlias
 
 from dynaorm.entity.ident import Ident, contents_of
 from dynaorm.entity.state import unsettled_of
-from dynaorm.errors import DynaormError, OutcomeUnknown, StoreError, Throttled
-from dynaorm.flow.bulk.limits import CONCURRENCY, Failure, Progress, Tally, check_many, windows
+from dynaorm.errors import DynaormError, OutcomeUnknown, StoreError, Throttled, UsageError
+from dynaorm.flow.bulk.limits import (
+    CODES_OF_AN_ITEM,
+    CONCURRENCY,
+    Failure,
+    Progress,
+    Tally,
+    check_many,
+    windows,
+)
 from dynaorm.flow.commit import settle
 from dynaorm.flow.protocol.call import Call, Flow, NoAnswer, Refusal, Reply
 from dynaorm.flow.protocol.context import Context
@@ -27,9 +35,6 @@ from dynaorm.record import record
 
 # A window ends when its slowest request does. The more requests a window has, the less this matters.
 _REQUESTS_PER_PLACE: Final = 2
-
-# These codes may concern a single item. All others concern the whole request.
-_OF_AN_ITEM: Final = frozenset({"ValidationException", "ItemCollectionSizeLimitExceededException"})
 
 _UNPROCESSED: Final = "UnprocessedItems"
 
@@ -134,6 +139,8 @@ class _Batch:
         in_flight: whether an attempt is under way.
         attempts: the number of attempts.
         failures: the entities that failed, with their errors.
+        request: the request for the items that are waiting. It is the same object as long as they are the same, because
+            that is how a session knows that it is repeated, and limits the time for it.
     """
 
     table: str
@@ -143,13 +150,15 @@ class _Batch:
     in_flight: bool = False
     attempts: int = 0
     failures: list[Failure] = field(default_factory=list)
+    request: Call | None = None
 
     def sent(self) -> Flow[None]:
         """Store the items. Raises errors that concern the whole table."""
         try:
             yield from self._attempts()
         except BaseException as raised:
-            if self.in_flight and not isinstance(raised, Exception):
+            # An attempt under way may have been made; after a UsageError, as of missing credentials, it was not.
+            if self.in_flight and not isinstance(raised, UsageError):
                 self.doubtful.update(self.waiting)
             for ident in self.doubtful & self.waiting.keys():
                 # For its effect on the objects alone: what cut it off goes on to the caller.
@@ -190,13 +199,16 @@ class _Batch:
         left = self._left(reply)
         stored = [ident for ident in self.waiting if ident not in left]
         for ident in stored:
+            self.request = None
             for load in self.waiting.pop(ident):
                 load.effect.apply()
         return None if stored else Refusal(_UNPROCESSED)
 
     def _call(self) -> Call:
-        puts = [{"PutRequest": {"Item": loads[-1].item}} for loads in self.waiting.values()]
-        return Call("BatchWriteItem", {"RequestItems": {self.table: puts}})
+        if self.request is None:
+            puts = [{"PutRequest": {"Item": loads[-1].item}} for loads in self.waiting.values()]
+            self.request = Call("BatchWriteItem", {"RequestItems": {self.table: puts}})
+        return self.request
 
     def _left(self, reply: Reply) -> set[Ident]:
         """Return the keys of unprocessed items. If the answer names other items, all: a second Put does no harm."""
@@ -209,7 +221,7 @@ class _Batch:
         return left if left <= self.waiting.keys() and len(left) == len(unprocessed) else set(self.waiting)
 
     def _refused(self, refusal: Refusal) -> Flow[None]:
-        if refusal.code not in _OF_AN_ITEM:
+        if refusal.code not in CODES_OF_AN_ITEM:
             raise refused(refusal, self._call()) from refusal
         if len(self.waiting) > 1:
             # Rule 3.

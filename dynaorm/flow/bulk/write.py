@@ -22,7 +22,15 @@ from dynaorm.errors import (
     UnexpectedRefusal,
     Unreachable,
 )
-from dynaorm.flow.bulk.limits import CONCURRENCY, Failure, Progress, Tally, check_many, windows
+from dynaorm.flow.bulk.limits import (
+    CODES_OF_AN_ITEM,
+    CONCURRENCY,
+    Failure,
+    Progress,
+    Tally,
+    check_many,
+    windows,
+)
 from dynaorm.flow.commit import commit
 from dynaorm.flow.protocol.call import Flow
 from dynaorm.flow.protocol.context import Context
@@ -103,6 +111,7 @@ class _Blocks:
             return
         for window in windows(subjects, self.size * self.concurrency * _BLOCKS_PER_PLACE):
             blocks = windows(_distinct(window), self.size)
+            # Rule 3.
             ended = yield from outcomes([self._one_by_one(some) for some in _apart(blocks)], self.concurrency)
             for outcome in ended:
                 self.tally.add_all(outcome)
@@ -132,6 +141,7 @@ class _Blocks:
         except DynaormError as problem:
             if len(subjects) == 1 or not _is_of_an_entity(problem):
                 return [(one, problem) for one in subjects]
+            # Rule 2.
             middle = len(subjects) // 2
             first = yield from self._block(subjects[:middle])
             second = yield from self._block(subjects[middle:])
@@ -144,7 +154,7 @@ def _is_of_an_entity(problem: DynaormError) -> bool:
     # With reasons, one action was refused, such as an item that is too large; without, the whole request, as for want
     # of a permission.
     if isinstance(problem, UnexpectedRefusal):
-        return bool(problem.reasons)
+        return bool(problem.reasons) or problem.code in CODES_OF_AN_ITEM
     return not isinstance(problem, _OF_ALL)
 
 

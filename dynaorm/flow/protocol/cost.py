@@ -30,8 +30,7 @@ class ReadCost:
     def add(self, reply: Reply) -> None:
         """Count one answer to a request with ``ReturnConsumedCapacity``."""
         consumed = reply.get("ConsumedCapacity") or ()
-        # BatchGetItem reports each table.
-        tables = (consumed,) if isinstance(consumed, dict) else consumed
-        units = sum(float(one.get("CapacityUnits", 0)) for one in tables)
         self.requests += 1
-        self.read_units += units
+        # BatchGetItem reports each table.
+        for one in (consumed,) if isinstance(consumed, dict) else consumed:
+            self.read_units += float(one.get("CapacityUnits", 0))

@@ -56,27 +56,26 @@ def key_in(source: ItemSource, names: tuple[str, ...]) -> dict[str, AttributeVal
     return {name: item[name] for name in names}
 
 
-def reply_reader_for(
-    spec: QuerySpec, key_queries: KeyQueries, wanted: tuple[type, ...]
-) -> ReplyReader | None:
+def reply_reader_for(spec: QuerySpec, key_queries: KeyQueries) -> ReplyReader | None:
     """The reader of the replies to a query; None if items are needed."""
-    if not spec.source.is_whole or not key_queries.key_queries or _needs_items(spec, key_queries):
+    found, form = key_queries.key_queries, key_queries.form
+    if not form.is_whole or not found or _needs_items(spec, key_queries):
         return None
     names = _compared(key_queries)
     if is_merged(spec, key_queries):
-        names |= {key.name for key in spec.source.keys}
-    operation = key_queries.key_queries[0].operation
-    return reader_of(spec.source.table, wanted, operation, tuple(sorted(names)) if names else None)
+        names |= {*form.key_names}
+    return reader_of(
+        spec.source.table, form.classes, found[0].operation, tuple(sorted(names)) if names else None
+    )
 
 
-def batch_reader_for(
-    spec: QuerySpec, key_queries: KeyQueries, wanted: tuple[type, ...]
-) -> ReplyReader | None:
+def batch_reader_for(spec: QuerySpec, key_queries: KeyQueries) -> ReplyReader | None:
     """The reader of the whole items of index entries; None if items are needed."""
     if _needs_items(spec, key_queries):
         return None
-    names = _compared(key_queries) | {key.name for key in spec.source.keys}
-    return reader_of(spec.source.table, wanted, "BatchGetItem", tuple(sorted(names)))
+    form = key_queries.form
+    names = _compared(key_queries) | {*form.key_names}
+    return reader_of(spec.source.table, form.classes, "BatchGetItem", tuple(sorted(names)))
 
 
 def is_merged(spec: QuerySpec, key_queries: KeyQueries) -> bool:
@@ -94,7 +93,7 @@ def _needs_items(spec: QuerySpec, key_queries: KeyQueries) -> bool:
 def _compared(key_queries: KeyQueries) -> set[str]:
     """The attributes by which entities are accepted, besides the primary key and the values of their fields."""
     names, local = set[str](), key_queries.local_filter
-    if any(one.rivals for one in key_queries.form.sources):
+    if key_queries.form.has_rivals:
         names |= {*key_queries.form.key_names}
     return names if local is None else names | (local.attributes or set())
 

@@ -60,7 +60,7 @@ class Progress:
         buffered: read but not yet returned: entities, live items and index entries.
         unknown: items of no declared class, to be reported.
         cost: the requests and capacity used.
-        page_keys: checks that no page ends where another one did.
+        page_keys: checks that no page ends where another one did; None until a page is not the last.
     """
 
     number: int
@@ -73,7 +73,7 @@ class Progress:
     buffered: deque[Any] = field(default_factory=deque)
     unknown: list[Item] = field(default_factory=list)
     cost: ReadCost = field(default_factory=ReadCost)
-    page_keys: PageKeys[Item] = field(default_factory=PageKeys)
+    page_keys: PageKeys[Item] | None = None
 
     @property
     def is_over(self) -> bool:
@@ -89,8 +89,13 @@ class Progress:
         self.cost.add(reply)
         self.pages += 1
         self.scanned += reply.get("ScannedCount", count)
-        last = self.page_keys.checked(self.key_query.operation, reply.get("LastEvaluatedKey"))
-        self.read_to = None if last is not None and self.key_query.ends_at(last) else last
+        last = reply.get("LastEvaluatedKey")
+        if last is not None:
+            self.page_keys = self.page_keys or PageKeys()
+            self.page_keys.checked(self.key_query.operation, last)
+            if self.key_query.ends_at(last):
+                last = None
+        self.read_to = last
         self.is_read = self.read_to is None and not self.later
         if self.read_to is None and self.later:
             self.key_query, *later = self.later

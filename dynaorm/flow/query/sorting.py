@@ -46,22 +46,17 @@ class Sorting:
     """Sorts the items of one walk.
 
     Attributes:
-        wanted: the classes of the query.
         is_fetching: index entries are not enough; whole items are fetched.
         cost: the requests and capacity used to fetch them.
     """
 
     def __init__(self, spec: QuerySpec, key_queries: KeyQueries, context: Context) -> None:
-        self.wanted = tuple(source.mapping.entity for source in spec.sources)
         self.is_fetching = not spec.source.is_whole and _is_fetching(spec, key_queries.local_filter)
         self.cost = ReadCost()
         self._spec = spec
         self._key_queries = key_queries
         self._context = context
         self._table: Table = spec.source.table
-        self._key_names = tuple(
-            dict.fromkeys([*self._table.key_names, *(key.name for key in spec.source.keys)])
-        )
         self._has_warned = False
 
     def sort_out(self, progress: Progress, key_query: KeyQuery, found: Iterable[Any], now: float) -> None:
@@ -112,7 +107,7 @@ class Sorting:
     def _is_wanted(
         self, found: EntityMapping | NotAnEntity, item: Item, now: float
     ) -> TypeGuard[EntityMapping]:
-        if isinstance(found, NotAnEntity) or not issubclass(found.entity, self.wanted):
+        if isinstance(found, NotAnEntity) or not issubclass(found.entity, self._key_queries.form.classes):
             return False
         return self._spec.expired or not found.is_expired(item, now)
 
@@ -131,7 +126,9 @@ class Sorting:
             if isinstance(one, FoundEntry):
                 fetched = stored.get(contents_of(self._table, one.item))
                 # An item that has changed its keys since is dropped.
-                if fetched is None or any(fetched[1].get(name) != one.item[name] for name in self._key_names):
+                if fetched is None or any(
+                    fetched[1].get(name) != one.item[name] for name in self._key_queries.form.key_names
+                ):
                     continue
                 whole = self._wanted_of(progress, fetched, unknown, now)
             if whole is not None:
@@ -163,7 +160,7 @@ class Sorting:
         consistent = bool(self._spec.consistent) or self._context.consistent
         portions = [keys[start : start + BATCH_GET_LIMIT] for start in range(0, len(keys), BATCH_GET_LIMIT)]
         costs = [ReadCost() for _ in portions]
-        reader = batch_reader_for(self._spec, self._key_queries, self.wanted)
+        reader = batch_reader_for(self._spec, self._key_queries)
         read = yield from gather(
             [
                 find_items(

@@ -10,12 +10,13 @@ Rule 4. The position is one key: that of the last entity returned, or of the las
 
 import heapq
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any, Final
 
 from dynaorm.entity.key import stored_key
 from dynaorm.entity.page import ParsedReply, is_entity
 from dynaorm.errors import DecodeError, Unreachable
-from dynaorm.flow.protocol.call import Call, Flow
+from dynaorm.flow.protocol.call import Call, Flow, Reply
 from dynaorm.flow.protocol.context import Context
 from dynaorm.flow.protocol.cost import ReadCost
 from dynaorm.flow.protocol.reply_keys import check_item, check_keys
@@ -38,6 +39,8 @@ from dynaorm.query.cursor import Position
 from dynaorm.query.key_query import KeyQueries, KeyQuery
 from dynaorm.query.query_spec import QuerySpec
 from dynaorm.query.row import row_of
+
+_UNRESOLVED: Final = frozenset({FoundItem, FoundEntry})
 
 # Filtered and skipped items make pages too small: each page requests so many times more than the one before.
 _GROWTH: Final = 4
@@ -69,45 +72,55 @@ class Walk:
         self._budget = read_at_most
         self._start = start
         self._returned = start.returned if start is not None else 0
-        table, source = spec.source.table, spec.source
-        self._keys = tuple({key.name: key for key in (*table.keys, *source.keys)}.values())
-        self._key_names = tuple(key.name for key in self._keys)
-        self._sort = key_queries.key_queries[0].form.sort if key_queries.key_queries else ()
+        form = key_queries.form
+        self._keys, self._key_names, self._sort = form.keys, form.key_names, form.sort
         self._is_merged = is_merged(spec, key_queries)
-        self._progress = [self._beginning(number, start) for number in range(len(key_queries.key_queries))]
+        self._progress = [Progress(*one) for one in enumerate(key_queries.key_queries)]
+        if start is not None:
+            for one in self._progress:
+                self._begin(one, start)
         self._first: tuple[int, Any] | None = None
         self._last: tuple[int, Any] | None = None
         self._heap: list[tuple[Any, ...]] = []
-        self._sorting = Sorting(spec, key_queries, context)
-        self._reader = reply_reader_for(spec, key_queries, self._sorting.wanted)
+        self._reader = reply_reader_for(spec, key_queries)
 
-    def _beginning(self, number: int, start: Position | None) -> Progress:
-        found = Progress(number, self._key_queries.key_queries[number])
-        if start is None or (self._is_merged and start.key is None):
-            return found
-        is_before = self._turn * number < self._turn * start.number
-        if number == start.number:
-            found.read_to = start.key
+    @cached_property
+    def _sorting(self) -> Sorting:
+        # Most walks need none: a reader gives them entities.
+        return Sorting(self.spec, self._key_queries, self._context)
+
+    def _begin(self, progress: Progress, start: Position) -> None:
+        """Let a key query begin at a position."""
+        if self._is_merged and start.key is None:
+            return
+        is_before = self._turn * progress.number < self._turn * start.number
+        if progress.number == start.number:
+            progress.read_to = start.key
         elif not self._is_merged or not self._sort:
-            found.is_read = is_before
+            progress.is_read = is_before
         elif start.key is not None:
-            parts = found.key_query.from_point(
+            parts = progress.key_query.from_point(
                 start.key, descending=self.spec.descending, including=not is_before
             )
-            found.is_read = not parts
-            found.key_query, *later = parts or (found.key_query,)
-            found.later = tuple(later)
-        return found
+            progress.is_read = not parts
+            progress.key_query, *later = parts or (progress.key_query,)
+            progress.later = tuple(later)
 
     @property
     def is_over(self) -> bool:
         """Whether all entities were returned."""
-        return self._left == 0 or all(one.is_over for one in self._progress)
+        for one in self._progress:
+            if one.buffered or not one.is_read:
+                return self.spec.limit is not None and self._left == 0
+        return True
 
     @property
     def cost(self) -> ReadCost:
         """The requests and capacity used so far."""
-        return ReadCost.of([self._sorting.cost, *(one.cost for one in self._progress)])
+        costs = [one.cost for one in self._progress]
+        if "_sorting" in self.__dict__:
+            costs.append(self._sorting.cost)
+        return costs[0] if len(costs) == 1 else ReadCost.of(costs)
 
     @property
     def _left(self) -> int | None:
@@ -176,19 +189,22 @@ class Walk:
         found: list[Any] = []
         rounds = 0
         while not found and not self.is_over:
-            wanted = _least(most, self._left)
-            if found := self._entities(wanted):
-                break
-            size = wanted
-            if self._sorting.is_fetching:
-                size = window if wanted is None else min(wanted * _GROWTH**rounds, window * CONCURRENCY)
-            if not (taken := self._taken(size)):
-                if self._is_spent:
+            wanted = most if self.spec.limit is None else _least(most, self._left)
+            taken: list[tuple[Progress, Any]] = []
+            if any(one.buffered for one in self._progress):
+                if found := self._entities(wanted):
                     break
+                size = wanted
+                if not self._key_queries.form.is_whole and self._sorting.is_fetching:
+                    size = window if wanted is None else min(wanted * _GROWTH**rounds, window * CONCURRENCY)
+                taken = self._taken(size)
+            if taken:
+                rounds += 1
+                found = yield from self._resolved(taken, wanted)
+            elif self._is_spent:
+                break
+            else:
                 yield from self._refill(wanted)
-                continue
-            rounds += 1
-            found = yield from self._resolved(taken, wanted)
         self._returned += len(found)
         return found
 
@@ -230,13 +246,14 @@ class Walk:
 
     def _entities(self, most: int | None) -> list[Any]:
         """The whole buffer of one key query, if it has only entities and at most ``most``; else nothing."""
-        progress = next((one for one in self._progress if not one.is_over), None)
-        if self._is_merged or progress is None or not progress.buffered:
+        if self._is_merged:
             return []
+        for progress in self._progress:
+            if progress.buffered or not progress.is_read:
+                break
         found = list(progress.buffered)
-        if (most is not None and len(found) > most) or not {FoundItem, FoundEntry}.isdisjoint(
-            map(type, found)
-        ):
+        is_too_much = not found or (most is not None and len(found) > most)
+        if is_too_much or not _UNRESOLVED.isdisjoint(map(type, found)):
             return []
         progress.buffered.clear()
         self._first = self._first or (progress.number, source_of(found[0]))
@@ -298,16 +315,18 @@ class Walk:
 
     def _refill(self, most: int | None) -> Flow[None]:
         """Read the next page of each key query that has nothing buffered."""
-        waiting = [one for one in self._progress if one.is_waiting]
+        waiting = [one for one in self._progress if not one.is_read and not one.buffered]
         if not self._is_merged and most is not None:
             waiting = waiting[:1]
         elif self._budget is not None:
             waiting = self._affordable(waiting, self._budget)
-        sizes = [self._page_size(one, most, len(waiting)) for one in waiting]
-        yield from gather(
-            [self._read(one, size) for one, size in zip(waiting, sizes, strict=True)], CONCURRENCY
-        )
-        self._order()
+        if most is None and self._budget is None:
+            reading = [self._read(one, None) for one in waiting]
+        else:
+            reading = [self._read(one, self._page_size(one, most, len(waiting))) for one in waiting]
+        yield from reading[0] if len(reading) == 1 else gather(reading, CONCURRENCY)
+        if self._is_merged:
+            self._order()
         for progress in waiting:
             while progress.unknown:
                 self._sorting.report(progress.unknown.pop(0))
@@ -319,19 +338,21 @@ class Walk:
         return waiting[: max(left, sum(not one.pages for one in waiting))]
 
     def _read(self, progress: Progress, size: int | None) -> Flow[None]:
-        yield from self._read_page(progress, size)
+        is_first = True
         # Between its parts there is no key to go on from, unless an item was found.
-        while progress.is_waiting and progress.read_to is None:
-            yield from self._read_page(progress, size)
+        while is_first or (progress.is_waiting and progress.read_to is None):
+            is_first = False
+            key_query = progress.key_query
+            request = dict(key_query.request)
+            if progress.read_to is not None:
+                request["ExclusiveStartKey"] = progress.read_to
+            if size is not None:
+                request["Limit"] = size
+            reply = yield from repeat(Call(key_query.operation, request), self._context)
+            self._take(progress, key_query, reply)
 
-    def _read_page(self, progress: Progress, size: int | None) -> Flow[None]:
-        key_query = progress.key_query
-        request = dict(key_query.request)
-        if progress.read_to is not None:
-            request["ExclusiveStartKey"] = progress.read_to
-        if size is not None:
-            request["Limit"] = size
-        reply = yield from repeat(Call(key_query.operation, request), self._context)
+    def _take(self, progress: Progress, key_query: KeyQuery, reply: Reply) -> None:
+        """Buffer what is wanted of a page. Raises Unreachable if it is not DynamoDB's."""
         now = self._context.clock.now()
         page = self._reader and self._reader.read(reply, None if self.spec.expired else now)
         items = page.found if page else reply.get("Items", ())
@@ -340,8 +361,8 @@ class Walk:
                 key_query.operation, (one for one in items if not page or not is_entity(one)), self._keys
             )
         rest = page.rest if page else reply
-        last = rest.get("LastEvaluatedKey")
-        check_keys(key_query.operation, () if last is None else (last,), self._keys)
+        if (last := rest.get("LastEvaluatedKey")) is not None:
+            check_keys(key_query.operation, (last,), self._keys)
         progress.advance(rest, len(items))
         found = self._accepted(page, key_query) if page else items
         if page and page.is_of_entities:

@@ -8,7 +8,7 @@ Rule 3. Only a kind knows its action, what a refusal of that means, and how it i
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import chain, pairwise
+from itertools import pairwise
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from dynaorm.entity.ident import Ident
@@ -69,11 +69,9 @@ class DerivedItem(Generic[T]):
         new: those who hold it afterwards.
     """
 
-    __slots__ = ("new", "old")
-
-    def __init__(self) -> None:
-        self.old: tuple[Held[T], ...] = ()
-        self.new: tuple[Held[T], ...] = ()
+    # Defaults of the class: a constructor would cost more than all else that is done with an item.
+    old: tuple[Held[T], ...] = ()
+    new: tuple[Held[T], ...] = ()
 
 
 class DerivedKind(Kind, Generic[T]):
@@ -149,9 +147,10 @@ def derived_items(
     ends = [0]
     for before, after in sides:
         for held in () if before is None else kind.held_by(before):
-            _item_of(held, items).old += (held,)
+            derived = items.get(held.ident) or items.setdefault(held.ident, DerivedItem())
+            derived.old += (held,)
         for held in () if after is None else kind.held_by(after):
-            derived = _item_of(held, items)
+            derived = items.get(held.ident) or items.setdefault(held.ident, DerivedItem())
             derived.new += (held,)
             if len(derived.new) > 1 and (clash := kind.clash(derived)) is not None:
                 clashes.append((held.image.mapping, clash))
@@ -161,13 +160,6 @@ def derived_items(
         raise UniqueViolation(entity=entity, violations=tuple(clash for _, clash in clashes))
     found = [*items.values()]
     return [found[start:end] for start, end in pairwise(ends)]
-
-
-def _item_of(held: Held[T], items: dict[Ident, DerivedItem[T]]) -> DerivedItem[T]:
-    derived = items.get(held.ident)
-    if derived is None:
-        derived = items[held.ident] = DerivedItem()
-    return derived
 
 
 def derived_actions(
@@ -185,23 +177,26 @@ def derived_actions(
     asked = _kinds_concerned(changes, kinds)
     if not asked:  # Most classes have nothing but their own items.
         return [[] for _ in changes]
-    change, final = changes[0], finals[0]
-    is_new = len(changes) == 1 and isinstance(change, ItemInsert) and change.before is None
-    if is_new and final is not None:  # Nothing is stored, so all items are new and different.
-        image = sides_of(change, 0, final)[1]
+    if _is_one_insert(changes):  # Nothing is stored, so all items are new and different.
+        _, image = sides_of(changes[0], 0, finals[0])
         assert image is not None
         return [[one for kind in asked for one in kind.actions_of_new(image, unit)]]
     sides = [sides_of(one, at, item) for at, (one, item) in enumerate(zip(changes, finals, strict=True))]
-    found = [
-        [[] if after is None else kind.actions_of_new(after, unit) for _, after in sides]
-        if kind.is_kept
-        else [
-            _actions_on(kind.in_order(items, one), kind, reads, unit)
-            for one, items in zip(changes, derived_items(sides, kind), strict=True)
-        ]
-        for kind in asked
-    ]
-    return [[*chain(*actions)] for actions in zip(*found, strict=True)]
+    actions: list[list[Planned]] = [[] for _ in changes]
+    for kind in asked:
+        if kind.is_kept:
+            for own, (_, after) in zip(actions, sides, strict=True):
+                own.extend(kind.actions_of_new(after, unit) if after is not None else ())
+            continue
+        for own, change, items in zip(actions, changes, derived_items(sides, kind), strict=True):
+            found = [kind.action(derived, reads, unit) for derived in kind.in_order(items, change)]
+            own.extend([one for one in found if one is not None])
+    return actions
+
+
+def _is_one_insert(changes: Sequence[ItemChange]) -> bool:
+    change = changes[0]
+    return len(changes) == 1 and isinstance(change, ItemInsert) and change.before is None
 
 
 def _kinds_concerned(
@@ -219,10 +214,3 @@ def _kinds_concerned(
                     found.append(kind)
                 break
     return found
-
-
-def _actions_on(
-    items: list[DerivedItem[T]], kind: DerivedKind[T], reads: Reads, unit: UnitOfWork
-) -> list[Planned]:
-    actions = [kind.action(derived, reads, unit) for derived in items]
-    return [one for one in actions if one is not None]

@@ -152,6 +152,7 @@ class _AsyncDirect:
             await pool.close()
 
     def _close_ended(self) -> None:
+        # A copy: a loop in another thread may add its pool meanwhile.
         for loop in [loop for loop in self._pools.copy() if loop.is_closed()]:
             pool = self._pools.pop(loop, None)
             self._endings.pop(loop, None)

@@ -1,12 +1,12 @@
 """What both direct transports are made with: where to send to, and limits."""
 
-import sys
 import threading
 import warnings
 from typing import TYPE_CHECKING, Any, Final
 
 from dynaorm.errors import UsageError
 from dynaorm.late import late
+from dynaorm.transport.botocore_hooks import moto_is_active
 from dynaorm.transport.endpoint import Endpoint, without_password
 from dynaorm.transport.http.credentials import GivenCredentials, checked_credentials
 from dynaorm.transport.http.destination import Destination, find_destination
@@ -82,17 +82,20 @@ class DirectSettings:
             return self._stream_transport
 
     def _find_destination(self) -> "Destination | pynamodb.PynamoTransport":
-        """The destination; the default transport where a proxy is in the way that only botocore can talk to."""
+        """The destination; the transport over pynamodb where a proxy is in the way that only botocore can talk to."""
         destination = find_destination(self.region, self.endpoint, self.profile, self._credentials)
         _refuse_under_moto(destination.endpoint.host)
         self._server = destination.endpoint
         if destination.proxy is None or destination.proxy.scheme == "http":
             return destination
         warnings.warn(
-            f"the proxy {destination.proxy.url} is not one of plain HTTP: calls go over the default transport, which "
+            f"the proxy {destination.proxy.url} is not one of plain HTTP: calls go over pynamodb and botocore, which "
             "is slower; set HTTPS_PROXY to an http:// URL (requests stay encrypted through it), or NO_PROXY",
             stacklevel=5,
         )
+        return self._over_pynamodb()
+
+    def _over_pynamodb(self) -> "pynamodb.PynamoTransport":
         return pynamodb.PynamoTransport(
             region=self.region,
             endpoint=self.endpoint,
@@ -106,8 +109,7 @@ class DirectSettings:
 
 def _refuse_under_moto(host: str) -> None:
     """Raise UsageError if moto mocks AWS in this process, and requests would go to the real one."""
-    moto = sys.modules.get("moto.core.models")
-    if host.endswith(_OF_AWS) and getattr(getattr(moto, "botocore_stubber", None), "enabled", False):
+    if host.endswith(_OF_AWS) and moto_is_active():
         raise UsageError(
             problem=f"moto's mock_aws is active, but answers no direct transport: nothing was sent to {host}",
             remedy="test over the default transport, as Session(region=...) and the fixture dynaorm_session do, or "

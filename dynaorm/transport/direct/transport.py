@@ -98,6 +98,7 @@ class _Direct:
 
     def call(self, call: Call, /) -> Reply:
         if call.timeout is not None and self._exchange.may_block:
+            # Without a limit of its own, or it would come here again.
             unlimited = replace(call, timeout=None)
             return in_time(call.timeout, lambda: self.call(unlimited))
         request = self._exchange.request(call, self._exchange.credentials())

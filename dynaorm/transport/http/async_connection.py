@@ -234,6 +234,7 @@ class AsyncConnectionPool:
                 self._opened.add(connection)
             try:
                 answer = await connection.exchange(self._route.message(request), limits)
+            # Rule 2.
             except BaseException:
                 connection.abort()
                 raise
@@ -254,6 +255,7 @@ class AsyncConnectionPool:
         for connection in idle:
             connection.abort()
         if idle:
+            # asyncio closes a socket in a later turn of the loop, and this may be its last.
             await asyncio.wait({connection.closed for connection in idle}, timeout=1.0)
 
     def close_sockets(self) -> None:

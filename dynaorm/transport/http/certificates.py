@@ -1,18 +1,18 @@
-"""Which certificates a direct transport trusts."""
+"""Which certificates own connections trust."""
 
 import os
+import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from dynaorm.errors import UsageError
 from dynaorm.late import late
 
 if TYPE_CHECKING:
     import ssl
-
-    import botocore
+    from importlib import util as importlib_util
 else:
-    late(globals(), botocore="botocore", ssl="ssl")
+    late(globals(), importlib_util="importlib.util", ssl="ssl")
 
 
 def ssl_context(ca_bundle: str | None) -> "ssl.SSLContext":
@@ -23,7 +23,7 @@ def ssl_context(ca_bundle: str | None) -> "ssl.SSLContext":
     """
     if ca_bundle is None:
         # Windows keeps its certificates where Python looks for them by itself.
-        ca_bundle = None if os.name == "nt" or _system_has_certificates() else _botocores_bundle()
+        ca_bundle = None if os.name == "nt" or _system_has_certificates() else botocores_bundle()
     try:
         context = ssl.create_default_context(cafile=ca_bundle)
     except OSError as error:
@@ -46,5 +46,16 @@ def _system_has_certificates() -> bool:
     return bool(system.capath) and any(Path(system.capath).glob("*.0"))
 
 
-def _botocores_bundle() -> str:
-    return str(Path(botocore.__file__).with_name("cacert.pem"))
+def botocores_bundle() -> str | None:
+    """The certificates that botocore trusts: those of certifi, if it is installed; None without botocore."""
+    certifi: Any = sys.modules.get("certifi")
+    if certifi is not None:
+        return str(certifi.where())
+    # Neither of them is imported for the name of a file.
+    for package in ("certifi", "botocore"):
+        spec = importlib_util.find_spec(package)
+        for folder in (spec and spec.submodule_search_locations) or ():
+            bundle = Path(folder, "cacert.pem")
+            if bundle.is_file():
+                return str(bundle)
+    return None

@@ -97,6 +97,7 @@ class ConnectionPool:
         connection = self._take_idle() or Connection(_opened(self._route, limits))
         try:
             answer = connection.exchange(self._route.message(request), limits)
+        # An interruption, too: the answer that is still to come would pass for that of the next request (Rule 3).
         except BaseException:
             connection.close()
             raise

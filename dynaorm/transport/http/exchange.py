@@ -4,8 +4,11 @@ DynamoDB refuses a signature that differs by some minutes from its own clock. Th
 is then used for signing: the call may be repeated at once, because it was not carried out.
 """
 
+import os
+import re
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
+from urllib.parse import quote
 
 from dynaorm.flow.protocol.call import Call, Refusal, Reply
 from dynaorm.flow.protocol.retry import WRONG_CLOCK
@@ -13,9 +16,9 @@ from dynaorm.item.json_body import encode_body
 from dynaorm.late import late
 from dynaorm.transport.answer import reply_of
 from dynaorm.transport.http.credentials import AskedCredentials, Credentials
-from dynaorm.transport.http.destination import Destination
+from dynaorm.transport.http.destination import ANY_ACCOUNT, Destination, OnlyBotocore
 from dynaorm.transport.http.http_answer import HttpAnswer
-from dynaorm.transport.http.signed_request import SignedRequest, Signer
+from dynaorm.transport.http.signed_request import USER_AGENT, SignedRequest, Signer
 
 if TYPE_CHECKING:
     from email import utils as email_utils
@@ -37,12 +40,18 @@ _SIGNATURE_REFUSED = frozenset(
     }
 )
 
+_PLAIN_IN_A_TRACE: Final = "-=;:+&[]{}\"',"
+_NOT_IN_A_USER_AGENT: Final = r"[^A-Za-z0-9!$%&'*+\-.^_`|~,]"
+
 
 class Exchange:
     """Makes the requests to one destination and reads its answers. It may be shared by threads."""
 
     def __init__(self, destination: Destination) -> None:
         self._credentials = destination.credentials
+        self._account = destination.account
+        self._agent = f"User-Agent: {_user_agent(destination.application)}\r\n"
+        self._is_in_lambda = "AWS_LAMBDA_FUNCTION_NAME" in os.environ
         self._signer = Signer(destination.endpoint, destination.region)
         self._offset = 0.0
 
@@ -57,18 +66,20 @@ class Exchange:
         Raises:
             UsageError: there are none, or they have expired.
             NoAnswer: the service that gives them did not answer; nothing was sent to DynamoDB.
+            OnlyBotocore: they are of another AWS account than the endpoint.
         """
-        return self._credentials.get_frozen_credentials()
+        found = self._credentials.get_frozen_credentials()
+        if self._account != ANY_ACCOUNT and (getattr(found, "account_id", None) or None) != self._account:
+            raise OnlyBotocore("the credentials are now of another AWS account, which has another endpoint")
+        return found
 
     def request(self, call: Call, credentials: Credentials) -> SignedRequest:
         """The request that carries a call, signed now."""
         now = time.time() + self._offset
-        return self._signer.sign(call.operation, encode_body(call.request), credentials, now)
-
-    def sign(self, operation: str, body: bytes, *, unsigned: str) -> SignedRequest:
-        """The request for an operation with this body, signed now. ``unsigned``: as for ``Signer.sign``."""
-        now = time.time() + self._offset
-        return self._signer.sign(operation, body, self.credentials(), now, unsigned=unsigned)
+        unsigned = self._agent + _trace_line() if self._is_in_lambda else self._agent
+        return self._signer.sign(
+            call.operation, encode_body(call.request), credentials, now, unsigned=unsigned
+        )
 
     def reply(self, operation: str, request: SignedRequest, answer: HttpAnswer) -> Reply:
         """The reply in the answer to a request.
@@ -95,3 +106,17 @@ class Exchange:
             return False
         self._offset = theirs - time.time()
         return True
+
+
+def _user_agent(application: str) -> str:
+    """The User-Agent header. AWS's SDKs put the name of the program there in the same way."""
+    if not application:
+        return USER_AGENT
+    return f"{USER_AGENT} app/{re.sub(_NOT_IN_A_USER_AGENT, '-', application)}"
+
+
+def _trace_line() -> str:
+    """The header line that lets X-Ray follow an invocation of Lambda, and Lambda notice a loop; "" for none."""
+    trace = os.environ.get("_X_AMZN_TRACE_ID")
+    # As the AWS SDKs quote it.
+    return f"X-Amzn-Trace-Id: {quote(trace, safe=_PLAIN_IN_A_TRACE)}\r\n" if trace else ""

@@ -79,6 +79,7 @@ class AnswerReader:
         rest = self._body.feed(data)
         if rest and self._to_connect and self._status < 300:
             raise Malformed("bytes came through the tunnel before the TLS handshake")
+        # Rule 2.
         return None if rest is None else self._answer(self._body, is_reusable=not rest)
 
     def end(self) -> HttpAnswer:

@@ -9,7 +9,6 @@ Source: "Create a signed AWS API request" (AWS Identity and Access Management us
 """
 
 import hmac
-from collections.abc import Mapping
 from dataclasses import field
 from hashlib import sha256
 from time import gmtime, strftime
@@ -55,11 +54,6 @@ class SignedRequest:
         return head.encode("ascii") + self.body
 
 
-def header_lines(headers: Mapping[str, str]) -> str:
-    """The lines of some headers, each with its line end."""
-    return "".join([f"{name}: {value}\r\n" for name, value in headers.items()])
-
-
 @record
 class _Scope:
     """What all requests of a day with the same credentials share."""
@@ -80,6 +74,7 @@ class Signer:
     def __init__(self, endpoint: Endpoint, region: str) -> None:
         self._region = region
         self._lines = (
+            # Without Accept-Encoding, a server may compress its answer, which nothing here unpacks.
             f"Host: {endpoint.authority}\r\nAccept-Encoding: identity\r\nContent-Type: {CONTENT_TYPE}\r\n"
             "X-Amz-Target: "
         )

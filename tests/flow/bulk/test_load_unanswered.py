@@ -7,7 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dynaorm import Entity, Retry, Session, Table, inspect
-from dynaorm.errors import BulkError, OutcomeUnknown
+from dynaorm.entity.state import unsettled_of
+from dynaorm.errors import BulkError, OutcomeUnknown, UsageError
 from dynaorm.flow.protocol.call import Call, NoAnswer, Refusal
 from dynaorm.item.value import Item
 from dynaorm.plan.plan import Plan
@@ -184,3 +185,21 @@ def test_always_the_last_of_each_key_is_stored_or_told(
         elif told[id(one)] is not OutcomeUnknown:
             assert stored is None or stored["text"] != {"S": one.text}
             assert not inspect(one).loaded
+
+
+@pytest.mark.parametrize(
+    ("problem", "may_be_stored"),
+    [(RuntimeError("the connection's library failed"), True), (UsageError(problem="no", remedy="x"), False)],
+)
+def test_an_error_that_is_no_answer_leaves_unsettled_what_may_be_stored(
+    problem: Exception, *, may_be_stored: bool
+) -> None:
+    one = Event(event_id=1)
+
+    def fail(_: Call) -> Any:
+        raise problem
+
+    session, _, _ = opened(fail)
+    with pytest.raises(type(problem)):
+        session.bulk_load([one])
+    assert (unsettled_of(one) is not None) is may_be_stored

@@ -17,7 +17,7 @@ from dynaorm.errors import (
     UniqueViolation,
     UsageError,
 )
-from dynaorm.flow.protocol.call import Transport
+from dynaorm.flow.protocol.call import Call, Refusal, Reply, Transport
 from dynaorm.testing.clock import FakeClock
 from dynaorm.testing.faults import FaultyTransport, conflict, lost_request
 
@@ -233,3 +233,26 @@ def test_totals_of_blocks_that_are_sent_at_the_same_time_are_exact(
         session.save_many(many, per_transaction=20)
         assert [session.get_one(Group, group=name).members for name in "ghij"] == [85, 25, 25, 25]
         ministack_line[1].delete_table(TableName=unique_name(app.name))
+
+
+class Refusing:
+    """Refuses every request with an item of one name, as DynamoDB refuses what it finds too large: without reasons."""
+
+    def __init__(self, inner: Transport, name: str) -> None:
+        self.inner = inner
+        self.name = name
+
+    def call(self, call: Call, /) -> Reply:
+        actions = [one["Put"] for one in call.request.get("TransactItems", ())] or [call.request]
+        if any(one.get("Item", {}).get("name") == {"S": self.name} for one in actions):
+            raise Refusal("ValidationException", "Item size has exceeded the maximum allowed size")
+        return self.inner.call(call)
+
+
+def test_a_block_is_divided_where_the_refusal_of_one_entity_has_no_reasons(moto: Transport) -> None:
+    with Session(transport=Refusing(moto, "b"), clock=FakeClock()) as session:
+        session.create_table(app)
+        groups = [Group(group=name, name=name) for name in "abcd"]
+        with pytest.raises(BulkError) as caught:
+            session.save_many(groups, per_transaction=4)
+    assert [one for one, _ in caught.value.failures] == [groups[1]]

@@ -13,13 +13,15 @@ from typing import Any
 import botocore.session
 import pytest
 from botocore.config import Config
+from botocore.credentials import Credentials
 from botocore.exceptions import BotoCoreError
+from botocore.httpsession import get_cert_path
 from botocore.loaders import create_loader
 from botocore.session import Session
 
 from dynaorm.errors import UsageError
 from dynaorm.transport.http.credentials import FixedCredentials
-from dynaorm.transport.http.destination import Destination, find_destination
+from dynaorm.transport.http.destination import ANY_ACCOUNT, Destination, find_destination
 from dynaorm.transport.http.signed_request import Signer
 
 CONFIG = """
@@ -151,6 +153,92 @@ def test_requests_go_to_the_endpoint_that_the_environment_names(
     assert differences(["us-east-1", "us-gov-west-1", "us-east-1-fips", "local"]) == []
     for region in (None, "eu-west-1", "local"):
         assert found(region, "http://localhost:7000").endpoint.url == "http://localhost:7000/"
+
+
+@pytest.mark.parametrize("variant", ["NONE", "AWS_USE_FIPS_ENDPOINT", "AWS_USE_DUALSTACK_ENDPOINT"])
+@pytest.mark.parametrize("mode", ["", "preferred", "required", "disabled"])
+@pytest.mark.parametrize("account", ["", "111122223333", "no label"])
+def test_the_default_transport_goes_to_the_endpoint_of_the_account(
+    account: str,
+    mode: str,
+    variant: str,
+    one_loader: None,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("AWS_ACCOUNT_ID", account)
+    if mode:
+        monkeypatch.setenv("AWS_ACCOUNT_ID_ENDPOINT_MODE", mode)
+    monkeypatch.setenv(variant, "true")
+    session = Session()
+    for region in ("eu-west-1", "us-gov-west-1", "us-iso-east-1"):
+        try:
+            theirs = botocores_request(region, session).url
+        except BotoCoreError:
+            with pytest.raises(UsageError):
+                find_destination(region, None, None, like_botocore=True)
+        else:
+            ours = find_destination(region, None, None, like_botocore=True)
+            assert ours.endpoint.url == theirs, region
+            assert (ours.account == account) is (bool(account) and account in theirs)
+
+
+def test_the_direct_transports_go_to_the_endpoint_of_the_region(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_ACCOUNT_ID", "111122223333")
+    assert found("eu-west-1").endpoint.host == "dynamodb.eu-west-1.amazonaws.com"
+
+
+@pytest.mark.parametrize("account", [None, "111122223333"])
+def test_the_account_of_given_credentials_decides_over_the_default_transport(account: str | None) -> None:
+    given: Any = Credentials("KEY", "s", account_id=account)
+    ours = find_destination("eu-west-1", None, None, given, like_botocore=True)
+    assert ours.account == account
+    host = "dynamodb" if account is None else f"{account}.ddb"
+    assert ours.endpoint.host == f"{host}.eu-west-1.amazonaws.com"
+    named = find_destination("eu-west-1", "http://localhost:8000", None, given, like_botocore=True)
+    assert named.account == ANY_ACCOUNT
+
+
+def test_the_account_of_a_profile_decides_over_the_default_transport(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    config = tmp_path / "config"
+    config.write_text(
+        "[profile shop]\nregion = eu-west-1\naws_access_key_id = A\naws_secret_access_key = s\n"
+        "aws_account_id = 111122223333\n"
+    )
+    monkeypatch.setenv("AWS_CONFIG_FILE", str(config))
+    ours = find_destination(None, None, "shop", like_botocore=True)
+    assert ours.endpoint.url == botocores_request("eu-west-1", Session(profile="shop")).url
+    assert ours.endpoint.host == "111122223333.ddb.eu-west-1.amazonaws.com"
+
+
+def test_the_default_transport_trusts_what_botocore_trusts(monkeypatch: pytest.MonkeyPatch) -> None:
+    def bundle(*, like_botocore: bool) -> str | None:
+        return find_destination("eu-west-1", None, None, like_botocore=like_botocore).ca_bundle
+
+    assert bundle(like_botocore=True) == get_cert_path(True)
+    assert bundle(like_botocore=False) is None
+    monkeypatch.setenv("REQUESTS_CA_BUNDLE", "/requests.pem")
+    assert bundle(like_botocore=True) == bundle(like_botocore=False) == "/requests.pem"
+
+
+def test_models_in_aws_data_path_decide_over_the_default_transport(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "dynamodb" / "2099-01-01"
+    folder.mkdir(parents=True)
+    folder.joinpath("service-2.json").write_text(
+        '{"metadata": {"apiVersion": "2099-01-01", "protocol": "json", "jsonVersion": "1.0", "serviceId": "DynamoDB",'
+        ' "endpointPrefix": "dynamodb", "signatureVersion": "v4", "targetPrefix": "X"},'
+        ' "operations": {"ListTables": {"name": "ListTables", "http": {"method": "POST", "requestUri": "/"}}},'
+        ' "shapes": {}}'
+    )
+    folder.joinpath("endpoint-rule-set-1.json").write_text(
+        '{"version": "1.0", "parameters": {"Region": {"builtIn": "AWS::Region", "required": false, "type": "String"}},'
+        ' "rules": [{"type": "endpoint", "conditions": [], "endpoint": {"url": "https://tables.example"}}]}'
+    )
+    monkeypatch.setenv("AWS_DATA_PATH", str(tmp_path))
+    assert find_destination("eu-west-1", None, None, like_botocore=True).endpoint.host == "tables.example"
 
 
 def test_the_services_own_endpoint_goes_before_the_general_one(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,8 +1,10 @@
-"""What a process waits for before its first answer over a direct transport: as few imports as will do."""
+"""What a process waits for before its first answer: as few imports as will do."""
 
 import json
 import subprocess
 import sys
+
+import pytest
 
 from tests.pydantic_version import needs_pydantic_2_13
 from tests.transport.unruly import Unruly
@@ -30,14 +32,15 @@ NEEDLESS_FOR_A_GET = (
 
 
 @needs_pydantic_2_13  # pydantic 2.12 imports asyncio itself
-def test_a_first_get_loads_nothing_that_only_other_calls_need(server: Unruly) -> None:
+@pytest.mark.parametrize("transport", ["endpoint={!r}", "transport=DirectTransport(endpoint={!r})"])
+def test_a_first_get_loads_nothing_that_only_other_calls_need(transport: str, server: Unruly) -> None:
     """Over plain HTTP: with https, it needs ``ssl``."""
     program = (
         "import json, sys\n"
         "from dynaorm import DirectTransport, Entity, Session, Table\n"
         "class User(Entity, table=Table('app'), pk='USER#{user_id}', sk='PROFILE'):\n"
         "    user_id: str\n"
-        f"session = Session(transport=DirectTransport(endpoint={server.endpoint!r}))\n"
+        f"session = Session({transport.format(server.endpoint)})\n"
         "print(session.get(User, user_id='1'), json.dumps([*sys.modules]))"
     )
     run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)

@@ -1,19 +1,18 @@
-"""The default transport sends by itself what botocore would send, and an answer means the same."""
+"""The default transport sends what botocore would send, and an answer means the same."""
 
 import socket
 import threading
 import time
 from binascii import crc32
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
-from botocore.awsrequest import AWSResponse
 
 from dynaorm.flow.protocol.call import Call
-from dynaorm.transport.pynamodb import PynamoTransport
+from dynaorm.transport.default.transport import DefaultTransport
 from tests.transport.both_ways import CALLS, GET, KEY, PUT, EachWay, outcome_of, seen
 from tests.transport.unruly import (
     Behaviour,
@@ -84,7 +83,7 @@ def test_a_request_is_the_one_that_botocore_would_send(
     chosen = any("ENDPOINT_URL_DYNAMODB" in name or name == "AWS_PROFILE" for name in environment)
 
     region, endpoint = ("eu-west-1", None) if chosen else (None, server.endpoint)
-    with closing(PynamoTransport(region=region, endpoint=endpoint)) as transport:
+    with closing(DefaultTransport(region=region, endpoint=endpoint)) as transport:
 
         def run() -> Any:
             server.requests.clear()
@@ -96,72 +95,40 @@ def test_a_request_is_the_one_that_botocore_would_send(
     assert len(ours[1]) == len(CALLS)
 
 
-VARIANTS: dict[str, tuple[str, dict[str, str]]] = {
-    "commercial": ("eu-west-1", {}),
-    "China": ("cn-north-1", {}),
-    "GovCloud FIPS": ("us-gov-west-1", {"AWS_USE_FIPS_ENDPOINT": "true"}),
-    "FIPS": ("us-east-1", {"AWS_USE_FIPS_ENDPOINT": "true"}),
-    "dual-stack": ("eu-west-1", {"AWS_USE_DUALSTACK_ENDPOINT": "true"}),
-    "a pseudo-Region": ("us-east-1-fips", {}),
-    "this machine": ("local", {}),
-    "an account's": (
-        "eu-west-1",
-        {"AWS_ACCOUNT_ID": "111122223333", "AWS_ACCOUNT_ID_ENDPOINT_MODE": "required"},
-    ),
-    "no account's": (
-        "eu-west-1",
-        {"AWS_ACCOUNT_ID": "111122223333", "AWS_ACCOUNT_ID_ENDPOINT_MODE": "disabled"},
-    ),
-}
-ARN = "arn:aws:dynamodb:eu-west-1:444455556666:table/app"
-
-
-@pytest.mark.parametrize(("region", "environment"), VARIANTS.values(), ids=VARIANTS)
-def test_the_endpoint_and_the_signature_are_those_of_botocore(
-    region: str,
-    environment: Mapping[str, str],
-    each_way: EachWay,
-    handle: Callable[..., None],
-    monkeypatch: pytest.MonkeyPatch,
+def test_the_user_agent_is_dynaorms_own_and_names_the_program_as_botocores_does(
+    server: Unruly, each_way: EachWay, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    for name, value in environment.items():
-        monkeypatch.setenv(name, value)
-    requests: list[Any] = []
+    def run() -> str:
+        with closing(DefaultTransport(endpoint=server.endpoint)) as transport:
+            transport.call(GET)
+        return server.requests.pop().headers["user-agent"]
 
-    def reply(request: Any, **_: object) -> Any:
-        scope = bytes(request.headers["Authorization"]).partition(b", SignedHeaders=")[0]
-        requests.append((request.method, request.url, scope))
-        body: Any = Body(b"{}")
-        headers: Any = {}
-        return AWSResponse(request.url, 200, headers, body)
-
-    handle("before-send", reply)
-
-    to_arn = [
-        Call("GetItem", {"TableName": ARN, "Key": KEY}),
-        Call("BatchGetItem", {"RequestItems": {ARN: {"Keys": [KEY]}}}),
-        Call("TransactWriteItems", {"TransactItems": [{"Delete": {"TableName": ARN, "Key": KEY}}]}),
-    ]
-    with closing(PynamoTransport(region=region)) as transport:
-
-        def run() -> Any:
-            requests.clear()
-            outcomes = [outcome_of(transport, call) for call in (*CALLS, *to_arn)]
-            return outcomes, [*requests]
-
-        ours, botocores = each_way(run)
-    assert ours == botocores
-    assert len(ours[1]) == len(CALLS) + len(to_arn)
+    assert run() == "dynaorm"
+    monkeypatch.setenv("AWS_SDK_UA_APP_ID", "shop 7")
+    ours, botocores = each_way(run)
+    assert ours == "dynaorm app/shop-7"
+    assert botocores.endswith(" lib/dynaorm app/shop 7")
+    monkeypatch.delenv("AWS_SDK_UA_APP_ID")
+    config = tmp_path / "config"
+    config.write_text("[default]\nsdk_ua_app_id = files\n")
+    monkeypatch.setenv("AWS_CONFIG_FILE", str(config))
+    assert run() == "dynaorm app/files"
 
 
-class Body:
-    """A body that a mock answers with."""
+def test_each_request_has_the_trace_of_its_own_invocation_of_lambda(
+    server: Unruly, each_way: EachWay, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AWS_LAMBDA_FUNCTION_NAME", "f")
+    with closing(DefaultTransport(endpoint=server.endpoint)) as transport:
 
-    def __init__(self, content: bytes) -> None:
-        self.content = content
+        def run() -> list[str | None]:
+            server.requests.clear()
+            for trace in ("Root=1;Sampled=1", "Root=2 x", ""):
+                monkeypatch.setenv("_X_AMZN_TRACE_ID", trace)
+                transport.call(GET)
+            return [request.headers.get("x-amzn-trace-id") for request in server.requests]
 
-    def stream(self) -> Iterator[bytes]:
-        yield self.content
+        assert each_way(run) == (["Root=1;Sampled=1", "Root=2%20x", None],) * 2
 
 
 def test_idle_connections_send_probes_if_that_is_configured(
@@ -179,7 +146,7 @@ def test_idle_connections_send_probes_if_that_is_configured(
 
     def run() -> bool:
         options.clear()
-        with closing(PynamoTransport(endpoint=server.endpoint)) as transport:
+        with closing(DefaultTransport(endpoint=server.endpoint)) as transport:
             transport.call(GET)
         return probing in options
 
@@ -217,7 +184,7 @@ ANSWERS: dict[str, Behaviour] = {
 
 @pytest.mark.parametrize("call", [GET, PUT], ids=["a read", "a write"])
 def test_an_answer_means_what_it_means_over_botocore(call: Call, server: Unruly, each_way: EachWay) -> None:
-    with closing(PynamoTransport(endpoint=server.endpoint)) as transport:
+    with closing(DefaultTransport(endpoint=server.endpoint)) as transport:
         for name, behaviour in ANSWERS.items():
 
             def run(behaviour: Behaviour = behaviour) -> Any:
@@ -233,8 +200,8 @@ def test_an_answer_means_what_it_means_over_botocore(call: Call, server: Unruly,
 def test_a_refused_connection_is_never_sent_and_silence_may_be(server: Unruly, each_way: EachWay) -> None:
     def run() -> Any:
         server.will(server.stay_silent)
-        refused = PynamoTransport(endpoint="http://127.0.0.1:1")
-        silent = PynamoTransport(endpoint=server.endpoint, read_timeout=0.05)
+        refused = DefaultTransport(endpoint="http://127.0.0.1:1")
+        silent = DefaultTransport(endpoint=server.endpoint, timeout=0.05)
         with closing(refused), closing(silent):
             return outcome_of(refused, PUT), outcome_of(silent, PUT)
 
@@ -250,14 +217,14 @@ def test_an_answer_that_trickles_in_ends_with_the_timeout(server: Unruly) -> Non
 
     server.will(trickle)
     began = time.monotonic()
-    with closing(PynamoTransport(endpoint=server.endpoint, read_timeout=0.2)) as transport:
+    with closing(DefaultTransport(endpoint=server.endpoint, timeout=0.2)) as transport:
         assert outcome_of(transport, PUT) is True
     assert time.monotonic() - began < 5
 
 
 def test_after_a_signature_of_another_time_requests_are_signed_with_dynamodbs(server: Unruly) -> None:
     server.otherwise = keeps_time(time.time() + 3600)
-    with closing(PynamoTransport(endpoint=server.endpoint)) as transport:
+    with closing(DefaultTransport(endpoint=server.endpoint)) as transport:
         assert outcome_of(transport, PUT)["code"] == "RequestTimeTooSkewed"
         assert outcome_of(transport, PUT) == {}
 
@@ -273,7 +240,7 @@ def test_as_many_connections_are_kept_as_the_pool_has_places(size: int, each_way
                 return answer({})(peer, request)
 
             server.otherwise = one_of_three
-            with closing(PynamoTransport(endpoint=server.endpoint, max_pool_connections=size)) as transport:
+            with closing(DefaultTransport(endpoint=server.endpoint, pool_size=size)) as transport:
                 for _ in range(2):
                     threads = [threading.Thread(target=transport.call, args=(GET,)) for _ in range(3)]
                     for thread in threads:

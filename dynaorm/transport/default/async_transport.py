@@ -1,0 +1,42 @@
+"""The default transport of ``AsyncSession``."""
+
+import asyncio
+
+from dynaorm.flow.protocol.call import Call, Reply
+from dynaorm.record import replace
+from dynaorm.transport.default.choice import Choice, need_of
+from dynaorm.transport.direct.async_transport import AsyncDirectTransport
+from dynaorm.transport.http.destination import OnlyBotocore
+from dynaorm.transport.threaded import ThreadedTransport
+
+
+class AsyncDefaultTransport(Choice, AsyncDirectTransport):
+    """Carries calls over connections of its own, or through pynamodb in threads where something needs botocore.
+
+    Tasks may share it. Nothing is opened or read from the environment before the first call.
+    """
+
+    _in_threads: ThreadedTransport | None = None
+
+    async def call(self, call: Call, /) -> Reply:
+        """Make one attempt. Raises what ``AsyncDirectTransport.call`` raises."""
+        if reason := need_of(call):
+            return await self._aside_in_threads(reason).call(call)
+        clock = asyncio.get_running_loop().time
+        began = clock()
+        try:
+            return await super().call(call)
+        except OnlyBotocore as only:
+            if call.timeout is not None:
+                call = replace(call, timeout=max(0.001, call.timeout - (clock() - began)))
+            return await self._aside_in_threads(str(only)).call(call)
+
+    async def close(self) -> None:
+        """Close the connections of this event loop, and of those that have ended. A later call opens new ones."""
+        await super().close()
+        if self._in_threads is not None:
+            self._in_threads.close()
+
+    def _aside_in_threads(self, reason: str) -> ThreadedTransport:
+        aside = self._stepped_aside(reason)
+        return self._in_threads or vars(self).setdefault("_in_threads", ThreadedTransport(aside))

@@ -1,0 +1,675 @@
+"""Bugs of other libraries, and what dynaorm does instead: each row says the bug, what is done, and what is stored then.
+
+The rows run on both engines; most of them in a table whose items have types and revisions, and in one without.
+"""
+
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from functools import partial
+from typing import Annotated, Any, Final, TypeAlias
+
+import pytest
+from pydantic import Field, SecretStr, field_serializer
+
+from dynaorm import Attribute, Entity, ExpiresAt, F, GlobalIndex, Index, Key, Session, Table, Unique, inspect
+from dynaorm.errors import (
+    AlreadyExists,
+    ConditionFailed,
+    EntityNotFound,
+    KeyChanged,
+    StaleEntity,
+    StoreError,
+    UniqueViolation,
+)
+from dynaorm.record import record
+from tests.story.engine import Engine
+
+app: Final = Table("App", indexes=[GlobalIndex("GSI1")])
+legacy: Final = Table("Legacy", type_attribute=None, revision_attribute=None)
+
+
+class _User(Entity):
+    user_id: str
+    email: Annotated[str | None, Unique(normalize=str.casefold)] = None
+    phone: Annotated[str | None, Unique()] = None
+    city: str | None = None
+    visits: int = 0
+
+
+class User(_User, table=app, pk="USER#{user_id}", sk="PROFILE"):
+    by_city = Index("GSI1", pk="CITY#{city}", sk="USER#{user_id}")
+
+
+class LegacyUser(_User, table=legacy, pk="USER#{user_id}", sk="PROFILE"):
+    pass
+
+
+class _Note(Entity):
+    note_id: str
+    text: str = ""
+    owner_mail: Annotated[str | None, Unique()] = None
+
+
+class Note(_Note, table=app, pk="NOTE#{note_id}", sk="NOTE", versioned=True):
+    pass
+
+
+class LegacyNote(_Note, table=legacy, pk="NOTE#{note_id}", sk="NOTE", versioned=True):
+    pass
+
+
+class Member(Entity, table=app, pk="MEMBER#{member_id}", sk="MEMBER"):
+    member_id: str
+    account: str
+    nick: Annotated[str, Unique(scope="account")]
+
+
+class Account(Entity, table=app, pk="ACCOUNT#{account_id}", sk="ACCOUNT"):
+    account_id: str
+    number: Annotated[int | None, Unique()] = None
+    default: Annotated[bool | None, Unique()] = None
+    label: Annotated[str | None, Unique()] = None
+    until: Annotated[datetime | None, ExpiresAt()] = None
+
+
+class Hidden(Entity, table=app, pk="HIDDEN#{hidden_id}", sk="HIDDEN"):
+    hidden_id: str
+    passport: Annotated[SecretStr, Unique(), Field(exclude=True)]
+    tax_number: Annotated[str, Unique(), Attribute("taxNumber"), Field(alias="tax-number")]
+    mobile: Annotated[str | None, Unique()] = None
+
+    @field_serializer("mobile")
+    def mask(self, mobile: str | None) -> str:
+        return "***" if mobile else ""
+
+
+Stored: TypeAlias = Mapping[str, str]
+Work: TypeAlias = Callable[[Engine, Any], object]
+
+
+@record
+class Row:
+    """A bug, what is done, with a user or note of which classes, and what must be stored then; None for not compared.
+
+    ``stored`` has a line for each entity, or copy of one; ``guards`` the owner of each guard.
+    """
+
+    bug: str
+    work: Work
+    kinds: tuple[Any, ...]
+    stored: Stored | None
+    guards: Stored | None
+
+
+ROWS: Final[list[Row]] = []
+USERS: Final = (User, LegacyUser)
+NOTES: Final = (Note, LegacyNote)
+
+
+def bug(
+    sentence: str, kinds: tuple[Any, ...], stored: Stored | None = None, guards: Stored | None = None
+) -> Callable[[Work], Work]:
+    """Make a function a row of the table."""
+
+    def add(work: Work) -> Work:
+        ROWS.append(Row(sentence, work, kinds, stored, guards))
+        return work
+
+    return add
+
+
+def lines(engine: Engine, table: Table) -> dict[str, str]:
+    """What is stored of each entity: its key (of a note its sort key), and its version, text, address and city."""
+    found = {}
+    for item in engine.raw(table):
+        if item["PK"] != item["SK"] and "deleted" not in item:
+            key = item["SK" if item["PK"]["S"].startswith("NOTE#") else "PK"]["S"]
+            shown = [item[one] for one in ("version", "text", "email", "city") if one in item]
+            found[key] = " ".join(next(iter(one.values())) for one in shown)
+    return found
+
+
+def pass_on(session: Session, kind: Any) -> None:
+    """Another writer gives the address of the first user to a second one."""
+    first = session.get_one(kind, user_id="u1")
+    first.email = "z@x"
+    session.save(first)
+    session.save(kind(user_id="u2", email="a@x"))
+
+
+# -- two writers -------------------------------------------------------------------------------------------------------
+
+
+@bug(
+    "the old value's guard is deleted whoever owns it by then, so two users end up with one address",
+    USERS,
+    {"USER#u1": "z@x", "USER#u2": "a@x"},
+    {"email#a@x": "USER#u2", "email#z@x": "USER#u1"},
+)
+def a_change_made_ready_before_the_value_went_to_another_cannot_delete_the_others_guard(
+    engine: Engine, kind: Any
+) -> None:
+    other = engine.session()
+    other.save(kind(user_id="u1", email="a@x"))
+    session = engine.session(before=("TransactWriteItems", partial(pass_on, other, kind)))
+    mine = session.get_one(kind, user_id="u1")
+    mine.email = "b@x"
+    with pytest.raises(StaleEntity):
+        session.save(mine)
+    with pytest.raises(UniqueViolation) as refused:
+        other.save(kind(user_id="u3", email="a@x"))
+    assert refused.value.owner == Key(kind, user_id="u2")
+
+
+@bug(
+    "an update by key releases the value it read, although somebody else may hold it by then",
+    USERS,
+    {"USER#u1": "b@x", "USER#u2": "a@x"},
+    {"email#a@x": "USER#u2", "email#b@x": "USER#u1"},
+)
+def a_change_by_key_gives_up_the_value_that_is_stored_when_it_commits(engine: Engine, kind: Any) -> None:
+    other = engine.session()
+    other.save(kind(user_id="u1", email="a@x"))
+    session = engine.session(before=("TransactWriteItems", partial(pass_on, other, kind)))
+    assert session.update(Key(kind, user_id="u1"), {"email": "b@x"}).email == "b@x"
+
+
+@bug(
+    "both writes succeed, and the guard of the overwritten value blocks that value for ever",
+    USERS,
+    guards={"email#a@x": "USER#u2", "email#b@x": "USER#u3", "email#c@x": "USER#u1"},
+)
+def of_two_changes_from_one_read_the_loser_leaves_no_orphan_guard(engine: Engine, kind: Any) -> None:
+    one, two = engine.session(), engine.session()
+    one.save(kind(user_id="u1", email="a@x"))
+    mine, theirs = one.get_one(kind, user_id="u1"), two.get_one(kind, user_id="u1")
+    mine.email, theirs.email = "b@x", "c@x"
+    two.save(theirs)
+    with pytest.raises(StaleEntity):
+        one.save(mine)
+    one.save(kind(user_id="u2", email="a@x"))
+    one.save(kind(user_id="u3", email="b@x"))
+
+
+@bug(
+    "the new key is put, and the old one deleted, without a condition",
+    USERS,
+    {"USER#u1": "c@x", "USER#u2": "b@x"},
+    {"email#b@x": "USER#u2", "email#c@x": "USER#u1"},
+)
+def a_move_neither_overwrites_its_target_nor_takes_along_a_stale_copy(engine: Engine, kind: Any) -> None:
+    session = engine.session()
+    mine = session.save(kind(user_id="u1", email="a@x"))
+    session.save(kind(user_id="u2", email="b@x"))
+    mine.user_id = "u2"
+    with pytest.raises(KeyChanged):
+        session.save(mine)
+    with pytest.raises(AlreadyExists) as taken:
+        session.move(mine)
+    assert taken.value.key == Key(kind, user_id="u2")
+    session.update(Key(kind, user_id="u1"), {"email": "c@x"})
+    mine.user_id = "u3"
+    with pytest.raises(StaleEntity):
+        session.move(mine)
+
+
+# -- which values count ------------------------------------------------------------------------------------------------
+
+
+@bug(
+    "the old value is taken from the serialized object, so the guard of an excluded field is never found",
+    (Hidden,),
+    {},
+    {},
+)
+def hidden_renamed_masked_and_absent_unique_values_are_given_up_like_any_other(
+    engine: Engine, kind: Any
+) -> None:
+    session, first = engine.session(), {"passport": SecretStr("P1"), "tax-number": "T1", "mobile": "1"}
+    one = session.save(kind(hidden_id="h1", **first))
+    assert engine.guards(app) == dict.fromkeys(["passport#P1", "mobile#1", "taxNumber#T1"], "HIDDEN#h1")
+    one.passport, one.tax_number, one.mobile = SecretStr("P2"), "T2", None
+    session.save(one)
+    assert engine.guards(app) == dict.fromkeys(["passport#P2", "taxNumber#T2"], "HIDDEN#h1")
+    assert session.get_by(kind, passport=SecretStr("P2")) == one
+    session.save(kind(hidden_id="h2", **first))
+    session.delete(session.get_one(kind, hidden_id="h1"))
+    session.delete(Key(kind, hidden_id="h2"))
+
+
+@bug("a falsy value is refused on creation, or its guard is never deleted", (Account,), guards={})
+def zero_false_and_the_empty_text_are_values_and_none_is_not(engine: Engine, kind: Any) -> None:
+    session = engine.session()
+    for field, value, other, guard in (
+        ("number", 0, 1, "number#0"),
+        ("default", False, True, "default#false"),
+        ("label", "", "x", "label#"),
+    ):
+        first = session.save(kind(account_id=f"{field} 1", **{field: value}))
+        assert engine.guards(app) == {guard: f"ACCOUNT#{field} 1"}
+        with pytest.raises(UniqueViolation) as refused:
+            session.save(kind(account_id=f"{field} 2", **{field: value}))
+        assert (refused.value.constraint, refused.value.value) == (field, value)
+        setattr(first, field, other)
+        session.save(first)
+        session.save(kind(account_id=f"{field} 2", **{field: value}))
+        session.update(Key(kind, account_id=f"{field} 2"), {field: None})
+        session.update(first, {field: None})
+
+
+@bug(
+    "the guard is put and deleted in one transaction, which DynamoDB refuses",
+    USERS,
+    {"USER#u1": "A@X"},
+    {"email#a@x": "USER#u1"},
+)
+def a_unique_value_set_to_itself_is_no_change_and_one_changed_in_case_alone_keeps_its_guard(
+    engine: Engine, kind: Any
+) -> None:
+    session = engine.session()
+    user = session.save(kind(user_id="u1", email="a@x"))
+    before = engine.raw(table_of(kind))
+    engine.forget()
+    user.email = "a@x"
+    session.save(user)
+    assert engine.operations == []
+    assert session.update(user, {"email": "a@x"}) is user
+    assert session.update(Key(kind, user_id="u1"), {"email": "a@x"}) == user
+    assert engine.operations == ["GetItem"]
+    assert engine.raw(table_of(kind)) == before
+    user.email = "A@X"
+    session.save(user)
+    assert engine.sent(table_of(kind)) == [("Update", "USER#u1")]
+
+
+@bug('("x#y", "z") and ("x", "y#z") render the same key, so a value is wrongly taken', (Member,))
+def values_with_the_delimiter_inside_are_neither_confused_nor_stolen(engine: Engine, kind: Any) -> None:
+    session = engine.session()
+    pairs = [("x#y", "z"), ("x", "y#z"), ("x%23y", "z"), ("${x}", "z"), ("x", "y"), ("x#y#z", "")]
+    for number, (account, nick) in enumerate(pairs):
+        session.save(kind(member_id=str(number), account=account, nick=nick))
+    found: list[Any] = [session.get_by(kind, account=account, nick=nick) for account, nick in pairs]
+    assert [one.member_id for one in found] == [str(number) for number in range(len(pairs))]
+    assert len(engine.guards(app)) == len(pairs)
+
+
+@bug("a value over the size limit of a key cannot be stored, or is cut", (Account,))
+def a_unique_value_longer_than_a_key_is_kept_by_its_hash(engine: Engine, kind: Any) -> None:
+    session, long = engine.session(), "x" * 3000
+    first = session.save(kind(account_id="a1", label=long))
+    with pytest.raises(UniqueViolation) as refused:
+        session.save(kind(account_id="a2", label=long))
+    assert refused.value.value == long
+    session.save(kind(account_id="a2", label=f"{long}y"))
+    assert session.get_by(kind, label=long) == first
+    assert all(key.startswith("label#sha256:") and len(key) == 77 for key in engine.guards(app))
+
+
+# -- values that depend on other fields, on time, or on names ----------------------------------------------------------
+
+
+@bug(
+    'an update without the scope guards the value under "undefined", or under its old scope, or builds the old key '
+    "with the new scope",
+    (Member,),
+    guards={"nick#acme#ann": "MEMBER#m2", "nick#other#liz": "MEMBER#m3", "nick#third#liz": "MEMBER#m1"},
+)
+def a_scoped_value_is_judged_with_the_stored_scope_and_moves_with_it(engine: Engine, kind: Any) -> None:
+    session = engine.session()
+    session.save(kind(member_id="m1", account="acme", nick="liz"))
+    session.save(kind(member_id="m2", account="acme", nick="sue"))
+    session.save(kind(member_id="m3", account="other", nick="liz"))
+    with pytest.raises(UniqueViolation) as refused:
+        session.update(Key(kind, member_id="m2"), {"nick": "liz"})
+    assert (refused.value.fields, refused.value.value) == (("account", "nick"), ("acme", "liz"))
+    assert refused.value.owner == Key(kind, member_id="m1")
+    session.update(Key(kind, member_id="m2"), {"nick": "ann"})
+    with pytest.raises(UniqueViolation):
+        session.update(Key(kind, member_id="m1"), {"account": "other"})
+    session.update(Key(kind, member_id="m1"), {"account": "third"})
+
+
+@bug(
+    "the guard has no time to live, so the value of an expired item is taken for ever",
+    (Account,),
+    guards={"label#x": "ACCOUNT#a2"},
+)
+def a_guard_expires_with_its_entity_and_its_value_is_free_a_minute_later(engine: Engine, kind: Any) -> None:
+    # After the time of every engine's clock: an engine that deletes expired items would spoil the test.
+    start = int(datetime(2100, 1, 1, tzinfo=UTC).timestamp())
+    engine.clock.advance(start - engine.clock.now())
+    session, until = engine.session(), datetime.fromtimestamp(start + 1200, UTC)
+    mine = session.save(kind(account_id="a1", label="x", until=datetime.fromtimestamp(start + 600, UTC)))
+    session.update(mine, {"until": until})
+    assert engine.raw(app)[1]["until"] == {"N": str(start + 1200)}
+    engine.clock.advance(1259)
+    assert session.get_by(kind, label="x") is None
+    with pytest.raises(UniqueViolation):
+        session.save(kind(account_id="a2", label="x"))
+    engine.clock.advance(2)
+    session.save(kind(account_id="a2", label="x"))
+
+
+@bug(
+    "the name of the class is part of the guards' keys, so renaming it orphans them all",
+    (User,),
+    {"USER#u1": "b@x"},
+    {"email#b@x": "USER#u1"},
+)
+def a_renamed_class_keeps_its_items_and_its_guards(engine: Engine, kind: Any) -> None:
+    session = engine.session()
+    session.save(kind(user_id="u1", email="a@x"))
+
+    class Customer(Entity, table=Table("App"), pk="USER#{user_id}", sk="PROFILE", name="User"):
+        user_id: str
+        email: Annotated[str | None, Unique(normalize=str.casefold)] = None
+
+    found = session.get_by(Customer, email="a@x")
+    assert found == Customer(user_id="u1", email="a@x")
+    with pytest.raises(UniqueViolation):
+        session.save(Customer(user_id="u2", email="a@x"))
+    found.email = "b@x"
+    session.save(found)
+
+
+# -- versions and revisions --------------------------------------------------------------------------------------------
+
+
+def state(entity: Any) -> tuple[object, ...]:
+    seen = inspect(entity)
+    return dict(entity), seen.loaded, seen.key, seen.revision, seen.version, dict(seen.changes)
+
+
+@bug(
+    "the version is raised in memory before the write, so saving the refused object again succeeds",
+    NOTES,
+    {"v0_NOTE": "2 theirs", "v1_NOTE": "1 first", "v2_NOTE": "2 theirs"},
+)
+def a_refused_save_leaves_version_and_revision_as_they_were_so_a_retry_cannot_overwrite(
+    engine: Engine, kind: Any
+) -> None:
+    one, two = engine.session(), engine.session()
+    one.save(kind(note_id="n1", text="first"))
+    mine, theirs = one.get_one(kind, note_id="n1"), two.get_one(kind, note_id="n1")
+    mine.text, theirs.text = "mine", "theirs"
+    two.save(theirs)
+    before = state(mine)
+    for _ in range(3):
+        with pytest.raises(StaleEntity):
+            one.save(mine)
+        assert state(mine) == before
+
+
+@bug(
+    "an update neither checks nor raises the version, so a stale save overwrites it unnoticed",
+    NOTES,
+    {"v0_NOTE": "3 third", "v1_NOTE": "1 first", "v2_NOTE": "2 second", "v3_NOTE": "3 third"},
+)
+def a_partial_update_writes_a_version_and_makes_earlier_copies_stale(engine: Engine, kind: Any) -> None:
+    session, key = engine.session(), Key(kind, note_id="n1")
+    session.save(kind(note_id="n1", text="first"))
+    stale = session.get_one(kind, note_id="n1")
+    # By key, without an object: the number continues from the stored one, and is not set to 1 again.
+    session.update(key, {"text": "second"})
+    with session.transaction() as tx:
+        tx.update(key, {"text": "third"})
+    stale.text = "stale"
+    refuse_stale(session, stale)
+
+
+def refuse_stale(session: Session, stale: Any) -> None:
+    for late in (session.save, session.delete, lambda one: session.update(one, {"text": "late"})):
+        with pytest.raises(StaleEntity):
+            late(stale)
+
+
+@bug(
+    "an update raises a counter but not the revision, so a stale save sets the counter back",
+    (User,),
+    {"USER#u1": "Rome"},
+)
+def a_blind_counter_makes_earlier_copies_stale_too(engine: Engine, kind: Any) -> None:
+    session, key = engine.session(), Key(kind, user_id="u1")
+    stale = session.save(kind(user_id="u1", city="Turin"))
+    session.update(key, F.visits.add(1))
+    assert engine.operations[-1] == "UpdateItem"
+    stale.visits, stale.city = 0, "Rome"
+    with pytest.raises(StaleEntity):
+        session.save(stale)
+    session.update(key, {"city": "Rome"})
+    assert session.get_one(key).visits == 1
+
+
+@bug(
+    "a new object only requires that no version is stored, so it replaces an item without a version",
+    (User,),
+    {"USER#u1": "Rome"},
+)
+def a_new_entity_does_not_overwrite_an_item_without_revision(engine: Engine, kind: Any) -> None:
+    session = engine.session()
+    by_hand = {"PK": {"S": "USER#u1"}, "SK": {"S": "PROFILE"}, "user_id": {"S": "u1"}, "city": {"S": "Turin"}}
+    engine.put(app, **by_hand)
+    with pytest.raises(AlreadyExists):
+        session.save(kind(user_id="u1"))
+    assert engine.raw(app) == [by_hand]
+    one, two = session.get_one(kind, user_id="u1"), session.get_one(kind, user_id="u1")
+    one.city, two.city = "Rome", "Milan"
+    session.save(one)
+    with pytest.raises(StaleEntity):
+        session.save(two)
+
+
+@bug(
+    'the condition "absent, or of my version" lets a stale object create the deleted item again',
+    NOTES,
+    {"v1_NOTE": "1 mine"},
+    {},
+)
+def a_save_after_somebody_deleted_it_does_not_bring_it_back(engine: Engine, kind: Any) -> None:
+    session = engine.session()
+    mine = session.save(kind(note_id="n1", text="mine", owner_mail="a@x"))
+    engine.session().delete(Key(kind, note_id="n1"))
+    before = engine.raw(table_of(kind))
+    mine.text = "late"
+    refuse_stale(session, mine)
+    assert engine.raw(table_of(kind)) == before
+    assert session.get(kind, note_id="n1") is None
+
+
+@bug("an update of a missing key stores an item with a few fields and no type", (*USERS, *NOTES), {}, {})
+def an_update_of_what_is_not_there_leaves_no_ghost(engine: Engine, kind: Any) -> None:
+    session, (name, *fields) = engine.session(), kind.model_fields
+    key = Key(kind, **{name: "1"})
+    for field in fields:
+        with pytest.raises(EntityNotFound):
+            session.update(key, {field: 1 if field == "visits" else "x"})
+        with pytest.raises(EntityNotFound):
+            session.delete(key)
+
+
+@bug("`v10_` sorts before `v9_`, so from the tenth version on the ninth is taken for the latest", NOTES)
+def the_tenth_and_the_hundredth_version_are_newer_than_the_ninth(engine: Engine, kind: Any) -> None:
+    session = engine.session()
+    mine = session.save(kind(note_id="n1", text="1"))
+    for number in (*range(2, 13), 99, 100, 101):
+        if number == 99:  # somebody has written many
+            engine.client.update_item(
+                TableName=engine.name(table_of(kind).name),
+                Key={"PK": {"S": "NOTE#n1"}, "SK": {"S": "v0_NOTE"}},
+                UpdateExpression="SET version = :n",
+                ExpressionAttributeValues={":n": {"N": "98"}},
+            )
+            session.refresh(mine)
+        mine.text = str(number)
+        session.save(mine)
+        latest = session.get_one(kind, note_id="n1")
+        assert (latest.text, inspect(latest).version) == (str(number), number)
+        assert next(session.history(mine)).number == number
+    assert [one.number for one in session.history(mine)] == [101, 100, 99, *range(12, 0, -1)]
+    assert lines(engine, table_of(kind))["v0_NOTE"] == "101 101"
+
+
+# -- reads -------------------------------------------------------------------------------------------------------------
+
+
+@bug(
+    "an item of an unknown type under the key of a class is loaded, or updated, as that class",
+    (User,),
+    {"USER#u1": "Turin"},
+)
+def an_item_of_an_unknown_type_is_skipped_in_lists_and_refused_by_key(engine: Engine, kind: Any) -> None:
+    session, key = engine.session(), Key(kind, user_id="u1")
+    item = {"PK": "USER#u1", "SK": "PROFILE", "_type": "Ghost", "user_id": "u1", "city": "Turin"}
+    engine.put(app, **{name: {"S": text} for name, text in item.items()})
+    assert session.query(kind, user_id="u1").count() == len(session.scan(kind).all()) == 0
+    assert session.get(key) is None
+    with pytest.raises(StoreError):
+        session.update(key, F.visits.set(6))
+    with pytest.raises(EntityNotFound):
+        session.get_one(key)
+
+
+@bug("versions, tombstones and guards are loaded as entities", NOTES, guards={})
+def what_belongs_to_a_note_never_appears_in_lists(engine: Engine, kind: Any) -> None:
+    session = engine.session()
+    note = session.save(kind(note_id="n1", text="1", owner_mail="a@x"))
+    session.update(note, {"text": "2"})
+    assert len(engine.raw(table_of(kind))) == 4
+    for query in (
+        session.query(kind, note_id="n1"),
+        session.scan(kind),
+        session.collection(kind, note_id="n1"),
+    ):
+        assert [one.text for one in query] == ["2"]
+        assert query.count() == 1
+    session.delete(note)
+    for query in (
+        session.query(kind, note_id="n1"),
+        session.scan(kind),
+        session.collection(kind, note_id="n1"),
+    ):
+        assert query.all() == query.keys().all() == []
+    assert [item["SK"]["S"] for item in engine.raw(table_of(kind))] == ["v0_NOTE", "v1_NOTE", "v2_NOTE"]
+
+
+@bug("the old value comes from an eventually consistent read, and the wrong guard is released", USERS, {}, {})
+def every_read_that_a_write_rests_on_is_strongly_consistent(engine: Engine, kind: Any) -> None:
+    session = engine.session()
+    user = session.save(kind(user_id="u1", email="a@x"))
+    session.update(Key(kind, user_id="u1"), {"email": "b@x"})
+    session.save(kind(user_id="u1", email="c@x"), overwrite=True)
+    session.refresh(user)
+    assert session.get_by(kind, email="c@x") == user
+    user.user_id = "u2"
+    session.move(user)
+    session.delete(Key(kind, user_id="u2"))
+    reads = [call.request for call in engine.calls if call.operation == "GetItem"]
+    # The reads: update, overwrite, refresh, guard and owner, delete, and the move of an item without revision.
+    assert len(reads) == (6 if kind is User else 7)
+    assert all(request["ConsistentRead"] for request in reads)
+
+
+@bug("the newest number comes from an eventually consistent read, and a version is written twice", (Note,))
+def reads_for_versions_are_strongly_consistent_too(engine: Engine, kind: Any) -> None:
+    session = engine.session()
+    note = session.save(kind(note_id="n1", text="1"))
+    session.update(Key(kind, note_id="n1"), {"text": "2"})
+    session.restore(Key(kind, note_id="n1"), version=1)
+    session.delete(Key(kind, note_id="n1"))
+    session.save(kind(note_id="n1", text="again"))
+    assert [one.number for one in session.history(note)] == [4, 3, 2, 1]
+    reads = [call.request for call in engine.calls if call.operation == "GetItem"]
+    assert reads
+    assert all(request["ConsistentRead"] for request in reads)
+    (batch,) = (call.request for call in engine.calls if call.operation == "BatchGetItem")
+    assert batch["RequestItems"][engine.name("App")]["ConsistentRead"]
+
+
+# -- errors ------------------------------------------------------------------------------------------------------------
+
+
+@bug("a taken key, a failed condition and a taken value are one error that names every unique field", (User,))
+def an_error_names_what_failed_and_nothing_else(engine: Engine, kind: Any) -> None:
+    session, key = engine.session(), Key(kind, user_id="u1")
+    one = session.save(kind(user_id="u1", email="a@x", phone="1"))
+    with pytest.raises(AlreadyExists) as exists:
+        session.save(kind(user_id="u1", email="b@x", phone="2"))
+    assert (exists.value.key, exists.value.violations) == (key, ())
+    one.phone = "3"
+    with pytest.raises(ConditionFailed) as failed:
+        session.save(one, condition=F.visits > 7)
+    assert (failed.value.key, failed.value.causes) == (key, (failed.value,))
+    with pytest.raises(UniqueViolation) as taken:
+        session.save(kind(user_id="u2", email="a@x", phone="2"))
+    (violation,) = taken.value.violations
+    assert (violation.constraint, violation.value) == ("email", "a@x")
+    session.save(kind(user_id="u5", phone="5"))
+    with pytest.raises(AlreadyExists) as both:
+        session.save(kind(user_id="u1", phone="5"))
+    (violation,) = both.value.violations
+    assert (violation.constraint, violation.owner) == ("phone", Key(kind, user_id="u5"))
+
+
+@bug(
+    "the reasons come in another order than the actions, so the wrong action is blamed",
+    (User,),
+    {"USER#u0": "a@x"},
+    {"email#a@x": "USER#u0"},
+)
+def the_culprit_of_a_block_is_named_wherever_it_stands(engine: Engine, kind: Any) -> None:
+    session = engine.session()
+    session.save(kind(user_id="u0", email="a@x"))
+    gone = session.save(kind(user_id="u9"))
+    session.delete(Key(kind, user_id="u9"))
+    with pytest.raises(StaleEntity) as stale, session.transaction() as tx:
+        tx.save(kind(user_id="u1", email="a@x"))
+        tx.update(Key(kind, user_id="u0"), {"visits": 5}, condition=F.visits == 4)
+        tx.check(gone)
+    assert engine.reasons == [None, *["ConditionalCheckFailed"] * 3]
+    assert stale.value.key == Key(kind, user_id="u9")
+    assert [type(cause) for cause in stale.value.causes] == [StaleEntity, UniqueViolation, ConditionFailed]
+
+
+# -- the table ---------------------------------------------------------------------------------------------------------
+
+
+def table_of(kind: Any) -> Table:
+    return legacy if kind in (LegacyUser, LegacyNote) else app
+
+
+@pytest.mark.parametrize(
+    ("row", "kind"),
+    [
+        pytest.param(row, kind, id=f"{row.work.__name__}-{kind.__name__}")
+        for row in ROWS
+        for kind in row.kinds
+    ],
+)
+def test_instead_of_the_bug(engine: Engine, row: Row, kind: Any) -> None:
+    engine.create(table_of(kind))
+    row.work(engine, kind)
+    assert row.stored is None or lines(engine, table_of(kind)) == row.stored, row.bug
+    assert row.guards is None or engine.guards(table_of(kind)) == row.guards, row.bug
+
+
+@pytest.mark.parametrize("kind", USERS)
+@pytest.mark.parametrize("work", ["change", "delete"])
+def test_a_guard_that_somebody_elses_repair_gave_away_is_left_alone_and_reported(
+    engine: Engine, kind: Any, work: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Bug: a former owner of a value deletes its guard, even after the value was given to somebody else by hand."""
+    table = table_of(kind)
+    engine.create(table)
+    session = engine.session()
+    mine = session.save(kind(user_id="u1", email="a@x"))
+    others = {"M": {"PK": {"S": "USER#u2"}, "SK": {"S": "PROFILE"}}}
+    engine.put(table, PK={"S": "email#a@x"}, SK={"S": "email#a@x"}, owner=others)
+    if work == "delete":
+        session.delete(mine)
+    else:
+        session.update(mine, {"email": None})
+    assert engine.guards(table) == {"email#a@x": "USER#u2"}
+    assert lines(engine, table) == ({} if work == "delete" else {"USER#u1": ""})
+    (reported,) = caplog.messages
+    assert f"a guard item of 'email' in table {table.name} belongs to another entity" in reported
+    assert "a@x" not in reported
