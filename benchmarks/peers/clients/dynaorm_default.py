@@ -1,4 +1,4 @@
-"""dynaorm with the default transport, pynamodb's Connection."""
+"""dynaorm with the default transport."""
 
 from benchmarks.peers import order
 from benchmarks.peers.clients.dynaorm_entities import Dynaorm

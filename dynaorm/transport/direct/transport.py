@@ -1,7 +1,7 @@
 """The direct transport: one attempt per call over connections of our own, without botocore's client.
 
-It costs a fraction of the default transport's CPU time. It does not have botocore's hooks: event handlers and moto's
-in-process mock do not see its calls.
+It never steps aside, as the default transport does: event handlers of botocore, and moto's in-process mock, do not see
+its calls.
 """
 
 from typing import Protocol, Self

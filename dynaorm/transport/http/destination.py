@@ -46,7 +46,7 @@ else:
 # and some are not Regions but name one, like us-east-1-fips.
 _COMMERCIAL = frozenset({"us", "eu", "ap", "sa", "ca", "me", "af", "il", "mx"})
 
-# Each of these changes what the other environment variables say: for all transports, and for the default one.
+# Each of these changes what the other environment variables say: for all transports, and for the default one alone.
 _DECIDED_BY_BOTOCORE = (
     "AWS_PROFILE",
     "AWS_DEFAULT_PROFILE",
