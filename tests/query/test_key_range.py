@@ -213,12 +213,3 @@ def test_a_bound_keeps_every_digit_of_a_number(number: str) -> None:
     assert isinstance(asked.condition, Compare)
     assert Decimal(asked.condition.right["N"]) == Decimal(number)
     assert len(asked.condition.right["N"]) < 50
-
-
-def test_a_level_without_the_one_before_it_is_refused_by_the_template_itself() -> None:
-    template = part_of("P#{name}#{other}#{number:03d}").template
-    assert template is not None
-    with pytest.raises(KeyValueError, match=r"comes after other in .*; give other too") as caught:
-        template.prefix({"name": "a", "number": 3})
-    assert caught.value.field == "number"
-    assert template.prefix({"name": "a"}) == "P#a#"

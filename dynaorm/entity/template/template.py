@@ -6,7 +6,7 @@ from itertools import product
 from typing import Any, Self
 
 from dynaorm.entity.table import KeyKind
-from dynaorm.entity.template.spec import Placeholder, beginning
+from dynaorm.entity.template.spec import Placeholder
 from dynaorm.entity.text.scalar import Packing
 from dynaorm.entity.text.shape import Shape
 from dynaorm.failure import Remedied, remedy_of
@@ -156,58 +156,7 @@ class KeyTemplate:
                 return () if key is None else (key,)
         return tuple("".join((*parts, self.after)) for parts in product(*choices))
 
-    def prefix(self, values: Mapping[str, Any], partial: tuple[str, str] | None = None) -> str:
-        """The beginning that the keys with these leading fields share, including the literal after the last field.
-
-        The literal keeps the levels of a hierarchy apart: ``{country}#{state}`` gives ``US#`` for the country US, and
-        no key of USA begins with that.
-
-        Args:
-            values: the leading fields; fields of other templates are ignored.
-            partial: the next field, and the beginning of its text.
-
-        Raises:
-            KeyValueError: a value cannot be part of the key, or a field before it is missing.
-        """
-        given = [*values.items(), *([partial] if partial is not None else [])]
-        if self.kind != "S" and given:
-            problem = f"is part of {self.text!r}, whose keys are not strings"
-            raise KeyValueError.of(*given[0], Remedied(problem, "give the whole key"))
-        texts: list[str] = []
-        for piece in self.pieces:
-            texts.append(piece.before)
-            value = values.get(piece.placeholder.field)
-            if value is None:
-                break
-            texts.append(piece.text(value))
-        else:
-            texts.append(self.after)
-        level = len(texts) // 2
-        self._refuse_gap(level, values)
-        if partial is not None:
-            texts.append(self._partial(level, *partial))
-        return "".join(texts)
-
-    def _refuse_gap(self, level: int, values: Mapping[str, Any]) -> None:
-        given = {piece.placeholder.field for piece in self.pieces[:level]}
-        for piece in self.pieces[level + 1 :]:
-            field = piece.placeholder.field
-            if field not in given and values.get(field) is not None:
-                raise self.gap(self.pieces[level].placeholder.field, field, values[field])
-
     def gap(self, missing: str, field: str, value: object) -> KeyValueError:
         """The error for a field that is given although a field before it is missing."""
         problem = Remedied(f"comes after {missing} in {self.text!r}", f"give {missing} too")
         return KeyValueError.of(field, value, problem)
-
-    def _partial(self, level: int, field: str, text: str) -> str:
-        piece = self.pieces[level] if level < len(self.pieces) else None
-        if piece is None or piece.placeholder.field != field:
-            remedy = (
-                "leave it out: every field is given" if piece is None else f"give {piece.placeholder.field}"
-            )
-            raise KeyValueError.of(field, text, Remedied(f"is not the next field of {self.text!r}", remedy))
-        try:
-            return piece.escape(beginning(piece.placeholder, text))
-        except ValueError as problem:
-            raise KeyValueError.of(field, text, problem) from problem

@@ -113,26 +113,6 @@ def test_templates_that_render_one_key_may_meet(case: Case, other: KeyTemplate) 
         assert may_meet(template.shape, other.shape)
 
 
-@given(PAIRS, st.data())
-def test_a_prefix_begins_the_keys_of_its_level_and_no_others(case: Case, data: st.DataObject) -> None:
-    template, one, other = case
-    level = data.draw(st.integers(0, len(template.fields) - 1))
-    leading = {name: one[name] for name in template.fields[:level]}
-    mixed = data.draw(st.sampled_from([other, {**other, **leading}]))
-    key = template.render(mixed)
-    assert isinstance(key, str)
-    assert key.startswith(template.prefix(leading)) == all(mixed[name] == leading[name] for name in leading)
-
-
-@given(TEXTS, TEXTS, st.integers(0, 4))
-def test_the_beginning_of_a_value_is_the_beginning_of_its_key(value: str, other: str, size: int) -> None:
-    template = compiled("A-{a}-{b}")
-    partial = value[:size]
-    key = template.render({"a": other, "b": "x"})
-    assert isinstance(key, str)
-    assert key.startswith(template.prefix({}, ("a", partial))) == other.startswith(partial)
-
-
 @pytest.mark.parametrize("literal", ["#", "-", "2", "3", "A", "##", "#2", "2#", "-%", "é"])
 def test_short_values_never_make_one_key(literal: str) -> None:
     """All pairs of values of up to three characters, from those that escapes and this literal are made of."""

@@ -70,16 +70,6 @@ def test_a_field_with_the_raw_spec_is_the_authors_risk() -> None:
     assert template.lossless == frozenset()
 
 
-@pytest.mark.parametrize("partial", ["U", "US", ""])
-def test_a_level_begins_with_a_part_of_its_field(partial: str) -> None:
-    assert compiled("{a}#{b}").prefix({}, ("a", partial)) == partial
-
-
-def test_a_part_of_a_field_does_not_reach_into_the_next() -> None:
-    with pytest.raises(KeyValueError, match="escape=False"):
-        compiled("{a}#{b}").prefix({}, ("a", "US#CA"))
-
-
 # -- in classes --------------------------------------------------------------------------------------------------------
 
 app = Table("unescaped", escape=False, type_attribute=None)

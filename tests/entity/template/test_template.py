@@ -117,8 +117,6 @@ def test_a_value_that_cannot_be_part_of_a_key_is_named(
     with pytest.raises(KeyValueError, match=re.escape(problem)) as caught:
         compiled(text).render({"user_id": "u1", field: value})
     assert (caught.value.field, caught.value.value) == (field, value)
-    with pytest.raises(KeyValueError, match=re.escape(problem)):
-        compiled(text).prefix({"user_id": "u1", field: value})
 
 
 @pytest.mark.parametrize(
@@ -144,65 +142,6 @@ def test_a_value_that_cannot_be_part_of_a_key_is_named(
 )
 def test_a_key_that_is_never_rendered_matches_nothing(text: str, key: str) -> None:
     assert compiled(text).match(key) is None
-
-
-PLACES = "{country}#{state}#{city}"
-
-
-@pytest.mark.parametrize(
-    ("text", "values", "partial", "prefix"),
-    [
-        (PLACES, {}, None, ""),
-        (PLACES, {"country": "US"}, None, "US#"),
-        (PLACES, {"country": "US", "state": "TX"}, None, "US#TX#"),
-        (PLACES, {"country": "US", "state": "TX", "city": "Houston"}, None, "US#TX#Houston"),
-        (PLACES, {"country": "U#S"}, ("state", "T#"), "U%23S#T%23"),
-        (PLACES, {}, ("country", "U"), "U"),
-        ("USER#{name:upper}#", {}, ("name", "bo"), "USER#BO"),
-        ("USER#{name}#", {"name": "bo"}, None, "USER#bo#"),
-        ("{user_id}#{at}", {"user_id": "amsg"}, ("at", "2018-08"), "amsg#2018-08"),
-        ("{user_id}#{at:%Y-%m-%d:%H}", {"user_id": "amsg"}, ("at", "2018"), "amsg#2018"),
-        ("v#{user_id}", {"other": 1}, None, "v#"),
-        ("PROFILE", {}, None, "PROFILE"),
-    ],
-)
-def test_a_prefix_ends_with_the_literal_that_ends_its_level(
-    text: str, values: dict[str, Any], partial: tuple[str, str] | None, prefix: str
-) -> None:
-    assert compiled(text).prefix(values, partial) == prefix
-
-
-@pytest.mark.parametrize(
-    ("values", "partial", "field", "problem"),
-    [
-        (
-            {"state": "TX"},
-            None,
-            "state",
-            "comes after country in '{country}#{state}#{city}'; give country too",
-        ),
-        ({"country": "US", "city": "X"}, None, "city", "comes after state"),
-        ({"country": "US"}, ("city", "X"), "city", "is not the next field of"),
-        ({"country": "US"}, ("country", "X"), "country", "give state"),
-        ({"country": "a", "state": "b", "city": "c"}, ("city", "X"), "city", "every field is given"),
-    ],
-)
-def test_a_prefix_takes_its_fields_in_order(
-    values: dict[str, Any], partial: tuple[str, str] | None, field: str, problem: str
-) -> None:
-    with pytest.raises(KeyValueError, match=re.escape(problem)) as caught:
-        compiled(PLACES).prefix(values, partial)
-    assert caught.value.field == field
-
-
-def test_a_beginning_that_no_text_has_is_refused() -> None:
-    with pytest.raises(KeyValueError, match="does not begin any text"):
-        compiled("{user_id}#{at}").prefix({"user_id": "amsg"}, ("at", "29.08."))
-
-
-def test_a_number_has_no_beginning() -> None:
-    with pytest.raises(KeyValueError, match="are not strings; give the whole key"):
-        compiled("{number}", "N").prefix({}, ("number", "1"))
 
 
 def test_a_field_that_only_chooses_a_shard_is_asked_for_in_all_of_them() -> None:
