@@ -9,7 +9,7 @@ from dynaorm.transport.endpoint import Endpoint
 from dynaorm.transport.process import owned
 
 WORKERS = 50
-"""As many threads as the transport over pynamodb keeps connections. asyncio's own executor has six on a small machine."""
+"""As many threads as ``PynamoTransport`` keeps connections. asyncio's own executor has six on a small machine."""
 
 
 class ThreadedTransport:

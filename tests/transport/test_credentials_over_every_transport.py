@@ -21,7 +21,7 @@ ASSUMED = """<{action}Response xmlns="https://sts.amazonaws.com/doc/2011-06-15/"
 <Credentials><AccessKeyId>ROLE</AccessKeyId><SecretAccessKey>s</SecretAccessKey><SessionToken>token</SessionToken>
 <Expiration>{later}</Expiration></Credentials></{action}Result></{action}Response>"""
 
-Configure: TypeAlias = Callable[[pytest.MonkeyPatch, Path, str], None]
+Prepare: TypeAlias = Callable[[pytest.MonkeyPatch, Path, str], None]
 
 
 def services(server: Unruly) -> Behaviour:
@@ -97,12 +97,12 @@ def single_sign_on(patch: pytest.MonkeyPatch, folder: Path, url: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "configured",
+    "prepare",
     [container, instance, assumed_role, web_identity, single_sign_on],
     ids=lambda one: one.__name__,
 )
 def test_a_request_is_signed_with_the_credentials_of_the_role(
-    configured: Configure,
+    prepare: Prepare,
     open_transport: Open,
     server: Unruly,
     log: Callable[[], list[str]],
@@ -112,7 +112,7 @@ def test_a_request_is_signed_with_the_credentials_of_the_role(
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
         monkeypatch.delenv(name)
     server.otherwise = services(server)
-    configured(monkeypatch, tmp_path, server.endpoint)
+    prepare(monkeypatch, tmp_path, server.endpoint)
     transport = open_transport(region="eu-west-1", endpoint=server.endpoint)
     for _ in range(2):
         assert transport.call(GET) == {}

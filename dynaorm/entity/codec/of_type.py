@@ -2,7 +2,7 @@
 
 Rule 1. ``load(save(x)) == x`` for every type that has a codec. A type that cannot keep this promise has none.
 Rule 2. Values are checked, not converted: a str field with the value 5 is refused, and so is a bool for an int.
-Rule 3. A type may contain itself. Inside of itself it has a reference, which stands for its codec once it is complete.
+Rule 3. A type may contain itself. Inside of itself it is a reference, which stands for the codec once that is complete.
 """
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
