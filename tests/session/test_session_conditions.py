@@ -1,5 +1,6 @@
 """Places in an index that hold under a condition: written by every method, and read as what they are."""
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -147,3 +148,36 @@ def test_a_plan_says_why_an_entity_is_in_a_place(session: Session) -> None:
         in claim
     )
     assert "for Issue.of_repo, or make it of its key; Issue.of_repo counts where F.status == 'open'" in total
+
+
+WRITES: dict[str, Callable[[Session, Issue, str], object]] = {
+    "save": lambda session, issue, status: session.save(issue.model_copy(update={"status": status})),
+    "by key": lambda session, issue, status: session.update(key_of(issue), F.status.set(status)),
+}
+
+
+def key_of(issue: Issue) -> Key[Issue]:
+    return Key(Issue, repo=issue.repo, number=issue.number)
+
+
+@pytest.mark.parametrize("way", WRITES)
+def test_a_write_moves_an_entity_between_its_places(session: Session, moto: Transport, way: str) -> None:
+    """All other ways are those of the laws of writing."""
+    session.save(Repo(repo="r"))
+    issue = session.save(Issue(repo="r", number=1, slug="s"))
+    for status, keys in (("closed", {**OPEN, "GSI1SK": "CLOSED#99998"}), ("waiting", {}), ("open", OPEN)):
+        WRITES[way](session, issue, status)
+        assert index_keys(items(moto)["REPO#r ISSUE#00001"]) == keys
+        issue = session.get_one(key_of(issue))
+        assert session.get_one(Repo, repo="r").open_issues == (status == "open")
+        assert (session.get_by(Issue, slug="s") is not None) == (status == "open")
+
+
+def test_a_move_takes_the_place_along(session: Session, moto: Transport) -> None:
+    session.save(Repo(repo="r"))
+    issue = session.save(Issue(repo="r", number=1, urgent=True))
+    issue.number = 2
+    session.move(issue)
+    assert index_keys(items(moto)["REPO#r ISSUE#00002"]) == {
+        "GSI1PK": "REPO#r", "GSI1SK": "OPEN#99997", "GSI2PK": "URGENT", "GSI2SK": "00002"
+    }  # fmt: skip

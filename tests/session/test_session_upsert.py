@@ -59,6 +59,11 @@ def test_an_entity_is_created_by_one_update_item(
     }
 
 
+def test_a_change_starts_from_the_default(session: Session) -> None:
+    assert session.upsert(ROOT, F.least.add(-1)).least == 99
+    assert session.upsert(ROOT, F.least.add(-1)).least == 98
+
+
 def test_a_required_number_that_is_added_to_starts_at_zero(session: Session) -> None:
     assert session.upsert(Key(Tally, name="a"), F.number.add(2)).number == 2
 
