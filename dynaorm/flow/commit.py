@@ -118,7 +118,7 @@ def _committed(
             is_going_on = next(pauses, None) is not None
         elif is_going_on := (yield from waited(pauses)):
             # After a pause, the items of the refusal would be out of date again.
-            reads = Reads({}, reads.foreign_guards)
+            reads = Reads({}, reads.foreign)
         if not is_going_on:
             raise Contention(attempts=context.retry.attempts, code="ConditionalCheckFailed")
         is_repeated = True
@@ -171,14 +171,14 @@ def _with_unread(reads: Reads, refusal: StaleKnowledge, context: Context) -> Flo
 
 def _with_refusal(reads: Reads, plan: Plan, refusal: StaleKnowledge) -> Reads:
     for planned in plan.actions:
-        if planned.ident in refusal.foreign_guards - reads.foreign_guards:
+        if planned.ident in refusal.foreign - reads.foreign:
             # The value may be personal data: the log names only the constraint.
             logging.getLogger("dynaorm").warning(
                 "%s in table %s belongs to another entity, and is left alone",
                 planned.kind.said(planned),
                 planned.table.name,
             )
-    return reads.with_more(refusal.items, refusal.foreign_guards)
+    return reads.with_more(refusal.items, refusal.foreign)
 
 
 def _settled_before(intents: Sequence[Intent], unit: UnitOfWork, context: Context) -> Flow[Plan | None]:

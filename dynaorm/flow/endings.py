@@ -40,6 +40,9 @@ class State(Enum):
     UNPLANNED = "the block cannot be planned, perhaps because it was applied before: its token item is read"
     APPLIED = "the plan is committed, and the objects are to become what is stored: the items are read"
 
+    # Every write asks the table. That of Enum takes the name's, in Python.
+    __hash__ = object.__hash__
+
 
 class Event(Enum):
     """What happened, or what the items show."""
@@ -71,6 +74,8 @@ class Event(Enum):
     PERHAPS = "this block or another one was applied under the token"
     FORGOTTEN = "the token was used, and nothing says by whom"
     LAPSED = "only the token item was in the way, and its time is over by now"
+
+    __hash__ = object.__hash__
 
 
 class Step(Enum):

@@ -4,11 +4,27 @@ The conversation is here, and the objects that it changes; every decision is in 
 """
 
 from collections.abc import Sequence
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from dynaorm.errors import OutcomeUnknown, StoreError, TokenReused, UsageError
 from dynaorm.flow.effects import apply_effects, awaited, settle_as_before, take_item
-from dynaorm.flow.endings import Event, NobodyKnows, State, Step, follows
+from dynaorm.flow.endings import (
+    AGAIN,
+    DONE,
+    DOUBT,
+    KEPT,
+    LOOK,
+    NOT_MADE,
+    RAISE,
+    REUSED,
+    TABLE,
+    TAKEN,
+    VERDICT,
+    Event,
+    NobodyKnows,
+    State,
+    follows,
+)
 from dynaorm.flow.protocol.call import Call, Flow, NoAnswer, Refusal
 from dynaorm.flow.protocol.context import Context
 from dynaorm.flow.protocol.reply_keys import updated_item
@@ -28,6 +44,12 @@ from dynaorm.plan.verdict import Committed, verdict
 
 Outcome: TypeAlias = Committed | StaleKnowledge
 
+# Looking up a member of an enumeration takes longer than following the table.
+_REPLY: Final = Event.REPLY
+_SURE: Final = State.SURE
+_APPLIED: Final = State.APPLIED
+_SENT: Final = (_SURE, State.RESUMED)
+
 
 def send(plan: Plan, context: Context) -> Flow[Outcome]:
     """Commit a plan, or learn why it must be compiled anew.
@@ -36,7 +58,7 @@ def send(plan: Plan, context: Context) -> Flow[Outcome]:
         StoreError: DynamoDB refused it, and nothing was written.
         OutcomeUnknown: it may have been written; the plan can be resumed.
     """
-    return (yield from Writing(plan, context, State.SURE).to_its_end())
+    return Writing(plan, context, _SURE).to_its_end()
 
 
 def resume(plan: object, context: Context, window: float, *, read_only: bool = False) -> Flow[bool]:
@@ -94,7 +116,7 @@ class Writing:
         self.plan = plan
         self.context = context
         self.state = state
-        self.is_resumed = state is not State.SURE
+        self.is_resumed = state is not _SURE
         self.call = Call(plan.operation, plan.shared_request())
         self.attempts = 0
         self.in_flight = False
@@ -105,7 +127,7 @@ class Writing:
         try:
             outcome = self.outcome_of((yield from self._found()))
             if isinstance(outcome, Committed):
-                self.state = State.APPLIED
+                self.state = _APPLIED
                 effects = awaited(self.plan) if self.is_resumed else self.plan.effects
                 yield from apply_effects(effects, self.plan, self.context, as_stored=outcome.elsewhere)
         except BaseException as raised:
@@ -118,65 +140,65 @@ class Writing:
 
     def _found(self) -> Flow[Found]:
         """What happened in the end, after attempts and looks."""
-        if self.state not in (State.SURE, State.RESUMED):
+        if self.state not in _SENT:
             return (yield from look(self.plan, self.context))
         clock = self.context.clock
         pauses = self.context.retry.pauses(clock, age=clock.now() - self.plan.made_at)
         while True:
             found = yield from self._attempt()
-            step = follows(found.event, self.state)
-            if step is Step.LOOK:
+            step = TABLE[found.event, self.state]
+            if step is LOOK:
                 self.state = State.LOOK
                 return (yield from look(self.plan, self.context))._replace(trouble=found.trouble)
-            if step is Step.DOUBT:
+            if step is DOUBT:
                 self.state = State.DOUBT
-            elif step is not Step.AGAIN:
+            elif step is not AGAIN:
                 return found
             if not (yield from waited(pauses)):
                 return found._replace(event=Event.SPENT)
 
     def _attempt(self) -> Flow[Found]:
         self.attempts += 1
-        # It stays so after a reply and if anything else ends the attempt.
+        # It stays so after a reply, and if anything else ends the attempt.
         self.in_flight = True
         try:
             reply = yield self.call
-            item = updated_item(self.call, reply, self.plan.actions[0].table.keys)
+            return Found(_REPLY, updated_item(self.call, reply, self.plan.actions[0].table.keys))
         except NoAnswer as silence:
             self.in_flight = False
             return of_silence(self.plan, silence)
         except Refusal as refusal:
             self.in_flight = False
             return (yield from of_refusal(self.plan, refusal, self.context))
-        return Found(Event.REPLY, item)
 
     def outcome_of(self, found: Found) -> Outcome:
         """What the last event means. Raises the error that it means."""
-        step = follows(found.event, self.state)
-        if step is Step.DONE:
+        step = TABLE[found.event, self.state]
+        if step is DONE:
             # Only the answer itself says that it was this plan, and not an equal block with other bytes.
-            is_own = found.event is Event.REPLY or not (self.plan.caller_token or found.event is Event.SAME)
-            return Committed(found.item, elsewhere=not is_own)
-        if step is Step.NOT_MADE:
+            is_own = found.event is _REPLY or not (self.plan.caller_token or found.event is Event.SAME)
+            return Committed(found.item, not is_own)
+        if step is NOT_MADE:
             return StaleKnowledge()
-        outcome = self._meaning(step, found)
+        outcome = self._meaning(found)
         if isinstance(outcome, (Committed, StaleKnowledge)):
             return outcome
         raise outcome from found.trouble
 
-    def _meaning(self, step: Step | NobodyKnows, found: Found) -> Outcome | BaseException:
+    def _meaning(self, found: Found) -> Outcome | BaseException:
+        step = follows(found.event, self.state)
         trouble, token = found.trouble, str(self.plan.token)
         if isinstance(step, NobodyKnows):
             return self._unknown(found)
-        if step is Step.VERDICT and isinstance(trouble, Refusal):
+        if step is VERDICT and isinstance(trouble, Refusal):
             if found.failures:
                 return verdict(found.failures, self.context.clock.now(), trouble.request_id)
             only = self.plan.actions[0].reason if len(self.plan.actions) == 1 else ""
             return refused(trouble, self.call, only)
-        if step is Step.TAKEN:
+        if step is TAKEN:
             problem = f"the token {token!r} is remembered for another block; nothing was written"
             return TokenReused(token=token, problem=problem)
-        if step is Step.REUSED:
+        if step is REUSED:
             return TokenReused(token=token)
         assert isinstance(trouble, (Refusal, NoAnswer))
         return spent(trouble, self.call, self.attempts)
@@ -202,9 +224,9 @@ class Writing:
         if not isinstance(raised, StoreError):
             found = self._interruption(raised)
             step = follows(found.event, self.state)
-            is_kept = step is not Step.RAISE
+            is_kept = step is not RAISE
             if not isinstance(step, NobodyKnows):
-                assert step in (Step.RAISE, Step.KEPT)
+                assert step in (RAISE, KEPT)
                 found = None
         if is_kept and not self.is_resumed:  # the objects of a plan that is resumed have it
             for effect in self.plan.effects:

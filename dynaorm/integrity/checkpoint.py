@@ -18,7 +18,7 @@ from typing import Any, Final, Self, TypeVar
 from dynaorm.entity.ident import Ident
 from dynaorm.entity.table import Table
 from dynaorm.errors import UsageError
-from dynaorm.flow.integrity.finding import Doubt, SuspectGuard
+from dynaorm.flow.integrity.finding import Doubt, Suspect
 from dynaorm.flow.integrity.ledger import MOST_CLAIMANTS, Totals, add_up
 from dynaorm.flow.integrity.scan import ScanSegment
 from dynaorm.flow.integrity.stored_check import ItemAddress
@@ -201,8 +201,8 @@ class Checkpoint:
 
     # -- the ledger ------------------------------------------------------------------------------------------------
 
-    def suspect(self, suspect: SuspectGuard, /) -> None:
-        guard = _address(suspect.guard)
+    def suspect(self, suspect: Suspect, /) -> None:
+        guard = _address(suspect.address)
         self._run(
             "INSERT INTO guards VALUES (?, ?) ON CONFLICT (address) DO UPDATE SET is_wrong = is_wrong OR ?",
             (guard, int(not suspect.unsigned), int(not suspect.unsigned)),

@@ -3,7 +3,7 @@
 DynamoDB reserves about 570 words and gives dots and brackets a meaning. Placeholders avoid both.
 """
 
-from collections.abc import Iterable
+from collections.abc import Mapping
 from typing import Final
 
 from dynaorm.item.path import Path
@@ -17,8 +17,8 @@ class Placeholders:
     """The placeholders of one request, numbered in the order of the calls.
 
     Args:
-        names: attribute names that have the first placeholders, each once.
-        values: values that have the first ones.
+        names: the names of an expression that has placeholders already.
+        values: its values.
 
     Attributes:
         names: ExpressionAttributeNames, placeholder to attribute name.
@@ -27,10 +27,12 @@ class Placeholders:
 
     __slots__ = ("_known", "names", "values")
 
-    def __init__(self, names: Iterable[str] = (), values: Iterable[AttributeValue] = ()) -> None:
-        self.names: dict[str, str] = {f"#n{place}": name for place, name in enumerate(names)}
-        self.values: dict[str, AttributeValue] = {f":v{place}": one for place, one in enumerate(values)}
-        self._known: dict[str, str] = {name: placeholder for placeholder, name in self.names.items()}
+    def __init__(
+        self, names: Mapping[str, str] | None = None, values: Mapping[str, AttributeValue] | None = None
+    ) -> None:
+        self.names: dict[str, str] = {**names} if names else {}
+        self.values: dict[str, AttributeValue] = {**values} if values else {}
+        self._known = {name: placeholder for placeholder, name in names.items()} if names else {}
 
     def name(self, attribute: str) -> str:
         """The placeholder of an attribute name; the same name always has the same placeholder."""

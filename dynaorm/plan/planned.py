@@ -188,13 +188,14 @@ class FailedAction:
 
 @record
 class StaleKnowledge:
-    """The plan was compiled from knowledge that is out of date: compile it again with these items and guards.
+    """The plan was compiled from knowledge that is out of date: compile it again with these items.
 
-    ``unread``: updates without a read whose items have to be read first.
+    ``foreign``: items that belong to other entities, and are left alone. ``unread``: updates without a read whose items
+    have to be read first.
     """
 
     items: dict[Ident, Item | None] = field(default_factory=dict)
-    foreign_guards: frozenset[Ident] = frozenset()
+    foreign: frozenset[Ident] = frozenset()
     unread: tuple[Planned, ...] = ()
 
 
@@ -210,11 +211,13 @@ class Kind:
     Attributes:
         is_evidence: an item of a plan that is stored proves that the plan was committed: no other plan writes it.
         is_secondary: its refusal only says that another writer was first, if another action was refused, too.
+        is_contested: several entities may want one item, so what is right depends on what it says.
         most_bytes: the size that no item of the kind exceeds; None if each has to be measured.
     """
 
     is_evidence = False
     is_secondary = False
+    is_contested = False
     most_bytes: int | None = None
 
     def home(self, mapping: EntityMapping) -> Table:

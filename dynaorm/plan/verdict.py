@@ -78,7 +78,7 @@ def _of_conditions(failures: Sequence[FailedAction], now: float) -> StoreError |
     for _, outcome in judged:
         if isinstance(outcome, StaleKnowledge):
             items.update(outcome.items)
-            foreign |= outcome.foreign_guards
+            foreign |= outcome.foreign
     # A stale object stays stale, whatever is learned. Its old values may belong to other entities by now.
     if (items or foreign) and not any(isinstance(one, StaleEntity) for _, one in judged):
         return StaleKnowledge(items, foreign)

@@ -98,6 +98,17 @@ def filter_of(spec: QuerySpec) -> Filter | None:
     """
     if not spec.filters:
         return None
+    # A query finds its filter when it is built, to refuse it there, and again when it is sent. Between these, a class
+    # can join the table.
+    catalog = catalog_of(spec.source.table)
+    known = spec.memo.get(Filter)
+    if known is None or known[0] is not catalog:
+        known = spec.memo[Filter] = catalog, _filter(spec)
+    found: Filter = known[1]
+    return found
+
+
+def _filter(spec: QuerySpec) -> Filter:
     by_class: dict[str, Condition] = {}
     for mapping in mappings_of(spec):
         condition = all_of(*(resolve(one, FieldResolver(mapping, computed=True)) for one in spec.filters))

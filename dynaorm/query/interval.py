@@ -2,13 +2,12 @@
 
 from collections.abc import Callable
 from decimal import Context, Decimal
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from dynaorm.entity.table import KeyAttribute, KeyKind
 from dynaorm.entity.template.key_part import SORT_KEY_LIMIT
 from dynaorm.item.condition import Attr, BeginsWith, Between, Compare, Condition
 from dynaorm.item.value import AttributeValue, number_text
-from dynaorm.record import record
 
 BYTEWISE: Final = "latin-1"  # one character for each byte, in the same order
 _LAST: Final = 0x10FFFF
@@ -68,8 +67,7 @@ def _possible(found: Decimal, beside_zero: Decimal) -> Decimal | None:
     return found if found.copy_abs() >= _TINY else beside_zero
 
 
-@record
-class Interval:
+class Interval(NamedTuple):
     """All keys from one to another.
 
     Attributes:

@@ -17,15 +17,16 @@ from dynaorm.item.condition import Condition, all_of, render
 from dynaorm.item.evaluate import holds
 from dynaorm.item.placeholder import EXPRESSION_LIMIT, Placeholders
 from dynaorm.item.value import Item
-from dynaorm.query.choose_key import KeyCondition, Partition, QueryForm, form_of, key_conditions_of
+from dynaorm.query.choose_key import QueryForm, form_of, key_conditions_of
 from dynaorm.query.filter import Filter, filter_of, of_classes
 from dynaorm.query.interval import EVERYTHING, Interval, comparable, key_after, key_before
+from dynaorm.query.key_condition import KeyCondition, Partition
 from dynaorm.query.query_spec import QuerySpec
 from dynaorm.query.row import attributes_of_rows
 from dynaorm.record import record, replace
 
 
-@record
+@record(frozen=False, eq=False)
 class RequestForm:
     """What the requests of a query have in common.
 
@@ -51,7 +52,14 @@ class RequestForm:
     ) -> "KeyQuery":
         """The key query of a partition; without ``wanted``, every item that it reads is wanted."""
         text, names, values = self.query.key_expression(partition, ranges)
-        request = self._requesting(Placeholders(names, values))
+        if self.server_filter is not None or self.projection:
+            request = self._requesting(Placeholders(names, values))
+        else:
+            request = {
+                **self.request,
+                "ExpressionAttributeNames": {**names},
+                "ExpressionAttributeValues": values,
+            }
         request["KeyConditionExpression"] = text
         return KeyQuery("Query", self, request, partition, ranges, wanted)
 
@@ -76,7 +84,7 @@ class RequestForm:
         return found
 
 
-@record
+@record(frozen=False, eq=False)
 class KeyQuery:
     """One partition or segment to read.
 
@@ -121,9 +129,9 @@ class KeyQuery:
     @property
     def fits(self) -> Callable[[Mapping[str, Any]], bool] | None:
         """Whether the field values of an entity of its class are wanted; None where its class or item tells, too."""
-        if len(self.wanted) != 1 or not self.wanted[0].form.is_plain:
-            return None
-        return self.wanted[0].fits
+        if len(self.form.query.sources) == len(self.wanted) == 1 and self.wanted[0].form.is_plain:
+            return self.wanted[0].fits
+        return None
 
     def accepts(self, mapping: EntityMapping, values: Mapping[str, Any], item: Item) -> bool:
         """Whether an entity is wanted. ``values`` and ``item`` are as ``KeyCondition.by_values`` takes them."""
@@ -171,7 +179,7 @@ class KeyQuery:
         return tuple(found)
 
 
-@record
+@record(frozen=False, eq=False)
 class KeyQueries:
     """The key queries of a query.
 
@@ -195,7 +203,8 @@ def key_queries_of(spec: QuerySpec, table_name: Callable[[str], str], *, consist
         UsageError: no key serves the fields, or a filter names a key.
         InvalidValue: a value cannot be part of the key.
     """
-    source, filtered = spec.source, filter_of(spec)
+    source = spec.source
+    filtered = filter_of(spec) if spec.filters else None
     request: dict[str, Any] = {"TableName": table_name(source.table.name)}
     if source.index is not None:
         request["IndexName"] = source.index.name
@@ -212,7 +221,7 @@ def key_queries_of(spec: QuerySpec, table_name: Callable[[str], str], *, consist
         query=query,
         request=request,
         server_filter=all_of(of_classes(spec), server) if is_scan else server,
-        projection=_projection(spec, query, filtered),
+        projection=_projection(spec, query, filtered) if spec.keys_only or spec.names else (),
     )
     if filtered is not None and filtered.is_never:
         return KeyQueries((), query, filtered)
@@ -230,8 +239,6 @@ _MOST_PROJECTED: Final = EXPRESSION_LIMIT // len("#n9999, ")
 
 def _projection(spec: QuerySpec, form: QueryForm, filtered: Filter | None) -> tuple[str, ...]:
     """The attributes to return of whole items; empty for all."""
-    if not spec.keys_only and not spec.names:
-        return ()
     attributes = attributes_of_rows(spec)
     if attributes is None or not spec.source.is_whole or form.needs_whole:
         return ()

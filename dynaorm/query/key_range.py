@@ -93,9 +93,8 @@ class RangeForm:
         if version is not None or self._kind != "S":
             self._time = None
         # Without a value, the interval is that of the literals, always.
+        self._is_constant = bool(self._rest) and not tested and self._late is None
         self._constant: Interval | None = None
-        if self._rest and not tested and self._late is None:
-            self._constant = EVERYTHING if self._kind == "N" else self._texts({}, ())
         self.is_exact = self._is_exact(operators if self._has_bounds else (), is_foreign=is_foreign)
 
     def _literal_after(self) -> str:
@@ -147,6 +146,8 @@ class RangeForm:
             found = _allowed(*self._limits(bounds)).closed("N")
         else:
             found = self._texts(values, bounds)
+        if self._is_constant:
+            self._constant = found
         if self._time is None or found.is_empty:
             return found
         return self._with_spellings(found, values, bounds)

@@ -6,6 +6,7 @@ Rule 2. A keyword means that the field equals the value, or one of several: ``an
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field
+from functools import cached_property
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -75,6 +76,11 @@ class QuerySpec:
     keys_only: bool = False
     names: tuple[str, ...] = ()
     segments: int | None = None
+
+    @cached_property
+    def memo(self) -> dict[object, Any]:
+        """What has been found out about it. It is not part of its value."""
+        return {}
 
     @property
     def source(self) -> Source:

@@ -1,6 +1,6 @@
 """What a query reads: a class by its primary key, or by the key of one of its indexes."""
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from functools import cached_property
 from typing import Any
 
@@ -69,6 +69,11 @@ class Source:
         chosen = {name for template in templates for name in template.shards}
         told = {name for template in templates for name in template.fields if name not in template.shards}
         return frozenset(chosen - told)
+
+    def missing(self, given: Container[str]) -> list[str]:
+        """The fields that name the partition and are not given. Those that only choose a shard may be missing."""
+        names = dict.fromkeys(name for part in self.partition for name in part.fields)
+        return [name for name in names if name not in self.shard_fields and name not in given]
 
     def or_filter(self, remedy: str, name: str) -> str:
         """A remedy for a query, or a filter on a field, if one can name it: DynamoDB filters on no key of the query."""

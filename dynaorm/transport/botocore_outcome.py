@@ -61,7 +61,8 @@ def refusal_in(error: BaseException | None) -> Refusal | None:
 
 def no_answer_of(error: Exception) -> NoAnswer:
     """What one of ``CONNECTION_ERRORS`` means: sent, unless no connection was ever made."""
-    # In urllib3's ``connect`` are TCP, the proxy's CONNECT and the TLS handshake.
+    # In urllib3's ``connect`` are TCP, the proxy's CONNECT and the TLS handshake. An SSLError does not say whether it
+    # is of the handshake or of the answer. The tests run this with the urllib3 that is installed.
     sent = not isinstance(error, NOT_CONNECTED) and not any(
         has_left(one, "connect") for one in _causes(error)
     )

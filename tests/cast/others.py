@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Annotated
 
-from dynaorm import Entity, ExpiresAt, Unique
+from dynaorm import CreatedAt, Entity, ExpiresAt, Unique, UpdatedAt
 from tests.cast.tables import bare, counted, fleeting, untyped
 
 
@@ -46,8 +46,10 @@ class Spot(Entity, table=fleeting, pk="PLACE#{name}", sk="P"):
 
 
 class Stall(Spot):
-    """Gone after some time."""
+    """Gone after some time. The session keeps the times of its creation and its changes."""
 
+    created: Annotated[datetime | None, CreatedAt()] = None
+    changed: Annotated[datetime | None, UpdatedAt()] = None
     until: Annotated[datetime | None, ExpiresAt()] = None
 
 

@@ -29,6 +29,7 @@ from dynaorm.entity.core_schema import (
     validator_of,
     without_definitions,
 )
+from tests.pydantic_version import needs_pydantic_2_13
 
 
 class Leaf(BaseModel):
@@ -120,6 +121,7 @@ def test_what_pydantic_never_runs_on_python_values_is_no_node() -> None:
         assert not any(map(takes_info, nodes_of(schema)))
 
 
+@needs_pydantic_2_13
 def test_values_by_field_name_are_validated_despite_aliases() -> None:
     leaf = {"size": 2}
     values = {

@@ -4,29 +4,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dynaorm import Call, Entity, Session, Table, Transport
+from dynaorm import Session, Transport
 from dynaorm.errors import UsageError
 from dynaorm.integrations.entity_tag import EntityTags, entity_tags, etag
-
-app = Table("tagged")
-bare = Table("bare", revision_attribute=None)
-
-
-class User(Entity, table=app, pk="USER#{user_id}", sk="PROFILE"):
-    user_id: str
-    visits: int = 0
-
-
-class Bare(Entity, table=bare, pk="BARE#{name}", sk="BARE"):
-    name: str
+from tests.cast.others import Loose
+from tests.cast.people import User
+from tests.cast.seen import items, put
 
 
 def test_an_etag_is_the_stored_revision_in_quotes(session: Session, moto: Transport) -> None:
     user = session.save(User(user_id="u1"))
-    reply = moto.call(
-        Call("GetItem", {"TableName": "tagged", "Key": {"PK": {"S": "USER#u1"}, "SK": {"S": "PROFILE"}}})
-    )
-    assert etag(user) == f'"{reply["Item"]["_rev"]["S"]}"'
+    assert etag(user) == f'"{items(moto)["USER#u1 U"]["_rev"]["S"]}"'
     assert etag(session.get_one(User, user_id="u1")) == etag(user)
 
 
@@ -42,13 +30,13 @@ def test_a_write_changes_the_etag_and_an_unchanged_save_does_not(session: Sessio
 def test_what_has_no_revision_has_no_etag(session: Session) -> None:
     with pytest.raises(UsageError, match=r"a User that was not loaded or saved.* save or load it first"):
         etag(User(user_id="u1"))
-    with pytest.raises(UsageError, match=r"a Bare that is stored without a revision.*revision_attribute"):
-        etag(session.save(Bare(name="b")))
+    with pytest.raises(UsageError, match=r"a Loose that is stored without a revision.*revision_attribute"):
+        etag(session.save(Loose(name="b")))
 
 
 def test_the_revision_of_another_program_makes_one_valid_tag(session: Session, moto: Transport) -> None:
-    item = {"PK": {"S": "USER#u1"}, "SK": {"S": "PROFILE"}, "_type": {"S": "User"}, "user_id": {"S": "u1"}}
-    moto.call(Call("PutItem", {"TableName": "tagged", "Item": {**item, "_rev": {"S": 'a", "b% é'}}}))
+    item = {"PK": {"S": "USER#u1"}, "SK": {"S": "U"}, "_type": {"S": "User"}, "user_id": {"S": "u1"}}
+    put(moto, {**item, "_rev": {"S": 'a", "b% é'}})
     tag = etag(session.get_one(User, user_id="u1"))
     assert entity_tags(tag) == EntityTags(frozenset({tag}))
     assert tag.isascii()

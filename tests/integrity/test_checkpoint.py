@@ -13,7 +13,7 @@ import pytest
 from dynaorm import Aggregate, BinaryKey, Entity, Table
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.errors import UsageError
-from dynaorm.flow.integrity.finding import Doubt, SuspectGuard
+from dynaorm.flow.integrity.finding import Doubt, Suspect
 from dynaorm.flow.integrity.ledger import Ledger, MemoryLedger
 from dynaorm.flow.integrity.stored_check import ItemAddress
 from dynaorm.flow.integrity.verify import Verification, verification
@@ -93,12 +93,12 @@ def test_every_ledger_remembers_the_same(
     ledger_in: Callable[[Resumed, Path], Ledger], resumed: Resumed, tmp_path: Path
 ) -> None:
     ledger = ledger_in(resumed, tmp_path)
-    ledger.suspect(SuspectGuard(place("a")))
-    ledger.suspect(SuspectGuard(place("a"), place("b")))
-    ledger.suspect(SuspectGuard(place("a"), place("b")))
-    ledger.suspect(SuspectGuard(place("c"), place("d"), unsigned=True))
-    ledger.suspect(SuspectGuard(place("e"), place("f"), unsigned=True))
-    ledger.suspect(SuspectGuard(place("e"), place("g"), unsigned=True))
+    ledger.suspect(Suspect(place("a")))
+    ledger.suspect(Suspect(place("a"), place("b")))
+    ledger.suspect(Suspect(place("a"), place("b")))
+    ledger.suspect(Suspect(place("c"), place("d"), unsigned=True))
+    ledger.suspect(Suspect(place("e"), place("f"), unsigned=True))
+    ledger.suspect(Suspect(place("e"), place("g"), unsigned=True))
     assert sorted(ledger.suspects(), key=repr) == [
         (place("a"), (place("b"),)),
         (place("e"), (place("f"), place("g"))),
@@ -154,7 +154,7 @@ def test_what_was_told_of_pages_behind_is_told_again(resumed: Resumed, tmp_path:
 def test_many_are_read_in_portions(resumed: Resumed, tmp_path: Path) -> None:
     ledger, _ = resumed(None)
     for number in range(250):
-        ledger.suspect(SuspectGuard(place(str(number))))
+        ledger.suspect(Suspect(place(str(number))))
     assert len({guard.ident for guard, _ in ledger.suspects()}) == 250
 
 

@@ -186,7 +186,11 @@ _ANY: Final = st.builds(
 
 
 def _plain(spec: Spec) -> Spec:
-    spec = spec._replace(name=TEXT[0], text=TEXT[0], number=NUMBER[0], many=MANY[0], rule="", looks=False)
+    number = (
+        spec.number if spec.number in NUMBER[:4] else NUMBER[0]
+    )  # their bounds are conditions of an update
+    many = spec.many if spec.many in (MANY[1], MANY[3]) else MANY[0]
+    spec = spec._replace(name=TEXT[0], text=TEXT[0], number=number, many=many, rule="", looks=False)
     return spec._replace(versioned=False, unique=False, counted=False, places=False)
 
 

@@ -291,7 +291,7 @@ def test_constraints_are_judged_on_the_final_state_only() -> None:
 def test_a_guard_known_to_be_foreign_is_left_alone() -> None:
     user = saved(User(user_id="1", email="a@x"))
     user.email = "b@x"
-    known = Reads(foreign_guards=frozenset({ident_of(app, key("email#a@x"))}))
+    known = Reads(foreign=frozenset({ident_of(app, key("email#a@x"))}))
     assert keys_in(plan_of(Save(user), reads=known)) == [("claim", "email#b@x")]
 
 

@@ -237,7 +237,7 @@ def test_a_release_of_somebody_elses_guard_is_learned_as_foreign() -> None:
     plan = plan_of(Save(changed(email="b@x")))
     release = plan.actions[1]
     assert judged(plan, {Purpose.RELEASE: guard_of("9")}) == StaleKnowledge(
-        foreign_guards=frozenset({release.ident})
+        foreign=frozenset({release.ident})
     )
 
 
@@ -349,7 +349,7 @@ def test_all_foreign_guards_are_learned_at_once() -> None:
     releases = [one for one in plan.actions if one.purpose is Purpose.RELEASE]
     assert len(releases) == 2
     failures = [FailedAction(one, "ConditionalCheckFailed", "", guard_of("9")) for one in releases]
-    assert verdict(failures, NOW) == StaleKnowledge(foreign_guards=frozenset(one.ident for one in releases))
+    assert verdict(failures, NOW) == StaleKnowledge(foreign=frozenset(one.ident for one in releases))
 
 
 def test_a_tombstone_under_a_blind_write_is_nothing() -> None:

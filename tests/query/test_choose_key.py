@@ -1,4 +1,4 @@
-"""The key of a query over several sort key attributes: times in the spellings of other writers are found."""
+"""The key of a query: what is found out once, and several sort key attributes with times of other writers."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -7,6 +7,8 @@ import pytest
 
 from dynaorm import Entity, GlobalIndex, Index, Session, Table
 from dynaorm.flow.protocol.call import Call, Transport
+from dynaorm.query.choose_key import form_of
+from dynaorm.query.query_spec import queried
 
 app = Table("choose-key", indexes=[GlobalIndex("Native", pk=("Zone", "Room"), sk=("Kind", "At", "Number"))])
 NOON = datetime(2024, 1, 1, 12, tzinfo=UTC)
@@ -65,3 +67,23 @@ def test_rows_of_other_writers_are_found_behind_several_sort_keys(
         query = getattr(query, sign)(**values)
     assert {one.row for one in query.all()} == rows
     assert query.count() == len(rows)
+
+
+def test_the_form_of_a_query_is_found_once_until_a_class_joins_the_table() -> None:
+    table = Table("forms")
+
+    class First(Entity, table=table, pk="A#{a}", sk="FIRST#{b}"):
+        a: str
+        b: str
+
+    one = form_of(queried(First, {"a": "x", "b": "y"}).backwards())
+    assert form_of(queried(First, {"a": "1", "b": "2"})) is one, "values and order are no part of it"
+    assert form_of(queried(First, {"a": "x"})) is not one
+    assert form_of(queried(First, {"a": "x"}).bounded("<", {"b": "y"})) is not one
+    made_before = queried(First, {"a": "x", "b": "y"})
+
+    class Second(Entity, table=table, pk="A#{a}", sk="SECOND"):
+        a: str
+
+    assert form_of(made_before) is not one
+    assert form_of(queried(Second, {"a": "x"})) is not one

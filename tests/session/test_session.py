@@ -22,8 +22,8 @@ from dynaorm.testing.faults import FaultyTransport
 from dynaorm.testing.scripted import ScriptedTransport
 from tests.cast.documents import Page
 from tests.cast.people import USER, Guest, User
+from tests.cast.seen import items
 from tests.cast.tables import app, away, fleeting, locks
-from tests.session.seen import items
 
 
 @pytest.mark.parametrize(

@@ -31,6 +31,8 @@ from dynaorm.session.settings import close_async_transport
 from dynaorm.testing.clock import FakeClock
 from dynaorm.testing.endpoint import async_transport_to
 from dynaorm.transport.direct.async_transport import AsyncDirectTransport
+from tests.cast import tables
+from tests.cast.documents import Page
 
 app = Table("aio-app", indexes=[GlobalIndex("GSI1")])
 
@@ -41,11 +43,6 @@ class User(Entity, table=app, pk="USER#{user_id}", sk="PROFILE"):
     visits: int = 0
     team: str = "red"
     by_team = Index("GSI1", pk="TEAM#{team}#{user_id:shard2}", sk="{user_id}")
-
-
-class Audit(Entity, table=app, pk="EQUIPMENT#{equipment}", sk="Audit", versioned=True):
-    equipment: str
-    result: str
 
 
 @pytest.fixture(params=["default", "direct"])
@@ -65,6 +62,7 @@ def opened(
         inner = open_transport(endpoint=ministack_endpoint)
         async with AsyncSession(transport=wrap(inner), table_names=unique_name, clock=FakeClock()) as found:
             await found.create_table(app)
+            await found.create_table(tables.app)
             yield found
         await close_async_transport(inner)
 
@@ -98,12 +96,12 @@ def test_a_whole_story_is_told_with_await(opened: Callable[..., Any]) -> None:
                 await session.save(bobby.model_copy(update={"team": "blue"}))
             await session.refresh(bobby)
             async with session.transaction() as tx:
-                tx.save(Audit(equipment="1", result="pass"))
+                tx.save(Page(name="1", text="pass"))
                 tx.update(bobby, {"email": "b@tables.com"})
                 with pytest.raises(UsageError, match=r"tx\.save"):
                     await session.save(User(user_id="9", email="9"))
-            audit = await session.get_one(Audit, equipment="1")
-            audit.result = "fail"
+            audit = await session.get_one(Page, name="1")
+            audit.text = "fail"
             await session.save(audit)
             assert [version.number async for version in session.history(audit)] == [2, 1]
             await session.delete(bobby)
@@ -115,13 +113,13 @@ def test_a_whole_story_is_told_with_await(opened: Callable[..., Any]) -> None:
 def test_verbs_for_models_are_awaited(opened: Callable[..., Any]) -> None:
     async def story() -> None:
         async with opened() as session:
-            key = Key(Audit, equipment="2")
-            assert (await session.upsert(key, F.result.set("pass"))).result == "pass"
-            assert (await session.upsert(key, F.result.set("fail"))).result == "fail"
+            key = Key(Page, name="2")
+            assert (await session.upsert(key, F.text.set("pass"))).text == "pass"
+            assert (await session.upsert(key, F.text.set("fail"))).text == "fail"
             users = [User(user_id=str(number), email=f"{number}@x") for number in range(6)]
             await session.save_many(users, per_transaction=3)
             found = await session.snapshot([key, Key(User, user_id="3"), Key(User, user_id="9")])
-            assert [type(one).__name__ for one in found] == ["Audit", "User", "NoneType"]
+            assert [type(one).__name__ for one in found] == ["Page", "User", "NoneType"]
             query = session.query(User.by_team, team="red")
             assert await query.values("email").all() == [(f"{number}@x",) for number in range(6)]
             second = await query.page(2, after=(await query.page(2)).cursor)

@@ -33,7 +33,7 @@ from dynaorm.errors import (
 from dynaorm.testing import FaultyTransport, assert_consistent
 from tests.cast import tables
 from tests.cast.events import Address, Event, Store
-from tests.session.seen import items
+from tests.cast.seen import items
 
 app = Table("computed", indexes=[GlobalIndex("GSI1"), GlobalIndex("GSI2", projection="KEYS_ONLY")])
 

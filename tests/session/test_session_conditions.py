@@ -19,8 +19,8 @@ from dynaorm.flow.protocol.call import Call
 from dynaorm.item.value import Item
 from dynaorm.testing import FaultyTransport, assert_consistent
 from tests.cast import tables
+from tests.cast.seen import items, put
 from tests.cast.tickets import Issue, Repo
-from tests.session.seen import items, put
 
 app = Table("places", indexes=[GlobalIndex("GSI1"), GlobalIndex("GSI2", projection="KEYS_ONLY")])
 

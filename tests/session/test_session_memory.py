@@ -3,25 +3,17 @@
 import gc
 import tracemalloc
 from collections.abc import Callable, Iterator
-from typing import Annotated
 
 import pytest
 
-from dynaorm import DirectTransport, Entity, Session, Table, Unique
+from dynaorm import DirectTransport, Session
 from dynaorm.flow.protocol.call import Call, Reply
 from dynaorm.testing.clock import FakeClock
+from tests.cast.documents import Page
 from tests.transport.unruly import unruly_server
 
 SLACK = 20_000
 """Bytes that caches of a fixed size may still take; what 1,000 saves send is 60 times as much."""
-
-app = Table("memory-app")
-
-
-class Person(Entity, table=app, pk="PERSON#{person_id}", sk="PROFILE", versioned=True):
-    person_id: str
-    email: Annotated[str, Unique()]
-    note: str = "n" * 500
 
 
 class Compliant:
@@ -54,14 +46,14 @@ def kept_after(work: Callable[[int], object], times: int) -> int:
 
 
 def save_read_and_delete(session: Session, number: int) -> None:
-    person = session.save(Person(person_id=str(number), email=f"{number}@example.com"))
-    person.email = f"{number}@example.org"
+    person = session.save(Page(text="n" * 500, name=str(number), slug=f"{number}@example.com"))
+    person.slug = f"{number}@example.org"
     session.save(person)
     with session.transaction() as tx:
-        tx.save(Person(person_id=f"t{number}", email=f"t{number}@example.com"))
+        tx.save(Page(text="n" * 500, name=f"t{number}", slug=f"t{number}@example.com"))
         tx.delete(person)
-    assert session.get(Person, person_id=f"never stored {number}") is None
-    session.plan(Person(person_id=f"p{number}", email=f"p{number}@example.com"))
+    assert session.get(Page, name=f"never stored {number}") is None
+    session.plan(Page(text="n" * 500, name=f"p{number}", slug=f"p{number}@example.com"))
 
 
 def test_a_session_holds_nothing_that_grows_with_what_it_saved() -> None:
@@ -77,7 +69,7 @@ def test_a_direct_transport_holds_nothing_that_grows_with_its_calls() -> None:
     ):
 
         def save(number: int) -> None:
-            session.save(Person(person_id=str(number), email=f"{number}@example.com"))
+            session.save(Page(text="n" * 500, name=str(number), slug=f"{number}@example.com"))
             server.requests.clear()
 
         assert kept_after(save, 1_000) < SLACK
@@ -86,10 +78,10 @@ def test_a_direct_transport_holds_nothing_that_grows_with_its_calls() -> None:
 
 def test_what_a_session_would_hold_is_seen() -> None:
     """The measure itself: entities that are kept are more than the slack."""
-    kept: list[Person] = []
+    kept: list[Page] = []
     with Session(transport=Compliant(), clock=FakeClock()) as session:
 
         def save(number: int) -> None:
-            kept.append(session.save(Person(person_id=str(number), email=f"{number}@example.com")))
+            kept.append(session.save(Page(text="n" * 500, name=str(number), slug=f"{number}@example.com")))
 
         assert kept_after(save, 100) > SLACK

@@ -14,8 +14,8 @@ from dynaorm.testing.scripted import ScriptedTransport
 from tests.cast.documents import Page
 from tests.cast.orders import Login
 from tests.cast.others import Account, Savings
+from tests.cast.seen import operations
 from tests.cast.tables import counted
-from tests.session.seen import operations
 
 
 def account(name: str) -> Key[Account]:

@@ -34,7 +34,7 @@ from tests.cast import tables
 from tests.cast.documents import Counter, Letter, Page
 from tests.cast.orders import Bag
 from tests.cast.others import Loose, Spot, Thing
-from tests.session.seen import items, put
+from tests.cast.seen import items, put
 
 app = Table("stored-app", indexes=[GlobalIndex("GSI1")])
 own = Table("stored-own", indexes=[GlobalIndex("ByPlace", pk="country", sk="city")])

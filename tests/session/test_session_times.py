@@ -22,8 +22,9 @@ from dynaorm.item.value import Item
 from dynaorm.testing import FakeClock, FaultyTransport
 from tests.cast.documents import Page
 from tests.cast.events import Note
+from tests.cast.others import Stall
 from tests.cast.people import Member, Team
-from tests.session.seen import put
+from tests.cast.seen import put
 
 
 def at(seconds: float) -> datetime:
@@ -189,3 +190,16 @@ def test_validators_see_the_times_that_are_stored(session: Session, clock: FakeC
     with pytest.raises(InvalidValue, match="is due before it was created"):
         session.save(Task(task="b", due=at(-10)))
     assert not session.exists(Task, task="b")
+
+
+def test_an_upsert_sets_both_times_once(session: Session, clock: FakeClock, wire: FaultyTransport) -> None:
+    key = Key(Stall, name="a")
+    made = session.upsert(key, F.visits.add(1))
+    assert times(made) == times(session.get_one(key)) == (at(0), at(0))
+    later(clock)
+    wire.calls.clear()
+    assert times(session.upsert(key, F.visits.add(1))) == (at(0), at(60))
+    assert [call.operation for call in wire.calls] == ["UpdateItem"]
+    later(clock)
+    assert times(session.upsert(key)) == (at(0), at(60))
+    assert times(session.upsert(Key(Note, note="b"))) == (at(120), at(120))

@@ -30,9 +30,9 @@ from tests.cast.documents import Counter, Page
 from tests.cast.orders import ROOT, Hits, Place, Ruled, Tally
 from tests.cast.others import Stall
 from tests.cast.people import Member, Staff, Team, User
+from tests.cast.seen import items, operations, put
 from tests.cast.tables import app
 from tests.cast.tickets import Job, Nightly, Ticket
-from tests.session.seen import items, operations, put
 
 # -- one request -------------------------------------------------------------------------------------------------------
 

@@ -84,6 +84,18 @@ def test_a_value_that_validation_turns_into_the_stored_one_sends_nothing(
     assert (wire.calls, bob.email) == ([], "bob@x")
 
 
+@pytest.mark.parametrize(
+    "change", [F.balance.add(-5), F.notes.append("a", "b"), F.notes.prepend("a", "b"), F.tags.add({"a", "b"})]
+)
+def test_a_bound_is_a_condition_of_an_update_by_key(session: Session, change: Any) -> None:
+    stored = session.save(Account(name="a", balance=4, notes=["x"], tags={"x"}))
+    with pytest.raises(InvalidValue, match=r"Account\.(balance|notes|tags)"):
+        session.update(Key(Account, name="a"), change)
+    with pytest.raises(InvalidValue), session.transaction() as tx:
+        tx.update(Key(Account, name="a"), change)
+    assert session.get_one(Account, name="a") == stored
+
+
 def test_an_update_within_its_bounds_is_one_request(session: Session, wire: FaultyTransport) -> None:
     session.save(Account(name="a", balance=5, notes=["x"]))
     wire.calls.clear()

@@ -30,8 +30,8 @@ from dynaorm.item.size import ITEM_LIMIT, TRANSACTION_LIMIT, item_size
 from dynaorm.testing.faults import FaultyTransport
 from tests.cast.orders import Stock
 from tests.cast.people import USER, Staff, User
+from tests.cast.seen import items, operations
 from tests.cast.tables import app
-from tests.session.seen import items, operations
 
 
 class Frozen(Entity, table=app, pk="FROZEN#{name}", sk="F"):

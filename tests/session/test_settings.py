@@ -5,7 +5,7 @@ from typing import Any, cast
 
 import pytest
 
-from dynaorm import AsyncSession, Call, Entity, Session, Table
+from dynaorm import AsyncSession, Call, Session
 from dynaorm.errors import UsageError
 from dynaorm.flow.protocol.retry import Retry
 from dynaorm.session.settings import context_of, default_async_transport, default_transport
@@ -15,6 +15,7 @@ from dynaorm.transport.clock import SystemClock
 from dynaorm.transport.default.async_transport import AsyncDefaultTransport
 from dynaorm.transport.default.transport import DefaultTransport
 from dynaorm.transport.threaded import ThreadedTransport
+from tests.cast.orders import Stock
 
 
 def test_tables_keep_their_declared_names_unless_told() -> None:
@@ -124,13 +125,9 @@ def test_a_session_refuses_a_transport_of_the_other_kind() -> None:
             kind(transport=cast(Any, "http://127.0.0.1:8000"))
 
 
-class Thing(Entity, table=Table("settings"), pk="THING#{name}", sk="T"):
-    name: str
-
-
 @pytest.mark.parametrize("inner", [ThreadedTransport(ScriptedTransport({})), ScriptedTransport({})])
 def test_an_asynchronous_session_takes_what_a_plain_method_returns(inner: Any) -> None:
     transport = Wrapping(inner)
     session = AsyncSession(transport=cast(Any, transport))
-    assert asyncio.run(session.get(Thing, name="a")) is None
+    assert asyncio.run(session.get(Stock, sku="a")) is None
     assert transport.calls == 1

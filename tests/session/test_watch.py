@@ -5,11 +5,11 @@ import logging
 import re
 from collections.abc import Iterator
 from contextlib import ExitStack, closing
-from typing import Annotated, Any
+from typing import Any
 
 import pytest
 
-from dynaorm import AsyncDirectTransport, AsyncSession, Attempt, Entity, F, Key, Retry, Session, Table, Unique
+from dynaorm import AsyncDirectTransport, AsyncSession, Attempt, Entity, F, Key, Retry, Session, Table
 from dynaorm.errors import (
     ConditionFailed,
     OutcomeUnknown,
@@ -26,15 +26,9 @@ from dynaorm.transport.default.transport import DefaultTransport
 from dynaorm.transport.direct.transport import DirectTransport
 from dynaorm.transport.pynamodb import PynamoTransport
 from dynaorm.transport.threaded import ThreadedTransport
+from tests.cast.people import User
+from tests.cast.tables import app
 from tests.transport.unruly import Unruly, answer, hang_up, refusal, unruly_server
-
-app = Table("logged")
-
-
-class User(Entity, table=app, pk="USER#{user_id}", sk="U"):
-    user_id: str
-    email: Annotated[str | None, Unique()] = None
-    note: str = ""
 
 
 @pytest.fixture
@@ -53,7 +47,7 @@ def lines(caplog: pytest.LogCaptureFixture) -> Any:
 
 
 def reading() -> Flow[None]:
-    yield Call("GetItem", {"TableName": "logged"})
+    yield Call("GetItem", {"TableName": "app"})
 
 
 def scripted(*answers: Any, **settings: Any) -> Session:
@@ -75,7 +69,7 @@ def test_writes_and_reads_are_a_line_each(lines: Any, credentials: None) -> None
         session = Session(transport=transport)
         session.create_table(app)
         lines()
-        session.save(User(user_id="1", email="a@x", note="x" * 1500))
+        session.save(User(user_id="1", email="a@x", name="x" * 1500))
         session.save(User(user_id="2"))
         session.get(User, user_id="1")
         session.get_many([Key(User, user_id=one) for one in "123"])
@@ -83,11 +77,11 @@ def test_writes_and_reads_are_a_line_each(lines: Any, credentials: None) -> None
         session.bulk_load([])
         transport.close()
     assert lines() == [
-        "TransactWriteItems logged: 2 actions, >=6 units, ok",
-        "PutItem logged: 1 actions, >=1 units, ok",
-        "GetItem logged: 1 actions, ? units, ok",
-        "BatchGetItem logged: 3 actions, 3 units, ok",
-        "Query logged: 1 actions, 1 units, ok",
+        "TransactWriteItems app: 2 actions, >=6 units, ok",
+        "PutItem app: 1 actions, >=1 units, ok",
+        "GetItem app: 1 actions, ? units, ok",
+        "BatchGetItem app: 3 actions, 3 units, ok",
+        "Query app: 1 actions, 1 units, ok",
     ]
 
 
@@ -107,10 +101,10 @@ def test_every_attempt_says_how_it_ended(lines: Any) -> None:
     with pytest.raises(Throttled):
         scripted(throttled, retry=Retry(attempts=1)).get(User, user_id="1")
     assert lines() == [
-        "GetItem logged: 1 actions, ? units, refused with ProvisionedThroughputExceededException",
-        "GetItem logged: 1 actions, ? units, no answer, attempt 2",
-        "GetItem logged: 1 actions, ? units, not sent, attempt 3",
-        "GetItem logged: 1 actions, ? units, refused with ProvisionedThroughputExceededException",
+        "GetItem app: 1 actions, ? units, refused with ProvisionedThroughputExceededException",
+        "GetItem app: 1 actions, ? units, no answer, attempt 2",
+        "GetItem app: 1 actions, ? units, not sent, attempt 3",
+        "GetItem app: 1 actions, ? units, refused with ProvisionedThroughputExceededException",
     ]
 
 
@@ -126,8 +120,8 @@ def test_the_codes_of_a_cancelled_transaction_are_named_and_an_interruption_is_t
         scripted(interrupted).save(User(user_id="2"))
     cancelled = "refused with TransactionCanceledException (ConditionalCheckFailed)"
     assert lines() == [
-        f"TransactWriteItems logged: 2 actions, >=4 units, {cancelled}",
-        "PutItem logged: 1 actions, >=1 units, ended by KeyboardInterrupt",
+        f"TransactWriteItems app: 2 actions, >=4 units, {cancelled}",
+        "PutItem app: 1 actions, >=1 units, ended by KeyboardInterrupt",
     ]
 
 
@@ -141,8 +135,8 @@ def test_an_asynchronous_session_logs_the_same(lines: Any) -> None:
     with pytest.raises(OutcomeUnknown):
         asyncio.run(session.save(User(user_id="2")))
     assert lines() == [
-        "PutItem logged: 1 actions, >=1 units, ok",
-        "PutItem logged: 1 actions, >=1 units, no answer",
+        "PutItem app: 1 actions, >=1 units, ok",
+        "PutItem app: 1 actions, >=1 units, no answer",
     ]
 
 
@@ -152,7 +146,7 @@ def test_values_are_in_the_log_only_for_who_asks_for_them(lines: Any) -> None:
     for log_values in (False, True):
         with pytest.raises(ConditionFailed):
             scripted(failed, log_values=log_values).update(
-                Key(User, user_id="VALUE"), F.note.set("VALUE"), condition=F.note == "VALUE"
+                Key(User, user_id="VALUE"), F.name.set("VALUE"), condition=F.name == "VALUE"
             )
         (line,) = lines()
         assert ("VALUE" in line) is log_values
@@ -201,7 +195,7 @@ def test_every_attempt_is_told_over_every_transport(kind: str, server: Unruly) -
     assert [one.request_bytes for one in attempts] == [len(one.body) for one in server.requests]
     told = replace(attempts[0], pause=0.0, seconds=0.0, request_bytes=0)
     assert told == Attempt(
-        "get", "GetItem", ("logged",), None, 1, 1, 0.0, 0.0,
+        "get", "GetItem", ("app",), None, 1, 1, 0.0, 0.0,
         "refused", throttled, (), None, 0.0, 0, 0, None, "REQUEST1",
     )  # fmt: skip
     assert [
@@ -247,7 +241,7 @@ def test_an_error_of_the_listener_is_logged_once_and_changes_nothing(
 
 
 def test_flows_that_run_together_tell_of_theirs() -> None:
-    nothing: Reply = {"Responses": {"logged": []}, "UnprocessedKeys": {}}
+    nothing: Reply = {"Responses": {"app": []}, "UnprocessedKeys": {}}
     keys = [Key(User, user_id=str(number)) for number in range(250)]
     attempts: list[Attempt] = []
     scripted(*[nothing] * 3, on_attempt=attempts.append).get_many(keys)

@@ -20,6 +20,7 @@ DOCS = ROOT / "docs"
         "concepts",
         "entities",
         "existing-tables",
+        "how-a-save-travels",
         "pynamodb",
         "streams",
         "telemetry",
@@ -39,14 +40,31 @@ def test_a_document_runs_and_leaves_a_table_in_which_everything_fits(name: str) 
         assert list(session.verify(*tables)) == []
 
 
-def test_the_plan_that_concepts_shows_is_the_one_that_its_example_prints(
-    capsys: pytest.CaptureFixture[str],
+@pytest.mark.parametrize("name", ["concepts", "how-a-save-travels"])
+def test_the_plan_that_a_page_shows_is_the_one_that_its_example_prints(
+    name: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    page = (DOCS / "concepts.md").read_text()
+    page = (DOCS / f"{name}.md").read_text()
     (example,) = re.findall(r"^```python\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
     with strict_moto(), Session(region="us-east-1") as session:
-        exec(example, {"__name__": "docs.concepts", "session": session})
+        exec(example, {"__name__": f"docs.{name}", "session": session})
     assert re.sub(r"\b[0-9a-f]{32}\b", "5bfd…", capsys.readouterr().out) in page
+
+
+def test_the_page_about_a_save_names_modules_that_exist() -> None:
+    page = (DOCS / "how-a-save-travels.md").read_text()
+    named = {
+        name
+        for text in re.findall(r"`([^`\n]*)`|<i>([^<]*)</i>", page)
+        for name in ", ".join(text).split(", ")
+    }
+    modules = {name for name in named if name.endswith((".py", "/"))}
+    stored = [path.relative_to(ROOT).as_posix() for path in (ROOT / "dynaorm").rglob("*")]
+    gone = [
+        name for name in modules if not any(f"/{path}".endswith(f"/{name.rstrip('/')}") for path in stored)
+    ]
+    assert len(modules) > 20
+    assert gone == []
 
 
 PAGES = [

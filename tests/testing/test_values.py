@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any, Generic, Literal, NamedTuple, NewType, NotRequired, TypeVar
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from pydantic import BaseModel, Field, RootModel, Secret, TypeAdapter
 from typing_extensions import TypeAliasType, TypedDict
@@ -14,7 +14,7 @@ from dynaorm.entity.codec.of_type import codec_of
 from dynaorm.entity.text.scalar import SCALARS, NaiveDatetime
 from dynaorm.entity.type_tree import type_tree
 from dynaorm.testing.values import counted, drawn
-from tests.entity.kinds import SAMPLES, Sample
+from tests.entity.kinds import LEAVES, SETS, UNIONS, Kind
 
 T = TypeVar("T")
 Age = NewType("Age", int)
@@ -79,16 +79,21 @@ def test_a_value_is_valid_and_can_be_stored_whatever_its_type_is_made_of(
     check(annotation, data.draw(drawn(type_tree(annotation))))
 
 
-@settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
-@given(SAMPLES, st.data())
-def test_every_type_has_values(sample: Sample, data: st.DataObject) -> None:
-    annotation, _ = sample
+@given(LEAVES | SETS | UNIONS, st.data())
+def test_every_type_has_values(kind: Kind, data: st.DataObject) -> None:
+    annotation, _ = kind
     check(annotation, counted("field", type_tree(annotation), 1))
     check(annotation, data.draw(drawn(type_tree(annotation))))
 
 
 def check(annotation: Any, value: Any) -> None:
-    codec_of(annotation).encode(TypeAdapter(annotation).validate_python(value, by_name=True, by_alias=False))
+    valid = TypeAdapter(annotation).validate_python(value, by_name=True, by_alias=False)
+    try:
+        codec_of(annotation).encode(valid)
+    except ValueError as problem:
+        # A value of a type that contains itself may have more levels than DynamoDB: no strategy counts them.
+        assume("is nested too deeply" not in str(problem))
+        raise
 
 
 @pytest.mark.parametrize("kind", sorted(SCALARS.keys() - {bool}, key=repr))

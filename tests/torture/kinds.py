@@ -4,30 +4,25 @@ from typing import Any, Final
 
 from dynaorm import F, Key, Session, Transaction, detached
 from tests.torture import entities as hot
-from tests.torture import kinds_of_leases as leases
 from tests.torture import kinds_of_notes as notes
 from tests.torture import kinds_of_things as things
 from tests.torture import kinds_of_tokens as tokens
 from tests.torture.entities import Document, User, name_of, name_of_entity, shown
 from tests.torture.journal import Effect
 from tests.torture.operations import (
+    Family,
     Kind,
     Operation,
     World,
     by_key,
     changed,
     clash,
-    deleting,
     deleting_by_key,
     effect_of,
     finding,
-    inserting,
-    overwriting,
     pruning,
     purging,
-    reading,
     reading_version,
-    saving,
     saving_together,
     updating,
 )
@@ -54,22 +49,17 @@ def some(world: World, values: dict[str, Any]) -> dict[str, Any]:
     return {name: values[name] for name in world.chance.sample(sorted(values), world.chance.randint(1, 2))}
 
 
-def create_user(world: World) -> Operation | None:
-    return inserting(User(id=world.id(hot.USERS), **user_values(world)))
-
-
-def save_user(world: World) -> Operation | None:
-    user = world.live(user_name)
-    return user and saving(user, some(world, user_values(world)))
+users: Final = Family(
+    user_name,
+    lambda world: User(id=world.id(hot.USERS), **user_values(world)),
+    lambda world: some(world, user_values(world)),
+    plain_deletes=0.5,
+)
 
 
 def update_user(world: World) -> Operation | None:
     user = world.live(user_name)
     return user and updating(user, some(world, user_values(world)))
-
-
-def overwrite_user(world: World) -> Operation | None:
-    return overwriting(User(id=world.id(hot.USERS), **user_values(world)))
 
 
 def rename_user(world: World) -> Operation | None:
@@ -108,15 +98,6 @@ def count_visit_by_hand(world: World) -> Operation | None:
         return session.run(work, attempts=5)
 
     return by_key("count in a block", effect, send)
-
-
-def delete_user(world: World) -> Operation | None:
-    user = world.live(user_name)
-    return user and deleting(user)
-
-
-def delete_user_by_key(world: World) -> Operation | None:
-    return deleting_by_key(user_name(world), exactly_once=world.chance.random() < 0.5)
 
 
 def two_users(world: World) -> tuple[User, User] | None:
@@ -190,10 +171,6 @@ def find_user(world: World) -> Operation | None:
     return finding(world, User, "email", {"email": world.value(hot.EMAILS)})
 
 
-def read_user(world: World) -> Operation | None:
-    return reading(user_name(world))
-
-
 # -- documents: versions -----------------------------------------------------------------------------------------------
 
 
@@ -205,14 +182,12 @@ def document_values(world: World) -> dict[str, Any]:
     return {"text": world.pick(hot.NAMES), "slug": world.value(hot.SLUGS)}
 
 
-def create_document(world: World) -> Operation | None:
-    """Create a document, for the first time or after a delete. Then its numbers continue."""
-    return inserting(Document(id=world.id(hot.DOCUMENTS), **document_values(world)))
-
-
-def save_document(world: World) -> Operation | None:
-    document = world.live(document_name)
-    return document and saving(document, some(world, document_values(world)))
+documents: Final = Family(
+    document_name,
+    lambda world: Document(id=world.id(hot.DOCUMENTS), **document_values(world)),
+    lambda world: some(world, document_values(world)),
+)
+"""A document that is created again after a delete continues its numbers."""
 
 
 def write_document(world: World) -> Operation | None:
@@ -220,15 +195,6 @@ def write_document(world: World) -> Operation | None:
     new = world.pick(hot.NAMES)
     effect = Effect(document_name(world), "change", values={"text": new})
     return by_key("write by key", effect, lambda session, key: session.update(key, F.text.set(new)))
-
-
-def overwrite_document(world: World) -> Operation | None:
-    return overwriting(Document(id=world.id(hot.DOCUMENTS), **document_values(world)))
-
-
-def delete_document(world: World) -> Operation | None:
-    document = world.live(document_name)
-    return document and deleting(document)
 
 
 def delete_document_by_key(world: World) -> Operation | None:
@@ -259,10 +225,6 @@ def restore_document(world: World) -> Operation | None:
     return by_key("restore", effect, lambda session, key: session.restore(key, version=number))
 
 
-def read_document(world: World) -> Operation | None:
-    return reading(document_name(world))
-
-
 def read_old_document(world: World) -> Operation | None:
     return reading_version(document_name(world), world.chance.randint(1, 6))
 
@@ -284,25 +246,26 @@ def sign_document(world: World) -> Operation | None:
 
 
 KINDS: Final[dict[Kind, int]] = {
-    create_user: 9, save_user: 8, update_user: 3, overwrite_user: 2, rename_user: 3, count_visit: 7,
-    count_visit_once: 2, count_visit_by_hand: 3, delete_user: 2, delete_user_by_key: 2, swap_emails: 12,
-    rotate_values: 4, save_beside: 3, hand_over: 4, find_user: 5, read_user: 4,
-    create_document: 6, save_document: 8, write_document: 3, overwrite_document: 1, delete_document: 2,
+    users.create: 9, users.save: 8, update_user: 3, users.overwrite: 2, rename_user: 3, count_visit: 7,
+    count_visit_once: 2, count_visit_by_hand: 3, users.delete: 2, users.delete_by_key: 2, swap_emails: 12,
+    rotate_values: 4, save_beside: 3, hand_over: 4, find_user: 5, users.read: 4,
+    documents.create: 6, documents.save: 8, write_document: 3, documents.overwrite: 1, documents.delete: 2,
     delete_document_by_key: 1, restore_document: 5,
-    prune_document: 3, purge_document: 4, read_document: 3, read_old_document: 2, find_document: 2,
+    prune_document: 3, purge_document: 4, documents.read: 3, read_old_document: 2, find_document: 2,
     sign_document: 3,
-    things.create_parcel: 5, things.save_parcel: 3, things.move_parcel: 8, things.swap_parcels: 5,
-    things.delete_parcel: 2, things.weigh_parcel: 4, things.read_parcel: 2,
-    things.create_group: 2, things.join: 7, things.join_in_two: 2, things.save_membership: 4, things.work_hours: 4,
-    things.overwrite_membership: 2, things.change_groups: 5, things.leave: 3, things.leave_by_key: 2,
-    things.rename_group: 2, things.save_group: 2, things.overwrite_group: 1, things.rename_and_join: 2,
-    things.delete_empty_group: 2, things.read_group: 4, things.read_membership: 1,
-    notes.create_note: 7, notes.overwrite_note: 1, notes.save_note: 4, notes.write_note: 4, notes.upsert_note: 5,
-    notes.delete_note: 3, notes.upsert_loose: 4,
-    notes.delete_note_by_key: 4, notes.read_note: 3, notes.create_loose: 6, notes.save_loose: 5, notes.count_loose: 3,
-    notes.delete_loose: 3, notes.delete_loose_by_key: 3, notes.read_loose: 3,
-    leases.create_lease: 6, leases.save_lease: 4, leases.write_lease: 4, leases.delete_lease: 2,
-    leases.delete_lease_by_key: 2, leases.read_lease: 5,
+    things.create_parcel: 5, things.parcels.save: 3, things.move_parcel: 8, things.swap_parcels: 5,
+    things.parcels.delete: 2, things.weigh_parcel: 4, things.parcels.read: 2,
+    things.groups.create: 2, things.members.create: 7, things.join_in_two: 2, things.members.save: 4,
+    things.work_hours: 4,
+    things.members.overwrite: 2, things.change_groups: 5, things.members.delete: 3, things.members.delete_by_key: 2,
+    things.rename_group: 2, things.groups.save: 2, things.groups.overwrite: 1, things.rename_and_join: 2,
+    things.delete_empty_group: 2, things.groups.read: 4, things.members.read: 1,
+    notes.notes.create: 7, notes.notes.overwrite: 1, notes.notes.save: 4, notes.write_note: 4, notes.upsert_note: 5,
+    notes.notes.delete: 3, notes.upsert_loose: 4,
+    notes.notes.delete_by_key: 4, notes.notes.read: 3, notes.loose.create: 6, notes.save_loose: 5, notes.count_loose: 3,
+    notes.delete_loose: 3, notes.loose.delete_by_key: 3, notes.loose.read: 3,
+    notes.leases.create: 6, notes.leases.save: 4, notes.write_lease: 4, notes.leases.delete: 2,
+    notes.leases.delete_by_key: 2, notes.leases.read: 5,
     tokens.pay: 12, tokens.write_over_till: 2, tokens.write_over_purse: 2, tokens.shred_receipt: 2,
 }  # fmt: skip
 """How often each is drawn, relative to the others."""

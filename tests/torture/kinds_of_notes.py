@@ -1,27 +1,22 @@
-"""More kinds of operations: a family of classes, plain writes without a token, and a table without revisions."""
+"""More kinds of operations: a family of classes, plain writes without a token, no revisions, and what expires."""
 
-from typing import Any
+import time
+from datetime import UTC, datetime
+from typing import Any, Final
 
 from dynaorm import F, Key, Session
 from tests.torture import entities as hot
-from tests.torture.entities import Loose, Memo, Note, name_of, name_of_entity, shown
+from tests.torture.entities import Lease, Loose, Memo, Note, name_of, name_of_entity, shown
 from tests.torture.journal import Effect
 from tests.torture.operations import (
+    Family,
     Operation,
     World,
     by_key,
-    deleting,
-    deleting_by_key,
-    inserting,
-    overwriting,
-    reading,
-    saving,
 )
 
-
-def is_plain(world: World) -> bool:
-    """Whether a write is sent without a token: then what a lost answer leaves open stays open."""
-    return world.chance.random() < 0.6
+PLAIN: Final = 0.6
+"""How often a write is sent without a token."""
 
 
 # -- notes: a family of classes under one key --------------------------------------------------------------------------
@@ -36,18 +31,13 @@ def new_note(world: World) -> Note:
     return Note(id=key, text=text) if world.chance.random() < 0.5 else Memo(id=key, text=text, topic="t")
 
 
-def create_note(world: World) -> Operation | None:
-    return inserting(new_note(world), "insert a note", is_plain=is_plain(world))
-
-
-def overwrite_note(world: World) -> Operation | None:
-    """Whatever class is stored."""
-    return overwriting(new_note(world), "overwrite a note")
-
-
-def save_note(world: World) -> Operation | None:
-    note = world.live(note_name)
-    return note and saving(note, {"text": world.pick(hot.NAMES)}, "save a note")
+notes: Final = Family(
+    note_name,
+    new_note,
+    lambda world: {"text": world.pick(hot.NAMES)},
+    plain_inserts=PLAIN,
+    plain_deletes=PLAIN,
+)
 
 
 def write_note(world: World) -> Operation | None:
@@ -65,26 +55,13 @@ def upsert_note(world: World) -> Operation | None:
 
 
 def _upserting(name: str, world: World) -> Operation:
-    new, is_once = world.pick(hot.NAMES), not is_plain(world)
+    new, is_once = world.pick(hot.NAMES), world.chance.random() >= PLAIN
     effect = Effect(name, "upsert", values={"text": new}, add={"seen": 1})
 
     def send(session: Session, key: Key[Any]) -> Any:
         return session.upsert(key, F.text.set(new), F.seen.add(1), exactly_once=is_once)
 
     return by_key("upsert", effect, send)
-
-
-def delete_note(world: World) -> Operation | None:
-    note = world.live(note_name)
-    return note and deleting(note)
-
-
-def delete_note_by_key(world: World) -> Operation | None:
-    return deleting_by_key(note_name(world), exactly_once=not is_plain(world))
-
-
-def read_note(world: World) -> Operation | None:
-    return reading(note_name(world))
 
 
 # -- a table without revisions: writes are held to the values that were loaded -----------------------------------------
@@ -94,9 +71,13 @@ def loose_name(world: World) -> str:
     return name_of("Loose", {"id": world.id(hot.NOTES)})
 
 
-def create_loose(world: World) -> Operation | None:
-    entity = Loose(id=world.id(hot.NOTES), text=world.pick(hot.NAMES))
-    return inserting(entity, "insert without revision", is_plain=is_plain(world))
+loose: Final = Family(
+    loose_name,
+    lambda world: Loose(id=world.id(hot.NOTES), text=world.pick(hot.NAMES)),
+    lambda _: {},
+    plain_inserts=PLAIN,
+    plain_deletes=PLAIN,
+)
 
 
 def save_loose(world: World) -> Operation | None:
@@ -136,9 +117,35 @@ def delete_loose(world: World) -> Operation | None:
     return Operation("delete without revision", (effect,), send)
 
 
-def delete_loose_by_key(world: World) -> Operation | None:
-    return deleting_by_key(loose_name(world), exactly_once=not is_plain(world))
+# -- leases: absent from a time on -------------------------------------------------------------------------------------
+SECONDS = (1, 1, 2, 4)
 
 
-def read_loose(world: World) -> Operation | None:
-    return reading(loose_name(world))
+def lease_name(world: World) -> str:
+    return name_of("Lease", {"id": world.id(hot.NOTES)})
+
+
+def soon(world: World) -> datetime:
+    """A whole second, because that is what is stored."""
+    return datetime.fromtimestamp(int(time.time()) + world.pick(SECONDS), UTC)
+
+
+def lease_values(world: World) -> dict[str, Any]:
+    changes = {"text": world.pick(hot.NAMES)}
+    return changes | ({"until": soon(world)} if world.chance.random() < 0.3 else {})
+
+
+leases: Final = Family(
+    lease_name,
+    lambda world: Lease(id=world.id(hot.NOTES), text=world.pick(hot.NAMES), until=soon(world)),
+    lease_values,
+    plain_inserts=PLAIN,
+    plain_deletes=PLAIN,
+)
+"""A lease is created where nothing is stored, or what is stored has expired."""
+
+
+def write_lease(world: World) -> Operation | None:
+    new = world.pick(hot.NAMES)
+    effect = Effect(lease_name(world), "change", values={"text": new})
+    return by_key("write a lease", effect, lambda session, key: session.update(key, F.text.set(new)))

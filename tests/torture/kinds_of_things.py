@@ -1,25 +1,21 @@
 """More kinds of operations: things that are moved, and memberships that are counted."""
 
-from typing import Any
+from typing import Any, Final
 
 from dynaorm import F, Key, Session
 from tests.torture import entities as hot
 from tests.torture.entities import Group, Membership, Parcel, name_of, name_of_entity, shown
 from tests.torture.journal import Effect
 from tests.torture.operations import (
+    Family,
     Operation,
     World,
     by_key,
     changed,
     clash,
-    deleting,
-    deleting_by_key,
     effect_of,
     inserting,
     moving,
-    overwriting,
-    reading,
-    saving,
     saving_together,
 )
 
@@ -40,15 +36,17 @@ def parcel_values(world: World) -> dict[str, Any]:
     return {"label": world.value(hot.LABELS), "weight": world.pick(HOURS)}
 
 
+def new_parcel(world: World) -> Parcel:
+    return Parcel(**parcel_key(world), **parcel_values(world))
+
+
+parcels: Final = Family(parcel_name, new_parcel, parcel_values)
+
+
 def create_parcel(world: World) -> Operation | None:
     """A parcel without a label has no guard item, so its insert can be a plain one."""
-    parcel = Parcel(**parcel_key(world), **parcel_values(world))
+    parcel = new_parcel(world)
     return inserting(parcel, is_plain=parcel.label is None and world.chance.random() < 0.5)
-
-
-def save_parcel(world: World) -> Operation | None:
-    parcel = world.live(parcel_name)
-    return parcel and saving(parcel, parcel_values(world))
 
 
 def move_parcel(world: World) -> Operation | None:
@@ -78,18 +76,9 @@ def swap_parcels(world: World) -> Operation | None:
     return Operation("swap places", effects, send, subjects, is_of_objects=True)
 
 
-def delete_parcel(world: World) -> Operation | None:
-    parcel = world.live(parcel_name)
-    return parcel and deleting(parcel)
-
-
 def weigh_parcel(world: World) -> Operation | None:
     effect = Effect(parcel_name(world), "change", add={"weight": 1})
     return by_key("weigh", effect, lambda session, key: session.update(key, F.weight.add(1)))
-
-
-def read_parcel(world: World) -> Operation | None:
-    return reading(parcel_name(world))
 
 
 # -- groups: totals ----------------------------------------------------------------------------------------------------
@@ -115,12 +104,18 @@ def membership_values(world: World) -> dict[str, Any]:
     }
 
 
-def create_group(world: World) -> Operation | None:
-    return inserting(Group(group_id=world.id(hot.GROUPS), name=world.pick(hot.NAMES)))
+groups: Final = Family(
+    group_name,
+    lambda world: Group(group_id=world.id(hot.GROUPS), name=world.pick(hot.NAMES)),
+    lambda world: {"name": world.pick(hot.NAMES)},
+)
+"""A group is saved under its revision, which every member changes; one that is overwritten keeps its totals."""
 
-
-def join(world: World) -> Operation | None:
-    return inserting(Membership(**membership_key(world), **membership_values(world)), "join")
+members: Final = Family(
+    membership_name,
+    lambda world: Membership(**membership_key(world), **membership_values(world)),
+    membership_values,
+)
 
 
 def join_in_two(world: World) -> Operation | None:
@@ -133,19 +128,10 @@ def join_in_two(world: World) -> Operation | None:
     return saving_together("join in two", (one, "insert"), (two, "insert"))
 
 
-def save_membership(world: World) -> Operation | None:
-    member = world.live(membership_name)
-    return member and saving(member, membership_values(world))
-
-
 def work_hours(world: World) -> Operation | None:
     """By key: a total depends on it, so dynaorm reads first."""
     effect = Effect(membership_name(world), "change", add={"hours": 1})
     return by_key("work", effect, lambda session, key: session.update(key, F.hours.add(1)))
-
-
-def overwrite_membership(world: World) -> Operation | None:
-    return overwriting(Membership(**membership_key(world), **membership_values(world)), "join over")
 
 
 def change_groups(world: World) -> Operation | None:
@@ -153,30 +139,10 @@ def change_groups(world: World) -> Operation | None:
     return member and moving(member, {**membership_key(world), "hours": world.pick(HOURS)})
 
 
-def leave(world: World) -> Operation | None:
-    member = world.live(membership_name)
-    return member and deleting(member)
-
-
-def leave_by_key(world: World) -> Operation | None:
-    return deleting_by_key(membership_name(world), exactly_once=False)
-
-
 def rename_group(world: World) -> Operation | None:
     new = world.pick(hot.NAMES)
     effect = Effect(group_name(world), "change", values={"name": new})
     return by_key("rename group", effect, lambda session, key: session.update(key, F.name.set(new)))
-
-
-def save_group(world: World) -> Operation | None:
-    """Under its revision, which every member changes."""
-    group = world.live(group_name)
-    return group and saving(group, {"name": world.pick(hot.NAMES)}, "save group")
-
-
-def overwrite_group(world: World) -> Operation | None:
-    """The group keeps its totals."""
-    return overwriting(Group(group_id=world.id(hot.GROUPS), name=world.pick(hot.NAMES)), "overwrite group")
 
 
 def rename_and_join(world: World) -> Operation | None:
@@ -196,11 +162,3 @@ def delete_empty_group(world: World) -> Operation | None:
         session.delete(key, condition=F.members == 0)
 
     return by_key("delete empty group", effect, send)
-
-
-def read_group(world: World) -> Operation | None:
-    return reading(group_name(world))
-
-
-def read_membership(world: World) -> Operation | None:
-    return reading(membership_name(world))

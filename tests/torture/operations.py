@@ -286,3 +286,44 @@ def _of_one(name: str, entity: Entity, do: str, send: Send) -> Operation:
     assert kind_of(effect.on) == base_of(type(entity).__name__)
     # An overwrite that was made is made again, as another version.
     return Operation(name, (effect,), send, {effect.on: entity}, is_of_objects=do != "replace")
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """What is done to one entity of any class.
+
+    Attributes:
+        draw: draws the name of an entity.
+        make: makes a new one, under a key that it draws.
+        values: draws new values of some of its fields.
+        plain_inserts, plain_deletes: how often these are sent without a token: then what a lost answer leaves open
+            stays open.
+    """
+
+    draw: Callable[[World], str]
+    make: Callable[[World], Any]
+    values: Callable[[World], Mapping[str, Any]]
+    plain_inserts: float = 0
+    plain_deletes: float = 1
+
+    def create(self, world: World) -> Operation | None:
+        return inserting(self.make(world), is_plain=world.chance.random() < self.plain_inserts)
+
+    def save(self, world: World) -> Operation | None:
+        entity = world.live(self.draw)
+        return entity and saving(entity, self.values(world))
+
+    def overwrite(self, world: World) -> Operation | None:
+        """Whatever is stored there."""
+        return overwriting(self.make(world))
+
+    def delete(self, world: World) -> Operation | None:
+        """Also what has expired since it was loaded."""
+        entity = world.live(self.draw)
+        return entity and deleting(entity)
+
+    def delete_by_key(self, world: World) -> Operation | None:
+        return deleting_by_key(self.draw(world), exactly_once=world.chance.random() >= self.plain_deletes)
+
+    def read(self, world: World) -> Operation | None:
+        return reading(self.draw(world))

@@ -2,10 +2,12 @@
 
 import json
 from binascii import crc32
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from botocore.awsrequest import AWSRequest
 from botocore.exceptions import (
     ClientError,
     ConnectionClosedError,
@@ -16,6 +18,7 @@ from botocore.exceptions import (
     ReadTimeoutError,
     SSLError,
 )
+from botocore.httpsession import URLLib3Session
 
 from dynaorm.flow.protocol.call import NoAnswer, Refusal
 from dynaorm.item.json_body import Body
@@ -26,6 +29,7 @@ from dynaorm.transport.botocore_outcome import (
     refusal_in,
     reply_in,
 )
+from tests.transport.unruly import Unruly, answer, hang_up, reset, unruly_server
 
 URL = "http://127.0.0.1:1"
 
@@ -109,3 +113,53 @@ def test_a_refusal_of_another_service_is_none_of_dynamodbs() -> None:
     denied = ClientError({"Error": {"Code": "AccessDenied", "Message": ""}}, "AssumeRole")
     assert refusal_in(denied) is None
     assert refusal_in(None) is None
+
+
+# -- with the urllib3 that is installed: the names of its functions are no part of its interface ----------------------
+
+
+def ended_over_urllib3(url: str, **options: Any) -> NoAnswer:
+    """What becomes of a request that botocore sends over urllib3 itself."""
+    request = AWSRequest(method="POST", url=url, data=b"{}", headers={}).prepare()
+    session = URLLib3Session(timeout=5, **options)
+    with pytest.raises(CONNECTION_ERRORS) as caught:
+        session.send(request)
+    session.close()
+    assert isinstance(caught.value, Exception)
+    return no_answer_of(caught.value)
+
+
+def test_over_urllib3_a_refused_certificate_is_known_to_come_before_the_request(
+    secure_server: Unruly,
+) -> None:
+    failure = ended_over_urllib3(secure_server.endpoint)
+    assert (failure.sent, secure_server.requests) == (False, [])
+    assert "CERTIFICATE_VERIFY_FAILED" in failure.reason
+
+
+def test_over_urllib3_a_proxy_that_opens_no_tunnel_is_known_to_come_before_the_request() -> None:
+    with unruly_server() as proxy:
+        proxy.will(answer({}, status=403))
+        failure = ended_over_urllib3("https://dynamodb.invalid/", proxies={"https": proxy.endpoint})
+    assert not failure.sent
+
+
+@pytest.mark.parametrize("behaviour", [hang_up, reset], ids=["hung up", "reset"])
+def test_over_urllib3_a_request_that_arrived_was_sent_whatever_ends_it(behaviour: Any) -> None:
+    with unruly_server() as server:
+        server.will(behaviour)
+        failure = ended_over_urllib3(server.endpoint)
+        assert (failure.sent, len(server.requests)) == (True, 1)
+
+
+def test_over_urllib3_a_request_on_a_kept_connection_was_sent_too(
+    certificate: Path, secure_server: Unruly
+) -> None:
+    secure_server.will(answer({}), reset)
+    request = AWSRequest(method="POST", url=secure_server.endpoint, data=b"{}", headers={}).prepare()
+    session = URLLib3Session(timeout=5, verify=str(certificate))  # type: ignore[arg-type]  # a bundle, too
+    session.send(request)
+    with pytest.raises(CONNECTION_ERRORS) as caught:
+        session.send(request)
+    session.close()
+    assert no_answer_of(caught.value).sent

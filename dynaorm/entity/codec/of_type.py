@@ -2,7 +2,7 @@
 
 Rule 1. ``load(save(x)) == x`` for every type that has a codec. A type that cannot keep this promise has none.
 Rule 2. Values are checked, not converted: a str field with the value 5 is refused, and so is a bool for an int.
-Rule 3. A type may contain itself. Inside of itself it is a reference, which becomes the codec once that is complete.
+Rule 3. A type may contain itself. Inside of itself it is a reference, which stands for the codec once that is complete.
 """
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
@@ -68,7 +68,7 @@ def codec_of(annotation: Any, metadata: Sequence[object] = (), *, strict: bool =
     """The codec of an attribute of a type.
 
     Args:
-        annotation: the type.
+        annotation: the type, or its tree.
         metadata: its metadata in ``Annotated``. A pydantic FieldInfo stands for its own metadata and discriminator.
         strict: its model has ``strict=True``, so pydantic accepts only instances of dataclasses.
 
@@ -95,11 +95,11 @@ class _Resolution:
             check()
 
     def of(self, tree: TypeTree, around: Meta = _NOTHING, *, strict: bool) -> Codec:
-        """The codec of a type. ``around``: metadata of what the type is the only part of."""
+        """The codec of a type. ``around``: the metadata of what stands around it."""
         return self._with(tree, meta_of(tree.metadata).beside(around), strict=strict)
 
     def _with(self, tree: TypeTree, meta: Meta, *, strict: bool) -> Codec:
-        """The codec of a type with this metadata, which may be its own or not."""
+        """The codec of a type, as if it had this metadata instead of its own."""
         if meta.attribute is not None and (meta.attribute.encode or meta.attribute.decode):
             return foreign_codec(tree, meta.attribute)
         if meta.attribute is not None and meta.attribute.codec is not None and not meta.formed:
@@ -152,6 +152,7 @@ class _Resolution:
         discriminator = getattr(meta.discriminator, "discriminator", meta.discriminator)
         everything = tree.parts if discriminator is not None else flat(tree)
         different = [*{one.written: one for one in everything}.values()]
+        # What has no other members than None has one member, however often it is written.
         members = [one for one in different if one.plain is not NoneType] or different[:1]
         if len(members) == 1 or discriminator is None:
             codec = self._plain_union(members, Meta(strict=meta.strict, formed=meta.formed), strict=strict)

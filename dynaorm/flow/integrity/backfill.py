@@ -19,6 +19,7 @@ from dynaorm.entity.text.scalar import datetime_text
 from dynaorm.errors import DynaormError
 from dynaorm.flow.integrity.finding import Diagnosis, Doubt, Finding, FindingKind, Judgement
 from dynaorm.flow.integrity.judge_guard import (
+    claim,
     constraint_in,
     expiry_in,
     holds,
@@ -33,8 +34,6 @@ from dynaorm.flow.integrity.repair_actions import (
     as_deleted,
     as_inserted,
     check,
-    put_guard,
-    put_version,
     update,
 )
 from dynaorm.flow.integrity.scope import Scope
@@ -49,9 +48,10 @@ from dynaorm.flow.integrity.unexplained import (
 )
 from dynaorm.item.update import Change, SetTo
 from dynaorm.item.value import AttributeValue, Item, same
+from dynaorm.plan.kinds.derived import Image
 from dynaorm.plan.kinds.guards import owner_of
 from dynaorm.plan.kinds.totals import contributions
-from dynaorm.plan.kinds.versions import version_key
+from dynaorm.plan.kinds.versions import put_version, version_key
 from dynaorm.plan.planned import Planned
 from dynaorm.plan.renewal import Renewal, renewal_of
 from dynaorm.record import record, replace
@@ -244,7 +244,7 @@ class _Lacking:
         else:
             yield check(mapping, subject.item, subject.item, unit, also=also)
         if self.version is not None:
-            yield put_version(mapping, item, self.version, unit)
+            yield put_version(Image(mapping, mapping.key_of(item), item), self.version, unit)
 
 
 def _find_guards(lacking: _Lacking, guards: Mapping[str, ItemAddress], scope: Scope) -> StoredCheck[None]:
@@ -281,9 +281,7 @@ def _is_missing(lacking: _Lacking, guard: ItemAddress, found: Item | None, scope
 def _put_guard(lacking: _Lacking, constraint: str, guard: ItemAddress, found: Item | None) -> None:
     subject, mapping, unit = lacking.subject, lacking.subject.mapping, lacking.subject.unit
     lacking.words.append(f"the guard of {constraint}")
-    lacking.guards.append(
-        put_guard(mapping, subject.now.item, guard, found, constraint=constraint, unit=unit)
-    )
+    lacking.guards.append(claim((mapping, subject.now.item), guard, found, unit))
 
 
 def _taken(subject: _Stored, guard: ItemAddress, owner: ItemAddress) -> Diagnosis:

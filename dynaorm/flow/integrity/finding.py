@@ -171,16 +171,16 @@ def not_judged(table: Table, key: Item, detail: str) -> Diagnosis:
 
 
 @record
-class SuspectGuard:
-    """A guard item to be judged at the end, when every entity that holds its value is known.
+class Suspect:
+    """An item that follows from entities, to be judged at the end, when every entity that holds it is known.
 
     Attributes:
-        guard: the address of the guard item; it need not exist.
-        claimant: an entity that holds the value; None if the scan met the guard item itself.
-        unsigned: the guard item exists and names no owner, which alone is no fault.
+        address: the address of the item; it need not exist.
+        claimant: an entity that holds it; None if the scan met the item itself.
+        unsigned: the item exists and names no owner, which alone is no fault.
     """
 
-    guard: ItemAddress
+    address: ItemAddress
     claimant: ItemAddress | None = None
     unsigned: bool = False
 
@@ -204,14 +204,14 @@ class Judgement:
 
     Attributes:
         diagnoses: what is wrong with it.
-        suspects: guard items to be judged at the end.
+        suspects: items to be judged at the end.
         contributions: what it adds to totals: the target, and a number for each of its fields.
         target: the address of the item, if it has totals of its own.
         doubt: why the item makes totals doubtful.
     """
 
     diagnoses: list[Diagnosis] = field(default_factory=list)
-    suspects: list[SuspectGuard] = field(default_factory=list)
+    suspects: list[Suspect] = field(default_factory=list)
     contributions: list[Any] = field(default_factory=list)
     target: ItemAddress | None = None
     doubt: Doubt | None = None

@@ -15,22 +15,26 @@ from dynaorm.entity.declare.catalog import catalog_of, constraint_at, version_cl
 from dynaorm.entity.dispatch import NotAnEntity, classify
 from dynaorm.entity.ident import ident_of
 from dynaorm.entity.key import found_key
-from dynaorm.entity.mapping.constraint import OWNER, TABLE
+from dynaorm.entity.mapping.constraint import OWNER, TABLE, GuardKey
 from dynaorm.entity.mapping.derive import claims
 from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
+from dynaorm.entity.mapping.secret import masked
 from dynaorm.entity.table import Table
 from dynaorm.errors import DynaormError
 from dynaorm.flow.integrity.finding import Diagnosis, Finding, FindingKind
 from dynaorm.flow.integrity.judge_version import newest_number
-from dynaorm.flow.integrity.repair_actions import check, delete_guard, put_guard
+from dynaorm.flow.integrity.repair_actions import as_read, check
 from dynaorm.flow.integrity.scope import Scope, constrained_by
 from dynaorm.flow.integrity.stored_check import ItemAddress, StoredCheck
 from dynaorm.flow.integrity.unexplained import doubtful, newer_at, newer_than, not_a_guard
 from dynaorm.flow.lookup import guard_expired
+from dynaorm.item.action import Delete
+from dynaorm.item.condition import Condition, all_of, exists, missing
 from dynaorm.item.value import Item, same
-from dynaorm.plan.kinds.guards import owner_of
+from dynaorm.plan.kinds.derived import Image
+from dynaorm.plan.kinds.guards import GUARDS, claim_of, owner_of, says_of
 from dynaorm.plan.kinds.versions import version_key
-from dynaorm.plan.planned import Planned
+from dynaorm.plan.planned import Planned, Purpose
 from dynaorm.plan.renewal import renewal_of
 from dynaorm.plan.unit_of_work import UnitOfWork
 from dynaorm.record import record
@@ -139,6 +143,46 @@ def holds(address: ItemAddress, item: Item | None, guard: ItemAddress, now: floa
     return any(one is not None and one.ident == guard.ident for one in held)
 
 
+def claim(
+    holder: tuple[EntityMapping, Item], guard: ItemAddress, stored: Item | None, unit: UnitOfWork
+) -> Planned:
+    """Put a guard item of an entity, given with its class, in place of the one that was read."""
+    mapping, item = holder
+    image, constraint = Image(mapping, mapping.key_of(item), item), constraint_in(guard)
+    # It may hold the value only as it loads, which is not yet as it is stored.
+    value = mapping.constraints[constraint].value_of(mapping.subject(item))
+    held = (constraint, _key(guard), value), says_of(image)
+    put = claim_of(image, held, _as_read(guard.table, stored), unit)
+    return put if stored is None else put._replace(purpose=Purpose.PASS_ON)
+
+
+def _release(guard: ItemAddress, stored: Item, owner: Item, unit: UnitOfWork) -> Planned:
+    """Delete a guard item whose owner does not hold the value. ``owner``: a key, to name it."""
+    constraint = constraint_in(guard)
+    mapping = constrained_by(constraint, guard.table)[0]
+    action = Delete(unit.table_name(guard.table.name), guard.key, _as_read(guard.table, stored))
+    key = _key(guard)
+    found = key.partition.partition("#")[2]
+    value = masked(found) if constraint in mapping.secrets.constraints else found
+    label = (constraint, key, value)
+    return Planned(action, GUARDS, Purpose.RELEASE, mapping, mapping.key_of(owner), label=label)
+
+
+def _key(guard: ItemAddress) -> GuardKey:
+    partition, *sort = (str(guard.key[key.name]["S"]) for key in guard.table.keys)
+    return GuardKey(partition, *sort or [partition])
+
+
+def _as_read(home: Table, item: Item | None) -> Condition:
+    """The condition that a guard item is as it was read."""
+    if item is None:
+        return missing(home.pk.name)
+    names = [OWNER] if home.ttl_attribute is None else [OWNER, home.ttl_attribute]
+    found = all_of(exists(home.pk.name), as_read(item, names))
+    assert found is not None
+    return found
+
+
 def guards_of(mapping: EntityMapping, item: Item) -> dict[str, ItemAddress]:
     """The guard items of an entity, by constraint. Raises DynaormError if the item does not fit its class."""
     home = mapping.table.guards
@@ -171,7 +215,7 @@ class _GuardHolders:
     keeper: str = ""
 
 
-def judge_guard(
+def judge_suspect(
     guard: ItemAddress, claimants: Sequence[ItemAddress], scope: Scope
 ) -> StoredCheck[list[Diagnosis]]:
     """What is wrong with a guard item, given the entities that may hold its value."""
@@ -191,7 +235,7 @@ def judge_guard(
         case.keeper = yield from _keeper(case)
 
     def again() -> StoredCheck[list[Diagnosis]]:
-        return judge_guard(guard, claimants, scope)
+        return judge_suspect(guard, claimants, scope)
 
     return [Diagnosis(one.finding, again, one.actions) for one in _judged(case, unit, scope)]
 
@@ -267,20 +311,21 @@ def _judged(case: _GuardHolders, unit: UnitOfWork, scope: Scope) -> list[Diagnos
             ]
         return _orphan(case, case.stored or {}, unit, scope)
     if kind is FindingKind.MISSING_GUARD:
-        return [_diagnosis(case, kind, "no guard item protects the value", _claim(case, unit))]
+        return [_diagnosis(case, kind, "no guard item protects the value", _claimed(case, unit))]
     if kind is FindingKind.GUARD_EXPIRY:
         ((mapping, item),) = case.holders
         found, wanted = expiry_in(case.guard.table, case.stored or {}), mapping.expiry_of(item)
         detail = f"it expires at {found or 'no time'}, and its owner at {wanted or 'no time'}"
-        return [_diagnosis(case, kind, detail, _claim(case, unit))]
+        return [_diagnosis(case, kind, detail, _claimed(case, unit))]
     if case.is_uncertain:
         return [_diagnosis(case, kind, "the owner it names cannot be read")]
-    return [_diagnosis(case, kind, _why_wrong(case), _claim(case, unit))]
+    return [_diagnosis(case, kind, _why_wrong(case), _claimed(case, unit))]
 
 
 def _orphan(case: _GuardHolders, stored: Item, unit: UnitOfWork, scope: Scope) -> list[Diagnosis]:
     if OWNER in stored:
-        actions = _release(case, stored, unit)
+        owner = case.owner.key if case.owner is not None else case.guard.key
+        actions = (_release(case.guard, stored, owner, unit), *_owner_as_read(case, unit))
         diagnosis = _diagnosis(case, FindingKind.ORPHAN_GUARD, _why_wrong(case), actions)
         unclear = "the owner it names is no key; delete the item yourself if nothing needs it"
         return [doubtful(diagnosis, case.keeper if case.owner is not None else unclear)]
@@ -309,20 +354,10 @@ def _diagnosis(
     return doubtful(Diagnosis(finding, actions=actions), case.doubt)
 
 
-def _claim(case: _GuardHolders, unit: UnitOfWork) -> tuple[Planned, ...]:
+def _claimed(case: _GuardHolders, unit: UnitOfWork) -> tuple[Planned, ...]:
     ((mapping, item),) = case.holders
-    guard = put_guard(mapping, item, case.guard, case.stored, constraint=constraint_in(case.guard), unit=unit)
+    guard = claim((mapping, item), case.guard, case.stored, unit)
     return (check(mapping, item, item, unit), guard, *_owner_as_read(case, unit))
-
-
-def _release(case: _GuardHolders, stored: Item, unit: UnitOfWork) -> tuple[Planned, ...]:
-    constraint = constraint_in(case.guard)
-    mapping = constrained_by(constraint, case.guard.table)[0]
-    owner = case.owner.key if case.owner is not None else case.guard.key
-    return (
-        delete_guard(mapping, owner, case.guard, stored, constraint=constraint, unit=unit),
-        *_owner_as_read(case, unit),
-    )
 
 
 def _owner_as_read(case: _GuardHolders, unit: UnitOfWork) -> tuple[Planned, ...]:

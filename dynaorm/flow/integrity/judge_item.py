@@ -18,7 +18,7 @@ from dynaorm.entity.stored_entity import shown_key
 from dynaorm.entity.table import GlobalIndex
 from dynaorm.errors import DecodeError, DynaormError
 from dynaorm.failure import shown
-from dynaorm.flow.integrity.finding import Diagnosis, Doubt, Finding, FindingKind, Judgement, SuspectGuard
+from dynaorm.flow.integrity.finding import Diagnosis, Doubt, Finding, FindingKind, Judgement, Suspect
 from dynaorm.flow.integrity.judge_guard import (
     GuardSays,
     constraint_in,
@@ -186,7 +186,7 @@ def _judge_belongings(
         if says is GuardSays.RIGHT or (says is GuardSays.OTHER_EXPIRY and renewal.image is not item):
             continue  # a renewal writes the guards of its values itself
         unsigned = says is GuardSays.NO_OWNER
-        judgement.suspects.append(SuspectGuard(guard, ItemAddress(mapping.table, subject.key), unsigned))
+        judgement.suspects.append(Suspect(guard, ItemAddress(mapping.table, subject.key), unsigned))
     if mapping.versioning is not None:
         judgement.diagnoses += yield from judge_latest(mapping, item, subject.unit)
 
@@ -261,7 +261,7 @@ def _judge_guard_item(
         (stored,) = yield [owner]
         if holds(owner, stored, address, now):
             return
-    judgement.suspects.append(SuspectGuard(address, unsigned=OWNER not in item))
+    judgement.suspects.append(Suspect(address, unsigned=OWNER not in item))
 
 
 def _judge_version_item(

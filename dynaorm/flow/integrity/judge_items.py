@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dynaorm.entity.ident import Ident
 from dynaorm.entity.table import Table
 from dynaorm.flow.integrity.finding import Diagnosis, Finding
-from dynaorm.flow.integrity.judge_guard import judge_guard
+from dynaorm.flow.integrity.judge_guard import judge_suspect
 from dynaorm.flow.integrity.judge_item import judge
 from dynaorm.flow.integrity.judge_totals import judge_total, looks_wrong
 from dynaorm.flow.integrity.ledger import MemoryLedger, remember
@@ -39,8 +39,8 @@ def _diagnoses(stored: Mapping[Ident, tuple[ItemAddress, Item]], scope: Scope) -
         judgement = answer_from(judge(address, scope), items)
         yield from judgement.diagnoses
         remember(judgement, ledger)
-    for guard, claimants in ledger.suspects():
-        yield from answer_from(judge_guard(guard, claimants, scope), items)
+    for address, claimants in ledger.suspects():
+        yield from answer_from(judge_suspect(address, claimants, scope), items)
     for address, totals in ledger.targets():
         item = items.get(address.ident)
         if looks_wrong((address, totals), item, scope):

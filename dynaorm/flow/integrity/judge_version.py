@@ -19,6 +19,8 @@ any                            one does not fit its class    UNREADABLE at it
 =============================  ============================  ===========================================================
 """
 
+from collections.abc import Iterator
+
 from dynaorm.entity.declare.catalog import catalog_of, class_named, type_in, version_class
 from dynaorm.entity.dispatch import NotAnEntity, classify
 from dynaorm.entity.mapping.mapping import DELETED, VERSION, VERSION_AT, EntityMapping
@@ -28,24 +30,21 @@ from dynaorm.entity.version import version_of
 from dynaorm.errors import DecodeError
 from dynaorm.failure import shown
 from dynaorm.flow.integrity.finding import Diagnosis, Finding, FindingKind
-from dynaorm.flow.integrity.repair_actions import (
-    NewestVersion,
-    check,
-    count_newest,
-    put_tombstone,
-    put_version,
-    update,
-)
+from dynaorm.flow.integrity.repair_actions import as_read, check, own_action, revision_written, update
 from dynaorm.flow.integrity.scope import Scope
 from dynaorm.flow.integrity.stored_check import ItemAddress, NewestAddress, StoredCheck
 from dynaorm.flow.integrity.unexplained import doubtful
 from dynaorm.flow.newest_version import version_beside
+from dynaorm.item.action import ConditionCheck, Put
+from dynaorm.item.condition import all_of, exists, missing
 from dynaorm.item.update import SetTo
-from dynaorm.item.value import Item, same
+from dynaorm.item.value import AttributeValue, Item, same
 from dynaorm.plan.image import other_revision
-from dynaorm.plan.kinds.versions import version_key
-from dynaorm.plan.planned import Planned
+from dynaorm.plan.kinds.derived import Image
+from dynaorm.plan.kinds.versions import put_version, version_key
+from dynaorm.plan.planned import Planned, Purpose
 from dynaorm.plan.unit_of_work import UnitOfWork
+from dynaorm.record import record
 
 
 def latest_address(version: ItemAddress) -> tuple[EntityMapping, Item] | None:
@@ -78,6 +77,63 @@ def _diagnosis(
     return Diagnosis(finding, actions=actions)
 
 
+# -- repairs -----------------------------------------------------------------------------------------------------------
+
+
+@record
+class NewestVersion:
+    """The newest version item of an entity.
+
+    Attributes:
+        mapping: the class.
+        key: the primary key of the latest copy.
+        item: the version item.
+        number: its number.
+    """
+
+    mapping: EntityMapping
+    key: Item
+    item: Item
+    number: int
+
+    def as_read(self, unit: UnitOfWork) -> Iterator[Planned]:
+        """The checks that the version is as it was read, and that no later one follows it."""
+        table = self.mapping.table
+        unchanged = all_of(exists(table.pk.name), as_read(self.item, (VERSION, VERSION_AT)))
+        for number, condition in ((self.number, unchanged), (self.number + 1, missing(table.pk.name))):
+            assert condition is not None
+            own = version_key(self.mapping, self.key, number)
+            action = ConditionCheck(unit.table_name(table.name), own, condition)
+            yield own_action(action, Purpose.CHECK, self.mapping, self.key)
+
+
+def put_tombstone(newest: NewestVersion, unit: UnitOfWork) -> tuple[Planned, ...]:
+    """Put the tombstone that a deletion would have left, if nothing is there."""
+    mapping, table = newest.mapping, newest.mapping.table
+    tombstone: dict[str, AttributeValue] = {
+        **mapping.key_of(newest.key),
+        VERSION: {"N": str(newest.number)},
+        VERSION_AT: {"S": datetime_text(unit.now)},
+        DELETED: {"BOOL": True},
+    }
+    if VERSION_TYPE in newest.item:
+        tombstone[VERSION_TYPE] = newest.item[VERSION_TYPE]
+    if table.revision is not None:
+        tombstone[table.revision.attribute] = table.revision.after(None, unit.write_id)
+    action = Put(unit.table_name(table.name), tombstone, missing(table.pk.name))
+    buried = own_action(action, Purpose.BURY, mapping, newest.key, revision=revision_written(mapping, unit))
+    return (buried, *newest.as_read(unit))
+
+
+def count_newest(newest: NewestVersion, tombstone: Item, unit: UnitOfWork) -> tuple[Planned, ...]:
+    """Let a tombstone count the newest version. The time of a deletion before that version cannot be its own."""
+    changes = [SetTo((VERSION,), {"N": str(newest.number)})]
+    deleted, written = (item.get(VERSION_AT, {}).get("S", "") for item in (tombstone, newest.item))
+    if deleted < written:
+        changes.append(SetTo((VERSION_AT,), {"S": datetime_text(unit.now)}))
+    return (update(newest.mapping, tombstone, changes, unit=unit), *newest.as_read(unit))
+
+
 # -- the latest copy ---------------------------------------------------------------------------------------------------
 
 
@@ -96,7 +152,8 @@ def judge_latest(mapping: EntityMapping, item: Item, unit: UnitOfWork) -> Stored
         if newest > number:
             return [_diagnosis(FindingKind.VERSION_DIFFERS, mapping, key, _later(number, newest))]
         detail = f"the latest copy is version {number}, and that version item does not exist"
-        actions = (check(mapping, key, item, unit, also=item), put_version(mapping, item, number, unit))
+        repeated = put_version(Image(mapping, key, item), number, unit)
+        actions = (check(mapping, key, item, unit, also=item), repeated)
         return [_diagnosis(FindingKind.VERSION_MISSING, mapping, key, detail, *actions)]
     if names := differences(mapping, item, version):
         detail = f"the latest copy and version {number} differ in {', '.join(names)}"
@@ -120,7 +177,7 @@ def _numbered(mapping: EntityMapping, item: Item, number: int, unit: UnitOfWork)
     changes = [SetTo((name,), numbered[name]) for name in (VERSION, VERSION_AT)]
     return (
         update(mapping, item, changes, unit=unit, also=item),
-        put_version(mapping, numbered, number, unit),
+        put_version(Image(mapping, mapping.key_of(item), numbered), number, unit),
     )
 
 

@@ -1,4 +1,4 @@
-"""What a verification remembers until every item was read: suspect guard items, and sums for the totals."""
+"""What a verification remembers until every item was read: suspect items, and sums for the totals."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
@@ -6,7 +6,7 @@ from decimal import Decimal
 from typing import Final, Protocol
 
 from dynaorm.entity.ident import Ident
-from dynaorm.flow.integrity.finding import Doubt, Judgement, SuspectGuard
+from dynaorm.flow.integrity.finding import Doubt, Judgement, Suspect
 from dynaorm.flow.integrity.stored_check import ItemAddress
 from dynaorm.item.value import EXACT, Item
 from dynaorm.plan.kinds.totals import TotalDelta
@@ -21,14 +21,14 @@ Totals = Mapping[str, Decimal]
 class Ledger(Protocol):
     """The memory of a verification, kept in memory or in a file."""
 
-    def suspect(self, suspect: SuspectGuard, /) -> None:
-        """Remember a guard item to be judged at the end."""
+    def suspect(self, suspect: Suspect, /) -> None:
+        """Remember an item to be judged at the end."""
         ...
 
     def suspects(self) -> Iterator[tuple[ItemAddress, tuple[ItemAddress, ...]]]:
-        """The guard items to be judged, each with the entities that hold its value.
+        """The items to be judged, each with the entities that hold it.
 
-        A guard item without an owner is left out if exactly one entity holds its value.
+        An item without an owner is left out if exactly one entity holds it.
         """
         ...
 
@@ -45,7 +45,7 @@ class Ledger(Protocol):
         ...
 
     def plan(self, address: ItemAddress, item: Item | None, /) -> None:
-        """Remember what a dry run would store as a guard item; None if it would delete it."""
+        """Remember what a dry run would store as a suspect item; None if it would delete it."""
         ...
 
     def planned(self, addresses: Iterable[ItemAddress], /) -> dict[Ident, Item | None]:
@@ -74,7 +74,7 @@ def remember(judgement: Judgement, ledger: Ledger) -> None:
 
 
 @record(frozen=False)
-class _Guard:
+class _Suspected:
     address: ItemAddress
     claimants: dict[Ident, ItemAddress] = field(default_factory=dict)
     is_wrong: bool = False
@@ -84,21 +84,21 @@ class MemoryLedger:
     """A ledger kept in memory."""
 
     def __init__(self) -> None:
-        self._guards: dict[Ident, _Guard] = {}
+        self._suspects: dict[Ident, _Suspected] = {}
         self._targets: dict[Ident, tuple[ItemAddress, dict[str, Decimal]]] = {}
         self._doubts: dict[str | None, Doubt] = {}
         self._planned: dict[Ident, Item | None] = {}
 
-    def suspect(self, suspect: SuspectGuard, /) -> None:
-        guard = self._guards.setdefault(suspect.guard.ident, _Guard(suspect.guard))
-        guard.is_wrong |= not suspect.unsigned
-        if suspect.claimant is not None and len(guard.claimants) < MOST_CLAIMANTS:
-            guard.claimants[suspect.claimant.ident] = suspect.claimant
+    def suspect(self, suspect: Suspect, /) -> None:
+        found = self._suspects.setdefault(suspect.address.ident, _Suspected(suspect.address))
+        found.is_wrong |= not suspect.unsigned
+        if suspect.claimant is not None and len(found.claimants) < MOST_CLAIMANTS:
+            found.claimants[suspect.claimant.ident] = suspect.claimant
 
     def suspects(self) -> Iterator[tuple[ItemAddress, tuple[ItemAddress, ...]]]:
-        for guard in self._guards.values():
-            if guard.is_wrong or len(guard.claimants) != 1:
-                yield guard.address, tuple(guard.claimants.values())
+        for one in self._suspects.values():
+            if one.is_wrong or len(one.claimants) != 1:
+                yield one.address, tuple(one.claimants.values())
 
     def add(self, deltas: Iterable[TotalDelta], /) -> None:
         for delta in deltas:

@@ -36,7 +36,6 @@ from dynaorm.flow.protocol.together import gather
 from dynaorm.flow.write import send
 from dynaorm.item.action import Put
 from dynaorm.item.value import Item
-from dynaorm.plan.kinds.guards import GUARDS
 from dynaorm.plan.plan import Plan, check_limits
 from dynaorm.plan.planned import FAILED, Planned, Purpose
 from dynaorm.plan.verdict import Committed
@@ -112,7 +111,7 @@ def _plan_all(diagnoses: Sequence[Diagnosis], work: Verification) -> Flow[list[M
 
 def _plan_one(diagnosis: Diagnosis, work: Verification) -> Flow[list[Mended]]:
     others: list[Mended] = []
-    planned = work.ledger.planned(address for address, _ in _guards_in(diagnosis))
+    planned = work.ledger.planned(address for address, _ in _contested_in(diagnosis))
     if planned and diagnosis.again is not None:
         limiter = work.limiter
         found = yield from answer_at_once(diagnosis.again, limiter.context, limiter.cost, planned)
@@ -126,15 +125,15 @@ def _plan_one(diagnosis: Diagnosis, work: Verification) -> Flow[list[Mended]]:
         plan = _plan_of(diagnosis, work.limiter)
     except DynaormError as problem:
         return [Mended(diagnosis.finding, Outcome.LEFT, str(problem)), *others]
-    for address, item in _guards_in(diagnosis):
+    for address, item in _contested_in(diagnosis):
         work.ledger.plan(address, item)
     return [Mended(diagnosis.finding, Outcome.PLANNED, plan=plan), *others]
 
 
-def _guards_in(diagnosis: Diagnosis) -> Iterator[tuple[ItemAddress, Item | None]]:
-    """The guard items that a repair writes, each with what it puts; None for one that it deletes."""
+def _contested_in(diagnosis: Diagnosis) -> Iterator[tuple[ItemAddress, Item | None]]:
+    """The items that a repair writes and others may want, each with what it puts; None for one that it deletes."""
     for one in diagnosis.actions:
-        if one.kind is GUARDS:
+        if one.kind.is_contested:
             item = one.action.item if isinstance(one.action, Put) else None
             yield ItemAddress(one.table, one.item_key), item
 

@@ -16,7 +16,7 @@ from dynaorm.entity.table import Table
 from dynaorm.flow.bulk.limits import CONCURRENCY
 from dynaorm.flow.commit import unit_of_work
 from dynaorm.flow.integrity.finding import Diagnosis, Judgement, not_judged
-from dynaorm.flow.integrity.judge_guard import judge_guard
+from dynaorm.flow.integrity.judge_guard import judge_suspect
 from dynaorm.flow.integrity.judge_item import judge
 from dynaorm.flow.integrity.judge_totals import Counting, recount, suspect_totals
 from dynaorm.flow.integrity.ledger import Ledger, MemoryLedger, remember
@@ -30,7 +30,7 @@ from dynaorm.flow.protocol.together import gather
 from dynaorm.flow.read import describe_table
 from dynaorm.record import record
 
-# How many guard items, or targets, are judged together at the end.
+# How many suspect items, or targets, are judged together at the end.
 _WINDOW: Final = 100
 # How many targets one more scan of the tables may count.
 _TARGETS: Final = 10_000
@@ -64,7 +64,7 @@ class Verification:
 
     @property
     def is_read(self) -> bool:
-        """Whether every item was read; suspect guard items and totals are judged after that."""
+        """Whether every item was read; suspect items and totals are judged after that."""
         return all(one.is_over for one in self.scan_segments)
 
     @property
@@ -81,7 +81,7 @@ class Verification:
             yield self._judge_pages()
             self._finish_pages()
             after_pages()
-        yield from self._judge_guards()
+        yield from self._judge_suspects()
         yield from self._judge_totals()
         yield self._unjudged_totals()
 
@@ -108,10 +108,10 @@ class Verification:
             page.finish()
         self._judged, self._pages = [], []
 
-    def _judge_guards(self) -> Iterator[Flow[list[Diagnosis]]]:
+    def _judge_suspects(self) -> Iterator[Flow[list[Diagnosis]]]:
         left = self.ledger.suspects()
         while window := list(islice(left, _WINDOW)):
-            checks = [(guard, _guard_diagnoses(guard, some, self.scope)) for guard, some in window]
+            checks = [(one, _suspect_diagnoses(one, some, self.scope)) for one, some in window]
             yield self._confirmed(checks)
 
     def _judge_totals(self) -> Iterator[Flow[list[Diagnosis]]]:
@@ -172,10 +172,10 @@ def _diagnoses_at(
     return begin
 
 
-def _guard_diagnoses(
-    guard: ItemAddress, claimants: tuple[ItemAddress, ...], scope: Scope
+def _suspect_diagnoses(
+    address: ItemAddress, claimants: tuple[ItemAddress, ...], scope: Scope
 ) -> Callable[[], StoredCheck[list[Diagnosis]]]:
-    return lambda: judge_guard(guard, claimants, scope)
+    return lambda: judge_suspect(address, claimants, scope)
 
 
 def verification(

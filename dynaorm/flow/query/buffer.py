@@ -64,9 +64,10 @@ def reply_reader_for(spec: QuerySpec, key_queries: KeyQueries) -> ReplyReader | 
     names = _compared(key_queries)
     if is_merged(spec, key_queries):
         names |= {*form.key_names}
-    return reader_of(
-        spec.source.table, form.classes, found[0].operation, tuple(sorted(names)) if names else None
-    )
+    key = found[0].operation, tuple(sorted(names)) if names else None
+    if key not in form.readers:
+        form.readers[key] = reader_of(spec.source.table, form.classes, *key)
+    return form.readers[key]
 
 
 def batch_reader_for(spec: QuerySpec, key_queries: KeyQueries) -> ReplyReader | None:

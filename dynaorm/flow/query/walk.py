@@ -79,8 +79,10 @@ class Walk:
         if start is not None:
             for one in self._progress:
                 self._begin(one, start)
+        # The first and the last result, each with the number of its key query.
         self._first: tuple[int, Any] | None = None
         self._last: tuple[int, Any] | None = None
+        self._has_read = False
         self._heap: list[tuple[Any, ...]] = []
         self._reader = reply_reader_for(spec, key_queries)
 
@@ -139,8 +141,8 @@ class Walk:
             key = {name: waiting.read_to[name] for name in self._key_names}
             return self._reached(Position(waiting.number, key, self._returned))
         if self._last is not None:
-            number, source = self._last
-            return self._reached(Position(number, key_in(source, self._key_names), self._returned))
+            number, found = self._last
+            return self._reached(Position(number, key_in(source_of(found), self._key_names), self._returned))
         if waiting is not None and not self._is_merged:
             return Position(waiting.number, None, self._returned)
         return self._start if self._start is not None else Position(0, None, self._returned)
@@ -164,8 +166,8 @@ class Walk:
         """The position of the first entity returned; None if there is none yet."""
         if self._first is None:
             return None
-        number, source = self._first
-        return Position(number, key_in(source, self._key_names))
+        number, found = self._first
+        return Position(number, key_in(source_of(found), self._key_names))
 
     def _next_waiting(self) -> Progress | None:
         """The key query that holds the next result, if a page of it must be read first."""
@@ -188,10 +190,10 @@ class Walk:
         """
         found: list[Any] = []
         rounds = 0
-        while not found and not self.is_over:
+        while not self.is_over:
             wanted = most if self.spec.limit is None else _least(most, self._left)
             taken: list[tuple[Progress, Any]] = []
-            if any(one.buffered for one in self._progress):
+            if self._has_read:
                 if found := self._entities(wanted):
                     break
                 size = wanted
@@ -201,7 +203,9 @@ class Walk:
             if taken:
                 rounds += 1
                 found = yield from self._resolved(taken, wanted)
-            elif self._is_spent:
+                if found:
+                    break
+            elif self._budget is not None and self._is_spent:
                 break
             else:
                 yield from self._refill(wanted)
@@ -256,8 +260,8 @@ class Walk:
         if is_too_much or not _UNRESOLVED.isdisjoint(map(type, found)):
             return []
         progress.buffered.clear()
-        self._first = self._first or (progress.number, source_of(found[0]))
-        self._last = progress.number, source_of(found[-1])
+        self._first = self._first or (progress.number, found[0])
+        self._last = progress.number, found[-1]
         return found
 
     def _put_back(self, found: Sequence[tuple[Progress, Any]]) -> None:
@@ -281,14 +285,14 @@ class Walk:
             if most is not None and len(found) == most:
                 self._put_back(whole[place:])
                 break
-            self._last = progress.number, source_of(one)
+            self._last = progress.number, one
             if (entity := self._entity(one)) is not None:
                 self._first = self._first or self._last
                 found.append(entity)
         else:
             # What was passed over counts, too: an entry whose item is gone.
             progress, one = taken[-1]
-            self._last = progress.number, source_of(one)
+            self._last = progress.number, one
         return found
 
     def _entity(self, found: Any) -> Any | None:
@@ -324,6 +328,7 @@ class Walk:
             reading = [self._read(one, None) for one in waiting]
         else:
             reading = [self._read(one, self._page_size(one, most, len(waiting))) for one in waiting]
+        self._has_read = True
         yield from reading[0] if len(reading) == 1 else gather(reading, CONCURRENCY)
         if self._is_merged:
             self._order()
@@ -354,9 +359,12 @@ class Walk:
     def _take(self, progress: Progress, key_query: KeyQuery, reply: Reply) -> None:
         """Buffer what is wanted of a page. Raises Unreachable if it is not DynamoDB's."""
         now = self._context.clock.now()
-        page = self._reader and self._reader.read(reply, None if self.spec.expired else now)
+        page = None
+        if self._reader is not None:
+            page = self._reader.read(reply, None if self.spec.expired else now)
         items = page.found if page else reply.get("Items", ())
-        if not page or not page.is_of_entities:
+        is_of_entities = page is not None and page.is_of_entities
+        if not is_of_entities:
             check_keys(
                 key_query.operation, (one for one in items if not page or not is_entity(one)), self._keys
             )
@@ -365,7 +373,7 @@ class Walk:
             check_keys(key_query.operation, (last,), self._keys)
         progress.advance(rest, len(items))
         found = self._accepted(page, key_query) if page else items
-        if page and page.is_of_entities:
+        if is_of_entities:
             progress.buffered.extend(found)
         else:
             self._sorting.sort_out(progress, key_query, found, now)

@@ -69,11 +69,9 @@ class DerivedItem(Generic[T]):
         new: those who hold it afterwards.
     """
 
-    __slots__ = ("new", "old")
-
-    def __init__(self) -> None:
-        self.old: tuple[Held[T], ...] = ()
-        self.new: tuple[Held[T], ...] = ()
+    # Defaults of the class: a constructor would cost more than all else that is done with an item.
+    old: tuple[Held[T], ...] = ()
+    new: tuple[Held[T], ...] = ()
 
 
 class DerivedKind(Kind, Generic[T]):
@@ -149,9 +147,10 @@ def derived_items(
     ends = [0]
     for before, after in sides:
         for held in () if before is None else kind.held_by(before):
-            _item_of(held, items).old += (held,)
+            derived = items.get(held.ident) or items.setdefault(held.ident, DerivedItem())
+            derived.old += (held,)
         for held in () if after is None else kind.held_by(after):
-            derived = _item_of(held, items)
+            derived = items.get(held.ident) or items.setdefault(held.ident, DerivedItem())
             derived.new += (held,)
             if len(derived.new) > 1 and (clash := kind.clash(derived)) is not None:
                 clashes.append((held.image.mapping, clash))
@@ -161,13 +160,6 @@ def derived_items(
         raise UniqueViolation(entity=entity, violations=tuple(clash for _, clash in clashes))
     found = [*items.values()]
     return [found[start:end] for start, end in pairwise(ends)]
-
-
-def _item_of(held: Held[T], items: dict[Ident, DerivedItem[T]]) -> DerivedItem[T]:
-    derived = items.get(held.ident)
-    if derived is None:
-        derived = items[held.ident] = DerivedItem()
-    return derived
 
 
 def derived_actions(
@@ -198,7 +190,7 @@ def derived_actions(
             continue
         for own, change, items in zip(actions, changes, derived_items(sides, kind), strict=True):
             found = [kind.action(derived, reads, unit) for derived in kind.in_order(items, change)]
-            own.extend(one for one in found if one is not None)
+            own.extend([one for one in found if one is not None])
     return actions
 
 

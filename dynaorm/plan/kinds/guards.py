@@ -23,7 +23,7 @@ from dynaorm.errors import Violation
 from dynaorm.item.action import Delete, Pattern, Put
 from dynaorm.item.condition import Attr, Compare, Condition, Or, missing
 from dynaorm.item.value import AttributeValue, Item
-from dynaorm.plan.item_change import ItemChange, ItemUpdate
+from dynaorm.plan.item_change import ItemChange, ItemDelete, ItemUpdate
 from dynaorm.plan.kinds.derived import DerivedItem, DerivedKind, Held, Image
 from dynaorm.plan.planned import FailedAction, Judged, Planned, Purpose, StaleKnowledge
 from dynaorm.plan.reads import Reads
@@ -47,6 +47,7 @@ Guarded: TypeAlias = tuple[Claim, Says]
 class Guards(DerivedKind[Guarded]):
     """The guard items of the unique values of entities."""
 
+    is_contested = True
     # An upper bound: two keys of at most 1024 bytes, and the owner's of at most 2048 and 1024.
     most_bytes: int | None = 6 * 1024
 
@@ -63,7 +64,7 @@ class Guards(DerivedKind[Guarded]):
         found = _claims(image)
         if not found:
             return []
-        home, says = image.mapping.table.guards.name, _says(image)
+        home, says = image.mapping.table.guards.name, says_of(image)
         return [Held((home, claim[1]), image, (claim, says)) for claim in found]
 
     def clash(self, derived: DerivedItem[Guarded]) -> Violation | None:
@@ -78,6 +79,8 @@ class Guards(DerivedKind[Guarded]):
     def in_order(self, items: list[DerivedItem[Guarded]], change: ItemChange) -> list[DerivedItem[Guarded]]:
         if len(items) < 2 or change.before is None:
             return items
+        if isinstance(change, ItemDelete) and change.before.mapping is change.mapping:
+            return items  # its class had them in this order
         names = list(change.mapping.constraints)
 
         def place(one: DerivedItem[Guarded]) -> int:
@@ -102,12 +105,12 @@ class Guards(DerivedKind[Guarded]):
             return None if old is None else _release(old, reads, unit)
         image, says = new.image, new.label[1]
         if old is None:
-            return _claim(image, new.label, _unclaimed(image.mapping, says.owner, unit), unit)
+            return claim_of(image, new.label, _unclaimed(image.mapping, says.owner, unit), unit)
         before = old.label[1]
         if before == says:
             return None
         condition = _passed_on(image.mapping.table.guards, before.owner, says.owner, unit)
-        taken = _claim(image, new.label, condition, unit)
+        taken = claim_of(image, new.label, condition, unit)
         purpose = Purpose.CLAIM if before.owner == says.owner else Purpose.PASS_ON
         return taken._replace(purpose=purpose, before={**taken.item_key, OWNER: before.owner})
 
@@ -115,16 +118,16 @@ class Guards(DerivedKind[Guarded]):
         found = _claims(image)
         if not found:
             return []
-        says = _says(image)
+        says = says_of(image)
         free = _unclaimed(image.mapping, says.owner, unit)  # the same for all of them
-        return [_claim(image, (claim, says), free, unit) for claim in found]
+        return [claim_of(image, (claim, says), free, unit) for claim in found]
 
     # -- refusals and sentences ----------------------------------------------------------------------------------------
 
     def judged(self, failed: FailedAction, now: float) -> Judged:  # noqa: ARG002 - as every kind
         planned = failed.planned
         if planned.purpose is Purpose.RELEASE:
-            return StaleKnowledge(foreign_guards=frozenset({planned.ident}))
+            return StaleKnowledge(foreign=frozenset({planned.ident}))
         constraint, _, value = planned.label
         owner = failed.item.get(OWNER, {}).get("M") if failed.item is not None else None
         key = None if owner is None else owner_key(planned.mapping, owner)
@@ -175,11 +178,13 @@ def _claims(image: Image) -> list[Claim]:
     return claims(mapping, mapping.subject(item, image.values))
 
 
-def _says(image: Image) -> Says:
+def says_of(image: Image) -> Says:
+    """What the guard items of an entity say."""
     return Says(owner_of(image.mapping, image.key), image.mapping.expiry_of(image.item))
 
 
-def _claim(image: Image, held: Guarded, free: Condition, unit: UnitOfWork) -> Planned:
+def claim_of(image: Image, held: Guarded, free: Condition, unit: UnitOfWork) -> Planned:
+    """Put the guard item of an entity, under a condition."""
     mapping, home = image.mapping, image.mapping.table.guards
     claim, says = held
     item = claim[1].in_table(home)
@@ -194,7 +199,7 @@ def _release(old: Held[Guarded], reads: Reads, unit: UnitOfWork) -> Planned | No
     image, (claim, says) = old.image, old.label
     mapping, home = image.mapping, image.mapping.table.guards
     key = claim[1].in_table(home)
-    if reads.foreign_guards and ident_of(home, key) in reads.foreign_guards:
+    if reads.foreign and ident_of(home, key) in reads.foreign:
         return None
     delete = Delete(unit.table_name(home.name), key, _RELEASES.of(says.owner))
     before = {**key, OWNER: says.owner}

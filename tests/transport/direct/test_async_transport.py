@@ -8,28 +8,22 @@ import stat
 import time
 from collections.abc import Iterator
 from contextlib import suppress
-from typing import Annotated
 
 import pytest
 
-from dynaorm import AsyncDirectTransport, AsyncSession, Entity, Table, Unique
+from dynaorm import AsyncDirectTransport, AsyncSession
 from dynaorm.flow.protocol.call import Call
 from dynaorm.testing.clock import FakeClock
+from tests.cast.people import User
 from tests.transport.http.pools import LOOPS, NewLoop
 from tests.transport.unruly import Unruly, keeps_time
 
 GET = Call("GetItem", {"TableName": "app", "Key": {"PK": {"S": "a"}}})
-people = Table("people")
 
 
 @pytest.fixture(params=LOOPS)
 def new_loop(request: pytest.FixtureRequest) -> NewLoop:
     return LOOPS[request.param]
-
-
-class Person(Entity, table=people, pk="PERSON#{person_id}", sk="PROFILE"):
-    person_id: str
-    email: Annotated[str, Unique()]
 
 
 def test_one_transport_serves_one_event_loop_after_the_other(server: Unruly) -> None:
@@ -137,7 +131,7 @@ def test_a_wrong_clock_is_set_by_the_servers_and_a_session_does_not_notice(serve
             AsyncDirectTransport(endpoint=server.endpoint) as transport,
             AsyncSession(transport=transport, clock=FakeClock()) as session,
         ):
-            await session.save(Person(person_id="1", email="a@example.com"))
+            await session.save(User(user_id="1", email="a@example.com"))
 
     asyncio.run(main())
     assert len(server.requests) == 2

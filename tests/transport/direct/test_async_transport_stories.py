@@ -5,23 +5,16 @@ import json
 import socket
 import threading
 from collections.abc import Callable, Iterator
-from typing import Annotated
 
 import pytest
 
-from dynaorm import AsyncDirectTransport, AsyncSession, DirectTransport, Entity, Session, Table, Unique
+from dynaorm import AsyncDirectTransport, AsyncSession, DirectTransport, Session
 from dynaorm.flow.protocol.call import Call, Reply
 from dynaorm.item.json_body import encode_body
 from dynaorm.testing.clock import FakeClock
+from tests.cast.documents import Page
+from tests.cast.tables import app
 from tests.transport.unruly import Request, Unruly, answer
-
-people = Table("people")
-
-
-class Person(Entity, table=people, pk="PERSON#{person_id}", sk="PROFILE", versioned=True):
-    person_id: str
-    email: Annotated[str, Unique()]
-    photo: bytes = b""
 
 
 @pytest.fixture
@@ -31,7 +24,7 @@ def carried_out(
     """What the unruly server does to pass a request on to ministack, where the table is."""
     with DirectTransport(endpoint=ministack_endpoint) as behind:
         with Session(transport=behind, table_names=unique_name) as session:
-            session.create_table(people)
+            session.create_table(app)
 
         def pass_on(request: Request) -> Reply:
             operation = request.headers["x-amz-target"].rpartition(".")[2]
@@ -60,14 +53,14 @@ def test_a_save_cancelled_before_its_answer_is_settled_by_the_next(
             AsyncDirectTransport(endpoint=server.endpoint) as transport,
             AsyncSession(transport=transport, table_names=unique_name, clock=FakeClock()) as session,
         ):
-            fay = Person(person_id="6", email="fay@example.com")
+            fay = Page(name="6", slug="fay")
             saving = asyncio.ensure_future(session.save(fay))
             await asyncio.to_thread(written.wait, 10)
             saving.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await saving
-            fay.photo = b"new"
+            fay.text = "new"
             await session.save(fay)
-            assert await session.get(Person, person_id="6") == fay
+            assert await session.get(Page, name="6") == fay
 
     asyncio.run(work())

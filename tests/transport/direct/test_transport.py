@@ -4,11 +4,10 @@ import time
 from collections.abc import Iterator
 from contextlib import closing
 from email.utils import formatdate
-from typing import Annotated
 
 import pytest
 
-from dynaorm import DirectTransport, Entity, Session, Table, Unique
+from dynaorm import DirectTransport, Session
 from dynaorm.errors import (
     UnexpectedRefusal,
     UsageError,
@@ -16,15 +15,11 @@ from dynaorm.errors import (
 from dynaorm.flow.protocol.call import Call
 from dynaorm.flow.protocol.retry import Retry
 from dynaorm.testing.clock import FakeClock
+from tests.cast.people import User
 from tests.transport.each_transport import replies_to_threads
 from tests.transport.unruly import Unruly, keeps_time, response, sending
 
 GET = Call("GetItem", {"TableName": "app", "Key": {"PK": {"S": "a"}}})
-
-
-class Person(Entity, table=Table("people"), pk="PERSON#{person_id}", sk="PROFILE"):
-    person_id: str
-    email: Annotated[str, Unique()]
 
 
 @pytest.fixture
@@ -48,7 +43,7 @@ def test_a_wrong_clock_is_set_by_the_servers_and_a_session_does_not_notice(
 ) -> None:
     server.otherwise = keeps_time(time.time() - 86_400)
     with Session(transport=transport, clock=FakeClock()) as session:
-        session.save(Person(person_id="1", email="a@example.com"))
+        session.save(User(user_id="1", email="a@example.com"))
     assert len(server.requests) == 2
     transport.call(GET)
     assert len(server.requests) == 3
@@ -62,7 +57,7 @@ def test_a_clock_that_cannot_be_set_is_told_with_its_code(server: Unruly, transp
         Session(transport=transport, clock=FakeClock(), retry=Retry(attempts=1)) as session,
         pytest.raises(UnexpectedRefusal, match="RequestTimeTooSkewed"),
     ):
-        session.get(Person, person_id="1")
+        session.get(User, user_id="1")
 
 
 def test_credentials_that_are_given_later_are_found(

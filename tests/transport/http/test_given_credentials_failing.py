@@ -14,10 +14,11 @@ from botocore.httpsession import URLLib3Session
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dynaorm import Entity, Retry, Session, Table
+from dynaorm import Retry, Session
 from dynaorm.errors import DynaormError, OutcomeUnknown, UsageError
 from dynaorm.flow.protocol.call import Call, NoAnswer, Refusal
 from dynaorm.transport.http.credentials import FixedCredentials
+from tests.cast.orders import Stock
 from tests.transport.both_ways import Wrapped
 from tests.transport.each_transport import TRANSPORTS
 from tests.transport.unruly import Unruly, hang_up, unruly_server
@@ -26,13 +27,6 @@ PUT = Call("PutItem", {"TableName": "app", "Item": {"PK": {"S": "a"}}})
 SHARDS = Call("DescribeStream", {"StreamArn": "arn:aws:dynamodb:us-east-1:000000000000:table/a/stream/2024"})
 GOOD = FixedCredentials("KEY", "hush")
 WAYS = [*TRANSPORTS, "default, by botocore"]
-
-table = Table("credentials-app")
-
-
-class Note(Entity, table=table, pk="NOTE#{note_id}", sk="NOTE"):
-    note_id: str
-    text: str = ""
 
 
 class Provider:
@@ -205,7 +199,7 @@ def test_a_write_that_could_not_be_signed_was_not_made(
 ) -> None:
     provider = Provider()
     with closing(TRANSPORTS[kind](endpoint=answering.endpoint, credentials=provider)) as transport:
-        session, note = Session(transport=transport), Note(note_id="1")
+        session, note = Session(transport=transport), Stock(sku="1")
         provider.raises = error
         with pytest.raises(UsageError):
             session.save(note)
@@ -229,6 +223,6 @@ def test_a_write_that_cannot_be_signed_again_after_a_lost_answer_is_unknown(
     with closing(TRANSPORTS[kind](endpoint=server.endpoint, credentials=provider)) as transport:
         session = Session(transport=transport, retry=Retry(base=0))
         with pytest.raises(OutcomeUnknown, match=r"credentials= \(Provider\)") as caught:
-            session.save(Note(note_id="1"))
+            session.save(Stock(sku="1"))
     assert isinstance(caught.value, DynaormError)
     assert len(server.requests) == 1
