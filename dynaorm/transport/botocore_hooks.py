@@ -57,6 +57,9 @@ _UNINTERESTED: Final = (
 def need_of_botocore() -> str:
     """What needs botocore to send the requests now, as the end of a sentence; "" if nothing does."""
     _finders.on(sys.meta_path)
+    # Nearly always: moto imports botocore, too.
+    if "botocore" not in sys.modules and "pynamodb" not in sys.modules:
+        return ""
     if moto_is_active():
         return "moto's mock_aws is active"
     handlers = getattr(sys.modules.get("botocore.handlers"), "BUILTIN_HANDLERS", [])

@@ -87,8 +87,9 @@ def need_of(call: Call) -> str:
     if reason := need_of_botocore():
         return reason
     # botocore sends it to the endpoint of the table's account.
-    if any(name.startswith("arn:") for name in tables_in(call.request)):
-        return "the name of a table is an ARN"
+    for name in tables_in(call.request):
+        if name.startswith("arn:"):
+            return "the name of a table is an ARN"
     return ""
 
 
