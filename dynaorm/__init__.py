@@ -46,8 +46,8 @@ if TYPE_CHECKING:
     from dynaorm.iam import iam_policy
     from dynaorm.item.field import F
     from dynaorm.plan.inspection import inspect
+    from dynaorm.plan.item_of import item_of
     from dynaorm.plan.plan import Plan
-    from dynaorm.plan.stored_item import item_of
     from dynaorm.query.query_spec import any_of
     from dynaorm.query.results import Page, Results
     from dynaorm.query.row import Row
@@ -182,7 +182,7 @@ _HOMES: Final = {
     "dynaorm.item.field": ("F",),
     "dynaorm.plan.inspection": ("inspect",),
     "dynaorm.plan.plan": ("Plan",),
-    "dynaorm.plan.stored_item": ("item_of",),
+    "dynaorm.plan.item_of": ("item_of",),
     "dynaorm.query.query_spec": ("any_of",),
     "dynaorm.query.results": (
         "Page",

@@ -79,7 +79,7 @@ NAMES = {
     "handler": "dynaorm.session.handler",
     "iam_policy": "dynaorm.iam",
     "inspect": "dynaorm.plan.inspection",
-    "item_of": "dynaorm.plan.stored_item",
+    "item_of": "dynaorm.plan.item_of",
     "ksuid_range": "dynaorm.entity.text.ksuid",
     "new_ksuid": "dynaorm.entity.text.ksuid",
 }

@@ -21,7 +21,7 @@ from dynaorm.item.update import Change, SetTo
 from dynaorm.item.value import Item, same
 from dynaorm.plan.creation import check_complete
 from dynaorm.plan.edit import touched
-from dynaorm.plan.given import valid_changes
+from dynaorm.plan.given_values import valid_changes
 from dynaorm.plan.image import writable_state
 from dynaorm.plan.intent import Edit, Save
 from dynaorm.plan.reads import Reads

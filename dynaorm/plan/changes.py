@@ -29,11 +29,11 @@ from dynaorm.plan.item_change import (
     LoadedEntity,
     StoredItem,
 )
+from dynaorm.plan.kept_times import as_created, stamped, times_of_loaded, with_times
 from dynaorm.plan.kinds.versions import over_version
 from dynaorm.plan.merge_intents import ItemIntents, ResolvedIntent
 from dynaorm.plan.reads import Reads
 from dynaorm.plan.taken import already_exists
-from dynaorm.plan.times import as_created, stamped, times_of_loaded, with_times
 from dynaorm.plan.unit_of_work import EVER, UnitOfWork
 
 _UNREAD: Any = object()

@@ -22,8 +22,8 @@ from dynaorm.item.update import (
 )
 from dynaorm.item.value import Item, same
 from dynaorm.plan.edit import outcome_of
-from dynaorm.plan.given import judged_with
-from dynaorm.plan.times import changes_of_new
+from dynaorm.plan.given_values import judged_with
+from dynaorm.plan.kept_times import changes_of_new
 from dynaorm.plan.unit_of_work import EVER
 
 _NOTHING: Mapping[str, Any] = {}

@@ -28,7 +28,7 @@ from dynaorm.item.update import (
     resolve_changes,
 )
 from dynaorm.item.value import AttributeValue, Item, same
-from dynaorm.plan.given import judged_with
+from dynaorm.plan.given_values import judged_with
 from dynaorm.plan.image import advance, check_key_unchanged, over_stored, says, under_present_names
 from dynaorm.record import replace
 

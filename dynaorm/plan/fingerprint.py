@@ -25,11 +25,11 @@ from dynaorm.plan.edit import stored_changes
 from dynaorm.plan.image import new_image
 from dynaorm.plan.intent import Check, Deletion, Edit, Intent, Move, Save
 from dynaorm.plan.item_change import ItemCheck, ItemDelete, ItemEdit, ItemInsert, ItemUpdate
+from dynaorm.plan.kept_times import asked_for, edits_asked_for
 from dynaorm.plan.merge_intents import ItemIntents, ResolvedIntent
 from dynaorm.plan.plan import Plan
 from dynaorm.plan.planned import Purpose
 from dynaorm.plan.reads import NOTHING_READ
-from dynaorm.plan.times import asked_for, edits_asked_for
 from dynaorm.plan.unit_of_work import UnitOfWork
 from dynaorm.record import FIELDS, replace
 

@@ -7,7 +7,7 @@ from dynaorm.entity.key import Key, stored_key
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.entity.state import state_of
 from dynaorm.plan.image import unvalidated_changes
-from dynaorm.plan.times import times_of_loaded
+from dynaorm.plan.kept_times import times_of_loaded
 from dynaorm.record import record
 
 

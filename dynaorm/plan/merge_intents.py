@@ -23,7 +23,7 @@ from dynaorm.item.path import overlaps
 from dynaorm.item.update import Change
 from dynaorm.item.value import AttributeValue, Item
 from dynaorm.plan.creation import created_if_valid
-from dynaorm.plan.given import valid_changes
+from dynaorm.plan.given_values import valid_changes
 from dynaorm.plan.image import (
     UNSTORABLE,
     check_key_unchanged,
@@ -34,7 +34,7 @@ from dynaorm.plan.image import (
 )
 from dynaorm.plan.intent import Check, Deletion, Edit, Intent, Move, Save, target_of_intent
 from dynaorm.plan.item_change import ItemEdit
-from dynaorm.plan.times import (
+from dynaorm.plan.kept_times import (
     refuse_written_times,
     stamped,
     times_of_changed,

@@ -12,7 +12,7 @@ from dynaorm.entity.mapping.derive import claims
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.entity.type_tree import TypeTree
 from dynaorm.errors import DynaormError, UnknownField, UsageError
-from dynaorm.plan.stored_item import item_of
+from dynaorm.plan.item_of import item_of
 from dynaorm.testing.values import choices, counted, type_of_field
 
 E = TypeVar("E")

@@ -13,7 +13,7 @@ from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
 from dynaorm.entity.type_tree import TypeTree
 from dynaorm.errors import DynaormError, UnknownField
 from dynaorm.late import late
-from dynaorm.plan.stored_item import item_of
+from dynaorm.plan.item_of import item_of
 from dynaorm.testing.values import drawn, times, type_of_field
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from dynaorm.errors import InvalidValue, UnknownField, UsageError
 from dynaorm.item.update import AddTo, Change, Remove, SetTo
 from dynaorm.item.value import AttributeValue, Item
 from dynaorm.plan.edit import edited_image, stored_changes, touched
-from dynaorm.plan.given import valid_changes
+from dynaorm.plan.given_values import valid_changes
 
 app = Table("edit-app", indexes=[GlobalIndex("GSI1"), GlobalIndex("GSI2")])
 NOON = datetime(2024, 1, 1, 12, tzinfo=UTC)

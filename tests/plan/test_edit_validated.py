@@ -12,7 +12,7 @@ from dynaorm.errors import DecodeError, InvalidValue
 from dynaorm.item.update import Change, SetIfMissing, SetTo
 from dynaorm.item.value import AttributeValue, Item
 from dynaorm.plan.edit import edited_image
-from dynaorm.plan.given import valid_changes
+from dynaorm.plan.given_values import valid_changes
 from dynaorm.plan.intent import Save
 from tests.plan.compiling import plan_of
 

@@ -13,7 +13,7 @@ import dynaorm
 from dynaorm import Entity, F, GlobalIndex, Index, Session, Table
 from dynaorm.flow.protocol.call import Call, Reply
 from dynaorm.item.json_body import Body, encode_body
-from dynaorm.plan.stored_item import item_of
+from dynaorm.plan.item_of import item_of
 from dynaorm.testing.clock import FakeClock
 
 app = Table("frames", indexes=[GlobalIndex("GSI1")])

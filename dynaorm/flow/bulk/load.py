@@ -29,8 +29,8 @@ from dynaorm.flow.protocol.retry import is_retryable, waited
 from dynaorm.flow.protocol.together import outcomes
 from dynaorm.flow.read import refused, spent
 from dynaorm.item.batch import BATCH_WRITE_LIMIT, packed
+from dynaorm.plan.bulk_load import Load, check_loadable, load_of, plan_of
 from dynaorm.plan.intent import Save
-from dynaorm.plan.load import Load, check_loadable, load_of, plan_of
 from dynaorm.record import record
 
 # A window ends when its slowest request does. The more requests a window has, the less this matters.

@@ -14,7 +14,7 @@ from dynaorm.errors import DecodeError, UsageError
 from dynaorm.item.known import KnownPart, Unread
 from dynaorm.item.update import Change, SetIfMissing
 from dynaorm.item.value import AttributeValue, Item
-from dynaorm.plan.times import times_of_new
+from dynaorm.plan.kept_times import times_of_new
 
 
 def can_be_made(mapping: EntityMapping) -> bool:

@@ -21,7 +21,7 @@ from dynaorm import (
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.errors import InvalidValue, ItemTooLarge, UsageError
 from dynaorm.item.size import ITEM_LIMIT, item_size, size_bound
-from dynaorm.plan.load import check_loadable, load_of, plan_of
+from dynaorm.plan.bulk_load import check_loadable, load_of, plan_of
 from dynaorm.plan.planned import Purpose
 
 app = Table("load-app", indexes=[GlobalIndex("GSI1")])

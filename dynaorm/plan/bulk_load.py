@@ -19,10 +19,10 @@ from dynaorm.item.action import Put
 from dynaorm.item.size import ITEM_LIMIT, item_size, size_bound
 from dynaorm.item.value import Item
 from dynaorm.plan.image import new_image, values_of
+from dynaorm.plan.kept_times import times_of_loaded, times_of_new, validated_at
 from dynaorm.plan.kinds.own_item import OWN_ITEM
 from dynaorm.plan.plan import Plan
 from dynaorm.plan.planned import Effect, Planned, Purpose
-from dynaorm.plan.times import times_of_loaded, times_of_new, validated_at
 
 
 class Load(NamedTuple):

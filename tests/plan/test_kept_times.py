@@ -15,9 +15,9 @@ from dynaorm.item.action import Put, Update
 from dynaorm.item.condition import And, Attr, Compare, Or, missing
 from dynaorm.item.update import Change, SetIfMissing, SetTo
 from dynaorm.plan.intent import Edit, Intent, Move, Save
+from dynaorm.plan.kept_times import asked_for, stamped, times_of_changed, times_of_new
 from dynaorm.plan.planned import Purpose
 from dynaorm.plan.reads import NOTHING_READ, Reads
-from dynaorm.plan.times import asked_for, stamped, times_of_changed, times_of_new
 from tests.plan import compiling
 from tests.plan.compiling import committed, loaded, plan_of, reads_of, stored
 
