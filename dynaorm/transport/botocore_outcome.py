@@ -33,12 +33,17 @@ NOT_CONNECTED = (EndpointConnectionError, ConnectTimeoutError, ProxyConnectionEr
 # Where the outcome is in the dict that botocore parses a reply to.
 _OUTCOME = "dynaorm.outcome"
 
+# Where endpoint discovery is enabled, botocore asks this by itself, and reads the answer.
+_OWN_QUESTION = "DescribeEndpoints"
+
 
 def judge_answer(**received: Any) -> None:
     """Judge an answer; for botocore's ``before-parse`` event. Raises NoAnswer."""
     response: dict[str, Any] = received["response_dict"]
     parsed: dict[str, Any] = received["customized_response_dict"]
     operation = received["operation_model"].name
+    if operation == _OWN_QUESTION:
+        return
     try:
         parsed[_OUTCOME] = reply_of(operation, response["status_code"], response["headers"], response["body"])
         response["body"] = b""

@@ -163,3 +163,15 @@ def test_over_urllib3_a_request_on_a_kept_connection_was_sent_too(
         session.send(request)
     session.close()
     assert no_answer_of(caught.value).sent
+
+
+def test_the_answer_to_what_botocore_asks_by_itself_is_left_to_botocore() -> None:
+    """Endpoint discovery reads the ``Endpoints`` of DescribeEndpoints."""
+    response = {"status_code": 200, "headers": {}, "body": b'{"Endpoints":[]}'}
+    parsed: dict[str, Any] = {}
+    judge_answer(
+        response_dict=response,
+        customized_response_dict=parsed,
+        operation_model=SimpleNamespace(name="DescribeEndpoints"),
+    )
+    assert (response["body"], parsed) == (b'{"Endpoints":[]}', {})
