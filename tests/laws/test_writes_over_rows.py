@@ -18,7 +18,17 @@ from dynaorm.errors import AlreadyExists
 from dynaorm.flow.protocol.call import Call, Transport
 from dynaorm.item.value import Item
 from dynaorm.testing.clock import FakeClock
-from tests.laws.classes import LATER, NATIVE_SORT, NOON, Declared, declare, rows, schemas, values_of
+from tests.laws.classes import (
+    LATER,
+    NATIVE_SORT,
+    NOON,
+    YESTERDAY,
+    Declared,
+    declare,
+    rows,
+    schemas,
+    values_of,
+)
 from tests.laws.test_reads import Stored, store
 
 # -- ways to write -----------------------------------------------------------------------------------------------------
@@ -165,7 +175,7 @@ def test_a_write_changes_what_it_says_of_a_row_and_nothing_else(
     stored = store(session, engine, declared, drawn)
     try:
         for number in [one for one, entity in stored.entities.items() if one in stored.items]:
-            if stored.entities[number].until in (None, LATER):
+            if stored.entities[number].until != YESTERDAY:
                 write(session, engine, stored, number, data)
     finally:
         engine.call(Call("DeleteTable", {"TableName": declared.table.name}))
@@ -190,7 +200,7 @@ def write(session: Session, engine: Transport, stored: Stored, number: int, data
     met = [
         one for one, item in before.items() if has_moved and all(item[name] == new[name] for name in names)
     ]
-    taken = [one for one in met if stored.entities[one].until in (None, LATER)]
+    taken = [one for one in met if stored.entities[one].until != YESTERDAY]
     try:
         written = way(session, entity, values)
     except AlreadyExists:

@@ -263,6 +263,13 @@ def place_of(spec: Spec, entity: Any) -> str | None:
     return f"{kind}{entity.text}"
 
 
+def sort_of(spec: Spec, entity: Any) -> str | None:
+    """The sort key of an entity in the index."""
+    if spec.together and not spec.places:
+        return entity.text  # type: ignore[no-any-return]  # of a class made here
+    return entity.name if place_of(spec, entity) is not None else None
+
+
 def note_of(spec: Spec, entity: Any) -> str | None:
     """The sort key of an entity in the other index, which has the same partition key."""
     has_partition = not spec.places and (spec.together or entity.text is not None)
@@ -324,6 +331,7 @@ def check_derived(spec: Spec, items: Iterable[Item], loaded: Mapping[str, Any]) 
 def _check_main(spec: Spec, main: Item, items: Iterable[Item], entity: Any) -> None:
     if spec.indexed:
         assert main.get("GSI1PK", {}).get("S") == place_of(spec, entity)
+        assert main.get("GSI1SK", {}).get("S") == sort_of(spec, entity)
         assert main.get("GSI2SK", {}).get("S") == note_of(spec, entity)
     if (claim := claim_of(spec, entity)) is not None:
         (guard,) = [one for one in items if one["PK"]["S"] == f"claim#{claim}"]
