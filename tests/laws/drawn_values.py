@@ -30,9 +30,9 @@ class Colour(Enum):
 
 
 def _beside(value: int, info: ValidationInfo) -> int:
-    """A rule that looks around: a number is not above ``limit`` where there is one beside it."""
+    """A rule that looks around: a number is not above a number ``limit`` beside it."""
     limit = (info.data or {}).get("limit")
-    if limit is not None and value > limit:
+    if isinstance(limit, int) and value > limit:
         raise ValueError("is above the limit")
     return value
 
