@@ -1,6 +1,6 @@
 """Reading items by key, with retries."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from dynaorm.entity.dispatch import live_class
@@ -27,22 +27,25 @@ BATCH_GET_LIMIT = 100
 TRANSACT_GET_LIMIT = 100
 
 
-def repeat(call: Call, context: Context) -> Flow[Reply]:
+def repeat(call: Call, context: Context, pauses: Iterator[float] | None = None) -> Flow[Reply]:
     """The reply to a call that may safely be sent any number of times.
+
+    ``pauses``: those that are left, if the call itself is a repetition.
 
     Raises:
         Throttled, Contention, Unreachable: retries are spent.
         TableNotFound, UnexpectedRefusal: DynamoDB said no.
     """
     try:
-        return (yield from answered(call, context))
+        return (yield from answered(call, context, pauses))
     except Refusal as refusal:
         raise refused(refusal, call) from refusal
 
 
-def answered(call: Call, context: Context) -> Flow[Reply]:
+def answered(call: Call, context: Context, pauses: Iterator[float] | None = None) -> Flow[Reply]:
     """The reply to a call, as ``repeat`` does, but without translating refusals. Raises Refusal."""
-    pauses = context.retry.pauses(context.clock)
+    if pauses is None:
+        pauses = context.retry.pauses(context.clock)
     attempts = 0
     while True:
         attempts += 1
@@ -196,11 +199,16 @@ def find_items(
     found: list[tuple[Any, Item]] = []
     waiting: list[Item] = list(keys)
     pauses = context.retry.pauses(context.clock)
+    call: Call | None = None
     while waiting:
-        request: dict[str, Any] = {"RequestItems": {name: {"Keys": waiting, "ConsistentRead": consistent}}}
-        if cost is not None:
-            request["ReturnConsumedCapacity"] = "TOTAL"
-        reply = yield from repeat(Call("BatchGetItem", request), context)
+        if call is None:
+            request: dict[str, Any] = {
+                "RequestItems": {name: {"Keys": waiting, "ConsistentRead": consistent}}
+            }
+            if cost is not None:
+                request["ReturnConsumedCapacity"] = "TOTAL"
+            call = Call("BatchGetItem", request)
+        reply = yield from repeat(call, context, pauses)
         reading = reader.read(reply, None if expired else context.clock.now()) if reader is not None else None
         found += _items_in(reply, table, name) if reading is None else _entities_in(reading, table)
         rest = reply if reading is None else reading.rest
@@ -209,13 +217,12 @@ def find_items(
         left = rest.get("UnprocessedKeys", {}).get(name, {}).get("Keys", [])
         check_keys("BatchGetItem", left, table.keys)
         # BatchGetItem leaves keys out at 16 MB, too, which is no throttle: as long as it answers some, the rest is
-        # asked for at once.
+        # asked for at once. If it answers none, the same request is repeated, in what is left of its time.
         if len(left) >= len(waiting):
             if not (yield from waited(pauses)):
                 raise Throttled(attempts=context.retry.attempts, code="UnprocessedKeys")
-        elif left:
-            pauses = context.retry.pauses(context.clock)
-        waiting = left
+        else:
+            call, waiting, pauses = None, left, context.retry.pauses(context.clock)
     return found
 
 

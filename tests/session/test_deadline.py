@@ -52,12 +52,20 @@ class Slow:
             raise NoAnswer("silence")
         if ending == "throttled":
             raise Refusal("ThrottlingException")
+        if ending == "left out":
+            asked = call.request.get("RequestItems", {})
+            return (
+                {"UnprocessedKeys": asked}
+                if call.operation == "BatchGetItem"
+                else {"UnprocessedItems": asked}
+            )
         return {"Items": []} if call.operation == "Query" else {}
 
 
 VERBS: dict[str, Callable[[Session], object]] = {
     "get": lambda session: session.get(User, user_id="1"),
     "get_many": lambda session: session.get_many([Key(User, user_id=str(n)) for n in range(250)]),
+    "get_many of one": lambda session: session.get_many([Key(User, user_id="1")]),
     "query": lambda session: session.query(User, user_id="1").all(),
     "insert": lambda session: session.save(User(user_id="1")),
     "insert of a unique value": lambda session: session.save(User(user_id="1", email="a")),
@@ -75,7 +83,8 @@ class Plain(Entity, table=app, pk="PLAIN#{user_id}", sk="PROFILE"):
 
 
 fates = st.tuples(
-    st.sampled_from([0.01, 0.3, 0.9, 3.0, inf]), st.sampled_from(["ok", "lost", "throttled", "not sent"])
+    st.sampled_from([0.01, 0.3, 0.9, 3.0, inf]),
+    st.sampled_from(["ok", "lost", "throttled", "not sent", "left out"]),
 )
 
 
@@ -100,7 +109,7 @@ def test_no_call_takes_longer_than_its_time(
 
 
 @given(
-    st.sampled_from(["get", "insert", "bulk load of one"]),
+    st.sampled_from(["get", "get_many of one", "insert", "bulk load of one"]),
     st.lists(fates, max_size=6),
     fates,
     st.floats(0.1, 5),
@@ -124,6 +133,16 @@ def test_an_attempt_has_what_is_left_of_the_time_and_a_second_for_its_own_retrie
     transport = Slow(clock, (1.5, "lost"), then=(0.1, "ok"))
     Session(transport=transport, clock=clock, timeout=2).get(User, user_id="1")
     assert transport.timeouts == [2.0, 0.5]
+
+
+@pytest.mark.parametrize("verb", ["get_many of one", "bulk load of one"])
+def test_what_dynamodb_leaves_out_is_asked_for_again_in_the_time_of_the_same_request(verb: str) -> None:
+    clock = FakeClock(jitter=0.0)
+    transport = Slow(clock, (2.5, "left out"), then=(inf, "ok"))
+    session = Session(transport=transport, clock=clock, retry=Retry(seconds=3))
+    with suppress(StoreError, BulkError):
+        VERBS[verb](session)
+    assert transport.timeouts == [3.0, 1.0]
 
 
 @pytest.mark.parametrize("retry", [Retry(), Retry(seconds=0), Retry(attempts=3)])
