@@ -131,6 +131,7 @@ class Writing:
                 effects = awaited(self.plan) if self.is_resumed else self.plan.effects
                 yield from apply_effects(effects, self.plan, self.context, as_stored=outcome.elsewhere)
         except BaseException as raised:
+            # Whatever ends it, Ctrl-C too: a write that may be committed leaves its plan with the objects (Rule 8).
             if (found := self._interrupted(raised)) is None:
                 raise
             raise self._unknown(found) from found.trouble

@@ -336,3 +336,33 @@ def test_a_total_puts_its_target_in_no_index_by_a_computed_field(session: Sessio
     with pytest.raises(EntityNotFound):
         session.save(Player(name="b", player="1"))
     assert_consistent(session, app)
+
+
+JANUARY, FEBRUARY = datetime(2024, 1, 5, tzinfo=UTC), datetime(2024, 2, 5, tzinfo=UTC)
+
+
+def test_an_index_follows_every_write(session: Session) -> None:
+    event = session.save(Event(event_id="1", at=JANUARY))
+    assert ranks(session) == ["tin"]
+    assert event.rank == "tin"  # cached from now on
+    event.score = 10
+    session.save(event)
+    assert ranks(session) == ["gold"]
+    session.update(KEY, F.score.add(-5))
+    assert ranks(session) == ["tin"]
+    session.update(KEY, F.score.set(-1))
+    assert ranks(session) == []
+    session.save(Event(event_id="1", at=JANUARY, score=11), overwrite=True)
+    session.bulk_load([Event(event_id="2", at=JANUARY, score=12)])
+    assert [one.score for one in session.query(Event.by_rank).begins_with(rank="go")] == [11, 12]
+    assert session.query(Event.by_rank, rank="gold").ge(event_id="2").count() == 1
+    assert_consistent(session, app)
+
+
+def ranks(session: Session) -> list[Any]:
+    found = [one.rank for one in session.query(Event.by_rank)]
+    assert_consistent(session, app)
+    return found
+
+
+OSLO, BERN = Address(city="Oslo"), Address(city="Bern")

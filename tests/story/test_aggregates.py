@@ -345,3 +345,30 @@ def test_a_group_deleted_while_somebody_leaves_lets_them_leave(engine: Engine, s
     overtaken.delete(liz)
     assert [item["PK"]["S"] for item in engine.raw(app)] == ["GROUP#h"]
     assert counters(engine)["USER#liz.groups"] == 0
+
+
+def test_every_way_to_write_an_edge_keeps_the_counters(engine: Engine, session: Session) -> None:
+    def now(members: int, hours: str, other: int = 0, liz: int = 1) -> bool:
+        found = counters(engine)
+        return bool(
+            found["GROUP#g.members"] == members
+            and found["GROUP#g.hours"] == Decimal(hours)
+            and found["GROUP#h.members"] == other
+            and found["USER#liz.groups"] == liz
+        )
+
+    liz = session.save(Membership(group_id="g", user_id="liz", hours=Decimal(1)))
+    session.update(liz, {"hours": Decimal(4)})
+    assert now(1, "4")
+    updated = session.update(Key(Membership, group_id="g", user_id="liz"), F.hours.add(Decimal("0.5")))
+    assert (updated.hours, now(1, "4.5")) == (Decimal("4.5"), True)
+    liz = session.save(Membership(group_id="g", user_id="liz", hours=Decimal(2)), overwrite=True)
+    assert now(1, "2")
+    liz.group_id = "h"
+    session.move(liz)
+    assert now(0, "0", other=1)
+    liz.group_id = "g"
+    session.move(liz)
+    assert now(1, "2")
+    session.delete(Key(Membership, group_id="g", user_id="liz"))
+    assert now(0, "0", liz=0)
