@@ -99,15 +99,15 @@ class DerivedKind(Kind, Generic[T]):
         """The one action that an item needs; None if it stays as it is."""
         raise NotImplementedError
 
-    def clash(self, derived: DerivedItem[T]) -> Violation | None:  # noqa: ARG002 - as every kind
+    def clash(self, derived: DerivedItem[T]) -> Violation | None:
         """Why the last of several new holders cannot hold the item, too; None if it can."""
         return None
 
-    def in_order(self, items: list[DerivedItem[T]], change: ItemChange) -> list[DerivedItem[T]]:  # noqa: ARG002 - as every kind
+    def in_order(self, items: list[DerivedItem[T]], change: ItemChange) -> list[DerivedItem[T]]:
         """The items that a change is the first to concern, in the order of their actions."""
         return items
 
-    def can_differ(self, change: ItemChange) -> bool:  # noqa: ARG002 - as every kind
+    def can_differ(self, change: ItemChange) -> bool:
         """Whether any item can differ after a change that is the only one of its unit of work."""
         return True
 

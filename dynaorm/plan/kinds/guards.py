@@ -124,7 +124,7 @@ class Guards(DerivedKind[Guarded]):
 
     # -- refusals and sentences ----------------------------------------------------------------------------------------
 
-    def judged(self, failed: FailedAction, now: float) -> Judged:  # noqa: ARG002 - as every kind
+    def judged(self, failed: FailedAction, now: float) -> Judged:
         planned = failed.planned
         if planned.purpose is Purpose.RELEASE:
             return StaleKnowledge(foreign=frozenset({planned.ident}))

@@ -70,7 +70,7 @@ class TokenItems(Kind):
         put = Put(unit.table_name(home.name), item, free)
         return Planned(put, self, Purpose.REMEMBER, mapping, key, after=item, label=held)
 
-    def judged(self, failed: FailedAction, now: float) -> Judged:  # noqa: ARG002 - as every kind
+    def judged(self, failed: FailedAction, now: float) -> Judged:
         # Whoever sends the plan compares the two blocks first.
         return ConditionFailed(key=failed.planned.subject)
 

@@ -88,7 +88,7 @@ class Versions(DerivedKind[int]):
         number = _number_in(image)
         return [] if number is None else [put_version(image, number, unit)]
 
-    def judged(self, failed: FailedAction, now: float) -> StoreError:  # noqa: ARG002 - as every kind
+    def judged(self, failed: FailedAction, now: float) -> StoreError:
         """The version is stored already, though the latest copy is as expected.
 
         Another program has deleted the latest copy or the tombstone, or written an older one in its place.
