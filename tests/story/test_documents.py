@@ -17,6 +17,7 @@ DOCS = ROOT / "docs"
     "name",
     [
         "aggregates",
+        "changing-a-model",
         "concepts",
         "entities",
         "existing-tables",
