@@ -28,7 +28,7 @@ PEERS_ARGS ?=
 # Scan for the patterns of keys and tokens. High entropy and names would match KSUIDs and the word "token" everywhere.
 SECRETS := $(addprefix --disable-plugin ,HexHighEntropyString Base64HighEntropyString KeywordDetector)
 # A list of names, so that the scan does not need git.
-SCANNED := $(wildcard .ci .gitignore .pre-commit-config.yaml *.md *.toml LICENSE Makefile benchmarks docs dynaorm examples tests tools)
+SCANNED := $(wildcard .ci .github .gitignore .pre-commit-config.yaml *.md *.toml LICENSE Makefile benchmarks docs dynaorm examples tests tools)
 
 .DELETE_ON_ERROR:
 .PHONY: help demo test coverage test-dependencies lint audit format async torture fuzz mutate mutate-entity mutate-endings bench bench-scale bench-fairness bench-lambda bench-peers clean
