@@ -31,7 +31,7 @@ SECRETS := $(addprefix --disable-plugin ,HexHighEntropyString Base64HighEntropyS
 SCANNED := $(wildcard .ci .github .gitignore .pre-commit-config.yaml *.md *.toml LICENSE Makefile benchmarks docs dynaorm examples tests tools)
 
 .DELETE_ON_ERROR:
-.PHONY: help demo test coverage test-dependencies lint audit format async torture fuzz mutate mutate-entity mutate-endings bench bench-scale bench-fairness bench-lambda bench-peers clean
+.PHONY: help demo test coverage test-dependencies lint audit format async docs torture fuzz mutate mutate-entity mutate-endings bench bench-scale bench-fairness bench-lambda bench-peers clean
 
 help:
 	@echo "make demo         run the examples on an in-memory DynamoDB"
@@ -42,6 +42,7 @@ help:
 	@echo "make audit        look for known vulnerabilities in the installed packages (asks pypi.org)"
 	@echo "make format       apply the formatting and the fixes of ruff"
 	@echo "make async        generate the asynchronous session from the synchronous one"
+	@echo "make docs         build the documentation site in build/html, strictly, with both builders"
 	@echo "make torture      run processes that compete, meet faults and are killed, and check what they stored"
 	@echo "make fuzz         run the properties, state machines and sequences of events with many examples"
 	@echo "make mutate       mutate the code of plan/, and list changes that no test notices (mutate-entity: of entity/)"
@@ -98,6 +99,12 @@ format: .venv/.dev
 async: .venv/.dev
 	$(BIN)/python tools/make_async.py
 
+# MkDocs warns of its own end at every start. Zensical, its successor, builds the site that is published.
+docs: .venv/.dev
+	$(BIN)/python -m tools.site
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet --config-file build/mkdocs.yml --site-dir mkdocs
+	cd build && ../$(BIN)/zensical build --strict --config-file mkdocs.yml
+
 torture: .venv/.dev .venv-ministack/.installed
 	$(BIN)/python -m tests.torture $(TORTURE_ARGS)
 
@@ -136,7 +143,7 @@ bench-peers: .venv-peers/.installed .venv-peers-aio/.installed
 	.venv-peers/bin/python -m benchmarks.peers.run $(PEERS_ARGS)
 
 clean:
-	rm -rf .venv .venv-uv .venv-lowest-direct .venv-highest .venv-ministack .venv-audit .venv-mutation .venv-peers .venv-peers-aio .coverage .coverage.* dist mutants
+	rm -rf .venv .venv-uv .venv-lowest-direct .venv-highest .venv-ministack .venv-audit .venv-mutation .venv-peers .venv-peers-aio .coverage .coverage.* build dist mutants
 	rm -rf .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	find dynaorm tests tools examples benchmarks -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
 

@@ -3,7 +3,7 @@
 Give one to a field, and it holds wherever the field is stored: in its attribute, in key templates and unique values, in
 conditions and updates, and in ``verify``.
 
-Example:
+Examples:
     >>> class Order(Entity, table=app, pk="ORDER#{id}", sk="{placed}"):
     ...     id: str
     ...     placed: Annotated[datetime, Attribute("placedAt", codec=codecs.ISO_MILLISECONDS)]

@@ -85,7 +85,7 @@ def iam_policy(
         UsageError: a class is not mapped; a purpose is unknown; or ``leading_keys`` is impossible, because a key begins
             with a value.
 
-    Example:
+    Examples:
         >>> from dynaorm import Entity, Table
         >>> class Song(Entity, table=Table("songs"), pk="SONG#{song_id}", sk="SONG"):
         ...     song_id: str

@@ -27,7 +27,7 @@ def encoded_scalar(
 
     ``formatted``: the scalar of the field's type, for specs that format values.
 
-    Example:
+    Examples:
         >>> day = encoded_scalar(lambda at: {"S": f"{at:%d.%m.%Y}"}, lambda av: parse(av["S"]), "S")
         >>> day.to_text(date(2020, 4, 24))
         '24.04.2020'

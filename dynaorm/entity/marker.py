@@ -20,8 +20,9 @@ class Unique:
         when: a condition (``F.active == True``), or a pure function of the entity. The value of an entity for which
             it does not hold is not claimed.
         shared: several classes of the table share this constraint. Every one of them must declare it so.
-        pk, sk: key templates of the guard item, for guard items that another library writes too
-            (``pk="_unique#User#email#{email}", sk="_unique#"``). They also say which fields are unique together.
+        pk: the template of the guard item's partition key, for guard items that another library writes too:
+            ``pk="_unique#User#email#{email}", sk="_unique#"``. The fields in it are unique together.
+        sk: the template of the guard item's sort key.
     """
 
     name: str | None = None

@@ -37,7 +37,7 @@ class NumberRevision:
     A number does not say who wrote it, so a write whose answer was lost is not recognised by it. Such a write raises
     ``OutcomeUnknown``, as in a table without a revision, unless it is made with ``exactly_once=True``.
 
-    Args:
+    Attributes:
         name: the attribute.
     """
 

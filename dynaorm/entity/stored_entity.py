@@ -36,7 +36,7 @@ def entity_of(item: Mapping[str, Any], source: Any, /) -> Any:
             item, a tombstone, or an item that no class declares. The error says which.
         UsageError: ``item`` is not DynamoDB JSON, or ``source`` is neither a table nor an entity class.
 
-    Example:
+    Examples:
         >>> from dynaorm import Entity, Table, entity_of
         >>> app = Table("app")
         >>> class Song(Entity, table=app, pk="SONG#{song_id}", sk="SONG"):

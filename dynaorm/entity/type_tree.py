@@ -199,7 +199,7 @@ class TypeTree:
 def type_tree(annotation: Any) -> TypeTree:
     """The tree of a type; of a tree, that tree.
 
-    Example:
+    Examples:
         >>> tree = type_tree(Annotated[list[int | None], "a note"] | None)
         >>> tree.accepts_none, tree.without_none.origin, tree.without_none.metadata
         (True, <class 'list'>, ('a note',))

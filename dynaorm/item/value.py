@@ -33,7 +33,7 @@ _PLAIN: Final = 40
 def number_text(value: int | Decimal | float) -> str:
     """The exact canonical text of a number; for a float, the shortest decimal that reads back as the same float.
 
-    Example:
+    Examples:
         >>> number_text(Decimal("1.50")), number_text(-0.0), number_text(0.1), number_text(Decimal("1E-90"))
         ('1.5', '0', '0.1', '1E-90')
 
@@ -99,7 +99,7 @@ def _spelled(significant: str, exponent: int, adjusted: int) -> str:
 def same(left: AttributeValue | None, right: AttributeValue | None) -> bool:
     """Whether two attribute values are equal in DynamoDB. None stands for an absent attribute.
 
-    Example:
+    Examples:
         >>> same({"N": "1.50"}, {"N": "1.5"}), same({"SS": ["a", "b"]}, {"SS": ["b", "a"]})
         (True, True)
     """

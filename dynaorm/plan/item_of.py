@@ -27,7 +27,7 @@ def item_of(entity: Any, /) -> dict[str, AttributeValue]:
         KeyChanged: the primary key of a loaded entity has changed.
         UsageError: the class is not mapped to a table, or the entity was read at a version.
 
-    Example:
+    Examples:
         >>> from dynaorm import Entity, Table, item_of
         >>> class Song(Entity, table=Table("app"), pk="SONG#{song_id}", sk="SONG"):
         ...     song_id: str

@@ -35,7 +35,7 @@ def factory(entity: type[E], /, **values: Any) -> "Factory[E]":
         UnknownField: a keyword is not a field of the class.
         UsageError: the class is not mapped to a table.
 
-    Example:
+    Examples:
         >>> from dynaorm import Entity, Table
         >>> from dynaorm.testing import factory
         >>> class User(Entity, table=Table("app"), pk="USER#{user_id}", sk="U"):

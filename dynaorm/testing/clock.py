@@ -17,7 +17,7 @@ class FakeClock:
         ids: a prefix for the identifiers ``<prefix>1``, ``<prefix>2``…; by default they are random. Sessions that
             write the same items need clocks with different prefixes, or their revisions would be equal.
 
-    Example:
+    Examples:
         >>> clock = FakeClock(ids="id-")
         >>> clock.pause(1.5)
         >>> clock.now() - NEW_YEAR_2024, clock.pauses, clock.new_id()

@@ -50,7 +50,7 @@ def assert_consistent(session: Session, *tables: Source) -> None:
         AssertionError: with every finding.
         TableNotFound: one of the tables does not exist.
 
-    Example:
+    Examples:
         >>> from dynaorm import Entity, Table
         >>> from dynaorm.testing.moto_engine import strict_moto
         >>> class Song(Entity, table=Table("songs"), pk="SONG#{song_id}", sk="SONG"):

@@ -42,10 +42,11 @@ def entities(entity: type[E], /, **values: Any) -> "st.SearchStrategy[E]":
         UnknownField: a keyword is not a field of the class.
         UsageError: the class is not mapped to a table.
 
-    Example::
-
+    Examples:
+        ```python
         @given(users=st.lists(entities(User), max_size=5))
         def test_all_are_found(users: list[User]) -> None: ...
+        ```
     """
     mapping = mapping_of(entity)
     for name in values:

@@ -148,7 +148,7 @@ class FaultyTransport:
     Each fault counts by itself, including calls that another fault struck; if several would strike, the first one
     does. ``calls`` holds every call since the last ``inject``. Threads may share it.
 
-    Example:
+    Examples:
         >>> from dynaorm.testing.scripted import ScriptedTransport
         >>> transport = FaultyTransport(ScriptedTransport({}), lost_answer(at=1))
         >>> transport.call(Call("PutItem", {}))

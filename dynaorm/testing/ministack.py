@@ -52,10 +52,11 @@ class Ministack:
         executable: the server's executable; without it, what ``find_ministack()`` finds.
         patience: seconds to wait until the server answers.
 
-    Example::
-
+    Examples:
+        ```python
         with Ministack() as server, Session(endpoint=server.endpoint) as session:
             session.create_table(app)
+        ```
     """
 
     def __init__(self, executable: Path | None = None, *, patience: float = 60.0) -> None:

@@ -56,7 +56,7 @@ def strict_moto(*, clock: Clock | None = None) -> Iterator[None]:
     Args:
         clock: the clock that measures the ten minutes; the system's by default.
 
-    Example:
+    Examples:
         >>> from dynaorm import Call, PynamoTransport
         >>> with strict_moto():
         ...     PynamoTransport(region="us-east-1").call(Call("ListTables", {}))["TableNames"]

@@ -15,7 +15,7 @@ class ScriptedTransport:
 
     ``calls`` holds every call, including those that were refused or not answered.
 
-    Example:
+    Examples:
         >>> transport = ScriptedTransport({"Item": {"PK": {"S": "USER#1"}}}, NoAnswer("timeout"))
         >>> transport.call(Call("GetItem", {}))
         {'Item': {'PK': {'S': 'USER#1'}}}

@@ -13,15 +13,21 @@ class AsyncPynamoTransport(ThreadedTransport):
     A cancelled call continues in its thread: whether it was carried out is not known.
 
     Args:
-        region, endpoint, profile, credentials, connect_timeout, read_timeout, max_pool_connections: as for
-            ``PynamoTransport``.
+        region: as for ``PynamoTransport``, like all that follow.
+        endpoint: another endpoint.
+        profile: a profile of the AWS configuration files.
+        credentials: credentials of your own.
+        connect_timeout: seconds for opening a connection.
+        read_timeout: seconds for an answer.
+        max_pool_connections: how many calls may be under way at once.
 
-    Example::
-
+    Examples:
+        ```python
         async with (
             AsyncPynamoTransport(region="eu-west-1") as transport,
             AsyncSession(transport=transport) as session,
         ): ...
+        ```
     """
 
     def __init__(

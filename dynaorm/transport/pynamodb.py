@@ -59,9 +59,10 @@ class PynamoTransport:
     Raises:
         UsageError: a limit is not positive, or not finite.
 
-    Example::
-
+    Examples:
+        ```python
         with PynamoTransport(region="eu-west-1") as transport, Session(transport=transport) as session: ...
+        ```
     """
 
     def __init__(

@@ -16,7 +16,7 @@ Encoder: TypeAlias = Callable[[Mapping[str, Any]], dict[str, AttributeValue | No
 def encoder_of(fields: Iterable[FieldMapping]) -> Encoder:
     """The encoder of these fields.
 
-    Example:
+    Examples:
         An ``int`` and a ``str`` become ::
 
             def encode(values):

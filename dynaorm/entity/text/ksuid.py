@@ -181,7 +181,7 @@ def ksuid_range(start: datetime, end: datetime) -> tuple[str, str]:
     The range covers both kinds and counts in whole seconds, so it also includes KSUIDs made earlier in the first second
     or later in the last one.
 
-    Example:
+    Examples:
         >>> low, high = ksuid_range(datetime(2020, 3, 7, tzinfo=UTC), datetime(2020, 3, 8, tzinfo=UTC))
         >>> low <= "1YnlHOfSSk3DhX4BR6lMAceAo1V" <= high
         True

@@ -26,7 +26,7 @@ _PYDANTIC: Final[Mapping[Any, type]] = {
 def scalar_of(annotation: Any) -> Scalar | None:
     """The scalar of a type; None if it has none. ``X | None``, ``Annotated`` and aliases count as X.
 
-    Example:
+    Examples:
         >>> scalar_of(int | None).to_text(5), scalar_of(date).to_text(date(2024, 2, 29)), scalar_of(list[int])
         ('5', '2024-02-29', None)
     """

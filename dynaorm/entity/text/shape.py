@@ -70,7 +70,7 @@ def _run_pattern(run: CharacterRun) -> str:
 def may_meet(a: Shape, b: Shape) -> bool:
     """Whether a text belongs to both shapes.
 
-    Example:
+    Examples:
         >>> may_meet(("USER#", ANYTHING), ("ORDER#", ANYTHING)), may_meet(("v", digits(1, None)), ("v10",))
         (False, True)
     """

@@ -41,12 +41,13 @@ class AsyncDirectTransport(DirectSettings):
     Raises:
         UsageError: a limit is not positive, or not finite.
 
-    Example::
-
+    Examples:
+        ```python
         async with (
             AsyncDirectTransport(region="eu-west-1") as transport,
             AsyncSession(transport=transport) as session,
         ): ...
+        ```
     """
 
     _opened: "_AsyncOpened | None" = None

@@ -39,9 +39,10 @@ class DirectTransport(DirectSettings):
     Raises:
         UsageError: a limit is not positive, or not finite.
 
-    Example::
-
+    Examples:
+        ```python
         with DirectTransport(region="eu-west-1") as transport, Session(transport=transport) as session: ...
+        ```
     """
 
     _opened: "_Opened | None" = None

@@ -1,0 +1,79 @@
+"""The site has every public name and every page, and both builders build it strictly, without a network."""
+
+import importlib
+import os
+import re
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.test_public_names import PUBLIC_MODULES
+from tools.site.pages import pages, write_site
+from tools.site.reference import TOPICS
+
+ROOT = Path(__file__).parents[2]
+CONFIGURATION = yaml.safe_load((ROOT / "tools" / "site" / "mkdocs.yml").read_text())
+BUILDERS = {
+    "mkdocs": ["mkdocs", "build", "--strict", "--quiet", "--config-file", "mkdocs.yml"],
+    "zensical": ["zensical", "build", "--strict", "--config-file", "mkdocs.yml"],
+}
+
+
+def test_every_public_name_stands_on_one_page_of_the_reference() -> None:
+    listed = Counter(name for topic in TOPICS.values() for name in topic.names)
+    whole = {name for name in listed if name in PUBLIC_MODULES}
+    named = {
+        f"{module}.{name}"
+        for module in PUBLIC_MODULES - whole
+        for name in importlib.import_module(module).__all__
+    }
+    assert {name for name, times in listed.items() if times > 1} == set()
+    assert listed.keys() - whole == named
+
+
+def test_every_page_is_in_the_navigation_once() -> None:
+    listed = Counter(_leaves(CONFIGURATION["nav"]))
+    made = {name for name in pages() if name.endswith(".md")}
+    assert {name for name, times in listed.items() if times > 1} == set()
+    assert listed.keys() == made
+
+
+def _leaves(nav: Any) -> list[str]:
+    if isinstance(nav, str):
+        return [nav]
+    return [leaf for one in (nav.values() if isinstance(nav, dict) else nav) for leaf in _leaves(one)]
+
+
+@pytest.mark.parametrize("builder", BUILDERS)
+def test_the_site_is_built_strictly_and_asks_no_other_server(builder: str, tmp_path: Path) -> None:
+    write_site(tmp_path)
+    # The configuration names the folder of the code as the one above its own.
+    (tmp_path / "mkdocs.yml").write_text(
+        (tmp_path / "mkdocs.yml").read_text().replace("paths: [..]", f"paths: [{ROOT}]")
+    )
+    name, *arguments = BUILDERS[builder]
+    run = subprocess.run(
+        [str(Path(sys.executable).parent / name), *arguments],
+        cwd=tmp_path,
+        env={**os.environ, "NO_MKDOCS_2_WARNING": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert run.returncode == 0, run.stdout + run.stderr
+    built = {path: path.read_text() for path in (tmp_path / "html").rglob("*.html")}
+    assert len(built) > len(TOPICS)
+    asked = {
+        (path.relative_to(tmp_path).as_posix(), address)
+        for path, page in built.items()
+        for address in re.findall(
+            r"<(?:script|img|iframe|link)\b[^>]*?(?:src|href)=\"?(https?:[^\">\s]+)", page
+        )
+        if "rel=canonical" not in page
+    }
+    assert asked == set()

@@ -1,0 +1,112 @@
+"""The pages of the site, made from the files of the repository.
+
+Rule 1. A page of ``docs/`` keeps its name. A document of the root, an example and the reference get pages of their own.
+Rule 2. A link to a file that has a page leads to that page; a link to any other file is plain text, until the project
+        has a home.
+"""
+
+import re
+import shutil
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Final
+
+from tools.site.reference import reference_pages
+
+ROOT: Final = Path(__file__).parents[2]
+
+FIRST_PAGE: Final = "tools/site/index.md"
+
+OF_ROOT: Final = {
+    FIRST_PAGE: "index.md",
+    "SECURITY.md": "security.md",
+    "CHANGELOG.md": "changelog.md",
+    "CONTRIBUTING.md": "contributing.md",
+    "examples/README.md": "examples/index.md",
+    "benchmarks/peers/README.md": "benchmarks.md",
+    "tests/MUTATION.md": "mutation.md",
+}
+"""The documents outside of ``docs/`` that have a page, by their path in the repository."""
+
+_LINK: Final = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\]]*\])*)\]\((?![a-z]+:|#)([^)\s#]+)(#[^)\s]*)?\)")
+_FENCE: Final = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
+
+
+def write_site(target: Path) -> None:
+    """Write ``mkdocs.yml`` and the folder ``site``, which is emptied first."""
+    shutil.rmtree(target / "site", ignore_errors=True)
+    for name, page in pages().items():
+        path = target / "site" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(page if isinstance(page, bytes) else page.encode())
+    # Zensical builds only what lies beside its configuration.
+    shutil.copy(ROOT / "tools" / "site" / "mkdocs.yml", target)
+
+
+def pages() -> dict[str, str | bytes]:
+    """Every file of the site, by its path."""
+    found: dict[str, str | bytes] = {}
+    places = dict(_places())
+    for path, page in places.items():
+        source = ROOT / path
+        if source.suffix == ".md":
+            found[page] = linked(source.read_text(encoding="utf-8"), path, places)
+        elif source.suffix == ".py":
+            found[page] = _example(source)
+        else:
+            found[page] = source.read_bytes()
+    return found | reference_pages()
+
+
+def _made() -> dict[str, str]:
+    """The pages that no file of the repository holds, by the path that a link in ``docs/`` would have."""
+    return {f"docs/{page}": page for page in reference_pages()}
+
+
+def _places() -> Iterator[tuple[str, str]]:
+    """Each file of the repository that has a page, and the page."""
+    for source in sorted((ROOT / "docs").rglob("*")):
+        if source.is_file():
+            yield source.relative_to(ROOT).as_posix(), source.relative_to(ROOT / "docs").as_posix()
+    yield from OF_ROOT.items()
+    for source in sorted((ROOT / "examples").glob("*.py")):
+        yield f"examples/{source.name}", f"examples/{source.stem}.md"
+
+
+def linked(text: str, path: str, places: Mapping[str, str]) -> str:
+    """The text of a document with links that lead to pages of the site."""
+    fences: list[str] = []
+    made = _made()
+
+    def kept(fence: re.Match[str]) -> str:
+        fences.append(fence[0])
+        return f"\0{len(fences) - 1}\0"
+
+    # The first page of the site is written as if it stood beside the others.
+    folder = ROOT / "docs" if path == FIRST_PAGE else (ROOT / path).parent
+
+    def replaced(link: re.Match[str]) -> str:
+        mark, words, target, anchor = link.groups()
+        file = folder.joinpath(target).resolve()
+        named = file.relative_to(ROOT).as_posix() if file.is_relative_to(ROOT) else ""
+        page = places.get(f"{named}/README.md", places.get(named, made.get(named)))
+        if named == "README.md":  # the site has a first page of its own
+            page, anchor = "index.md", ""
+        if page is None:
+            return str(words)
+        here = Path(places[path]).parent
+        up = "../" * len(here.parts)
+        return f"{mark}[{words}]({up}{page}{anchor or ''})"
+
+    # A link in a program is a text of the program.
+    outside = _LINK.sub(replaced, _FENCE.sub(kept, text))
+    return re.sub("\0(\\d+)\0", lambda number: fences[int(number[1])], outside)
+
+
+def _example(source: Path) -> str:
+    """The page of an example: the first sentences of its module as the text, then the program."""
+    code = source.read_text(encoding="utf-8")
+    doc = re.match(r'"""(.*?)"""', code, re.DOTALL)
+    said = doc[1].strip() if doc else ""
+    title, _, more = said.partition("\n")
+    return f"# {source.name}\n\n{title}\n{more}\n\n```python\n{code.rstrip()}\n```\n"

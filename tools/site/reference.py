@@ -1,0 +1,114 @@
+"""The pages of the reference: which public names stand on which page.
+
+A builder fills them from the docstrings. A test compares the names with those that the modules export.
+"""
+
+from typing import Final, NamedTuple
+
+
+class Topic(NamedTuple):
+    """A page of the reference.
+
+    Attributes:
+        title: its heading.
+        text: a sentence that says what is on it.
+        names: the public names, with their modules, in the order of the page.
+    """
+
+    title: str
+    text: str
+    names: tuple[str, ...]
+
+
+def _of(module: str, names: str) -> tuple[str, ...]:
+    return tuple(f"{module}.{name}" for name in names.split())
+
+
+TOPICS: Final = {
+    "session": Topic(
+        "Session",
+        "A session sends what you save and reads what is stored. An `AsyncSession` has the same methods, awaited.",
+        _of("dynaorm", "Session Transaction Retry Plan"),
+    ),
+    "async": Topic(
+        "AsyncSession",
+        "The asynchronous session. It is generated from the synchronous one.",
+        _of("dynaorm", "AsyncSession AsyncQuery AsyncCollection"),
+    ),
+    "entity": Topic(
+        "Entity and Table",
+        "What you declare: a table with its indexes, and the classes in it.",
+        _of(
+            "dynaorm",
+            "Table GlobalIndex LocalIndex NumberKey BinaryKey NumberRevision Entity Key Index Aggregate",
+        ),
+    ),
+    "markers": Topic(
+        "Markers of fields",
+        "What you write into `Annotated[...]`, and types for fields.",
+        _of(
+            "dynaorm",
+            "Unique Versioned Attribute InKey ExpiresAt CreatedAt UpdatedAt AnyValue LOADING Ksuid KsuidMs new_ksuid "
+            "ksuid_range",
+        ),
+    ),
+    "queries": Topic(
+        "Queries and conditions",
+        "Expressions over fields, queries and their results.",
+        _of("dynaorm", "F any_of Query Collection Results Page Row Version"),
+    ),
+    "items": Topic(
+        "Items and entities",
+        "From an entity to its item and back, without a request.",
+        _of("dynaorm", "item_of entity_of detached inspect iam_policy"),
+    ),
+    "streams": Topic(
+        "Streams",
+        "Changes of entities, from the stream of a table.",
+        _of("dynaorm", "changes handler StreamHandler Inserted Changed Deleted Internal Unreadable"),
+    ),
+    "transports": Topic(
+        "Transports",
+        "The ways to send a request, and what passes between a session and a transport.",
+        _of(
+            "dynaorm",
+            "DirectTransport AsyncDirectTransport PynamoTransport AsyncPynamoTransport Transport AsyncTransport Call "
+            "Reply Refusal Reason NoAnswer Attempt Clock",
+        ),
+    ),
+    "errors": Topic(
+        "Errors",
+        "Every way in which dynaorm can fail. [Errors](../errors.md) says what to do.",
+        ("dynaorm.errors",),
+    ),
+    "codecs": Topic("Codecs", "How values of other programs are stored.", ("dynaorm.codecs",)),
+    "testing": Topic("Testing", "Tools for the tests of your own project.", ("dynaorm.testing",)),
+    "integrations": Topic(
+        "Integrations",
+        "Other libraries that dynaorm works with.",
+        ("dynaorm.integrations.fastapi", "dynaorm.integrations.opentelemetry"),
+    ),
+    "integrity": Topic(
+        "Checks of whole tables",
+        "What the commands `verify`, `repair` and `backfill` stand on.",
+        ("dynaorm.integrity.run",),
+    ),
+}
+
+
+def reference_pages() -> dict[str, str]:
+    """The pages of the reference, by their path."""
+    found = {
+        f"reference/{name}.md": "\n\n".join(
+            [f"# {one.title}", one.text, *(f"::: {public}" for public in one.names)]
+        )
+        + "\n"
+        for name, one in TOPICS.items()
+    }
+    listed = "".join(f"| [{one.title}]({name}.md) | {one.text} |\n" for name, one in TOPICS.items())
+    found["reference/index.md"] = (
+        "# Reference\n\nMade from the docstrings of the code. "
+        "The pages under *Guide* explain how the parts fit together.\n\n"
+        f"| page | about |\n|---|---|\n{listed}"
+    )
+    return found
