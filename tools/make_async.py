@@ -5,7 +5,7 @@ The generated modules are ``dynaorm/session/_async/*.py``. They differ from thei
 1. Calls that reach DynamoDB are awaited, and every function that awaits is ``async``.
 2. ``yield from`` becomes a loop, because asynchronous generators do not have it.
 3. Some names are replaced, such as ``Session`` by ``AsyncSession`` (NAMES).
-4. Imports and docstrings are adapted (TEXT).
+4. Imports and docstrings are adapted (TEXT, EXAMPLES).
 """
 
 import ast
@@ -61,6 +61,17 @@ TEXT: Final = {
 }
 
 
+EXAMPLES: Final = {
+    r"\bfor (\w+) in session\.": r"async for \1 in session.",
+    r"\b(with|def) (session\.transaction\(|Session\(|\w+\(tx\))": r"async \1 \2",
+    r"\bSession\(": "AsyncSession(",
+    # A query is sent by its ending, anything else by the method itself.
+    r"(session\.(?:query|scan|collection)\(.*\)\.(?:all|first|one|count|page|split)\()": r"await \1",
+    r"(?<!in )(session\.(?!query|scan|collection|transaction|plan\b)\w+\()": r"await \1",
+}
+"""Replacements in the lines of programs in docstrings."""
+
+
 class Replacement(NamedTuple):
     """Text to put in the place of some columns of a line."""
 
@@ -74,12 +85,21 @@ def asynchronous(source: str) -> str:
     """Return the asynchronous form of a synchronous module, not formatted yet."""
     for pattern, replacement in TEXT.items():
         source = re.sub(pattern, replacement, source)
+    source = re.sub(r"^ *(>>>|\.\.\.) .*$", _example, source, flags=re.MULTILINE)
+    source = re.sub(r"(?<=```python\n).*?(?=```)", _example, source, flags=re.DOTALL)
     tree = ast.parse(source)
     lines = source.splitlines()
     for edit in sorted({*_syntax(tree), *_tokens(source)}, reverse=True):
         line = lines[edit.line - 1]
         lines[edit.line - 1] = line[: edit.start] + edit.text + line[edit.end :]
     return "\n".join(lines) + "\n"
+
+
+def _example(program: re.Match[str]) -> str:
+    text = program[0]
+    for pattern, replacement in EXAMPLES.items():
+        text = re.sub(pattern, replacement, text)
+    return text
 
 
 def _syntax(tree: ast.Module) -> Iterator[Replacement]:

@@ -158,7 +158,14 @@ class Session:
     # -- lifetime --------------------------------------------------------------------------------------------------
 
     def close(self) -> None:
-        """Close the session and its connections. A transport that you passed in stays open."""
+        """Close the session and its connections. A transport that you passed in stays open.
+
+        A session in a ``with`` block is closed at its end. A method of a closed session raises ``SessionClosed``.
+
+        Examples:
+            >>> with Session(region="eu-west-1") as session:
+            ...     found = session.get(User, user_id="1")
+        """
         self._closed = True
         if self._owns_transport:
             close_transport(self._transport)
@@ -186,20 +193,32 @@ class Session:
         TTL is enabled if a class of the table declares ``ExpiresAt()``, and the stream if the table declares one.
         Nothing else of an existing table is changed.
 
+        Args:
+            table: the table.
+
         Raises:
             UsageError: the table exists with other keys, without a declared index, or with another stream.
+
+        Examples:
+            >>> session.create_table(Table("songs", indexes=[GlobalIndex("GSI1")]))
         """
         self._run("create_table", provision.create_table(table, self._context))
 
     def delete_table(self, table: Table, /, *, name: str, guard_table: str | None = None) -> None:
         """Delete a table with everything in it, and wait until it is gone. A table that is gone already is no error.
 
-        ``name`` is the physical name, so that no configuration deletes another table than the one you mean. A guard
-        table stays, because other tables may share it, unless you give its physical name as ``guard_table``.
+        Args:
+            table: the table.
+            name: its physical name, so that no configuration deletes another table than the one you mean.
+            guard_table: the physical name of its guard table, if that is to be deleted too. It stays otherwise, because
+                other tables may share it.
 
         Raises:
             UsageError: ``name`` or ``guard_table`` is not the physical name; nothing was sent.
             UnexpectedRefusal: DynamoDB refuses it, for example because of deletion protection.
+
+        Examples:
+            >>> session.delete_table(app, name="app")
         """
         deleting = provision.delete_table(table, self._context, name=name, guard_table=guard_table)
         self._write("delete_table", deleting)
@@ -219,14 +238,33 @@ class Session:
         consistent: bool | None = None,
     ) -> E | None: ...
     def get(self, target: Any, /, **fields: Any) -> Any:
-        """Return the entity with a key, or None: ``get(User, user_id="u1")``.
+        """Return the entity with a key, or None.
 
-        To pass options, use a ``Key``: ``get(Key(Audit, equipment_id="1"), version=2)``. An entity read with
-        ``version=`` or ``as_of=`` is read-only.
+        An entity read with ``version=`` or ``as_of=`` is read-only.
+
+        Args:
+            target: the class, or a ``Key``, which options need.
+            **fields: the fields of the key, beside a class.
+
+        Keyword Args:
+            version (int): with a ``Key``: this version of the entity instead of the latest.
+            as_of (datetime): with a ``Key``: the entity as it was at that time.
+            consistent (bool): with a ``Key``: whether the read is strongly consistent; default as the session says.
 
         Raises:
-            UnknownField, UsageError, InvalidValue: the arguments do not make a key.
+            UnknownField: a keyword is not a field of the key.
+            UsageError: a field of the key is missing.
+            InvalidValue: a value cannot be part of the key.
+            NotVersioned: the class keeps no versions.
             DecodeError: the stored item does not fit the class.
+
+        Examples:
+            >>> session.get(User, user_id="1")
+            User(user_id='1', email='liz@x.com', name='Liz', visits=0)
+            >>> session.get(Key(Audit, equipment_id="e1"), version=1)
+            Audit(equipment_id='e1', result='pass')
+            >>> session.get(User, user_id="2") is None
+            True
         """
         return self._run("get", gets.get(target, fields, self._context))
 
@@ -243,22 +281,48 @@ class Session:
         consistent: bool | None = None,
     ) -> E: ...
     def get_one(self, target: Any, /, **fields: Any) -> Any:
-        """Return the entity with a key, as ``get`` does.
+        """Return the entity with a key, as ``get`` does, or raise an error.
+
+        Args:
+            target: the class, or a ``Key``, which options need.
+            **fields: the fields of the key, beside a class.
+
+        Keyword Args:
+            version (int): as for ``get``.
+            as_of (datetime): as for ``get``.
+            consistent (bool): as for ``get``.
 
         Raises:
             EntityNotFound: there is no entity with this key.
-            UnknownField, UsageError, InvalidValue, DecodeError: as for ``get``.
+            UnknownField: as for ``get``, like all that follow.
+            UsageError: as for ``get``.
+            InvalidValue: as for ``get``.
+            NotVersioned: as for ``get``.
+            DecodeError: as for ``get``.
+
+        Examples:
+            >>> session.get_one(User, user_id="1")
+            User(user_id='1', email='liz@x.com', name='Liz', visits=0)
         """
         return self._run("get_one", gets.get_one(target, fields, self._context))
 
     def get_by(self, entity: type[E], /, **fields: Any) -> E | None:
-        """Return the entity that holds a unique value, or None: ``get_by(User, email="bobby@example.com")``.
+        """Return the entity that holds a unique value, or None.
 
         Reads the guard item and then the entity, both strongly consistent. No index is needed.
 
+        Args:
+            entity: the class.
+            **fields: the fields of one unique constraint, with their values.
+
         Raises:
             UsageError: the class has no unique constraint on exactly these fields.
-            OwnerUnknown, Contention: the guard item names no owner, or it named another one at every look.
+            OwnerUnknown: the guard item names no owner.
+            Contention: the guard item named another owner at every look.
+
+        Examples:
+            >>> session.get_by(User, email="liz@x.com")
+            User(user_id='1', email='liz@x.com', name='Liz', visits=0)
         """
         return self._run("get_by", lookup.get_by(mappings.mapping_of(entity), fields, self._context))
 
@@ -267,7 +331,22 @@ class Session:
     @overload
     def exists(self, target: Key[Any], /, *, consistent: bool | None = None) -> bool: ...
     def exists(self, target: Any, /, **fields: Any) -> bool:
-        """Return whether ``get`` finds an entity. Raises the same errors."""
+        """Return whether ``get`` finds an entity.
+
+        Args:
+            target: the class, or a ``Key``, which options need.
+            **fields: the fields of the key, beside a class.
+
+        Keyword Args:
+            consistent (bool): as for ``get``.
+
+        Raises:
+            DynaormError: as for ``get``.
+
+        Examples:
+            >>> session.exists(User, user_id="1")
+            True
+        """
         return self._run("exists", gets.get(target, fields, self._context)) is not None
 
     def refresh(self, entity: E, /) -> E:
@@ -275,8 +354,19 @@ class Session:
 
         Updates the object in place and returns it; for a frozen class, returns a new object.
 
+        Args:
+            entity: the entity.
+
         Raises:
             EntityNotFound: the entity no longer exists.
+            UsageError: the entity is new, or was read at a version.
+
+        Examples:
+            >>> liz = session.get_one(User, user_id="1")
+            >>> changed = session.update(Key(User, user_id="1"), F.visits.add(1))
+            >>> fresh = session.refresh(liz)
+            >>> liz.visits
+            1
         """
         found: E = self._run("refresh", verbs.refresh(entity, self._context))
         return found
@@ -286,12 +376,19 @@ class Session:
     def query(self, source: Source[E], /, **fields: Any) -> queries.Query[E]:
         """Build a query of a table or an index by key. Nothing is sent until you iterate it or call an ending.
 
-        ``query(Ticket, project="p1")`` queries a class, ``query(Ticket.by_status, status="open")`` one of its indexes.
-        Each keyword names a field of the key, with its value or ``any_of(...)`` several values. Every field of the
-        partition key is required. Fields of the sort key are optional, from the first on.
+        Args:
+            source: a class, or one of its indexes: ``Ticket.by_status``.
+            **fields: fields of the key, each with its value, or with several: ``any_of("open", "working")``. Every
+                field of the partition key is required. Fields of the sort key are optional, from the first on.
 
         Raises:
             UnknownField: a keyword is not a field of the class.
+
+        Examples:
+            >>> [ticket.number for ticket in session.query(Ticket, project="p1")]
+            [1, 2]
+            >>> session.query(Ticket.by_status, status="open").descending().first()
+            Ticket(project='p1', number=1, status='open')
         """
         return queries.Query(query_spec.queried(source, fields), self._context, self._run)
 
@@ -316,20 +413,38 @@ class Session:
     def collection(self, first: Any, /, *others: Any, **fields: Any) -> queries.Collection[Any, Any]:
         """Build one query for the entities of several classes in one item collection.
 
-        Takes classes of one table whose partition keys have the same form, or their entries in one index. ``.split()``
-        returns one list for each class.
+        Args:
+            first: a class, or one of its indexes.
+            *others: other classes of the same table whose partition keys have the same form, or their entries in the
+                same index.
+            **fields: the fields of the partition key, under the names of any one of the classes.
 
         Raises:
             UnknownField: a keyword is not a field of any of the classes.
             UsageError: the classes do not share a table or an index.
+
+        Examples:
+            >>> users, orders = session.collection(User, Order, user_id="1").split()
+            >>> len(users), len(orders)
+            (1, 1)
         """
         return queries.Collection(query_spec.collected((first, *others), fields), self._context, self._run)
 
     def scan(self, source: Source[E], /, *, segments: int = 1) -> queries.Query[E]:
         """Build a scan for every entity of a class, or of one of its indexes, in no particular order.
 
-        A scan reads the whole table or index. ``segments`` is the number of parts that are read at the same time
-        (Scan's ``TotalSegments``).
+        A scan reads the whole table or index.
+
+        Args:
+            source: a class, or one of its indexes.
+            segments: the number of parts that are read at the same time (Scan's ``TotalSegments``).
+
+        Raises:
+            UsageError: ``segments`` is not 1 to 1,000,000.
+
+        Examples:
+            >>> session.scan(Ticket).filter(F.status == "open").count()
+            1
         """
         return queries.Query(query_spec.scanned(source, segments), self._context, self._run)
 
@@ -347,12 +462,21 @@ class Session:
         """Return the entity with each key, in the order of the keys; None for a key without an entity.
 
         Keys may belong to several classes and tables. A key given twice returns the same object twice. Each
-        BatchGetItem reads 100 keys; ``concurrency`` is the number of requests at a time.
+        BatchGetItem reads 100 keys.
+
+        Args:
+            keys: the keys.
+            consistent: whether the reads are strongly consistent; default as the session says.
+            concurrency: the number of requests at a time.
 
         Raises:
             UsageError: one of the keys is not a ``Key``.
             DecodeError: an item does not fit its class. If the session has ``on_decode_error``, the handler is called
                 and the list has None in place of the entity.
+
+        Examples:
+            >>> session.get_many([Key(User, user_id="2"), Key(Ticket, project="p1", number=2)])
+            [None, Ticket(project='p1', number=2, status='closed')]
         """
         return self._run(
             "get_many",
@@ -369,10 +493,18 @@ class Session:
         One TransactGetItems reads up to 100 items, of 4 MB together, for 2 read units per 4 KB of each item. It is
         repeated while another transaction writes one of them. Otherwise as ``get_many``.
 
+        Args:
+            keys: the keys, at most 100.
+
         Raises:
             UsageError: one of the keys is not a ``Key``, or there are more than 100.
             DecodeError: an item does not fit its class.
             Contention: there was a conflict at every attempt.
+
+        Examples:
+            >>> liz, first = session.snapshot([Key(User, user_id="1"), Key(Ticket, project="p1", number=1)])
+            >>> liz.name, first.status
+            ('Liz', 'open')
         """
         return self._run("snapshot", bulk_read.snapshot(keys, self._context))
 
@@ -387,17 +519,36 @@ class Session:
         overwrite: bool = False,
         exactly_once: bool | None = None,
     ) -> E:
-        """Insert a new entity, or write the changed fields of a loaded one, in one write request. Returns the entity.
+        """Insert a new entity, or write the changed fields of a loaded one, in one write request.
 
-        An unchanged entity sends nothing without a ``condition``. ``overwrite`` reads first, replaces any item with the
-        same key, and keeps guards and versions correct. ``exactly_once`` sends a transaction with a token, so that a
-        request without an answer can be repeated safely; without it, a plain insert can come back after a deletion.
+        An unchanged entity sends nothing without a ``condition``.
+
+        Args:
+            entity: the entity.
+            condition: what must hold for the stored entity, or for the new one.
+            overwrite: read first and replace any item with the same key; guards and versions stay correct.
+            exactly_once: send a transaction with a token, so that a request without an answer can be repeated safely.
+                Without it, a plain insert can come back after a deletion. Default as the session says.
+
+        Returns:
+            The entity.
 
         Raises:
-            AlreadyExists, UniqueViolation: its key or a unique value is taken.
+            AlreadyExists: another entity has its key.
+            UniqueViolation: another entity holds a unique value.
             StaleEntity: another writer saved or deleted the entity since it was loaded.
             ConditionFailed: your condition is false.
+            InvalidValue: a value is not valid; nothing was sent.
             OutcomeUnknown: no answer came; see ``resume``.
+
+        Examples:
+            >>> bob = session.save(User(user_id="2", email="bob@x.com"))
+            >>> bob.name = "Bob"
+            >>> session.save(bob)
+            User(user_id='2', email='bob@x.com', name='Bob', visits=0)
+            >>> session.save(User(user_id="3", email="bob@x.com"))
+            Traceback (most recent call last):
+            dynaorm.errors.UniqueViolation: ...
         """
         saving = [intent.Save(entity, block.checked_condition(entity, condition), overwrite)]
         self._write("save", commit.commit(saving, self._context, exactly_once=exactly_once))
@@ -431,18 +582,28 @@ class Session:
     ) -> Any:
         """Change some fields, and return the entity as this update left it.
 
-        ``update(Key(User, user_id="u1"), F.visits.add(1))`` or ``update(user, {"full_name": "B"})``. Sends one
-        UpdateItem without a read, unless something that depends on a changed field is not decided by the call; the
-        documentation lists every case. A loaded entity is updated only if its revision is unchanged; the object is
-        updated in place unless its class is frozen. ``exactly_once`` reads the item unless it is loaded, and sends a
-        transaction with a token on its revision, which can be repeated safely.
+        Sends one UpdateItem without a read, unless something that depends on a changed field is not decided by the
+        call; the documentation lists every case. A loaded entity is updated only if its revision is unchanged; the
+        object is updated in place unless its class is frozen.
+
+        Args:
+            target: a loaded entity, or a ``Key``.
+            *changes: changes made with ``F``, such as ``F.visits.add(1)``, or mappings of fields to values.
+            condition: what must hold for the stored entity.
+            exactly_once: read the item unless it is loaded, and send a transaction with a token on its revision, which
+                can be repeated safely. Default as the session says.
 
         Raises:
             EntityNotFound: there is no entity with this key.
             StaleEntity: another writer saved or deleted the loaded entity.
             ConditionFailed: your condition is false.
+            InvalidValue: the entity would not be valid; nothing was written.
             OutcomeUnknown: no answer came, and the stored item does not show the update.
             Contention: other writers changed the item during every attempt.
+
+        Examples:
+            >>> session.update(Key(User, user_id="1"), F.visits.add(1), condition=F.visits < 10)
+            User(user_id='1', email='liz@x.com', name='Liz', visits=1)
         """
         edit = verbs.edit_of(target, changes, block.checked_condition(target, condition))
         return self._write("update", verbs.update(edit, self._context, exactly_once=exactly_once))
@@ -457,18 +618,29 @@ class Session:
     ) -> E:
         """Change the entity with a key; if there is none, create it from the key, its defaults and the changes.
 
-        ``upsert(Key(Hits, page="/"), F.count.add(1))`` sends one UpdateItem without a read, unless ``update`` would
-        read, or what it would create has versions, totals, unique values, or index keys that depend on other fields;
-        the documentation lists every case. Then it reads, and inserts or updates on condition that nothing else
-        happened in between. Returns the entity as stored. Without changes, an entity that exists is returned as it is.
+        Sends one UpdateItem without a read, unless ``update`` would read, or what it would create has versions, totals,
+        unique values, or index keys that depend on other fields; the documentation lists every case. Then it reads, and
+        inserts or updates on condition that nothing else happened in between. Returns the entity as stored. Without
+        changes, an entity that exists is returned as it is.
 
-        ``condition`` is judged on what is stored; where nothing is, on the defaults. ``exactly_once`` is that of
-        ``update``.
+        Args:
+            target: the ``Key``.
+            *changes: as for ``update``.
+            condition: what must hold for the stored entity, or for the defaults where nothing is stored.
+            exactly_once: as for ``update``.
 
         Raises:
             UsageError: a required field has no value if the entity has to be created. Nothing was sent.
-            AlreadyExists, UniqueViolation: an item of another class has the key; a unique value is taken.
-            InvalidValue, ConditionFailed, OutcomeUnknown, Contention: as for ``update``.
+            AlreadyExists: an item of another class has the key.
+            UniqueViolation: a unique value is taken.
+            InvalidValue: as for ``update``, like all that follow.
+            ConditionFailed: as for ``update``.
+            OutcomeUnknown: as for ``update``.
+            Contention: as for ``update``.
+
+        Examples:
+            >>> session.upsert(Key(Ticket, project="p1", number=3), F.status.set("new"))
+            Ticket(project='p1', number=3, status='new')
         """
         edit = verbs.upsert_of(target, changes, block.checked_condition(target, condition))
         found: E = self._write("upsert", verbs.update(edit, self._context, exactly_once=exactly_once))
@@ -477,11 +649,20 @@ class Session:
     def move(self, entity: E, /, *, exactly_once: bool | None = None) -> E:
         """Store a loaded entity under the primary key that its fields now give, in one transaction with its guards.
 
-        A move is always a transaction with a token, so ``exactly_once`` changes nothing unless the key is unchanged.
+        Args:
+            entity: the entity.
+            exactly_once: changes nothing unless the key is unchanged, because a move is always a transaction with a
+                token.
 
         Raises:
             AlreadyExists: another entity has the new key.
             StaleEntity: another writer saved or deleted the entity since it was loaded.
+
+        Examples:
+            >>> ticket = session.get_one(Ticket, project="p1", number=1)
+            >>> ticket.project = "p2"
+            >>> session.move(ticket)
+            Ticket(project='p2', number=1, status='open')
         """
         self._write("move", commit.commit([intent.Move(entity)], self._context, exactly_once=exactly_once))
         return entity
@@ -497,8 +678,12 @@ class Session:
         """Delete a loaded entity, or the entity with a key, and release its unique values.
 
         A plain delete by key that got no answer is not sent again while something is stored under the key: it could
-        delete what another writer created since. ``exactly_once`` sends a transaction with a token, which can be
-        repeated.
+        delete what another writer created since.
+
+        Args:
+            target: a loaded entity, or a ``Key``.
+            condition: what must hold for the stored entity.
+            exactly_once: send a transaction with a token, which can be repeated. Default as the session says.
 
         Raises:
             EntityNotFound: there is no entity with this key.
@@ -506,6 +691,11 @@ class Session:
             ConditionFailed: your condition is false.
             OutcomeUnknown: no answer came, and something is stored under the key.
             UsageError: the entity is new.
+
+        Examples:
+            >>> session.delete(Key(User, user_id="1"))
+            >>> session.get_by(User, email="liz@x.com") is None
+            True
         """
         removal = intent.Deletion(target, block.checked_condition(target, condition))
         self._write("delete", commit.commit([removal], self._context, exactly_once=exactly_once))
@@ -527,14 +717,23 @@ class Session:
         Not atomic: every entity is attempted, and those that succeed stay saved. An object given twice is saved once.
         Two objects with the same key are two saves, and one of them fails.
 
-        ``per_transaction=25`` saves 25 entities, in the order given, by one transaction, which updates each total once.
-        A transaction that is refused because of an entity is divided and sent again, so that only that entity fails.
-        ``concurrency`` is the number of requests at a time. ``progress(done, total)`` is called in your thread after
-        each window of some hundred entities; ``total`` is None if ``entities`` has no length.
+        Args:
+            entities: the entities.
+            per_transaction: save so many entities, in the order given, by one transaction, which updates each total
+                once. A transaction that is refused because of an entity is divided and sent again, so that only that
+                entity fails.
+            concurrency: the number of requests at a time.
+            progress: called in your thread as ``progress(done, total)`` after each window of some hundred entities;
+                ``total`` is None if ``entities`` has no length.
 
         Raises:
             BulkError: some entities failed. ``.failures`` has each of them with its error.
             UsageError: ``per_transaction`` is not 1 to 100.
+
+        Examples:
+            >>> saved = session.save_many([Ticket(project="p9", number=number) for number in range(3)])
+            >>> session.query(Ticket, project="p9").count()
+            3
         """
         flow = bulk_write.save_many(
             entities,
@@ -556,12 +755,20 @@ class Session:
     ) -> None:
         """Delete each loaded entity, or the entity with each key, as ``delete`` does, with a request of its own.
 
-        Not atomic: every entity is attempted, and those that succeed stay deleted. ``per_transaction``, ``concurrency``
-        and ``progress`` are those of ``save_many``.
+        Not atomic: every entity is attempted, and those that succeed stay deleted.
+
+        Args:
+            targets: loaded entities and keys.
+            per_transaction: as for ``save_many``.
+            concurrency: as for ``save_many``.
+            progress: as for ``save_many``.
 
         Raises:
             BulkError: some entities failed. ``.failures`` has each entity or key with its error.
             UsageError: ``per_transaction`` is not 1 to 100.
+
+        Examples:
+            >>> session.delete_many([Key(Ticket, project="p1", number=1), Key(Ticket, project="p1", number=2)])
         """
         flow = bulk_write.delete_many(
             targets,
@@ -577,15 +784,23 @@ class Session:
     ) -> int:
         """Store each entity as it is, replacing any item with the same key, and return how many were stored.
 
-        The fastest way to load many entities: each BatchWriteItem stores 25. Nothing is compared with the stored
-        items: of two entities with the same key, the last one stays. ``concurrency`` and ``progress`` are those of
-        ``save_many``.
+        The fastest way to load many entities: each BatchWriteItem stores 25. Nothing is compared with the stored items:
+        of two entities with the same key, the last one stays.
+
+        Args:
+            entities: the entities.
+            concurrency: as for ``save_many``.
+            progress: as for ``save_many``.
 
         Raises:
             UsageError: a class has unique values, versions or totals: use ``save_many``. Nothing was sent; for an
                 iterator, earlier windows were.
             BulkError: some entities failed, the others are stored. ``.failures`` has each of them with its error.
             TableNotFound: the table does not exist; the remaining entities were not sent.
+
+        Examples:
+            >>> session.bulk_load(Ticket(project="p9", number=number) for number in range(100))
+            100
         """
         flow = bulk_load.bulk_load(entities, self._context, concurrency=concurrency, progress=progress)
         return self._write("bulk_load", flow)
@@ -598,23 +813,31 @@ class Session:
     ) -> Iterator[block.Transaction]:
         """Open a block whose writes are sent as one TransactWriteItems at its end, all or nothing.
 
-        If the block raises, nothing is sent. With a ``token`` of your own (1 to 1000 bytes), an equal block is applied
-        only once within ten minutes, even if another process runs it again. Blocks are equal if you give the same
-        changes; stored values do not matter. If the token was used and nothing stored shows whether it was for
-        this block, the error is OutcomeUnknown.
+        If the block raises, nothing is sent.
 
-        ``remember`` adds one item to the block, which remembers the token for that long (at least ten minutes). An
-        equal block is then recognised whatever happened to the entities since, and changes nothing. The item is stored
-        with the guard items of the first entity, and costs two write units. DynamoDB deletes it if TTL is enabled: see
-        the documentation.
+        Args:
+            token: an identifier of your own, 1 to 1000 bytes. An equal block with it is applied only once within ten
+                minutes, even if another process runs it again. Blocks are equal if you give the same changes; stored
+                values do not matter. If the token was used and nothing stored shows whether it was for this block, the
+                error is OutcomeUnknown.
+            remember: add one item to the block, which remembers the token for that long, at least ten minutes. An equal
+                block is then recognised whatever happened to the entities since, and changes nothing. The item is
+                stored with the guard items of the first entity, and costs two write units. DynamoDB deletes it if TTL
+                is enabled: see the documentation.
 
         Raises:
-            UsageError: the token is empty or too long; ``remember`` is not a positive duration, or has no token;
-                the table of guard items has no string keys.
+            UsageError: the token is empty or too long; ``remember`` is not a positive duration, or has no token; the
+                table of guard items has no string keys.
             PlanTooLarge: the block needs more than 100 actions or 4 MB; nothing was sent.
-            SameItemTwice, UniqueViolation, StaleEntity, ...: as for the single writes.
+            SameItemTwice: two writes of the block are about one item, and cannot be one action.
             TokenReused: the token was used with other changes.
             OutcomeUnknown: no answer came; or the token was used, perhaps for this block.
+            DynaormError: as for the single writes.
+
+        Examples:
+            >>> with session.transaction() as tx:
+            ...     tx.delete(Key(Ticket, project="p1", number=2))
+            ...     tx.update(Key(User, user_id="1"), F.visits.add(1))
         """
         tx = block.Transaction(token, remember)
         with self._block(tx):
@@ -637,10 +860,22 @@ class Session:
 
         Load what you change inside ``work``: later attempts need new objects. ``Retry(seconds=...)`` limits the time.
 
+        Args:
+            work: a function that takes a ``Transaction``.
+            attempts: how often it is called at most.
+
         Raises:
             Contention: other writers changed what ``work`` wrote during every attempt; ``causes`` has the last error.
             StaleEntity: ``work`` itself raised it in the last attempt.
             UsageError: ``attempts`` is less than 1.
+
+        Examples:
+            >>> def close(tx):
+            ...     ticket = session.get_one(Ticket, project="p1", number=1)
+            ...     ticket.status = "closed"
+            ...     return tx.save(ticket)
+            >>> session.run(close)
+            Ticket(project='p1', number=1, status='closed')
         """
         block.check_run(work, attempts)
         tries = block.Tries(block.pauses_of(self._context, attempts))
@@ -657,20 +892,48 @@ class Session:
                 return result
 
     def plan(self, entity: Any, /, *, condition: Condition | None = None) -> Plan:
-        """Return the plan of ``save(entity)``: its actions and the reason for each. No request is sent."""
+        """Return the plan of ``save(entity)``: its actions and the reason for each. No request is sent.
+
+        Args:
+            entity: the entity.
+            condition: that of ``save``.
+
+        Raises:
+            InvalidValue: a value is not valid.
+            UsageError: the class is not mapped to a table, or the entity was read at a version.
+
+        Examples:
+            >>> plan = session.plan(User(user_id="2", email="bob@x.com"))
+            >>> plan.operation, len(plan.actions), plan.write_units
+            ('TransactWriteItems', 2, 4)
+        """
         saving = [intent.Save(entity, block.checked_condition(entity, condition))]
         return commit.planned(saving, self._context)
 
     def resume(self, plan: object, /) -> bool:
-        """Find out whether the ``plan`` of an OutcomeUnknown was applied. Returns True if it is in effect.
+        """Find out whether the ``plan`` of an OutcomeUnknown was applied.
 
         Within nine minutes of its creation, the plan is sent again with the same token and bytes. After that, the
         outcome is found out by reading. A plain update or delete that is bound to no revision is never sent again.
+
+        Args:
+            plan: the ``plan`` of the error.
+
+        Returns:
+            True if it is in effect.
 
         Raises:
             UsageError: ``plan`` is not a plan, or its tables are not those of this session.
             StoreError: DynamoDB refuses the plan, and it can never be applied; nothing was written.
             OutcomeUnknown: there is still no answer, the first request may still arrive, or the item was written over.
+
+        Examples:
+            ```python
+            try:
+                session.save(user)
+            except OutcomeUnknown as unknown:
+                is_saved = session.resume(unknown.plan)
+            ```
         """
         return self._write("resume", write.resume(plan, self._context, WINDOW_SECONDS))
 
@@ -683,8 +946,15 @@ class Session:
     def history(self, target: Any, /) -> Iterator[Version[Any]]:
         """Iterate over the versions of an entity, newest first. Pages of 100 versions are read as you iterate.
 
+        Args:
+            target: an entity, or its ``Key``.
+
         Raises:
             NotVersioned: the class keeps no versions.
+
+        Examples:
+            >>> [version.number for version in session.history(Key(Audit, equipment_id="e1"))]
+            [2, 1]
         """
         # This method is no generator, so that the call itself raises NotVersioned, not the first iteration.
         named = targets.target_of(target)
@@ -700,9 +970,18 @@ class Session:
     def diff(self, target: Key[Any] | Any, first: int, second: int, /) -> dict[str, tuple[Any, Any]]:
         """Return the fields that differ between two versions: name to (value in the first, value in the second).
 
+        Args:
+            target: an entity, or its ``Key``.
+            first: the number of a version.
+            second: the number of another one.
+
         Raises:
             NotVersioned: the class keeps no versions.
             EntityNotFound: one of the versions does not exist.
+
+        Examples:
+            >>> session.diff(Key(Audit, equipment_id="e1"), 1, 2)
+            {'result': ('pass', 'fail')}
         """
         return self._run("diff", verbs.diff(target, first, second, self._context))
 
@@ -713,13 +992,22 @@ class Session:
     def restore(self, target: Any, /, *, version: int, exactly_once: bool | None = None) -> Any:
         """Save the values of an old version as a new version. A deleted entity can be restored, too.
 
-        A deleted entity becomes an object of the class that the version was saved as. ``exactly_once`` is that of
-        ``save``; only a version that equals what is stored is written without a transaction.
+        A deleted entity becomes an object of the class that the version was saved as.
+
+        Args:
+            target: an entity, or its ``Key``.
+            version: the number of the version.
+            exactly_once: that of ``save``; only a version that equals what is stored is written without a transaction.
 
         Raises:
             EntityNotFound: the version does not exist.
             UniqueViolation: another entity holds a unique value of that version now.
-            StaleEntity, Contention: other writers changed it since it was loaded; by key, during every attempt.
+            StaleEntity: another writer changed the entity since it was loaded.
+            Contention: by key, other writers changed it during every attempt.
+
+        Examples:
+            >>> session.restore(Key(Audit, equipment_id="e1"), version=1)
+            Audit(equipment_id='e1', result='pass')
         """
         flow = verbs.restore(target, version, self._context, exactly_once=exactly_once)
         return self._write("restore", flow)
@@ -727,13 +1015,22 @@ class Session:
     def prune(
         self, target: Key[Any] | Any, /, *, keep: int | None = None, older_than: datetime | None = None
     ) -> int:
-        """Delete all versions but the newest ``keep``, or those ``older_than`` a time; return how many were deleted.
+        """Delete old versions of an entity, and return how many were deleted.
 
-        The newest version always stays. An interrupted call can be repeated.
+        The newest version always stays. An interrupted call can be repeated. Give ``keep`` or ``older_than``.
+
+        Args:
+            target: an entity, or its ``Key``.
+            keep: delete all versions but the newest so many.
+            older_than: delete the versions from before this time.
 
         Raises:
             UsageError: not exactly one of ``keep`` and ``older_than`` is given.
             EntityNotFound: the entity was never stored.
+
+        Examples:
+            >>> session.prune(Key(Audit, equipment_id="e1"), keep=1)
+            1
         """
         flow = history.prune(targets.target_of(target), self._context, keep=keep, older_than=older_than)
         return self._write("prune", flow)
@@ -743,9 +1040,17 @@ class Session:
 
         An interrupted call can be repeated.
 
+        Args:
+            target: the ``Key`` of the entity, or the deleted object.
+
         Raises:
             UsageError: the entity is not deleted.
             EntityNotFound: nothing is stored of the entity.
+
+        Examples:
+            >>> session.delete(Key(Audit, equipment_id="e1"))
+            >>> session.purge(Key(Audit, equipment_id="e1"))
+            2
         """
         return self._write("purge", history.purge(targets.target_of(target), self._context))
 
@@ -801,7 +1106,15 @@ class Session:
             UsageError: the table has no stream, or an argument is not valid.
             InvalidCursor: ``after`` is no checkpoint.
             CheckpointExpired: records after the checkpoint may be gone.
-            TableNotFound, Throttled, Unreachable: as for any read.
+            TableNotFound: the table or its stream does not exist.
+            Throttled: DynamoDB refused to answer at every attempt.
+            Unreachable: no attempt had an answer.
+
+        Examples:
+            ```python
+            for change in session.follow(app, idle=0):
+                print(change.key, change.checkpoint)
+            ```
         """
         asked = stream.following(table, after, idle, stop, internal=internal)
         return self._follow(stream.StreamReader(asked, self._context))
@@ -823,8 +1136,8 @@ class Session:
     ) -> Iterator[Finding]:
         """Check the items of tables or classes, and yield each problem as you iterate. Nothing is written.
 
-        Reads every item once and compares it with the items that belong to it: guards, versions, index keys, totals.
-        A suspicious item is read again in one transaction with its related items, so that concurrent writers cause no
+        Reads every item once and compares it with the items that belong to it: guards, versions, index keys, totals. A
+        suspicious item is read again in one transaction with its related items, so that concurrent writers cause no
         false findings. Guard items and totals are checked at the end.
 
         Args:
@@ -836,7 +1149,13 @@ class Session:
         Raises:
             UsageError: nothing is named, or something is not a table or a class; ``segments`` or ``rate`` is not
                 positive.
-            Throttled, Unreachable, TableNotFound: as for any read.
+            TableNotFound: a table does not exist.
+            Throttled: DynamoDB refused to answer at every attempt.
+            Unreachable: no attempt had an answer.
+
+        Examples:
+            >>> [finding.kind for finding in session.verify(User, Ticket)]
+            []
         """
         work = verify.verification(named, self._context, segments=segments, rate=rate)
         return self._verified(work, _reporting(work, progress))
@@ -853,12 +1172,21 @@ class Session:
 
         Each repair is one transaction. If a related item changed since it was read, the transaction is refused and the
         item is checked again. You can repair a table while others write to it, and repeat or interrupt a repair.
-        With ``dry_run``, nothing is written, and each ``Mended`` has its plan. The other arguments are those of
-        ``verify``.
+
+        Args:
+            *named: tables and classes.
+            segments: as for ``verify``.
+            rate: as for ``verify``.
+            dry_run: write nothing; each ``Mended`` has its plan.
+            progress: as for ``verify``.
 
         Raises:
-            UsageError, Throttled, Unreachable, TableNotFound: as for ``verify``.
             UnexpectedRefusal: the credentials do not allow the write.
+            DynaormError: as for ``verify``.
+
+        Examples:
+            >>> [mended.outcome for mended in session.repair(app, dry_run=True)]
+            []
         """
         work = verify.verification(named, self._context, segments=segments, rate=rate)
         return self._mended("repair", work, _reporting(work, progress), dry_run=_checked(dry_run))
@@ -875,10 +1203,22 @@ class Session:
 
         Deploy the new class to all writers first. Each incomplete entity is completed by one transaction, which is
         refused if the entity changed since it was read. A unique value that two entities hold is reported and not
-        changed. The arguments are those of ``repair``.
+        changed.
+
+        Args:
+            *named: tables and classes.
+            segments: as for ``verify``.
+            rate: as for ``verify``.
+            dry_run: as for ``repair``.
+            progress: as for ``verify``.
 
         Raises:
-            UsageError, Throttled, Unreachable, TableNotFound, UnexpectedRefusal: as for ``repair``.
+            UnexpectedRefusal: the credentials do not allow the write.
+            DynaormError: as for ``verify``.
+
+        Examples:
+            >>> [mended.outcome for mended in session.backfill(User)]
+            []
         """
         work = repair.completion(named, self._context, segments=segments, rate=rate)
         return self._mended("backfill", work, _reporting(work, progress), dry_run=_checked(dry_run))

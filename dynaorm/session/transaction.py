@@ -41,8 +41,14 @@ _OPEN: ContextVar[tuple[OpenBlock, ...]] = ContextVar("dynaorm_open_transactions
 class Transaction:
     """Collects the writes of one block. Nothing is sent before the block ends, and nothing at all if it raises.
 
-    An entity is saved with the values it has when the block ends. The order of the calls does not matter: all changes
-    of one item become one action.
+    ``session.transaction`` and ``session.run`` make one. An entity is saved with the values it has when the block ends.
+    The order of the calls does not matter: all changes of one item become one action. The errors of the writes are
+    raised at the end of the block.
+
+    Examples:
+        >>> with session.transaction() as tx:
+        ...     liz = tx.save(User(user_id="2", email="bob@x.com"))
+        ...     tx.delete(Key(Ticket, project="p1", number=2))
     """
 
     def __init__(self, token: str | None = None, remember: timedelta | None = None) -> None:
@@ -53,7 +59,20 @@ class Transaction:
         self._ended = self.is_sent = False
 
     def save(self, entity: E, /, *, condition: Condition | None = None, overwrite: bool = False) -> E:
-        """Insert a new entity, or write the changed fields of a loaded one; ``overwrite`` replaces any stored item."""
+        """Insert a new entity, or write the changed fields of a loaded one.
+
+        Args:
+            entity: the entity.
+            condition: what must hold for the stored entity, or for the new one.
+            overwrite: replace any stored item.
+
+        Raises:
+            UsageError: the class is not mapped to a table, or the block has ended.
+
+        Examples:
+            >>> with session.transaction() as tx:
+            ...     bob = tx.save(User(user_id="2", email="bob@x.com"))
+        """
         return self._add(Save(entity, checked_condition(entity, condition), overwrite), entity)
 
     def update(
@@ -63,7 +82,21 @@ class Transaction:
         *changes: Change | Mapping[str, Any],
         condition: Condition | None = None,
     ) -> None:
-        """Change some fields of a loaded entity, or of the entity with a key."""
+        """Change some fields of a loaded entity, or of the entity with a key.
+
+        Args:
+            target: a loaded entity, or a ``Key``.
+            *changes: as for ``session.update``.
+            condition: what must hold for the stored entity.
+
+        Raises:
+            UsageError: the target is no entity and no key, or the block has ended.
+            UnknownField: a change names a field that the class does not have.
+
+        Examples:
+            >>> with session.transaction() as tx:
+            ...     tx.update(Key(User, user_id="1"), F.visits.add(1))
+        """
         self._add(edit_of(target, changes, checked_condition(target, condition)), None)
 
     def upsert(
@@ -73,15 +106,54 @@ class Transaction:
         *changes: Change | Mapping[str, Any],
         condition: Condition | None = None,
     ) -> None:
-        """Change the entity with a key; if there is none, create it from the key, its defaults and the changes."""
+        """Change the entity with a key; if there is none, create it from the key, its defaults and the changes.
+
+        Args:
+            target: the ``Key``.
+            *changes: as for ``session.update``.
+            condition: as for ``session.upsert``.
+
+        Raises:
+            UsageError: the target is no key, or the block has ended.
+            UnknownField: a change names a field that the class does not have.
+
+        Examples:
+            >>> with session.transaction() as tx:
+            ...     tx.upsert(Key(Ticket, project="p1", number=3), F.status.set("new"))
+        """
         self._add(upsert_of(target, changes, checked_condition(target, condition)), None)
 
     def delete(self, target: Key[Any] | Any, /, *, condition: Condition | None = None) -> None:
-        """Delete a loaded entity, or the entity with a key."""
+        """Delete a loaded entity, or the entity with a key.
+
+        Args:
+            target: a loaded entity, or a ``Key``.
+            condition: what must hold for the stored entity.
+
+        Raises:
+            UsageError: the target is no entity and no key, or the block has ended.
+
+        Examples:
+            >>> with session.transaction() as tx:
+            ...     tx.delete(Key(Ticket, project="p1", number=2))
+        """
         self._add(Deletion(target, checked_condition(target, condition)), None)
 
     def move(self, entity: E, /) -> E:
-        """Store a loaded entity under the primary key that its fields now give."""
+        """Store a loaded entity under the primary key that its fields now give.
+
+        Args:
+            entity: the entity.
+
+        Raises:
+            UsageError: the class is not mapped to a table, or the block has ended.
+
+        Examples:
+            >>> ticket = session.get_one(Ticket, project="p1", number=1)
+            >>> ticket.number = 9
+            >>> with session.transaction() as tx:
+            ...     moved = tx.move(ticket)
+        """
         return self._add(Move(entity), entity)
 
     def check(self, target: Key[Any] | Any, condition: Condition | None = None, /) -> None:
@@ -89,6 +161,18 @@ class Transaction:
 
         Without a condition, a loaded entity must be unchanged since it was loaded, and an entity with the given key
         must exist.
+
+        Args:
+            target: a loaded entity, or a ``Key``.
+            condition: what must hold for the stored entity.
+
+        Raises:
+            UsageError: the target is no entity and no key, or the block has ended.
+
+        Examples:
+            >>> with session.transaction() as tx:
+            ...     tx.check(Key(User, user_id="1"), F.visits < 10)
+            ...     tx.delete(Key(Ticket, project="p1", number=2))
         """
         self._add(Check(target, checked_condition(target, condition)), None)
 
@@ -97,8 +181,19 @@ class Transaction:
 
         It is called without await. In an asynchronous service, give one that starts a task or fills a queue.
 
+        Args:
+            hook: the function. It takes no argument.
+
         Raises:
-            UsageError: it is no function, or an asynchronous one.
+            UsageError: it is no function, or an asynchronous one, or the block has ended.
+
+        Examples:
+            >>> sent = []
+            >>> with session.transaction() as tx:
+            ...     tx.delete(Key(Ticket, project="p1", number=2))
+            ...     tx.on_commit(lambda: sent.append("a mail"))
+            >>> sent
+            ['a mail']
         """
         check_plain_function("on_commit({})", hook)
         self._refuse_ended()

@@ -20,7 +20,7 @@ class FakeClock:
     Examples:
         >>> clock = FakeClock(ids="id-")
         >>> clock.pause(1.5)
-        >>> clock.now() - NEW_YEAR_2024, clock.pauses, clock.new_id()
+        >>> clock.now() - clock.start, clock.pauses, clock.new_id()
         (1.5, [1.5], 'id-1')
     """
 

@@ -59,7 +59,7 @@ def strict_moto(*, clock: Clock | None = None) -> Iterator[None]:
     Examples:
         >>> from dynaorm import Call, PynamoTransport
         >>> with strict_moto():
-        ...     PynamoTransport(region="us-east-1").call(Call("ListTables", {}))["TableNames"]
+        ...     print(PynamoTransport(region="us-east-1").call(Call("ListTables", {}))["TableNames"])
         []
     """
     engine = _Engine(DynamoHandler.call_action, clock or SystemClock())

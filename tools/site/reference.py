@@ -3,6 +3,7 @@
 A builder fills them from the docstrings. A test compares the names with those that the modules export.
 """
 
+from pathlib import Path
 from typing import Final, NamedTuple
 
 
@@ -106,9 +107,12 @@ def reference_pages() -> dict[str, str]:
         for name, one in TOPICS.items()
     }
     listed = "".join(f"| [{one.title}]({name}.md) | {one.text} |\n" for name, one in TOPICS.items())
+    declarations = Path(__file__).with_name("declarations.py").read_text(encoding="utf-8")
     found["reference/index.md"] = (
         "# Reference\n\nMade from the docstrings of the code. "
         "The pages under *Guide* explain how the parts fit together.\n\n"
-        f"| page | about |\n|---|---|\n{listed}"
+        f"| page | about |\n|---|---|\n{listed}\n"
+        "## What the examples use\n\nThe examples in the reference know these classes and entities, and every name that "
+        f"`dynaorm`, `dynaorm.codecs` and `dynaorm.testing` export:\n\n```python\n{declarations}```\n"
     )
     return found

@@ -30,11 +30,13 @@ class AsyncRunFlow(Protocol):
 class AsyncQuery(Chain[E]):
     """A query: immutable, lazy, and sent anew each time you iterate or end it.
 
-    ``async for ticket in session.query(Ticket, project="p1").ge(number=10): ...`` reads page by page as you iterate.
+    ``session.query`` makes one. A loop over it reads page by page. A query that cannot be answered raises its error
+    before anything is sent: ``UsageError`` for fields that do not fit a key of the class, with the index that they fit
+    if there is one, and ``InvalidValue`` for a value that cannot be part of the key.
 
-    Raises (before anything is sent):
-        UsageError: the fields do not fit a key of the class. The message names an index that they fit, if there is one.
-        InvalidValue: a value cannot be part of the key.
+    Examples:
+        >>> [ticket.number async for ticket in session.query(Ticket, project="p1").ge(number=2)]
+        [2]
     """
 
     def __init__(self, spec: QuerySpec, context: Context, run: AsyncRunFlow) -> None:
@@ -49,11 +51,29 @@ class AsyncQuery(Chain[E]):
                 yield one
 
     async def all(self) -> Results[E]:
-        """Return all entities in key order: a list with ``.requests`` and ``.read_units``."""
+        """Return all entities in key order: a list with ``.requests`` and ``.read_units``.
+
+        Raises:
+            DecodeError: an item does not fit its class, and the session has no ``on_decode_error``.
+            StoreError: DynamoDB refused a request, or did not answer.
+
+        Examples:
+            >>> found = await session.query(Ticket, project="p1").all()
+            >>> len(found), found.requests
+            (2, 1)
+        """
         return await self._run(self._spec.method, endings.all_of(self._spec, self._context))
 
     async def first(self) -> E | None:
-        """Return the first entity, or None."""
+        """Return the first entity, or None.
+
+        Raises:
+            DynaormError: as for ``all``.
+
+        Examples:
+            >>> await session.query(Ticket, project="p1").first()
+            Ticket(project='p1', number=1, status='open')
+        """
         return await self._run(self._spec.method, endings.first_of(self._spec, self._context))
 
     async def one(self) -> E:
@@ -62,6 +82,11 @@ class AsyncQuery(Chain[E]):
         Raises:
             EntityNotFound: there is none.
             UsageError: there are several.
+            DynaormError: as for ``all``.
+
+        Examples:
+            >>> await session.query(Ticket.by_status, status="closed").one()
+            Ticket(project='p1', number=2, status='closed')
         """
         found: E = await self._run(self._spec.method, endings.one_of(self._spec, self._context))
         return found
@@ -70,6 +95,13 @@ class AsyncQuery(Chain[E]):
         """Return the number of entities. Consumes the read capacity of all of them, but transfers no content.
 
         So it includes an item that does not fit its class, which ``all`` reports.
+
+        Raises:
+            StoreError: DynamoDB refused a request, or did not answer.
+
+        Examples:
+            >>> await session.query(Ticket, project="p1").count()
+            2
         """
         return await self._run(self._spec.method, endings.count_of(self._spec, self._context))
 
@@ -82,16 +114,25 @@ class AsyncQuery(Chain[E]):
         before: str | None = None,
         read_at_most: int | None = None,
     ) -> Page[E]:
-        """Return the next ``size`` entities after a cursor, with the cursor for the following page.
+        """Return the next entities after a cursor, with the cursor for the following page.
 
-        ``page(size, before=page.previous)`` returns the page before another one, in the same order. A scan has no
-        order, so it only goes on.
-
-        ``read_at_most``: the most items that DynamoDB reads for the page. A page with a rare filter may then be short
-        or empty and still have a cursor. With several partitions, at least one item of each is read.
+        Args:
+            size: how many entities.
+            after: the ``cursor`` of a page; the answer is the page after it.
+            before: the ``previous`` of a page; the answer is the page before it, in the same order. A scan has no
+                order, so it only goes on.
+            read_at_most: the most items that DynamoDB reads for the page. A page with a rare filter may then be short
+                or empty and still have a cursor. With several partitions, at least one item of each is read.
 
         Raises:
             InvalidCursor: the cursor is damaged or belongs to another query; nothing was sent.
+            DynaormError: as for ``all``.
+
+        Examples:
+            >>> page = await session.query(Ticket, project="p1").page(1)
+            >>> rest = await session.query(Ticket, project="p1").page(1, after=page.cursor)
+            >>> [ticket.number for ticket in page], [ticket.number for ticket in rest]
+            ([1], [2])
         """
         return await self._run(
             self._spec.method,
@@ -104,28 +145,54 @@ class AsyncQuery(Chain[E]):
         """Return the same query for keys instead of entities. Whole items are fetched only if needed.
 
         So it includes the key of an item that does not fit its class, which the query for entities reports.
+
+        Examples:
+            >>> await session.query(Ticket.by_status, status="open").keys().first()
+            Key(Ticket, project='p1', number=1)
         """
         return AsyncQuery(keys_alone(self._spec), self._context, self._run)
 
     def values(self, *names: str) -> AsyncQuery[Row]:
         """Return the same query for the values of some fields, one ``Row`` for each entity.
 
-        ``for row in query.values("email", "org"): row.email``. The values are those that the whole entity would have.
-        Only their attributes are transferred, and from an index that has them, no whole item is fetched; a class with
-        rules about several fields is read whole. The read capacity of a table or a whole index stays the same.
+        The values are those that the whole entity would have. Only their attributes are transferred, and from an index
+        that has them, no whole item is fetched; a class with rules about several fields is read whole. The read
+        capacity of a table or a whole index stays the same.
+
+        Args:
+            *names: the fields.
 
         Raises:
             UnknownField: a class has no such field.
             UsageError: no field is named, or one twice.
+
+        Examples:
+            >>> row = await session.query(Ticket, project="p1").values("number", "status").first()
+            >>> row.number, row.status
+            (1, 'open')
         """
         return AsyncQuery(self._spec.of_values(names), self._context, self._run)
 
 
 class AsyncCollection(AsyncQuery[E], Generic[E, S]):
-    """A query over the entities of several classes in one item collection."""
+    """A query over the entities of several classes in one item collection. ``session.collection`` makes one.
+
+    Examples:
+        >>> [type(one).__name__ async for one in session.collection(User, Order, user_id="1")]
+        ['Order', 'User']
+    """
 
     async def split(self) -> S:
-        """Return all entities, as one list for each class, in the order of the classes."""
+        """Return all entities, as one list for each class, in the order of the classes.
+
+        Raises:
+            DynaormError: as for ``all``.
+
+        Examples:
+            >>> users, orders = await session.collection(User, Order, user_id="1").split()
+            >>> orders
+            [Order(user_id='1', number=1)]
+        """
         found: Any = endings.split(self._spec, await self.all())
         result: S = found
         return result

@@ -1,0 +1,116 @@
+"""The examples in the docstrings of public names run, and show what they print."""
+
+import ast
+import asyncio
+import doctest
+import importlib
+import inspect
+import re
+from collections.abc import Iterator
+from contextlib import redirect_stdout
+from datetime import UTC, date, datetime, timedelta
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import dynaorm
+import dynaorm.codecs
+import dynaorm.testing
+from dynaorm import AsyncSession
+from dynaorm.errors import DynaormError
+from dynaorm.testing import strict_moto
+from tests.test_public_names import PUBLIC_MODULES
+from tools.site.reference import TOPICS
+
+ROOT = Path(__file__).parents[2]
+NAMED = (dynaorm, dynaorm.codecs, dynaorm.testing)
+"""The packages whose names an example takes as imported."""
+
+DECLARATIONS = (ROOT / "tools" / "site" / "declarations.py").read_text()
+
+
+def documented() -> Iterator[tuple[str, Any]]:
+    """Every public object, and the public methods of the classes among them, by name."""
+    for topic in TOPICS.values():
+        for name in topic.names:
+            if name in PUBLIC_MODULES:
+                whole = importlib.import_module(name)
+                names = getattr(whole, "__all__", [one for one in vars(whole) if not one.startswith("_")])
+                found = [(f"{name}.{one}", getattr(whole, one)) for one in names]
+            else:
+                module, _, attribute = name.rpartition(".")
+                found = [(name, getattr(importlib.import_module(module), attribute))]
+            for own, value in found:
+                yield own, value
+                if inspect.isclass(value):
+                    for method, defined in inspect.getmembers(value, inspect.isroutine):
+                        if not method.startswith("_") and str(getattr(defined, "__module__", "")).startswith(
+                            "dynaorm"
+                        ):
+                            yield f"{own}.{method}", defined
+
+
+OBJECTS = dict(documented())
+SAID = {name: inspect.getdoc(value) or "" for name, value in OBJECTS.items()}
+EXAMPLES = {
+    # A method that classes share is run once.
+    said: (name, examples)
+    for name, said in reversed(SAID.items())
+    if (examples := doctest.DocTestParser().get_examples(said))
+}
+
+
+@pytest.mark.parametrize(("name", "examples"), EXAMPLES.values(), ids=[name for name, _ in EXAMPLES.values()])
+def test_the_example_of_a_public_name_prints_what_it_shows(
+    name: str, examples: list[doctest.Example]
+) -> None:
+    with strict_moto(), asyncio.Runner() as loop:
+        names: dict[str, Any] = {"__name__": "declarations"}
+        exec(compile(DECLARATIONS, "declarations.py", "exec"), names)
+        names |= {one: getattr(package, one) for package in NAMED for one in package.__all__}
+        names |= {"UTC": UTC, "date": date, "datetime": datetime, "timedelta": timedelta}
+        # Methods that synchronous and asynchronous queries share show the synchronous session.
+        is_async = "._async" in getattr(OBJECTS[name], "__module__", "")
+        if is_async:
+            names["session"] = AsyncSession(region="eu-west-1")
+        checker = doctest.OutputChecker()
+        for example in examples:
+            printed = _printed(example.source, names, loop)
+            flags = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+            assert checker.check_output(example.want, printed, flags), f"{example.source}{printed}"
+        if is_async:
+            loop.run(names["session"].close())
+
+
+def _printed(source: str, names: dict[str, Any], loop: asyncio.Runner) -> str:
+    """What an example prints, the ``repr`` of an expression and the last line of an error included."""
+    tree = ast.parse(source)
+    is_value = len(tree.body) == 1 and isinstance(tree.body[0], ast.Expr)
+    how = "eval" if is_value else "exec"
+    code = compile(source.strip(), "example", how, flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
+    with redirect_stdout(StringIO()) as output:
+        try:
+            value = eval(code, names)
+            if inspect.iscoroutine(value):
+                value = loop.run(value)
+        except DynaormError as error:
+            kind = type(error)
+            return f"Traceback (most recent call last):\n{kind.__module__}.{kind.__qualname__}: {error}\n"
+    return output.getvalue() + (f"{value!r}\n" if is_value and value is not None else "")
+
+
+MUST_SAY = ("Session", "AsyncSession", "Query", "AsyncQuery", "Collection", "AsyncCollection", "Transaction")
+"""The classes whose methods say what each argument is, and show an example."""
+
+
+@pytest.mark.parametrize(
+    "name", [name for name in OBJECTS if name.split(".")[1] in MUST_SAY and name.count(".") == 2]
+)
+def test_a_method_says_what_each_argument_is_and_shows_an_example(name: str) -> None:
+    said = SAID[name]
+    assert "\nExamples:\n" in said
+    parameters = list(inspect.signature(OBJECTS[name]).parameters.values())[1:]
+    documented = set(re.findall(r"^    \*{0,2}(\w+)(?: \([^)]*\))?: ", said, re.MULTILINE))
+    assert {one.name for one in parameters} <= documented
