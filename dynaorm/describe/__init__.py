@@ -1,0 +1,1 @@
+"""What a table is, for everything that shows it: ``describe``, ``classify``, ``samples``."""
