@@ -298,10 +298,13 @@ class Question:
             "session.get(Song, song_id='s1')"
         """
         names = next(
-            (one for one in self.fields_by_class.values() if values and values.keys() <= set(one)), self.fields
+            (one for one in self.fields_by_class.values() if values and values.keys() <= set(one)),
+            self.fields,
         )
         given = "".join(f", {name}={values[name]!r}" if name in values else f", {name}=..." for name in names)
-        sources = ", ".join(f"{one}.{self.places[one]}" if one in self.places else one for one in self.classes)
+        sources = ", ".join(
+            f"{one}.{self.places[one]}" if one in self.places else one for one in self.classes
+        )
         if self.kind == "history":
             return f"session.history(Key({sources}{given}))"
         return f"session.{self.kind}({sources}{given})"
