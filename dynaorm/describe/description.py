@@ -11,18 +11,20 @@ from collections.abc import Mapping
 from dataclasses import field
 from typing import Any, ClassVar, Final, Literal, TypeAlias
 
+from dynaorm.entity.table import KeyKind, Projection
+from dynaorm.failure import texts_of
+from dynaorm.flow.table_definition import Keys, definition_of
 from dynaorm.record import FIELDS, record
 
 FORMAT: Final = "dynaorm.description/1"
 """The format of ``TableDescription.to_json()``. Later versions of format 1 may add members, and remove none."""
 
-KeyType: TypeAlias = Literal["S", "N", "B"]
 QuestionKind: TypeAlias = Literal["get", "get_by", "query", "collection", "history"]
 Consistency: TypeAlias = Literal["always", "optional", "never"]
 
 
 @record
-class KeyAttribute:
+class KeyAttributeDescription:
     """A key attribute of a table or an index.
 
     Attributes:
@@ -31,7 +33,7 @@ class KeyAttribute:
     """
 
     name: str
-    type: KeyType
+    type: KeyKind
 
 
 @record
@@ -48,9 +50,9 @@ class IndexDescription:
 
     name: str
     kind: Literal["global", "local"]
-    partition: tuple[KeyAttribute, ...]
-    sort: tuple[KeyAttribute, ...]
-    projection: Literal["ALL", "KEYS_ONLY"] | tuple[str, ...]
+    partition: tuple[KeyAttributeDescription, ...]
+    sort: tuple[KeyAttributeDescription, ...]
+    projection: Projection
 
 
 @record
@@ -208,11 +210,12 @@ class ClassDescription:
     """An entity class.
 
     Attributes:
-        name: its Python name.
+        name: its Python name. Of two classes with one name, it is followed by the stored name in parentheses.
         module: its module.
         stored_name: the value of the type attribute.
         formerly: its earlier stored names.
         root: the class that declared the keys; its subclasses share them.
+        subclasses: the classes that derive from it. Reads of this class find their entities, too.
         doc: the first line of its docstring; empty without one.
         fields: its fields.
         key_fields: the fields of its primary key.
@@ -231,6 +234,7 @@ class ClassDescription:
     stored_name: str
     formerly: tuple[str, ...]
     root: str
+    subclasses: tuple[str, ...]
     doc: str
     fields: tuple[FieldDescription, ...]
     key_fields: tuple[str, ...]
@@ -252,14 +256,16 @@ class Question:
         id: its name in this description: ``q7``. It changes when declarations change.
         kind: the method of a session that answers it.
         text: the question in words: ``The open Tickets of one org``.
-        classes: the classes of the answer.
+        classes: the classes that are asked for. The answer has entities of their subclasses, too.
         index: the index that answers; None for the table.
         places: the place of each class in that index: ``{"Ticket": "by_status"}``; empty for the table.
         constraint: the unique constraint of a ``get_by``; None for other kinds.
-        fields_by_class: for each class, the fields to be given, under that class's own names. The fields of any one
-            class will do.
-        order: the fields that the answer is sorted by, ascending; empty for a single entity.
-        requests: how many requests the answer takes, if it fits into one page of 1 MB: one for each shard.
+        fields_by_class: the fields to be given, under the names of each class from which all others follow. The fields
+            of any one of them will do.
+        order: the fields whose texts the answer is sorted by, ascending, or descending after a minus: ``-version``. For
+            a collection, the sort key attributes. Empty where there is no order.
+        requests: how many requests the answer takes, if it fits into one page of 1 MB (100 versions): one for each
+            shard, and 2 where DynamoDB is asked twice.
         operations: the DynamoDB operations, in order: ``("Query",)``. BatchGetItem follows where an index does not
             have all attributes, and is not counted in ``requests``.
         consistent: whether a strongly consistent read is ``"always"`` made, ``"optional"`` or ``"never"`` possible.
@@ -280,14 +286,15 @@ class Question:
 
     @property
     def fields(self) -> tuple[str, ...]:
-        """The fields to be given, under the names of the first class."""
-        return self.fields_by_class[self.classes[0]]
+        """The fields to be given, under the names of the first class that has them all."""
+        return next(iter(self.fields_by_class.values()))
 
     def call(self, **values: object) -> str:
         """The Python call that asks it. A field that is not given shows as ``...``.
 
         Args:
-            **values: values of the fields, under the names of any one class.
+            **values: values of the fields, under the names of any one class. They are shown as they are, secrets too;
+                ``call_of`` masks those.
 
         Example:
             >>> from dynaorm import Entity, Table, describe
@@ -297,11 +304,15 @@ class Question:
             >>> describe(app).questions[0].call(song_id="s1")
             "session.get(Song, song_id='s1')"
         """
-        names = next(
-            (one for one in self.fields_by_class.values() if values and values.keys() <= set(one)),
-            self.fields,
-        )
-        given = "".join(f", {name}={values[name]!r}" if name in values else f", {name}=..." for name in names)
+        return self.call_with(values)
+
+    def call_with(self, values: Mapping[str, object]) -> str:
+        """As ``call``. The names of nested fields have dots."""
+        texts = texts_of(values)
+        names = next((one for one in self.fields_by_class.values() if texts.keys() <= set(one)), self.fields)
+        plain = [f"{name}={texts.get(name, '...')}" for name in names if name.isidentifier()]
+        nested = [f"{name!r}: {texts.get(name, '...')}" for name in names if not name.isidentifier()]
+        given = ", ".join(["", *plain, *([f"**{{{', '.join(nested)}}}"] if nested else [])])
         sources = ", ".join(
             f"{one}.{self.places[one]}" if one in self.places else one for one in self.classes
         )
@@ -331,8 +342,8 @@ class TableDescription:
     format: ClassVar[str] = FORMAT
 
     name: str
-    partition: tuple[KeyAttribute, ...]
-    sort: tuple[KeyAttribute, ...]
+    partition: tuple[KeyAttributeDescription, ...]
+    sort: tuple[KeyAttributeDescription, ...]
     indexes: tuple[IndexDescription, ...]
     type_attribute: str | None
     revision_attribute: str | None
@@ -348,48 +359,15 @@ class TableDescription:
 
     def create_table(self) -> dict[str, Any]:
         """The arguments of CreateTable, as ``session.create_table`` sends them, for the declared name."""
-        keyed = [(self.partition, self.sort), *((one.partition, one.sort) for one in self.indexes)]
-        types = {key.name: key.type for sides in keyed for side in sides for key in side}
-        arguments: dict[str, Any] = {
-            "TableName": self.name,
-            "BillingMode": "PAY_PER_REQUEST",
-            "AttributeDefinitions": [
-                {"AttributeName": name, "AttributeType": kind} for name, kind in types.items()
-            ],
-            "KeySchema": key_schema(self.partition, self.sort),
-        }
-        for kind, argument in _INDEXES:
-            if found := [_index(one) for one in self.indexes if one.kind == kind]:
-                arguments[argument] = found
-        if self.stream is not None:
-            arguments["StreamSpecification"] = {"StreamEnabled": True, "StreamViewType": self.stream}
-        return arguments
+        indexes = [
+            (one.name, one.kind, _keys(one.partition), _keys(one.sort), one.projection)
+            for one in self.indexes
+        ]
+        return definition_of(self.name, _keys(self.partition), _keys(self.sort), indexes, stream=self.stream)
 
 
-_INDEXES: Final = (("global", "GlobalSecondaryIndexes"), ("local", "LocalSecondaryIndexes"))
-
-
-def key_schema(partition: tuple[KeyAttribute, ...], sort: tuple[KeyAttribute, ...]) -> list[dict[str, str]]:
-    """Key attributes as the ``KeySchema`` of CreateTable."""
-    return [
-        *({"AttributeName": key.name, "KeyType": "HASH"} for key in partition),
-        *({"AttributeName": key.name, "KeyType": "RANGE"} for key in sort),
-    ]
-
-
-def projection_of(index: IndexDescription) -> dict[str, Any]:
-    """The attributes of an index as the ``Projection`` of CreateTable."""
-    if isinstance(index.projection, str):
-        return {"ProjectionType": index.projection}
-    return {"ProjectionType": "INCLUDE", "NonKeyAttributes": list(index.projection)}
-
-
-def _index(index: IndexDescription) -> dict[str, Any]:
-    return {
-        "IndexName": index.name,
-        "KeySchema": key_schema(index.partition, index.sort),
-        "Projection": projection_of(index),
-    }
+def _keys(keys: tuple[KeyAttributeDescription, ...]) -> Keys:
+    return tuple((one.name, one.type) for one in keys)
 
 
 def _plain(value: Any) -> Any:
