@@ -12,6 +12,7 @@ import subprocess
 import sys
 from collections import defaultdict
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 
@@ -29,6 +30,9 @@ TESTS = ROOT / "tests"
 
 MODULES = sorted(PACKAGE.rglob("*.py"))
 TEST_MODULES = sorted(TESTS.rglob("*.py"))
+
+PUBLIC = (dynaorm, dynaorm.testing, import_module("dynaorm.describe"))
+"""The packages that users import names from."""
 
 FUNCTION_LINES = 40
 
@@ -61,7 +65,12 @@ def test_every_module_imports_only_from_lower_floors() -> None:
 
 @pytest.mark.parametrize(
     "statement",
-    ["import dynaorm", "import dynaorm.testing.plugin", "from dynaorm.testing import FakeClock, lost_answer"],
+    [
+        "import dynaorm",
+        "import dynaorm.testing.plugin",
+        "from dynaorm.testing import FakeClock, lost_answer",
+        "from dynaorm import Table, describe; describe(Table('app'))",
+    ],
 )
 def test_an_import_loads_nothing_heavy(statement: str) -> None:
     """The plugin is imported by pytest in every project where dynaorm is installed, hence the second one."""
@@ -99,19 +108,23 @@ def test_what_is_late_is_what_the_type_checker_sees() -> None:
     _report(faults)
 
 
-@pytest.mark.parametrize("package", [dynaorm, dynaorm.testing], ids=["dynaorm", "dynaorm.testing"])
+@pytest.mark.parametrize("package", PUBLIC, ids=[one.__name__ for one in PUBLIC])
 def test_every_public_name_has_a_home_and_every_home_its_names(package: ModuleType) -> None:
     homes = {name for names in package._HOMES.values() for name in names}
     assert homes == set(package.__all__)
     assert set(package.__all__) <= set(dir(package))
-    assert not any(isinstance(getattr(package, name), ModuleType | None) for name in package.__all__)
+    found = (getattr(package, name) for name in package.__all__)
+    # The package dynaorm.describe can be called, and is itself the name that dynaorm exports.
+    assert not any(isinstance(one, ModuleType | None) and not callable(one) for one in found)
     with pytest.raises(AttributeError, match="no attribute 'Sesion'"):
         package.Sesion  # noqa: B018 - the attribute is what is asked
 
 
-def test_no_public_name_of_testing_is_that_of_a_module() -> None:
+@pytest.mark.parametrize("package", PUBLIC[1:], ids=[one.__name__ for one in PUBLIC[1:]])
+def test_no_public_name_of_a_package_is_that_of_a_module(package: ModuleType) -> None:
     """Importing the module would put it in the place of the name."""
-    assert not {path.stem for path in (PACKAGE / "testing").glob("*.py")} & set(dynaorm.testing.__all__)
+    folder = PACKAGE / package.__name__.removeprefix("dynaorm.")
+    assert not {path.stem for path in folder.glob("*.py")} & set(package.__all__)
 
 
 def test_declaring_entities_does_not_import_sessions() -> None:
@@ -120,9 +133,11 @@ def test_declaring_entities_does_not_import_sessions() -> None:
 
 
 def test_every_package_is_a_charter_and_nothing_else() -> None:
-    """Below the root, ``__init__.py`` says what lives in the package; only ``testing`` names what is public in it."""
+    """Below the root, ``__init__.py`` says what lives in the package; only two name what is public in them."""
     faults = []
-    for folder in sorted({path.parent for path in MODULES} - {PACKAGE, PACKAGE / "testing"}):
+    for folder in sorted(
+        {path.parent for path in MODULES} - {Path(str(one.__file__)).parent for one in PUBLIC}
+    ):
         init = folder / "__init__.py"
         if not init.exists():
             faults.append(f"{_name(init)} does not exist")
@@ -145,7 +160,7 @@ def test_every_module_opens_with_a_sentence_that_says_what_it_is() -> None:
 
 def test_every_public_name_is_documented() -> None:
     faults = []
-    packages = (dynaorm, dynaorm.testing, dynaorm.integrations.fastapi)
+    packages = (*PUBLIC, dynaorm.integrations.fastapi)
     for package, name in [(each, name) for each in packages for name in each.__all__]:
         public, label = getattr(package, name), f"{package.__name__}.{name}"
         if isinstance(public, ModuleType) or not (inspect.isclass(public) or inspect.isroutine(public)):

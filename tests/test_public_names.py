@@ -11,6 +11,7 @@ from types import ModuleType
 import pytest
 
 import dynaorm
+import dynaorm.describe
 import dynaorm.integrations.fastapi
 import dynaorm.integrations.opentelemetry
 import dynaorm.testing
@@ -74,6 +75,7 @@ NAMES = {
     "Versioned": "dynaorm.entity.marker",
     "any_of": "dynaorm.query.query_spec",
     "changes": "dynaorm.streams.interpret",
+    "describe": "dynaorm",  # the package dynaorm.describe, which can be called
     "detached": "dynaorm.entity.base",
     "entity_of": "dynaorm.entity.stored_entity",
     "handler": "dynaorm.session.handler",
@@ -113,6 +115,29 @@ TESTING_NAMES = {
     "throttle": "dynaorm.testing.faults",
 }
 """The same for ``dynaorm.testing``."""
+
+DESCRIBE_NAMES = {
+    "FORMAT": "dynaorm.describe.description",
+    "ClassDescription": "dynaorm.describe.description",
+    "Entry": "dynaorm.describe.entry",
+    "FieldDescription": "dynaorm.describe.description",
+    "IndexDescription": "dynaorm.describe.description",
+    "KeyAttributeDescription": "dynaorm.describe.description",
+    "Literals": "dynaorm.describe.description",
+    "PlaceDescription": "dynaorm.describe.description",
+    "Question": "dynaorm.describe.description",
+    "Slot": "dynaorm.describe.description",
+    "TableDescription": "dynaorm.describe.description",
+    "TemplateDescription": "dynaorm.describe.description",
+    "TotalDescription": "dynaorm.describe.description",
+    "UniqueDescription": "dynaorm.describe.description",
+    "answer_of": "dynaorm.describe.answer",
+    "call_of": "dynaorm.describe.answer",
+    "classify": "dynaorm.describe.entry",
+    "describe": "dynaorm.describe.tables",
+    "values_of": "dynaorm.describe.answer",
+}
+"""The same for ``dynaorm.describe``."""
 
 FASTAPI_NAMES = {
     "CurrentAsyncSession": "dynaorm.integrations.fastapi",
@@ -163,10 +188,11 @@ DOCUMENTS = [
     [
         (dynaorm, NAMES),
         (dynaorm.testing, TESTING_NAMES),
+        (dynaorm.describe, DESCRIBE_NAMES),
         (dynaorm.integrations.fastapi, FASTAPI_NAMES),
         (dynaorm.integrations.opentelemetry, OPENTELEMETRY_NAMES),
     ],
-    ids=["dynaorm", "testing", "fastapi", "opentelemetry"],
+    ids=["dynaorm", "testing", "describe", "fastapi", "opentelemetry"],
 )
 def test_every_public_name_is_defined_where_the_table_says(
     package: ModuleType, names: dict[str, str]

@@ -113,7 +113,7 @@ def _by_shape(table: Table, item: Item) -> EntityMapping | NotAnEntity:
         return NotAnEntity.TOMBSTONE if found.is_tombstone(item) else found
     return (
         NotAnEntity.VERSION
-        if any(_is_version(mapping, item) for mapping in candidates)
+        if any(version_number_in(mapping, item) is not None for mapping in candidates)
         else NotAnEntity.UNKNOWN
     )
 
@@ -125,11 +125,12 @@ def _is_guard(mapping: EntityMapping, item: Item) -> bool:
     return item.keys() <= {*mapping.table.key_names, OWNER, mapping.table.ttl_attribute}
 
 
-def _is_version(mapping: EntityMapping, item: Item) -> bool:
+def version_number_in(mapping: EntityMapping, item: Item) -> int | None:
+    """The number of the version that an item's key is of; None if it is no key of a version of this class."""
     if mapping.versioning is None or mapping.sort is None or not mapping.partition.matches(item):
-        return False
+        return None
     stored = item.get(mapping.sort.attribute.name, {}).get(mapping.sort.attribute.kind)
-    return stored is not None and mapping.versioning.template.number_in(stored) is not None
+    return None if stored is None else mapping.versioning.template.number_in(stored)
 
 
 # -- looking up classes by the beginning of a key ----------------------------------------------------------------------

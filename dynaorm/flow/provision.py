@@ -6,11 +6,12 @@ An existing table with other keys is refused. A table is deleted only if its phy
 from collections.abc import Iterator
 from typing import Any
 
-from dynaorm.entity.table import GlobalIndex, KeyAttribute, Projection, StreamView, Table
+from dynaorm.entity.table import StreamView, Table
 from dynaorm.errors import TableNotFound, Unreachable, UsageError
 from dynaorm.flow.protocol.call import Call, Flow, Pause, Refusal, Reply
 from dynaorm.flow.protocol.context import Context
 from dynaorm.flow.read import answered, describe_table, refused, repeat
+from dynaorm.flow.table_definition import definition
 
 # A new table is active after some seconds. Poll every half second, for ten minutes at most; polling is free.
 _POLL_SECONDS = 0.5
@@ -187,51 +188,6 @@ def _ttl_of(name: str, context: Context) -> Flow[str | None]:
     found = reply.get("TimeToLiveDescription", {})
     is_on = found.get("TimeToLiveStatus") in ("ENABLED", "ENABLING")
     return str(found.get("AttributeName")) if is_on else None
-
-
-def definition(table: Table, name: str) -> dict[str, Any]:
-    """Return the parameters of CreateTable, with on-demand billing."""
-    # By name: several indexes may have one key attribute, and CreateTable refuses one that is defined twice.
-    attributes: dict[str, KeyAttribute] = {key.name: key for key in table.keys}
-    local: list[dict[str, Any]] = []
-    global_: list[dict[str, Any]] = []
-    for index in table.indexes.values():
-        partition = index.pk if isinstance(index, GlobalIndex) else (table.pk,)
-        attributes.update((key.name, key) for key in (*partition, *index.sk))
-        (global_ if isinstance(index, GlobalIndex) else local).append(
-            {
-                "IndexName": index.name,
-                "KeySchema": _key_schema(partition, index.sk),
-                "Projection": _projection(index.projection),
-            }
-        )
-    found: dict[str, Any] = {
-        "TableName": name,
-        "BillingMode": "PAY_PER_REQUEST",
-        "AttributeDefinitions": [
-            {"AttributeName": key.name, "AttributeType": key.kind} for key in attributes.values()
-        ],
-        "KeySchema": _key_schema((table.pk,), table.keys[1:]),
-    }
-    if table.stream is not None:
-        found["StreamSpecification"] = {"StreamEnabled": True, "StreamViewType": table.stream}
-    if global_:
-        found["GlobalSecondaryIndexes"] = global_
-    if local:
-        found["LocalSecondaryIndexes"] = local
-    return found
-
-
-def _key_schema(partition: tuple[KeyAttribute, ...], sort: tuple[KeyAttribute, ...]) -> list[dict[str, str]]:
-    return [{"AttributeName": key.name, "KeyType": "HASH"} for key in partition] + [
-        {"AttributeName": key.name, "KeyType": "RANGE"} for key in sort
-    ]
-
-
-def _projection(projection: Projection) -> dict[str, Any]:
-    if isinstance(projection, str):
-        return {"ProjectionType": projection}
-    return {"ProjectionType": "INCLUDE", "NonKeyAttributes": list(projection)}
 
 
 def _differences(wanted: dict[str, Any], found: Reply) -> list[str]:

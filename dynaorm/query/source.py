@@ -171,16 +171,17 @@ def source_of(named: Any) -> Source:
         UsageError: it is neither, or its class is not mapped, or was declared again.
     """
     if isinstance(named, IndexOf):
-        return _known_source(named.entity, named.index.attribute_name)
+        return known_source(named.entity, named.index.attribute_name)
     if isinstance(named, type):
-        return _known_source(named, None)
+        return known_source(named, None)
     raise UsageError(
         problem=f"{named!r} is neither an entity class nor an index of one",
         remedy="write query(Ticket, ...) or query(Ticket.by_status, ...)",
     )
 
 
-def _known_source(entity: type[Any], place: str | None) -> Source:
+def known_source(entity: type[Any], place: str | None) -> Source:
+    """The source of a class, or of one of its places in indexes. Raises UsageError if it was declared again."""
     mapping = mapping_of(entity)
     sources = derived(mapping.table, _sources)
     if (found := sources.get((entity, place))) is None:

@@ -846,14 +846,10 @@ class Session:
 
     @contextmanager
     def _block(self, tx: block.Transaction) -> Iterator[None]:
-        mark = block.opened(self)
-        try:
+        with block.collecting(self, tx):
             yield
-        finally:
-            block.closed(mark)
-            tx.end()
-        # After ``finally``, not in it: a block that raises sends nothing.
-        self._run("transaction", commit.commit(tx.to_send(), self._context, tx.token, tx.remember))
+        # After ``with``, not in it: a block that raises sends nothing.
+        self._run("transaction", commit.commit(block.to_send(tx), self._context, tx.token, tx.remember))
 
     def run(self, work: block.Work[T], /, *, attempts: int = 5) -> T:
         """Call ``work(tx)`` in a new transaction, again after StaleEntity or Contention, and return its result.
@@ -900,15 +896,41 @@ class Session:
 
         Raises:
             InvalidValue: a value is not valid.
-            UsageError: the class is not mapped to a table, or the entity was read at a version.
+            UsageError: the class is not mapped to a table, the entity was read at a version, or its last write has no
+                known outcome.
 
         Examples:
             >>> plan = session.plan(User(user_id="2", email="bob@x.com"))
             >>> plan.operation, len(plan.actions), plan.write_units
             ('TransactWriteItems', 2, 4)
         """
-        saving = [intent.Save(entity, block.checked_condition(entity, condition))]
+        saving = intent.Save(entity, block.checked_condition(entity, condition))
         return commit.planned(saving, self._context)
+
+    def plan_of(self, work: Callable[[block.Transaction], object], /) -> Plan:
+        """Return the plan of a block. Nothing is written.
+
+        Calls ``work(tx)`` once, as ``run`` does, and returns the first request that the block would send, with the
+        reason of each action. Where the write would read a stored item first, that item is read, strongly consistent;
+        objects do not change. Functions given to ``on_commit`` are not called.
+
+        The plan has a revision of its own: sending the block later makes another plan. Another writer may come first.
+
+        Args:
+            work: a function that takes a ``Transaction``. Every method of it can be planned.
+
+        Raises:
+            UsageError: the last write of an object has no known outcome; ``work`` is not a function; a block of this
+                session is open.
+            DynaormError: what the block itself would raise before it sends anything, and as for any read.
+
+        Examples:
+            >>> plan = session.plan_of(lambda tx: tx.delete(Key(Ticket, project="p1", number=1)))
+            >>> plan.operation, plan.write_units
+            ('DeleteItem', 1)
+        """
+        intents = block.intents_of(self, work)
+        return self._run("plan_of", commit.plan_of(intents, self._context))
 
     def resume(self, plan: object, /) -> bool:
         """Find out whether the ``plan`` of an OutcomeUnknown was applied.

@@ -1,8 +1,10 @@
 """``Transaction``: collects the writes of a ``transaction()`` block, which are sent as one request at its end."""
 
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from contextvars import ContextVar
 from datetime import timedelta
+from inspect import isawaitable
 from typing import Any, TypeAlias, TypeVar
 
 from dynaorm.argument import check_count, check_function, check_plain_function
@@ -56,7 +58,7 @@ class Transaction:
         self.token, self.remember = token, remember
         self._intents: list[Intent] = []
         self.hooks: list[Callable[[], object]] = []
-        self._ended = self.is_sent = False
+        self._ended = self._is_sent = False
 
     def save(self, entity: E, /, *, condition: Condition | None = None, overwrite: bool = False) -> E:
         """Insert a new entity, or write the changed fields of a loaded one.
@@ -211,14 +213,11 @@ class Transaction:
                 problem="this transaction's block has ended", remedy="open another with session.transaction()"
             )
 
-    def end(self) -> None:
-        """Close the block."""
-        self._ended = True
 
-    def to_send(self) -> list[Intent]:
-        """The intents that the block collected. What is raised from now on is the verdict on them."""
-        self.is_sent = True
-        return self._intents
+def to_send(tx: Transaction) -> list[Intent]:
+    """The intents that a block collected. What is raised from now on is the verdict on them."""
+    tx._is_sent = True
+    return tx._intents
 
 
 Work: TypeAlias = Callable[[Transaction], T]
@@ -263,7 +262,7 @@ class Tries:
         self._lost += 1
         if (pause := next(self._pauses, None)) is not None:
             return pause
-        if isinstance(lost, Contention) or not tx.is_sent:
+        if isinstance(lost, Contention) or not tx._is_sent:
             raise lost
         raise Contention(
             attempts=self._lost,
@@ -312,6 +311,39 @@ def closed(block: OpenBlock) -> None:
 
 def _open_blocks() -> tuple[OpenBlock, ...]:
     return tuple(block for block in _OPEN.get() if block.session is not None)
+
+
+@contextmanager
+def collecting(session: object, tx: Transaction) -> Iterator[None]:
+    """Keep a session's block open for the time of a ``with``. Nothing is sent at its end."""
+    block = opened(session)
+    try:
+        yield
+    finally:
+        closed(block)
+        tx._ended = True
+
+
+def intents_of(session: object, work: Callable[[Transaction], object]) -> list[Intent]:
+    """The intents of a block that is planned and not sent. Raises UsageError for what is no function to call."""
+    check_plain_function("plan_of({})", work)
+    refuse_inside(session, "plan_of")
+    tx = Transaction()
+    with collecting(session, tx):
+        work(tx)
+    return to_send(tx)
+
+
+async def intents_of_async(session: object, work: Callable[[Transaction], object]) -> list[Intent]:
+    """The same for ``AsyncSession.plan_of``, which also takes a plain function: a lambda cannot await."""
+    check_function("plan_of({})", work)
+    refuse_inside(session, "plan_of")
+    tx = Transaction()
+    with collecting(session, tx):
+        found = work(tx)
+        if isawaitable(found):
+            await found
+    return to_send(tx)
 
 
 def refuse_inside(session: object, verb: str) -> None:

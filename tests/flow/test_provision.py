@@ -18,7 +18,7 @@ from dynaorm import (
 )
 from dynaorm.errors import UnexpectedRefusal, UsageError
 from dynaorm.flow.protocol.call import NoAnswer, Refusal
-from dynaorm.flow.provision import definition
+from dynaorm.flow.table_definition import definition
 from dynaorm.testing.clock import FakeClock
 from dynaorm.testing.scripted import Answer, ScriptedTransport
 

@@ -18,7 +18,7 @@ import pytest
 import dynaorm
 import dynaorm.codecs
 import dynaorm.testing
-from dynaorm import AsyncSession
+from dynaorm import AsyncSession, NoAnswer
 from dynaorm.errors import DynaormError
 from dynaorm.testing import strict_moto
 from tests.test_public_names import PUBLIC_MODULES
@@ -95,7 +95,7 @@ def _printed(source: str, names: dict[str, Any], loop: asyncio.Runner) -> str:
             value = eval(code, names)
             if inspect.iscoroutine(value):
                 value = loop.run(value)
-        except DynaormError as error:
+        except (DynaormError, NoAnswer) as error:
             kind = type(error)
             return f"Traceback (most recent call last):\n{kind.__module__}.{kind.__qualname__}: {error}\n"
     return output.getvalue() + (f"{value!r}\n" if is_value and value is not None else "")

@@ -89,6 +89,11 @@ TOPICS: Final = {
         "Other libraries that dynaorm works with.",
         ("dynaorm.integrations.fastapi", "dynaorm.integrations.opentelemetry"),
     ),
+    "describe": Topic(
+        "Description of a table",
+        "What a table and its classes are, as plain values. Layouts, exports and the command line stand on it.",
+        ("dynaorm.describe",),
+    ),
     "integrity": Topic(
         "Checks of whole tables",
         "What the commands `verify`, `repair` and `backfill` stand on.",
@@ -112,7 +117,8 @@ def reference_pages() -> dict[str, str]:
         "# Reference\n\nMade from the docstrings of the code. "
         "The pages under *Guide* explain how the parts fit together.\n\n"
         f"| page | about |\n|---|---|\n{listed}\n"
-        "## What the examples use\n\nThe examples in the reference know these classes and entities, and every name that "
-        f"`dynaorm`, `dynaorm.codecs` and `dynaorm.testing` export:\n\n```python\n{declarations}```\n"
+        "## What the examples use\n\nThe examples in the reference know these classes and entities, "
+        "and every name that `dynaorm`, `dynaorm.codecs` and `dynaorm.testing` export:\n\n"
+        f"```python\n{declarations}```\n"
     )
     return found

@@ -1,0 +1,89 @@
+"""What a table is, for everything that shows it: ``describe``, ``classify``, ``answer_of``.
+
+``dynaorm.describe`` is this package, and can be called: ``from dynaorm import describe; describe(app)``.
+"""
+
+import sys
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, Final
+
+from dynaorm.late import late_names
+
+if TYPE_CHECKING:
+    from dynaorm.describe.answer import answer_of, call_of, values_of
+    from dynaorm.describe.description import (
+        FORMAT,
+        ClassDescription,
+        FieldDescription,
+        IndexDescription,
+        KeyAttributeDescription,
+        Literals,
+        PlaceDescription,
+        Question,
+        Slot,
+        TableDescription,
+        TemplateDescription,
+        TotalDescription,
+        UniqueDescription,
+    )
+    from dynaorm.describe.entry import Entry, classify
+    from dynaorm.describe.tables import describe
+
+__all__ = [
+    "FORMAT",
+    "ClassDescription",
+    "Entry",
+    "FieldDescription",
+    "IndexDescription",
+    "KeyAttributeDescription",
+    "Literals",
+    "PlaceDescription",
+    "Question",
+    "Slot",
+    "TableDescription",
+    "TemplateDescription",
+    "TotalDescription",
+    "UniqueDescription",
+    "answer_of",
+    "call_of",
+    "classify",
+    "describe",
+    "values_of",
+]
+
+_HOMES: Final = {
+    "dynaorm.describe.answer": ("answer_of", "call_of", "values_of"),
+    "dynaorm.describe.description": (
+        "FORMAT",
+        "ClassDescription",
+        "FieldDescription",
+        "IndexDescription",
+        "KeyAttributeDescription",
+        "Literals",
+        "PlaceDescription",
+        "Question",
+        "Slot",
+        "TableDescription",
+        "TemplateDescription",
+        "TotalDescription",
+        "UniqueDescription",
+    ),
+    "dynaorm.describe.entry": ("Entry", "classify"),
+    "dynaorm.describe.tables": ("describe",),
+}
+
+
+class _CallableModule(ModuleType):
+    """This package, which is also the function ``dynaorm.describe``.
+
+    Whenever the package is first imported, by whatever statement, the import system stores it as the attribute
+    ``describe`` of ``dynaorm``, in place of any function of this name. So the package itself must be callable.
+    """
+
+    def __call__(self, *arguments: Any, **named: Any) -> Any:
+        return self.describe(*arguments, **named)
+
+
+if not TYPE_CHECKING:
+    late_names(globals(), _HOMES)
+    sys.modules[__name__].__class__ = _CallableModule

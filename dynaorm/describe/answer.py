@@ -1,0 +1,129 @@
+"""The answers of a table's questions among given items: what a session would return if the table held exactly these.
+
+Rule 1. The values of a question are those of one entry: "the Tickets of *this* project".
+Rule 2. What belongs to an answer is decided by the code that queries run, so that both agree.
+Rule 3. Time plays no part: expired entities are among the answers.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from dynaorm.describe.class_names import name_of
+from dynaorm.describe.description import Question
+from dynaorm.describe.entry import Entry
+from dynaorm.entity.declare.catalog import catalog_of
+from dynaorm.entity.key import identity
+from dynaorm.entity.mapping.derive import claims
+from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
+from dynaorm.errors import DynaormError
+from dynaorm.item.evaluate import holds
+from dynaorm.item.value import Item
+from dynaorm.query.interval import comparable
+from dynaorm.query.key_query import KeyQuery, key_queries_of
+from dynaorm.query.query_spec import QuerySpec
+from dynaorm.query.source import Source, known_source
+
+
+def values_of(question: Question, entry: Entry) -> Mapping[str, Any] | None:
+    """The values of an entry for the fields of a question, with its secrets; ``repr`` masks those.
+
+    Returns:
+        None where the entry cannot ask it: it is no entity of the question's classes, is not in the index, claims no
+        unique value, or cannot be read.
+    """
+    asking = _asking(question, entry)
+    if asking is None or entry.cls is None:
+        return None
+    mapping = mapping_of(entry.cls)
+    names = question.fields_by_class[asking]
+    try:
+        stored = mapping.subject(entry.item)
+        values = {name: stored[name] for name in names}
+        if question.constraint is not None:
+            claimed = {name for name, _, _ in claims(mapping, stored)}
+            return mapping.secrets.hiding(values) if question.constraint in claimed else None
+    except (DynaormError, ValueError):
+        return None
+    return None if None in values.values() else mapping.secrets.hiding(values)
+
+
+def call_of(question: Question, entry: Entry) -> str | None:
+    """The Python call of a question with the values of an entry, secrets masked; None where it cannot ask it."""
+    values = values_of(question, entry)
+    return None if values is None else question.call_with(values)
+
+
+def answer_of(question: Question, entry: Entry, entries: Iterable[Entry]) -> tuple[Entry, ...]:
+    """The entries that answer a question with the values of an entry, in the order of the answer.
+
+    Args:
+        question: a question of the table's description.
+        entry: the entry that it is asked about.
+        entries: the items of the table, ``entry`` among them. Of a history, the versions belong to the answer.
+
+    Returns:
+        Nothing where the entry cannot ask it (``values_of``).
+    """
+    values = values_of(question, entry)
+    if values is None or entry.cls is None:
+        return ()
+    mapping = mapping_of(entry.cls)
+    key = identity(mapping.key_of(entry.item))
+    if question.kind in ("get", "get_by"):
+        return tuple(one for one in entries if one.kind == "entity" and _key_of(mapping, one.item) == key)
+    if question.kind == "history":
+        own = [
+            one
+            for one in entries
+            if one.kind == "version" and one.owner is not None and identity(one.owner) == key
+        ]
+        return tuple(sorted(own, key=lambda one: one.number or 0, reverse=True))
+    return _found(_sources(question, mapping), values, entries)
+
+
+def _key_of(mapping: EntityMapping, item: Item) -> object:
+    return identity(mapping.key_of(item))
+
+
+def _asking(question: Question, entry: Entry) -> str | None:
+    """The class under whose names an entry can ask a question."""
+    if entry.kind != "entity" or entry.cls is None:
+        return None
+    for base in entry.cls.__mro__:
+        name = next((name_of(one) for one in _mappings(entry.cls) if one.entity is base), None)
+        if name is not None and name in question.fields_by_class:
+            is_there = question.index is None or entry.places.get(question.index) == question.places.get(name)
+            return name if is_there else None
+    return None
+
+
+def _mappings(entity: type[Any]) -> Iterable[EntityMapping]:
+    return catalog_of(mapping_of(entity).table).mappings.values()
+
+
+def _sources(question: Question, mapping: EntityMapping) -> tuple[Source, ...]:
+    named = {name_of(one): one for one in catalog_of(mapping.table).mappings.values()}
+    return tuple(known_source(named[name].entity, question.places.get(name)) for name in question.classes)
+
+
+def _found(
+    sources: tuple[Source, ...], values: Mapping[str, Any], entries: Iterable[Entry]
+) -> tuple[Entry, ...]:
+    spec = QuerySpec(sources).where(values)
+    queries = key_queries_of(spec, str, consistent=False).key_queries
+    found = [one for one in entries if any(_reads(query, sources, one) for query in queries)]
+    sort = [part.attribute.name for part in sources[0].sort]
+    return tuple(sorted(found, key=lambda one: [comparable(one.item[name]) for name in sort]))
+
+
+def _reads(query: KeyQuery, sources: tuple[Source, ...], entry: Entry) -> bool:
+    """Whether a key query finds an entry, and it is of the wanted class."""
+    if entry.kind != "entity" or entry.cls is None:
+        return False
+    is_there = all(key.kind in entry.item.get(key.name, ()) for key in sources[0].keys)
+    if not is_there or not any(issubclass(entry.cls, one.mapping.entity) for one in sources):
+        return False
+    if query.within is None or not holds(query.within, entry.item):
+        return False
+    mapping = mapping_of(entry.cls)
+    return query.accepts(mapping, mapping.subject(entry.item), entry.item)

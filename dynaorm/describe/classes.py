@@ -1,0 +1,187 @@
+"""The description of one class, from its mapping."""
+
+import inspect
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
+
+from pydantic_core import PydanticUndefined
+
+from dynaorm.describe.class_names import name_of
+from dynaorm.describe.description import (
+    ClassDescription,
+    FieldDescription,
+    Literals,
+    Piece,
+    PlaceDescription,
+    Slot,
+    TemplateDescription,
+    TotalDescription,
+    UniqueDescription,
+)
+from dynaorm.describe.type_text import type_text, value_text
+from dynaorm.entity.declare.catalog import catalog_of
+from dynaorm.entity.mapping.constraint import Constraint
+from dynaorm.entity.mapping.field import FieldMapping
+from dynaorm.entity.mapping.mapping import EntityMapping
+from dynaorm.entity.mapping.place import IndexMapping
+from dynaorm.entity.mapping.when import When
+from dynaorm.entity.template.key_part import KeyPart
+from dynaorm.entity.template.template import KeyTemplate
+
+
+def class_description(mapping: EntityMapping) -> ClassDescription:
+    """What a class is."""
+    entity, secret = mapping.entity, mapping.secrets.fields
+    return ClassDescription(
+        name=name_of(mapping),
+        module=entity.__module__,
+        stored_name=mapping.name,
+        formerly=mapping.formerly,
+        root=_root_name(mapping),
+        subclasses=tuple(map(name_of, _subclasses(mapping))),
+        doc=_first_line(entity),
+        fields=tuple(_field(mapping, one) for one in mapping.fields.values()),
+        key_fields=mapping.key_fields,
+        partition=template_of(mapping.partition),
+        sort=None if mapping.sort is None else template_of(mapping.sort),
+        places=tuple(_place(mapping, one) for one in mapping.indexes.values()),
+        unique=tuple(_unique(mapping, one) for one in mapping.constraints.values()),
+        versions=None if mapping.versioning is None else mapping.versioning.template.text,
+        expires=None if mapping.expires is None else mapping.expires.name,
+        totals=tuple(
+            TotalDescription(
+                name=one.name,
+                target=one.target.__name__,
+                key=dict(one.key),
+                count=one.count,
+                sums=dict(one.sums),
+                when=_condition(one.when, secret),
+                restrict=one.restrict,
+            )
+            for one in mapping.aggregates.values()
+        ),
+        totals_kept=dict(mapping.maintained),
+    )
+
+
+def _root_name(mapping: EntityMapping) -> str:
+    known = catalog_of(mapping.table).mappings.values()
+    return next((name_of(one) for one in known if one.entity is mapping.root), mapping.root.__name__)
+
+
+def _subclasses(mapping: EntityMapping) -> Iterator[EntityMapping]:
+    for one in catalog_of(mapping.table).mappings.values():
+        if one.entity is not mapping.entity and issubclass(one.entity, mapping.entity):
+            yield one
+
+
+def _first_line(entity: type[Any]) -> str:
+    return inspect.cleandoc(entity.__doc__ or "").partition("\n")[0].strip()
+
+
+def template_of(part: KeyPart) -> TemplateDescription:
+    """The template of a key attribute."""
+    template, version = part.template, part.version
+    return TemplateDescription(
+        attribute=part.attribute.name,
+        text=part.text if version is None else "" if template is None else template.text,
+        pieces=() if template is None else tuple(_pieces(template)),
+        version_text=None if version is None else version.text,
+    )
+
+
+def _pieces(template: KeyTemplate) -> Iterator[Piece]:
+    for piece in template.pieces:
+        if piece.before:
+            yield Literals(piece.before)
+        one = piece.placeholder
+        # Only a spec after a colon is written without its sign: {n!s} has the spec "!s".
+        spec = one.source.removeprefix("{" + one.field).removesuffix("}").removeprefix(":")
+        yield Slot(one.field, spec, one.shards)
+    if template.after:
+        yield Literals(template.after)
+
+
+def _field(mapping: EntityMapping, field: FieldMapping) -> FieldDescription:
+    info, is_secret = mapping.entity.model_fields[field.name], field.name in mapping.secrets.fields
+    has_default = (
+        not field.required and info.default_factory is None and info.default is not PydanticUndefined
+    )
+    return FieldDescription(
+        name=field.name,
+        attribute=field.attribute,
+        type=type_text(info.annotation),
+        dynamodb_types=_dynamodb_types(mapping, field),
+        required=field.required,
+        default=value_text(info.default) if has_default and not is_secret else None,
+        stored_in_key=field.in_key,
+        marks=tuple(_marks(mapping, field)),
+        secret=is_secret,
+        formerly=field.formerly,
+        doc=info.description or "",
+    )
+
+
+def _dynamodb_types(mapping: EntityMapping, field: FieldMapping) -> tuple[str, ...]:
+    if field.in_key:
+        parts = (part for part in mapping.key_parts() if field.name in part.lossless)
+        return tuple(dict.fromkeys(part.attribute.kind for part in parts))
+    absent = {"NULL"} if field.none_is_absent else set[str]()
+    return tuple(sorted(field.codec.tags - absent))
+
+
+def _marks(mapping: EntityMapping, field: FieldMapping) -> Iterator[str]:
+    versioning = mapping.versioning
+    marks: Mapping[str, bool] = {
+        "unique": any(field.name in one.fields for one in mapping.constraints.values()),
+        "versioned": versioning is not None and field.name in (versioning.fields or ()),
+        "expires": mapping.expires is field,
+        "created at": mapping.created is field,
+        "updated at": mapping.updated is field,
+        "total": field.name in mapping.maintained,
+    }
+    yield from (mark for mark, is_so in marks.items() if is_so)
+
+
+def _place(mapping: EntityMapping, place: IndexMapping) -> PlaceDescription:
+    names = dict.fromkeys(name for part in place.parts for name in part.fields)
+    return PlaceDescription(
+        name=place.attribute_name,
+        index=place.name,
+        partition=tuple(map(template_of, place.partition)),
+        sort=tuple(map(template_of, place.sort)),
+        when=_condition(place.when, mapping.secrets.fields),
+        absent_if=tuple(name for name in names if _may_be_none(mapping, name)),
+    )
+
+
+def _may_be_none(mapping: EntityMapping, name: str) -> bool:
+    field = mapping.fields.get(name)
+    return mapping.computed[name].nullable if field is None else field.codec.nullable
+
+
+def _condition(when: When | None, secret: frozenset[str]) -> str | None:
+    return None if when is None else when.text(secret) or "a function"
+
+
+def _unique(mapping: EntityMapping, constraint: Constraint) -> UniqueDescription:
+    home = mapping.table.guards
+    text = f"{constraint.name}#{'#'.join(f'{{{name}}}' for name in constraint.fields)}"
+    own = {part.attribute.name: part.text for part in constraint.parts}
+    return UniqueDescription(
+        name=constraint.name,
+        fields=constraint.fields,
+        normalize=None if constraint.normalize is None else _function_name(constraint.normalize),
+        when=_condition(constraint.when, mapping.secrets.fields),
+        shared=constraint.shared,
+        guard_key=own or dict.fromkeys(home.key_names, text),
+    )
+
+
+def _function_name(function: Callable[..., Any]) -> str:
+    return getattr(function, "__qualname__", type(function).__name__)
+
+
+def fields_in(parts: Iterable[KeyPart]) -> tuple[str, ...]:
+    """The fields in some key parts, each once, in order."""
+    return tuple(dict.fromkeys(name for part in parts for name in part.fields))

@@ -1,0 +1,240 @@
+"""What an item of a table is: an entity, or one of the items that dynaorm keeps for entities.
+
+Rule 1. Any item has an entry. What cannot be found out about it is left out, and no value of it is an error.
+Rule 2. ``Entry.item`` has all values, secrets too. ``visible`` masks them, in keys and guards as well. Of an item whose
+        class is not known, it masks what is secret in any class of the table.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import field
+from typing import Any, Final, Literal, TypeAlias
+
+from dynaorm.describe.class_names import name_of
+from dynaorm.entity.declare.catalog import catalog_of, class_named, constraint_at, type_in, version_class
+from dynaorm.entity.dispatch import NotAnEntity, key_beginnings, version_number_in
+from dynaorm.entity.mapping.constraint import OWNER, TABLE
+from dynaorm.entity.mapping.derive import placed_in
+from dynaorm.entity.mapping.mapping import EntityMapping
+from dynaorm.entity.mapping.place import IndexMapping
+from dynaorm.entity.stored_entity import checked_item, class_of
+from dynaorm.entity.table import Table
+from dynaorm.errors import DynaormError
+from dynaorm.failure import MASK
+from dynaorm.item.value import Item
+from dynaorm.record import record
+
+EntryKind: TypeAlias = Literal["entity", "guard", "version", "tombstone", "token", "unknown"]
+
+_NOTHING: Final[frozenset[str]] = frozenset()
+
+
+@record
+class Entry:
+    """An item, and what it is.
+
+    Attributes:
+        item: the item in DynamoDB JSON, with its secrets; ``visible`` is for showing.
+        kind: what it is.
+        cls: its class; for a guard, version or tombstone the class of its owner. None where that is not known.
+        places: for an entity, the place in each index that it is in: ``{"GSI1": "by_status"}``.
+        owner: for a guard, version or tombstone, the primary key of the entity that it is kept for, in DynamoDB JSON,
+            with its secrets; ``visible_owner`` is for showing. None where that is not known.
+        constraint: for a guard, the name of the unique constraint; None for other kinds.
+        number: for a version or tombstone, its number; None for other kinds.
+        secret: the attributes whose values are not for showing.
+        owner_secret: the attributes of ``owner`` whose values are not for showing.
+    """
+
+    item: Item
+    kind: EntryKind
+    cls: type[Any] | None = None
+    places: Mapping[str, str] = field(default_factory=dict)
+    owner: Item | None = None
+    constraint: str | None = None
+    number: int | None = None
+    secret: frozenset[str] = _NOTHING
+    owner_secret: frozenset[str] = _NOTHING
+
+    @property
+    def visible(self) -> Item:
+        """The item for showing: ``{"S": "**********"}`` stands for every secret, in its keys and in a guard's owner."""
+        shown = _masked(self.item, self.secret)
+        if self.kind == "guard" and "M" in self.item.get(OWNER, ()) and OWNER not in self.secret:
+            shown[OWNER] = {"M": _masked(self.item[OWNER]["M"], self.owner_secret)}
+        return shown
+
+    @property
+    def visible_owner(self) -> Item | None:
+        """``owner`` for showing."""
+        return None if self.owner is None else _masked(self.owner, self.owner_secret)
+
+    def __repr__(self) -> str:
+        named = "" if self.cls is None else f" of {self.cls.__name__}"
+        return f"<Entry: {self.kind}{named}, {self.visible!r}>"
+
+
+def _masked(item: Item, secret: frozenset[str]) -> dict[str, Any]:
+    return {name: {"S": MASK} if name in secret else value for name, value in item.items()}
+
+
+def classify(item: Mapping[str, Any], table: Table, /) -> Entry:
+    """What an item of a table is, by its type attribute and the shape of its key. No request is sent.
+
+    Time plays no part: an expired entity is an entity.
+
+    Args:
+        item: the item in DynamoDB JSON, as ``entity_of`` takes it.
+        table: the table that it is stored in; for a guard in a ``guard_table``, that table.
+
+    Raises:
+        UsageError: ``item`` is not DynamoDB JSON.
+
+    Example:
+        >>> from dynaorm import Entity, Table
+        >>> app = Table("app")
+        >>> class Song(Entity, table=app, pk="SONG#{song_id}", sk="SONG"):
+        ...     song_id: str
+        >>> classify({"PK": {"S": "SONG#1"}, "SK": {"S": "SONG"}, "song_id": {"S": "1"}}, app).kind
+        'entity'
+    """
+    stored = checked_item(item)
+    found = class_of(table, stored)
+    if isinstance(found, EntityMapping):
+        return _entity(stored, found)
+    match found:
+        case NotAnEntity.GUARD:
+            return _guard(stored, table)
+        case NotAnEntity.VERSION:
+            return _version(stored, table)
+        case NotAnEntity.TOMBSTONE:
+            return _tombstone(stored, table)
+        case NotAnEntity.TOKEN:
+            return Entry(stored, "token")
+        case NotAnEntity.UNKNOWN:
+            return Entry(stored, "unknown", secret=_secret_in_any(table))
+
+
+# -- entities ----------------------------------------------------------------------------------------------------------
+
+
+def _entity(item: Item, mapping: EntityMapping) -> Entry:
+    places = {place.name: place.attribute_name for place in _places(item, mapping)}
+    return Entry(item, "entity", mapping.entity, places, secret=secret_attributes(mapping))
+
+
+def _places(item: Item, mapping: EntityMapping) -> Iterator[IndexMapping]:
+    """The places that an entity is in: those that it should be in, if it has their keys."""
+    kinds = mapping.table.kinds
+    for index in mapping.places.values():
+        try:
+            placed = placed_in(mapping, index, mapping.subject(item))
+        except (DynaormError, ValueError):
+            continue  # a read of the entity says what is wrong with it
+        names = [] if placed is None else [part.attribute.name for part in placed[0].parts]
+        if placed is not None and all(kinds[name] in item.get(name, ()) for name in names):
+            yield placed[0]
+
+
+def secret_attributes(mapping: EntityMapping) -> frozenset[str]:
+    """The attributes of a class whose values are not for showing."""
+    own = (mapping.fields[name] for name in mapping.secrets.fields if name in mapping.fields)
+    return mapping.secrets.keys.union(*((one.attribute, *one.formerly) for one in own))
+
+
+def _secret_in_any(table: Table) -> frozenset[str]:
+    catalog = catalog_of(table)
+    keys = (
+        frozenset(table.key_names)
+        if any(one.secrets.constraints for one in catalog.guarded.values())
+        else _NOTHING
+    )
+    return keys.union(*map(secret_attributes, catalog.mappings.values()))
+
+
+# -- items kept for entities -------------------------------------------------------------------------------------------
+
+
+def _guard(item: Item, table: Table) -> Entry:
+    constraint = constraint_at(table, {name: item[name] for name in table.key_names})
+    holders = [one for one in catalog_of(table).guarded.values() if constraint in one.constraints]
+    named = item.get(OWNER, {}).get("M", {})
+    owners = [one for one in holders if _may_own(one, named)]
+    owner = {name: named[name] for name in owners[0].table.key_names} if owners else None
+    is_secret = any(constraint in one.secrets.constraints for one in holders)
+    return Entry(
+        item,
+        "guard",
+        _common(owners),
+        owner=owner,
+        constraint=constraint,
+        secret=frozenset(table.key_names) if is_secret else _NOTHING,
+        owner_secret=_NOTHING.union(*(one.secrets.keys for one in owners or holders)),
+    )
+
+
+def _may_own(mapping: EntityMapping, named: Item) -> bool:
+    """Whether a guard's ``owner`` names an entity of this class."""
+    is_whole = all(key.kind in named.get(key.name, ()) for key in mapping.table.keys)
+    return (
+        is_whole
+        and mapping.key_matches(named)
+        # Only a guard in another table says which table its owner is in.
+        and named.get(TABLE, {"S": mapping.table.name}) == {"S": mapping.table.name}
+    )
+
+
+def _common(mappings: Iterable[EntityMapping]) -> type[Any] | None:
+    """The class among some that all others derive from; None if there is none."""
+    entities = [one.entity for one in mappings]
+    return next((one for one in entities if all(issubclass(other, one) for other in entities)), None)
+
+
+def _version(item: Item, table: Table) -> Entry:
+    for mapping in key_beginnings(table).candidates(item):
+        number = version_number_in(mapping, item)
+        if number is None:
+            continue
+        assert mapping.versioning is not None and mapping.sort is not None
+        sort = mapping.sort.attribute
+        latest = mapping.versioning.template.latest_of(item[sort.name][sort.kind])
+        owner: Item | None = None
+        if latest is not None:
+            owner = {**mapping.key_of(item), sort.name: {sort.kind: latest}}
+        return _kept(item, "version", mapping, owner=owner, number=number)
+    return Entry(item, "version", secret=_secret_in_any(table))
+
+
+def _tombstone(item: Item, table: Table) -> Entry:
+    tag = type_in(table, item)
+    named = None if tag is None else class_named(table, tag.get("S", ""))
+    matching = [one for one in key_beginnings(table).candidates(item) if one.key_matches(item)]
+    mapping = named if named is not None else matching[0]
+    try:
+        number = mapping.version_of(item)
+    except DynaormError:
+        number = None
+    return _kept(item, "tombstone", mapping, owner=mapping.key_of(item), number=number)
+
+
+def _kept(
+    item: Item, kind: EntryKind, mapping: EntityMapping, *, owner: Item | None, number: int | None
+) -> Entry:
+    own = version_class(mapping, item) or mapping
+    # The family shares its keys, and the class of the version may not be known.
+    family = [one for one in catalog_of(mapping.table).mappings.values() if one.root is mapping.root]
+    return Entry(
+        item,
+        kind,
+        own.entity,
+        owner=owner,
+        number=number,
+        secret=_NOTHING.union(*map(secret_attributes, family)),
+        owner_secret=own.secrets.keys,
+    )
+
+
+def class_name(entry: Entry, table: Table) -> str | None:
+    """The name of an entry's class in the description of the table; None where its class is not known."""
+    known = catalog_of(table)
+    mappings = (*known.mappings.values(), *known.guarded.values())
+    return next((name_of(one) for one in mappings if one.entity is entry.cls), None)

@@ -1,0 +1,241 @@
+"""The questions that the declarations of a table can answer without a scan.
+
+Rule 1. Each class has one question for its key, each unique constraint, its collection in the table, each place in an
+        index, and its versions.
+Rule 2. Classes whose partition keys are rendered alike can be read together. Their fields may have different names, so
+        a question names them class by class. It leaves out a class whose fields do not lead to the other classes.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from math import prod
+
+from dynaorm.describe.class_names import name_of
+from dynaorm.describe.classes import fields_in
+from dynaorm.describe.description import Consistency, Question, QuestionKind
+from dynaorm.entity.mapping.mapping import EntityMapping
+from dynaorm.entity.mapping.place import IndexMapping
+from dynaorm.entity.template.template import Piece
+from dynaorm.query.source import Source
+from dynaorm.record import record, replace
+
+_UNORDERED = "!s}"
+
+
+def questions_of(mappings: Iterable[EntityMapping]) -> tuple[Question, ...]:
+    """What can be asked of some classes of one table: class by class, then of several together."""
+    mappings = [*mappings]
+    found = [one for mapping in mappings for one in _of_class(mapping)]
+    found += _collections(mappings)
+    return tuple(replace(one, id=f"q{number}") for number, one in enumerate(found, start=1))
+
+
+# -- of one class ------------------------------------------------------------------------------------------------------
+
+
+def _of_class(mapping: EntityMapping) -> Iterator[Question]:
+    name, key = name_of(mapping), mapping.key_fields
+    yield _question("get", f"The {name} with one {_and(key)}" if key else f"The {name}", name, key)
+    for constraint in mapping.constraints.values():
+        yield replace(
+            _question("get_by", f"The {name} with one {_and(constraint.fields)}", name, constraint.fields),
+            constraint=constraint.name,
+            requests=2,
+            operations=("GetItem", "GetItem"),
+            consistent="always",
+        )
+    table = Source(mapping)
+    # Otherwise the query is the get.
+    if {*table.missing(())} != {*key}:
+        yield _query(table)
+    if mapping.versioning is not None:
+        yield replace(
+            _question("history", f"Every version of one {name}", name, key),
+            order=("-version",),
+            requests=2,
+            operations=("GetItem", "BatchGetItem"),
+            consistent="always",
+        )
+    for place in mapping.indexes.values():
+        yield _query(Source(mapping, place))
+
+
+def _question(kind: QuestionKind, text: str, name: str, fields: Iterable[str]) -> Question:
+    """A question about one class: a single GetItem, until something else is said."""
+    return Question(
+        id="",
+        kind=kind,
+        text=text,
+        classes=(name,),
+        index=None,
+        places={},
+        constraint=None,
+        fields_by_class={name: tuple(fields)},
+        order=(),
+        requests=1,
+        operations=("GetItem",),
+        consistent="optional",
+    )
+
+
+def _query(source: Source) -> Question:
+    name, fields, place = name_of(source.mapping), source.missing(()), source.index
+    when = "" if place is None or place.when is None else place.when.text(source.mapping.secrets.fields)
+    text = f"Every {name}{_of_one(fields)}{f', if {when}' if when else ''}"
+    return _along_keys(_question("query", text, name, fields), source, {} if place is None else {name: place})
+
+
+def _along_keys(question: Question, source: Source, places: Mapping[str, IndexMapping]) -> Question:
+    """A question that Query answers, from its kind, text, classes and fields."""
+    consistent: Consistency = "never" if source.is_global else "optional"
+    return replace(
+        question,
+        index=None if source.index is None else source.index.name,
+        places={name: one.attribute_name for name, one in places.items()},
+        order=tuple(_order(source)),
+        requests=_partitions(source),
+        operations=("Query",) if source.is_whole else ("Query", "BatchGetItem"),
+        consistent=consistent,
+    )
+
+
+def _partitions(source: Source) -> int:
+    """How many partitions hold the answer: a field that only chooses a shard is not given."""
+    slots = (piece.placeholder for piece in _pieces(source))
+    return prod(one.shards for one in slots if one.shards and one.field in source.shard_fields)
+
+
+def _order(source: Source) -> Iterator[str]:
+    """The fields of the sort key that vary in one partition, up to the first whose texts are in no order."""
+    varying = dict.fromkeys(fields_in(source.sort))
+    for name in source.missing(()):
+        varying.pop(name, None)
+    for part in source.sort:
+        for piece in () if part.template is None else part.template.pieces:
+            one = piece.placeholder
+            if (
+                one.source.endswith(_UNORDERED)
+                or one.shards
+                or not (one.ordered or part.attribute.kind == "N")
+            ):
+                return
+            if one.field in varying:
+                del varying[one.field]
+                yield f"-{one.field}" if one.desc else one.field
+
+
+def _of_one(fields: Iterable[str]) -> str:
+    named = _and(fields)
+    return f" of one {named}" if named else ""
+
+
+def _and(names: Iterable[str]) -> str:
+    *others, last = [*names] or [""]
+    return f"{', '.join(others)} and {last}" if others else last
+
+
+# -- of several classes ------------------------------------------------------------------------------------------------
+
+
+def _collections(mappings: Iterable[EntityMapping]) -> Iterator[Question]:
+    groups: dict[tuple[object, ...], list[Source]] = {}
+    for mapping in mappings:
+        for source in (Source(mapping), *(Source(mapping, one) for one in mapping.indexes.values())):
+            groups.setdefault(_form_of(source), []).append(source)
+    for sources in groups.values():
+        together = _without_repetition(sources)
+        if len(together) > 1 and (question := _collection(together)) is not None:
+            yield question
+
+
+def _collection(sources: list[Source]) -> Question | None:
+    names = [name_of(one.mapping) for one in sources]
+    fields = {
+        name: tuple(one.missing(()))
+        for name, one in zip(names, sources, strict=True)
+        if all(_leads_to(one, other) for other in sources if other is not one)
+    }
+    if not fields:
+        return None
+    of_one = _of_one(next(iter(fields.values())))
+    question = replace(
+        _question("collection", f"Every {_and(names)}{of_one}, together", names[0], ()),
+        classes=tuple(names),
+        fields_by_class=fields,
+    )
+    places = {name: one.index for name, one in zip(names, sources, strict=True) if one.index is not None}
+    sort = tuple(part.attribute.name for part in sources[0].sort)
+    return replace(_along_keys(question, sources[0], places), order=sort)
+
+
+def _without_repetition(sources: list[Source]) -> list[Source]:
+    """The sources whose entities no other one finds, and one for each class."""
+    found: dict[type, Source] = {}
+    for one in sources:
+        found.setdefault(one.mapping.entity, one)
+    return [
+        one
+        for one in found.values()
+        if not any(_includes(other, one) for other in found.values() if other is not one)
+    ]
+
+
+def _includes(base: Source, source: Source) -> bool:
+    is_same_place = (
+        base.index is source.index
+        if base.index is None or source.index is None
+        else base.index.attribute_name == source.index.attribute_name
+    )
+    return is_same_place and issubclass(source.mapping.entity, base.mapping.entity)
+
+
+@record
+class _Slot:
+    """What a placeholder is like, whatever its field is called."""
+
+    spec: str
+    number: int
+    is_free: bool
+
+
+def _form_of(source: Source) -> tuple[object, ...]:
+    """What partition keys have in common that are rendered alike."""
+    numbers: dict[str, int] = {}
+    form: list[object] = [None if source.index is None else source.index.name]
+    for part in source.partition:
+        form.append(part.version.text if part.version is not None else "")
+        if part.template is None:
+            continue
+        for piece in part.template.pieces:
+            one = piece.placeholder
+            spec = one.source.removeprefix("{" + one.field)
+            number = numbers.setdefault(one.field, len(numbers))
+            form += [piece.before, _Slot(spec, number, one.field in source.shard_fields)]
+        form.append(part.template.after)
+    return tuple(form)
+
+
+def _pieces(source: Source) -> list[Piece]:
+    return [piece for part in source.partition if part.template is not None for piece in part.template.pieces]
+
+
+def _leads_to(source: Source, other: Source) -> bool:
+    """Whether the partition fields of one source find the partition of another that is rendered alike."""
+    pairs = [*zip(_pieces(source), _pieces(other), strict=True)]
+    own = {name: {number for number, (one, _) in enumerate(pairs) if one.placeholder.field == name}
+           for name in source.missing(())}  # fmt: skip
+    if not all(_reads(there, here) for here, there in pairs if here.placeholder.field in own):
+        return False
+    for name, places in own.items():
+        there = {number for number, (_, one) in enumerate(pairs) if one.placeholder.field == name}
+        # A field of this name elsewhere in the other key would be bound to the value, too.
+        if there != places and (there or name in other.sort_fields):
+            return False
+    return True
+
+
+def _reads(piece: Piece, text_of: Piece) -> bool:
+    """Whether a placeholder takes every text of another one for a value of its field."""
+    one, other = piece.placeholder.scalar, text_of.placeholder.scalar
+    return (one.name, one.python) == (other.name, other.python) or (
+        one.python is str and piece.placeholder.open and piece.placeholder.field != text_of.placeholder.field
+    )

@@ -1,0 +1,66 @@
+"""The description of a table, from its declarations."""
+
+from dynaorm.describe.classes import class_description
+from dynaorm.describe.description import IndexDescription, KeyAttributeDescription, TableDescription
+from dynaorm.describe.questions import questions_of
+from dynaorm.entity.declare.catalog import catalog_of, derived
+from dynaorm.entity.table import GlobalIndex, KeyAttribute, LocalIndex, Table
+from dynaorm.errors import UsageError
+
+
+def describe(table: Table, /) -> TableDescription:
+    """What a table and its classes are, and what can be asked of them. No request is sent.
+
+    The classes are those that are declared now: import their modules first.
+
+    Args:
+        table: the table.
+
+    Raises:
+        UsageError: it is no Table.
+
+    Example:
+        >>> from dynaorm import Entity, Table, describe
+        >>> app = Table("app")
+        >>> class Song(Entity, table=app, pk="SONG#{song_id}", sk="SONG"):
+        ...     song_id: str
+        >>> describe(app).classes[0].partition.text
+        'SONG#{song_id}'
+    """
+    if not isinstance(table, Table):
+        raise UsageError(
+            problem=f"describe() takes a Table, not {table!r}", remedy="give the Table of the class"
+        )
+    return derived(table, _described)
+
+
+def _described(table: Table) -> TableDescription:
+    mappings = [*catalog_of(table).mappings.values()]
+    return TableDescription(
+        name=table.name,
+        partition=_keys(table.pk),
+        sort=_keys(*table.keys[1:]),
+        indexes=tuple(_index(table, one) for one in table.indexes.values()),
+        type_attribute=table.type_attribute,
+        revision_attribute=table.revision_attribute,
+        ttl_attribute=table.ttl_attribute,
+        stream=table.stream,
+        guard_table=None if table.guard_table is None else table.guard_table.name,
+        classes=tuple(map(class_description, mappings)),
+        questions=questions_of(mappings),
+    )
+
+
+def _keys(*keys: KeyAttribute) -> tuple[KeyAttributeDescription, ...]:
+    return tuple(KeyAttributeDescription(one.name, one.kind) for one in keys)
+
+
+def _index(table: Table, index: GlobalIndex | LocalIndex) -> IndexDescription:
+    is_global = isinstance(index, GlobalIndex)
+    return IndexDescription(
+        name=index.name,
+        kind="global" if is_global else "local",
+        partition=_keys(*index.pk) if isinstance(index, GlobalIndex) else _keys(table.pk),
+        sort=_keys(*index.sk),
+        projection=index.projection,
+    )
