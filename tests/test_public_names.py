@@ -178,7 +178,7 @@ PUBLIC_MODULES = {
 
 DOCUMENTS = [
     ROOT / "README.md",
-    *sorted((ROOT / "docs").glob("*.md")),
+    *sorted((ROOT / "docs").rglob("*.md")),
     *sorted((ROOT / "examples").glob("*.py")),
 ]
 
