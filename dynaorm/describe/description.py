@@ -296,7 +296,7 @@ class Question:
             **values: values of the fields, under the names of any one class. They are shown as they are, secrets too;
                 ``call_of`` masks those.
 
-        Example:
+        Examples:
             >>> from dynaorm import Entity, Table, describe
             >>> app = Table("app")
             >>> class Song(Entity, table=app, pk="SONG#{song_id}", sk="SONG"):

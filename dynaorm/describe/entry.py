@@ -89,7 +89,7 @@ def classify(item: Mapping[str, Any], table: Table, /) -> Entry:
     Raises:
         UsageError: ``item`` is not DynamoDB JSON.
 
-    Example:
+    Examples:
         >>> from dynaorm import Entity, Table
         >>> app = Table("app")
         >>> class Song(Entity, table=app, pk="SONG#{song_id}", sk="SONG"):

@@ -19,7 +19,7 @@ def describe(table: Table, /) -> TableDescription:
     Raises:
         UsageError: it is no Table.
 
-    Example:
+    Examples:
         >>> from dynaorm import Entity, Table, describe
         >>> app = Table("app")
         >>> class Song(Entity, table=app, pk="SONG#{song_id}", sk="SONG"):

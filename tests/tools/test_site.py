@@ -13,11 +13,10 @@ import pytest
 import yaml
 
 from tests.test_public_names import PUBLIC_MODULES
-from tools.site.pages import pages, write_site
+from tools.site.pages import configuration, pages, write_site
 from tools.site.reference import TOPICS
 
 ROOT = Path(__file__).parents[2]
-CONFIGURATION = yaml.safe_load((ROOT / "tools" / "site" / "mkdocs.yml").read_text())
 BUILDERS = {
     "mkdocs": ["mkdocs", "build", "--strict", "--quiet", "--config-file", "mkdocs.yml"],
     "zensical": ["zensical", "build", "--strict", "--config-file", "mkdocs.yml"],
@@ -37,7 +36,7 @@ def test_every_public_name_stands_on_one_page_of_the_reference() -> None:
 
 
 def test_every_page_is_in_the_navigation_once() -> None:
-    listed = Counter(_leaves(CONFIGURATION["nav"]))
+    listed = Counter(_leaves(yaml.safe_load(configuration())["nav"]))
     made = {name for name in pages() if name.endswith(".md")}
     assert {name for name, times in listed.items() if times > 1} == set()
     assert listed.keys() == made

@@ -40,7 +40,15 @@ def write_site(target: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(page if isinstance(page, bytes) else page.encode())
     # Zensical builds only what lies beside its configuration.
-    shutil.copy(ROOT / "tools" / "site" / "mkdocs.yml", target)
+    (target / "mkdocs.yml").write_text(configuration(), encoding="utf-8")
+
+
+def configuration() -> str:
+    """The configuration of both builders, with every example in its navigation."""
+    text = (ROOT / "tools" / "site" / "mkdocs.yml").read_text(encoding="utf-8")
+    overview = "      - examples/index.md\n"
+    examples = (f"      - examples/{one.stem}.md\n" for one in sorted((ROOT / "examples").glob("*.py")))
+    return text.replace(overview, overview + "".join(examples))
 
 
 def pages() -> dict[str, str | bytes]:
