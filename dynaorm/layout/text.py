@@ -25,6 +25,7 @@ GOLDEN_WIDTH: Final = 80
 _NARROWEST: Final = 40
 _LINES: Final = 2  # of attributes, for each item
 _WIDEST_VALUE: Final = 44
+_MORE: Final = 2  # for the ellipsis that stands for further attributes
 
 _COLOURS: Final = (34, 31, 32, 35, 33, 36, 94, 91, 92, 95, 93, 96)
 _STYLES: Final[Mapping[str, str]] = {"": "", "dim": "2", "bold": "1", "+": "32", "~": "33", "-": "31"}
@@ -212,14 +213,14 @@ def _words(row: ItemRow, index: str | None, width: int) -> list[Line]:
     """The attributes of an item, each as short as a line needs it, and the other indexes that it is in."""
     words: list[Line] = []
     if row.kind == "tombstone":
-        words.append([Span(shortened(one_line(row.said), width), "dim")])
+        words.append([Span(shortened(one_line(row.said), width - _MORE), "dim")])
     for one in row.shown:
         name = shortened(f"{one_line(one.name)}=", width // 2)
-        value = shortened(one_line(one.short), min(width - width_of(name), _WIDEST_VALUE))
+        value = shortened(one_line(one.short), min(width - width_of(name) - _MORE, _WIDEST_VALUE))
         words.append([Span(name, "dim"), Span(value)])
     if others := [one for one in row.places if one != index]:
         places = " ".join(map(one_line, others))
-        words.append([Span(shortened(f"→ {places}", width), "dim")])
+        words.append([Span(shortened(f"→ {places}", width - _MORE), "dim")])
     return words
 
 
@@ -230,7 +231,7 @@ def _wrapped(words: Sequence[Line], width: int) -> Iterator[Line]:
     for at, word in enumerate(words):
         gap = 2 if line else 0
         # The last line keeps room for the ellipsis, unless this is the last word.
-        room = width - (2 if number == _LINES and at < len(words) - 1 else 0)
+        room = width - (_MORE if number == _LINES and at < len(words) - 1 else 0)
         if line and _width(line) + gap + _width(word) > room:
             if number == _LINES:
                 yield [*line, Span(" …", "dim")]

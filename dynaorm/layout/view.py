@@ -330,7 +330,10 @@ class _Viewer:
             hidden = _secret_fields(template, fields) if template.attribute in secret else frozenset()
             for piece in pieces_of(template, item.get(template.attribute), hidden):
                 if piece.field:
-                    texts.setdefault(piece.field, MASK if piece.kind == "masked" else repr(piece.text))
+                    known = fields.get(piece.field)
+                    texts.setdefault(
+                        piece.field, MASK if piece.kind == "masked" else _of_key(piece.text, known)
+                    )
         for name in cls.key_fields:
             known = fields.get(name)
             if known is not None and known.attribute in item:
@@ -371,19 +374,21 @@ class _Viewer:
         partition, sort = self._keys_of(entry)
         in_view = {*partition, *sort}
         in_keys = self._fields_in_keys(entry, cls)
+        # A guard names its owner, whose key may have a secret.
+        visible = entry.visible
         for name in self._ordered(entry, fields):
             if name in in_view or not self._is_projected(name):
                 continue
             known = fields.get(name) or former.get(name)
-            value, is_secret = entry.item[name], name in entry.secret
+            value, is_secret = visible[name], name in entry.secret
             is_expiry = known is not None and "expires" in known.marks
             role = self._role(entry, name, known)
             yield ShownAttribute(
                 name=name,
                 field="" if known is None else known.name,
-                text=MASK if is_secret else value_text(value),
-                short=MASK if is_secret else short_text(value, is_expiry=is_expiry),
-                type=next(iter(value)),
+                text=value_text(value),
+                short=short_text(value, is_expiry=is_expiry),
+                type=next(iter(entry.item[name])),
                 role=role,
                 marks=() if known is None else known.marks,
                 is_secret=is_secret,
@@ -472,6 +477,12 @@ def _order(item: Item, names: Iterable[str]) -> tuple[tuple[str, Any], ...]:
             by: Any = Decimal(content) if kind == "N" else content
             found.append((kind, by.encode(errors="surrogatepass") if isinstance(by, str) else by))
     return tuple(found)
+
+
+def _of_key(text: str, field: FieldDescription | None) -> str:
+    """A value in a key as Python writes it: padded numbers as numbers."""
+    is_number = field is not None and field.dynamodb_types == ("N",) and text.isdecimal()
+    return str(int(text)) if is_number else repr(text)
 
 
 def _literal(value: AttributeValue) -> str:
