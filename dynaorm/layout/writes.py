@@ -104,9 +104,17 @@ class Writes:
 
     def of(self, entity: Any) -> tuple[Write, ...]:
         """The writes of a loaded entity: its insert, one change for each group of consequences, and its deletion."""
-        insert = self._write("insert", (), self._plan([Save(detached(entity))]))
+        insert = self._write("insert", (), self._insertion(entity))
         delete = self._write("delete", (), self._plan([Deletion(entity)]))
         return (insert, *self._changes(entity), delete)
+
+    def _insertion(self, entity: Any) -> Plan | DynaormError:
+        begins = dict.fromkeys(mapping_of(type(entity)).maintained, 0)
+        try:
+            new = detached(entity, **begins)
+        except DynaormError as problem:
+            return problem
+        return self._plan([Save(new)])
 
     def _changes(self, entity: Any) -> Iterator[Write]:
         mapping = mapping_of(type(entity))
