@@ -31,7 +31,7 @@ TESTS = ROOT / "tests"
 MODULES = sorted(PACKAGE.rglob("*.py"))
 TEST_MODULES = sorted(TESTS.rglob("*.py"))
 
-PUBLIC = (dynaorm, dynaorm.testing, import_module("dynaorm.describe"))
+PUBLIC = (dynaorm, dynaorm.testing, import_module("dynaorm.describe"), import_module("dynaorm.layout"))
 """The packages that users import names from."""
 
 FUNCTION_LINES = 40
