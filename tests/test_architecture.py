@@ -133,7 +133,7 @@ def test_declaring_entities_does_not_import_sessions() -> None:
 
 
 def test_every_package_is_a_charter_and_nothing_else() -> None:
-    """Below the root, ``__init__.py`` says what lives in the package; only two name what is public in them."""
+    """Below the root, ``__init__.py`` says what lives in the package; some name what is public in them."""
     faults = []
     for folder in sorted(
         {path.parent for path in MODULES} - {Path(str(one.__file__)).parent for one in PUBLIC}
