@@ -119,6 +119,7 @@ TESTING_NAMES = {
 DESCRIBE_NAMES = {
     "FORMAT": "dynaorm.describe.description",
     "ClassDescription": "dynaorm.describe.description",
+    "Difference": "dynaorm.flow.table_differences",
     "Entry": "dynaorm.describe.entry",
     "FieldDescription": "dynaorm.describe.description",
     "IndexDescription": "dynaorm.describe.description",
@@ -128,6 +129,7 @@ DESCRIBE_NAMES = {
     "Question": "dynaorm.describe.description",
     "Slot": "dynaorm.describe.description",
     "TableDescription": "dynaorm.describe.description",
+    "TableStep": "dynaorm.flow.table_differences",
     "TemplateDescription": "dynaorm.describe.description",
     "TotalDescription": "dynaorm.describe.description",
     "UniqueDescription": "dynaorm.describe.description",
@@ -135,6 +137,8 @@ DESCRIBE_NAMES = {
     "call_of": "dynaorm.describe.answer",
     "classify": "dynaorm.describe.entry",
     "describe": "dynaorm.describe.tables",
+    "differences": "dynaorm.describe.live",
+    "table_steps": "dynaorm.flow.table_differences",
     "values_of": "dynaorm.describe.answer",
 }
 """The same for ``dynaorm.describe``."""

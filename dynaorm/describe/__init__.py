@@ -27,11 +27,14 @@ if TYPE_CHECKING:
         UniqueDescription,
     )
     from dynaorm.describe.entry import Entry, classify
+    from dynaorm.describe.live import differences
     from dynaorm.describe.tables import describe
+    from dynaorm.flow.table_differences import Difference, TableStep, table_steps
 
 __all__ = [
     "FORMAT",
     "ClassDescription",
+    "Difference",
     "Entry",
     "FieldDescription",
     "IndexDescription",
@@ -41,6 +44,7 @@ __all__ = [
     "Question",
     "Slot",
     "TableDescription",
+    "TableStep",
     "TemplateDescription",
     "TotalDescription",
     "UniqueDescription",
@@ -48,6 +52,8 @@ __all__ = [
     "call_of",
     "classify",
     "describe",
+    "differences",
+    "table_steps",
     "values_of",
 ]
 
@@ -69,7 +75,9 @@ _HOMES: Final = {
         "UniqueDescription",
     ),
     "dynaorm.describe.entry": ("Entry", "classify"),
+    "dynaorm.describe.live": ("differences",),
     "dynaorm.describe.tables": ("describe",),
+    "dynaorm.flow.table_differences": ("Difference", "TableStep", "table_steps"),
 }
 
 
