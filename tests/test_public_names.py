@@ -12,6 +12,7 @@ import pytest
 
 import dynaorm
 import dynaorm.describe
+import dynaorm.export
 import dynaorm.integrations.fastapi
 import dynaorm.integrations.opentelemetry
 import dynaorm.testing
@@ -143,6 +144,17 @@ DESCRIBE_NAMES = {
 }
 """The same for ``dynaorm.describe``."""
 
+EXPORT_NAMES = {
+    "cdk": "dynaorm.export.cdk_python",
+    "cloudformation": "dynaorm.export.cloud_formation",
+    "module_of_workbench": "dynaorm.export.workbench_import",
+    "sam": "dynaorm.export.cloud_formation",
+    "stages": "dynaorm.export.cloud_formation",
+    "terraform": "dynaorm.export.terraform_json",
+    "workbench": "dynaorm.export.workbench_model",
+}
+"""The same for ``dynaorm.export``."""
+
 FASTAPI_NAMES = {
     "CurrentAsyncSession": "dynaorm.integrations.fastapi",
     "CurrentSession": "dynaorm.integrations.fastapi",
@@ -193,10 +205,11 @@ DOCUMENTS = [
         (dynaorm, NAMES),
         (dynaorm.testing, TESTING_NAMES),
         (dynaorm.describe, DESCRIBE_NAMES),
+        (dynaorm.export, EXPORT_NAMES),
         (dynaorm.integrations.fastapi, FASTAPI_NAMES),
         (dynaorm.integrations.opentelemetry, OPENTELEMETRY_NAMES),
     ],
-    ids=["dynaorm", "testing", "describe", "fastapi", "opentelemetry"],
+    ids=["dynaorm", "testing", "describe", "export", "fastapi", "opentelemetry"],
 )
 def test_every_public_name_is_defined_where_the_table_says(
     package: ModuleType, names: dict[str, str]
