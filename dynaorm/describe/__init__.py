@@ -1,4 +1,4 @@
-"""What a table is, for everything that shows it: ``describe``, ``classify``, ``answer_of``.
+"""What a table is, for everything that shows it: ``describe``, ``classify``, ``samples``, ``answer_of``.
 
 ``dynaorm.describe`` is this package, and can be called: ``from dynaorm import describe; describe(app)``.
 """
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
         UniqueDescription,
     )
     from dynaorm.describe.entry import Entry, classify
+    from dynaorm.describe.sample_items import samples
     from dynaorm.describe.tables import describe
 
 __all__ = [
@@ -48,6 +49,7 @@ __all__ = [
     "call_of",
     "classify",
     "describe",
+    "samples",
     "values_of",
 ]
 
@@ -69,6 +71,7 @@ _HOMES: Final = {
         "UniqueDescription",
     ),
     "dynaorm.describe.entry": ("Entry", "classify"),
+    "dynaorm.describe.sample_items": ("samples",),
     "dynaorm.describe.tables": ("describe",),
 }
 

@@ -34,8 +34,8 @@ def _sorted(kind: str, members: Iterable[str | bytes]) -> list[str]:
 
 
 def short_text(value: AttributeValue, *, is_expiry: bool) -> str:
-    """The same, with times in UTC as ``2024-06-01 09:30:00``; those of an expiry are stored as seconds."""
-    text = value_text(value)
+    """The same, with quotes for the empty text, and with times, also of an expiry, as ``2024-06-01 09:30:00``: UTC."""
+    text = value_text(value) or "''"  # otherwise nobody would see that it is there
     if is_expiry and "N" in value:
         return _expiry(text)
     found = _TIME.fullmatch(text) if "S" in value else None

@@ -22,6 +22,7 @@ from dynaorm.describe.description import (
     TemplateDescription,
 )
 from dynaorm.describe.entry import Entry, EntryKind
+from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.failure import MASK
 from dynaorm.item.size import item_size
 from dynaorm.item.value import AttributeValue, Item
@@ -138,6 +139,7 @@ class TableView:
         sort: the names of the sort key attributes.
         blocks: the partitions with entities and their versions.
         apart: the partitions of guards and token items.
+        summary: how much there is, in words: ``2 classes, 1 index, 7 items``.
         entities: how many entities there are among the entries.
         absent: how many of them are not in the index; 0 for the table.
     """
@@ -148,6 +150,7 @@ class TableView:
     sort: tuple[str, ...]
     blocks: tuple[PartitionBlock, ...]
     apart: tuple[PartitionBlock, ...]
+    summary: str
     entities: int
     absent: int = 0
 
@@ -200,7 +203,13 @@ class _Viewer:
 
     @cached_property
     def classes(self) -> Mapping[str, tuple[int, ClassDescription]]:
-        return {one.name: (at, one) for at, one in enumerate(self.description.classes)}
+        return {one.stored_name: (at, one) for at, one in enumerate(self.description.classes)}
+
+    @cached_property
+    def guard_keys(self) -> tuple[str, ...]:
+        """The key attributes of guards in a guard table."""
+        guards = (one.guard_key for cls in self.description.classes for one in cls.unique)
+        return tuple(next(guards, {}))
 
     @cached_property
     def index_keys(self) -> frozenset[str]:
@@ -210,14 +219,16 @@ class _Viewer:
         found: dict[str, list[tuple[Any, int]]] = {}
         entities = absent = 0
         for at, entry in enumerate(self.entries):
-            if wanted and (entry.cls is None or entry.cls.__name__ not in wanted):
+            _, cls = self._class(entry)
+            if wanted and (cls is None or cls.name not in wanted):
                 continue
-            is_in = all(name in entry.item for name in (*self.partition, *self.sort))
+            partition, sort = self._keys_of(entry)
+            is_in = all(name in entry.item for name in (*partition, *sort))
             entities += entry.kind == "entity"
             absent += entry.kind == "entity" and not is_in
             if is_in:
-                key = repr(_ident(entry.item, self.partition))
-                found.setdefault(key, []).append((_order(entry.item, (*self.sort, *self.table_keys)), at))
+                key = repr(_ident(entry.item, partition))
+                found.setdefault(key, []).append((_order(entry.item, (*sort, *self.table_keys)), at))
         blocks: list[tuple[Any, PartitionBlock]] = []
         apart: list[tuple[Any, PartitionBlock]] = []
         for members in found.values():
@@ -232,33 +243,50 @@ class _Viewer:
             sort=self.sort,
             blocks=tuple(block for _, block in sorted(blocks, key=lambda one: one[0])),
             apart=tuple(block for _, block in sorted(apart, key=lambda one: one[0])),
+            summary=self._summary(sum(map(len, found.values()))),
             entities=entities,
             absent=absent,
         )
 
+    def _summary(self, items: int) -> str:
+        told = _number(items, "item")
+        if self.index is not None:
+            return told
+        classes, indexes = len(self.description.classes), len(self.description.indexes)
+        return f"{_number(classes, 'class')}, {_number(indexes, 'index')}, {told}"
+
     def _order_of_block(self, positions: Sequence[int]) -> tuple[int, Any]:
         classes = (self._class(self.entries[at])[0] for at in positions)
         first = min(_LAST if one is None else one for one in classes)
-        return first, _order(self.entries[positions[0]].item, self.partition)
+        partition, _ = self._keys_of(self.entries[positions[0]])
+        return first, _order(self.entries[positions[0]].item, partition)
 
     def _block(self, positions: Sequence[int]) -> PartitionBlock:
         first = self.entries[positions[0]]
+        partition, _ = self._keys_of(first)
         return PartitionBlock(
-            tuple(self._pieces(first, name) for name in self.partition), tuple(map(self._row, positions))
+            tuple(self._pieces(first, name) for name in partition), tuple(map(self._row, positions))
         )
+
+    def _keys_of(self, entry: Entry) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """The key attributes of an item in this view: those of the guard table for a guard that is there."""
+        if self.index is None and entry.kind == "guard" and self.description.guard_table is not None:
+            names = self.guard_keys
+            return names[:1], names[1:]
+        return self.partition, self.sort
 
     def _row(self, at: int) -> ItemRow:
         entry = self.entries[at]
-        position, _ = self._class(entry)
+        position, cls = self._class(entry)
         owner = None if entry.owner is None else self.at.get(_ident(entry.owner, self.table_keys))
         return ItemRow(
             entry=at,
             kind=entry.kind,
-            cls=None if entry.cls is None else entry.cls.__name__,
+            cls=None if cls is None else cls.name,
             position=position,
-            name=self._name(entry, entry.item) if entry.kind == "entity" else "",
+            name=self._name(entry, entry.item, entry.secret) if entry.kind == "entity" else "",
             said=self._said(entry, owner),
-            sort=tuple(self._pieces(entry, name) for name in self.sort),
+            sort=tuple(self._pieces(entry, name) for name in self._keys_of(entry)[1]),
             attributes=tuple(self._attributes(entry)),
             places=dict(entry.places),
             owner=owner,
@@ -267,9 +295,9 @@ class _Viewer:
         )
 
     def _class(self, entry: Entry) -> tuple[int | None, ClassDescription | None]:
-        if entry.cls is None or entry.cls.__name__ not in self.classes:
-            return None, None
-        return self.classes[entry.cls.__name__]
+        # Two classes may have one name in Python.
+        stored_name = "" if entry.cls is None else mapping_of(entry.cls).name
+        return self.classes.get(stored_name, (None, None))
 
     # -- what an item is -----------------------------------------------------------------------------------------------
 
@@ -280,31 +308,37 @@ class _Viewer:
             return "remembers a block of writes that ran under this token"
         if entry.kind == "unknown":
             return "is an item of no declared class"
-        of = "an entity that is not here"
-        if entry.owner is not None:
-            of = self._name(entry, entry.owner if owner is None else self.entries[owner].item)
+        of = "an entity that is not known"
+        if owner is not None:
+            of = self._name(self.entries[owner], self.entries[owner].item, self.entries[owner].secret)
+        elif entry.owner is not None:
+            of = self._name(entry, entry.owner, entry.owner_secret)
         if entry.kind == "guard":
             return f"reserves {entry.constraint} for {of}"
         number = "" if entry.number is None else f" {entry.number}"
         return f"version{number} of {of}" if entry.kind == "version" else f"{of} is deleted"
 
-    def _name(self, entry: Entry, item: Item) -> str:
+    def _name(self, entry: Entry, item: Item, secret: frozenset[str]) -> str:
         """The class and key fields of the entity with this item, or of which only this key is known."""
         _, cls = self._class(entry)
         if cls is None:
-            return ", ".join(f"{name}={_literal(item[name])}" for name in self.table_keys if name in item)
+            of = "" if entry.cls is None else entry.cls.__name__
+            keys = (f"{name}={MASK if name in secret else _literal(value)}" for name, value in item.items())
+            return f"{of}({', '.join(keys)})"
         fields = {one.name: one for one in cls.fields}
         texts: dict[str, str] = {}
         for template in filter(None, (cls.partition, cls.sort)):
-            for piece in pieces_of(template, item.get(template.attribute), frozenset()):
+            hidden = _secret_fields(template, fields) if template.attribute in secret else frozenset()
+            for piece in pieces_of(template, item.get(template.attribute), hidden):
                 if piece.field:
-                    texts.setdefault(piece.field, repr(piece.text))
+                    known = fields.get(piece.field)
+                    texts.setdefault(
+                        piece.field, MASK if piece.kind == "masked" else _of_key(piece.text, known)
+                    )
         for name in cls.key_fields:
             known = fields.get(name)
             if known is not None and known.attribute in item:
-                texts[name] = _literal(item[known.attribute])
-            if known is not None and known.secret:
-                texts[name] = MASK
+                texts[name] = MASK if known.secret else _literal(item[known.attribute])
         return f"{cls.name}({', '.join(f'{name}={texts[name]}' for name in cls.key_fields if name in texts)})"
 
     # -- keys ----------------------------------------------------------------------------------------------------------
@@ -313,18 +347,12 @@ class _Viewer:
         """A key attribute of an item in pieces, with what is secret masked."""
         _, cls = self._class(entry)
         template = None if cls is None else self._template(entry, cls, name)
-        value = entry.item[name]
-        if template is None:
-            is_secret = name in entry.secret
+        value, is_secret = entry.item[name], name in entry.secret
+        if cls is None or template is None:
             literal = f"{entry.constraint}#" if entry.kind == "guard" else ""
             return _unmatched(value, literal, is_secret=is_secret)
-        secret = frozenset(one.name for one in (cls.fields if cls is not None else ()) if one.secret)
-        number = entry.number if entry.kind == "version" else 0
-        if name not in entry.secret:
-            secret = frozenset()
-        elif secret.isdisjoint(template.fields):
-            return _unmatched(value, "", is_secret=True)  # of a computed field
-        return pieces_of(template, value, secret, number)
+        hidden = _secret_fields(template, {one.name: one for one in cls.fields}) if is_secret else frozenset()
+        return pieces_of(template, value, hidden, entry.number if entry.kind == "version" else 0)
 
     def _template(self, entry: Entry, cls: ClassDescription, name: str) -> TemplateDescription | None:
         """The template of a key attribute of an item; None for a key that no template of its class renders."""
@@ -344,21 +372,24 @@ class _Viewer:
         _, cls = self._class(entry)
         fields = {one.attribute: one for one in (cls.fields if cls is not None else ())}
         former = {name: one for one in fields.values() for name in one.formerly}
-        in_view = {*self.partition, *self.sort}
+        partition, sort = self._keys_of(entry)
+        in_view = {*partition, *sort}
         in_keys = self._fields_in_keys(entry, cls)
+        # A guard names its owner, whose key may have a secret.
+        visible = entry.visible
         for name in self._ordered(entry, fields):
             if name in in_view or not self._is_projected(name):
                 continue
             known = fields.get(name) or former.get(name)
-            value, is_secret = entry.item[name], name in entry.secret
+            value, is_secret = visible[name], name in entry.secret
             is_expiry = known is not None and "expires" in known.marks
             role = self._role(entry, name, known)
             yield ShownAttribute(
                 name=name,
                 field="" if known is None else known.name,
-                text=MASK if is_secret else value_text(value),
-                short=MASK if is_secret else short_text(value, is_expiry=is_expiry),
-                type=next(iter(value)),
+                text=value_text(value),
+                short=short_text(value, is_expiry=is_expiry),
+                type=next(iter(entry.item[name])),
                 role=role,
                 marks=() if known is None else known.marks,
                 is_secret=is_secret,
@@ -414,6 +445,16 @@ class _Viewer:
         return not isinstance(index.projection, str) and name in index.projection
 
 
+def _number(number: int, what: str) -> str:
+    plural = f"{what}es" if what.endswith(("s", "x")) else f"{what}s"
+    return f"{number} {what if number == 1 else plural}"
+
+
+def _secret_fields(template: TemplateDescription, fields: Mapping[str, FieldDescription]) -> frozenset[str]:
+    """What is masked in a key that has a secret in it: the secret fields, and those that are computed or nested."""
+    return frozenset(name for name in template.fields if name not in fields or fields[name].secret)
+
+
 def _unmatched(value: AttributeValue, literal: str, *, is_secret: bool) -> tuple[KeyPiece, ...]:
     """A key of no template, of which a beginning may be literal text."""
     text = value_text(value)
@@ -437,6 +478,12 @@ def _order(item: Item, names: Iterable[str]) -> tuple[tuple[str, Any], ...]:
             by: Any = Decimal(content) if kind == "N" else content
             found.append((kind, by.encode(errors="surrogatepass") if isinstance(by, str) else by))
     return tuple(found)
+
+
+def _of_key(text: str, field: FieldDescription | None) -> str:
+    """A value in a key as Python writes it: padded numbers as numbers."""
+    is_number = field is not None and field.dynamodb_types == ("N",) and text.isdecimal()
+    return str(int(text)) if is_number else repr(text)
 
 
 def _literal(value: AttributeValue) -> str:
