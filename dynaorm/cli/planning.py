@@ -82,9 +82,9 @@ def plan_command(
     with connection.session([target], [entity]) as session:
         try:
             plan = session.plan_of(work)
-        except EntityNotFound as absent:
-            assert isinstance(absent.key, Key)
-            complain(f"nothing is stored under {Shown().name(absent.key)}, so the write would be refused")
+        except EntityNotFound:
+            key = Key(entity, **given)
+            complain(f"nothing is stored under {Shown().name(key)}, so the write would be refused")
             click.get_current_context().exit(NOTHING)
     if as_json:
         write_line(json.dumps({"kind": "plan", **_as_json(plan, with_request=request)}))
