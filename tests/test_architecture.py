@@ -22,8 +22,8 @@ import dynaorm
 import dynaorm.export
 import dynaorm.integrations.fastapi
 import dynaorm.testing
+from dynaorm.describe.made_values import COUNTED
 from dynaorm.entity.text.scalar import NODES, SCALARS
-from dynaorm.testing.values import VALUES
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "dynaorm"
@@ -245,10 +245,11 @@ def test_one_module_takes_annotations_apart() -> None:
 
 
 def test_a_type_with_one_text_is_one_row() -> None:
-    """What is true of such a type stands in its row of ``SCALARS``, and what tests make up for it in ``values.py``."""
+    """What is true of such a type stands in its row of ``SCALARS``, and how it is made up in ``made_values.py``."""
     # A date format is about the types that have days or times, and says what each directive means for them.
     homes = {
         PACKAGE / "entity" / "text" / "scalar.py",
+        PACKAGE / "describe" / "made_values.py",
         PACKAGE / "testing" / "values.py",
         PACKAGE / "entity" / "template" / "date_format.py",
     }
@@ -263,7 +264,7 @@ def test_a_type_with_one_text_is_one_row() -> None:
             if len(listed) > 2:
                 faults.append(f"{_name(path)} lists {', '.join(sorted(listed))}")
     _report(faults)
-    assert {base for kind in SCALARS for base in kind.__mro__ if base in VALUES} == SCALARS.keys()
+    assert {base for kind in SCALARS for base in kind.__mro__ if base in COUNTED} == SCALARS.keys()
 
 
 def test_the_list_of_long_functions_holds_nothing_that_is_gone() -> None:

@@ -90,7 +90,7 @@ NAMES = {
 
 TESTING_NAMES = {
     "Broken": "dynaorm.flow.integrity.finding",
-    "Factory": "dynaorm.testing.build",
+    "Factory": "dynaorm.describe.factory",
     "FakeClock": "dynaorm.testing.clock",
     "Fault": "dynaorm.testing.faults",
     "FaultyTransport": "dynaorm.testing.faults",
@@ -104,7 +104,7 @@ TESTING_NAMES = {
     "crash_after": "dynaorm.testing.faults",
     "crash_before": "dynaorm.testing.faults",
     "entities": "dynaorm.testing.entity_strategy",
-    "factory": "dynaorm.testing.build",
+    "factory": "dynaorm.describe.factory",
     "in_progress": "dynaorm.testing.faults",
     "inconsistencies": "dynaorm.testing.consistency",
     "load_seeds": "dynaorm.testing.seeds",
@@ -140,6 +140,7 @@ DESCRIBE_NAMES = {
     "describe": "dynaorm.describe.tables",
     "differences": "dynaorm.describe.live",
     "table_steps": "dynaorm.flow.table_differences",
+    "samples": "dynaorm.describe.sample_items",
     "values_of": "dynaorm.describe.answer",
 }
 """The same for ``dynaorm.describe``."""

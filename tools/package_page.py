@@ -1,7 +1,7 @@
 """Makes the long description of the package from README.md, when the package is built.
 
 A package page has no files beside it, so relative links would be dead. If ``[project.urls] Repository`` is set in
-pyproject.toml, they lead there; until it is, they are plain text.
+pyproject.toml, they lead there; until it is, they are plain text, and pictures are left out.
 """
 
 import re
@@ -10,13 +10,18 @@ from typing import Any
 
 from hatchling.metadata.plugin.interface import MetadataHookInterface
 
+_PICTURE = re.compile(r"!\[[^\]]*\]\((?![a-z]+:|#)([^)\s]+)\)\n*")
 _RELATIVE_LINK = re.compile(r"\[([^\]]+)\]\((?![a-z]+:|#)([^)\s]+)\)")
 
 
 def description(readme: str, repository: str | None) -> str:
     """The text of the readme, with relative links made absolute, or plain text without a repository."""
     if repository is None:
-        return _RELATIVE_LINK.sub(r"\1", readme)
+        return _RELATIVE_LINK.sub(r"\1", _PICTURE.sub("", readme))
+    # A page of the repository about a picture is none.
+    readme = _PICTURE.sub(
+        lambda found: found[0].replace(found[1], f"{repository.rstrip('/')}/raw/main/{found[1]}"), readme
+    )
     return _RELATIVE_LINK.sub(rf"[\1]({repository.rstrip('/')}/blob/main/\2)", readme)
 
 

@@ -1,4 +1,4 @@
-"""What a table is, for everything that shows it: ``describe``, ``classify``, ``answer_of``.
+"""What a table is, for everything that shows it: ``describe``, ``classify``, ``samples``, ``answer_of``.
 
 ``dynaorm.describe`` is this package, and can be called: ``from dynaorm import describe; describe(app)``.
 """
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     )
     from dynaorm.describe.entry import Entry, classify
     from dynaorm.describe.live import differences
+    from dynaorm.describe.sample_items import samples
     from dynaorm.describe.tables import describe
     from dynaorm.flow.table_differences import Difference, TableStep, table_steps
 
@@ -53,6 +54,7 @@ __all__ = [
     "classify",
     "describe",
     "differences",
+    "samples",
     "table_steps",
     "values_of",
 ]
@@ -76,6 +78,7 @@ _HOMES: Final = {
     ),
     "dynaorm.describe.entry": ("Entry", "classify"),
     "dynaorm.describe.live": ("differences",),
+    "dynaorm.describe.sample_items": ("samples",),
     "dynaorm.describe.tables": ("describe",),
     "dynaorm.flow.table_differences": ("Difference", "TableStep", "table_steps"),
 }

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from dynaorm.late import late_names
 
 if TYPE_CHECKING:
-    from dynaorm.testing.build import Factory, factory
+    from dynaorm.describe.factory import Factory, factory
     from dynaorm.testing.clock import FakeClock
     from dynaorm.testing.consistency import (
         Broken,
@@ -78,7 +78,7 @@ _FAULTS: Final = (
     "throttle",
 )
 _HOMES: Final = {
-    "dynaorm.testing.build": ("Factory", "factory"),
+    "dynaorm.describe.factory": ("Factory", "factory"),
     "dynaorm.testing.clock": ("FakeClock",),
     "dynaorm.testing.consistency": (
         "Broken",

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from pydantic import ValidationError
 
+from dynaorm.describe.made_values import type_of_field
 from dynaorm.entity.key import identity
 from dynaorm.entity.mapping.derive import claims
 from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
@@ -14,7 +15,7 @@ from dynaorm.entity.type_tree import TypeTree
 from dynaorm.errors import DynaormError, UnknownField
 from dynaorm.late import late
 from dynaorm.plan.item_of import item_of
-from dynaorm.testing.values import drawn, times, type_of_field
+from dynaorm.testing.values import drawn, times
 
 if TYPE_CHECKING:
     import hypothesis

@@ -1,56 +1,37 @@
-"""The examples of the README pass mypy --strict, and misspelt imports from dynaorm do not."""
+"""The README shows what its programs do: they run, they pass mypy --strict, and its picture and output are theirs."""
 
+import contextlib
+import io
 import os
 import re
 import subprocess
 import sys
-import textwrap
 from pathlib import Path
 
 import pytest
 
+from tools.make_pictures import PICTURE, README, first_program, in_memory, picture_of, programs, run
+
 ROOT = Path(__file__).parents[2]
-
-ENTITIES = """
-from dynaorm import Entity, Session, Table
-from dynaorm.errors import OutcomeUnknown
-
-app = Table("app")
-
-class User(Entity, table=app, pk="USER#{user_id}", sk="PROFILE"):
-    user_id: str
-
-class Ticket(Entity, table=app, pk="PROJECT#{project}", sk="TICKET#{number:06d}"):
-    project: str
-    number: int
-
-session = Session(region="eu-west-1")
-order = Ticket(project="p1", number=1)
-"""
+TEXT = README.read_text(encoding="utf-8")
+PROGRAMS = dict(
+    zip(
+        ("first", "queries", "tests", "unknown", "asynchronous", "service", "direct"),
+        programs(TEXT),
+        strict=True,
+    )
+)
+RUNNABLE = {name: program for name, program in PROGRAMS.items() if name != "tests"}
 
 
 @pytest.fixture(scope="module")
 def complaints(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """What mypy says of the README's examples, all but the one that is a test, and of two misspelt imports."""
+    """What mypy says of the README's programs, all but the one that is a test, and of two misspelt imports."""
     folder = tmp_path_factory.mktemp("readme")
-    text = (ROOT / "README.md").read_text()
-    first, queries, _, unknown, asynchronous, service, direct = re.findall(
-        r"^```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL
-    )
-    programs = {
-        "first": first,
-        "queries": f'from dynaorm import Session\nsession = Session(region="eu-west-1")\n{queries}',
-        "unknown": ENTITIES + unknown,
-        "asynchronous": f"{ENTITIES}async def main() -> None:\n{textwrap.indent(asynchronous, '    ')}",
-        "service": service,
-        "direct": ENTITIES + direct,
-        "misspelt": "from dynaorm import Sesion\nfrom dynaorm.testing import FakeClok\n",
-    }
-    for name, program in programs.items():
+    misspelt = "from dynaorm import Sesion\nfrom dynaorm.testing import FakeClok\n"
+    for name, program in {**RUNNABLE, "misspelt": misspelt}.items():
         (folder / f"{name}.py").write_text(program)
-    (folder / "myservice").mkdir()
-    (folder / "myservice" / "entities.py").write_text(first)
-    run = subprocess.run(
+    checked = subprocess.run(
         [
             sys.executable,
             "-m",
@@ -59,7 +40,7 @@ def complaints(tmp_path_factory: pytest.TempPathFactory) -> str:
             "--config-file=",
             "--cache-dir",
             str(ROOT / ".mypy_cache" / "readme"),
-            *sorted(f"{name}.py" for name in programs),
+            *sorted(one.name for one in folder.glob("*.py")),
         ],
         cwd=folder,
         env={**os.environ, "MYPYPATH": str(ROOT)},
@@ -67,10 +48,10 @@ def complaints(tmp_path_factory: pytest.TempPathFactory) -> str:
         text=True,
         check=False,
     )
-    return run.stdout + run.stderr
+    return checked.stdout + checked.stderr
 
 
-def test_the_examples_of_the_readme_pass_mypy_strict(complaints: str) -> None:
+def test_the_programs_of_the_readme_pass_mypy_strict(complaints: str) -> None:
     assert [line for line in complaints.splitlines() if not line.startswith("misspelt.py")][:-1] == []
 
 
@@ -79,3 +60,39 @@ def test_a_misspelt_import_is_reported(complaints: str) -> None:
         r'^misspelt\.py:\d: error: Module "([\w.]+)" has no attribute "(\w+)"', complaints, re.MULTILINE
     )
     assert found == [("dynaorm", "Sesion"), ("dynaorm.testing", "FakeClok")]
+
+
+@pytest.mark.parametrize("name", RUNNABLE)
+def test_a_program_runs_alone_and_again(name: str) -> None:
+    with in_memory(), contextlib.redirect_stdout(io.StringIO()):
+        run(RUNNABLE[name])
+        run(RUNNABLE[name])
+
+
+def test_the_programs_run_one_after_the_other() -> None:
+    with in_memory(), contextlib.redirect_stdout(io.StringIO()):
+        for program in RUNNABLE.values():
+            run(program)
+
+
+def test_the_test_of_the_readme_passes(tmp_path: Path) -> None:
+    (tmp_path / "test_readme.py").write_text(PROGRAMS["tests"])
+    ran = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_readme.py"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert re.search(r"^1 passed", ran.stdout, re.MULTILINE), ran.stdout
+
+
+def test_the_output_and_the_picture_are_those_of_the_first_program() -> None:
+    ran = first_program()
+    shown = re.findall(r"^```text\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL)
+    assert shown == [ran.printed]
+    assert PICTURE.read_text(encoding="utf-8") == picture_of(ran), "run `make pictures`"
+
+
+def test_the_picture_comes_before_the_first_program() -> None:
+    assert TEXT.index("](docs/readme.svg)") < TEXT.index("```python")

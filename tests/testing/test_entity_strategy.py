@@ -13,7 +13,7 @@ from pydantic import AwareDatetime, Field, NaiveDatetime
 from dynaorm import Aggregate, Entity, ExpiresAt, Table, Unique, entity_of, item_of
 from dynaorm.errors import UnknownField
 from dynaorm.testing import entities
-from tests.testing.test_build import Coded, Shelf, Thing
+from tests.describe.test_factory import Coded, Shelf, Thing
 
 app = Table("app")
 

@@ -29,6 +29,13 @@ def test_with_a_repository_relative_links_lead_there() -> None:
     assert description("[a](docs/a.md#b)", home) == "[a](https://example.com/dynaorm/blob/main/docs/a.md#b)"
 
 
+def test_a_picture_is_left_out_or_read_from_the_repository() -> None:
+    text = "One.\n\n![Items](docs/readme.svg)\n\nTwo.\n"
+    assert description(text, None) == "One.\n\nTwo.\n"
+    found = description(text, "https://example.com/dynaorm")
+    assert found == text.replace("docs/", "https://example.com/dynaorm/raw/main/docs/")
+
+
 def test_the_source_distribution_has_what_its_tests_read() -> None:
     files = {one.distribution_path for one in SdistBuilder(str(ROOT)).recurse_included_files()}
     for needed in (

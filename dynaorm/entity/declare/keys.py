@@ -16,7 +16,7 @@ from dynaorm.entity.mapping.aggregate import Aggregate
 from dynaorm.entity.mapping.computed import Computed
 from dynaorm.entity.mapping.place import IndexMapping, places_of
 from dynaorm.entity.mapping.when import declared_when
-from dynaorm.entity.marker import Attribute, Unique
+from dynaorm.entity.marker import Attribute, InKey, Unique
 from dynaorm.entity.table import KeyAttribute, LocalIndex, Table
 from dynaorm.entity.template.compile import compile_template
 from dynaorm.entity.template.key_part import (
@@ -47,6 +47,7 @@ class KeysOf:
         encoded: the fields with their own ``encode=`` that are stored in a key attribute.
         texts: all fields with their own ``encode=``, as they stand in string keys.
         computed: the computed fields, and the nested fields that declarations name.
+        in_key: the fields with ``InKey()``.
     """
 
     entity: str
@@ -57,6 +58,7 @@ class KeysOf:
     encoded: Mapping[str, Scalar] = field(default_factory=dict)
     texts: Mapping[str, Scalar] = field(default_factory=dict)
     computed: Mapping[str, Computed] = field(default_factory=dict)
+    in_key: frozenset[str] = frozenset()
     partition: KeyPart | None = None
     sort: KeyPart | None = None
     version_template: VersionTemplate | None = None
@@ -127,7 +129,13 @@ class KeysOf:
     def _own(self, text: str, attribute: KeyAttribute) -> str | None:
         """The field stored in a key attribute, if the template is that field alone."""
         own = self.own_field(attribute)
-        return own if own is not None and text in (f"{{{own}}}", f"{{{own}:raw}}") else None
+        # The field that is stored in the primary key alone does not write the attribute, so the index does.
+        if own is None or (attribute not in self.table.keys and self._is_in_key(own)):
+            return None
+        return own if text in (f"{{{own}}}", f"{{{own}:raw}}") else None
+
+    def _is_in_key(self, name: str) -> bool:
+        return name in self.in_key or (self.table.key_fields == "in_key" and name in self.in_primary_key)
 
 
 def fields_for_keys(entity: type[BaseModel], options: ClassOptions, marks: Mapping[str, Marked]) -> KeysOf:
@@ -154,7 +162,8 @@ def fields_for_keys(entity: type[BaseModel], options: ClassOptions, marks: Mappi
     computed = {one.name: one for one in _computed(entity, options, marks)}
     scalars |= {name: one.scalar for name, one in computed.items()}
     nullable |= {name for name, one in computed.items() if one.nullable}
-    return KeysOf(entity.__name__, table, scalars, attributes, nullable, encoded, texts, computed)
+    in_key = frozenset(name for name, mark in marks.items() if mark.find(InKey))
+    return KeysOf(entity.__name__, table, scalars, attributes, nullable, encoded, texts, computed, in_key)
 
 
 def _computed(

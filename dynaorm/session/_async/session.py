@@ -642,13 +642,9 @@ class AsyncSession:
 
     @asynccontextmanager
     async def _block(self, tx: block.Transaction) -> AsyncIterator[None]:
-        mark = block.opened(self)
-        try:
+        with block.collecting(self, tx):
             yield
-        finally:
-            block.closed(mark)
-            tx.end()
-        # After ``finally``, not in it: a block that raises sends nothing.
+        # After ``with``, not in it: a block that raises sends nothing.
         await self._run("transaction", commit.commit(tx.to_send(), self._context, tx.token, tx.remember))
 
     async def run(self, work: block.AsyncWork[T], /, *, attempts: int = 5) -> T:
@@ -676,9 +672,32 @@ class AsyncSession:
                 return result
 
     def plan(self, entity: Any, /, *, condition: Condition | None = None) -> Plan:
-        """Return the plan of ``save(entity)``: its actions and the reason for each. No request is sent."""
-        saving = [intent.Save(entity, block.checked_condition(entity, condition))]
+        """Return the plan of ``save(entity)``: its actions and the reason for each. No request is sent.
+
+        Raises:
+            UsageError: the last write of the entity has no known outcome.
+        """
+        saving = intent.Save(entity, block.checked_condition(entity, condition))
         return commit.planned(saving, self._context)
+
+    async def plan_of(self, work: Callable[[block.Transaction], object], /) -> Plan:
+        """Return the plan of a block: ``session.plan_of(lambda tx: tx.delete(user))``. Nothing is written.
+
+        Calls ``work(tx)`` once, as ``run`` does, and returns the first request that the block would send, with the
+        reason of each action. Every method of ``tx`` can be planned. Where the write would read a stored item first,
+        that item is read, strongly consistent; objects do not change. Functions given to ``on_commit`` are not called.
+
+        The plan has a revision of its own: sending the block later makes another plan. Another writer may come first.
+
+        Raises:
+            UsageError: the last write of an object has no known outcome; ``work`` is not a function; a block of this
+                session is open.
+            EntityNotFound, SameItemTwice, PlanTooLarge, ...: what the block itself would raise before it sends
+                anything.
+            Throttled, Unreachable, TableNotFound: as for any read.
+        """
+        intents = await block.intents_of_async(self, work)
+        return await self._run("plan_of", commit.plan_of(intents, self._context))
 
     async def resume(self, plan: object, /) -> bool:
         """Find out whether the ``plan`` of an OutcomeUnknown was applied. Returns True if it is in effect.

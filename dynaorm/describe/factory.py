@@ -7,17 +7,18 @@ from typing import Any, Final, Generic, TypeVar
 
 from pydantic import ValidationError
 
+from dynaorm.describe.made_values import choices, counted, type_of_field
 from dynaorm.entity.key import identity
 from dynaorm.entity.mapping.derive import claims
-from dynaorm.entity.mapping.mapping import mapping_of
+from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
 from dynaorm.entity.type_tree import TypeTree
 from dynaorm.errors import DynaormError, UnknownField, UsageError
 from dynaorm.plan.item_of import item_of
-from dynaorm.testing.values import choices, counted, type_of_field
 
 E = TypeVar("E")
 
-_FAR: Final = datetime(2100, 1, 1, tzinfo=UTC)
+FAR: Final = datetime(2100, 1, 1, tzinfo=UTC)
+"""When made entities begin to expire."""
 
 
 def factory(entity: type[E], /, **values: Any) -> "Factory[E]":
@@ -87,7 +88,7 @@ class Factory(Generic[E]):
     def _made(self, name: str, tree: TypeTree, number: int) -> Any:
         expires = self._mapping.expires
         if expires is not None and expires.name == name:
-            return _FAR + timedelta(seconds=number)
+            return FAR + timedelta(seconds=number)
         few = choices(tree) if name in self._counted else ()
         return few[(number - 1) % len(few)] if few else counted(name, tree, number)
 
@@ -109,14 +110,10 @@ class Factory(Generic[E]):
     def _built(self, given: dict[str, Any]) -> E:
         name = self._entity.__name__
         try:
-            # Fields are given by their own names, whatever aliases they have.
-            validator = self._mapping.entity.__pydantic_validator__
-            entity: E = validator.validate_python(given, by_alias=False, by_name=True)
-            item_of(entity)
+            entity: E = built(self._mapping, given)
         except (ValidationError, DynaormError) as problem:
-            wrong = "; ".join(_problems(problem))
             raise UsageError(
-                problem=f"factory({name}) cannot build one: {wrong}",
+                problem=f"factory({name}) cannot build one: {problems_in(problem)}",
                 remedy=f"give the field a value or a function: factory({name}, field=lambda n: ...)",
             ) from problem
         return entity
@@ -128,8 +125,17 @@ class Factory(Generic[E]):
                 raise UnknownField(entity=self._entity.__name__, field=name, known=known)
 
 
-def _problems(problem: ValidationError | DynaormError) -> list[str]:
+def built(mapping: EntityMapping, given: Mapping[str, Any]) -> Any:
+    """A new entity of these values that can be stored. Raises ValidationError, DynaormError."""
+    # Fields are given by their own names, whatever aliases they have.
+    entity = mapping.entity.__pydantic_validator__.validate_python(dict(given), by_alias=False, by_name=True)
+    item_of(entity)
+    return entity
+
+
+def problems_in(problem: ValidationError | DynaormError) -> str:
+    """Why an entity could not be built, without its values, which may be secret."""
     if isinstance(problem, DynaormError):
-        return [str(problem)]
-    # Without the input, which may be a secret.
-    return [f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in problem.errors(include_input=False)]
+        return str(problem)
+    found = (f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in problem.errors(include_input=False))
+    return "; ".join(found)

@@ -1,0 +1,246 @@
+"""``samples``: items that the classes of a table would leave there, made without any engine.
+
+Rule 1. The same declarations give the same bytes, in every process: values count up, times and revisions are fixed.
+Rule 2. An entity is written as a save writes it, so its guards, its versions and the totals that count it are there.
+Rule 3. Entities share partitions where their sort keys differ, because that is what a key design is about.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import timedelta
+from typing import Any, Final
+
+from pydantic import ValidationError
+from pydantic.fields import FieldInfo
+
+from dynaorm.argument import check_count
+from dynaorm.describe.entry import Entry, classify
+from dynaorm.describe.factory import FAR, built, problems_in
+from dynaorm.describe.made_values import choices, counted, type_of_field
+from dynaorm.describe.seeds import at_line, in_order_of_saving, seeds_in
+from dynaorm.describe.tables_in_memory import TablesInMemory
+from dynaorm.entity.declare.catalog import catalog_of
+from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
+from dynaorm.entity.table import Table
+from dynaorm.entity.type_tree import TypeTree
+from dynaorm.errors import AlreadyExists, DynaormError, EntityNotFound, UniqueViolation, UsageError
+from dynaorm.plan.intent import Save
+from dynaorm.plan.item_of import item_of
+
+_ATTEMPTS: Final = 12
+"""How many numbers are tried for one more entity: another class may have its key or its unique value."""
+
+_DEPTH: Final = 8
+"""How many targets are made for one entity: its target may be counted itself."""
+
+
+def samples(table: Table, per_class: int = 2, seeds: Iterable[str] | None = None) -> list[Entry]:
+    """Items that the classes of a table would leave in it. Nothing is sent, and no engine is needed.
+
+    The same declarations give the same items, in every process. Targets of totals are made before what they count. The
+    items of a ``guard_table`` are among them; those of targets in other tables are not.
+
+    Args:
+        table: the table.
+        per_class: how many entities of each class; fewer where the keys or unique values of a class allow no more.
+        seeds: lines of JSON, such as an open file, as ``dynaorm.testing.load_seeds`` reads them. The items are then
+            those of these entities alone.
+
+    Raises:
+        UsageError: an entity of a class cannot be made, or a line of the seeds is not valid. The message names the
+            class or the line.
+
+    Example:
+        >>> from dynaorm import Entity, Table
+        >>> from dynaorm.describe import samples
+        >>> app = Table("app")
+        >>> class Song(Entity, table=app, pk="SONG#{song_id}", sk="SONG"):
+        ...     song_id: str
+        >>> [entry.item["PK"] for entry in samples(app)]
+        [{'S': 'SONG#song_id-1'}, {'S': 'SONG#song_id-2'}]
+    """
+    check_count("per_class={}", per_class)
+    tables = TablesInMemory()
+    if seeds is None:
+        _Maker(tables, per_class).make(catalog_of(table).mappings.values())
+    else:
+        _save_seeds(tables, table, seeds)
+    entries = [classify(item, table) for item in tables.items_of(table)]
+    if table.guards is not table:
+        guards = (classify(item, table.guards) for item in tables.items_of(table.guards))
+        entries += [one for one in guards if one.cls is None or mapping_of(one.cls).table is table]
+    return entries
+
+
+def _save_seeds(tables: TablesInMemory, table: Table, lines: Iterable[str]) -> None:
+    if isinstance(lines, str):
+        raise UsageError(
+            problem="seeds= is one text, and the lines of a file are expected",
+            remedy="give the open file, or text.splitlines()",
+        )
+    for seed in in_order_of_saving(seeds_in(lines, _with_targets(table))):
+        try:
+            tables.write(Save(seed.entity))
+        except DynaormError as error:
+            raise at_line(seed.place, error) from error
+
+
+def _with_targets(table: Table) -> tuple[Table, ...]:
+    """The table, and those with totals that count its entities."""
+    found, waiting = {table: None}, [table]
+    while waiting:
+        for target in _targets(catalog_of(waiting.pop()).mappings.values()):
+            if target.table not in found:
+                found[target.table] = None
+                waiting.append(target.table)
+    return tuple(found)
+
+
+def _targets(mappings: Iterable[EntityMapping]) -> Iterator[EntityMapping]:
+    return (mapping_of(one.target) for mapping in mappings for one in mapping.aggregates.values())
+
+
+class _Maker:
+    """Makes entities, and writes them."""
+
+    def __init__(self, tables: TablesInMemory, per_class: int) -> None:
+        self.tables = tables
+        self.per_class = per_class
+        # A family shares its keys, so its classes share the numbers.
+        self.numbers: dict[type, int] = {}
+        self.made: dict[type, list[Any]] = {}
+
+    def make(self, mappings: Iterable[EntityMapping]) -> None:
+        """Make entities of some classes, and first of the classes with totals that count them."""
+        for mapping in mappings:
+            if mapping.entity not in self.made:
+                self.made[mapping.entity] = []
+                self.make(_targets((mapping,)))
+                self._make_class(mapping)
+
+    def _make_class(self, mapping: EntityMapping) -> None:
+        made = self.made[mapping.entity]
+        # A target may have been made already for what it counts.
+        while len(made) < self.per_class:
+            if not self._make_one(mapping, {}, is_whole=not made):
+                break
+
+    def _make_one(
+        self, mapping: EntityMapping, given: Mapping[str, Any], *, is_whole: bool, depth: int = 0
+    ) -> bool:
+        """Make an entity with these values, and write it. False: there is none whose key and unique values are free."""
+        taken: DynaormError | None = None
+        for _ in range(_ATTEMPTS):
+            number = self.numbers[mapping.root] = self.numbers.get(mapping.root, 0) + 1
+            entity = self._entity(mapping, number, given, is_whole=is_whole)
+            try:
+                self._write(entity, depth)
+            except (AlreadyExists, UniqueViolation) as error:
+                taken = error
+            except DynaormError as error:
+                raise _unmakeable(mapping, error) from error
+            else:
+                self.made.setdefault(mapping.entity, []).append(entity)
+                return True
+        if not self.made.get(mapping.entity) and taken is not None:
+            raise _unmakeable(mapping, taken) from taken
+        return False
+
+    def _write(self, entity: Any, depth: int) -> None:
+        for _ in range(_DEPTH):
+            try:
+                self.tables.write(Save(entity))
+            except EntityNotFound as missing:
+                key: Any = missing.key
+                if key.entity is None or depth == _DEPTH:
+                    raise
+                self._make_one(mapping_of(key.entity), dict(key.fields), is_whole=False, depth=depth + 1)
+            else:
+                return
+
+    # -- values --------------------------------------------------------------------------------------------------------
+
+    def _entity(
+        self, mapping: EntityMapping, number: int, given: Mapping[str, Any], *, is_whole: bool
+    ) -> Any:
+        """A new entity with a number. Raises UsageError where the rules of the class refuse every one that is made."""
+        first: ValidationError | DynaormError | None = None
+        for values in self._attempts(mapping, number, given, is_whole=is_whole):
+            # A default that is made anew, such as an identifier, is only left to the class if no other value is valid.
+            without = {name: one for name, one in values.items() if not _is_made_by_class(mapping, name)}
+            for some in (values, {**without, **given}):
+                try:
+                    entity = built(mapping, some)
+                    if some is values or item_of(entity) == item_of(built(mapping, some)):
+                        return entity
+                except (ValidationError, DynaormError) as problem:
+                    first = first or problem
+        raise _unmakeable(mapping, first) from first
+
+    def _attempts(
+        self, mapping: EntityMapping, number: int, given: Mapping[str, Any], *, is_whole: bool
+    ) -> Iterator[dict[str, Any]]:
+        """The values to try, the best ones first."""
+        links = self._links(mapping, number)
+        for linked in (links, {}) if links else ({},):
+            for whole in (is_whole, not is_whole):
+                yield {**self._values(mapping, number, is_whole=whole), **linked, **given}
+
+    def _values(self, mapping: EntityMapping, number: int, *, is_whole: bool) -> dict[str, Any]:
+        """The values of fields that have to be made; ``is_whole``: of those, too, that are None otherwise."""
+        left = {*mapping.kept, *mapping.maintained}
+        unique = {name for one in mapping.constraints.values() for name in one.fields}
+        shared = _shared_fields(mapping)
+        found: dict[str, Any] = {}
+        for name, info in mapping.entity.model_fields.items():
+            is_made = info.is_required() or info.default_factory is not None or name in mapping.key_fields
+            is_made = is_made or name in unique or (is_whole and info.default is None)
+            if is_made and name not in left:
+                own = 1 + (number - 1) // max(self.per_class, 1) if name in shared else number
+                found[name] = _value(mapping, name, type_of_field(info), own)
+        return found
+
+    def _links(self, mapping: EntityMapping, number: int) -> dict[str, Any]:
+        """The values of fields that name a target: those of one that was made."""
+        found: dict[str, Any] = {}
+        for one in mapping.aggregates.values():
+            targets: Sequence[Any] = self.made.get(one.target, ())
+            if targets:
+                target = targets[(number - 1) // max(self.per_class, 1) % len(targets)]
+                values = {
+                    own: getattr(target, name) for name, own in one.key.items() if hasattr(target, name)
+                }
+                found = {own: value for own, value in values.items() if own in mapping.fields} | found
+        return found
+
+
+def _value(mapping: EntityMapping, name: str, tree: TypeTree, number: int) -> Any:
+    if mapping.expires is not None and mapping.expires.name == name:
+        return FAR + timedelta(seconds=number)
+    if few := [one for one in choices(tree) if one is not None]:
+        return few[(number - 1) % len(few)]
+    value = counted(name, tree, number, whole=True)
+    is_address = name.endswith("email") and value == f"{name}-{number}"
+    return f"{value}@example.com" if is_address else value
+
+
+def _is_made_by_class(mapping: EntityMapping, name: str) -> bool:
+    info: FieldInfo = mapping.entity.model_fields[name]
+    return info.default_factory is not None
+
+
+def _shared_fields(mapping: EntityMapping) -> frozenset[str]:
+    """The fields of the partition key, if the sort key has others, by which entities of one partition differ."""
+    partition = frozenset(mapping.partition.fields)
+    others = frozenset(mapping.sort.fields) - partition if mapping.sort is not None else frozenset[str]()
+    return partition if others else frozenset()
+
+
+def _unmakeable(mapping: EntityMapping, problem: ValidationError | DynaormError | None) -> UsageError:
+    if isinstance(problem, UsageError) and problem.problem.startswith("samples()"):
+        return problem
+    name = mapping.entity.__name__
+    wrong = "its values differ each time it is made" if problem is None else problems_in(problem)
+    return UsageError(
+        problem=f"samples() cannot make a {name}: {wrong}",
+        remedy=f'give seeds, JSON lines with the entities to show: {{"{name}": {{...}}}}',
+    )

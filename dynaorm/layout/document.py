@@ -1,0 +1,48 @@
+"""A table as plain data: the description and its entries, for other programs."""
+
+from base64 import b64encode
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from dynaorm.describe.class_names import name_of
+from dynaorm.describe.description import TableDescription
+from dynaorm.describe.entry import Entry
+from dynaorm.entity.mapping.mapping import mapping_of
+
+FORMAT: Final = "dynaorm.layout/1"
+"""The format of ``document_of``. Later versions of format 1 may add members, and remove none."""
+
+
+def document_of(description: TableDescription, entries: Sequence[Entry]) -> dict[str, Any]:
+    """A table as plain data for ``json.dumps``: ``format``, ``description``, ``entries``.
+
+    An entry has ``item`` in DynamoDB JSON, with bytes in base64 and secrets masked, ``kind``, ``class``, ``places``,
+    ``owner``, ``constraint`` and ``number``, as ``dynaorm.describe.Entry`` has them.
+    """
+    return {
+        "format": FORMAT,
+        "description": description.to_json(),
+        "entries": [_entry(one) for one in entries],
+    }
+
+
+def _entry(entry: Entry) -> dict[str, Any]:
+    return {
+        "item": _plain(entry.visible),
+        "kind": entry.kind,
+        "class": None if entry.cls is None else name_of(mapping_of(entry.cls)),
+        "places": dict(entry.places),
+        "owner": _plain(entry.visible_owner),
+        "constraint": entry.constraint,
+        "number": entry.number,
+    }
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, bytes | bytearray):
+        return b64encode(value).decode()
+    if isinstance(value, Mapping):
+        return {name: _plain(one) for name, one in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [_plain(one) for one in value]
+    return value

@@ -1,0 +1,114 @@
+"""Makes the pictures and texts that documents show, from the programs that they show: ``make pictures``.
+
+The picture of README.md has the items that its first program leaves. The golden files of ``tests/layout`` have the
+samples of some examples in every form that ``dynaorm.layout`` has.
+"""
+
+import contextlib
+import importlib
+import io
+import os
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+from unittest import mock
+
+from dynaorm import Call, PynamoTransport, Table, describe
+from dynaorm.describe import classify, samples
+from dynaorm.layout.markdown import markdown_of
+from dynaorm.layout.mermaid import mermaid_of
+from dynaorm.layout.svg import svg_of
+from dynaorm.layout.text import text_of
+from dynaorm.layout.view import view_of
+from dynaorm.testing import strict_moto
+
+ROOT: Final = Path(__file__).parents[1]
+README: Final = ROOT / "README.md"
+PICTURE: Final = ROOT / "docs" / "readme.svg"
+GOLDEN: Final = ROOT / "tests" / "layout" / "golden"
+
+EXAMPLES: Final = {
+    "equipment_audits": "equipment",
+    "fastapi_service": "shop",
+    "issues": "github",
+    "online_shop": "shop",
+    "tickets_overloaded": "project",
+    "two_tables": "users",
+}
+"""The examples with golden files, each with the name of its table."""
+
+_REVISION: Final = re.compile(r"\b[0-9a-f]{32}\b")
+_CREDENTIALS: Final = {"AWS_ACCESS_KEY_ID": "any", "AWS_SECRET_ACCESS_KEY": "any"}
+
+
+class Ran(NamedTuple):
+    """A program that has run: what it printed, its table, and the items that it left there."""
+
+    printed: str
+    table: Table
+    items: list[dict[str, Any]]
+
+
+def programs(text: str) -> list[str]:
+    """The Python programs of a page in Markdown."""
+    return re.findall(r"^```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+
+
+@contextlib.contextmanager
+def in_memory() -> Iterator[None]:
+    """DynamoDB in this process, for programs that open sessions of their own."""
+    with mock.patch.dict(os.environ, _CREDENTIALS), strict_moto():
+        yield
+
+
+def run(program: str) -> dict[str, Any]:
+    """Run a program, and return its variables."""
+    variables: dict[str, Any] = {"__name__": "readme"}
+    exec(compile(program, "readme", "exec"), variables)  # noqa: S102 - programs of our own documents
+    return variables
+
+
+def first_program() -> Ran:
+    """The first program of the README, run on an empty DynamoDB."""
+    printed = io.StringIO()
+    with in_memory(), contextlib.redirect_stdout(printed):
+        table = run(programs(README.read_text(encoding="utf-8"))[0])["app"]
+        with contextlib.closing(PynamoTransport(region="eu-west-1")) as transport:
+            answer: Any = transport.call(Call("Scan", {"TableName": table.name}))
+    # A revision is another one in every run.
+    return Ran(_REVISION.sub("0c5b…", printed.getvalue()), table, answer["Items"])
+
+
+def picture_of(ran: Ran) -> str:
+    """The items that a program left, as an SVG."""
+    entries = [classify(item, ran.table) for item in ran.items]
+    return svg_of(view_of(describe(ran.table), entries))
+
+
+def golden_files() -> Iterator[tuple[Path, str]]:
+    """Each golden file, and what it should hold."""
+    sys.path.insert(0, str(ROOT / "examples"))
+    try:
+        for module, name in EXAMPLES.items():
+            table: Table = getattr(importlib.import_module(module), name)
+            description, entries = describe(table), samples(table)
+            views = [view_of(description, entries, index) for index in (None, *table.indexes)]
+            yield GOLDEN / f"{module}.txt", "\n\n".join(map(text_of, views))
+            yield GOLDEN / f"{module}.md", markdown_of(description)
+            yield GOLDEN / f"{module}.mmd", mermaid_of(description)
+            yield GOLDEN / f"{module}.svg", svg_of(views[0])
+    finally:
+        sys.path.remove(str(ROOT / "examples"))
+
+
+def main() -> None:
+    """Write every file."""
+    GOLDEN.mkdir(exist_ok=True)
+    for path, text in ((PICTURE, picture_of(first_program())), *golden_files()):
+        path.write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
