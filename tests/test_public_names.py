@@ -12,6 +12,7 @@ import pytest
 
 import dynaorm
 import dynaorm.describe
+import dynaorm.export
 import dynaorm.integrations.fastapi
 import dynaorm.integrations.opentelemetry
 import dynaorm.layout
@@ -121,6 +122,7 @@ TESTING_NAMES = {
 DESCRIBE_NAMES = {
     "FORMAT": "dynaorm.describe.description",
     "ClassDescription": "dynaorm.describe.description",
+    "Difference": "dynaorm.flow.table_differences",
     "Entry": "dynaorm.describe.entry",
     "FieldDescription": "dynaorm.describe.description",
     "IndexDescription": "dynaorm.describe.description",
@@ -130,6 +132,7 @@ DESCRIBE_NAMES = {
     "Question": "dynaorm.describe.description",
     "Slot": "dynaorm.describe.description",
     "TableDescription": "dynaorm.describe.description",
+    "TableStep": "dynaorm.flow.table_differences",
     "TemplateDescription": "dynaorm.describe.description",
     "TotalDescription": "dynaorm.describe.description",
     "UniqueDescription": "dynaorm.describe.description",
@@ -137,6 +140,8 @@ DESCRIBE_NAMES = {
     "call_of": "dynaorm.describe.answer",
     "classify": "dynaorm.describe.entry",
     "describe": "dynaorm.describe.tables",
+    "differences": "dynaorm.describe.live",
+    "table_steps": "dynaorm.flow.table_differences",
     "samples": "dynaorm.describe.sample_items",
     "values_of": "dynaorm.describe.answer",
 }
@@ -152,6 +157,17 @@ LAYOUT_NAMES = {
     "view_of": "dynaorm.layout.view",
 }
 """The same for ``dynaorm.layout``."""
+
+EXPORT_NAMES = {
+    "cdk": "dynaorm.export.cdk_python",
+    "cloudformation": "dynaorm.export.cloud_formation",
+    "module_of_workbench": "dynaorm.export.workbench_import",
+    "sam": "dynaorm.export.cloud_formation",
+    "stages": "dynaorm.export.cloud_formation",
+    "terraform": "dynaorm.export.terraform_json",
+    "workbench": "dynaorm.export.workbench_model",
+}
+"""The same for ``dynaorm.export``."""
 
 FASTAPI_NAMES = {
     "CurrentAsyncSession": "dynaorm.integrations.fastapi",
@@ -206,10 +222,11 @@ DOCUMENTS = [
         (dynaorm.testing, TESTING_NAMES),
         (dynaorm.describe, DESCRIBE_NAMES),
         (dynaorm.layout, LAYOUT_NAMES),
+        (dynaorm.export, EXPORT_NAMES),
         (dynaorm.integrations.fastapi, FASTAPI_NAMES),
         (dynaorm.integrations.opentelemetry, OPENTELEMETRY_NAMES),
     ],
-    ids=["dynaorm", "testing", "describe", "layout", "fastapi", "opentelemetry"],
+    ids=["dynaorm", "testing", "describe", "layout", "export", "fastapi", "opentelemetry"],
 )
 def test_every_public_name_is_defined_where_the_table_says(
     package: ModuleType, names: dict[str, str]
