@@ -34,7 +34,7 @@ SCANNED := $(wildcard .ci .gitignore .pre-commit-config.yaml *.md *.toml LICENSE
 .PHONY: help demo test coverage test-browser test-dependencies lint audit format async pictures torture fuzz mutate mutate-entity mutate-endings bench bench-scale bench-fairness bench-lambda bench-peers clean
 
 help:
-	@echo "make demo         run the examples on an in-memory DynamoDB"
+	@echo "make demo         three scenes on an in-memory DynamoDB: what each write does to the items"
 	@echo "make test         format, lint, types, floors, tests"
 	@echo "make coverage     run the tests, and list the lines that none of them runs"
 	@echo "make test-browser test the page of a table in a Chromium that is on PATH"
@@ -56,8 +56,7 @@ help:
 	@echo "make clean        remove everything the other commands created"
 
 demo: .venv/.demo
-	$(BIN)/python examples/bobby_tables.py
-	$(BIN)/python examples/equipment_audits.py
+	@$(BIN)/python examples/demo.py
 
 test: lint .venv-ministack/.installed
 	$(BIN)/python -m pytest --numprocesses=auto --maxprocesses=$(WORKERS) $(PYTEST_ARGS)
@@ -155,7 +154,7 @@ clean:
 	$(PYTHON) -m venv .venv
 
 .venv/.demo: pyproject.toml | .venv/bin/python
-	$(BIN)/python $(PIP_INSTALL) --editable ".[demo]"
+	$(BIN)/python $(PIP_INSTALL) --editable ".[cli,demo]"
 	@touch $@
 
 .venv/.dev: pyproject.toml | .venv/bin/python

@@ -59,12 +59,12 @@ def main() -> None:
         step("1. Bobby registers: one transaction, three items")
         with session.transaction(token="TRANSACTION1") as tx:
             little_bobby = tx.save(bobby())
-        show(client, "User")
+        show(client, users)
 
         step("2. The same transaction again, as if the answer had been lost: nothing changes")
         with session.transaction(token="TRANSACTION1") as tx:
             tx.save(bobby())
-        show(client, "User")
+        show(client, users)
 
         step("3. A phony Bobby wants the same e-mail address")
         phony = User(
@@ -78,25 +78,25 @@ def main() -> None:
             session.save(phony)
         except UniqueViolation as refused:
             console.print(str(refused), style="red", markup=False)
-        show(client, "User")
+        show(client, users)
 
         step("4. Bobby changes his address: what save() will send, and why")
         little_bobby.email = "bobby@tables.com"
         console.print(session.plan(little_bobby).explain(), markup=False)
         session.save(little_bobby)
-        show(client, "User")
+        show(client, users)
 
         step("5. Bobby is found by his new address, through its guard item")
         console.print(session.get_by(User, email="bobby@tables.com"))
 
         step("6. Bobby deletes himself: his three items are deleted together")
         session.delete(Key(User, pk=little_bobby.pk))
-        show(client, "User")
+        show(client, users)
 
         step("7. The other items of the article")
         for user in OTHERS:
             session.save(user)
-        show(client, "User")
+        show(client, users)
 
 
 if __name__ == "__main__":

@@ -55,7 +55,7 @@ def main() -> None:
             session.save(Message(room="seattle", user_name=user, at=at, text=text))
 
         step("Two partitions for one room, and the sort key user_name#yyyy-MM-dd:HH:mm:ss")
-        show(client, "ChatMessages")
+        show(client, messages)
 
         step("By user: both partitions are queried at once, and the results merged in order")
         by_user = session.query(Message, room="seattle", user_name="amsg")

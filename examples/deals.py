@@ -63,7 +63,7 @@ def main() -> None:
 
         step("Reading a message takes it out of the index, in one UpdateItem")
         session.update(Key(Message, user_name="liz", message_id=DEALS[0][0]), F.unread.set(False))
-        show(client, "BigTimeDeals")
+        show(client, deals)
         found(session.query(Message.unread_ones, user_name="liz").all())
 
 

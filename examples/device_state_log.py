@@ -58,7 +58,7 @@ def main() -> None:
                 LogEntry(device_id=device, state=state, date=date, operator=operator, escalated_to=supervisor)
             )
         step("As published, attribute for attribute")
-        show(client, "DeviceStateLog")
+        show(client, log)
 
         step("The log of a device, and its warnings")
         found(session.query(LogEntry, device_id="d#12345").all())

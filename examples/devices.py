@@ -43,7 +43,7 @@ def main() -> None:
         session.save(Reading(device_id="124", at="2020-03-14T10:32:00", temperature=Decimal("72.4")))
         for at, temperature in READINGS.items():
             session.save(Reading(device_id="124", at=at, temperature=Decimal(temperature)))
-        show(client, "SampleTable")
+        show(client, devices)
 
         step("The device and its five latest readings: one descending query of six items")
         newest = session.collection(Device, Reading, device_id="124").descending().limit(6)

@@ -37,12 +37,12 @@ def main() -> None:
         session.save(Metadata(document_id="doc-1", title="Plan", author="liz"))
         session.save(Permissions(document_id="doc-1", readers={"sue", "ann"}, writers={"liz"}))
         document = session.save(Document(document_id="doc-1", body="first draft"))
-        show(client, "Documents")
+        show(client, documents)
 
         step("A second version: v_0 has the same attributes as v_2")
         document.body = "second draft"
         session.save(document)
-        show(client, "Documents")
+        show(client, documents)
 
         step("The metadata, the permissions, the latest version, and an older version")
         console.print(session.get(Metadata, document_id="doc-1"))

@@ -8,7 +8,7 @@ In AWS, ``on`` is the handler of a Lambda function.
 from datetime import UTC, datetime, timedelta
 
 import boto3
-from raw import console, listed, step, strict_moto
+from raw import console, show, step, strict_moto
 
 from dynaorm import Entity, F, GlobalIndex, Index, Inserted, Key, Session, StreamHandler, Table, handler
 
@@ -73,7 +73,7 @@ def main() -> None:
             # The second time, every change comes again, and nothing is counted twice.
             for change in session.follow(library, idle=0):
                 on.dispatch(change)
-        listed(boto3.client("dynamodb", region_name="eu-west-1"), "MusicLibrary")
+        show(boto3.client("dynamodb", region_name="eu-west-1"), library)
 
         for month in ("2018-01", "2018-02"):
             step(f"The top songs of {month}")

@@ -31,14 +31,14 @@ def main() -> None:
 
         step("The first audit: v1_Audit, and its copy v0_Audit")
         audit = session.save(Audit(equipment_id="Equipment_1", auditor="Liz", result="pass"))
-        show(client, "Equipment")
+        show(client, equipment)
 
         step("Two more, by other auditors: v0_Audit always holds the latest")
         audit.auditor, audit.result = "Sue", "fail: valve"
         session.save(audit)
         audit.auditor, audit.result = "Ann", "pass"
         session.save(audit)
-        show(client, "Equipment")
+        show(client, equipment)
 
         step("The latest audit is one read; the history lists all versions, newest first")
         console.print(session.get(Audit, equipment_id="Equipment_1"))
@@ -52,7 +52,7 @@ def main() -> None:
         step("Audits of several parts: the part's id comes after the prefix")
         for part in ("part7", "part8"):
             session.save(PartAudit(equipment_id="Equipment_1", part=part, auditor="Liz", result="pass"))
-        show(client, "Equipment")
+        show(client, equipment)
 
         step("Restoring the first version writes a fourth")
         session.restore(audit, version=1)
@@ -60,12 +60,12 @@ def main() -> None:
 
         step("Deleting keeps the history, and leaves a tombstone with the version number")
         session.delete(audit)
-        show(client, "Equipment")
+        show(client, equipment)
 
         step("Pruning keeps the newest; purging removes the rest of a deleted audit")
         console.print(session.prune(Key(Audit, equipment_id="Equipment_1"), keep=2), "versions pruned")
         console.print(session.purge(Key(Audit, equipment_id="Equipment_1")), "versions purged")
-        show(client, "Equipment")
+        show(client, equipment)
 
 
 if __name__ == "__main__":

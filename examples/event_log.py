@@ -40,7 +40,7 @@ def main() -> None:
             session.save(Event(device_id="123", timestamp=epoch(*moment), event_id=f"event-{number}"))
 
         step("Three events of device 123, in the order of their numbers")
-        show(client, "EventLog")
+        show(client, events)
         log = session.query(Event, device_id="123")
 
         step("Before 2018-09-04 00:00 UTC: timestamp < 1536019200")

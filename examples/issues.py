@@ -75,7 +75,7 @@ def main() -> None:
         for number in (2, 4):
             key = Key(Issue, owner="alexdebrie", repo="dynamodb-book", number=number)
             session.update(key, F.status.set("Closed"))
-        show(client, "GitHubTable")
+        show(client, github)
 
         repo = {"owner": "alexdebrie", "repo": "dynamodb-book"}
         step("The open issues, newest first; the closed ones, newest first")

@@ -100,7 +100,7 @@ def main() -> None:
         found(session.query(Place.by_kind, kind="shop", country="USA", region="South", state="TX").all())
 
         step("What is stored")
-        show(client, "Locations")
+        show(client, locations)
 
 
 if __name__ == "__main__":

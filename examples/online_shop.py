@@ -8,7 +8,7 @@ from typing import Annotated
 
 import boto3
 from pydantic import BaseModel
-from raw import found, listed, step, strict_moto
+from raw import found, show, step, strict_moto
 
 from dynaorm import Attribute, Entity, GlobalIndex, Index, InKey, Session, Table
 
@@ -211,7 +211,7 @@ def main() -> None:
         for entity in [*customers_and_stock(), *the_order()]:
             session.save(entity)
         step("As published, attribute for attribute")
-        listed(client, "OnlineShop")
+        show(client, shop)
         by_key(session)
         by_index(session)
 

@@ -66,7 +66,7 @@ def main() -> None:
             session.save(Order(order="220", order_id=ksuid, product=product))
             session.save(PackedOrder(order="220", order_id=ksuid, product=product))
         found(session.query(Order, order="220").all())
-        show(client, "newSampleTable")
+        show(client, orders)
 
         step("The same as a binary sort key: twenty bytes instead of thirty-five")
         found(session.query(PackedOrder, order="220").all())

@@ -46,11 +46,11 @@ def main() -> None:
 
         step("As written, DeBrie comes before Dean: 'B' sorts before 'a'")
         console.print([person.last_name for person in session.query(Written, initial="D")])
-        show(client, "SampleTable")
+        show(client, people)
 
         step("With {last_name:upper} they sort as people expect, and keep their spelling")
         console.print([person.last_name for person in session.query(Person, initial="D")])
-        show(client, "Normalised")
+        show(client, normalised)
 
         step("A query normalises the name that it looks for, too")
         console.print(session.get(Person, initial="D", last_name="debrie"))

@@ -8,7 +8,7 @@ In AWS, ``on`` is the handler of a Lambda function, and ``Search`` stands for a 
 from collections import defaultdict
 
 import boto3
-from raw import console, listed, step, strict_moto
+from raw import console, show, step, strict_moto
 
 from dynaorm import Changed, Deleted, Entity, Inserted, Key, Session, Table, handler
 
@@ -69,7 +69,7 @@ def main() -> None:
         session.update(other, {"title": "Wild Song"})
         third = session.save(Song(song_id="3", title="Wild", artist="Jane Doe"))
         session.delete(third)
-        listed(boto3.client("dynamodb", region_name="eu-west-1"), "MusicLibrary")
+        show(boto3.client("dynamodb", region_name="eu-west-1"), library)
 
         step("The changes of the stream, without the records of version items")
         console.print(

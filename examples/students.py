@@ -67,7 +67,7 @@ def main() -> None:
             session.save(student(row))
 
         step("Six students, three of them in the index")
-        show(client, "Students")
+        show(client, students)
         console.print("In the index:", in_index(client))
 
         step("The students who enrolled on one of these days")
@@ -91,7 +91,7 @@ def main() -> None:
             Key(Student, term="202#2023", course="CourseA", student_id="48533"), F.enrollment.remove()
         )
         console.print("In the index:", in_index(client))
-        show(client, "Students")
+        show(client, students)
 
 
 if __name__ == "__main__":

@@ -51,7 +51,7 @@ def main() -> None:
         session.create_table(tickets)
         for project, number, status, created in ROWS:
             session.save(Ticket(project=project, number=number, status=status, creation_date=created))
-        show(client, "Tickets")
+        show(client, tickets)
 
         step("The open tickets, by the day of their creation")
         found(session.query(Ticket.by_status, status="open").all())

@@ -73,7 +73,7 @@ def main() -> None:
             session.save(row)
 
         step("Four classes under one partition key; only the sort key tells them apart")
-        show(client, "Project")
+        show(client, project)
 
         step("Each class is queried by itself, although the items of all classes are mixed")
         for kind in (Task, Member, Admission, Transfer):

@@ -35,8 +35,8 @@ def main() -> None:
             full_name="Bobby Tables",
         )
         session.save(bobby)
-        show(client, "User")
-        show(client, "UserGuards")
+        show(client, users)
+        show(client, guards)
 
         step("Nobody else can take his address")
         try:
@@ -48,8 +48,8 @@ def main() -> None:
 
         step("Bobby is deleted: both tables are empty")
         session.delete(bobby)
-        show(client, "User")
-        show(client, "UserGuards")
+        show(client, users)
+        show(client, guards)
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ from uuid import uuid4
 
 import boto3
 from pydantic import Field
-from raw import found, listed, step, strict_moto
+from raw import found, show, step, strict_moto
 
 from dynaorm import (
     Attribute,
@@ -64,7 +64,7 @@ def main() -> None:
             session.save(Order(id=f"order-{number}", user_id="user-1", items=["book"]))
         session.update(Key(Order, id="order-2"), F.status.set("cancelled"))
         step("The items are those that TypeDORM writes; the item of the unique address also names its owner")
-        listed(client, "my-table")
+        show(client, table)
 
         step("All cancelled orders of a user; the five latest pending ones")
         orders = session.query(Order.by_status, user_id="user-1", status="cancelled")

@@ -23,7 +23,16 @@ SESSION: Final = ROOT / "dynaorm" / "session"
 
 SOURCES: Final = ("session.py", "query.py")
 
-AWAITED: Final = {"self._run", "self._write", "self.all", "self.close", "drive", "close_transport", "work"}
+AWAITED: Final = {
+    "self._run",
+    "self._write",
+    "self.all",
+    "self.close",
+    "block.intents_of",
+    "drive",
+    "close_transport",
+    "work",
+}
 ENTERED: Final = {"self._block"}
 """Context managers that are entered with ``async with``."""
 
@@ -42,6 +51,7 @@ NAMES: Final = {
     "__enter__": "__aenter__",
     "__exit__": "__aexit__",
     "__iter__": "__aiter__",
+    "intents_of": "intents_of_async",
     "drive": "drive_async",
     "check_run": "check_async_run",
     "check_transport": "check_async_transport",

@@ -27,7 +27,7 @@ from dynaorm.item.value import Item
 from dynaorm.late import late
 from dynaorm.plan.changes import items_to_read
 from dynaorm.plan.compiler import compile_plan
-from dynaorm.plan.intent import Deletion, Edit, Intent, target_of_intent
+from dynaorm.plan.intent import Deletion, Edit, Intent, Save, target_of_intent
 from dynaorm.plan.merge_intents import ItemIntents, merge_intents
 from dynaorm.plan.plan import Plan
 from dynaorm.plan.planned import StaleKnowledge
@@ -56,16 +56,36 @@ def unit_of_work(
     return UnitOfWork(clock.now(), clock.new_id(), context.table_name, token, exactly_once, seconds)
 
 
-def planned(intents: Sequence[Intent], context: Context) -> Plan:
-    """The plan of a unit of work, made without reading. Raises UsageError if it depends on what is stored."""
+def planned(saving: Save, context: Context) -> Plan:
+    """The plan of a save that replaces nothing: it needs no reading. Raises as ``plan_of``."""
+    _refuse_unsettled([saving])
+    unit = unit_of_work(context)
+    return compile_plan(merge_intents([saving], unit.now), NOTHING_READ, unit)
+
+
+def plan_of(intents: Sequence[Intent], context: Context) -> Flow[Plan]:
+    """The plan that ``commit`` would send first. What it depends on is read, and nothing is written.
+
+    Raises:
+        UsageError: it cannot be planned; the last write of one of the objects has no known outcome.
+        StoreError: what was read already forbids it.
+    """
+    _refuse_unsettled(intents)
     unit = unit_of_work(context)
     merged = merge_intents(intents, unit.now)
-    if items_to_read(merged):
-        raise UsageError(
-            problem="this plan depends on what is stored, and a plan is made without reading",
-            remedy="load the entity first and plan saving that",
-        )
-    return compile_plan(merged, NOTHING_READ, unit)
+    reads = yield from _with_items(NOTHING_READ, items_to_read(merged), context)
+    return compile_plan(merged, reads, unit)
+
+
+def _refuse_unsettled(intents: Sequence[Intent]) -> None:
+    """Raises UsageError where ``commit`` would first send an earlier write again, to learn its outcome."""
+    for intent in intents:
+        if _unsettled(intent) is not None:
+            raise UsageError(
+                problem=f"the last write of {target_of_intent(intent)!r} got no answer, and a plan depends on its "
+                "outcome",
+                remedy="find it out first: refresh() the object, or resume() the plan of the OutcomeUnknown",
+            )
 
 
 def commit(

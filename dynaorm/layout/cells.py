@@ -26,17 +26,23 @@ def _width(one: str) -> int:
     return 2 if east_asian_width(one) in "WF" else 1
 
 
+def beginning(text: str, width: int) -> str:
+    """As much of a text as a width has room for."""
+    if text.isascii():
+        return text[:width]
+    left = width
+    for at, one in enumerate(text):
+        left -= _width(one)
+        if left < 0:
+            return text[:at]
+    return text
+
+
 def shortened(text: str, width: int) -> str:
     """The text if it has the width, otherwise its beginning and an ellipsis."""
     if width_of(text) <= width:
         return text
-    left, found = width - 1, []
-    for one in text:
-        left -= _width(one)
-        if left < 0:
-            break
-        found.append(one)
-    return "".join(found) + ELLIPSIS if width > 0 else ""
+    return f"{beginning(text, width - 1)}{ELLIPSIS}" if width > 0 else ""
 
 
 def padded(text: str, width: int) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 from typing import Final, NamedTuple
 
-from dynaorm.layout.cells import one_line, shortened, width_of
+from dynaorm.layout.cells import beginning, one_line, shortened, width_of
 from dynaorm.layout.key_pieces import KeyPiece
 from dynaorm.layout.view import ItemRow, PartitionBlock, ShownAttribute, TableView
 
@@ -196,7 +196,7 @@ def _broken(pieces: Iterable[KeyPiece], width: int, most: int = 3) -> list[list[
     for piece in pieces:
         text = one_line(piece.text)
         while text:
-            part = _beginning(text, left)
+            part = beginning(text, left)
             text = text[len(part) :]
             if part:
                 lines[-1].append(KeyPiece(part, piece.kind))
@@ -209,16 +209,6 @@ def _broken(pieces: Iterable[KeyPiece], width: int, most: int = 3) -> list[list[
         last = lines[-1][-1]
         lines[-1][-1] = KeyPiece(f"{last.text[:-1]}…", last.kind)
     return lines
-
-
-def _beginning(text: str, width: int) -> str:
-    """As much of a text as a width has room for."""
-    found = 0
-    for at, one in enumerate(text):
-        found += width_of(one)
-        if found > width:
-            return text[:at]
-    return text
 
 
 # -- attributes --------------------------------------------------------------------------------------------------------

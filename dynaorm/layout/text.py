@@ -1,7 +1,7 @@
 """A table as text for a terminal: one tree for each partition, and no line longer than the width.
 
 ```
-app  2 classes, 0 indexes, 4 items
+app (PK, SK)  1 class, 0 indexes, 2 items
 
 USER#u1
 └ PROFILE  User  email=bobby@tables.com  full_name=Bobby Tables
@@ -14,9 +14,9 @@ guard items
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, Literal, NamedTuple, TypeAlias
 
-from dynaorm.layout.cells import one_line, padded, shortened, width_of
+from dynaorm.layout.cells import beginning, one_line, padded, shortened, width_of
 from dynaorm.layout.key_pieces import KeyPiece
-from dynaorm.layout.view import ItemRow, PartitionBlock, TableView
+from dynaorm.layout.view import ItemRow, PartitionBlock, ShownAttribute, TableView
 
 Mark: TypeAlias = Literal["+", "~", "-"]
 """What happened to an item: it was put, changed or deleted."""
@@ -48,6 +48,7 @@ def text_of(
     width: int = GOLDEN_WIDTH,
     colour: bool = False,
     marks: Mapping[int, Mark] | None = None,
+    whole: bool = False,
 ) -> str:
     """A table or an index as text.
 
@@ -56,13 +57,13 @@ def text_of(
         width: the cells of a line; a smaller number than 40 is taken as 40.
         colour: write the codes that colour text in a terminal.
         marks: what happened to an item, by the position of its entry. Marks stand before the lines.
+        whole: show every attribute, in as many lines as it takes. Otherwise an item has two lines, and an ellipsis
+            stands for what has no room.
 
     Returns:
         Lines that end with a line break; none is longer than the width.
     """
-    lines = _Writer(
-        view, max(width, _NARROWEST), {} if marks is None else marks, has_marks=marks is not None
-    ).lines()
+    lines = _Writer(view, max(width, _NARROWEST), marks, whole=whole).lines()
     return "".join(f"{_written(line, colour=colour)}\n" for line in lines)
 
 
@@ -78,9 +79,10 @@ def _coloured(span: Span) -> str:
 
 
 class _Writer:
-    def __init__(self, view: TableView, width: int, marks: Mapping[int, Mark], *, has_marks: bool) -> None:
-        self.view, self.marks, self.has_marks = view, marks, has_marks
-        self.width = width - (2 if has_marks else 0)
+    def __init__(self, view: TableView, width: int, marks: Mapping[int, Mark] | None, *, whole: bool) -> None:
+        self.view, self.whole = view, whole
+        self.marks, self.has_marks = marks or {}, marks is not None
+        self.width = width - (2 if self.has_marks else 0)
         rows = [row for block in view.blocks for row in block.rows]
         most = width // 3
         keys = [width_of(one_line(row.sort_text)) for row in rows]
@@ -111,19 +113,18 @@ class _Writer:
 
     def _head(self) -> Line:
         view = self.view
-        name = (
-            one_line(view.table) if view.index is None else f"{one_line(view.table)} {one_line(view.index)}"
-        )
+        name = one_line(view.table if view.index is None else f"{view.index} of {view.table}")
+        keys = one_line(f" ({', '.join((*view.partition, *view.sort))})")
         told = f"  {view.summary}"
         name = shortened(name, self.width - width_of(told))
-        return [Span(name, "bold"), Span(told, "dim")]
+        keys = keys if width_of(name + keys + told) <= self.width else ""
+        return [Span(name, "bold"), Span(f"{keys}{told}", "dim")]
 
     # -- entities and their versions -----------------------------------------------------------------------------------
 
     def _block(self, block: PartitionBlock) -> Iterator[Line]:
         marked = block.rows[0] if len(block.rows) == 1 else None
-        key = _fitting(_spans(block.key, bold=True), self.width)
-        yield from self._marked(marked, [key])
+        yield from self._marked(marked, self._key_lines(_spans(block.key, bold=True), self.width))
         for row in block.rows:
             is_last = row is block.rows[-1]
             yield from self._marked(row, self._row(row, is_last=is_last))
@@ -136,10 +137,11 @@ class _Writer:
         wide = self.width - len(branch)
         has_own_line = _width(key) > self.key_width
         if has_own_line:
-            yield [Span(branch, "dim"), *_fitting(key, wide)]
+            for number, line in enumerate(self._key_lines(key, wide)):
+                yield [Span(trunk if number else branch, "dim"), *line]
         left = indent + 2 if indent else 0
         rest = wide - left - self.name_width - 2
-        wrapped = list(_wrapped(_words(row, self.view.index, rest), rest)) or [[]]
+        wrapped = list(self._attributes(row, rest)) or [[]]
         for number, words in enumerate(wrapped):
             begin = [Span(trunk if number or has_own_line else branch, "dim")]
             if number:
@@ -161,8 +163,32 @@ class _Writer:
         if 2 + _width(key) + 2 + width_of(said) <= self.width:
             yield [Span("  "), *key, Span(f"  {said}", "dim")]
         else:
-            yield [Span("  "), *_fitting(key, self.width - 2)]
-            yield [Span(f"    {shortened(said, self.width - 4)}", "dim")]
+            yield from ([Span("  "), *line] for line in self._key_lines(key, self.width - 2))
+            yield from (
+                [Span("    "), *line] for line in self._key_lines([Span(said, "dim")], self.width - 4)
+            )
+        if self.whole:
+            yield from ([Span("    "), *line] for line in self._attributes(row, self.width - 4))
+
+    # -- lines ---------------------------------------------------------------------------------------------------------
+
+    def _key_lines(self, spans: Line, width: int) -> list[Line]:
+        return _folded(spans, width) if self.whole else [_fitting(spans, width)]
+
+    def _word(self, one: ShownAttribute) -> Line:
+        return [Span(f"{one_line(one.name)}=", "dim"), Span(one_line(one.text if self.whole else one.short))]
+
+    def _attributes(self, row: ItemRow, width: int) -> Iterator[Line]:
+        """The attributes of an item in lines of a width, and the other indexes that it is in."""
+        words: list[Line] = []
+        if row.kind == "tombstone":
+            words.append([Span(one_line(row.said), "dim")])
+        words += map(self._word, row.attributes if self.whole else row.shown)
+        if others := [one for one in row.places if one != self.view.index]:
+            words.append([Span(f"→ {' '.join(map(one_line, others))}", "dim")])
+        if self.whole:
+            return _wrapped([line for word in words for line in _folded(word, width)], width)
+        return _wrapped([_short_word(word, width - _MORE) for word in words], width, _LINES)
 
 
 def _title(row: ItemRow) -> str:
@@ -206,34 +232,42 @@ def _fitting(spans: Line, width: int) -> Line:
     return found
 
 
-# -- attributes --------------------------------------------------------------------------------------------------------
+def _folded(spans: Line, width: int) -> list[Line]:
+    """The spans in as many lines of a width as they take."""
+    lines: list[Line] = [[]]
+    left = width
+    for span in spans:
+        text = span.text
+        while text:
+            part = beginning(text, left) or (text[0] if left == width else "")
+            text = text[len(part) :]
+            if part:
+                lines[-1].append(Span(part, span.style))
+                left -= width_of(part)
+            if text:
+                lines.append([])
+                left = width
+    return lines
 
 
-def _words(row: ItemRow, index: str | None, width: int) -> list[Line]:
-    """The attributes of an item, each as short as a line needs it, and the other indexes that it is in."""
-    words: list[Line] = []
-    if row.kind == "tombstone":
-        words.append([Span(shortened(one_line(row.said), width - _MORE), "dim")])
-    for one in row.shown:
-        name = shortened(f"{one_line(one.name)}=", width // 2)
-        value = shortened(one_line(one.short), min(width - width_of(name) - _MORE, _WIDEST_VALUE))
-        words.append([Span(name, "dim"), Span(value)])
-    if others := [one for one in row.places if one != index]:
-        places = " ".join(map(one_line, others))
-        words.append([Span(shortened(f"→ {places}", width - _MORE), "dim")])
-    return words
+def _short_word(word: Line, width: int) -> Line:
+    """An attribute that has room in one line: neither its name nor its value is too long."""
+    *names, value = word
+    found = [Span(shortened(one.text, width // 2), one.style) for one in names]
+    most = width - _width(found)
+    return [*found, Span(shortened(value.text, min(most, _WIDEST_VALUE) if found else most), value.style)]
 
 
-def _wrapped(words: Sequence[Line], width: int) -> Iterator[Line]:
-    """The words in as many lines as an item has; if they do not fit, the last line ends with an ellipsis."""
+def _wrapped(words: Sequence[Line], width: int, most: int | None = None) -> Iterator[Line]:
+    """The words in at most so many lines; if they do not fit, the last line ends with an ellipsis."""
     line: Line = []
     number = 1
     for at, word in enumerate(words):
         gap = 2 if line else 0
         # The last line keeps room for the ellipsis, unless this is the last word.
-        room = width - (_MORE if number == _LINES and at < len(words) - 1 else 0)
+        room = width - (_MORE if number == most and at < len(words) - 1 else 0)
         if line and _width(line) + gap + _width(word) > room:
-            if number == _LINES:
+            if number == most:
                 yield [*line, Span(" …", "dim")]
                 return
             yield line

@@ -322,8 +322,9 @@ class _Viewer:
         """The class and key fields of the entity with this item, or of which only this key is known."""
         _, cls = self._class(entry)
         if cls is None:
-            keys = (name for name in self.table_keys if name in item)
-            return ", ".join(f"{name}={MASK if name in secret else _literal(item[name])}" for name in keys)
+            of = "" if entry.cls is None else entry.cls.__name__
+            keys = (f"{name}={MASK if name in secret else _literal(value)}" for name, value in item.items())
+            return f"{of}({', '.join(keys)})"
         fields = {one.name: one for one in cls.fields}
         texts: dict[str, str] = {}
         for template in filter(None, (cls.partition, cls.sort)):

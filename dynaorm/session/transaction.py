@@ -1,8 +1,10 @@
 """``Transaction``: collects the writes of a ``transaction()`` block, which are sent as one request at its end."""
 
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from contextvars import ContextVar
 from datetime import timedelta
+from inspect import isawaitable
 from typing import Any, TypeAlias, TypeVar
 
 from dynaorm.argument import check_count, check_function, check_plain_function
@@ -217,6 +219,39 @@ def closed(block: OpenBlock) -> None:
 
 def _open_blocks() -> tuple[OpenBlock, ...]:
     return tuple(block for block in _OPEN.get() if block.session is not None)
+
+
+@contextmanager
+def collecting(session: object, tx: Transaction) -> Iterator[None]:
+    """Keep a session's block open for the time of a ``with``. Nothing is sent at its end."""
+    block = opened(session)
+    try:
+        yield
+    finally:
+        closed(block)
+        tx.end()
+
+
+def intents_of(session: object, work: Callable[[Transaction], object]) -> list[Intent]:
+    """The intents of a block that is planned and not sent. Raises UsageError for what is no function to call."""
+    check_plain_function("plan_of({})", work)
+    refuse_inside(session, "plan_of")
+    tx = Transaction()
+    with collecting(session, tx):
+        work(tx)
+    return tx.to_send()
+
+
+async def intents_of_async(session: object, work: Callable[[Transaction], object]) -> list[Intent]:
+    """The same for ``AsyncSession.plan_of``, which also takes a plain function: a lambda cannot await."""
+    check_function("plan_of({})", work)
+    refuse_inside(session, "plan_of")
+    tx = Transaction()
+    with collecting(session, tx):
+        found = work(tx)
+        if isawaitable(found):
+            await found
+    return tx.to_send()
 
 
 def refuse_inside(session: object, verb: str) -> None:

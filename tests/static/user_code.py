@@ -295,3 +295,5 @@ def units_of_work(session: Session, user: User, audit: Audit) -> None:
         return 5
 
     assert_type(session.run(work, attempts=3), int)
+    assert_type(session.plan_of(work), Plan)
+    assert_type(session.plan_of(lambda tx: tx.delete(user)), Plan)

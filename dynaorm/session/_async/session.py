@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from dynaorm.flow.integrity import repair, verify
     from dynaorm.flow.integrity.finding import Finding, Mended
     from dynaorm.flow.integrity.verify import Verification
+    from dynaorm.flow.table_differences import Difference
     from dynaorm.item.condition import Condition
     from dynaorm.item.update import Change
     from dynaorm.plan import intent
@@ -187,9 +188,21 @@ class AsyncSession:
         Nothing else of an existing table is changed.
 
         Raises:
-            UsageError: the table exists with other keys, without a declared index, or with another stream.
+            UsageError: the table exists with other keys, without a declared index, with an index that lacks declared
+                attributes, or with another stream.
         """
         await self._run("create_table", provision.create_table(table, self._context))
+
+    async def compare_table(self, table: Table, /) -> tuple[Difference, ...]:
+        """What differs between a table's declaration and the live table: keys, indexes, projections, stream, TTL.
+
+        The guard table is compared, too. Nothing is changed. Each difference says whether it is harmless, what to do,
+        and which requests make the table as declared, if there are any.
+
+        Raises:
+            UsageError: ``table`` is no Table.
+        """
+        return await self._run("compare_table", provision.compare_table(table, self._context))
 
     async def delete_table(self, table: Table, /, *, name: str, guard_table: str | None = None) -> None:
         """Delete a table with everything in it, and wait until it is gone. A table that is gone already is no error.
@@ -629,13 +642,9 @@ class AsyncSession:
 
     @asynccontextmanager
     async def _block(self, tx: block.Transaction) -> AsyncIterator[None]:
-        mark = block.opened(self)
-        try:
+        with block.collecting(self, tx):
             yield
-        finally:
-            block.closed(mark)
-            tx.end()
-        # After ``finally``, not in it: a block that raises sends nothing.
+        # After ``with``, not in it: a block that raises sends nothing.
         await self._run("transaction", commit.commit(tx.to_send(), self._context, tx.token, tx.remember))
 
     async def run(self, work: block.AsyncWork[T], /, *, attempts: int = 5) -> T:
@@ -663,9 +672,32 @@ class AsyncSession:
                 return result
 
     def plan(self, entity: Any, /, *, condition: Condition | None = None) -> Plan:
-        """Return the plan of ``save(entity)``: its actions and the reason for each. No request is sent."""
-        saving = [intent.Save(entity, block.checked_condition(entity, condition))]
+        """Return the plan of ``save(entity)``: its actions and the reason for each. No request is sent.
+
+        Raises:
+            UsageError: the last write of the entity has no known outcome.
+        """
+        saving = intent.Save(entity, block.checked_condition(entity, condition))
         return commit.planned(saving, self._context)
+
+    async def plan_of(self, work: Callable[[block.Transaction], object], /) -> Plan:
+        """Return the plan of a block: ``session.plan_of(lambda tx: tx.delete(user))``. Nothing is written.
+
+        Calls ``work(tx)`` once, as ``run`` does, and returns the first request that the block would send, with the
+        reason of each action. Every method of ``tx`` can be planned. Where the write would read a stored item first,
+        that item is read, strongly consistent; objects do not change. Functions given to ``on_commit`` are not called.
+
+        The plan has a revision of its own: sending the block later makes another plan. Another writer may come first.
+
+        Raises:
+            UsageError: the last write of an object has no known outcome; ``work`` is not a function; a block of this
+                session is open.
+            EntityNotFound, SameItemTwice, PlanTooLarge, ...: what the block itself would raise before it sends
+                anything.
+            Throttled, Unreachable, TableNotFound: as for any read.
+        """
+        intents = await block.intents_of_async(self, work)
+        return await self._run("plan_of", commit.plan_of(intents, self._context))
 
     async def resume(self, plan: object, /) -> bool:
         """Find out whether the ``plan`` of an OutcomeUnknown was applied. Returns True if it is in effect.

@@ -1,0 +1,149 @@
+"""``plan_of``: the plan of a block that is not sent."""
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from dynaorm import AsyncSession, F, Key, NoAnswer, Plan, Retry, Session, Transaction, Transport
+from dynaorm.errors import EntityNotFound, OutcomeUnknown, SessionClosed, UsageError
+from dynaorm.testing import FakeClock, FaultyTransport, ScriptedTransport
+from dynaorm.transport.threaded import ThreadedTransport
+from tests.cast.people import USER, User
+
+VERBS: dict[str, tuple[Callable[[Transaction, User], object], list[str], list[str]]] = {
+    "save": (lambda tx, user: tx.save(user.model_copy(update={"name": "Bo"})), [], ["update"]),
+    "insert": (lambda tx, _: tx.save(User(user_id="2")), [], ["insert"]),
+    "overwrite": (
+        lambda tx, _: tx.save(User(user_id="1"), overwrite=True),
+        ["GetItem"],
+        ["replace", "release"],
+    ),
+    "update": (lambda tx, user: tx.update(user, F.visits.add(1)), [], ["update"]),
+    "update by key": (lambda tx, _: tx.update(USER, F.visits.add(1)), [], ["update"]),
+    "update by key that releases": (
+        lambda tx, _: tx.update(USER, {"email": None}),
+        ["GetItem"],
+        ["update", "release"],
+    ),
+    "upsert": (lambda tx, _: tx.upsert(USER, F.visits.add(1)), [], ["upsert"]),
+    "delete": (lambda tx, user: tx.delete(user), [], ["delete", "release"]),
+    "delete by key": (lambda tx, _: tx.delete(USER), ["GetItem"], ["delete", "release"]),
+    "move": (
+        lambda tx, user: tx.move(user.model_copy(update={"user_id": "9"})),
+        [],
+        ["delete", "pass on", "insert"],
+    ),
+    "check": (lambda tx, user: tx.check(user), [], ["check"]),
+    "nothing": (lambda tx, user: tx.save(user), [], []),
+}
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_every_verb_of_a_transaction_is_planned_and_only_what_it_depends_on_is_read(
+    session: Session, wire: FaultyTransport, verb: str
+) -> None:
+    block, reads, purposes = VERBS[verb]
+    user = session.save(User(user_id="1", email="bobby@x.com"))
+    wire.calls.clear()
+    plan = session.plan_of(lambda tx: block(tx, user))
+    assert [one.purpose.value for one in plan.actions] == purposes
+    assert [call.operation for call in wire.calls] == reads
+    assert session.get(USER) == user
+
+
+def test_a_block_of_several_verbs_is_one_plan(session: Session) -> None:
+    bobby = session.save(User(user_id="1", email="bobby@x.com"))
+
+    def swap(tx: Transaction) -> str:
+        tx.delete(bobby)
+        tx.save(User(user_id="2", email="bobby@x.com"))
+        return "what a function returns is not used"
+
+    plan = session.plan_of(swap)
+    assert [one.purpose.value for one in plan.actions] == ["delete", "pass on", "insert"]
+    assert plan.explain().startswith("TransactWriteItems, 3 actions")
+
+
+def test_it_raises_what_the_block_would_raise_before_it_sends_anything(session: Session) -> None:
+    with pytest.raises(EntityNotFound):
+        session.plan_of(lambda tx: tx.delete(USER))
+    with pytest.raises(UsageError, match="is new"):
+        session.plan_of(lambda tx: tx.delete(User(user_id="1")))
+
+
+@pytest.mark.parametrize("work", [None, "tx.delete", USER])
+def test_what_is_no_function_is_refused(session: Session, work: Any) -> None:
+    with pytest.raises(UsageError, match=r"plan_of\(.* is not a function"):
+        session.plan_of(work)
+
+
+def test_an_asynchronous_function_is_refused_by_a_session_that_cannot_await_it(session: Session) -> None:
+    async def work(tx: Transaction) -> None:
+        tx.delete(USER)
+
+    with pytest.raises(UsageError, match="asynchronous function"):
+        session.plan_of(work)
+
+
+def test_a_write_beside_the_block_is_refused_while_it_is_planned(session: Session) -> None:
+    with pytest.raises(UsageError, match=r"session\.save\(\) inside this session's open transaction"):
+        session.plan_of(lambda _: session.save(User(user_id="1")))
+    with pytest.raises(UsageError, match=r"session\.plan_of\(\) inside"), session.transaction() as tx:
+        session.plan_of(lambda _: tx.save(User(user_id="1")))
+    assert session.get(USER) is None
+    session.save(User(user_id="1"))  # the block that was planned is closed
+
+
+def test_a_function_for_the_commit_is_not_called(session: Session) -> None:
+    called: list[str] = []
+
+    def block(tx: Transaction) -> None:
+        tx.save(User(user_id="1"))
+        tx.on_commit(lambda: called.append("commit"))
+
+    session.plan_of(block)
+    assert called == []
+
+
+@pytest.mark.parametrize(
+    "plan",
+    [
+        pytest.param(lambda session, user: session.plan(user), id="plan"),
+        pytest.param(lambda session, user: session.plan_of(lambda tx: tx.save(user)), id="plan_of"),
+    ],
+)
+def test_an_object_whose_last_write_has_no_known_outcome_is_not_planned(
+    plan: Callable[[Session, User], Plan],
+) -> None:
+    transport = ScriptedTransport(NoAnswer("timeout"), NoAnswer("timeout"))
+    session = Session(transport=transport, clock=FakeClock(), retry=Retry(attempts=1))
+    user = User(user_id="1")
+    with pytest.raises(OutcomeUnknown):
+        session.save(user)
+    with pytest.raises(UsageError, match=r"the last write of User\(.*\) got no answer") as caught:
+        plan(session, user)
+    assert str(caught.value).endswith("refresh() the object, or resume() the plan of the OutcomeUnknown")
+    assert len(transport.calls) == 1
+
+
+def test_a_closed_session_plans_nothing(session: Session) -> None:
+    session.close()
+    with pytest.raises(SessionClosed):
+        session.plan_of(lambda tx: tx.delete(USER))
+
+
+def test_an_asynchronous_session_takes_functions_of_both_kinds(session: Session, wire: Transport) -> None:
+    session.save(User(user_id="1", email="bobby@x.com"))
+
+    async def plans() -> list[Plan]:
+        async with AsyncSession(transport=ThreadedTransport(wire)) as own:
+
+            async def work(tx: Transaction) -> None:
+                tx.delete(await own.get_one(Key(User, user_id="1")))
+
+            return [await own.plan_of(work), await own.plan_of(lambda tx: tx.delete(USER))]
+
+    for plan in asyncio.run(plans()):
+        assert [one.purpose.value for one in plan.actions] == ["delete", "release"]
