@@ -30,10 +30,10 @@ from dynaorm.plan.reads import Reads
 from dynaorm.plan.unit_of_work import UnitOfWork
 from dynaorm.record import record
 
-# A revision is opaque, so any will do that no item has.
-_WRITE_ID: Final = "the next revision"
-# Numbers of made values: a value with the first may be the one that the entity has.
-_NUMBERS: Final = (7, 8)
+# Any will do that no item has, but the price depends on its length.
+_WRITE_ID: Final = "f" * 32
+# Numbers of made values: one may be that of the entity, and high ones may be beyond the bounds of the field.
+_NUMBERS: Final = (7, 8, 1)
 
 
 @record
