@@ -31,12 +31,13 @@ SECRETS := $(addprefix --disable-plugin ,HexHighEntropyString Base64HighEntropyS
 SCANNED := $(wildcard .ci .github .gitignore .pre-commit-config.yaml *.md *.toml LICENSE Makefile benchmarks docs dynaorm examples tests tools)
 
 .DELETE_ON_ERROR:
-.PHONY: help demo test coverage test-dependencies lint audit format async docs pictures torture fuzz mutate mutate-entity mutate-endings bench bench-scale bench-fairness bench-lambda bench-peers clean
+.PHONY: help demo test coverage test-browser test-dependencies lint audit format async docs pictures torture fuzz mutate mutate-entity mutate-endings bench bench-scale bench-fairness bench-lambda bench-peers clean
 
 help:
 	@echo "make demo         three scenes on an in-memory DynamoDB: what each write does to the items"
 	@echo "make test         format, lint, types, floors, tests"
 	@echo "make coverage     run the tests, and list the lines that none of them runs"
+	@echo "make test-browser test the page of a table in a Chromium that is on PATH"
 	@echo "make test-dependencies  core tests with the lowest and with the newest dependencies (RESOLUTION=highest: only these)"
 	@echo "make lint         the same without the tests"
 	@echo "make audit        look for known vulnerabilities in the installed packages (asks pypi.org)"
@@ -67,6 +68,10 @@ coverage: .venv/.dev .venv-ministack/.installed
 	$(BIN)/coverage run -m pytest --numprocesses=auto --maxprocesses=$(WORKERS) $(PYTEST_ARGS)
 	@$(BIN)/coverage combine --quiet
 	$(BIN)/coverage report
+
+# Not part of make test: not every machine has a browser.
+test-browser: .venv/.browser
+	DYNAORM_BROWSER=1 $(BIN)/python -m pytest --numprocesses=auto --maxprocesses=$(WORKERS) tests/browser $(PYTEST_ARGS)
 
 # Not part of make test, because it installs another environment. The reader of JSON needs pydantic 2.13, and falls back.
 test-dependencies: $(addprefix test-dependencies-,$(RESOLUTION))
@@ -163,6 +168,10 @@ clean:
 .venv/.dev: pyproject.toml | .venv/bin/python
 	$(BIN)/python $(PIP_INSTALL) --editable ".[dev]"
 	@touch $@ .venv/.demo
+
+.venv/.browser: pyproject.toml | .venv/bin/python
+	$(BIN)/python $(PIP_INSTALL) --editable ".[browser,dev]"
+	@touch $@ .venv/.dev .venv/.demo
 
 # ministack pins botocore, so it needs an environment of its own.
 .venv-ministack/.installed:

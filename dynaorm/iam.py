@@ -23,7 +23,7 @@ from dynaorm.flow.integrity.scope import Scope, constrained_by, sources_of
 from dynaorm.plan.unit_of_work import UnitOfWork
 
 Purpose: TypeAlias = Literal[
-    "read", "scan", "write", "remember", "follow", "create", "delete_table", "verify", "repair"
+    "read", "scan", "write", "remember", "follow", "create", "compare", "delete_table", "verify", "repair"
 ]
 
 _VERSION: Final = "2012-10-17"
@@ -33,6 +33,7 @@ _WRITE: Final = frozenset(
 )
 _KEYED: Final = ("read", "write", "remember")
 _CREATE: Final = frozenset({"CreateTable", "DescribeTable"})
+_COMPARE: Final = frozenset({"DescribeTable", "DescribeTimeToLive"})
 _TTL: Final = frozenset({"DescribeTimeToLive", "UpdateTimeToLive"})
 _FOLLOW: Final = frozenset({"DescribeStream", "GetShardIterator", "GetRecords"})
 
@@ -65,6 +66,7 @@ def iam_policy(
     - ``"remember"``: what ``transaction(remember=...)`` needs in addition to ``"write"``
     - ``"follow"``: ``follow``
     - ``"create"``: ``create_table``
+    - ``"compare"``: ``compare_table``, also from the command line (``dynaorm diff``)
     - ``"delete_table"``: ``delete_table``
     - ``"verify"``: ``verify``, also from the command line
     - ``"repair"``: ``repair`` and ``backfill``
@@ -97,7 +99,7 @@ def iam_policy(
     family = _families(entities)
     arn = _arns(f"arn:{partition}:dynamodb:{region}:{account}:table/", table_names)
     keyed, statements = _granted(family, [one for one in purposes if one in _KEYED]), []
-    for purpose in ("scan", "follow", "create", "delete_table", "verify", "repair"):
+    for purpose in ("scan", "follow", "create", "compare", "delete_table", "verify", "repair"):
         if purpose in purposes:
             # A Sid has only letters and digits (IAM User Guide, "Sid").
             name = f"Dynaorm{purpose.title().replace('_', '')}"
@@ -198,6 +200,11 @@ def _create(mapping: EntityMapping) -> _Grant:
         table = table.guard_table
 
 
+def _compare(mapping: EntityMapping) -> _Grant:
+    for table in dict.fromkeys([mapping.table, mapping.table.guards]):
+        yield (table, None), _COMPARE
+
+
 def _delete_table(mapping: EntityMapping) -> _Grant:
     table: Table | None = mapping.table
     while table is not None:
@@ -280,6 +287,7 @@ _GRANTS: Final[Mapping[str, Callable[[EntityMapping], _Grant]]] = {
     "remember": _remember,
     "follow": _follow,
     "create": _create,
+    "compare": _compare,
     "delete_table": _delete_table,
     "verify": _verify,
     "repair": _repair,

@@ -268,13 +268,19 @@ def sent(credentials: None) -> dict[str, list[Call]]:
         found["repair"] = list(wire.calls)
         wire.inject()
         for table in (plain, guarded, totals, kept):
+            session.compare_table(table)
+        found["compare"] = list(wire.calls)
+        wire.calls.clear()
+        for table in (plain, guarded, totals, kept):
             guards = table.guard_table.name if table.guard_table is not None else None
             session.delete_table(table, name=table.name, guard_table=guards)
         found["delete_table"] = list(wire.calls)
     return found
 
 
-@pytest.mark.parametrize("purpose", ["read", "scan", "write", "create", "delete_table", "verify", "repair"])
+@pytest.mark.parametrize(
+    "purpose", ["read", "scan", "write", "create", "compare", "delete_table", "verify", "repair"]
+)
 def test_a_policy_allows_exactly_what_is_sent(sent: dict[str, list[Call]], purpose: Any) -> None:
     needed = {(action, resource) for call in sent[purpose] for action, resource, _ in asked(call)}
     entities = (*ENTITIES, Team, Badge) if purpose in ("verify", "repair") else ENTITIES
@@ -376,7 +382,7 @@ def test_names_of_tables_and_of_the_partition_are_the_physical_ones() -> None:
         (
             (Note,),
             "reed",
-            "'reed' is no purpose; give some of .*'create', 'delete_table', 'verify', 'repair'",
+            "'reed' is no purpose; give some of .*'create', 'compare', 'delete_table', 'verify', 'repair'",
         ),
         ((Note,), [], "names no purpose"),
         ((Entity,), "read", "not mapped"),

@@ -12,8 +12,10 @@ import pytest
 
 import dynaorm
 import dynaorm.describe
+import dynaorm.export
 import dynaorm.integrations.fastapi
 import dynaorm.integrations.opentelemetry
+import dynaorm.layout
 import dynaorm.testing
 
 ROOT = Path(__file__).parents[1]
@@ -110,6 +112,7 @@ TESTING_NAMES = {
     "lost_answer": "dynaorm.testing.faults",
     "lost_request": "dynaorm.testing.faults",
     "snapshot": "dynaorm.testing.snapshots",
+    "stream_events": "dynaorm.testing.recorded_stream",
     "strict_moto": "dynaorm.testing.moto_engine",
     "tables_of": "dynaorm.testing.tables",
     "throttle": "dynaorm.testing.faults",
@@ -119,6 +122,7 @@ TESTING_NAMES = {
 DESCRIBE_NAMES = {
     "FORMAT": "dynaorm.describe.description",
     "ClassDescription": "dynaorm.describe.description",
+    "Difference": "dynaorm.flow.table_differences",
     "Entry": "dynaorm.describe.entry",
     "FieldDescription": "dynaorm.describe.description",
     "IndexDescription": "dynaorm.describe.description",
@@ -128,6 +132,7 @@ DESCRIBE_NAMES = {
     "Question": "dynaorm.describe.description",
     "Slot": "dynaorm.describe.description",
     "TableDescription": "dynaorm.describe.description",
+    "TableStep": "dynaorm.flow.table_differences",
     "TemplateDescription": "dynaorm.describe.description",
     "TotalDescription": "dynaorm.describe.description",
     "UniqueDescription": "dynaorm.describe.description",
@@ -135,10 +140,34 @@ DESCRIBE_NAMES = {
     "call_of": "dynaorm.describe.answer",
     "classify": "dynaorm.describe.entry",
     "describe": "dynaorm.describe.tables",
+    "differences": "dynaorm.describe.live",
+    "table_steps": "dynaorm.flow.table_differences",
     "samples": "dynaorm.describe.sample_items",
     "values_of": "dynaorm.describe.answer",
 }
 """The same for ``dynaorm.describe``."""
+
+LAYOUT_NAMES = {
+    "TableView": "dynaorm.layout.view",
+    "document_of": "dynaorm.layout.document",
+    "markdown_of": "dynaorm.layout.markdown",
+    "mermaid_of": "dynaorm.layout.mermaid",
+    "svg_of": "dynaorm.layout.svg",
+    "text_of": "dynaorm.layout.text",
+    "view_of": "dynaorm.layout.view",
+}
+"""The same for ``dynaorm.layout``."""
+
+EXPORT_NAMES = {
+    "cdk": "dynaorm.export.cdk_python",
+    "cloudformation": "dynaorm.export.cloud_formation",
+    "module_of_workbench": "dynaorm.export.workbench_import",
+    "sam": "dynaorm.export.cloud_formation",
+    "stages": "dynaorm.export.cloud_formation",
+    "terraform": "dynaorm.export.terraform_json",
+    "workbench": "dynaorm.export.workbench_model",
+}
+"""The same for ``dynaorm.export``."""
 
 FASTAPI_NAMES = {
     "CurrentAsyncSession": "dynaorm.integrations.fastapi",
@@ -169,10 +198,12 @@ OPENTELEMETRY_NAMES = {"instrument": "dynaorm.integrations.opentelemetry"}
 PUBLIC_MODULES = {
     "dynaorm",
     "dynaorm.codecs",
+    "dynaorm.describe",
     "dynaorm.errors",
     "dynaorm.integrations.fastapi",
     "dynaorm.integrations.opentelemetry",
     "dynaorm.integrity.run",
+    "dynaorm.layout",
     "dynaorm.testing",
 }
 """The modules that users import from."""
@@ -190,10 +221,12 @@ DOCUMENTS = [
         (dynaorm, NAMES),
         (dynaorm.testing, TESTING_NAMES),
         (dynaorm.describe, DESCRIBE_NAMES),
+        (dynaorm.layout, LAYOUT_NAMES),
+        (dynaorm.export, EXPORT_NAMES),
         (dynaorm.integrations.fastapi, FASTAPI_NAMES),
         (dynaorm.integrations.opentelemetry, OPENTELEMETRY_NAMES),
     ],
-    ids=["dynaorm", "testing", "describe", "fastapi", "opentelemetry"],
+    ids=["dynaorm", "testing", "describe", "layout", "export", "fastapi", "opentelemetry"],
 )
 def test_every_public_name_is_defined_where_the_table_says(
     package: ModuleType, names: dict[str, str]

@@ -12,7 +12,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         # The commands need libraries that the rest of dynaorm does without.
         from dynaorm.cli.commands import run  # noqa: PLC0415 - see above
-        from dynaorm.cli.output import complain  # noqa: PLC0415 - see above
+        from dynaorm.cli.lines import complain  # noqa: PLC0415 - see above
     except ModuleNotFoundError as missing:
         if missing.name is None or missing.name.partition(".")[0] not in ("click", "rich"):
             raise

@@ -3,10 +3,13 @@
 from typing import Final
 
 CLEAN: Final = 0
-"""Nothing is wrong, or everything was repaired."""
+"""It is done: something was found, nothing is wrong, or everything was repaired."""
 
 FOUND: Final = 1
 """A finding still exists, or a repair was only shown."""
+
+NOTHING: Final = 1
+"""Nothing was found of what a command was to read."""
 
 FAILED: Final = 2
 """The command could not be carried out."""

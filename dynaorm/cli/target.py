@@ -1,16 +1,19 @@
 """Find the tables and entity classes that ``module:Name`` names on the command line."""
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from importlib import import_module
 from pathlib import Path
 from traceback import extract_tb
-from typing import Any
+from typing import Any, TypeGuard
 
+from dynaorm.entity.base import Entity
 from dynaorm.entity.declare.catalog import catalog_of
+from dynaorm.entity.index import IndexOf
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.entity.table import Table
 from dynaorm.errors import DynaormError, UsageError
+from dynaorm.failure import suggestion
 
 
 def importable() -> None:
@@ -52,25 +55,113 @@ def _place(failure: BaseException) -> str:
 
 def load_target(text: str) -> Table | type[Any]:
     """The table or class that ``module:Name`` names. Raises UsageError, DeclarationError."""
+    found = _load(text)
+    if isinstance(found, Table) or _is_class(found):
+        return found
+    raise UsageError(
+        problem=f"{text} is neither a Table nor an entity class", remedy="name a Table or an entity class"
+    )
+
+
+def load_table(text: str) -> Table:
+    """The table that ``module:Name`` names, or that of the class. Raises UsageError, DeclarationError."""
+    return table_of(load_target(text))
+
+
+def load_class(text: str) -> type[Any]:
+    """The class that ``module:Class`` names. Raises UsageError, DeclarationError."""
+    found = load_target(text)
+    if isinstance(found, Table):
+        raise _no_class(text, found)
+    return found
+
+
+def chosen_classes(target: str, chosen: Iterable[str], known: Sequence[str]) -> set[str]:
+    """The names of the classes that a command is about; none for all.
+
+    Args:
+        target: the target, which may itself be a class.
+        chosen: the names that were given by ``--class``.
+        known: the names of the classes of the table.
+
+    Raises:
+        UsageError: there is no such class.
+    """
+    found = set(chosen)
+    if not found and not isinstance(entity := load_target(target), Table):
+        found = {one for one in known if one.partition(" ")[0] == entity.__name__}
+    for name in found:
+        if name not in known:
+            raise UsageError(problem=f"the table has no class {name!r}", remedy=suggestion(name, known))
+    return found
+
+
+def load_source(text: str) -> type[Any] | IndexOf[Any]:
+    """The class, or its place in an index, that ``module:Class`` or ``module:Class.by_name`` names.
+
+    Raises:
+        UsageError, DeclarationError: it names neither.
+    """
+    found = _load(text)
+    if isinstance(found, IndexOf):
+        mapping_of(found.entity)
+        return found
+    if isinstance(found, Table):
+        raise _no_class(text, found)
+    if _is_class(found):
+        return found
+    raise UsageError(
+        problem=f"{text} is neither an entity class nor a place of one in an index",
+        remedy="write module:Class, or module:Class.by_status",
+    )
+
+
+def _load(text: str) -> Any:
     module, _, path = text.partition(":")
     if not module or not path:
         raise UsageError(problem=f"{text!r} names nothing", remedy="write module:Table or module:Class")
     found: Any = load_module(module)
+    before: list[str] = []
     for name in path.split("."):
         try:
-            found = getattr(found, name)
+            inner = getattr(found, name)
         except Exception:  # noqa: BLE001 - whatever computes the attribute may fail
+            where = ".".join(before) or module
             raise UsageError(
-                problem=f"there is no {path!r} in {module}",
-                remedy="name a Table or an entity class of the module",
+                problem=f"there is no {name!r} in {where}", remedy=suggestion(name, _names_in(found))
             ) from None
-    if isinstance(found, Table):
-        return found
+        found = inner
+        before.append(name)
+    return found
+
+
+def _is_class(found: Any) -> TypeGuard[type[Any]]:
+    """Whether it is an entity class. Raises UsageError, DeclarationError for a class that is not mapped."""
     if isinstance(found, type):
         mapping_of(found)
-        return found
-    raise UsageError(
-        problem=f"{text} is neither a Table nor an entity class", remedy="name a Table or an entity class"
+        return True
+    return False
+
+
+def _names_in(found: Any) -> list[str]:
+    """What can be named in a module: its tables and classes; in a class: its places in indexes."""
+    if isinstance(found, type):
+        return [*mapping_of(found).indexes] or ["a class without an index: leave the name out"]
+    named = [name for name, one in vars(found).items() if issubclass(type(one), Table) or _is_entity(one)]
+    return named or ["a module with a Table or an entity class"]
+
+
+def _is_entity(found: Any) -> bool:
+    # A class of the module may be anything, and one that was imported too.
+    return issubclass(type(found), type) and issubclass(found, Entity) and found is not Entity
+
+
+def _no_class(text: str, table: Table) -> UsageError:
+    module = text.partition(":")[0]
+    names = sorted({one.entity.__name__ for one in catalog_of(table).mappings.values()})
+    return UsageError(
+        problem=f"{text} is a table",
+        remedy=f"name one of its classes: {', '.join(f'{module}:{name}' for name in names)}",
     )
 
 
@@ -83,7 +174,7 @@ def tables_in(modules: Iterable[str]) -> list[Table]:
 
 def keep_totals(targets: Iterable[Table | type[Any]]) -> bool:
     """Whether some tables or classes have totals, or are counted in totals."""
-    tables = map(_table_of, targets)
+    tables = map(table_of, targets)
     return any(
         one.aggregates or one.maintained for table in tables for one in catalog_of(table).mappings.values()
     )
@@ -97,7 +188,7 @@ def table_names(pairs: Iterable[str], targets: Iterable[Table | type[Any]]) -> d
             send the work to another table.
     """
     names: dict[str, str] = {}
-    known = _reached(targets)
+    known = {one.name for one in tables_reached(targets)}
     for pair in pairs:
         declared, sign, physical = pair.partition("=")
         if not declared or not sign or not physical:
@@ -111,12 +202,12 @@ def table_names(pairs: Iterable[str], targets: Iterable[Table | type[Any]]) -> d
     return names
 
 
-def _reached(targets: Iterable[Table | type[Any]]) -> set[str]:
-    """The declared names of the tables of some targets, and of the tables of their guards and totals."""
+def tables_reached(targets: Iterable[Table | type[Any]]) -> list[Table]:
+    """The tables of some targets, and those of their guards and totals."""
     found: dict[Table, None] = {}
-    left = [_table_of(one) for one in targets]
+    left = [table_of(one) for one in targets]
     while left:
-        table = left.pop()
+        table = left.pop(0)
         if table not in found:
             found[table] = None
             kept_in = [
@@ -124,13 +215,14 @@ def _reached(targets: Iterable[Table | type[Any]]) -> set[str]:
                 for source in catalog_of(table).mappings.values()
                 for one in source.aggregates.values()
             ]
-            left += [table.guards, *map(_table_of, kept_in)]
+            left += [table.guards, *map(table_of, kept_in)]
             left += [
                 one.table
                 for one in (*catalog_of(table).guarded.values(), *catalog_of(table).counted.values())
             ]
-    return {table.name for table in found}
+    return [*found]
 
 
-def _table_of(target: Table | type[Any]) -> Table:
+def table_of(target: Table | type[Any]) -> Table:
+    """A table itself, or the table of a class."""
     return target if isinstance(target, Table) else mapping_of(target).table

@@ -27,12 +27,15 @@ if TYPE_CHECKING:
         UniqueDescription,
     )
     from dynaorm.describe.entry import Entry, classify
+    from dynaorm.describe.live import differences
     from dynaorm.describe.sample_items import samples
     from dynaorm.describe.tables import describe
+    from dynaorm.flow.table_differences import Difference, TableStep, table_steps
 
 __all__ = [
     "FORMAT",
     "ClassDescription",
+    "Difference",
     "Entry",
     "FieldDescription",
     "IndexDescription",
@@ -42,6 +45,7 @@ __all__ = [
     "Question",
     "Slot",
     "TableDescription",
+    "TableStep",
     "TemplateDescription",
     "TotalDescription",
     "UniqueDescription",
@@ -49,7 +53,9 @@ __all__ = [
     "call_of",
     "classify",
     "describe",
+    "differences",
     "samples",
+    "table_steps",
     "values_of",
 ]
 
@@ -71,8 +77,10 @@ _HOMES: Final = {
         "UniqueDescription",
     ),
     "dynaorm.describe.entry": ("Entry", "classify"),
+    "dynaorm.describe.live": ("differences",),
     "dynaorm.describe.sample_items": ("samples",),
     "dynaorm.describe.tables": ("describe",),
+    "dynaorm.flow.table_differences": ("Difference", "TableStep", "table_steps"),
 }
 
 

@@ -16,6 +16,7 @@ from dynaorm.entity.key import identity
 from dynaorm.entity.mapping.derive import claims
 from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
 from dynaorm.errors import DynaormError
+from dynaorm.item.condition import Condition
 from dynaorm.item.evaluate import holds
 from dynaorm.item.value import Item
 from dynaorm.query.interval import comparable
@@ -110,20 +111,21 @@ def _found(
     sources: tuple[Source, ...], values: Mapping[str, Any], entries: Iterable[Entry]
 ) -> tuple[Entry, ...]:
     spec = QuerySpec(sources).where(values)
-    queries = key_queries_of(spec, str, consistent=False).key_queries
-    found = [one for one in entries if any(_reads(query, sources, one) for query in queries)]
+    # The condition is made anew each time that a query is asked for it.
+    queries = [(one, one.within) for one in key_queries_of(spec, str, consistent=False).key_queries]
+    found = [one for one in entries if any(_reads(*query, sources, one) for query in queries)]
     sort = [part.attribute.name for part in sources[0].sort]
     return tuple(sorted(found, key=lambda one: [comparable(one.item[name]) for name in sort]))
 
 
-def _reads(query: KeyQuery, sources: tuple[Source, ...], entry: Entry) -> bool:
+def _reads(query: KeyQuery, within: Condition | None, sources: tuple[Source, ...], entry: Entry) -> bool:
     """Whether a key query finds an entry, and it is of the wanted class."""
     if entry.kind != "entity" or entry.cls is None:
         return False
     is_there = all(key.kind in entry.item.get(key.name, ()) for key in sources[0].keys)
     if not is_there or not any(issubclass(entry.cls, one.mapping.entity) for one in sources):
         return False
-    if query.within is None or not holds(query.within, entry.item):
+    if within is None or not holds(within, entry.item):
         return False
     mapping = mapping_of(entry.cls)
     return query.accepts(mapping, mapping.subject(entry.item), entry.item)

@@ -1,9 +1,8 @@
-"""CreateTable and DeleteTable: each waits until the table is active or gone.
+"""CreateTable and DeleteTable, which wait until the table is active or gone, and the comparison with a live table.
 
 An existing table with other keys is refused. A table is deleted only if its physical name is given.
 """
 
-from collections.abc import Iterator
 from typing import Any
 
 from dynaorm.entity.table import StreamView, Table
@@ -12,6 +11,16 @@ from dynaorm.flow.protocol.call import Call, Flow, Pause, Refusal, Reply
 from dynaorm.flow.protocol.context import Context
 from dynaorm.flow.read import answered, describe_table, refused, repeat
 from dynaorm.flow.table_definition import definition
+from dynaorm.flow.table_differences import (
+    Difference,
+    TableStep,
+    expire_by,
+    missing_table,
+    stream_of,
+    stream_with,
+    table_differences,
+    ttl_of,
+)
 
 # A new table is active after some seconds. Poll every half second, for ten minutes at most; polling is free.
 _POLL_SECONDS = 0.5
@@ -107,9 +116,11 @@ def _create_one(table: Table, context: Context) -> Flow[None]:
         if refusal.code != "ResourceInUseException":
             raise refused(refusal, Call("CreateTable", wanted)) from refusal
     description = yield from _active(name, context)
-    if problems := _differences(wanted, description):
+    # What follows switches the stream and TTL on.
+    found = [one for one in _differences(wanted, description) if one.kind != "stream" and not one.is_harmless]
+    if found:
         raise UsageError(
-            problem=f"the table {name!r} exists, but {'; '.join(problems)}",
+            problem=f"the table {name!r} exists, but {'; '.join(one.problem for one in found)}",
             remedy=f"declare {table} as the table is, or create a table with another name (table_names=)",
         )
     if table.stream is not None:
@@ -133,21 +144,60 @@ def _active(name: str, context: Context) -> Flow[Reply]:
     )
 
 
+def compare_table(table: Table, context: Context) -> Flow[tuple[Difference, ...]]:
+    """What differs between the declaration of a table and its guard table and the live ones. Nothing is changed.
+
+    Raises:
+        UsageError: it is no Table.
+        StoreError: DynamoDB refused a request.
+    """
+    if not isinstance(table, Table):
+        raise UsageError(
+            problem=f"compare_table() takes a Table, not {table!r}", remedy="give the Table of the class"
+        )
+    found: tuple[Difference, ...] = ()
+    for one in (table, table.guard_table):
+        if one is not None:
+            found += yield from _compare_one(one, context)
+    return found
+
+
+def _compare_one(table: Table, context: Context) -> Flow[tuple[Difference, ...]]:
+    name = context.table_name(table.name)
+    wanted = definition(table, name)
+    try:
+        description = yield from describe_table(name, context)
+        live_ttl = yield from _describe_ttl(name, context)
+    except TableNotFound:
+        return (missing_table(wanted, table.ttl_attribute),)
+    return _differences(wanted, description, table.ttl_attribute, live_ttl)
+
+
+def _differences(
+    wanted: dict[str, Any], live: Reply, ttl: str | None = None, live_ttl: Reply | None = None
+) -> tuple[Difference, ...]:
+    """What is not as wanted. Raises Unreachable for a description that DynamoDB does not give."""
+    try:
+        return table_differences(wanted, live, ttl=ttl, live_ttl=live_ttl)
+    except (LookupError, TypeError, AttributeError) as error:
+        reason = "a description without keys or indexes as DynamoDB gives them"
+        raise Unreachable(operation="DescribeTable", attempts=1, reason=reason) from error
+
+
 def _enable_stream(name: str, view: StreamView, description: Reply, context: Context) -> Flow[None]:
-    if not _stream_of(description):
-        specification = {"StreamEnabled": True, "StreamViewType": view}
-        change = Call("UpdateTable", {"TableName": name, "StreamSpecification": specification})
+    if stream_of(description) is None:
+        change = _call(stream_with(name, view))
         try:
             yield from answered(change, context)
         except Refusal as refusal:
             # An attempt without an answer may have enabled it.
             description = yield from _active(name, context)
-            if not _stream_of(description):
+            if stream_of(description) is None:
                 raise refused(refusal, change) from refusal
         else:
             yield from _active(name, context)
             return
-    found = _stream_of(description)
+    found = stream_of(description)
     if found != view:
         raise UsageError(
             problem=f"the stream of the table {name!r} carries {found}, not {view}",
@@ -155,17 +205,10 @@ def _enable_stream(name: str, view: StreamView, description: Reply, context: Con
         )
 
 
-def _stream_of(description: Reply) -> str | None:
-    """The view type of a table's stream; None for none."""
-    found = description.get("StreamSpecification") or {}
-    return str(found.get("StreamViewType")) if found.get("StreamEnabled") else None
-
-
 def _enable_ttl(name: str, attribute: str, context: Context) -> Flow[None]:
     found = yield from _ttl_of(name, context)
     if found is None:
-        specification = {"Enabled": True, "AttributeName": attribute}
-        change = Call("UpdateTimeToLive", {"TableName": name, "TimeToLiveSpecification": specification})
+        change = _call(expire_by(name, attribute))
         try:
             yield from answered(change, context)
         except Refusal as refusal:
@@ -184,48 +227,14 @@ def _enable_ttl(name: str, attribute: str, context: Context) -> Flow[None]:
 
 def _ttl_of(name: str, context: Context) -> Flow[str | None]:
     """The attribute by which a table expires items; None for none."""
+    return ttl_of((yield from _describe_ttl(name, context)))
+
+
+def _describe_ttl(name: str, context: Context) -> Flow[Reply]:
     reply = yield from repeat(Call("DescribeTimeToLive", {"TableName": name}), context)
-    found = reply.get("TimeToLiveDescription", {})
-    is_on = found.get("TimeToLiveStatus") in ("ENABLED", "ENABLING")
-    return str(found.get("AttributeName")) if is_on else None
+    found: Reply = reply.get("TimeToLiveDescription", {})
+    return found
 
 
-def _differences(wanted: dict[str, Any], found: Reply) -> list[str]:
-    """What is not as wanted. Raises Unreachable for a description that DynamoDB does not give."""
-    try:
-        return list(_differences_in(wanted, found))
-    except (LookupError, TypeError, AttributeError) as error:
-        reason = "a description without keys or indexes as DynamoDB gives them"
-        raise Unreachable(operation="DescribeTable", attempts=1, reason=reason) from error
-
-
-def _differences_in(wanted: dict[str, Any], found: Reply) -> Iterator[str]:
-    kinds = {one["AttributeName"]: one["AttributeType"] for one in found.get("AttributeDefinitions", ())}
-    declared = {one["AttributeName"]: one["AttributeType"] for one in wanted["AttributeDefinitions"]}
-    if _keys(found, kinds) != _keys(wanted, declared):
-        yield f"its keys are {_text(_keys(found, kinds))}, not {_text(_keys(wanted, declared))}"
-    for group in ("GlobalSecondaryIndexes", "LocalSecondaryIndexes"):
-        stored = {one["IndexName"]: one for one in found.get(group) or ()}
-        for index in wanted.get(group, ()):
-            name = index["IndexName"]
-            if name not in stored:
-                yield f"it has no index {name!r}"
-            elif _keys(stored[name], kinds) != _keys(index, declared):
-                yield (
-                    f"the keys of its index {name!r} are {_text(_keys(stored[name], kinds))}, "
-                    f"not {_text(_keys(index, declared))}"
-                )
-            elif index["Projection"] == {"ProjectionType": "ALL"} != stored[name].get("Projection"):
-                # Queries expect whole entities in an index that is declared with ALL attributes.
-                yield f"its index {name!r} does not project ALL attributes"
-
-
-def _keys(schema: Any, kinds: dict[str, str]) -> list[tuple[str, str, str]]:
-    return [
-        (one["KeyType"], one["AttributeName"], kinds.get(one["AttributeName"], "?"))
-        for one in schema["KeySchema"]
-    ]
-
-
-def _text(keys: list[tuple[str, str, str]]) -> str:
-    return ", ".join(f"{name} ({role} {kind})" for role, name, kind in keys)
+def _call(step: TableStep) -> Call:
+    return Call(step.operation, dict(step.request))

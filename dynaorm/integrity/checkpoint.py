@@ -35,20 +35,19 @@ _MARK: Final = 0x64796E61
 # The version of the schema below.
 _FORMAT: Final = 2
 
-_SCHEMA: Final = f"""
-BEGIN;
-PRAGMA application_id = {_MARK};
-PRAGMA user_version = {_FORMAT};
-CREATE TABLE work (name TEXT PRIMARY KEY, value TEXT NOT NULL);
-CREATE TABLE segments (name TEXT PRIMARY KEY, after TEXT, is_over INTEGER NOT NULL);
-CREATE TABLE guards (address TEXT PRIMARY KEY, is_wrong INTEGER NOT NULL);
-CREATE TABLE claimants (guard TEXT, address TEXT, PRIMARY KEY (guard, address));
-CREATE TABLE targets (address TEXT PRIMARY KEY, totals TEXT NOT NULL);
-CREATE TABLE planned (address TEXT PRIMARY KEY, item TEXT NOT NULL);
-CREATE TABLE doubts (source TEXT PRIMARY KEY, reason TEXT NOT NULL);
-CREATE TABLE reported (number INTEGER PRIMARY KEY, line TEXT NOT NULL);
-COMMIT;
-"""
+_SCHEMA: Final = (
+    f"PRAGMA application_id = {_MARK}",
+    f"PRAGMA user_version = {_FORMAT}",
+    "CREATE TABLE work (name TEXT PRIMARY KEY, value TEXT NOT NULL)",
+    "CREATE TABLE segments (name TEXT PRIMARY KEY, after TEXT, is_over INTEGER NOT NULL)",
+    "CREATE TABLE guards (address TEXT PRIMARY KEY, is_wrong INTEGER NOT NULL)",
+    "CREATE TABLE claimants (guard TEXT, address TEXT, PRIMARY KEY (guard, address))",
+    "CREATE TABLE targets (address TEXT PRIMARY KEY, totals TEXT NOT NULL)",
+    "CREATE TABLE planned (address TEXT PRIMARY KEY, item TEXT NOT NULL)",
+    "CREATE TABLE doubts (source TEXT PRIMARY KEY, reason TEXT NOT NULL)",
+    "CREATE TABLE reported (number INTEGER PRIMARY KEY, line TEXT NOT NULL)",
+)
+_TABLES: Final = "SELECT 1 FROM sqlite_master LIMIT 1"
 _WINDOW: Final = 100
 # What SQLite says when the file itself may be right.
 _OF_THE_SYSTEM: Final = (
@@ -94,8 +93,12 @@ class Checkpoint:
             raise
 
     def _open(self) -> None:
-        if not self._run("SELECT 1 FROM sqlite_master LIMIT 1"):
-            self._guarded(lambda: self._file.executescript(_SCHEMA))
+        if not self._run(_TABLES):
+            # Another run may begin with the same new file: the first one makes the tables.
+            self._run("BEGIN IMMEDIATE")
+            for statement in _SCHEMA if not self._run(_TABLES) else ():
+                self._run(statement)
+            self._run("COMMIT")
         ((mark,),), ((version,),) = self._run("PRAGMA application_id"), self._run("PRAGMA user_version")
         if mark != _MARK:
             raise self._unusable("it is a database of another program")

@@ -8,6 +8,7 @@ Rule 2. If a finding can be corrected in more than one way, it is reported and l
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from math import ceil
 from pathlib import Path
 from typing import Any, Final
 
@@ -28,6 +29,9 @@ from dynaorm.record import replace
 from dynaorm.session.session import Session
 
 Named = Table | type[Any]
+
+READ_UNIT: Final = 4096
+"""The bytes of one strongly consistent read unit (Amazon DynamoDB Developer Guide, "Read and write operations")."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -119,6 +123,7 @@ class TableLocation:
         account: the AWS account; None if its ARN does not tell.
         region: the AWS Region; None if its ARN does not tell.
         items: the approximate number of its items, which DynamoDB updates every six hours.
+        size: the approximate number of their bytes, of the same time.
     """
 
     declared: str
@@ -126,6 +131,12 @@ class TableLocation:
     account: str | None
     region: str | None
     items: int | None
+    size: int | None = None
+
+    @property
+    def scan_units(self) -> int | None:
+        """The read units of one strongly consistent scan: one for each 4 KB. None if the size is not known."""
+        return None if self.size is None else ceil(self.size / READ_UNIT)
 
 
 def table_locations(
@@ -163,7 +174,14 @@ def table_locations(
         parts = [*described.get("TableArn", "").split(":"), *[""] * 5]
         name = session._context.table_name(table.name)
         found.append(
-            TableLocation(table.name, name, parts[4] or None, parts[3] or None, described.get("ItemCount"))
+            TableLocation(
+                declared=table.name,
+                name=name,
+                account=parts[4] or None,
+                region=parts[3] or None,
+                items=described.get("ItemCount"),
+                size=described.get("TableSizeBytes"),
+            )
         )
     return found
 

@@ -11,10 +11,11 @@ from dynaorm.plan.planned import Planned
 def sentences(actions: Sequence[Planned]) -> list[str]:
     """One sentence per action: what is sent, to which item, and why."""
     # Stored text is part of it, and it is printed on terminals.
-    return [printable(f"{_verb(planned)} {_where(planned)}: {planned.reason}") for planned in actions]
+    return [printable(f"{verb_of(planned)} {_where(planned)}: {planned.reason}") for planned in actions]
 
 
-def _verb(planned: Planned) -> str:
+def verb_of(planned: Planned) -> str:
+    """The action of TransactWriteItems in one word: ``Put``, ``Update``, ``Delete`` or ``Check``."""
     action = planned.action
     if isinstance(action, ConditionCheck):
         return "Check"

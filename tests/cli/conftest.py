@@ -7,11 +7,15 @@ from typing import Any
 
 import pytest
 
-from dynaorm import Transport
+from dynaorm import Call, Session, Transport
 from dynaorm.cli.entry import main
+from dynaorm.item.value import Item
+from tests.cast.seen import items
+from tests.cli.desk import bare, desk, fill
 from tests.conftest import ROOT
 from tests.integrity.conftest import created
 from tests.integrity.zoo import TABLES, Raw
+from tests.raw_tables import REGION
 
 TARGETS = [f"tests.integrity.zoo:{name}" for name in ("app", "keepers", "far", "plain")]
 
@@ -50,3 +54,41 @@ def dynaorm(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) 
         return Run(status, *capfd.readouterr())
 
     return run
+
+
+_FILLED: dict[str, list[Item]] = {}
+"""The items of the tables of ``desk``: saving them takes longer than storing them."""
+
+
+@pytest.fixture
+def desk_session(
+    ministack_line: tuple[Transport, Any], unique_name: Callable[[str], str]
+) -> Iterator[Session]:
+    """A session on the tables of ``desk``, filled."""
+    transport, _ = ministack_line
+    with Session(transport=transport, table_names=unique_name) as session:
+        for table in (desk, bare):
+            session.create_table(table)
+        if not _FILLED:
+            fill(session)
+            for table in (desk, bare):
+                _FILLED[table.name] = [*items(transport, unique_name(table.name)).values()]
+        else:
+            stored = {
+                unique_name(name): [{"PutRequest": {"Item": one}} for one in found]
+                for name, found in _FILLED.items()
+            }
+            transport.call(Call("BatchWriteItem", {"RequestItems": stored}))
+        yield session
+        for table in (desk, bare):
+            session.delete_table(table, name=unique_name(table.name))
+
+
+@pytest.fixture
+def ask(
+    dynaorm: Command, desk_session: Session, unique_name: Callable[[str], str], ministack_endpoint: str
+) -> Command:
+    """Runs a command on the tables of ``desk``, filled."""
+    names = [part for one in (desk, bare) for part in ("--table-name", f"{one.name}={unique_name(one.name)}")]
+    where = ["--endpoint", ministack_endpoint, "--region", REGION, *names]
+    return lambda command, *arguments: dynaorm(command, *where, *arguments)

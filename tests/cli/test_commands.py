@@ -3,12 +3,14 @@
 import json
 import os
 import pty
+import re
 import sqlite3
 import subprocess
 import sys
 import threading
 from collections.abc import Iterator
 from contextlib import closing
+from datetime import datetime
 from http.client import HTTPConnection
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib import import_module
@@ -45,7 +47,9 @@ def test_a_healthy_table_is_clean(dynaorm: Command, zoo: Raw, where: list[str]) 
     run = dynaorm("verify", *TARGETS, *where, "--segments", "8")
     count = sum(map(len, zoo.items(*TABLES).values()))
     assert (run.returncode, run.stdout) == (0, "")
-    assert run.stderr.splitlines()[len(TABLES) :] == [f"verify: {count} items, nothing found"]
+    cost, result = run.stderr.splitlines()[len(TABLES) :]
+    assert cost.startswith("verify: will use about ")
+    assert result.startswith(f"verify: {count} items, nothing found; ")
 
 
 def test_findings_are_told_repaired_and_gone(
@@ -81,6 +85,82 @@ def test_findings_are_told_repaired_and_gone(
     assert dynaorm("verify", TARGETS[0], *where).returncode == 0
 
 
+def test_it_says_what_it_will_use_and_what_it_used(dynaorm: Command, zoo: Raw, where: list[str]) -> None:
+    run = dynaorm("verify", *TARGETS, *where, "--rate", "1000")
+    said = re.search(
+        r"will use about (\d+) read units for the items, and up to about (\d+) for what belongs to them; "
+        r"at --rate 1000, up to 0 s\n",
+        run.stderr,
+    )
+    used = re.search(r"nothing found; (\d+) read units, \d+ s\n", run.stderr)
+    assert said is not None
+    assert used is not None
+    assert 0 < int(used[1]) <= int(said[1]) + int(said[2])
+
+
+def test_it_says_what_it_did_not_judge(dynaorm: Command, zoo: Raw, where: list[str], tmp_path: Path) -> None:
+    def unjudged(*arguments: str) -> list[str]:
+        lines = dynaorm(*arguments, *where).stderr.splitlines()
+        return [line.partition("not judged: ")[2] for line in lines if ": not judged: " in line]
+
+    assert unjudged("verify", TARGETS[0]) == []
+    assert unjudged("verify", "tests.integrity.zoo:Member", "tests.integrity.zoo:Group") == [
+        "items that are no Member or Group; name the table to judge them all"
+    ]
+    for name in ("ann", "bob"):
+        zoo.change(app, member(name), GSI1SK=text("old"))
+    assert unjudged("repair", TARGETS[0], "--at-most", "1") == [
+        "what comes after the last repair that --at-most allows; run it again"
+    ]
+    zoo.change(app, member("ann"), extra=text("x"))
+    assert unjudged("repair", TARGETS[0]) == [
+        "1 of the findings are doubtful: they depend on what is not loaded"
+    ]
+
+
+def test_the_summary_of_a_run_is_a_file(
+    dynaorm: Command, zoo: Raw, where: list[str], tmp_path: Path, ministack_endpoint: str
+) -> None:
+    zoo.delete(app, key_of("email#ann@x"))
+    file = tmp_path / "summary.json"
+    for more, found, status in (([], {"planned": 1}, 1), (["--yes"], {"mended": 1}, 0), (["--yes"], {}, 0)):
+        run = dynaorm("repair", TARGETS[0], *where, *more, "--summary", str(file), "--segments", "2")
+        summary = json.loads(file.read_text())
+        (place,) = summary.pop("tables")
+        assert (place["table"], place["name"]) == ("zoo", zoo.name("zoo"))
+        assert place["endpoint"] == ministack_endpoint
+        datetime.fromisoformat(summary.pop("began"))
+        assert summary.pop("seconds") > 0
+        assert summary.pop("read_units") > 0
+        assert (summary.pop("write_units") > 0) is (found == {"mended": 1})
+        assert summary.pop("examined") > 10
+        assert summary == {
+            "format": "dynaorm.run/1",
+            "run": "repair",
+            "status": status,
+            "writes": bool(more),
+            "segments": 2,
+            "segment": None,
+            "found": found,
+            "not_judged": [],
+        }
+        assert run.returncode == status
+
+
+def test_the_summary_of_a_run_that_failed_says_why(
+    dynaorm: Command, zoo: Raw, where: list[str], tmp_path: Path
+) -> None:
+    file = tmp_path / "summary.json"
+    run = dynaorm("verify", TARGETS[0], *where, "--table-name", "zoo=not-there", "--summary", str(file))
+    summary = json.loads(file.read_text())
+    assert (run.returncode, summary["status"]) == (2, 2)
+    assert "there is no table 'not-there'" in summary["error"]
+    run = dynaorm("verify", TARGETS[0], *where, "--summary", str(tmp_path / "no" / "summary.json"))
+    assert run.returncode == 2
+    assert "No such file or directory" in run.stderr
+    assert "items" not in run.stderr, "it ends before it reads anything"
+
+
 def test_what_needs_a_choice_is_left_and_written_down(
     dynaorm: Command, zoo: Raw, where: list[str], tmp_path: Path
 ) -> None:
@@ -105,6 +185,7 @@ def test_it_says_in_which_account_region_and_table_it_works(
     assert said[0].startswith(f"{command}: table zoo = {zoo.name('zoo')}, {place}")
     line = json.loads(dynaorm(command, TARGETS[0], *where, "--json").stdout.splitlines()[0])
     assert line.pop("items") >= 0
+    assert line.pop("bytes") >= 0
     assert line == {
         "run": command,
         "table": "zoo",
@@ -192,7 +273,7 @@ def test_of_one_segment_it_says_that_totals_are_left_out(
     for segment in ("0", "1"):
         run = dynaorm("verify", TARGETS[0], *where, "--segments", "2", "--segment", segment)
         assert (run.returncode, run.stdout) == (0, "")
-        assert "verify: totals need all segments, and are left out of one\n" in run.stderr
+        assert "verify: not judged: totals, which need all segments\n" in run.stderr
     assert dynaorm("verify", TARGETS[0], *where, "--segments", "2").returncode == 1
     without = dynaorm("verify", TARGETS[2], *where, "--segments", "2", "--segment", "0")
     assert "totals" not in without.stderr

@@ -244,6 +244,7 @@ READS: Mapping[type[Entity], Mapping[str, Callable[[Session], object]]] = {
         **reads_of(Shop),
         "get_by": lambda session: session.get_by(Shop, phone="5"),
         "create_table": lambda session: session.create_table(shops),
+        "compare_table": lambda session: session.compare_table(shops),
         "delete_table": lambda session: session.delete_table(shops, name=shops.name),
         "follow": lambda session: list(session.follow(shops, idle=0)),
         "move": lambda session: session.move(Shop(name="a")),

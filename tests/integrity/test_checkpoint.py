@@ -2,7 +2,9 @@
 
 import os
 import sqlite3
+import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing, suppress
 from decimal import Decimal
 from pathlib import Path
@@ -183,6 +185,25 @@ def test_only_one_run_at_a_time_uses_a_file(resumed: Resumed, tmp_path: Path) ->
     assert "delete" not in str(caught.value)
     interrupt(first)
     interrupt(Checkpoint(path, WORK))
+
+
+def test_runs_that_begin_together_with_a_new_file_do_not_call_it_deletable(tmp_path: Path) -> None:
+    for number in range(20):
+        path, together = tmp_path / str(number), threading.Barrier(4)
+
+        def begun(path: Path = path, together: threading.Barrier = together) -> str:
+            together.wait()
+            try:
+                # Its thread ends it.
+                interrupt(Checkpoint(path, WORK))
+            except UsageError as refused:
+                return str(refused)
+            return ""
+
+        with ThreadPoolExecutor(4) as threads:
+            said = {one.result() for one in [threads.submit(begun) for _ in range(4)]}
+        assert {text.partition("(")[0] for text in said - {""}} <= {f"{path} is in use by another run "}
+        assert "" in said
 
 
 def test_a_full_disk_is_no_reason_to_delete_the_file(tmp_path: Path) -> None:

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from dynaorm.flow.integrity import repair, verify
     from dynaorm.flow.integrity.finding import Finding, Mended
     from dynaorm.flow.integrity.verify import Verification
+    from dynaorm.flow.table_differences import Difference
     from dynaorm.item.condition import Condition
     from dynaorm.item.update import Change
     from dynaorm.plan import intent
@@ -197,12 +198,24 @@ class AsyncSession:
             table: the table.
 
         Raises:
-            UsageError: the table exists with other keys, without a declared index, or with another stream.
+            UsageError: the table exists with other keys, without a declared index, with an index that lacks declared
+                attributes, or with another stream.
 
         Examples:
             >>> await session.create_table(Table("songs", indexes=[GlobalIndex("GSI1")]))
         """
         await self._run("create_table", provision.create_table(table, self._context))
+
+    async def compare_table(self, table: Table, /) -> tuple[Difference, ...]:
+        """What differs between a table's declaration and the live table: keys, indexes, projections, stream, TTL.
+
+        The guard table is compared, too. Nothing is changed. Each difference says whether it is harmless, what to do,
+        and which requests make the table as declared, if there are any.
+
+        Raises:
+            UsageError: ``table`` is no Table.
+        """
+        return await self._run("compare_table", provision.compare_table(table, self._context))
 
     async def delete_table(self, table: Table, /, *, name: str, guard_table: str | None = None) -> None:
         """Delete a table with everything in it, and wait until it is gone. A table that is gone already is no error.

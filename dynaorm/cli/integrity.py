@@ -1,0 +1,142 @@
+"""The commands ``verify``, ``repair`` and ``backfill``."""
+
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import click
+
+from dynaorm.cli.options import AS_JSON, Connection, Option, connected, options
+from dynaorm.cli.run_output import Meter, Output, place_of
+from dynaorm.cli.run_summary import RunSummary
+from dynaorm.cli.status import CLEAN, FOUND, STOPPED
+from dynaorm.cli.target import keep_totals, load_target
+from dynaorm.entity.table import Table
+from dynaorm.flow.integrity.finding import Finding, Mended
+from dynaorm.integrity.run import RunOptions, backfill, repair, table_locations, verify
+
+Work = Callable[..., Iterable[Finding | Mended]]
+
+_FILE: Final = click.Path(dir_okay=False, path_type=Path)
+_TARGETS: Final = click.argument("targets", nargs=-1, required=True, metavar="MODULE:TABLE_OR_CLASS...")
+_OPTIONS: Final[Sequence[Option]] = (
+    click.option(
+        "--segments",
+        type=int,
+        default=1,
+        show_default=True,
+        help="Into how many segments each table is divided.",
+    ),
+    click.option(
+        "--segment", type=int, help="Read only this segment (from 0); other machines read the others."
+    ),
+    click.option("--rate", type=float, help="The most capacity units per second, reads and writes together."),
+    click.option(
+        "--checkpoint", type=_FILE, help="A file that holds the position; an interrupted run resumes from it."
+    ),
+    click.option(
+        "--duplicates", type=_FILE, help="A file for the values that several entities hold, as JSON lines."
+    ),
+    click.option("--summary", type=_FILE, help="A file for the result of the run, as JSON."),
+    click.option(
+        "--foreign-attribute",
+        "foreign_attributes",
+        multiple=True,
+        metavar="NAME",
+        help="An attribute that other programs write. Entities with other unknown attributes are not repaired.",
+    ),
+    AS_JSON,
+)
+_WRITING: Final[Sequence[Callable[[Any], Any]]] = (
+    click.option(
+        "--yes", is_flag=True, help="Write. Without it, the plans are shown and nothing is written."
+    ),
+    click.option("--dry-run", is_flag=True, help="Write nothing and show the plans, which is the default."),
+    click.option(
+        "--at-most",
+        type=int,
+        metavar="N",
+        help="The most repairs. A run that wants more ends with status 3.",
+    ),
+)
+
+
+@click.command("verify", short_help="Find items that do not fit together.")
+@_TARGETS
+@options(*_OPTIONS)
+@connected
+def verify_command(**given: Any) -> None:
+    """Find guards, versions, index keys and totals that do not fit, and unknown or unreadable items."""
+    _work("verify", verify, given)
+
+
+@click.command("repair", short_help="Repair what verify finds.")
+@_TARGETS
+@options(*_OPTIONS, *_WRITING)
+@connected
+def repair_command(**given: Any) -> None:
+    """Repair what verify finds, as far as that needs no choice. Writers may run meanwhile."""
+    _work("repair", repair, given)
+
+
+@click.command("backfill", short_help="Complete entities that are older than a declaration.")
+@_TARGETS
+@options(*_OPTIONS, *_WRITING)
+@connected
+def backfill_command(**given: Any) -> None:
+    """Complete entities that were stored before their class declared a constraint, an index, versions or totals.
+
+    Deploy the new class to every writer first.
+    """
+    _work("backfill", backfill, given)
+
+
+def _work(verb: str, work: Work, given: dict[str, Any]) -> None:
+    connection: Connection = given["connection"]
+    writes = bool(given.get("yes"))
+    if writes and given["dry_run"]:
+        raise click.UsageError("--yes and --dry-run contradict each other; give one of them")
+    targets = [load_target(text) for text in given["targets"]]
+    meter = Meter()
+    output = Output(verb, meter, as_lines=given["as_json"])
+    options = RunOptions(
+        segments=given["segments"],
+        segment=given["segment"],
+        rate=given["rate"],
+        progress=output.progress,
+        checkpoint=given["checkpoint"],
+        duplicates=given["duplicates"],
+        dry_run=verb != "verify" and not writes,
+        at_most=given.get("at_most"),
+        foreign_attributes=given["foreign_attributes"],
+    )
+    with (
+        connection.session(given["targets"], targets, on_attempt=meter) as session,
+        RunSummary(given["summary"], verb, session._context.clock, meter) as summary,
+    ):
+        with output:
+            locations = table_locations(session, *targets, writes=verb != "verify", options=options)
+            output.announce(locations, connection.endpoint, options, writes=writes)
+            summary.add(
+                tables=[place_of(one, connection.endpoint) for one in locations],
+                writes=writes,
+                segments=options.segments,
+                segment=options.segment,
+            )
+            for found in work(session, *targets, options=options):
+                output.report(found)
+        status = STOPPED if output.is_stopped else CLEAN if output.is_clean else FOUND
+        summary.add(status=status, **output.finish(summary.seconds, _unjudged(targets, options, output)))
+    click.get_current_context().exit(status)
+
+
+def _unjudged(targets: Sequence[Table | type[Any]], options: RunOptions, output: Output) -> list[str]:
+    """What a run did not judge, by what it was asked to do."""
+    found = []
+    if options.segment is not None and keep_totals(targets):
+        found.append("totals, which need all segments")
+    if classes := [one.__name__ for one in targets if not isinstance(one, Table)]:
+        found.append(f"items that are no {' or '.join(classes)}; name the table to judge them all")
+    if output.is_stopped:
+        found.append("what comes after the last repair that --at-most allows; run it again")
+    return found

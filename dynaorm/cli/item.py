@@ -1,0 +1,188 @@
+"""The command ``show``: what a stored item is, whom it belongs to, and what is wrong with it."""
+
+import json
+from base64 import b64decode
+from collections.abc import Sequence
+from decimal import Decimal, InvalidOperation
+from typing import Any
+
+import click
+from pydantic_core import to_jsonable_python
+
+from dynaorm.cli.lines import complain, write_line, write_rows, write_sentences
+from dynaorm.cli.options import AS_JSON, SHOW_SECRETS, Connection, connected, options
+from dynaorm.cli.status import CLEAN, NOTHING
+from dynaorm.cli.target import load_table
+from dynaorm.describe.description import TableDescription
+from dynaorm.describe.entry import Entry, classify
+from dynaorm.describe.tables import describe
+from dynaorm.entity.mapping.mapping import mapping_of
+from dynaorm.entity.table import KeyAttribute, Table
+from dynaorm.errors import UsageError
+from dynaorm.flow.integrity.finding import Finding
+from dynaorm.integrity.item import findings_of, stored_item, stored_partition
+from dynaorm.integrity.report import as_json as finding_as_json
+from dynaorm.item.printable import printable
+from dynaorm.item.value import AttributeValue, Item
+from dynaorm.layout.value_text import value_text
+from dynaorm.layout.view import ItemRow, view_of
+
+
+@click.command("show", short_help="Show a stored item: what it is, and what is wrong with it.")
+@click.argument("target", metavar="MODULE:TABLE_OR_CLASS")
+@click.argument("partition", metavar="PK")
+@click.argument("sort", required=False, metavar="[SK]")
+@options(
+    click.option(
+        "--limit",
+        type=click.IntRange(min=1),
+        default=20,
+        show_default=True,
+        help="The most items without SK.",
+    ),
+    SHOW_SECRETS,
+    AS_JSON,
+)
+@connected
+def show_command(
+    *,
+    connection: Connection,
+    target: str,
+    partition: str,
+    sort: str | None,
+    limit: int,
+    show_secrets: bool,
+    as_json: bool,
+) -> None:
+    """Show any stored item by its raw key: what it is, whom it belongs to, and what verify would find.
+
+    Without a sort key, show what the items of the partition are. A binary key is given as base64.
+
+    Example: dynaorm show shop.models:app USER#u1 PROFILE
+    """
+    table = load_table(target)
+    shown = _Items(table, secrets=show_secrets, as_json=as_json)
+    keys = [_key_value(table.pk, partition)]
+    if sort is not None and table.sk is None:
+        raise UsageError(problem=f"{table} has no sort key", remedy="give the partition key alone")
+    keys += [] if sort is None or table.sk is None else [_key_value(table.sk, sort)]
+    with connection.session([target], [table]) as session:
+        if len(keys) == len(table.keys):
+            found = stored_item(session, table, dict(zip(table.key_names, keys, strict=True)))
+            items = [] if found is None else [found]
+        else:
+            items = stored_partition(session, table, keys[0], limit + 1)
+        if len(items) == 1:
+            key = {name: items[0][name] for name in table.key_names}
+            shown.one(items[0], findings_of(session, table, key))
+    if not items:
+        complain(f"no item of {table} has this key: {' '.join(filter(None, (partition, sort)))}")
+    elif len(items) > 1:
+        shown.several(items[:limit])
+        if len(items) > limit:
+            write_sentences(f"there are more items: --limit {2 * limit}", err=True)
+    click.get_current_context().exit(CLEAN if items else NOTHING)
+
+
+def _key_value(key: KeyAttribute, text: str) -> AttributeValue:
+    """A key attribute from its text. Raises UsageError."""
+    if key.kind == "S":
+        return {"S": text}
+    try:
+        if key.kind == "N":
+            return {"N": str(Decimal(text))}
+        return {"B": b64decode(text, validate=True)}
+    except (InvalidOperation, ValueError):
+        kind = "a number" if key.kind == "N" else "base64"
+        raise UsageError(
+            problem=f"{key.name} is {kind}, and {text!r} is not", remedy=f"give {kind}"
+        ) from None
+
+
+class _Items:
+    """How the items of a table are shown."""
+
+    def __init__(self, table: Table, *, secrets: bool, as_json: bool) -> None:
+        self._table, self._description = table, describe(table)
+        self._secrets, self._as_json = secrets, as_json
+
+    def one(self, item: Item, findings: Sequence[Finding] | None) -> None:
+        """An item with all its attributes and what is wrong with it; None: it changes all the time."""
+        entry = classify(item, self._table)
+        row = _row(self._description, entry)
+        if self._as_json:
+            judged = None if findings is None else [json.loads(finding_as_json(one)) for one in findings]
+            write_line(json.dumps({**self._json(entry, row), "findings": judged}))
+            return
+        write_sentences(printable(_said(entry, row, findings)))
+        for one in findings or ():
+            write_sentences(f"  {one.kind.value}: {printable(one.detail)}")
+        write_rows(self._values(entry, row))
+
+    def several(self, items: Sequence[Item]) -> None:
+        """Some items, one line for each."""
+        for item in items:
+            entry = classify(item, self._table)
+            row = _row(self._description, entry)
+            if self._as_json:
+                write_line(json.dumps(self._json(entry, row)))
+            else:
+                write_sentences(printable(f"{self._sort_key(entry)}  {_what(entry, row)}"))
+
+    def _values(self, entry: Entry, row: ItemRow) -> list[tuple[str, str]]:
+        visible = entry.item if self._secrets else entry.visible
+        names = [*self._table.key_names, *(one.name for one in row.attributes)]
+        return [(printable(name), value_text(visible[name])) for name in dict.fromkeys(names)]
+
+    def _sort_key(self, entry: Entry) -> str:
+        visible = entry.item if self._secrets else entry.visible
+        return value_text(visible[self._table.key_names[-1]])
+
+    def _json(self, entry: Entry, row: ItemRow) -> dict[str, Any]:
+        visible = entry.item if self._secrets else entry.visible
+        owner = entry.owner if self._secrets else entry.visible_owner
+        found: dict[str, Any] = {
+            "kind": entry.kind,
+            "class": row.cls,
+            "says": _what(entry, row),
+            "places": dict(entry.places),
+            "constraint": entry.constraint,
+            "version": entry.number,
+            "owner": owner,
+            "item": visible,
+        }
+        return {name: to_jsonable_python(one, bytes_mode="base64") for name, one in found.items()}
+
+
+def _row(description: TableDescription, entry: Entry) -> ItemRow:
+    (row,) = view_of(description, [entry]).rows
+    return row
+
+
+def _what(entry: Entry, row: ItemRow) -> str:
+    """What an item is, in words."""
+    if entry.kind == "entity":
+        return row.name
+    kind = {"guard": "guard item", "token": "token item", "version": "", "unknown": "it"}.get(
+        entry.kind, entry.kind
+    )
+    if entry.kind == "tombstone":
+        return f"tombstone: {row.said}"
+    if entry.kind == "guard" and entry.owner is None:
+        return f"guard item: reserves {entry.constraint}, and names no owner"
+    return f"{kind}: {row.said}" if kind in ("guard item", "token item") else f"{kind} {row.said}".strip()
+
+
+def _said(entry: Entry, row: ItemRow, findings: Sequence[Finding] | None) -> str:
+    places = [f"in {index} as {place}" for index, place in entry.places.items()]
+    parts = [", ".join([_what(entry, row), *places])]
+    if findings is None:
+        parts.append("it changes all the time, so it was not judged")
+    elif findings:
+        parts.append("this is wrong")
+    elif entry.kind == "guard" and entry.owner is not None:
+        parts.append("the owner exists and holds it")
+    elif entry.kind != "token":
+        counted = entry.kind == "entity" and entry.cls is not None and mapping_of(entry.cls).maintained
+        parts.append("nothing is wrong with it" + (", but its totals were not counted" if counted else ""))
+    return "; ".join(parts) + (":" if findings else "")

@@ -1,0 +1,216 @@
+"""The output of ``verify``, ``repair`` and ``backfill``: findings, as sentences or JSON lines, and how far a run is."""
+
+import json
+from collections import Counter
+from collections.abc import Sequence
+from math import ceil
+from types import TracebackType
+from typing import Any, Self
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+
+from dynaorm.cli.lines import printable_lines, write_line, write_sentences
+from dynaorm.flow.integrity.finding import Finding, FindingKind, Mended, Outcome
+from dynaorm.integrity.report import as_json
+from dynaorm.integrity.run import RunOptions, TableLocation
+from dynaorm.item.printable import printable
+from dynaorm.session.attempt import Attempt
+
+
+class Meter:
+    """The capacity units that a session has used. Give it as ``on_attempt``."""
+
+    def __init__(self) -> None:
+        self.read_units = self.write_units = 0.0
+
+    def __call__(self, attempt: Attempt) -> None:
+        if attempt.outcome == "ok":
+            self.read_units += attempt.capacity or 0.0
+            self.write_units += attempt.least_capacity
+
+    def __str__(self) -> str:
+        written = f", {_units(self.write_units, 'write')}" if self.write_units else ""
+        return f"{_units(self.read_units, 'read')}{written}"
+
+
+class Output:
+    """Prints findings as they come, and counts them.
+
+    Args:
+        verb: the command.
+        meter: counts what the run consumes.
+        as_lines: print JSON lines instead of sentences.
+    """
+
+    def __init__(self, verb: str, meter: Meter, *, as_lines: bool) -> None:
+        self._verb = verb
+        self._meter = meter
+        self._as_lines = as_lines
+        self._counted: Counter[str] = Counter()
+        self._unjudged: Counter[str] = Counter()
+        self._examined = 0
+        console = Console(stderr=True)
+        self._bar = Progress(
+            TextColumn(verb),
+            BarColumn(bar_width=20),
+            MofNCompleteColumn(),
+            TextColumn("{task.fields[used]}"),
+            TimeRemainingColumn(),
+            TextColumn("left"),
+            console=console,
+            transient=True,
+            disable=not console.is_terminal,
+        )
+        self._task: TaskID | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, raised: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._hide_bar()
+
+    @property
+    def is_clean(self) -> bool:
+        """Whether no finding is left."""
+        mended = self._counted[Outcome.MENDED.value] + self._counted[Outcome.GONE.value]
+        return self._counted.total() == mended
+
+    @property
+    def is_stopped(self) -> bool:
+        """Whether the run ended before a repair that it was not allowed to make."""
+        return self._counted[Outcome.STOPPED.value] > 0
+
+    def announce(
+        self, locations: Sequence[TableLocation], endpoint: str | None, options: RunOptions, *, writes: bool
+    ) -> None:
+        """Print the tables that the command works on, where they are, what it will cost, and whether it writes."""
+        for location in locations:
+            if self._as_lines:
+                line = {"run": self._verb, **place_of(location, endpoint), "writes": writes}
+                self._tell(json.dumps(line))
+            words = [
+                f"table {location.name}"
+                if location.name == location.declared
+                else f"table {location.declared} = {location.name}",
+                f"account {location.account or 'unknown'}",
+                f"Region {location.region or 'unknown'}",
+                *([] if endpoint is None else [f"endpoint {endpoint}"]),
+                *([] if location.items is None else [f"about {location.items} items"]),
+            ]
+            self._note(", ".join(words))
+        if cost := _expected(locations, options):
+            self._note(cost)
+        if self._verb != "verify":
+            self._note(
+                "writes to these tables" if writes else "shows what it would write, and writes nothing"
+            )
+
+    def progress(self, done: int, total: int | None) -> None:
+        self._examined = done
+        if self._task is None:
+            self._task = self._bar.add_task(self._verb, total=None, used="")
+            self._show_bar()
+        # DynamoDB updates its count of the items only every six hours.
+        total = None if total is None else max(done, total)
+        self._bar.update(self._task, completed=done, total=total, used=str(self._meter))
+
+    def report(self, found: Finding | Mended) -> None:
+        finding = found.finding if isinstance(found, Mended) else found
+        self._counted[found.outcome.value if isinstance(found, Mended) else found.kind.value] += 1
+        self._unjudged["not judged"] += finding.kind is FindingKind.NOT_JUDGED
+        self._unjudged["doubtful"] += bool(finding.doubt)
+        self._tell(as_json(found) if self._as_lines else _sentence(found))
+
+    def finish(self, seconds: float, unjudged: Sequence[str]) -> dict[str, Any]:
+        """Print the result of a run that came to its end. Returns it as plain data.
+
+        Args:
+            seconds: how long the run took.
+            unjudged: what it did not judge, one sentence for each.
+        """
+        left_out = [*unjudged, *self._not_judged()]
+        if not self._as_lines:
+            sums = ", ".join(f"{count} {name}" for name, count in sorted(self._counted.items()))
+            self._note(f"{self._examined} items, {sums or 'nothing found'}; {self._meter}, {_time(seconds)}")
+            for one in left_out:
+                self._note(f"not judged: {one}")
+        if self._counted[Outcome.PLANNED.value]:
+            self._note("nothing was written; give --yes to write")
+        return {"examined": self._examined, "found": dict(self._counted), "not_judged": left_out}
+
+    def _not_judged(self) -> list[str]:
+        count, doubtful = self._unjudged["not judged"], self._unjudged["doubtful"]
+        found = [f"{count} of the findings: see what they say"] if count else []
+        return found + (
+            [f"{doubtful} of the findings are doubtful: they depend on what is not loaded"]
+            if doubtful
+            else []
+        )
+
+    def _tell(self, text: str) -> None:
+        # Print above the bar, if there is one.
+        self._hide_bar()
+        (write_line if self._as_lines else write_sentences)(text)
+        self._show_bar()
+
+    def _show_bar(self) -> None:
+        if not self._bar.disable and self._task is not None:
+            self._bar.start()
+
+    def _hide_bar(self) -> None:
+        if not self._bar.disable:  # rich 13 prints an empty line without a terminal
+            self._bar.stop()
+
+    def _note(self, text: str) -> None:
+        write_sentences(f"{self._verb}: {printable(text)}", err=True)
+
+
+def place_of(location: TableLocation, endpoint: str | None) -> dict[str, Any]:
+    """A table of a run as plain data."""
+    return {
+        "table": location.declared,
+        "name": location.name,
+        "account": location.account,
+        "region": location.region,
+        "endpoint": endpoint,
+        "items": location.items,
+        "bytes": location.size,
+    }
+
+
+def _expected(locations: Sequence[TableLocation], options: RunOptions) -> str:
+    """What a run will consume, in words; empty if a table does not say how large it is."""
+    items = [one.items for one in locations if one.items is not None]
+    scans = [one.scan_units for one in locations if one.scan_units is not None]
+    if not len(items) == len(scans) == len(locations):
+        return ""
+    share = 1 if options.segment is None else options.segments
+    scan, beside = (ceil(sum(some) / share) for some in (scans, items))
+    words = f"will use about {_units(scan, 'read')} for the items, and up to about {beside} for what belongs to them"
+    if options.rate is not None:
+        words += f"; at --rate {options.rate:g}, up to {_time((scan + beside) / options.rate)}"
+    return words
+
+
+def _units(units: float, kind: str) -> str:
+    return f"{units:g} {kind} {'unit' if units == 1 else 'units'}"
+
+
+def _time(seconds: float) -> str:
+    """A duration in words: the two largest units."""
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    minutes, rest = divmod(whole, 60)
+    return f"{minutes} min {rest} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
+
+
+def _sentence(found: Finding | Mended) -> str:
+    if isinstance(found, Finding):
+        return str(found)
+    reason = f" ({printable(found.reason)})" if found.reason else ""
+    plan = "" if found.plan is None else printable_lines(str(found.plan)).replace("\n", "\n    ")
+    return f"{found.outcome.value}: {found.finding}{reason}" + (f"\n    {plan}" if plan else "")

@@ -1,0 +1,185 @@
+"""Values of fields as they are written on the command line: ``number=5`` is text, ``number:=5`` is JSON.
+
+Rule 1. A text becomes a value of the field's type, as pydantic reads a text. So ``name=null`` is the text "null", and
+        ``name:=null`` is no value.
+Rule 2. A beginning of a time (``2026``, ``2026-01``, ``2026-01-05``) names a span: ``--ge`` begins with it, ``--le``
+        ends with it.
+Rule 3. A time without a time zone is in UTC.
+"""
+
+import functools
+import re
+from collections.abc import Callable, Iterable, Mapping
+from datetime import UTC, date, datetime, time, timedelta
+from typing import Any, Final, NamedTuple, get_args
+
+from pydantic import BaseModel, TypeAdapter, ValidationError
+
+from dynaorm.entity.mapping.mapping import EntityMapping
+from dynaorm.entity.text.scalar import NaiveDatetime
+from dynaorm.errors import UnknownField, UsageError
+from dynaorm.failure import MASK
+from dynaorm.query.query_spec import any_of
+
+_YEAR: Final = re.compile(r"\d{4}")
+_TIME: Final = re.compile(r"(\d{4})(?:-(\d\d))?(?:-(\d\d))?")
+
+
+class Assignment(NamedTuple):
+    """One ``field=text`` or ``field:=json``."""
+
+    name: str
+    text: str
+    is_json: bool
+
+
+def assignment(given: str) -> Assignment:
+    """The parts of an assignment. Raises UsageError if it is none."""
+    name, sign, text = given.partition("=")
+    is_json = name.endswith(":")
+    name = name.removesuffix(":")
+    if not sign or not name:
+        raise UsageError(
+            problem=f"{given!r} gives no field a value",
+            remedy="write field=value, or field:=json such as field:=null",
+        )
+    return Assignment(name, text, is_json)
+
+
+def values_of(mapping: EntityMapping, given: Iterable[str]) -> dict[str, Any]:
+    """The value of each field that is given; ``any_of(...)`` for one that is given several times.
+
+    Raises:
+        UnknownField: the class has no such field.
+        UsageError: a text is no assignment, or does not fit its field.
+    """
+    found: dict[str, list[Any]] = {}
+    for one in map(assignment, given):
+        found.setdefault(one.name, []).append(value_of(mapping, one))
+    return {name: some[0] if len(some) == 1 else any_of(*some) for name, some in found.items()}
+
+
+def single_values(mapping: EntityMapping, given: Iterable[str]) -> dict[str, Any]:
+    """The same, where a field has one value. Raises as ``values_of``, and UsageError for a field given twice."""
+    given = list(given)
+    names = [assignment(one).name for one in given]
+    if twice := next((name for name in names if names.count(name) > 1), None):
+        raise UsageError(problem=f"{twice} is given twice", remedy="give each field one value")
+    return values_of(mapping, given)
+
+
+def value_of(mapping: EntityMapping, one: Assignment) -> Any:
+    """The value of an assignment. Raises UnknownField, UsageError."""
+    adapter = _adapter(mapping, one.name)
+    if not one.is_json and _time_type(mapping, one.name) is not None and _YEAR.fullmatch(one.text):
+        # pydantic would take it for seconds since 1970.
+        raise UsageError(
+            problem=f"{one.name}={one.text} is a year, and no time",
+            remedy=f"write --ge {one.name}={one.text} for its days",
+        )
+    read: Callable[[str], Any] = adapter.validate_json if one.is_json else adapter.validate_strings
+    try:
+        value = read(one.text)
+    except ValidationError as problem:
+        raise _misfit(mapping, one, problem) from None
+    is_naive = isinstance(value, datetime) and value.tzinfo is None
+    return value.replace(tzinfo=UTC) if is_naive and _time_type(mapping, one.name) is datetime else value
+
+
+def bound_of(mapping: EntityMapping, operator: str, given: str) -> tuple[str, str, Any]:
+    """The operator, field and value of ``--ge field=value`` and its like. Raises UnknownField, UsageError."""
+    one = assignment(given)
+    if operator == "begins_with":
+        _adapter(mapping, one.name)
+        return operator, one.name, one.text
+    kind = _time_type(mapping, one.name)
+    found = _TIME.fullmatch(one.text) if kind is not None and not one.is_json else None
+    if kind is None or found is None or (kind is date and found[3]):
+        return operator, one.name, value_of(mapping, one)
+    try:
+        begin, end = _span(*(None if part is None else int(part) for part in found.groups()))
+    except ValueError:
+        raise UsageError(
+            problem=f"{given} is no time: there is no {one.text}", remedy="write a date such as 2026-01-31"
+        ) from None
+    # Up to the end of a span is before the next one begins; after it is from there on.
+    operator, day = {"le": ("lt", end), "gt": ("ge", end)}.get(operator, (operator, begin))
+    return operator, one.name, day if kind is date else _midnight(day, kind)
+
+
+def moment_of(option: str, text: str) -> datetime:
+    """The time of an option, in UTC if it says nothing else; the beginning of a day. Raises UsageError."""
+    try:
+        if found := _TIME.fullmatch(text):
+            return _midnight(
+                _span(*(None if part is None else int(part) for part in found.groups()))[0], datetime
+            )
+        moment = TypeAdapter(datetime).validate_strings(text)
+    except ValueError:
+        raise UsageError(problem=f"{option} {text} is no time", remedy="write 2026-01-31T12:00Z") from None
+    return moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
+
+
+def _span(year: int | None, month: int | None, day: int | None) -> tuple[date, date]:
+    """The first day of a year, a month or a day, and the day after its last one."""
+    assert year is not None
+    first = date(year, month or 1, day or 1)
+    if day is not None:
+        return first, first + timedelta(days=1)
+    if month is not None:
+        return first, date(year + month // 12, month % 12 + 1, 1)
+    return first, date(year + 1, 1, 1)
+
+
+def _midnight(day: date, kind: type) -> datetime:
+    return datetime.combine(day, time(), None if kind is NaiveDatetime else UTC)
+
+
+def _time_type(mapping: EntityMapping, name: str) -> type | None:
+    """``date``, ``datetime`` or ``NaiveDatetime`` if these are the values of a field."""
+    annotation = _annotation(mapping, name)
+    kinds = {kind for kind in (annotation, *get_args(annotation)) if kind in (date, datetime, NaiveDatetime)}
+    return kinds.pop() if len(kinds) == 1 else None
+
+
+@functools.cache
+def _adapter(mapping: EntityMapping, name: str) -> TypeAdapter[Any]:
+    return TypeAdapter(_annotation(mapping, name, is_whole=True))
+
+
+def _annotation(mapping: EntityMapping, name: str, *, is_whole: bool = False) -> Any:
+    """The type of a field, computed field, or nested field. ``is_whole``: with its rules. Raises UnknownField."""
+    first, *steps = name.split(".")
+    fields: Mapping[str, Any] = mapping.entity.model_fields
+    if name not in fields and name in mapping.entity.model_computed_fields:
+        return mapping.entity.model_computed_fields[name].return_type
+    known = tuple(dict.fromkeys((*fields, *mapping.computed)))
+    if first not in fields:
+        raise UnknownField(entity=mapping.entity.__name__, field=name, known=known)
+    info = fields[first]
+    for step in steps:
+        inner = next((one for one in _members(info.annotation) if step in one.model_fields), None)
+        if inner is None:
+            raise UnknownField(entity=mapping.entity.__name__, field=name, known=known)
+        info = inner.model_fields[step]
+    return info.rebuild_annotation() if is_whole else info.annotation
+
+
+def _members(annotation: Any) -> list[type[BaseModel]]:
+    """The records that a type may be."""
+    return [
+        one
+        for one in (annotation, *get_args(annotation))
+        if isinstance(one, type) and issubclass(one, BaseModel)
+    ]
+
+
+def _misfit(mapping: EntityMapping, one: Assignment, problem: ValidationError) -> UsageError:
+    first = problem.errors(include_url=False, include_input=False, include_context=False)[0]
+    is_secret = mapping.secrets.include(one.name.partition(".")[0])
+    sign, shown = ":=" if one.is_json else "=", MASK if is_secret else one.text
+    how = f"correct the value; JSON is written {one.name}:=..., and no value {one.name}:=null"
+    return UsageError(
+        problem=f"{one.name}{sign}{shown} does not fit {mapping.entity.__name__}.{one.name}: {first['msg']}",
+        remedy="correct the JSON" if one.is_json else how,
+    )

@@ -1,0 +1,432 @@
+"""What differs between a declared table and a live one, and which requests make the live one as declared.
+
+Rule 1. A live table may have more than is declared: other indexes, wider projections, a stream. Such a difference is
+        harmless to dynaorm, and ``create_table`` accepts it.
+Rule 2. One UpdateTable changes one global index or the stream, and the next one waits until the table is active (Amazon
+        DynamoDB API Reference, UpdateTable). So a difference may take several steps.
+Rule 3. Keys of a table and its local indexes can only be given when it is created.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final, Literal, TypeAlias
+
+from dynaorm.flow.table_definition import INDEXES
+from dynaorm.record import record
+
+DifferenceKind: TypeAlias = Literal[
+    "no table", "keys", "no index", "index kind", "index keys", "projection", "other index", "stream", "ttl"
+]
+
+
+@record
+class TableStep:
+    """A request that changes a table, and after which the table must be active again.
+
+    Attributes:
+        operation: ``CreateTable``, ``UpdateTable`` or ``UpdateTimeToLive``.
+        request: its parameters.
+        text: what it does, in words: ``create the index 'GSI1'``.
+        deletes: what exists is deleted or switched off. Programs that use it fail until a later step.
+    """
+
+    operation: str
+    request: Mapping[str, Any]
+    text: str
+    deletes: bool = False
+
+
+@record
+class Difference:
+    """Something that is not as declared.
+
+    Attributes:
+        table: the physical name of the table.
+        kind: what differs.
+        index: the index; None for the table itself.
+        declared: what is declared, in words; None for nothing.
+        live: what there is, in words; None for nothing.
+        problem: what is wrong, in words.
+        remedy: what can be done about it, in words.
+        is_harmless: everything that dynaorm does works nevertheless.
+        steps: the requests that make the table as declared; empty where DynamoDB has none.
+    """
+
+    table: str
+    kind: DifferenceKind
+    index: str | None
+    declared: str | None
+    live: str | None
+    problem: str
+    remedy: str
+    is_harmless: bool = False
+    steps: tuple[TableStep, ...] = ()
+
+    def __str__(self) -> str:
+        return f"{self.problem}; {self.remedy}"
+
+
+def table_steps(differences: Iterable[Difference], *, delete: bool = False) -> tuple[TableStep, ...]:
+    """The steps of some differences, in the order in which they can be made.
+
+    Args:
+        differences: what differs.
+        delete: also those of differences of which a step deletes something.
+    """
+    found = [one for one in differences if delete or not any(step.deletes for step in one.steps)]
+    steps = [step for one in found for step in one.steps]
+    # An index that is deleted makes room for another one.
+    return tuple(
+        sorted(steps, key=lambda step: not (step.deletes and "GlobalSecondaryIndexUpdates" in step.request))
+    )
+
+
+# -- the whole table ---------------------------------------------------------------------------------------------------
+
+
+def missing_table(wanted: Mapping[str, Any], ttl: str | None) -> Difference:
+    """The difference to a table that does not exist.
+
+    Args:
+        wanted: the declared arguments of CreateTable.
+        ttl: the declared TTL attribute.
+    """
+    name = wanted["TableName"]
+    steps = [TableStep("CreateTable", wanted, f"create the table {name!r}")]
+    if ttl is not None:
+        steps.append(expire_by(name, ttl))
+    return Difference(
+        table=name,
+        kind="no table",
+        index=None,
+        declared=_text(_keys(wanted, _types(wanted))),
+        live=None,
+        problem=f"there is no table {name!r}",
+        remedy="create it: session.create_table(table)",
+        steps=tuple(steps),
+    )
+
+
+def table_differences(
+    wanted: Mapping[str, Any], live: Mapping[str, Any], *, ttl: str | None, live_ttl: Mapping[str, Any] | None
+) -> tuple[Difference, ...]:
+    """What differs between a declared table and a live one.
+
+    Args:
+        wanted: the declared arguments of CreateTable, with the physical name.
+        live: ``Table`` of DescribeTable.
+        ttl: the declared TTL attribute; None for none.
+        live_ttl: ``TimeToLiveDescription`` of DescribeTimeToLive; None leaves TTL out.
+
+    Raises:
+        LookupError, TypeError, AttributeError: these are not what DynamoDB answers.
+    """
+    found = [
+        *_key_differences(wanted, live),
+        *_index_differences(wanted, live),
+        *_stream_differences(wanted, live),
+    ]
+    if live_ttl is not None:
+        found += _ttl_differences(wanted["TableName"], ttl, live_ttl)
+    return tuple(found)
+
+
+def _key_differences(wanted: Mapping[str, Any], live: Mapping[str, Any]) -> Iterator[Difference]:
+    declared, stored = _keys(wanted, _types(wanted)), _keys(live, _types(live))
+    if declared != stored:
+        yield Difference(
+            table=wanted["TableName"],
+            kind="keys",
+            index=None,
+            declared=_text(declared),
+            live=_text(stored),
+            problem=f"its keys are {_text(stored)}, not {_text(declared)}",
+            remedy="declare the keys that it has, or create a table with another name and copy the items",
+        )
+
+
+# -- indexes -----------------------------------------------------------------------------------------------------------
+
+
+def _index_differences(wanted: Mapping[str, Any], live: Mapping[str, Any]) -> Iterator[Difference]:
+    declared, stored = _indexes(wanted), _indexes(live)
+    for name, (kind, index) in declared.items():
+        yield from _Comparison(wanted, live, kind, index).differences(stored.get(name))
+    for name, (kind, index) in stored.items():
+        if name not in declared and index.get("IndexStatus") != "DELETING":
+            yield _other_index(wanted["TableName"], name, kind, index)
+
+
+def _indexes(table: Mapping[str, Any]) -> dict[str, tuple[str, Mapping[str, Any]]]:
+    """The indexes of a table by name, with their kinds."""
+    return {
+        index["IndexName"]: (kind, index) for kind, argument in INDEXES for index in table.get(argument) or ()
+    }
+
+
+@record
+class _Comparison:
+    """A declared index, and the table that should have it."""
+
+    wanted: Mapping[str, Any]
+    live: Mapping[str, Any]
+    kind: str
+    index: Mapping[str, Any]
+
+    @property
+    def name(self) -> str:
+        return str(self.index["IndexName"])
+
+    def differences(self, stored: tuple[str, Mapping[str, Any]] | None) -> Iterator[Difference]:
+        if stored is None or stored[1].get("IndexStatus") == "DELETING":
+            yield self._missing(stored)
+            return
+        kind, index = stored
+        if kind != self.kind:
+            yield self._difference(
+                "index kind",
+                declared=self.kind,
+                live=kind,
+                problem=f"its index {self.name!r} is a {kind} index, not a {self.kind} one",
+                remedy="declare it as it is, or give the index another name",
+            )
+            return
+        declared, keys = _keys(self.index, _types(self.wanted)), _keys(index, _types(self.live))
+        if keys != declared:
+            yield self._difference(
+                "index keys",
+                declared=_text(declared),
+                live=_text(keys),
+                problem=f"the keys of its index {self.name!r} are {_text(keys)}, not {_text(declared)}",
+                remedy=self._again,
+                steps=self._replacing,
+            )
+        elif (difference := self._projected(index.get("Projection") or {})) is not None:
+            yield difference
+
+    def _missing(self, stored: object) -> Difference:
+        can = self.kind == "global" and not self._clashes
+        remedy = (
+            "wait until the index of this name is deleted, then create it"
+            if stored is not None
+            else "create it, then run session.backfill() for items that were stored without its keys"
+            if can
+            else f"a key attribute of it has another type in the table ({', '.join(self._clashes)}); name another one"
+            if self.kind == "global"
+            else "a local index can only be created with its table; declare a GlobalIndex"
+        )
+        return self._difference(
+            "no index",
+            declared=_text(_keys(self.index, _types(self.wanted))),
+            live=None,
+            problem=f"it has no index {self.name!r}",
+            remedy=remedy,
+            steps=(self._creating,) if can else (),
+        )
+
+    def _projected(self, stored: Mapping[str, Any]) -> Difference | None:
+        declared = self.index["Projection"]
+        wide, wanted = _width(stored), _width(declared)
+        if wide == wanted:
+            return None
+        lacks = wanted - wide if wide is not _ALL and wanted is not _ALL else frozenset()
+        is_narrower = wide is not _ALL and (wanted is _ALL or bool(lacks))
+        problem = (
+            f"its index {self.name!r} does not project {', '.join(sorted(lacks)) or 'ALL attributes'}"
+            if is_narrower
+            else f"its index {self.name!r} projects more than is declared"
+        )
+        return self._difference(
+            "projection",
+            declared=_projection_text(declared),
+            live=_projection_text(stored),
+            problem=problem,
+            remedy=self._again
+            if is_narrower
+            else "declare the projection that it has, or leave it: it only costs more",
+            is_harmless=not is_narrower,
+            steps=self._replacing,
+        )
+
+    def _difference(self, kind: DifferenceKind, **said: Any) -> Difference:
+        return Difference(table=self.wanted["TableName"], kind=kind, index=self.name, **said)
+
+    @property
+    def _again(self) -> str:
+        if self.kind == "local":
+            return "declare it as it is: a local index can only be created with its table"
+        return "declare it as it is, declare an index with another name, or delete it and create it again"
+
+    @property
+    def _clashes(self) -> list[str]:
+        """The key attributes of the index that have another type in the live table."""
+        types, live = _types(self.wanted), _types(self.live)
+        names = [one["AttributeName"] for one in self.index["KeySchema"]]
+        return [name for name in names if live.get(name, types[name]) != types[name]]
+
+    @property
+    def _replacing(self) -> tuple[TableStep, ...]:
+        if self.kind == "local" or self._clashes:
+            return ()
+        return (_deleting(self.wanted["TableName"], self.name), self._creating)
+
+    @property
+    def _creating(self) -> TableStep:
+        types = _types(self.wanted)
+        created = {**self.index, **_throughput(self.live)}
+        request = {
+            "TableName": self.wanted["TableName"],
+            "AttributeDefinitions": [
+                {"AttributeName": name, "AttributeType": types[name]}
+                for name in dict.fromkeys(one["AttributeName"] for one in self.index["KeySchema"])
+            ],
+            "GlobalSecondaryIndexUpdates": [{"Create": created}],
+        }
+        return TableStep("UpdateTable", request, f"create the index {self.name!r}")
+
+
+def _throughput(live: Mapping[str, Any]) -> dict[str, Any]:
+    """The throughput of a new index: that of its table, if the table has one."""
+    units = live.get("ProvisionedThroughput") or {}
+    names = ("ReadCapacityUnits", "WriteCapacityUnits")
+    # A table with on-demand billing has 0 units.
+    given = {name: units[name] for name in names if units.get(name)}
+    return {"ProvisionedThroughput": given} if given else {}
+
+
+def _deleting(table: str, index: str) -> TableStep:
+    request = {"TableName": table, "GlobalSecondaryIndexUpdates": [{"Delete": {"IndexName": index}}]}
+    return TableStep("UpdateTable", request, f"delete the index {index!r}", deletes=True)
+
+
+def _other_index(table: str, name: str, kind: str, index: Mapping[str, Any]) -> Difference:
+    return Difference(
+        table=table,
+        kind="other index",
+        index=name,
+        declared=None,
+        live=_text([(one["KeyType"], one["AttributeName"], "?") for one in index["KeySchema"]]).replace(
+            " ?", ""
+        ),
+        problem=f"it has an index {name!r}, which is not declared",
+        remedy="declare it, or delete it if no other program uses it"
+        if kind == "global"
+        else "declare it: a local index cannot be deleted",
+        is_harmless=True,
+        steps=(_deleting(table, name),) if kind == "global" else (),
+    )
+
+
+_ALL: Final = frozenset({""})  # no attribute has this name
+
+
+def _width(projection: Mapping[str, Any]) -> frozenset[str]:
+    """The attributes that an index has besides keys."""
+    if projection.get("ProjectionType") == "ALL":
+        return _ALL
+    return frozenset(projection.get("NonKeyAttributes") or ())
+
+
+def _projection_text(projection: Mapping[str, Any]) -> str:
+    names = ", ".join(projection.get("NonKeyAttributes") or ())
+    return names or str(projection.get("ProjectionType"))
+
+
+# -- stream and TTL ----------------------------------------------------------------------------------------------------
+
+
+def stream_of(table: Mapping[str, Any]) -> str | None:
+    """The view type of a table's stream; None for none."""
+    found = table.get("StreamSpecification") or {}
+    return str(found.get("StreamViewType")) if found.get("StreamEnabled") else None
+
+
+def stream_with(table: str, view: str) -> TableStep:
+    """Switches a stream on."""
+    specification = {"StreamEnabled": True, "StreamViewType": view}
+    request = {"TableName": table, "StreamSpecification": specification}
+    return TableStep("UpdateTable", request, f"switch the stream on, with {view}")
+
+
+def _stream_differences(wanted: Mapping[str, Any], live: Mapping[str, Any]) -> Iterator[Difference]:
+    declared, stored, name = stream_of(wanted), stream_of(live), wanted["TableName"]
+    # A table that declares no stream leaves it to others.
+    if declared is None or declared == stored:
+        return
+    off = TableStep(
+        "UpdateTable",
+        {"TableName": name, "StreamSpecification": {"StreamEnabled": False}},
+        "switch the stream off",
+        deletes=True,
+    )
+    yield Difference(
+        table=name,
+        kind="stream",
+        index=None,
+        declared=declared,
+        live=stored,
+        problem="it has no stream" if stored is None else f"its stream carries {stored}, not {declared}",
+        remedy="switch it on: session.create_table(table)"
+        if stored is None
+        else "declare the view type that it has, or disable the stream first: DynamoDB starts another one",
+        steps=(*([] if stored is None else [off]), stream_with(name, declared)),
+    )
+
+
+def ttl_of(description: Mapping[str, Any]) -> str | None:
+    """The attribute by which a table expires items, by its ``TimeToLiveDescription``; None for none."""
+    is_on = description.get("TimeToLiveStatus") in ("ENABLED", "ENABLING")
+    return str(description.get("AttributeName")) if is_on else None
+
+
+def expire_by(table: str, attribute: str) -> TableStep:
+    """Switches TTL on."""
+    specification = {"Enabled": True, "AttributeName": attribute}
+    request = {"TableName": table, "TimeToLiveSpecification": specification}
+    return TableStep("UpdateTimeToLive", request, f"expire items by {attribute!r}")
+
+
+def _ttl_differences(name: str, ttl: str | None, description: Mapping[str, Any]) -> Iterator[Difference]:
+    stored = ttl_of(description)
+    if ttl == stored:
+        return
+    off = TableStep(
+        "UpdateTimeToLive",
+        {"TableName": name, "TimeToLiveSpecification": {"Enabled": False, "AttributeName": stored}},
+        f"no longer expire items by {stored!r}",
+        deletes=True,
+    )
+    problem, remedy = (
+        ("it expires no items", f"switch it on, by {ttl!r}: session.create_table(table)")
+        if stored is None
+        else (f"it expires items by {stored!r}", "declare ExpiresAt() on a field, or switch it off")
+        if ttl is None
+        else (f"it expires items by {stored!r}, not {ttl!r}", f"store the field as Attribute({stored!r})")
+    )
+    yield Difference(
+        table=name,
+        kind="ttl",
+        index=None,
+        declared=ttl,
+        live=stored,
+        problem=problem,
+        remedy=remedy,
+        steps=(*([] if stored is None else [off]), *([] if ttl is None else [expire_by(name, ttl)])),
+    )
+
+
+# -- keys --------------------------------------------------------------------------------------------------------------
+
+
+def _types(table: Mapping[str, Any]) -> dict[str, str]:
+    return {one["AttributeName"]: one["AttributeType"] for one in table.get("AttributeDefinitions", ())}
+
+
+def _keys(schema: Mapping[str, Any], types: Mapping[str, str]) -> list[tuple[str, str, str]]:
+    return [
+        (one["KeyType"], one["AttributeName"], types.get(one["AttributeName"], "?"))
+        for one in schema["KeySchema"]
+    ]
+
+
+def _text(keys: Iterable[tuple[str, str, str]]) -> str:
+    return ", ".join(f"{name} ({role} {kind})" for role, name, kind in keys)

@@ -1,0 +1,111 @@
+"""The page of a table: one closed HTML file with its items, its keys and what can be asked of it.
+
+Rule 1. The page requests nothing. Its policy allows its own style and script by their hashes, and nothing else.
+Rule 2. Text of the data stands in a JSON island, in which ``<`` is escaped, and in the title, which is escaped.
+Rule 3. The same description, entries and source give the same bytes.
+"""
+
+import json
+import re
+from base64 import b64encode
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from functools import cache
+from hashlib import sha256
+from html import escape
+from importlib.resources import files
+from typing import Final
+
+from dynaorm.describe.description import TableDescription
+from dynaorm.describe.entry import Entry
+from dynaorm.describe.tables import describe
+from dynaorm.entity.table import Table
+from dynaorm.layout.page_data import page_data
+from dynaorm.record import record
+
+# What ends the island, what JavaScript took for the end of a line, and half a surrogate pair, which no file can hold.
+_UNSAFE: Final = re.compile("[<\u2028\u2029\ud800-\udfff]")
+_INLINE: Final = re.compile(r"<(style|script)>(.*?)</\1>", re.DOTALL)
+_PLACEHOLDER: Final = re.compile("%(TITLE|DATA)%")
+_SAMPLES_AT: Final = datetime(2024, 1, 1, tzinfo=UTC)
+
+
+@record
+class ItemSource:
+    """Where items of a real table are from.
+
+    Attributes:
+        table: its physical name.
+        account: the AWS account; None if it is not known.
+        region: the AWS Region; None if it is not known.
+        at: when they were read, with a time zone.
+        with_values: whether the items have their values; otherwise the values were replaced before.
+    """
+
+    table: str
+    account: str | None
+    region: str | None
+    at: datetime
+    with_values: bool = False
+
+    @property
+    def text(self) -> str:
+        """What the page says of it."""
+        at = self.at.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+        where = f"account {self.account or 'unknown'}, Region {self.region or 'unknown'}"
+        values = (
+            "This page has their values: pass it on with care."
+            if self.with_values
+            else "Their values are replaced by their types."
+        )
+        return f"Items of the table {self.table} ({where}), read at {at}. {values}"
+
+
+def page(table: Table | TableDescription, entries: Sequence[Entry], source: ItemSource | None = None) -> str:
+    """The page of a table as one HTML file, for a browser without a network.
+
+    The first 100 entities have plans of their own; the others show those of another entity of their class. Items whose
+    values were replaced show those of a sample, and ask no question. Secret fields are masked everywhere.
+
+    Args:
+        table: the table, or its description.
+        entries: its items, as ``samples`` or ``classify`` give them.
+        source: where real items are from, which the page says at its top; None for samples.
+    """
+    description = describe(table) if isinstance(table, Table) else table
+    at = _SAMPLES_AT if source is None else source.at
+    data = {
+        "source": {
+            "real": source is not None,
+            "text": "Sample items, made from the declarations." if source is None else source.text,
+        },
+        **page_data(description, entries, at.timestamp(), has_values=source is None or source.with_values),
+    }
+    text = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
+    parts = {
+        "TITLE": escape(f"{description.name} - layout".encode(errors="replace").decode()),
+        "DATA": _UNSAFE.sub(lambda found: f"\\u{ord(found[0]):04x}", text),
+    }
+    # In one pass, because the title may look like a placeholder, too.
+    return _PLACEHOLDER.sub(lambda found: parts[found[1]], _template())
+
+
+@cache
+def _template() -> str:
+    """The file of the page, with its policy."""
+    text = files("dynaorm.layout").joinpath("page.html").read_text(encoding="utf-8")
+    allowed = {kind: f"'sha256-{_hash(content)}'" for kind, content in _INLINE.findall(text)}
+    policy = "; ".join(
+        [
+            "default-src 'none'",
+            f"style-src {allowed['style']}",
+            f"script-src {allowed['script']}",
+            "base-uri 'none'",
+            "form-action 'none'",
+        ]
+    )
+    return text.replace("%POLICY%", policy, 1)
+
+
+def _hash(content: str) -> str:
+    return b64encode(sha256(content.encode()).digest()).decode()

@@ -1,0 +1,197 @@
+"""The comparison of a declared table with a live one, and the steps that make the live one as declared."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from itertools import count
+from typing import Annotated, Any, Final
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from dynaorm import Entity, ExpiresAt, GlobalIndex, LocalIndex, NumberKey, Session, Table, describe
+from dynaorm.describe import Difference, differences, table_steps
+from dynaorm.errors import UsageError
+from dynaorm.flow.protocol.call import Call, Transport
+from dynaorm.flow.table_definition import definition
+from dynaorm.testing import FakeClock
+
+_NUMBERS: Final = count()
+
+_KEYS: Final[tuple[dict[str, Any], ...]] = (
+    {},
+    {"sk": None},
+    {"sk": NumberKey("number")},
+    {"pk": "other"},
+    {"pk": ("a", "b"), "sk": ("c", "d")},
+)
+_PROJECTIONS: Final = ("ALL", "KEYS_ONLY", ("x",), ("x", "y"))
+
+
+@st.composite
+def tables(draw: st.DrawFn) -> Table:
+    """A table with up to three global indexes, and a stream or none."""
+    indexes = [
+        GlobalIndex(name, **draw(st.sampled_from(_KEYS)), projection=draw(st.sampled_from(_PROJECTIONS)))
+        for name in ("one", "two", "three")
+        if draw(st.booleans())
+    ]
+    # moto cannot change the view of a stream, or switch one off.
+    return Table("compared", indexes=indexes, stream=draw(st.sampled_from([None, "KEYS_ONLY"])))
+
+
+def described(engine: Transport, name: str) -> Any:
+    return engine.call(Call("DescribeTable", {"TableName": name}))
+
+
+def with_all_attributes(engine: Transport, request: Mapping[str, Any]) -> dict[str, Any]:
+    """DynamoDB keeps the definitions of other key attributes (Developer Guide, "Create a GSI"). moto forgets them."""
+    if "AttributeDefinitions" not in request:
+        return dict(request)
+    known = described(engine, request["TableName"])["Table"]["AttributeDefinitions"]
+    merged = {one["AttributeName"]: one for one in [*known, *request["AttributeDefinitions"]]}
+    return {**request, "AttributeDefinitions": [*merged.values()]}
+
+
+@given(tables(), tables())
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_the_steps_make_a_live_table_as_declared(moto: Transport, declared: Table, live: Table) -> None:
+    name = f"live-{next(_NUMBERS)}"
+    moto.call(Call("CreateTable", definition(live, name)))
+    found = differences(describe(declared), described(moto, name), name=name)
+    for step in table_steps(found, delete=True):
+        assert len(step.request.get("GlobalSecondaryIndexUpdates", [None])) == 1
+        moto.call(Call(step.operation, with_all_attributes(moto, step.request)))
+    assert differences(describe(declared), described(moto, name), name=name) == ()
+    with Session(transport=moto, clock=FakeClock(), table_names=lambda _: name) as session:
+        assert session.compare_table(declared) == ()
+        session.create_table(declared)
+    moto.call(Call("DeleteTable", {"TableName": name}))
+
+
+@given(tables(), tables())
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_create_table_accepts_a_live_table_whose_differences_are_harmless(
+    moto: Transport, declared: Table, live: Table
+) -> None:
+    name = f"live-{next(_NUMBERS)}"
+    moto.call(Call("CreateTable", definition(live, name)))
+    found = differences(describe(declared), described(moto, name), name=name)
+    # create_table switches a stream on itself, but not another one.
+    wrong = [one for one in found if not one.is_harmless and not (one.kind == "stream" and one.live is None)]
+    with Session(transport=moto, clock=FakeClock(), table_names=lambda _: name) as session:
+        if wrong:
+            with pytest.raises(UsageError) as raised:
+                session.create_table(declared)
+            assert any(one.problem in str(raised.value) or one.kind == "stream" for one in wrong)
+        else:
+            session.create_table(declared)
+    moto.call(Call("DeleteTable", {"TableName": name}))
+
+
+@given(tables())
+def test_a_table_does_not_differ_from_itself(table: Table) -> None:
+    assert differences(describe(table), definition(table, table.name), {}) == ()
+
+
+# -- one difference each -----------------------------------------------------------------------------------------------
+
+plain = Table("plain")
+fleeting = Table("differences-fleeting")
+local = Table("differences-local", indexes=[LocalIndex("LSI1"), GlobalIndex("GSI1")])
+
+
+class Login(Entity, table=fleeting, pk="LOGIN#{token}", sk="L"):
+    token: str
+    until: Annotated[datetime, ExpiresAt()]
+
+
+def live(table: Table, **changes: Any) -> dict[str, Any]:
+    return {"Table": {**definition(table, table.name), **changes}}
+
+
+def only(found: tuple[Difference, ...]) -> Difference:
+    (one,) = found
+    return one
+
+
+def test_a_missing_table_is_created_with_its_ttl() -> None:
+    found = only(differences(describe(fleeting), None))
+    assert found.kind == "no table"
+    assert [step.operation for step in found.steps] == ["CreateTable", "UpdateTimeToLive"]
+
+
+def test_ttl_is_switched_on_or_to_another_attribute() -> None:
+    off, other = ({"TimeToLiveStatus": "DISABLED"}, {"TimeToLiveStatus": "ENABLED", "AttributeName": "ttl"})
+    found = only(differences(describe(fleeting), live(fleeting), {"TimeToLiveDescription": off}))
+    assert (found.declared, found.live, len(found.steps)) == ("until", None, 1)
+    found = only(differences(describe(fleeting), live(fleeting), other))
+    assert (found.declared, found.live) == ("until", "ttl")
+    assert [step.request["TimeToLiveSpecification"] for step in found.steps] == [
+        {"Enabled": False, "AttributeName": "ttl"},
+        {"Enabled": True, "AttributeName": "until"},
+    ]
+    assert table_steps([found]) == ()
+    assert only(differences(describe(plain), live(plain), other)).problem == "it expires items by 'ttl'"
+
+
+def test_a_stream_is_switched_on_or_replaced_and_left_alone_where_none_is_declared() -> None:
+    table = Table("streamed", stream="NEW_IMAGE")
+    assert only(differences(describe(table), live(plain))).live is None
+    found = only(differences(describe(table), live(Table("streamed", stream="KEYS_ONLY"))))
+    assert (found.declared, found.live) == ("NEW_IMAGE", "KEYS_ONLY")
+    assert [step.deletes for step in found.steps] == [True, False]
+    assert differences(describe(plain), live(table)) == ()
+
+
+def test_a_missing_local_index_and_other_keys_cannot_be_changed() -> None:
+    found = only(differences(describe(local), live(local, LocalSecondaryIndexes=[])))
+    assert (found.kind, found.index, found.steps) == ("no index", "LSI1", ())
+    assert "can only be created with its table" in found.remedy
+    keys = [{"AttributeName": "id", "KeyType": "HASH"}]
+    found = only(differences(describe(plain), live(plain, KeySchema=keys)))
+    assert (found.kind, found.live, found.steps) == ("keys", "id (HASH ?)", ())
+
+
+def test_an_index_of_another_kind_is_named() -> None:
+    one = live(local)["Table"]["LocalSecondaryIndexes"][0]
+    both = [*live(local)["Table"]["GlobalSecondaryIndexes"], one]
+    found = only(
+        differences(describe(local), live(local, GlobalSecondaryIndexes=both, LocalSecondaryIndexes=[]))
+    )
+    assert (found.kind, found.declared, found.live) == ("index kind", "local", "global")
+
+
+def test_an_index_that_is_being_deleted_is_missing_and_cannot_be_created_yet() -> None:
+    one = live(local)["Table"]["GlobalSecondaryIndexes"][0]
+    found = only(
+        differences(describe(local), live(local, GlobalSecondaryIndexes=[{**one, "IndexStatus": "DELETING"}]))
+    )
+    assert found.kind == "no index"
+    assert found.remedy.startswith("wait")
+
+
+def test_a_new_index_of_a_provisioned_table_has_its_throughput() -> None:
+    units = {"ReadCapacityUnits": 5, "WriteCapacityUnits": 2, "NumberOfDecreasesToday": 0}
+    found = only(
+        differences(describe(local), live(local, GlobalSecondaryIndexes=[], ProvisionedThroughput=units))
+    )
+    created = found.steps[0].request["GlobalSecondaryIndexUpdates"][0]["Create"]
+    assert created["ProvisionedThroughput"] == {"ReadCapacityUnits": 5, "WriteCapacityUnits": 2}
+
+
+def test_an_index_whose_key_attribute_has_another_type_cannot_be_created() -> None:
+    types = [
+        {**one, "AttributeType": "N"} if one["AttributeName"] == "GSI1SK" else one
+        for one in definition(local, "x")["AttributeDefinitions"]
+    ]
+    changed = live(local, GlobalSecondaryIndexes=[], AttributeDefinitions=types)
+    found = only(differences(describe(local), changed))
+    assert found.steps == ()
+    assert "GSI1SK" in found.remedy
+
+
+@pytest.mark.parametrize("answer", [{}, {"Table": None}, {"Table": {"KeySchema": [{}]}}])
+def test_what_is_no_description_of_a_table_is_refused(answer: Any) -> None:
+    with pytest.raises(UsageError, match="DescribeTable"):
+        differences(describe(plain), answer)
