@@ -185,7 +185,9 @@ OPENTELEMETRY_NAMES = {"instrument": "dynaorm.integrations.opentelemetry"}
 PUBLIC_MODULES = {
     "dynaorm",
     "dynaorm.codecs",
+    "dynaorm.describe",
     "dynaorm.errors",
+    "dynaorm.export",
     "dynaorm.integrations.fastapi",
     "dynaorm.integrations.opentelemetry",
     "dynaorm.integrity.run",
