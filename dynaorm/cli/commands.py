@@ -11,10 +11,12 @@ from dynaorm.cli.lines import complain
 from dynaorm.cli.planning import plan_command
 from dynaorm.cli.questions import questions_command
 from dynaorm.cli.reading import get_by_command, get_command, history_command, query_command
+from dynaorm.cli.seeing import layout_command
 from dynaorm.cli.status import CLEAN, FAILED, NOTHING
 from dynaorm.errors import DynaormError, EntityNotFound, TableNotFound
 
 COMMANDS: Final = (
+    layout_command,
     questions_command,
     get_command,
     get_by_command,
