@@ -1,7 +1,7 @@
 """Writes the help of each command into ``docs/command-line.md``: ``make commands``.
 
-The text between ``$ dynaorm NAME --help`` and the end of its block is replaced by what the command says on a terminal of
-80 columns. The rest of the page stays.
+What stands between ``$ dynaorm NAME --help`` and the end of its block becomes what the command says on a terminal of 80
+columns. The rest of the page stays.
 """
 
 import re
