@@ -19,6 +19,7 @@ DOCS = ROOT / "docs"
         "aggregates",
         "changing-a-model",
         "concepts",
+        "description",
         "entities",
         "existing-tables",
         "how-a-save-travels",
