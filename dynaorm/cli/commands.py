@@ -56,9 +56,8 @@ class _Group(click.Group):
 def commands(context: click.Context) -> None:
     """See, read, verify and repair what dynaorm stores.
 
-    Exit status: 0 done; 1 nothing was found, or verify or diff found something, or a repair was only
-    shown; 2 the command
-    failed; 3 the run wanted more repairs than --at-most allows.
+    Exit status: 0 done; 1 nothing was found, or verify or diff found something, or a repair was only shown; 2 the
+    command failed; 3 the run wanted more repairs than --at-most allows.
 
     Example: dynaorm get shop.models:User user_id=u1 --region eu-west-1
     """
