@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from hashlib import sha256
 from html.parser import HTMLParser
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -98,6 +99,16 @@ def test_the_same_declarations_give_the_same_bytes() -> None:
 def test_the_page_of_a_table_is_that_of_its_description() -> None:
     entries = tables.desk_entries()
     assert page(tables.desk, entries) == page(DESK, entries)
+
+
+def test_the_example_of_the_documentation_writes_a_page(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    document = (Path(__file__).parents[2] / "docs" / "see-your-table.md").read_text(encoding="utf-8")
+    example, *_ = re.findall(r"^```python\n(.*?)^```$", document, re.MULTILINE | re.DOTALL)
+    monkeypatch.chdir(tmp_path)
+    exec(example, {"__name__": "docs.see_your_table"})
+    assert len(data_of((tmp_path / "app.html").read_text(encoding="utf-8"))["items"]) == 2
 
 
 # -- secrets -----------------------------------------------------------------------------------------------------------
