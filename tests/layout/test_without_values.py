@@ -24,7 +24,7 @@ TABLES: Sequence[Table] = (app, desk, blobs, fleeting, log)
 def shape(table: Table, entries: Sequence[Entry], index: str | None) -> list[list[tuple[object, ...]]]:
     """The partitions of a view, each with the kinds, classes and places of its rows."""
     view = view_of(describe(table), entries, index)
-    rows = [
+    rows: list[list[tuple[object, ...]]] = [
         sorted(((row.kind, row.cls, *sorted(row.places.items()), row.number) for row in block.rows), key=repr)
         for block in (*view.blocks, *view.apart)
     ]
