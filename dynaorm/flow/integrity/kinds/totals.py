@@ -1,4 +1,4 @@
-"""Judge totals: what a target holds against the sum over the entities that name it.
+"""Totals as they are verified: what a target holds against the sum over the entities that name it.
 
 Rule 1. While writers run, no scan shows one moment. A total is reported only if two counts in a row found the same
         entities, and the target was the same before the first and after the second.
@@ -6,39 +6,55 @@ Rule 2. If the partition keys of the entities that name a target follow from its
         read. Otherwise the tables are scanned, once for all targets that look wrong.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
 from decimal import Decimal
+from itertools import islice
 from typing import Any, Final
 
 from dynaorm.entity.declare.catalog import catalog_of
 from dynaorm.entity.declare.registry import is_of
-from dynaorm.entity.dispatch import classify
+from dynaorm.entity.dispatch import NotAnEntity, classify
 from dynaorm.entity.ident import Ident
 from dynaorm.entity.key import found_key, stored_key
 from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
 from dynaorm.entity.table import Table
 from dynaorm.entity.template.template import KeyValueError
 from dynaorm.errors import DecodeError, DynaormError
+from dynaorm.failure import shown
 from dynaorm.flow.bulk.limits import CONCURRENCY
-from dynaorm.flow.integrity.finding import Diagnosis, Doubt, Finding, FindingKind
-from dynaorm.flow.integrity.ledger import Totals, add_up
-from dynaorm.flow.integrity.repair_actions import update
+from dynaorm.flow.integrity.finding import Amount, Diagnosis, Doubt, Fact, Finding, FindingKind
+from dynaorm.flow.integrity.kinds.judged import WINDOW, JudgedKind, Run, Subject
+from dynaorm.flow.integrity.ledger import Ledger, Sums, add_up
+from dynaorm.flow.integrity.repair_actions import renewed
 from dynaorm.flow.integrity.scan import RateLimiter, ScanSegment, read_pages, scan_segments_of
-from dynaorm.flow.integrity.scope import Scope, sources_of
-from dynaorm.flow.integrity.stored_check import ItemAddress, read_addresses
-from dynaorm.flow.integrity.unexplained import doubt_about, doubtful, not_ours, uncounted
+from dynaorm.flow.integrity.scope import Scope
+from dynaorm.flow.integrity.stored_check import ItemAddress, StoredCheck, read_addresses
+from dynaorm.flow.integrity.unexplained import doubtful, newer_than, not_ours
 from dynaorm.flow.protocol.call import Flow
 from dynaorm.flow.protocol.together import gather
 from dynaorm.item.condition import missing
-from dynaorm.item.update import SetTo
 from dynaorm.item.value import AttributeValue, Item, number_text, same
+from dynaorm.plan.kinds.derived import DerivedKind, Held, Image
 from dynaorm.plan.kinds.new_target import can_be_made
-from dynaorm.plan.kinds.totals import TotalDelta, addition, contributions, is_in_bounds
+from dynaorm.plan.kinds.totals import (
+    TOTALS,
+    Contribution,
+    TotalDelta,
+    addition,
+    contributions,
+    is_in_bounds,
+    sources_of,
+    targets_of,
+)
+from dynaorm.plan.planned import Planned
 from dynaorm.plan.reads import NOTHING_READ
+from dynaorm.plan.renewal import Renewal
 from dynaorm.plan.unit_of_work import UnitOfWork
 from dynaorm.record import record
 
+# How many targets one more scan of the tables may count.
+_TARGETS: Final = 10_000
 # How often a target that changes meanwhile is counted again.
 _ATTEMPTS: Final = 4
 
@@ -76,49 +92,128 @@ class Counting:
         return (yield from read_addresses(addresses, self.limiter.context, self.limiter.cost))
 
 
-def suspect_totals(
-    counted: Sequence[tuple[ItemAddress, Totals]], counting: Counting
-) -> Flow[list[ItemAddress]]:
-    """The targets that do not hold what was counted."""
-    items = yield from counting.read([address for address, _ in counted])
-    return [one[0] for one in counted if looks_wrong(one, items.get(one[0].ident), counting.scope)]
+class JudgedTotals(JudgedKind):
+    """The totals of targets."""
+
+    derived: DerivedKind[Any] = TOTALS
+
+    def concerns(self, mapping: EntityMapping, scope: Scope) -> bool:
+        return scope.reads_everything and TOTALS.follows_from(mapping)
+
+    def facts_at(self, subject: Subject, scope: Scope) -> Iterable[Fact]:
+        return [Amount(subject.address)] if _covers(subject.mapping, scope) else []
+
+    def held(self, renewal: Renewal) -> Sequence[Held[Contribution]]:
+        return list(
+            TOTALS.held_by(Image(renewal.mapping, renewal.mapping.key_of(renewal.item), renewal.item))
+        )
+
+    def facts_of(self, subject: Subject, held: Sequence[Held[Contribution]]) -> Sequence[Fact]:
+        return [Amount(ItemAddress(*TOTALS.place(one)), one.label.delta.totals) for one in held]
+
+    def doubt_about(
+        self, found: EntityMapping | NotAnEntity, table: Table, item: Item, scope: Scope
+    ) -> Doubt | None:
+        if isinstance(found, EntityMapping):
+            newer = newer_than(found, item, scope) if self.concerns(found, scope) else ""
+            return Doubt(found.name, newer) if newer else None
+        # An item of an unknown type may belong to a class that is counted, and whose module is not loaded.
+        is_strange = found is NotAnEntity.UNKNOWN and scope.reads_everything
+        if not is_strange or not catalog_of(table).mappings:
+            return None
+        attribute = table.type_attribute
+        if attribute is None:
+            return Doubt(None, f"an item of {table.name} belongs to no loaded class; load every module of it")
+        if attribute not in item:
+            return None
+        tag = next(iter(item[attribute].values()))
+        return Doubt(None, f"no loaded class explains the type {shown(tag)} in {table.name}; load its module")
+
+    def doubt_of_unread(self, mapping: EntityMapping, scope: Scope) -> Doubt | None:
+        if not any(_covers(target, scope) for target in targets_of(mapping)):
+            return None
+        reason = f"an item of {mapping.name} cannot be read, which may be counted; correct it or delete it"
+        return Doubt(mapping.name, reason)
+
+    def left(self, ledger: Ledger, scope: Scope) -> Iterator[tuple[ItemAddress, Sums]]:
+        return ledger.sums() if scope.reads_everything else iter(())
+
+    def judge_facts(
+        self, address: ItemAddress, facts: Sums, scope: Scope, doubts: Sequence[Doubt] = ()
+    ) -> StoredCheck[list[Diagnosis]]:
+        (item,) = yield [address]
+        return _judged((address, facts), item, scope, doubts)
+
+    def judge_left(self, run: Run) -> Iterator[Flow[list[Diagnosis]]]:
+        left = self.left(run.ledger, run.scope)
+        while window := list(islice(left, _TARGETS)):
+            yield self._counted(window, run)
+
+    def _counted(self, window: Sequence[tuple[ItemAddress, Sums]], run: Run) -> Flow[list[Diagnosis]]:
+        wrong: list[ItemAddress] = []
+        for start in range(0, len(window), WINDOW * CONCURRENCY):
+            portion = window[start : start + WINDOW * CONCURRENCY]
+            items = yield from _counting(run).read([address for address, _ in portion])
+            wrong += [one[0] for one in portion if _looks_wrong(one, items.get(one[0].ident), run.scope)]
+            yield from run.limiter.wait()
+        return (yield from self.judge_again(wrong, run)) if wrong else []
+
+    def judge_again(self, addresses: Sequence[ItemAddress], run: Run) -> Flow[list[Diagnosis]]:
+        diagnoses, unstable = yield from _recount(addresses, _counting(run))
+        run.unstable += unstable
+        return diagnoses
 
 
-def looks_wrong(counted: tuple[ItemAddress, Totals], item: Item | None, scope: Scope) -> bool:
+JUDGED_TOTALS: Final = JudgedTotals()
+
+
+def _counting(run: Run) -> Counting:
+    return Counting(run.scope, run.limiter, run.segments, list(run.ledger.doubts()))
+
+
+def _covers(mapping: EntityMapping, scope: Scope) -> bool:
+    """Whether the totals kept in a class are verified: the class is, or one that is counted in it."""
+    if not scope.reads_everything or not mapping.maintained:
+        return False
+    return scope.covers(mapping) or any(map(scope.covers, sources_of(mapping)))
+
+
+# -- the target and the sums -------------------------------------------------------------------------------------------
+
+
+def _looks_wrong(counted: tuple[ItemAddress, Sums], item: Item | None, scope: Scope) -> bool:
     """Whether a target does not hold what was counted."""
-    address, totals = counted
-    mapping = _target(address, item, scope)
+    mapping = _target(*counted, item, scope)
     if mapping is None:
         return False
-    return item is None or bool(_differing(mapping, item, totals))
+    return item is None or bool(_differing(mapping, item, counted[1]))
 
 
-def _with_totals(table: Table) -> Mapping[str, EntityMapping]:
-    return {name: one for name, one in catalog_of(table).mappings.items() if one.maintained}
-
-
-def _target(address: ItemAddress, item: Item | None, scope: Scope) -> EntityMapping | None:
+def _target(address: ItemAddress, sums: Sums, item: Item | None, scope: Scope) -> EntityMapping | None:
     """The class of a target that exists or can be created; None if no totals are kept in it, or verified."""
     if item is None:
-        entity = (
-            found_key(_with_totals(address.table), address.key).entity if scope.with_new_targets else None
-        )
-        mapping = mapping_of(entity) if entity is not None else None
-        return (
-            mapping if mapping is not None and scope.covers_totals(mapping) and can_be_made(mapping) else None
-        )
+        mapping = _class_to_make(address, sums) if scope.with_new_targets else None
+        return mapping if mapping is not None and _covers(mapping, scope) and can_be_made(mapping) else None
     found = classify(address.table, item)
     if not isinstance(found, EntityMapping) or found.is_expired(item, scope.new_unit().now):
         return None
-    return found if scope.covers_totals(found) else None
+    return found if _covers(found, scope) else None
 
 
-def _differing(mapping: EntityMapping, item: Item, totals: Totals) -> dict[str, tuple[Decimal, Decimal]]:
+def _class_to_make(address: ItemAddress, sums: Sums) -> EntityMapping | None:
+    """The class of a missing target that has all of some totals; None if no class has such a key."""
+    known = catalog_of(address.table).mappings.items()
+    keepers = {name: one for name, one in known if one.maintained and sums.keys() <= one.maintained.keys()}
+    entity = found_key(keepers, address.key).entity
+    return None if entity is None else mapping_of(entity)
+
+
+def _differing(mapping: EntityMapping, item: Item, sums: Sums) -> dict[str, tuple[Decimal, Decimal]]:
     """The totals that are wrong: the stored number, and the correct one."""
     found = {}
     for name in mapping.maintained:
         stored = item.get(mapping.fields[name].attribute, {}).get("N", "0")
-        wanted = totals.get(name, Decimal(0))
+        wanted = sums.get(name, Decimal(0))
         if Decimal(stored) != wanted:
             found[name] = Decimal(stored), wanted
     return found
@@ -127,7 +222,7 @@ def _differing(mapping: EntityMapping, item: Item, totals: Totals) -> dict[str, 
 # -- counting again ----------------------------------------------------------------------------------------------------
 
 
-def recount(
+def _recount(
     addresses: Sequence[ItemAddress], counting: Counting
 ) -> Flow[tuple[list[Diagnosis], list[ItemAddress]]]:
     """The diagnoses of some targets, and the targets that changed each time they were counted."""
@@ -157,21 +252,30 @@ def _again(collections: Sequence[ScanSegment]) -> Callable[[], list[ScanSegment]
 
 def _collections(address: ItemAddress, item: Item | None, scope: Scope) -> list[ScanSegment] | None:
     """The item collections of every entity that can name a target; None if they do not follow from its key."""
-    target = _target(address, item, scope)
-    if target is None:
-        return []
-    values = target.subject(item) if item is not None else stored_key(target, address.key).fields
     found: dict[Ident, ScanSegment] = {}
-    for source in sources_of(target):
-        for one in source.aggregates.values():
-            if not is_of(target, mapping_of(one.target)):
-                continue
-            own = {mine: values[name] for name, mine in one.key.items() if name in values}
-            partition = _partition(source, own)
-            if partition is None:
-                return None
-            found[(source.table.name, *partition.items())] = ScanSegment(source.table, partition=partition)
+    for target in _possible_targets(address, item, scope):
+        values = target.subject(item) if item is not None else stored_key(target, address.key).fields
+        for source in sources_of(target):
+            for one in source.aggregates.values():
+                if not is_of(target, mapping_of(one.target)):
+                    continue
+                own = {mine: values[name] for name, mine in one.key.items() if name in values}
+                partition = _partition(source, own)
+                if partition is None:
+                    return None
+                found[(source.table.name, *partition.items())] = ScanSegment(
+                    source.table, partition=partition
+                )
     return list(found.values())
+
+
+def _possible_targets(address: ItemAddress, item: Item | None, scope: Scope) -> Iterable[EntityMapping]:
+    """The class of a target, or those that a missing one may have."""
+    if item is not None:
+        target = _target(address, {}, item, scope)
+        return [] if target is None else [target]
+    known = catalog_of(address.table).mappings.values() if scope.with_new_targets else ()
+    return [one for one in known if one.maintained and one.key_matches(address.key)]
 
 
 def _partition(source: EntityMapping, values: Mapping[str, Any]) -> AttributeValue | None:
@@ -200,9 +304,7 @@ def _count_twice(
             if not _is_same(then, now) or one.mark != other.mark or one.totals != other.totals:
                 changing.append(address)
                 continue
-            diagnosis = judge_total((address, one.totals), now, counting.scope, counting.doubts)
-            if diagnosis is not None:
-                diagnoses.append(diagnosis)
+            diagnoses += _judged((address, one.totals), now, counting.scope, counting.doubts)
         left = changing
         if not left:
             break
@@ -229,10 +331,8 @@ def _count(
 
 def _count_one(table: Table, item: Item, counts: dict[Ident, _Count], counting: Counting) -> None:
     # It may have been written since the items were judged.
-    doubt = doubt_about(table, item, counting.scope)
-    if doubt is not None and doubt not in counting.doubts:
-        counting.doubts.append(doubt)
     mapping = classify(table, item)
+    _note(JUDGED_TOTALS.doubt_about(mapping, table, item, counting.scope), counting)
     if not isinstance(mapping, EntityMapping) or not mapping.aggregates:
         return
     if mapping.is_expired(item, counting.limiter.context.clock.now()):
@@ -241,8 +341,7 @@ def _count_one(table: Table, item: Item, counts: dict[Ident, _Count], counting: 
     try:
         deltas = list(contributions(mapping, item))
     except DynaormError:
-        if counting.scope.counts(mapping) and uncounted(mapping) not in counting.doubts:
-            counting.doubts.append(uncounted(mapping))
+        _note(JUDGED_TOTALS.doubt_of_unread(mapping, counting.scope), counting)
         return
     for delta in deltas:
         count = counts.get(ItemAddress(delta.mapping.table, delta.key).ident)
@@ -250,31 +349,36 @@ def _count_one(table: Table, item: Item, counts: dict[Ident, _Count], counting: 
             count.add(source, delta)
 
 
+def _note(doubt: Doubt | None, counting: Counting) -> None:
+    if doubt is not None and doubt not in counting.doubts:
+        counting.doubts.append(doubt)
+
+
 # -- what is wrong -----------------------------------------------------------------------------------------------------
 
 
-def judge_total(
-    counted: tuple[ItemAddress, Totals], item: Item | None, scope: Scope, doubts: Iterable[Doubt]
-) -> Diagnosis | None:
+def _judged(
+    counted: tuple[ItemAddress, Sums], item: Item | None, scope: Scope, doubts: Iterable[Doubt]
+) -> list[Diagnosis]:
     """What is wrong with the totals of a target, given the sums that were counted."""
-    mapping = _target(counted[0], item, scope)
+    mapping = _target(*counted, item, scope)
     if mapping is None:
-        return None
+        return []
     unit = scope.new_unit()
     diagnosis = (
         _new_target(counted, mapping, unit) if item is None else _wrong_totals(counted, mapping, item, unit)
     )
     if diagnosis is None:
-        return None
+        return []
     sources = {None, *(source.name for source in sources_of(mapping))}
     reasons = [doubt.reason for doubt in doubts if doubt.source in sources]
     if item is not None:
         reasons.append(not_ours(mapping, item, scope))
-    return doubtful(diagnosis, next(filter(None, reasons), ""))
+    return [doubtful(diagnosis, next(filter(None, reasons), ""))]
 
 
 def _wrong_totals(
-    counted: tuple[ItemAddress, Totals], mapping: EntityMapping, item: Item, unit: UnitOfWork
+    counted: tuple[ItemAddress, Sums], mapping: EntityMapping, item: Item, unit: UnitOfWork
 ) -> Diagnosis | None:
     address, totals = counted
     wrong = _differing(mapping, item, totals)
@@ -285,15 +389,15 @@ def _wrong_totals(
     try:
         right = {name: {"N": number_text(wanted)} for name, wanted in attributes.items()}
     except ValueError as problem:
-        return Diagnosis(_finding(mapping, address, "; ".join(words), doubt=str(problem)))
+        return _diagnosis(mapping, address, "; ".join(words), doubt=str(problem))
+    image = {**item, **right}
     maintained = [mapping.fields[name].attribute for name in mapping.maintained]
-    changes = [SetTo((name,), number) for name, number in right.items()]
-    action = update(mapping, item, changes, unit=unit, also=maintained)
-    diagnosis = Diagnosis(_finding(mapping, address, "; ".join(words)), actions=(action,))
+    actions = renewed(mapping, item, image, unit=unit, also=maintained)
+    diagnosis = _diagnosis(mapping, address, "; ".join(words), *actions)
     too_many = [name for name, (_, wanted) in wrong.items() if not is_in_bounds(mapping, name, wanted)]
     if too_many:
         return doubtful(diagnosis, f"{mapping.name} does not allow this {too_many[0]}")
-    return doubtful(diagnosis, _unread(mapping, {**item, **right}))
+    return doubtful(diagnosis, _unread(mapping, image))
 
 
 def _unread(mapping: EntityMapping, item: Item) -> str:
@@ -305,15 +409,18 @@ def _unread(mapping: EntityMapping, item: Item) -> str:
     return ""
 
 
-def _finding(mapping: EntityMapping, address: ItemAddress, detail: str, *, doubt: str = "") -> Finding:
+def _diagnosis(
+    mapping: EntityMapping, address: ItemAddress, detail: str, *actions: Planned, doubt: str = ""
+) -> Diagnosis:
     key = mapping.key_of(address.key)
-    return Finding(
+    finding = Finding(
         FindingKind.TOTAL, address.table.name, key, mapping.name, detail, mendable=not doubt, doubt=doubt
     )
+    return Diagnosis(finding, actions=actions, counted=address)
 
 
 def _new_target(
-    counted: tuple[ItemAddress, Totals], mapping: EntityMapping, unit: UnitOfWork
+    counted: tuple[ItemAddress, Sums], mapping: EntityMapping, unit: UnitOfWork
 ) -> Diagnosis | None:
     """The diagnosis of a target that does not exist and can be created from its key."""
     address, totals = counted
@@ -329,5 +436,5 @@ def _new_target(
             bound = type(action)(action.table, action.key, action.changes, missing(address.table.pk.name))
             actions.append(planned._replace(action=bound))
     except DynaormError as problem:
-        return Diagnosis(_finding(mapping, address, detail, doubt=str(problem)))
-    return Diagnosis(_finding(mapping, address, detail), actions=tuple(actions))
+        return _diagnosis(mapping, address, detail, doubt=str(problem))
+    return _diagnosis(mapping, address, detail, *actions)
