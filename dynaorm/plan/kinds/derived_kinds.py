@@ -1,4 +1,4 @@
-"""Every kind of items that follow from entities."""
+"""Every kind of items that follow from entities, in the order in which a plan has their actions."""
 
 from typing import Any, Final
 
@@ -7,4 +7,4 @@ from dynaorm.plan.kinds.guards import GUARDS
 from dynaorm.plan.kinds.totals import TOTALS
 from dynaorm.plan.kinds.versions import VERSIONS
 
-DERIVED_KINDS: Final[tuple[DerivedKind[Any], ...]] = (GUARDS, VERSIONS, TOTALS)
+DERIVED_KINDS: Final[tuple[DerivedKind[Any], ...]] = (VERSIONS, GUARDS, TOTALS)

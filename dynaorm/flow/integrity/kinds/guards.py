@@ -41,12 +41,12 @@ from dynaorm.plan.unit_of_work import UnitOfWork
 from dynaorm.record import record, replace
 
 
-def constraint_in(guard: ItemAddress) -> str:
+def _constraint_in(guard: ItemAddress) -> str:
     """The name of the constraint, from the key of a guard item."""
     return constraint_at(guard.table, guard.key)
 
 
-def expiry_in(table: Table, guard: Item) -> int | None:
+def _expiry_in(table: Table, guard: Item) -> int | None:
     """When a guard item expires, in epoch seconds; None for never, as for what is no time."""
     found = guard.get(table.ttl_attribute) if table.ttl_attribute is not None else None
     try:
@@ -65,7 +65,7 @@ class GuardSays(Enum):
     OTHER_OWNER = "it names another owner"
 
 
-def what_guard_says(
+def _what_is_said(
     home: Table, guard: Item | None, holder: tuple[EntityMapping, Item] | None, now: float
 ) -> GuardSays:
     """What is stored in the place of a guard item, about an entity: its class and item; None for nobody."""
@@ -73,7 +73,7 @@ def what_guard_says(
         return GuardSays.NOTHING
     if holder is not None and same(guard.get(OWNER), owner_of(holder[0], holder[0].key_of(holder[1]))):
         mapping, item = holder
-        is_right = mapping.expiry_of(item) == expiry_in(home, guard)
+        is_right = mapping.expiry_of(item) == _expiry_in(home, guard)
         return GuardSays.RIGHT if is_right else GuardSays.OTHER_EXPIRY
     if guard_expired(home, guard, now):
         return GuardSays.NOTHING
@@ -91,7 +91,7 @@ _WRONG: Final[Mapping[tuple[int, GuardSays], FindingKind]] = {
 """What is wrong, by the number of live entities that hold the value (2: several) and what the guard says of the one."""
 
 
-def owner_address(guard: ItemAddress, item: Item) -> ItemAddress | None:
+def _owner_address(guard: ItemAddress, item: Item) -> ItemAddress | None:
     """The address of the owner that a guard item names; None if it names no key of a loaded table."""
     owner = dict(item[OWNER].get("M", {}))
     table = _owner_table(guard, owner)
@@ -106,7 +106,7 @@ def owner_address(guard: ItemAddress, item: Item) -> ItemAddress | None:
 
 def _owner_table(guard: ItemAddress, owner: Item) -> Table | None:
     """The table of an owner; None if no loaded class there has the constraint."""
-    tables = {one.table.name: one.table for one in constrained_by(constraint_in(guard), guard.table)}
+    tables = {one.table.name: one.table for one in constrained_by(_constraint_in(guard), guard.table)}
     home = tables.get(guard.table.name)
     if home is not None and (TABLE not in owner or owner.keys() == set(home.key_names)):
         return home
@@ -115,7 +115,7 @@ def _owner_table(guard: ItemAddress, owner: Item) -> Table | None:
     return None if table is home else table
 
 
-def owner_doubt(guard: ItemAddress, item: Item) -> str:
+def _owner_doubt(guard: ItemAddress, item: Item) -> str:
     """Why a guard item may belong to an entity that no loaded class explains; empty if it does not."""
     owner = item.get(OWNER, {}).get("M", {})
     if OWNER not in item or _owner_table(guard, owner) is not None:
@@ -123,10 +123,10 @@ def owner_doubt(guard: ItemAddress, item: Item) -> str:
     named = (
         f"in the table {owner[TABLE].get('S')!r}" if TABLE in owner else "in a table that it does not name"
     )
-    return f"its owner is {named}, where no loaded class has {constraint_in(guard)!r}; load that class"
+    return f"its owner is {named}, where no loaded class has {_constraint_in(guard)!r}; load that class"
 
 
-def holds(address: ItemAddress, item: Item | None, guard: ItemAddress, now: float) -> bool | None:
+def _holds(address: ItemAddress, item: Item | None, guard: ItemAddress, now: float) -> bool | None:
     """Whether an item is a live entity that holds the value of a guard item; None if that cannot be known."""
     if item is None:
         return False
@@ -135,7 +135,7 @@ def holds(address: ItemAddress, item: Item | None, guard: ItemAddress, now: floa
         return None if found is NotAnEntity.UNKNOWN else False
     if found.is_expired(item, now) or found.table.guards is not guard.table:
         return False
-    constraint = constraint_in(guard)
+    constraint = _constraint_in(guard)
     try:
         # It keeps the guards of its stored values until it is stored as it loads.
         held = [_guards_of(found, one).get(constraint) for one in (item, renewal_of(found, item).image)]
@@ -147,7 +147,7 @@ def holds(address: ItemAddress, item: Item | None, guard: ItemAddress, now: floa
 def _taken(holder: tuple[EntityMapping, Item], guard: ItemAddress, stored: Item | None) -> Taken:
     """A guard item of an entity, given with its class, in place of the one that was read."""
     mapping, item = holder
-    constraint = constraint_in(guard)
+    constraint = _constraint_in(guard)
     # It may hold the value only as it loads, which is not yet as it is stored.
     value = mapping.constraints[constraint].value_of(mapping.subject(item))
     label: Guarded = (constraint, _key(guard), value), says_of(Image(mapping, mapping.key_of(item), item))
@@ -156,7 +156,7 @@ def _taken(holder: tuple[EntityMapping, Item], guard: ItemAddress, stored: Item 
 
 def _release(guard: ItemAddress, stored: Item, owner: Item, unit: UnitOfWork) -> Planned:
     """Delete a guard item whose owner does not hold the value. ``owner``: a key, to name it."""
-    constraint, key = constraint_in(guard), _key(guard)
+    constraint, key = _constraint_in(guard), _key(guard)
     mapping = constrained_by(constraint, guard.table)[0]
     found = key.partition.partition("#")[2]
     value = masked(found) if constraint in mapping.secrets.constraints else found
@@ -229,7 +229,7 @@ class JudgedGuards(JudgedKind):
         judgement, holder = Judgement(), (subject.mapping, subject.item)
         facts = self.facts_of(subject, held)
         for fact, stored in zip(facts, (yield [one.address for one in facts]), strict=True):
-            says = what_guard_says(fact.address.table, stored, holder, subject.unit.now)
+            says = _what_is_said(fact.address.table, stored, holder, subject.unit.now)
             # A renewal writes the guards of its values itself.
             is_settled = says is GuardSays.OTHER_EXPIRY and renewal.image is not subject.item
             if says is not GuardSays.RIGHT and not is_settled:
@@ -242,7 +242,7 @@ class JudgedGuards(JudgedKind):
         if found is not NotAnEntity.GUARD:
             return None
         judgement = Judgement()
-        if not any(map(scope.covers, constrained_by(constraint_in(address), address.table))):
+        if not any(map(scope.covers, constrained_by(_constraint_in(address), address.table))):
             return judgement
         extra = _more_than_a_guard(address.table, item)
         # Another library may write more into the guard items of its own format.
@@ -251,10 +251,10 @@ class JudgedGuards(JudgedKind):
         now = scope.new_unit().now
         if guard_expired(address.table, item, now):
             return judgement
-        owner = owner_address(address, item) if OWNER in item else None
+        owner = _owner_address(address, item) if OWNER in item else None
         if owner is not None:
             (stored,) = yield [owner]
-            if holds(owner, stored, address, now):
+            if _holds(owner, stored, address, now):
                 return judgement
         judgement.facts.append(Holding(address, is_harmless=OWNER not in item))
         return judgement
@@ -293,7 +293,7 @@ class JudgedGuards(JudgedKind):
         holder = entity.mapping, entity.now.item
         guards = [ItemAddress(*GUARDS.place(one)) for one in held]
         for one, guard, stored in zip(held, guards, (yield guards), strict=True):
-            if what_guard_says(guard.table, stored, holder, now) is GuardSays.RIGHT:
+            if _what_is_said(guard.table, stored, holder, now) is GuardSays.RIGHT:
                 continue
             case = _GuardHolders(guard, stored, [holder])
             # Of an entity that moves, the guard items name its former key.
@@ -342,7 +342,7 @@ def _add_owner(case: _GuardHolders, known: Sequence[ItemAddress], scope: Scope) 
     """Add the owner that the guard item names. It may live and hold the value, whether the guard expired or not."""
     if case.stored is None or OWNER not in case.stored:
         return
-    case.owner = owner_address(case.guard, case.stored)
+    case.owner = _owner_address(case.guard, case.stored)
     if case.owner is not None:
         (case.owner_item,) = yield [case.owner]
         if case.owner.ident not in {address.ident for address in known}:
@@ -350,7 +350,7 @@ def _add_owner(case: _GuardHolders, known: Sequence[ItemAddress], scope: Scope) 
 
 
 def _add_holder(case: _GuardHolders, address: ItemAddress, item: Item | None, scope: Scope) -> None:
-    found = holds(address, item, case.guard, scope.new_unit().now)
+    found = _holds(address, item, case.guard, scope.new_unit().now)
     if found is None:
         case.is_uncertain = True
     elif found and item is not None:
@@ -362,7 +362,7 @@ def _add_holder(case: _GuardHolders, address: ItemAddress, item: Item | None, sc
 def _doubt(case: _GuardHolders, scope: Scope) -> str:
     reasons = [newer_than(mapping, item, scope) for mapping, item in case.holders]
     if case.stored is not None:
-        reasons += [_not_a_guard(case.guard.table, case.stored), owner_doubt(case.guard, case.stored)]
+        reasons += [_not_a_guard(case.guard.table, case.stored), _owner_doubt(case.guard, case.stored)]
     if case.owner is not None:
         reasons.append(newer_at(case.owner, case.owner_item, scope))
     return next(filter(None, reasons), "")
@@ -390,7 +390,7 @@ def _keeper(case: _GuardHolders) -> StoredCheck[str]:
 def _gave_up(mapping: EntityMapping, owner: ItemAddress, version: Item, guard: ItemAddress) -> bool:
     """Whether the last version of a deleted entity shows that it did not hold the value of a guard item."""
     mapping = version_class(mapping, version) or mapping
-    constraint, versioning = mapping.constraints.get(constraint_in(guard)), mapping.versioning
+    constraint, versioning = mapping.constraints.get(_constraint_in(guard)), mapping.versioning
     if constraint is None or versioning is None:
         return constraint is None
     if versioning.fields is not None and not constraint.depends_on <= versioning.fields | set(
@@ -406,7 +406,7 @@ def _gave_up(mapping: EntityMapping, owner: ItemAddress, version: Item, guard: I
 
 def _judged(case: _GuardHolders, unit: UnitOfWork, scope: Scope) -> list[Diagnosis]:
     holder = case.holders[0] if len(case.holders) == 1 else None
-    says = what_guard_says(case.guard.table, case.stored, holder, unit.now)
+    says = _what_is_said(case.guard.table, case.stored, holder, unit.now)
     kind = _WRONG.get((min(len(case.holders), 2), says))
     if kind is None:
         return []
@@ -423,7 +423,7 @@ def _judged(case: _GuardHolders, unit: UnitOfWork, scope: Scope) -> list[Diagnos
         return [_diagnosis(case, kind, "no guard item protects the value", _claimed(case, unit))]
     if kind is FindingKind.GUARD_EXPIRY:
         ((mapping, item),) = case.holders
-        found, wanted = expiry_in(case.guard.table, case.stored or {}), mapping.expiry_of(item)
+        found, wanted = _expiry_in(case.guard.table, case.stored or {}), mapping.expiry_of(item)
         detail = f"it expires at {found or 'no time'}, and its owner at {wanted or 'no time'}"
         return [_diagnosis(case, kind, detail, _claimed(case, unit))]
     if case.is_uncertain:
@@ -438,7 +438,7 @@ def _orphan(case: _GuardHolders, stored: Item, unit: UnitOfWork, scope: Scope) -
         diagnosis = _diagnosis(case, FindingKind.ORPHAN_GUARD, _why_wrong(case), actions)
         unclear = "the owner it names is no key; delete the item yourself if nothing needs it"
         return [doubtful(diagnosis, case.keeper if case.owner is not None else unclear)]
-    classes = constrained_by(constraint_in(case.guard), case.guard.table)
+    classes = constrained_by(_constraint_in(case.guard), case.guard.table)
     if not scope.reads_everything or not all(map(scope.covers, classes)):
         return []  # a class that holds the value may not have been read
     detail = "it names no owner, and no entity holds the value; delete it if nobody reserved the value"
@@ -457,9 +457,9 @@ def _diagnosis(
     case: _GuardHolders, kind: FindingKind, detail: str, actions: tuple[Planned, ...] = ()
 ) -> Diagnosis:
     home = case.guard.table
-    classes = [mapping for mapping, _ in case.holders] or constrained_by(constraint_in(case.guard), home)
+    classes = [mapping for mapping, _ in case.holders] or constrained_by(_constraint_in(case.guard), home)
     owners = tuple(mapping.key_of(item) for mapping, item in case.holders)
-    key = classes[0].secrets.hiding_guard(constraint_in(case.guard), case.guard.key)
+    key = classes[0].secrets.hiding_guard(_constraint_in(case.guard), case.guard.key)
     finding = Finding(kind, home.name, key, classes[0].name, detail, bool(actions), owners)
     return doubtful(Diagnosis(finding, actions=actions), case.doubt)
 
@@ -501,7 +501,7 @@ def _held_by_another(entity: Stored, guard: ItemAddress, owner: ItemAddress) -> 
     mapping = entity.mapping
     owners = owner.key, mapping.key_of(entity.item)
     detail = "another live entity holds it; change it in one of them"
-    key = mapping.secrets.hiding_guard(constraint_in(guard), guard.key)
+    key = mapping.secrets.hiding_guard(_constraint_in(guard), guard.key)
     return Diagnosis(
         Finding(
             FindingKind.DUPLICATE, guard.table.name, key, mapping.name, detail, mendable=False, owners=owners
