@@ -16,7 +16,7 @@ from dynaorm.errors import DynaormError
 from dynaorm.flow.integrity.finding import Diagnosis, Finding, FindingKind, Judgement
 from dynaorm.flow.integrity.judge_item import index_changes, unread, wanted_index_keys, with_changes
 from dynaorm.flow.integrity.judge_values import judge_values
-from dynaorm.flow.integrity.kinds.judged import JudgedKind, Lacking, Stored, Subject, first_doubt
+from dynaorm.flow.integrity.kinds.judged import JudgedKind, Lacking, Subject, first_doubt
 from dynaorm.flow.integrity.kinds.judged_kinds import KINDS
 from dynaorm.flow.integrity.repair_actions import renewed
 from dynaorm.flow.integrity.scope import Scope
@@ -32,68 +32,62 @@ def complete(address: ItemAddress, scope: Scope) -> StoredCheck[Judgement]:
     """What the entity at an address lacks: one diagnosis for all of it, and one for each item that is taken."""
     (item,) = yield [address]
     judgement = Judgement()
-    entity = _entity_at(address.table, item, scope) if item is not None else None
-    if entity is not None:
-        if not entity.mapping.is_expired(entity.item, entity.unit.now):
-            yield from _judge_stored(entity, address, scope, judgement)
+    lacking = _entity_at(address.table, item, scope) if item is not None else None
+    if lacking is not None:
+        if not lacking.now.mapping.is_expired(lacking.stored, lacking.now.unit.now):
+            yield from _judge_stored(lacking, scope, judgement)
     elif item is not None:
         found = classify(address.table, item)
         judgement.doubt = first_doubt(kind.doubt_about(found, address.table, item, scope) for kind in KINDS)
+
+    def again() -> StoredCheck[list[Diagnosis]]:
+        return (yield from complete(address, scope)).diagnoses
+
+    judgement.diagnoses = [replace(one, again=again) for one in judgement.diagnoses]
     return judgement
 
 
-def _judge_stored(
-    entity: Stored, address: ItemAddress, scope: Scope, judgement: Judgement
-) -> StoredCheck[None]:
-    mapping = entity.mapping
-    stored = replace(entity.now, item=entity.item)
-    judgement.facts += [fact for kind in KINDS for fact in kind.facts_at(stored, scope)]
-    doubts = (kind.doubt_about(mapping, mapping.table, entity.item, scope) for kind in KINDS)
+def _judge_stored(lacking: Lacking, scope: Scope, judgement: Judgement) -> StoredCheck[None]:
+    mapping, stored, is_moved = lacking.now.mapping, lacking.stored, lacking.is_moved
+    as_stored = replace(lacking.now, item=stored)
+    judgement.facts += [fact for kind in KINDS for fact in kind.facts_at(as_stored, scope)]
+    doubts = (kind.doubt_about(mapping, mapping.table, stored, scope) for kind in KINDS)
     judgement.doubt = first_doubt(doubts)
     kinds = [kind for kind in KINDS if kind.concerns(mapping, scope)]
     try:
-        renewal = renewal_of(mapping, entity.now.item)
+        renewal = renewal_of(mapping, lacking.now.item)
         keys = wanted_index_keys(renewal)
-        if entity.is_moved:
+        if is_moved:  # it is inserted anew, as it loads
             renewal = renewal._replace(item=renewal.image)
-            entity = replace(entity, now=replace(entity.now, item=renewal.image))
+            lacking.now = replace(lacking.now, item=renewal.image)
         held = [(kind, kind.held(renewal)) for kind in kinds]
     except DynaormError as problem:
-        judgement.diagnoses, doubt = unread(entity.now, problem, scope)
+        judgement.diagnoses, doubt = unread(lacking.now, problem, scope)
         judgement.doubt = judgement.doubt or doubt
         return
     # What several may want is judged at once: the first that is completed gets it.
     summed = [(kind, some) for kind, some in held if kind.derived.is_summed]
-    judgement.facts += [fact for kind, some in summed for fact in kind.facts_of(entity.now, some)]
+    judgement.facts += [fact for kind, some in summed for fact in kind.facts_of(lacking.now, some)]
     if scope.covers(mapping):
-        lacking = Lacking(entity)
         found = yield from _lacked(lacking, _Due(renewal, keys, held), scope)
-        reason = lacking.doubt or not_ours(mapping, entity.item, scope)
-        again = _again(address, scope)
-        judgement.diagnoses = [replace(doubtful(one, reason), again=again) for one in found]
-
-
-def _again(address: ItemAddress, scope: Scope) -> Any:
-    def again() -> StoredCheck[list[Diagnosis]]:
-        return (yield from complete(address, scope)).diagnoses
-
-    return again
+        reason = lacking.doubt or not_ours(mapping, stored, scope)
+        judgement.diagnoses = [doubtful(one, reason) for one in found]
 
 
 # -- what is stored ----------------------------------------------------------------------------------------------------
 
 
-def _entity_at(table: Table, item: Item, scope: Scope) -> Stored | None:
+def _entity_at(table: Table, item: Item, scope: Scope) -> Lacking | None:
+    """An entity that may be stored under the key that its class had before it was versioned; None for no entity."""
     unit = scope.new_unit()
     found = classify(table, item)
     if isinstance(found, EntityMapping):
-        moved = _under_new_key(found, item)
-        return Stored(item, Subject(found, item if moved is None else moved, unit), moved is not None)
+        return Lacking(item, Subject(found, _under_new_key(found, item) or item, unit))
     if found is NotAnEntity.UNKNOWN and (table.type_attribute is None or table.type_attribute not in item):
         for mapping in scope.mappings:
             moved = _under_new_key(mapping, item) if mapping.table is table else None
             if moved is not None:
-                return Stored(item, Subject(mapping, moved, unit), is_moved=True)
+                return Lacking(item, Subject(mapping, moved, unit))
     return None
 
 
@@ -117,9 +111,9 @@ class _Due:
 
 def _lacked(lacking: Lacking, due: _Due, scope: Scope) -> StoredCheck[list[Diagnosis]]:
     """The diagnoses of all that an entity lacks."""
-    entity, renewal = lacking.entity, due.renewal
+    renewal = due.renewal
     # To be stored as it loads gives an entity everything that it lacks, but for what others hold.
-    is_renewed = bool(renewal.changes) and not entity.is_moved
+    is_renewed = bool(renewal.changes) and not lacking.is_moved
     for kind, held in due.held:
         if not (is_renewed and kind.derived.is_permanent):
             yield from kind.complete(lacking, held, scope)
@@ -129,20 +123,20 @@ def _lacked(lacking: Lacking, due: _Due, scope: Scope) -> StoredCheck[list[Diagn
 
 
 def _incomplete(lacking: Lacking, keys: Mapping[str, AttributeValue]) -> list[Diagnosis]:
-    entity, mapping = lacking.entity, lacking.entity.mapping
-    changes = index_changes(mapping, entity.now.item, keys)
+    mapping, item = lacking.now.mapping, lacking.now.item
+    changes = index_changes(mapping, item, keys)
     words = [*lacking.words, *(["index keys"] if changes else [])]
     if not words:
         return []
-    image = with_changes(entity.now.item, changes) | lacking.attributes
+    image = with_changes(item, changes) | lacking.attributes
     kind = mapping.table.type_attribute
-    if entity.is_moved and kind is not None:
+    if lacking.is_moved and kind is not None:
         image[kind] = {"S": mapping.name}
-    actions = renewed(mapping, entity.item, image, lacking.taken, unit=entity.unit)
+    actions = renewed(mapping, lacking.stored, image, lacking.taken, unit=lacking.now.unit)
     finding = Finding(
         FindingKind.INCOMPLETE,
         mapping.table.name,
-        mapping.key_of(entity.item),
+        lacking.former_key,
         mapping.name,
         f"it lacks {', '.join(words)}",
         mendable=True,

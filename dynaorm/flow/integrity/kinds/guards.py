@@ -23,7 +23,7 @@ from dynaorm.entity.stored_entity import shown_key
 from dynaorm.entity.table import Table
 from dynaorm.errors import DynaormError
 from dynaorm.flow.integrity.finding import Diagnosis, Doubt, Fact, Finding, FindingKind, Holding, Judgement
-from dynaorm.flow.integrity.kinds.judged import JudgedKind, Lacking, Stored, Subject
+from dynaorm.flow.integrity.kinds.judged import JudgedKind, Lacking, Subject
 from dynaorm.flow.integrity.kinds.versions import newest_number
 from dynaorm.flow.integrity.ledger import Ledger
 from dynaorm.flow.integrity.repair_actions import Taken, check, renewed
@@ -289,25 +289,25 @@ class JudgedGuards(JudgedKind):
         return f"the guard of {constraint} names another owner, which is reported by itself"
 
     def complete(self, lacking: Lacking, held: Sequence[Held[Guarded]], scope: Scope) -> StoredCheck[None]:
-        entity, now = lacking.entity, lacking.entity.unit.now
-        holder = entity.mapping, entity.now.item
+        mapping, unit = lacking.now.mapping, lacking.now.unit
+        holder = mapping, lacking.now.item
         guards = [ItemAddress(*GUARDS.place(one)) for one in held]
         for one, guard, stored in zip(held, guards, (yield guards), strict=True):
-            if _what_is_said(guard.table, stored, holder, now) is GuardSays.RIGHT:
+            if _what_is_said(guard.table, stored, holder, unit.now) is GuardSays.RIGHT:
                 continue
             case = _GuardHolders(guard, stored, [holder])
             # Of an entity that moves, the guard items name its former key.
-            former = owner_of(entity.mapping, entity.mapping.key_of(entity.item))
+            former = owner_of(mapping, lacking.former_key)
             if stored is None or not any(
                 same(stored.get(OWNER), own) for own in (one.label[1].owner, former)
             ):
                 yield from _add_owner(case, (), scope)
             if case.owner is not None and (len(case.holders) > 1 or case.is_uncertain):
-                lacking.left.append(_held_by_another(entity, guard, case.owner))
+                lacking.left.append(_held_by_another(lacking, guard, case.owner))
                 continue
             lacking.words.append(f"the guard of {one.label[0][0]}")
             lacking.taken.append(Taken(GUARDS, one.label, stored))
-            lacking.checks.update((check.ident, check) for check in _owner_as_read(case, entity.unit))
+            lacking.checks.update((check.ident, check) for check in _owner_as_read(case, unit))
             lacking.doubt = lacking.doubt or _doubt(case, scope)
 
 
@@ -497,9 +497,9 @@ def _class_of_key(owner: ItemAddress) -> EntityMapping | None:
     return None if entity is None else mapping_of(entity)
 
 
-def _held_by_another(entity: Stored, guard: ItemAddress, owner: ItemAddress) -> Diagnosis:
-    mapping = entity.mapping
-    owners = owner.key, mapping.key_of(entity.item)
+def _held_by_another(lacking: Lacking, guard: ItemAddress, owner: ItemAddress) -> Diagnosis:
+    mapping = lacking.now.mapping
+    owners = owner.key, lacking.former_key
     detail = "another live entity holds it; change it in one of them"
     key = mapping.secrets.hiding_guard(_constraint_in(guard), guard.key)
     return Diagnosis(

@@ -62,35 +62,13 @@ class Subject:
         return Finding(kind, self.mapping.table.name, self.key, self.mapping.name, detail, mendable)
 
 
-@record
-class Stored:
-    """An entity as it is stored, and as it is under the key that its class declares now.
-
-    Attributes:
-        item: the stored item.
-        now: the same entity under its new key.
-        is_moved: the two keys differ.
-    """
-
-    item: Item
-    now: Subject
-    is_moved: bool = False
-
-    @property
-    def mapping(self) -> EntityMapping:
-        return self.now.mapping
-
-    @property
-    def unit(self) -> UnitOfWork:
-        return self.now.unit
-
-
 @record(frozen=False)
 class Lacking:
-    """What an entity lacks of what its class declares; each kind adds to it.
+    """An entity, and what it lacks of what its class declares; each kind adds to that.
 
     Attributes:
-        entity: the entity.
+        stored: its item, as it is stored.
+        now: the same entity under the key that its class declares now.
         words: what it lacks, in words.
         attributes: what its own item gets.
         taken: the items that it gets.
@@ -100,7 +78,8 @@ class Lacking:
         doubt: why it must not be completed.
     """
 
-    entity: Stored
+    stored: Item
+    now: Subject
     words: list[str] = field(default_factory=list)
     attributes: dict[str, AttributeValue] = field(default_factory=dict)
     taken: list[Taken] = field(default_factory=list)
@@ -108,6 +87,16 @@ class Lacking:
     left: list[Diagnosis] = field(default_factory=list)
     is_stuck: bool = False
     doubt: str = ""
+
+    @property
+    def former_key(self) -> Item:
+        """The key under which it is stored."""
+        return self.now.mapping.key_of(self.stored)
+
+    @property
+    def is_moved(self) -> bool:
+        """Whether it is stored under another key than its class declares now."""
+        return self.former_key != self.now.key
 
 
 @record(frozen=False)

@@ -4,6 +4,8 @@ Rule 1. What is wrong follows from what stands in place of the latest copy, and 
         ``_WRONG``. Each problem is reported once, by the judgement of the latest copy or by that of a version item.
 Rule 2. Versions are pruned from the oldest on, so each version item that exists needs every later one.
 Rule 3. History stays. A repair puts a version that never existed, or a tombstone, and changes no version item.
+Rule 4. All items that a judgement asks for belong to one entity, whose key each of them names. So nothing has to wait
+        for the end of a run.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,7 +21,7 @@ from dynaorm.entity.version import version_of
 from dynaorm.errors import DecodeError
 from dynaorm.failure import shown
 from dynaorm.flow.integrity.finding import Diagnosis, Finding, FindingKind, Judgement
-from dynaorm.flow.integrity.kinds.judged import JudgedKind, Lacking, Stored, Subject
+from dynaorm.flow.integrity.kinds.judged import JudgedKind, Lacking, Subject
 from dynaorm.flow.integrity.repair_actions import Taken, as_inserted, own_action, renewed
 from dynaorm.flow.integrity.scope import Scope
 from dynaorm.flow.integrity.stored_check import ItemAddress, SoughtAddress, StoredCheck
@@ -143,21 +145,20 @@ class JudgedVersions(JudgedKind):
         return None if latest is None else {**item, sort.name: {sort.kind: latest}}
 
     def complete(self, lacking: Lacking, held: Sequence[Held[int]], scope: Scope) -> StoredCheck[None]:
-        entity, mapping = lacking.entity, lacking.entity.mapping
-        number = mapping.version_of(entity.item) or None  # dynaorm numbers versions from 1
-        key = mapping.key_of(entity.now.item)
+        mapping, key = lacking.now.mapping, lacking.now.key
+        number = mapping.version_of(lacking.stored) or None  # dynaorm numbers versions from 1
         newest = 0 if number is not None else (yield from newest_number(mapping, key))
         wanted = number or newest + 1
         latest, version = yield [
             ItemAddress(mapping.table, key),
             ItemAddress(mapping.table, version_key(mapping, key, wanted)),
         ]
-        if entity.is_moved and (latest is not None or version is not None or newest):
-            lacking.left = [_key_taken(entity, key)]
+        if lacking.is_moved and (latest is not None or version is not None or newest):
+            lacking.left = [_key_taken(lacking)]
             lacking.is_stuck = True
             return
         if number is None:
-            lacking.attributes |= stamp(wanted, entity.unit)
+            lacking.attributes |= stamp(wanted, lacking.now.unit)
         elif version is None and (yield from newest_number(mapping, key)) > number:
             return  # which of the two is the newest is for people to decide: verify reports it
         if version is None:
@@ -168,10 +169,10 @@ class JudgedVersions(JudgedKind):
 JUDGED_VERSIONS: Final = JudgedVersions()
 
 
-def _key_taken(entity: Stored, key: Item) -> Diagnosis:
-    mapping = entity.mapping
+def _key_taken(lacking: Lacking) -> Diagnosis:
+    mapping, key = lacking.now.mapping, lacking.now.key
     detail = "it is stored under its former key and under its new one; delete one of them"
-    owners = key, mapping.key_of(entity.item)
+    owners = key, lacking.former_key
     return Diagnosis(
         Finding(
             FindingKind.DUPLICATE,
