@@ -9,6 +9,7 @@ Rule 2. If the partition keys of the entities that name a target follow from its
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
 from decimal import Decimal
+from enum import Enum
 from itertools import islice
 from typing import Any, Final
 
@@ -181,12 +182,35 @@ def _covers(mapping: EntityMapping, scope: Scope) -> bool:
 # -- the target and the sums -------------------------------------------------------------------------------------------
 
 
+class TargetState(Enum):
+    """What is stored of a target of totals."""
+
+    RIGHT = "it has the sums"
+    OTHER = "it has another number"
+    TO_BE_MADE = "it does not exist, and can be made of its key"
+
+
+_WRONG: Final[Mapping[tuple[bool, TargetState], FindingKind]] = {
+    (False, TargetState.OTHER): FindingKind.TOTAL,
+    (True, TargetState.OTHER): FindingKind.TOTAL,
+    (True, TargetState.TO_BE_MADE): FindingKind.TOTAL,
+}
+"""What is wrong, by whether anything is counted in a target and what is stored of it."""
+
+
+def _wrong(mapping: EntityMapping, item: Item | None, sums: Sums) -> FindingKind | None:
+    """What is wrong with the totals of a target, given the sums that were counted; None for nothing."""
+    if item is None:
+        state = TargetState.TO_BE_MADE
+    else:
+        state = TargetState.OTHER if _differing(mapping, item, sums) else TargetState.RIGHT
+    return _WRONG.get((any(sums.values()), state))
+
+
 def _looks_wrong(counted: tuple[ItemAddress, Sums], item: Item | None, scope: Scope) -> bool:
     """Whether a target does not hold what was counted."""
     mapping = _target(*counted, item, scope)
-    if mapping is None:
-        return False
-    return item is None or bool(_differing(mapping, item, counted[1]))
+    return mapping is not None and _wrong(mapping, item, counted[1]) is not None
 
 
 def _target(address: ItemAddress, sums: Sums, item: Item | None, scope: Scope) -> EntityMapping | None:
@@ -204,8 +228,9 @@ def _class_to_make(address: ItemAddress, sums: Sums) -> EntityMapping | None:
     """The class of a missing target that has all of some totals; None if no class has such a key."""
     known = catalog_of(address.table).mappings.items()
     keepers = {name: one for name, one in known if one.maintained and sums.keys() <= one.maintained.keys()}
-    entity = found_key(keepers, address.key).entity
-    return None if entity is None else mapping_of(entity)
+    found = found_key(keepers, address.key)
+    mapping = None if found.entity is None else mapping_of(found.entity)
+    return mapping if mapping is not None and set(mapping.key_fields) <= found.fields.keys() else None
 
 
 def _differing(mapping: EntityMapping, item: Item, sums: Sums) -> dict[str, tuple[Decimal, Decimal]]:
@@ -362,28 +387,24 @@ def _judged(
 ) -> list[Diagnosis]:
     """What is wrong with the totals of a target, given the sums that were counted."""
     mapping = _target(*counted, item, scope)
-    if mapping is None:
+    if mapping is None or _wrong(mapping, item, counted[1]) is None:
         return []
     unit = scope.new_unit()
-    diagnosis = (
-        _new_target(counted, mapping, unit) if item is None else _wrong_totals(counted, mapping, item, unit)
-    )
-    if diagnosis is None:
-        return []
     sources = {None, *(source.name for source in sources_of(mapping))}
     reasons = [doubt.reason for doubt in doubts if doubt.source in sources]
-    if item is not None:
+    if item is None:
+        diagnosis = _new_target(counted, mapping, unit)
+    else:
+        diagnosis = _wrong_totals(counted, mapping, item, unit)
         reasons.append(not_ours(mapping, item, scope))
     return [doubtful(diagnosis, next(filter(None, reasons), ""))]
 
 
 def _wrong_totals(
     counted: tuple[ItemAddress, Sums], mapping: EntityMapping, item: Item, unit: UnitOfWork
-) -> Diagnosis | None:
+) -> Diagnosis:
     address, totals = counted
     wrong = _differing(mapping, item, totals)
-    if not wrong:
-        return None
     words = [f"{name} is {stored}, and should be {wanted}" for name, (stored, wanted) in wrong.items()]
     attributes = {mapping.fields[name].attribute: wanted for name, (_, wanted) in wrong.items()}
     try:
@@ -419,14 +440,10 @@ def _diagnosis(
     return Diagnosis(finding, actions=actions, counted=address)
 
 
-def _new_target(
-    counted: tuple[ItemAddress, Sums], mapping: EntityMapping, unit: UnitOfWork
-) -> Diagnosis | None:
+def _new_target(counted: tuple[ItemAddress, Sums], mapping: EntityMapping, unit: UnitOfWork) -> Diagnosis:
     """The diagnosis of a target that does not exist and can be created from its key."""
     address, totals = counted
     values = stored_key(mapping, address.key).fields
-    if not any(totals.values()) or not set(mapping.key_fields) <= values.keys():
-        return None
     delta = TotalDelta(mapping, address.key, values, dict(totals), joined=True)
     detail = "entities name it, and it does not exist"
     actions = []
