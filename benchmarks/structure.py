@@ -25,7 +25,7 @@ from dynaorm.testing import strict_moto
 
 PACKAGE: Final = Path(dynaorm.__file__).parent
 IDEAS: Final = {
-    "guard": r"guard|claim|unique",
+    "guard": r"(?<!type)guard|claim|unique",  # typing.TypeGuard is another thing
     "version": r"version|tombstone",
     "total": r"total|aggregate",
     "kept time": r"kept|stamp",

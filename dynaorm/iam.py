@@ -19,7 +19,9 @@ from dynaorm.entity.table import Table
 from dynaorm.entity.template.key_part import KeyPart
 from dynaorm.entity.token_item import TOKEN_PREFIX
 from dynaorm.errors import UsageError
-from dynaorm.flow.integrity.scope import Scope, constrained_by, sources_of
+from dynaorm.flow.integrity.scope import Scope
+from dynaorm.plan.kinds.guards import constrained_by
+from dynaorm.plan.kinds.totals import sources_of
 from dynaorm.plan.unit_of_work import UnitOfWork
 
 Purpose: TypeAlias = Literal[

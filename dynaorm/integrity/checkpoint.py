@@ -18,31 +18,30 @@ from typing import Any, Final, Self, TypeVar
 from dynaorm.entity.ident import Ident
 from dynaorm.entity.table import Table
 from dynaorm.errors import UsageError
-from dynaorm.flow.integrity.finding import Doubt, Suspect
-from dynaorm.flow.integrity.ledger import MOST_CLAIMANTS, Totals, add_up
+from dynaorm.flow.integrity.finding import Amount, Doubt, Fact, Holding
+from dynaorm.flow.integrity.ledger import MOST_HOLDERS, Sums, add_up
 from dynaorm.flow.integrity.scan import ScanSegment
 from dynaorm.flow.integrity.stored_check import ItemAddress
 from dynaorm.flow.integrity.verify import Verification
 from dynaorm.integrity.report import private
 from dynaorm.item.json_body import decode_body, encode_body
 from dynaorm.item.value import Item
-from dynaorm.plan.kinds.totals import TotalDelta
 
 T = TypeVar("T")
 
 # "dyna": the file is dynaorm's own. Without the mark, a database would be another program's.
 _MARK: Final = 0x64796E61
 # The version of the schema below.
-_FORMAT: Final = 2
+_FORMAT: Final = 3
 
 _SCHEMA: Final = (
     f"PRAGMA application_id = {_MARK}",
     f"PRAGMA user_version = {_FORMAT}",
     "CREATE TABLE work (name TEXT PRIMARY KEY, value TEXT NOT NULL)",
     "CREATE TABLE segments (name TEXT PRIMARY KEY, after TEXT, is_over INTEGER NOT NULL)",
-    "CREATE TABLE guards (address TEXT PRIMARY KEY, is_wrong INTEGER NOT NULL)",
-    "CREATE TABLE claimants (guard TEXT, address TEXT, PRIMARY KEY (guard, address))",
-    "CREATE TABLE targets (address TEXT PRIMARY KEY, totals TEXT NOT NULL)",
+    "CREATE TABLE held (address TEXT PRIMARY KEY, is_wrong INTEGER NOT NULL)",
+    "CREATE TABLE holders (held TEXT, address TEXT, PRIMARY KEY (held, address))",
+    "CREATE TABLE sums (address TEXT PRIMARY KEY, numbers TEXT NOT NULL)",
     "CREATE TABLE planned (address TEXT PRIMARY KEY, item TEXT NOT NULL)",
     "CREATE TABLE doubts (source TEXT PRIMARY KEY, reason TEXT NOT NULL)",
     "CREATE TABLE reported (number INTEGER PRIMARY KEY, line TEXT NOT NULL)",
@@ -204,42 +203,38 @@ class Checkpoint:
 
     # -- the ledger ------------------------------------------------------------------------------------------------
 
-    def suspect(self, suspect: Suspect, /) -> None:
-        guard = _address(suspect.address)
-        self._run(
-            "INSERT INTO guards VALUES (?, ?) ON CONFLICT (address) DO UPDATE SET is_wrong = is_wrong OR ?",
-            (guard, int(not suspect.unsigned), int(not suspect.unsigned)),
-        )
-        if suspect.claimant is not None:
-            self._run("INSERT OR IGNORE INTO claimants VALUES (?, ?)", (guard, _address(suspect.claimant)))
+    def add(self, fact: Fact, /) -> None:
+        address = _address(fact.address)
+        match fact:
+            case Holding(_, holder, is_harmless):
+                self._run(
+                    "INSERT INTO held VALUES (?, ?) ON CONFLICT (address) DO UPDATE SET is_wrong = is_wrong OR ?",
+                    (address, int(not is_harmless), int(not is_harmless)),
+                )
+                if holder is not None:
+                    self._run("INSERT OR IGNORE INTO holders VALUES (?, ?)", (address, _address(holder)))
+            case Amount(_, numbers):
+                rows = self._run("SELECT numbers FROM sums WHERE address = ?", (address,))
+                sums = _numbers(rows[0][0]) if rows else {}
+                add_up(sums, numbers)
+                # As texts: Python reads a number in JSON as a float.
+                text = json.dumps({name: str(number) for name, number in sums.items()})
+                self._run("INSERT OR REPLACE INTO sums VALUES (?, ?)", (address, text))
 
-    def suspects(self) -> Iterator[tuple[ItemAddress, tuple[ItemAddress, ...]]]:
-        for (guard,) in self._rows(
-            "SELECT address FROM guards WHERE address > ? AND "
-            "(is_wrong OR (SELECT count(*) FROM claimants WHERE guard = guards.address) <> 1)"
+    def holdings(self) -> Iterator[tuple[ItemAddress, tuple[ItemAddress, ...]]]:
+        for (held,) in self._rows(
+            "SELECT address FROM held WHERE address > ? AND "
+            "(is_wrong OR (SELECT count(*) FROM holders WHERE holders.held = held.address) <> 1)"
         ):
             rows = self._run(
-                "SELECT address FROM claimants WHERE guard = ? ORDER BY address LIMIT ?",
-                (guard, MOST_CLAIMANTS),
+                "SELECT address FROM holders WHERE held = ? ORDER BY address LIMIT ?",
+                (held, MOST_HOLDERS),
             )
-            yield self._read(guard), tuple(self._read(address) for (address,) in rows)
+            yield self._read(held), tuple(self._read(address) for (address,) in rows)
 
-    def add(self, deltas: Iterable[TotalDelta], /) -> None:
-        for delta in deltas:
-            address = _address(ItemAddress(delta.mapping.table, delta.key))
-            rows = self._run("SELECT totals FROM targets WHERE address = ?", (address,))
-            totals = _totals(rows[0][0]) if rows else {}
-            add_up(totals, delta.totals)
-            # As texts: Python reads a number in JSON as a float.
-            text = json.dumps({name: str(number) for name, number in totals.items()})
-            self._run("INSERT OR REPLACE INTO targets VALUES (?, ?)", (address, text))
-
-    def target(self, address: ItemAddress, /) -> None:
-        self._run("INSERT OR IGNORE INTO targets VALUES (?, '{}')", (_address(address),))
-
-    def targets(self) -> Iterator[tuple[ItemAddress, Totals]]:
-        for address, totals in self._rows("SELECT address, totals FROM targets WHERE address > ?"):
-            yield self._read(address), _totals(totals)
+    def sums(self) -> Iterator[tuple[ItemAddress, Sums]]:
+        for address, numbers in self._rows("SELECT address, numbers FROM sums WHERE address > ?"):
+            yield self._read(address), _numbers(numbers)
 
     def plan(self, address: ItemAddress, item: Item | None, /) -> None:
         # An absent item, because no item is empty.
@@ -309,5 +304,5 @@ def _item(text: str) -> dict[str, Any]:
     }
 
 
-def _totals(text: str) -> dict[str, Decimal]:
+def _numbers(text: str) -> dict[str, Decimal]:
     return {name: Decimal(number) for name, number in json.loads(text).items()}

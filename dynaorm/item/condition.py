@@ -17,7 +17,7 @@ from typing import Any, ClassVar, Final, NoReturn, TypeAlias
 from dynaorm.errors import UsageError
 from dynaorm.item.path import Path
 from dynaorm.item.placeholder import EXPRESSION_LIMIT, Placeholders
-from dynaorm.item.value import AttributeValue
+from dynaorm.item.value import AttributeValue, Item
 from dynaorm.record import record
 
 # DynamoDB Developer Guide, "Service, account, and table quotas": operands of IN, and operators of an expression.
@@ -287,6 +287,13 @@ def all_of(*conditions: Condition | None) -> Condition | None:
     """One condition that holds where all of them hold; None if all of them are None."""
     found = [condition for condition in conditions if condition is not None]
     return And(_joined(And, found)) if len(found) > 1 else found[0] if found else None
+
+
+def as_in(item: Item, names: Iterable[str]) -> Condition | None:
+    """The condition that some attributes are as in an item, absent ones too; None for no attributes."""
+    return all_of(
+        *(equals(name, item[name]) if name in item else missing(name) for name in dict.fromkeys(names))
+    )
 
 
 def any_of_conditions(first: Condition, *others: Condition) -> Condition:

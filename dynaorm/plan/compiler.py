@@ -16,10 +16,10 @@ from dynaorm.plan.changes import change_of
 from dynaorm.plan.fingerprint import in_order, revision_under_token
 from dynaorm.plan.item_change import ItemChange, ItemCheck, ItemDelete, ItemInsert, ItemUpdate
 from dynaorm.plan.kinds.derived import derived_actions
-from dynaorm.plan.kinds.guards import GUARDS
+from dynaorm.plan.kinds.derived_kinds import DERIVED_KINDS
 from dynaorm.plan.kinds.own_item import own_action
 from dynaorm.plan.kinds.totals import TotalDelta, addition, settle_totals
-from dynaorm.plan.kinds.versions import VERSIONS, numbered
+from dynaorm.plan.kinds.versions import numbered
 from dynaorm.plan.merge_intents import ItemIntents
 from dynaorm.plan.plan import Plan, check_limits
 from dynaorm.plan.planned import Effect, Planned, Purpose, held_in
@@ -27,8 +27,8 @@ from dynaorm.plan.reads import Reads
 from dynaorm.plan.remember import remember
 from dynaorm.plan.unit_of_work import UnitOfWork
 
-# What follows from the items of one change is sent in this order.
-_DERIVED: Final = (VERSIONS, GUARDS)
+# Sums are added to by all changes together.
+_OF_ONE_CHANGE: Final = tuple(kind for kind in DERIVED_KINDS if not kind.is_summed)
 
 
 def compile_plan(merged: Iterable[ItemIntents], reads: Reads, unit: UnitOfWork) -> Plan:
@@ -71,7 +71,7 @@ def planned_changes(
         final = numbered(change, unit)
         finals.append(final)
         own.append(own_action(change, final, unit))
-    derived = derived_actions(changes, finals, _DERIVED, reads=reads, unit=unit)
+    derived = derived_actions(changes, finals, _OF_ONE_CHANGE, reads=reads, unit=unit)
     totals = [one for delta in deltas if (one := addition(delta, reads, unit)) is not None] if deltas else []
     untold = [at for at, planned in enumerate(own) if _is_untold(changes[at], planned, changes)]
     if untold and _is_transaction([*filter(None, own), *chain(*derived), *totals], unit):

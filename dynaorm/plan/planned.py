@@ -211,12 +211,14 @@ class Kind:
     Attributes:
         is_evidence: an item of a plan that is stored proves that the plan was committed: no other plan writes it.
         is_secondary: its refusal only says that another writer was first, if another action was refused, too.
+        is_permanent: nobody gives up an item or takes over another's, so the new holder alone says what follows.
         is_contested: several entities may want one item, so what is right depends on what it says.
         most_bytes: the size that no item of the kind exceeds; None if each has to be measured.
     """
 
     is_evidence = False
     is_secondary = False
+    is_permanent = False
     is_contested = False
     most_bytes: int | None = None
 

@@ -13,16 +13,14 @@ from typing import Any, TypeAlias
 import pytest
 
 from dynaorm import Aggregate, BinaryKey, Entity, Table
-from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.errors import UsageError
-from dynaorm.flow.integrity.finding import Doubt, Suspect
+from dynaorm.flow.integrity.finding import Amount, Doubt, Holding
 from dynaorm.flow.integrity.ledger import Ledger, MemoryLedger
 from dynaorm.flow.integrity.stored_check import ItemAddress
 from dynaorm.flow.integrity.verify import Verification, verification
 from dynaorm.flow.protocol.context import Context
 from dynaorm.flow.protocol.retry import DEFAULT_RETRY
 from dynaorm.integrity.checkpoint import Checkpoint
-from dynaorm.plan.kinds.totals import TotalDelta
 from dynaorm.testing.clock import FakeClock
 
 app = Table("ledger", sk=BinaryKey("SK"))
@@ -57,8 +55,8 @@ def work() -> Verification:
     return verification([app], Context(str, DEFAULT_RETRY, FakeClock()), segments=2)
 
 
-def due(name: str, hours: str) -> TotalDelta:
-    return TotalDelta(mapping_of(Group), key(name), {"name": name}, {"hours": Decimal(hours)})
+def due(name: str, hours: str) -> Amount:
+    return Amount(place(name), {"hours": Decimal(hours)})
 
 
 def interrupt(checkpoint: Checkpoint) -> None:
@@ -95,21 +93,20 @@ def test_every_ledger_remembers_the_same(
     ledger_in: Callable[[Resumed, Path], Ledger], resumed: Resumed, tmp_path: Path
 ) -> None:
     ledger = ledger_in(resumed, tmp_path)
-    ledger.suspect(Suspect(place("a")))
-    ledger.suspect(Suspect(place("a"), place("b")))
-    ledger.suspect(Suspect(place("a"), place("b")))
-    ledger.suspect(Suspect(place("c"), place("d"), unsigned=True))
-    ledger.suspect(Suspect(place("e"), place("f"), unsigned=True))
-    ledger.suspect(Suspect(place("e"), place("g"), unsigned=True))
-    assert sorted(ledger.suspects(), key=repr) == [
+    ledger.add(Holding(place("a")))
+    ledger.add(Holding(place("a"), place("b")))
+    ledger.add(Holding(place("a"), place("b")))
+    ledger.add(Holding(place("c"), place("d"), is_harmless=True))
+    ledger.add(Holding(place("e"), place("f"), is_harmless=True))
+    ledger.add(Holding(place("e"), place("g"), is_harmless=True))
+    assert sorted(ledger.holdings(), key=repr) == [
         (place("a"), (place("b"),)),
         (place("e"), (place("f"), place("g"))),
     ]
-    ledger.target(place("x"))
-    ledger.add([due("x", "0.1"), due("y", "1E+30")])
-    ledger.add([due("x", "0.2"), due("y", "1E-9")])
-    ledger.target(place("x"))
-    assert sorted(ledger.targets(), key=repr) == [
+    for fact in (Amount(place("x")), due("x", "0.1"), due("y", "1E+30"), due("x", "0.2"), due("y", "1E-9")):
+        ledger.add(fact)
+    ledger.add(Amount(place("x")))
+    assert sorted(ledger.sums(), key=repr) == [
         (place("x"), {"hours": Decimal("0.3")}),
         (place("y"), {"hours": Decimal("1000000000000000000000000000000.000000001")}),
     ]
@@ -130,15 +127,15 @@ def test_what_was_kept_is_there_again_and_nothing_else(resumed: Resumed, tmp_pat
     first, verifying = resumed(path)
     verifying.scan_segments[0].after = key("a")
     verifying.examined = 5
-    first.add([due("x", "1")])
+    first.add(due("x", "1"))
     first.save(verifying)
     verifying.scan_segments[1].is_over = True
-    first.add([due("x", "10")])
+    first.add(due("x", "10"))
     interrupt(first)
     second, again = resumed(path)
     assert [(one.after, one.is_over) for one in again.scan_segments] == [(key("a"), False), (None, False)]
     assert again.examined == 5
-    assert list(second.targets()) == [(place("x"), {"hours": Decimal(1)})]
+    assert list(second.sums()) == [(place("x"), {"hours": Decimal(1)})]
 
 
 def test_what_was_told_of_pages_behind_is_told_again(resumed: Resumed, tmp_path: Path) -> None:
@@ -156,8 +153,8 @@ def test_what_was_told_of_pages_behind_is_told_again(resumed: Resumed, tmp_path:
 def test_many_are_read_in_portions(resumed: Resumed, tmp_path: Path) -> None:
     ledger, _ = resumed(None)
     for number in range(250):
-        ledger.suspect(Suspect(place(str(number))))
-    assert len({guard.ident for guard, _ in ledger.suspects()}) == 250
+        ledger.add(Holding(place(str(number))))
+    assert len({held.ident for held, _ in ledger.holdings()}) == 250
 
 
 def test_the_checkpoint_of_other_work_is_refused(resumed: Resumed, tmp_path: Path) -> None:
@@ -220,7 +217,7 @@ def test_a_truncated_file_is_refused_or_read_and_never_deleted(resumed: Resumed,
     path = tmp_path / "checkpoint"
     first, verifying = resumed(path)
     for number in range(200):
-        first.target(place(str(number) * 50))
+        first.add(Amount(place(str(number) * 50)))
         first.report("finding" * 50)
     first.save(verifying)
     interrupt(first)
@@ -231,7 +228,7 @@ def test_a_truncated_file_is_refused_or_read_and_never_deleted(resumed: Resumed,
             checkpoint, _ = resumed(path)
             try:
                 assert all(one == "finding" * 50 for one in checkpoint.reported())
-                list(checkpoint.targets())
+                list(checkpoint.sums())
             finally:
                 interrupt(checkpoint)
         assert path.exists()

@@ -7,10 +7,11 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dynaorm import Key, Session, Transport
+from dynaorm import Aggregate, Entity, Key, Session, Table, Transport
 from dynaorm.flow.integrity.finding import FindingKind, Mended, Outcome
 from dynaorm.integrity.run import RunOptions, backfill
 from dynaorm.testing.moto_engine import strict_moto
@@ -27,7 +28,7 @@ from tests.integrity.shop import (
     untyped,
     untyped_before,
 )
-from tests.integrity.zoo import Raw, key_of
+from tests.integrity.zoo import Raw, key_of, text
 
 
 def drop(raw: Raw) -> None:
@@ -174,3 +175,41 @@ def test_a_writer_that_comes_between_wins(moto: Raw) -> None:
     assert [one.user_id for one in moto.session.query(User.by_team, team="b")] == ["1"]
     assert moto.session.get_by(User, email="ann@x") is None
     drop(moto)
+
+
+crews = Table("crews")
+
+
+class Group(Entity, table=crews, pk="GROUP#{name}", sk="GROUP"):
+    name: str
+    members: int = 0
+
+
+class Crew(Group):
+    hands: int = 0
+
+
+class Member(Entity, table=crews, pk="MEMBER#{number}", sk="MEMBER"):
+    number: int
+    name: str
+    in_group = Aggregate(Group, count="members")
+
+
+class Sailor(Entity, table=crews, pk="SAILOR#{number}", sk="SAILOR"):
+    number: int
+    name: str
+    in_crew = Aggregate(Crew, count="hands")
+
+
+@pytest.mark.parametrize("sailors", [0, 2])
+def test_a_missing_target_is_made_of_the_class_that_has_all_of_its_totals(moto: Raw, sailors: int) -> None:
+    moto.create(crews)
+    for kind, count in (("Member", 3), ("Sailor", sailors)):
+        for number in range(count):
+            key = key_of(f"{kind.upper()}#{number}", kind.upper())
+            moto.put(crews, key, _type=text(kind), number={"N": str(number)}, name=text("a"))
+    assert [one.outcome for one in moto.session.backfill(crews)] == [Outcome.MENDED]
+    made = moto.session.get_one(Group, name="a")
+    assert made == (Crew(name="a", members=3, hands=2) if sailors else Group(name="a", members=3))
+    assert list(moto.session.verify(crews)) == []
+    moto.client.delete_table(TableName="crews")

@@ -11,7 +11,19 @@ from dynaorm.flow.integrity.finding import Finding, FindingKind, Outcome
 from dynaorm.flow.protocol.call import Call, Refusal, Reply, Transport
 from dynaorm.integrity.run import RunOptions, backfill, repair, verify
 from tests.integrity.damages import DAMAGES, portions
-from tests.integrity.zoo import TABLES, Damage, Found, Raw, app, clock, key_of, member, populate, text
+from tests.integrity.zoo import (
+    TABLES,
+    Book,
+    Damage,
+    Found,
+    Raw,
+    app,
+    clock,
+    key_of,
+    member,
+    populate,
+    text,
+)
 
 READS = {"Scan", "Query", "BatchGetItem", "GetItem", "TransactGetItems", "DescribeTable"}
 
@@ -153,6 +165,20 @@ def test_a_copy_changed_behind_every_revision_is_kept_as_it_is_then(moto: Raw) -
     assert repaired_after(moto, lambda: moto.change(app, latest, text=text("new"))) == [Outcome.MENDED]
     assert moto.get(app, version)["text"] == text("new")
     assert list(moto.session.verify(app)) == []
+
+
+@pytest.mark.parametrize("revision", ["its own", None])
+def test_a_version_that_a_repair_puts_is_the_latest_copy_without_type_and_index_keys(
+    moto: Raw, revision: str | None
+) -> None:
+    moto.fill()
+    latest = key_of("BOOK#2", "v0_TEXT")
+    moto.change(app, latest, version=None, version_at=None, **({} if revision else {"_rev": None}))
+    assert [one.outcome for one in moto.session.repair(Book)] == [Outcome.MENDED]
+    copy = moto.get(app, latest)
+    assert ("_rev" in copy) is (revision is not None)
+    del copy["_type"]
+    assert moto.get(app, key_of("BOOK#2", "v5_TEXT")) == {**copy, "SK": text("v5_TEXT")}
 
 
 def test_an_orphan_that_somebody_claims_meanwhile_is_not_deleted(moto: Raw) -> None:

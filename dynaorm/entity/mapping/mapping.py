@@ -361,6 +361,12 @@ class EntityMapping:
         """Whether an item has expired. One whose expiry cannot be read has not: loading it raises DecodeError."""
         return self.expires is not None and is_expired(item.get(self.expires.attribute), now)
 
+    @cached_property
+    def bookkeeping(self) -> tuple[str, ...]:
+        """The attributes of an item that are no fields, keys or revision: the type, and what tells of its version."""
+        kind = () if self.table.type_attribute is None else (self.table.type_attribute,)
+        return kind if self.versioning is None else (*kind, VERSION, VERSION_AT, DELETED)
+
     def is_tombstone(self, item: Item) -> bool:
         """Whether an item is the tombstone of a deleted versioned entity."""
         return self.versioning is not None and DELETED in item

@@ -4,10 +4,12 @@ A ``Finding`` is plain data for the reader. A ``Diagnosis`` is a finding with th
 repairs it; they are conditional on exactly what was read.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import field
+from decimal import Decimal
 from enum import Enum
-from typing import Any
+from types import MappingProxyType
+from typing import Any, TypeAlias
 
 from dynaorm.entity.ident import Ident
 from dynaorm.entity.table import Table
@@ -153,11 +155,13 @@ class Diagnosis:
         finding: what is wrong.
         again: judges the same item again; it returns every diagnosis of the item.
         actions: the actions of the repair; none if the repair needs a choice.
+        counted: the item whose numbers were counted to find this. It is judged again by counting again.
     """
 
     finding: Finding
     again: Callable[[], StoredCheck[Any]] | None = None
     actions: tuple[Planned, ...] = ()
+    counted: ItemAddress | None = None
 
     @property
     def identity(self) -> tuple[FindingKind, Ident]:
@@ -171,23 +175,40 @@ def not_judged(table: Table, key: Item, detail: str) -> Diagnosis:
 
 
 @record
-class Suspect:
-    """An item that follows from entities, to be judged at the end, when every entity that holds it is known.
+class Holding:
+    """A fact about an item that several entities may hold: one of them does, or the item itself was met.
 
     Attributes:
         address: the address of the item; it need not exist.
-        claimant: an entity that holds it; None if the scan met the item itself.
-        unsigned: the item exists and names no owner, which alone is no fault.
+        holder: the address of an entity that holds it; None if the item itself was met.
+        is_harmless: alone it is no fault.
     """
 
     address: ItemAddress
-    claimant: ItemAddress | None = None
-    unsigned: bool = False
+    holder: ItemAddress | None = None
+    is_harmless: bool = False
+
+
+@record
+class Amount:
+    """A fact about an item that is a sum: an entity adds to its numbers, or the item itself was met.
+
+    Attributes:
+        address: the address of the item; it need not exist.
+        numbers: a number for each of its fields that is added to; none if the item itself was met.
+    """
+
+    address: ItemAddress
+    numbers: Mapping[str, Decimal] = MappingProxyType({})
+
+
+Fact: TypeAlias = Holding | Amount
+"""What one item says under the key of another. All facts under one key decide what is wrong with the item there."""
 
 
 @record
 class Doubt:
-    """A reason why totals cannot be judged from the loaded declarations.
+    """A reason why sums cannot be judged from the loaded declarations.
 
     Attributes:
         source: the name of the counted class that is concerned; None if it can be any class.
@@ -204,14 +225,10 @@ class Judgement:
 
     Attributes:
         diagnoses: what is wrong with it.
-        suspects: items to be judged at the end.
-        contributions: what it adds to totals: the target, and a number for each of its fields.
-        target: the address of the item, if it has totals of its own.
-        doubt: why the item makes totals doubtful.
+        facts: what it says about items that are judged when every fact about them is known.
+        doubt: why the item makes sums doubtful.
     """
 
     diagnoses: list[Diagnosis] = field(default_factory=list)
-    suspects: list[Suspect] = field(default_factory=list)
-    contributions: list[Any] = field(default_factory=list)
-    target: ItemAddress | None = None
+    facts: list[Fact] = field(default_factory=list)
     doubt: Doubt | None = None

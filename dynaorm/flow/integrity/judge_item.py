@@ -1,45 +1,32 @@
 """Judge one stored item: what must be stored beside it, and whether it is.
 
 Rule 1. What must be stored follows from the stored item, as a save would derive it.
-Rule 2. Each problem is found once, at one of the items concerned. A guard item that is missing or names another owner
-        is judged later, by ``judge_guard``, when every entity that holds its value is known.
-Rule 3. Expired entities and expired guard items are absent, as they are to every read.
+Rule 2. Each problem is found once, at one of the items concerned. What needs facts about other entities is judged when
+        every item was read.
+Rule 3. Expired items are absent, as they are to every read.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-from dynaorm.entity.declare.catalog import is_guard_of_others
 from dynaorm.entity.dispatch import NotAnEntity, classify
-from dynaorm.entity.mapping.constraint import OWNER
 from dynaorm.entity.mapping.derive import index_keys, own_index_keys
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.stored_entity import shown_key
 from dynaorm.entity.table import GlobalIndex
 from dynaorm.errors import DecodeError, DynaormError
 from dynaorm.failure import shown
-from dynaorm.flow.integrity.finding import Diagnosis, Doubt, Finding, FindingKind, Judgement, Suspect
-from dynaorm.flow.integrity.judge_guard import (
-    GuardSays,
-    constraint_in,
-    guards_of,
-    holds,
-    owner_address,
-    what_guard_says,
-)
+from dynaorm.flow.integrity.finding import Diagnosis, Doubt, Finding, FindingKind, Judgement
 from dynaorm.flow.integrity.judge_values import judge_values
-from dynaorm.flow.integrity.judge_version import judge_latest, judge_tombstone, judge_version, latest_address
-from dynaorm.flow.integrity.repair_actions import update
+from dynaorm.flow.integrity.kinds.judged import Subject, first_doubt
+from dynaorm.flow.integrity.kinds.judged_kinds import KINDS
+from dynaorm.flow.integrity.repair_actions import renewed
 from dynaorm.flow.integrity.scope import Scope
 from dynaorm.flow.integrity.stored_check import ItemAddress, StoredCheck
-from dynaorm.flow.integrity.unexplained import doubt_about, doubtful, more_than_a_guard, not_ours, uncounted
-from dynaorm.flow.lookup import guard_expired
-from dynaorm.item.update import Change, Remove, SetTo
+from dynaorm.flow.integrity.unexplained import doubtful, not_ours
 from dynaorm.item.value import AttributeValue, Item, same
-from dynaorm.plan.kinds.totals import contributions
 from dynaorm.plan.renewal import Renewal, renewal_of
-from dynaorm.plan.unit_of_work import UnitOfWork
-from dynaorm.record import record
+from dynaorm.record import replace
 
 
 def judge(address: ItemAddress, scope: Scope) -> StoredCheck[Judgement]:
@@ -48,11 +35,12 @@ def judge(address: ItemAddress, scope: Scope) -> StoredCheck[Judgement]:
     judgement = Judgement()
     if item is None:
         return judgement
-    yield from _judge_as(classify(address.table, item), address, item, judgement, scope=scope)
-    if scope.reads_everything:
-        judgement.doubt = judgement.doubt or doubt_about(address.table, item, scope)
+    found = classify(address.table, item)
+    yield from _judge_as(found, address, item, judgement, scope=scope)
+    doubts = (kind.doubt_about(found, address.table, item, scope) for kind in KINDS)
+    judgement.doubt = judgement.doubt or first_doubt(doubts)
     again = _again(address, scope)
-    judgement.diagnoses = [Diagnosis(one.finding, again, one.actions) for one in judgement.diagnoses]
+    judgement.diagnoses = [replace(one, again=again) for one in judgement.diagnoses]
     return judgement
 
 
@@ -68,16 +56,15 @@ def _judge_as(
     if isinstance(found, EntityMapping):
         if not found.is_expired(item, unit.now):
             yield from _judge_entity(Subject(found, item, unit), scope, judgement)
-    elif found is NotAnEntity.GUARD:
-        yield from _judge_guard_item(address, item, scope, judgement)
-    elif found is NotAnEntity.UNKNOWN:
-        if address.table in scope.whole:
-            judgement.diagnoses.append(_unknown(address, item))
-    elif found is not NotAnEntity.TOKEN:
-        diagnoses = yield from _judge_version_item(found, address, item, scope)
-        if diagnoses is None and address.table in scope.whole:
-            diagnoses = [_unknown(address, item)]
-        judgement.diagnoses += diagnoses or []
+        return
+    for kind in KINDS:
+        known = yield from kind.judge_item(found, address, item, scope)
+        if known is not None:
+            judgement.diagnoses += known.diagnoses
+            judgement.facts += known.facts
+            return
+    if found is not NotAnEntity.TOKEN and address.table in scope.whole:
+        judgement.diagnoses.append(_unknown(address, item))
 
 
 def _again(address: ItemAddress, scope: Scope) -> Any:
@@ -100,112 +87,80 @@ def _unknown(address: ItemAddress, item: Item) -> Diagnosis:
 # -- entities ----------------------------------------------------------------------------------------------------------
 
 
-@record
-class Subject:
-    """A live entity as it is stored."""
-
-    mapping: EntityMapping
-    item: Item
-    unit: UnitOfWork
-
-    @property
-    def key(self) -> Item:
-        return self.mapping.key_of(self.item)
-
-    def finding(self, kind: FindingKind, detail: str, *, mendable: bool) -> Finding:
-        """A finding at the entity's own item."""
-        return Finding(kind, self.mapping.table.name, self.key, self.mapping.name, detail, mendable)
-
-
 def _judge_entity(subject: Subject, scope: Scope, judgement: Judgement) -> StoredCheck[None]:
     mapping, item = subject.mapping, subject.item
-    if scope.covers_totals(mapping):
-        judgement.target = ItemAddress(mapping.table, subject.key)
-    covered, counted = scope.covers(mapping), scope.reads_everything and bool(mapping.aggregates)
-    if not covered and not counted:
+    judgement.facts += [fact for kind in KINDS for fact in kind.facts_at(subject, scope)]
+    kinds = [kind for kind in KINDS if kind.concerns(mapping, scope)]
+    if not scope.covers(mapping) and not kinds:
         return
     try:
         renewal = renewal_of(mapping, item)
-        wanted = derived(renewal)
-        if counted:
-            judgement.contributions = list(contributions(mapping, item))
+        wanted = wanted_index_keys(renewal)
+        held = [kind.held(renewal) for kind in kinds]
     except DynaormError as problem:
         judgement.diagnoses, judgement.doubt = unread(subject, problem, scope)
         return
-    if covered:
-        yield from _judge_belongings(subject, renewal, wanted, judgement)
+    if scope.covers(mapping):
+        judgement.diagnoses += _judge_index_keys(subject, renewal, wanted)
+    for kind, some in zip(kinds, held, strict=True):
+        found = yield from kind.judge_entity(subject, renewal, some)
+        judgement.diagnoses += found.diagnoses
+        judgement.facts += found.facts
+    if scope.covers(mapping):
         # A renewal is a new version, after which the one before could not be put.
-        later = any(one.finding.kind is FindingKind.VERSION_MISSING for one in judgement.diagnoses)
-        doubt = "its missing version comes first; repair again" if later else ""
+        first = any(action.kind.is_permanent for one in judgement.diagnoses for action in one.actions)
+        doubt = "its missing version comes first; repair again" if first else ""
         judgement.diagnoses += [doubtful(one, doubt) for one in (yield from judge_values(renewal, scope))]
         doubt = not_ours(mapping, item, scope)
         judgement.diagnoses = [doubtful(one, doubt) for one in judgement.diagnoses]
 
 
-@record
-class Derived:
-    """What a save derives from an entity: its index keys, and the guard of each of its unique values."""
-
-    index_keys: dict[str, AttributeValue]
-    guards: dict[str, ItemAddress]
-
-
-def derived(renewal: Renewal) -> Derived:
-    """What a save derives from the values that load. Raises InvalidValue."""
-    mapping, image = renewal.mapping, renewal.image
-    guards = guards_of(mapping, image) if mapping.constraints else {}
-    return Derived(index_keys(mapping, mapping.subject(image)), guards)
+def wanted_index_keys(renewal: Renewal) -> dict[str, AttributeValue]:
+    """The index keys that a save derives from the values that load. Raises InvalidValue."""
+    return index_keys(renewal.mapping, renewal.mapping.subject(renewal.image))
 
 
 def unread(subject: Subject, problem: Exception, scope: Scope) -> tuple[list[Diagnosis], Doubt | None]:
-    """What to report of an entity that cannot be read, and the doubt about the totals that may count it.
+    """What to report of an entity that cannot be read, and the doubt about the sums that may count it.
 
-    It is reported also if only these totals are verified: they are judged without it.
+    It is reported also if only these sums are verified: they are judged without it.
     """
     mapping = subject.mapping
-    is_counted = scope.reads_everything and scope.counts(mapping)
-    if not scope.covers(mapping) and not is_counted:
+    doubt = first_doubt(kind.doubt_of_unread(mapping, scope) for kind in KINDS)
+    if not scope.covers(mapping) and doubt is None:
         return [], None
     problems = "; ".join(problem.problems) if isinstance(problem, DecodeError) else str(problem)
-    finding = subject.finding(FindingKind.UNREADABLE, problems, mendable=False)
-    return [Diagnosis(finding)], uncounted(mapping) if is_counted else None
+    return [Diagnosis(subject.finding(FindingKind.UNREADABLE, problems, mendable=False))], doubt
 
 
-def _judge_belongings(
-    subject: Subject, renewal: Renewal, wanted: Derived, judgement: Judgement
-) -> StoredCheck[None]:
+def _judge_index_keys(
+    subject: Subject, renewal: Renewal, wanted: Mapping[str, AttributeValue]
+) -> Iterator[Diagnosis]:
     mapping, item = subject.mapping, subject.item
-    if changes := index_changes(mapping, renewal.image, wanted.index_keys):
-        judgement.diagnoses.append(_wrong_index_keys(subject, changes))
+    if changes := index_changes(mapping, renewal.image, wanted):
+        yield _wrong_index_keys(subject, changes)
     if foreign := sorted(_foreign_index_keys(mapping) & item.keys()):
         detail = f"it has {', '.join(foreign)}, but {mapping.name} declares no such index"
-        judgement.diagnoses.append(Diagnosis(subject.finding(FindingKind.INDEX_KEYS, detail, mendable=False)))
-    stored = yield list(wanted.guards.values())
-    for guard, found in zip(wanted.guards.values(), stored, strict=True):
-        says = what_guard_says(guard.table, found, (mapping, item), subject.unit.now)
-        if says is GuardSays.RIGHT or (says is GuardSays.OTHER_EXPIRY and renewal.image is not item):
-            continue  # a renewal writes the guards of its values itself
-        unsigned = says is GuardSays.NO_OWNER
-        judgement.suspects.append(Suspect(guard, ItemAddress(mapping.table, subject.key), unsigned))
-    if mapping.versioning is not None:
-        judgement.diagnoses += yield from judge_latest(mapping, item, subject.unit)
+        yield Diagnosis(subject.finding(FindingKind.INDEX_KEYS, detail, mendable=False))
 
 
 def index_changes(
     mapping: EntityMapping, item: Item, wanted: Mapping[str, AttributeValue]
-) -> tuple[Change, ...]:
-    """The changes that give an item its index keys. Index keys that its class does not declare are not touched.
+) -> dict[str, AttributeValue | None]:
+    """The index keys that an item must get, None for one that it must lose. Undeclared ones are not touched.
 
     Another program may have left out a field that is itself an index key: its default, or the value of a former name.
     """
     names = dict.fromkeys(name for index in mapping.places.values() for name in index.made_up)
-    made_up = tuple(
-        SetTo((name,), wanted[name]) if name in wanted else Remove((name,))
-        for name in names
-        if not same(item.get(name), wanted.get(name))
-    )
+    found = {name: wanted.get(name) for name in names if not same(item.get(name), wanted.get(name))}
     own = own_index_keys(mapping, mapping.subject(item))
-    return (*made_up, *(SetTo((name,), key) for name, key in own.items() if name not in item))
+    return found | {name: key for name, key in own.items() if name not in item}
+
+
+def with_changes(item: Item, changes: Mapping[str, AttributeValue | None]) -> dict[str, AttributeValue]:
+    """An item with other values of some attributes; None for absence."""
+    found = {name: value for name, value in item.items() if name not in changes}
+    return found | {name: value for name, value in changes.items() if value is not None}
 
 
 def _foreign_index_keys(mapping: EntityMapping) -> set[str]:
@@ -220,60 +175,18 @@ def _foreign_index_keys(mapping: EntityMapping) -> set[str]:
     return keys - known - set(table.key_names)
 
 
-def _wrong_index_keys(subject: Subject, changes: Sequence[Change]) -> Diagnosis:
+def _wrong_index_keys(subject: Subject, changes: Mapping[str, AttributeValue | None]) -> Diagnosis:
     mapping, item = subject.mapping, subject.item
-    names = [str(change.path[0]) for change in changes]
     words = [
         f"{name} does not hold the values of its fields"
         if name in mapping.secrets.keys
-        else f"{name} is {_shown(item.get(name))} and should be {_shown(getattr(change, 'value', None))}"
-        for name, change in zip(names, changes, strict=True)
+        else f"{name} is {_shown(item.get(name))} and should be {_shown(value)}"
+        for name, value in changes.items()
     ]
     finding = subject.finding(FindingKind.INDEX_KEYS, "; ".join(words), mendable=True)
-    return Diagnosis(finding, actions=(update(mapping, item, changes, unit=subject.unit, also=names),))
+    image = with_changes(item, changes)
+    return Diagnosis(finding, actions=renewed(mapping, item, image, unit=subject.unit))
 
 
 def _shown(value: AttributeValue | None) -> str:
     return "absent" if value is None else repr(next(iter(value.values())))
-
-
-# -- items that belong to entities -------------------------------------------------------------------------------------
-
-
-def _judge_guard_item(
-    address: ItemAddress, item: Item, scope: Scope, judgement: Judgement
-) -> StoredCheck[None]:
-    """A guard item that the scan met: does its owner hold the value?"""
-    if not scope.covers_guards(address.table, constraint_in(address)):
-        return
-    extra = more_than_a_guard(address.table, item)
-    # Another library may write more into the guard items of its own format.
-    if extra and not is_guard_of_others(address.table, item):
-        detail = f"a guard item has no {', '.join(extra)}"
-        key = shown_key(address.table, item)
-        finding = Finding(FindingKind.EXTRA_ATTRIBUTES, address.table.name, key, None, detail, mendable=False)
-        judgement.diagnoses.append(Diagnosis(finding))
-    now = scope.new_unit().now
-    if guard_expired(address.table, item, now):
-        return
-    owner = owner_address(address, item) if OWNER in item else None
-    if owner is not None:
-        (stored,) = yield [owner]
-        if holds(owner, stored, address, now):
-            return
-    judgement.suspects.append(Suspect(address, unsigned=OWNER not in item))
-
-
-def _judge_version_item(
-    found: NotAnEntity, address: ItemAddress, item: Item, scope: Scope
-) -> StoredCheck[list[Diagnosis] | None]:
-    """A version item or a tombstone. None if it turns out to be neither."""
-    if found is NotAnEntity.TOMBSTONE:
-        return (yield from judge_tombstone(address, item, scope))
-    latest = latest_address(address)
-    if latest is None:
-        return None
-    mapping, key = latest
-    if not scope.covers(mapping):
-        return []
-    return (yield from judge_version(mapping, item, key, scope.new_unit()))

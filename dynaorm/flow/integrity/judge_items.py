@@ -5,9 +5,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dynaorm.entity.ident import Ident
 from dynaorm.entity.table import Table
 from dynaorm.flow.integrity.finding import Diagnosis, Finding
-from dynaorm.flow.integrity.judge_guard import judge_suspect
 from dynaorm.flow.integrity.judge_item import judge
-from dynaorm.flow.integrity.judge_totals import judge_total, looks_wrong
+from dynaorm.flow.integrity.kinds.judged_kinds import KINDS
 from dynaorm.flow.integrity.ledger import MemoryLedger, remember
 from dynaorm.flow.integrity.scope import Scope
 from dynaorm.flow.integrity.stored_check import ItemAddress, answer_from
@@ -16,7 +15,7 @@ from dynaorm.plan.unit_of_work import UnitOfWork
 
 
 def judge_items(items: Mapping[Table, Iterable[Item]], now: float) -> list[Finding]:
-    """Everything that is wrong with these items, in the order of the items; guards and totals come last.
+    """Everything that is wrong with these items, in the order of the items; what needs every item comes last.
 
     Args:
         items: every item of each table. Tables that depend on each other must be given together.
@@ -39,11 +38,6 @@ def _diagnoses(stored: Mapping[Ident, tuple[ItemAddress, Item]], scope: Scope) -
         judgement = answer_from(judge(address, scope), items)
         yield from judgement.diagnoses
         remember(judgement, ledger)
-    for address, claimants in ledger.suspects():
-        yield from answer_from(judge_suspect(address, claimants, scope), items)
-    for address, totals in ledger.targets():
-        item = items.get(address.ident)
-        if looks_wrong((address, totals), item, scope):
-            diagnosis = judge_total((address, totals), item, scope, ledger.doubts())
-            if diagnosis is not None:
-                yield diagnosis
+    for kind in KINDS:
+        for address, facts in kind.left(ledger, scope):
+            yield from answer_from(kind.judge_facts(address, facts, scope, ledger.doubts()), items)

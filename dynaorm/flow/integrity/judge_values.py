@@ -2,72 +2,27 @@
 
 Rule 1. Validators run whenever an item is loaded. If they changed since the item was stored, other values load than are
         stored, and its index keys and guards are not those of the entity. The repair stores it as it loads.
-Rule 2. An entity is not renewed while a guard item of its values is another entity's: people have to decide.
+Rule 2. An entity is not renewed while an item that it would take is another entity's: people have to decide.
 Rule 3. Version items are history: they stay as they are. Each is validated when it is loaded.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import TypeAlias
 
 from dynaorm.entity.ident import Ident
-from dynaorm.entity.mapping.constraint import OWNER
 from dynaorm.errors import DynaormError
 from dynaorm.failure import shown
 from dynaorm.flow.integrity.finding import Diagnosis, Finding, FindingKind
-from dynaorm.flow.integrity.judge_guard import guards_of
+from dynaorm.flow.integrity.kinds.judged_kinds import KINDS
 from dynaorm.flow.integrity.repair_actions import unchanged
 from dynaorm.flow.integrity.scope import Scope
 from dynaorm.flow.integrity.stored_check import ItemAddress, StoredCheck
-from dynaorm.flow.integrity.unexplained import not_a_guard, not_ours
-from dynaorm.flow.lookup import guard_expired
+from dynaorm.flow.integrity.unexplained import not_ours
 from dynaorm.item.action import Update
 from dynaorm.item.value import AttributeValue, Item, same
-from dynaorm.plan.kinds.guards import owner_of
-from dynaorm.plan.kinds.totals import contributions
+from dynaorm.plan.kinds.derived import Image
 from dynaorm.plan.planned import Planned
 from dynaorm.plan.reads import Reads
 from dynaorm.plan.renewal import Renewal, renewal_actions
-from dynaorm.record import record
-
-_Items: TypeAlias = Mapping[Ident, Item | None]
-
-
-@record
-class _Guards:
-    """The guard items of an entity.
-
-    Attributes:
-        held: those of its stored values.
-        claimed: those of the values that load, by constraint.
-        stored: what is stored at their addresses.
-        mine: the owner that they must name.
-    """
-
-    held: Iterable[ItemAddress]
-    claimed: Mapping[str, ItemAddress]
-    stored: _Items
-    mine: AttributeValue
-
-    @property
-    def not_to_release(self) -> frozenset[Ident]:
-        """Those that do not exist, or name another owner."""
-        return frozenset(
-            ident for ident, found in self.stored.items() if found is None or self._is_of_another(found)
-        )
-
-    def _is_of_another(self, found: Item) -> bool:
-        return OWNER in found and not same(found[OWNER], self.mine)
-
-    def obstacles(self, now: float) -> Iterator[str]:
-        """Why the entity cannot be renewed."""
-        for guard in (*self.held, *self.claimed.values()):
-            if (found := self.stored[guard.ident]) is not None:
-                yield not_a_guard(guard.table, found)
-        for constraint, guard in self.claimed.items():
-            found = self.stored[guard.ident]
-            if found is None or same(found.get(OWNER), self.mine) or guard_expired(guard.table, found, now):
-                continue
-            yield f"the guard of {constraint} names another owner, which is reported by itself"
 
 
 def judge_values(renewal: Renewal, scope: Scope) -> StoredCheck[list[Diagnosis]]:
@@ -88,23 +43,31 @@ def judge_values(renewal: Renewal, scope: Scope) -> StoredCheck[list[Diagnosis]]
 
 def _renewed(renewal: Renewal, scope: Scope) -> StoredCheck[Diagnosis]:
     mapping, unit = renewal.mapping, scope.new_unit()
-    images = (renewal.item, renewal.image)
-    held, claimed = (guards_of(mapping, image) for image in images)
-    guards = yield from _read([*held.values(), *claimed.values()])
-    totals = yield from _read(
-        ItemAddress(delta.mapping.table, delta.key)
-        for image in images
-        for delta in contributions(mapping, image)
-    )
-    found = _Guards(held.values(), claimed, guards, owner_of(mapping, mapping.key_of(renewal.item)))
-    reasons = (not_ours(mapping, renewal.item, scope), *found.obstacles(unit.now))
-    if doubt := next(filter(None, reasons), ""):
+    key = mapping.key_of(renewal.item)
+    # Items that nobody gives up are new.
+    kinds = [kind for kind in KINDS if not kind.derived.is_permanent]
+    held = [
+        (kind, one, image is renewal.image)
+        for image in (renewal.item, renewal.image)
+        for kind in kinds
+        for one in kind.derived.held_by(Image(mapping, key, image))
+    ]
+    addresses = [ItemAddress(*kind.derived.place(one)) for kind, one, _ in held]
+    stored = yield from _read(addresses)
+    found = [(*one, stored[address.ident]) for one, address in zip(held, addresses, strict=True)]
+    obstacles = (kind.obstacle(one, item, unit.now, is_new=is_new) for kind, one, is_new, item in found)
+    if doubt := next(filter(None, (not_ours(mapping, renewal.item, scope), *obstacles)), ""):
         return _diagnosis(renewal, doubt=doubt)
-    planned = renewal_actions(renewal, Reads(totals, found.not_to_release), unit)
+    not_given_up = {
+        address.ident
+        for address, (kind, one, _, item) in zip(addresses, found, strict=True)
+        if not kind.derived.is_given_up(one, item)
+    }
+    planned = renewal_actions(renewal, Reads(stored, frozenset(not_given_up)), unit)
     return _diagnosis(renewal, actions=_as_read(renewal, planned))
 
 
-def _read(addresses: Iterable[ItemAddress]) -> StoredCheck[_Items]:
+def _read(addresses: Iterable[ItemAddress]) -> StoredCheck[Mapping[Ident, Item | None]]:
     wanted = {one.ident: one for one in addresses}
     items = yield list(wanted.values())
     return dict(zip(wanted, items, strict=True))
@@ -115,8 +78,8 @@ def _as_read(renewal: Renewal, planned: list[Planned]) -> tuple[Planned, ...]:
     mapping, item, image = renewal.mapping, renewal.item, renewal.image
     own, *others = planned
     assert isinstance(own.action, Update)
-    # A version item repeats the whole item.
-    also = item if mapping.versioning is not None else {*item, *image}
+    # What keeps a copy of an item needs all of it to be as it was read.
+    also = item if any(one.kind.is_permanent for one in others) else {*item, *image}
     names = [name for name in also if also is item or not same(item.get(name), image.get(name))]
     action = Update(own.action.table, own.action.key, own.action.changes, unchanged(mapping, item, names))
     return (own._replace(action=action), *others)

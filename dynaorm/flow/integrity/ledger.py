@@ -1,51 +1,45 @@
-"""What a verification remembers until every item was read: suspect items, and sums for the totals."""
+"""What a verification remembers until every item was read: the facts under each key, as far as they are not settled.
+
+Rule 1. Facts under one key fold in one of two ways, in any order: holders are collected, and amounts are added up.
+"""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
 from decimal import Decimal
-from typing import Final, Protocol
+from typing import Final, Protocol, TypeAlias
 
 from dynaorm.entity.ident import Ident
-from dynaorm.flow.integrity.finding import Doubt, Judgement, Suspect
+from dynaorm.flow.integrity.finding import Amount, Doubt, Fact, Holding, Judgement
 from dynaorm.flow.integrity.stored_check import ItemAddress
 from dynaorm.item.value import EXACT, Item
-from dynaorm.plan.kinds.totals import TotalDelta
 from dynaorm.record import record
 
-MOST_CLAIMANTS: Final = 40
-"""The most entities with one value that are remembered: one TransactGetItems of at most 100 items reads them."""
+MOST_HOLDERS: Final = 40
+"""The most entities with one item that are remembered: one TransactGetItems of at most 100 items reads them."""
 
-Totals = Mapping[str, Decimal]
+Sums: TypeAlias = Mapping[str, Decimal]
 
 
 class Ledger(Protocol):
     """The memory of a verification, kept in memory or in a file."""
 
-    def suspect(self, suspect: Suspect, /) -> None:
-        """Remember an item to be judged at the end."""
+    def add(self, fact: Fact, /) -> None:
+        """Remember a fact."""
         ...
 
-    def suspects(self) -> Iterator[tuple[ItemAddress, tuple[ItemAddress, ...]]]:
-        """The items to be judged, each with the entities that hold it.
+    def holdings(self) -> Iterator[tuple[ItemAddress, tuple[ItemAddress, ...]]]:
+        """The items to be judged that several entities may hold, each with the entities that do.
 
-        An item without an owner is left out if exactly one entity holds it.
+        An item of which all facts are harmless is left out if exactly one entity holds it.
         """
         ...
 
-    def add(self, deltas: Iterable[TotalDelta], /) -> None:
-        """Add what an entity contributes to totals."""
-        ...
-
-    def target(self, address: ItemAddress, /) -> None:
-        """Remember an entity that has totals."""
-        ...
-
-    def targets(self) -> Iterator[tuple[ItemAddress, Totals]]:
-        """Every entity that has totals or is named by a counted entity, with the sums."""
+    def sums(self) -> Iterator[tuple[ItemAddress, Sums]]:
+        """The items that are sums, each with the sum of its amounts."""
         ...
 
     def plan(self, address: ItemAddress, item: Item | None, /) -> None:
-        """Remember what a dry run would store as a suspect item; None if it would delete it."""
+        """Remember what a dry run would store as an item that several may want; None if it would delete it."""
         ...
 
     def planned(self, addresses: Iterable[ItemAddress], /) -> dict[Ident, Item | None]:
@@ -53,30 +47,26 @@ class Ledger(Protocol):
         ...
 
     def doubt(self, doubt: Doubt, /) -> None:
-        """Remember why totals are doubtful; one reason for each class is enough."""
+        """Remember why sums are doubtful; one reason for each class is enough."""
         ...
 
     def doubts(self) -> Sequence[Doubt]:
-        """Why totals are doubtful."""
+        """Why sums are doubtful."""
         ...
 
 
 def remember(judgement: Judgement, ledger: Ledger) -> None:
     """Enter in a ledger what a judgement leaves for the end."""
-    for suspect in judgement.suspects:
-        ledger.suspect(suspect)
-    if judgement.contributions:
-        ledger.add(judgement.contributions)
-    if judgement.target is not None:
-        ledger.target(judgement.target)
+    for fact in judgement.facts:
+        ledger.add(fact)
     if judgement.doubt is not None:
         ledger.doubt(judgement.doubt)
 
 
 @record(frozen=False)
-class _Suspected:
+class _Held:
     address: ItemAddress
-    claimants: dict[Ident, ItemAddress] = field(default_factory=dict)
+    holders: dict[Ident, ItemAddress] = field(default_factory=dict)
     is_wrong: bool = False
 
 
@@ -84,33 +74,29 @@ class MemoryLedger:
     """A ledger kept in memory."""
 
     def __init__(self) -> None:
-        self._suspects: dict[Ident, _Suspected] = {}
-        self._targets: dict[Ident, tuple[ItemAddress, dict[str, Decimal]]] = {}
+        self._held: dict[Ident, _Held] = {}
+        self._sums: dict[Ident, tuple[ItemAddress, dict[str, Decimal]]] = {}
         self._doubts: dict[str | None, Doubt] = {}
         self._planned: dict[Ident, Item | None] = {}
 
-    def suspect(self, suspect: Suspect, /) -> None:
-        found = self._suspects.setdefault(suspect.address.ident, _Suspected(suspect.address))
-        found.is_wrong |= not suspect.unsigned
-        if suspect.claimant is not None and len(found.claimants) < MOST_CLAIMANTS:
-            found.claimants[suspect.claimant.ident] = suspect.claimant
+    def add(self, fact: Fact, /) -> None:
+        match fact:
+            case Holding(address, holder, is_harmless):
+                found = self._held.setdefault(address.ident, _Held(address))
+                found.is_wrong |= not is_harmless
+                if holder is not None and len(found.holders) < MOST_HOLDERS:
+                    found.holders[holder.ident] = holder
+            case Amount(address, numbers):
+                _, sums = self._sums.setdefault(address.ident, (address, {}))
+                add_up(sums, numbers)
 
-    def suspects(self) -> Iterator[tuple[ItemAddress, tuple[ItemAddress, ...]]]:
-        for one in self._suspects.values():
-            if one.is_wrong or len(one.claimants) != 1:
-                yield one.address, tuple(one.claimants.values())
+    def holdings(self) -> Iterator[tuple[ItemAddress, tuple[ItemAddress, ...]]]:
+        for one in self._held.values():
+            if one.is_wrong or len(one.holders) != 1:
+                yield one.address, tuple(one.holders.values())
 
-    def add(self, deltas: Iterable[TotalDelta], /) -> None:
-        for delta in deltas:
-            address = ItemAddress(delta.mapping.table, delta.key)
-            _, totals = self._targets.setdefault(address.ident, (address, {}))
-            add_up(totals, delta.totals)
-
-    def target(self, address: ItemAddress, /) -> None:
-        self._targets.setdefault(address.ident, (address, {}))
-
-    def targets(self) -> Iterator[tuple[ItemAddress, Totals]]:
-        yield from self._targets.values()
+    def sums(self) -> Iterator[tuple[ItemAddress, Sums]]:
+        yield from self._sums.values()
 
     def plan(self, address: ItemAddress, item: Item | None, /) -> None:
         self._planned[address.ident] = item
@@ -126,7 +112,7 @@ class MemoryLedger:
         return list(self._doubts.values())
 
 
-def add_up(totals: dict[str, Decimal], more: Totals) -> None:
-    """Add numbers to totals, exactly."""
+def add_up(sums: dict[str, Decimal], more: Sums) -> None:
+    """Add numbers to sums, exactly."""
     for name, number in more.items():
-        totals[name] = EXACT.add(totals.get(name, Decimal(0)), number)
+        sums[name] = EXACT.add(sums.get(name, Decimal(0)), number)

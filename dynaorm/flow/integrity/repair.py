@@ -2,10 +2,10 @@
 
 Rule 1. If another writer changed an item meanwhile, the transaction is refused and the item is judged again. So an
         unanswered attempt is safe, too: what it repaired is not repaired twice.
-Rule 2. Some findings are repaired at a time, so that results are reported early; totals all at once.
-Rule 3. A total that changed since it was counted is counted again; one that changes all the time is left.
-Rule 4. A dry run sends nothing. It judges again what depends on a guard item that it has planned to write, so that it
-        shows which of two entities gets a value, and that the other one is a duplicate.
+Rule 2. Some findings are repaired at a time, so that results are reported early; sums all at once.
+Rule 3. A sum that changed since it was counted is counted again; one that changes all the time is left.
+Rule 4. A dry run sends nothing. It judges again what depends on an item that it has planned to write, so that it
+        shows which of two entities gets an item, and that the other one is a duplicate.
 """
 
 from collections.abc import Iterator, Sequence
@@ -25,8 +25,7 @@ from dynaorm.errors import (
 from dynaorm.flow.bulk.limits import CONCURRENCY, windows
 from dynaorm.flow.commit import unit_of_work
 from dynaorm.flow.integrity.backfill import complete
-from dynaorm.flow.integrity.finding import Diagnosis, Finding, FindingKind, Mended, Outcome
-from dynaorm.flow.integrity.judge_totals import recount
+from dynaorm.flow.integrity.finding import Diagnosis, FindingKind, Mended, Outcome
 from dynaorm.flow.integrity.scan import RateLimiter
 from dynaorm.flow.integrity.stored_check import ItemAddress, answer_at_once
 from dynaorm.flow.integrity.verify import Verification, verification
@@ -45,7 +44,7 @@ from dynaorm.record import replace
 _WINDOW: Final = 100
 # How often one repair is attempted.
 _ATTEMPTS: Final = 8
-# How often a total is counted again that changed before it was repaired.
+# How often a sum is counted again that changed before it was repaired.
 _RECOUNTS: Final = 5
 _HOPELESS: Final = (TableNotFound, Throttled, Unreachable)
 # Refusals that concern one plan. A condition that does not hold says that somebody else has written.
@@ -71,8 +70,8 @@ def repair_flows(
     diagnoses: Sequence[Diagnosis], work: Verification, *, dry_run: bool
 ) -> Iterator[Flow[list[Mended]]]:
     """The repairs of one step, in order. Run each flow before you ask for the next."""
-    # Totals are counted again together, because that may scan whole tables.
-    together = any(one.finding.kind is FindingKind.TOTAL for one in diagnoses)
+    # Sums are counted again together, because that may scan whole tables.
+    together = any(one.counted is not None for one in diagnoses)
     for some in windows(diagnoses, len(diagnoses) if together else _WINDOW):
         yield _plan_all(some, work) if dry_run else _repair_all(some, work)
 
@@ -84,21 +83,15 @@ def _repair_all(diagnoses: Sequence[Diagnosis], work: Verification) -> Flow[list
         changed: list[ItemAddress] = []
         for diagnosis, mended in zip(diagnoses, ended, strict=True):
             is_refused = mended[0].outcome is Outcome.LEFT and mended[0].reason
-            if diagnosis.finding.kind is FindingKind.TOTAL and is_refused:
-                changed.append(_target(diagnosis.finding, work))
+            if diagnosis.counted is not None and is_refused:
+                changed.append(diagnosis.counted)
             else:
                 results += mended
         if not changed:
             return results
-        diagnoses, left = yield from recount(changed, work.counting)
-        work.unstable += left
-    work.unstable += [_target(diagnosis.finding, work) for diagnosis in diagnoses]
+        diagnoses = yield from work.judge_again(changed)
+    work.unstable += [diagnosis.counted for diagnosis in diagnoses if diagnosis.counted is not None]
     return results
-
-
-def _target(finding: Finding, work: Verification) -> ItemAddress:
-    (table,) = (one for one in work.scope.known_tables if one.name == finding.table)
-    return ItemAddress(table, finding.key)
 
 
 def _plan_all(diagnoses: Sequence[Diagnosis], work: Verification) -> Flow[list[Mended]]:

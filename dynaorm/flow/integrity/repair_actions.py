@@ -1,42 +1,89 @@
-"""The actions of repairs, each conditional on exactly what was read.
+"""The actions of repairs: an entity is stored as it should be, on condition that everything is exactly as it was read.
 
-Rule 1. The condition on an entity compares its revision and every value that something is derived from, because what
+Rule 1. A repair is a renewal. The entity's own item becomes ``image``, if that differs from what was read, and the
+        entity takes the items that follow from it, each in place of what was read there.
+Rule 2. The condition on an entity compares its revision and every value that something is derived from, because what
         needs a repair was often written by a program that knows no revisions. If the item is copied, the condition
         compares all of it. An absent item must still be absent.
-Rule 2. The condition on a guard item compares its owner and its expiry.
+Rule 3. The condition on any other item is that of its kind.
 """
 
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
 
-from dynaorm.entity.mapping.mapping import DELETED, VERSION, VERSION_AT, EntityMapping
+from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.item.action import ConditionCheck, Delete, Put, Update
-from dynaorm.item.condition import Condition, all_of, equals, exists, missing
+from dynaorm.item.condition import Condition, all_of, as_in, exists, missing
 from dynaorm.item.update import Change, SetTo
 from dynaorm.item.value import Item
-from dynaorm.plan.kinds.own_item import OWN_ITEM
+from dynaorm.plan.kinds.derived import DerivedKind, Image
+from dynaorm.plan.kinds.own_item import OWN_ITEM, difference
 from dynaorm.plan.planned import Basis, Planned, Purpose
 from dynaorm.plan.unit_of_work import UnitOfWork
 
 
-def as_read(item: Item, names: Iterable[str]) -> Condition | None:
-    """The condition that some attributes are as they were read."""
-    return all_of(
-        *(equals(name, item[name]) if name in item else missing(name) for name in dict.fromkeys(names))
-    )
+class Taken(NamedTuple):
+    """An item that an entity takes in a repair.
+
+    Attributes:
+        kind: its kind.
+        label: what the kind knows of it.
+        stored: what was read there.
+    """
+
+    kind: DerivedKind[Any]
+    label: Any
+    stored: Item | None
+
+
+def renewed(
+    mapping: EntityMapping,
+    item: Item,
+    image: Item,
+    taken: Sequence[Taken] = (),
+    *,
+    unit: UnitOfWork,
+    also: Iterable[str] = (),
+) -> tuple[Planned, ...]:
+    """Store an entity as ``image``, and let it take items, if all of them are as they were read.
+
+    A new revision is written if the item changes. Only an item that has a revision gets one: if it has none, another
+    program wrote what no class declares. Its next repair must know that, too.
+
+    Args:
+        mapping: the class of the entity.
+        item: its item as it was read.
+        image: its item as it will be, but for the revision. Under another key, the item moves there.
+        taken: the items that it takes.
+        unit: the time and the new revision.
+        also: attributes to compare besides those that something is derived from.
+    """
+    is_moved = mapping.key_of(item) != mapping.key_of(image)
+    changes = difference(item, image)
+    # What keeps a copy of an item needs all of it to be as it was read.
+    compared = [*also, *(str(change.path[0]) for change in changes)]
+    compared += item if any(one.kind.is_permanent for one in taken) else ()
+    final, revision = dict(image), mapping.table.revision
+    if revision is not None and (is_moved or (changes and revision.attribute in item)):
+        final[revision.attribute] = revision.after(item, unit.write_id)
+    holder = Image(mapping, mapping.key_of(image), final)
+    others = [one.kind.take_as_read(holder, one.label, one.stored, unit) for one in taken]
+    if is_moved:
+        own = (_as_deleted(mapping, item, unit), as_inserted(mapping, final, unit))
+        return (*own, *others)
+    if changes:
+        return (update(mapping, item, changes, unit=unit, also=compared), *others)
+    return (check(mapping, item, item, unit, also=compared), *others)
 
 
 def unchanged(mapping: EntityMapping, item: Item, also: Iterable[str] = ()) -> Condition:
     """The condition that an entity or its tombstone is as it was read. ``also``: more attributes to compare."""
     table = mapping.table
     names = [] if table.revision_attribute is None else [table.revision_attribute]
-    if table.type_attribute is not None:
-        names.append(table.type_attribute)
-    if mapping.versioning is not None:
-        names += [VERSION, VERSION_AT, DELETED]
+    names += mapping.bookkeeping
     fields = [mapping.fields[name] for name in sorted(mapping.derived_fields)]
     names += [name for one in fields if not one.in_key for name in (one.attribute, *one.formerly)]
-    condition = as_read(item, [name for name in (*names, *also) if name not in table.key_names])
+    condition = as_in(item, [name for name in (*names, *also) if name not in table.key_names])
     found = all_of(exists(table.pk.name), condition)
     assert found is not None
     return found
@@ -60,11 +107,7 @@ def update(
     unit: UnitOfWork,
     also: Iterable[str] = (),
 ) -> Planned:
-    """Change the item of an entity, under a new revision. ``also``: more attributes to compare.
-
-    An item without a revision gets none: it says that another program wrote what no class declares. Its next repair
-    must know that, too.
-    """
+    """Change the item of an entity, under a new revision if it has one. ``also``: more attributes to compare."""
     table = mapping.table
     changes = tuple(changes)
     is_revised = table.revision is not None and table.revision.attribute in item
@@ -102,7 +145,7 @@ def own_action(
     return Planned(action, OWN_ITEM, purpose, mapping, mapping.key_of(key), after=after, basis=basis, **more)
 
 
-def as_deleted(mapping: EntityMapping, item: Item, unit: UnitOfWork) -> Planned:
+def _as_deleted(mapping: EntityMapping, item: Item, unit: UnitOfWork) -> Planned:
     """Delete the item of an entity, if all of it is as it was read."""
     table = mapping.table
     action = Delete(unit.table_name(table.name), mapping.key_of(item), unchanged(mapping, item, item))
@@ -110,10 +153,7 @@ def as_deleted(mapping: EntityMapping, item: Item, unit: UnitOfWork) -> Planned:
 
 
 def as_inserted(mapping: EntityMapping, image: Item, unit: UnitOfWork) -> Planned:
-    """Put the item of an entity, with its new revision, if its key is free."""
+    """Put the item of an entity, if its key is free."""
     table = mapping.table
-    image = dict(image)
-    if table.type_attribute is not None:
-        image[table.type_attribute] = {"S": mapping.name}
     action = Put(unit.table_name(table.name), image, missing(table.pk.name))
     return own_action(action, Purpose.INSERT, mapping, image, revision=revision_written(mapping, unit))

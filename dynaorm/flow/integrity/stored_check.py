@@ -5,23 +5,21 @@ finding, one check is answered with a TransactGetItems that reads everything it 
 can come between.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from dataclasses import field
 from types import MappingProxyType
 from typing import Any, Final, TypeAlias, TypeVar
 
 from dynaorm.entity.ident import Ident, ident_of
-from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.table import Table
 from dynaorm.flow.bulk.limits import CONCURRENCY, windows
-from dynaorm.flow.newest_version import newest_version, version_beside
 from dynaorm.flow.protocol.call import Flow
 from dynaorm.flow.protocol.context import Context
 from dynaorm.flow.protocol.cost import ReadCost
 from dynaorm.flow.protocol.together import gather
 from dynaorm.flow.read import BATCH_GET_LIMIT, get_items, get_items_at_once
 from dynaorm.item.value import Item
-from dynaorm.plan.kinds.versions import version_key
 from dynaorm.record import record
 
 T = TypeVar("T")
@@ -45,30 +43,24 @@ class ItemAddress:
         return ident_of(self.table, self.key)
 
 
-@record
-class NewestAddress:
-    """Asks for the key of the newest version item of an entity. ``key``: that of its latest copy, which need not exist.
-
-    It is found by a Query, so it is asked for only where something looks wrong.
-    """
-
-    mapping: EntityMapping
-    key: Item
+class SoughtAddress(ABC):
+    """Asks for the key of an item that is found by a search, so only where something looks wrong."""
 
     @property
+    @abstractmethod
     def ident(self) -> Ident:
-        return "newest version", *ident_of(self.mapping.table, self.key)
+        """What names the question, among the identities of items."""
 
-    def among(self, items: Iterable[Item]) -> Item | None:
-        """The newest version item among some items of the table."""
-        found = max(items, key=self._number, default=None)
-        return found if found is not None and self._number(found) else None
+    @abstractmethod
+    def among(self, items: Mapping[Ident, Item]) -> Item | None:
+        """The item, if these are all the items that exist."""
 
-    def _number(self, item: Item) -> int:
-        return version_beside(self.mapping, self.key, item)
+    @abstractmethod
+    def search(self, context: Context, cost: ReadCost) -> Flow[Item | None]:
+        """The key of the item, strongly consistent."""
 
 
-Address: TypeAlias = ItemAddress | NewestAddress
+Address: TypeAlias = ItemAddress | SoughtAddress
 
 StoredCheck: TypeAlias = Generator[Sequence[Address], Sequence[Item | None], T]
 """Yields the addresses of items, is sent the items in that order (None if absent), and returns its result."""
@@ -99,10 +91,7 @@ def answer_from(check: StoredCheck[T], items: Mapping[Ident, Item]) -> T:
 
 
 def _item_in(items: Mapping[Ident, Item], address: Address) -> Item | None:
-    if isinstance(address, ItemAddress):
-        return items.get(address.ident)
-    table = address.mapping.table.name
-    return address.among(item for ident, item in items.items() if ident[0] == table)
+    return items.get(address.ident) if isinstance(address, ItemAddress) else address.among(items)
 
 
 def answer_all(
@@ -135,9 +124,9 @@ def read_addresses(addresses: Iterable[Address], context: Context, cost: ReadCos
     """The items that exist at some addresses, by strongly consistent BatchGetItem calls, several at a time."""
     of_table: dict[str, tuple[Table, list[Item]]] = {}
     addresses = list(addresses)
-    newest = yield from _read_newest(addresses, context, cost)
+    sought = yield from _search(addresses, context, cost)
     for address in addresses:
-        if isinstance(address, NewestAddress):
+        if isinstance(address, SoughtAddress):
             continue
         of_table.setdefault(address.table.name, (address.table, []))[1].append(address.key)
     batches = [
@@ -149,22 +138,19 @@ def read_addresses(addresses: Iterable[Address], context: Context, cost: ReadCos
         [get_items(table, batch, context, cost=each) for table, batch, each in batches], CONCURRENCY
     )
     cost.take(each for _, _, each in batches)
-    return {ident: item for ident, item in newest.items() if item is not None} | {
+    return {ident: item for ident, item in sought.items() if item is not None} | {
         ident_of(table, item): item
         for (table, _, _), items in zip(batches, read, strict=True)
         for item in items
     }
 
 
-def _read_newest(
-    addresses: Iterable[Address], context: Context, cost: ReadCost
-) -> Flow[dict[Ident, Item | None]]:
-    """The keys of the newest version items that are asked for."""
+def _search(addresses: Iterable[Address], context: Context, cost: ReadCost) -> Flow[dict[Ident, Item | None]]:
+    """The keys of the items that have to be searched for."""
     found: dict[Ident, Item | None] = {}
     for one in addresses:
-        if isinstance(one, NewestAddress):
-            number = yield from newest_version(one.mapping, one.key, context, cost)
-            found[one.ident] = version_key(one.mapping, one.key, number) if number else None
+        if isinstance(one, SoughtAddress):
+            found[one.ident] = yield from one.search(context, cost)
     return found
 
 
@@ -192,7 +178,7 @@ def answer_at_once(
     """The result of a check whose items were all read at one moment; None if they change all the time.
 
     One TransactGetItems reads everything that the check asked for. If the check then asks for more, it starts again.
-    The keys of newest versions are read just before it. ``instead``: items that take the place of those read.
+    What has to be searched for is searched just before it. ``instead``: items that take the place of those read.
     """
     items: Mapping[Ident, Item | None] = {}
     for _ in range(_ROUNDS):
@@ -214,7 +200,7 @@ def answer_at_once(
 def _read_at_once(
     addresses: Mapping[Ident, Address], context: Context, cost: ReadCost
 ) -> Flow[dict[Ident, Item | None]]:
-    newest = yield from _read_newest(addresses.values(), context, cost)
+    sought = yield from _search(addresses.values(), context, cost)
     places = [one for one in addresses.values() if isinstance(one, ItemAddress)]
     items = yield from get_items_at_once([(one.table, one.key) for one in places], context, cost=cost)
-    return {**newest, **dict(zip((one.ident for one in places), items, strict=True))}
+    return {**sought, **dict(zip((one.ident for one in places), items, strict=True))}

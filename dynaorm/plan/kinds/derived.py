@@ -5,6 +5,7 @@ Rule 1. A holder is an entity, as it is stored or as it will be. Its kind says w
 Rule 2. An item collects who holds it before a unit of work, and who holds it afterwards. Its kind says what follows:
         one holder claims it (guards), every new holder adds to it (totals), or nobody ever gives it up (versions).
 Rule 3. Only a kind knows its action, what a refusal of that means, and how it is said.
+Rule 4. A repair takes an item for its holder in place of what was read, whatever that was.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -13,6 +14,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 from dynaorm.entity.ident import Ident
 from dynaorm.entity.mapping.mapping import EntityMapping
+from dynaorm.entity.table import Table
 from dynaorm.errors import UniqueViolation, Violation
 from dynaorm.item.value import Item
 from dynaorm.plan.item_change import ItemChange, ItemCheck, ItemInsert, ItemUpdate
@@ -78,10 +80,10 @@ class DerivedKind(Kind, Generic[T]):
     """A kind of item that follows from entities.
 
     Attributes:
-        is_kept: nobody gives up an item or takes over another's, so what follows is known from the new holder alone.
+        is_summed: an item is the sum over its holders, so judging one asks for all of them.
     """
 
-    is_kept = False
+    is_summed = False
 
     def follows_from(self, mapping: EntityMapping) -> bool:
         """Whether entities of a class can hold items of this kind."""
@@ -91,6 +93,18 @@ class DerivedKind(Kind, Generic[T]):
         """The items that an entity holds."""
         raise NotImplementedError
 
+    def place(self, held: Held[T]) -> tuple[Table, Item]:
+        """The table and the primary key of an item that is held."""
+        raise NotImplementedError
+
+    def tables_beside(self, mapping: EntityMapping) -> Iterable[Table]:
+        """The tables of all items that say what items of this kind have to be, of entities of a class."""
+        return ()
+
+    def tables_reached(self, table: Table) -> Iterable[Table]:
+        """The tables in which items lie that the items of a table name, or follow from."""
+        return ()
+
     def actions_of_new(self, image: Image, unit: UnitOfWork) -> list[Planned]:
         """The actions on the items of a new holder, if nobody else had or gets them."""
         raise NotImplementedError
@@ -98,6 +112,14 @@ class DerivedKind(Kind, Generic[T]):
     def action(self, derived: DerivedItem[T], reads: Reads, unit: UnitOfWork) -> Planned | None:
         """The one action that an item needs; None if it stays as it is."""
         raise NotImplementedError
+
+    def take_as_read(self, image: Image, label: T, stored: Item | None, unit: UnitOfWork) -> Planned:
+        """The action that gives an entity its item, if what is stored there is still as it was read."""
+        raise NotImplementedError
+
+    def is_given_up(self, held: Held[T], stored: Item | None) -> bool:
+        """Whether a holder gives up an item that was read and that it no longer holds."""
+        return True
 
     def clash(self, derived: DerivedItem[T]) -> Violation | None:
         """Why the last of several new holders cannot hold the item, too; None if it can."""
@@ -184,7 +206,7 @@ def derived_actions(
     sides = [sides_of(one, at, item) for at, (one, item) in enumerate(zip(changes, finals, strict=True))]
     actions: list[list[Planned]] = [[] for _ in changes]
     for kind in asked:
-        if kind.is_kept:
+        if kind.is_permanent:
             for own, (_, after) in zip(actions, sides, strict=True):
                 own.extend(kind.actions_of_new(after, unit) if after is not None else ())
             continue

@@ -6,8 +6,10 @@ Rule 2. A release succeeds if the guard is the releaser's, or has no owner (as A
 Rule 3. A value that stays with its entity needs no action.
 Rule 4. Two entities that end up with one value are refused here, unless both had it already: then one of them is stale,
         and DynamoDB finds out which.
+Rule 5. A repair knows what is stored, so its claim and its release compare the owner and the expiry that were read.
 """
 
+from collections.abc import Iterable
 from functools import cache
 from typing import Any, Final, NamedTuple, TypeAlias
 
@@ -21,8 +23,8 @@ from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.table import Table
 from dynaorm.errors import Violation
 from dynaorm.item.action import Delete, Pattern, Put
-from dynaorm.item.condition import Attr, Compare, Condition, Or, missing
-from dynaorm.item.value import AttributeValue, Item
+from dynaorm.item.condition import Attr, Compare, Condition, Or, all_of, as_in, exists, missing
+from dynaorm.item.value import AttributeValue, Item, same
 from dynaorm.plan.item_change import ItemChange, ItemDelete, ItemUpdate
 from dynaorm.plan.kinds.derived import DerivedItem, DerivedKind, Held, Image
 from dynaorm.plan.planned import FailedAction, Judged, Planned, Purpose, StaleKnowledge
@@ -66,6 +68,17 @@ class Guards(DerivedKind[Guarded]):
             return []
         home, says = image.mapping.table.guards.name, says_of(image)
         return [Held((home, claim[1]), image, (claim, says)) for claim in found]
+
+    def place(self, held: Held[Guarded]) -> tuple[Table, Item]:
+        home = held.image.mapping.table.guards
+        return home, held.label[0][1].in_table(home)
+
+    def tables_beside(self, mapping: EntityMapping) -> Iterable[Table]:
+        return [mapping.table.guards] if mapping.constraints else []
+
+    def tables_reached(self, table: Table) -> Iterable[Table]:
+        yield table.guards
+        yield from (one.table for one in catalog_of(table).guarded.values())
 
     def clash(self, derived: DerivedItem[Guarded]) -> Violation | None:
         *_, first, second = derived.new
@@ -122,6 +135,15 @@ class Guards(DerivedKind[Guarded]):
         free = _unclaimed(image.mapping, says.owner, unit)  # the same for all of them
         return [claim_of(image, (claim, says), free, unit) for claim in found]
 
+    def take_as_read(self, image: Image, label: Guarded, stored: Item | None, unit: UnitOfWork) -> Planned:
+        taken = claim_of(
+            image, (label[0], says_of(image)), _as_read(image.mapping.table.guards, stored), unit
+        )
+        return taken if stored is None else taken._replace(purpose=Purpose.PASS_ON)
+
+    def is_given_up(self, held: Held[Guarded], stored: Item | None) -> bool:
+        return stored is not None and (OWNER not in stored or same(stored[OWNER], held.label[1].owner))
+
     # -- refusals and sentences ----------------------------------------------------------------------------------------
 
     def judged(self, failed: FailedAction, now: float) -> Judged:
@@ -154,6 +176,11 @@ class Guards(DerivedKind[Guarded]):
 
 
 GUARDS: Final = Guards()
+
+
+def constrained_by(constraint: str, home: Table) -> list[EntityMapping]:
+    """The classes with a constraint whose guard items are in a table."""
+    return [one for one in catalog_of(home).guarded.values() if constraint in one.constraints]
 
 
 def owner_of(mapping: EntityMapping, key: Item) -> AttributeValue:
@@ -206,6 +233,20 @@ def _release(old: Held[Guarded], reads: Reads, unit: UnitOfWork) -> Planned | No
     return Planned(delete, GUARDS, Purpose.RELEASE, mapping, image.key, before, label=claim)
 
 
+def release_as_read(
+    mapping: EntityMapping, owner: Item, read: tuple[Claim, Item], unit: UnitOfWork
+) -> Planned:
+    """Delete a guard item whose owner does not hold the value. ``owner``: a primary key, to name it.
+
+    ``read``: the value, and the guard item as it was read.
+    """
+    claim, stored = read
+    home = mapping.table.guards
+    key = claim[1].in_table(home)
+    delete = Delete(unit.table_name(home.name), key, _as_read(home, stored))
+    return Planned(delete, GUARDS, Purpose.RELEASE, mapping, mapping.key_of(owner), label=claim)
+
+
 # -- conditions --------------------------------------------------------------------------------------------------------
 
 _OWNER: Final = Attr((OWNER,))
@@ -218,6 +259,16 @@ def _unclaimed(mapping: EntityMapping, owner: AttributeValue, unit: UnitOfWork) 
     if home.ttl_attribute is None:
         return _unclaimed_pattern(home.pk.name).of(owner)
     return Or((missing(home.pk.name), Compare(_OWNER, "=", owner), *_expired(home, unit)))
+
+
+def _as_read(home: Table, stored: Item | None) -> Condition:
+    """The guard item is as it was read, or still absent."""
+    if stored is None:
+        return missing(home.pk.name)
+    names = [OWNER] if home.ttl_attribute is None else [OWNER, home.ttl_attribute]
+    found = all_of(exists(home.pk.name), as_in(stored, names))
+    assert found is not None
+    return found
 
 
 def _passed_on(home: Table, old: AttributeValue, new: AttributeValue, unit: UnitOfWork) -> Condition:

@@ -11,7 +11,7 @@ from dynaorm.entity.codec.expiry import expired
 from dynaorm.entity.declare.catalog import derived, expiring, of_type, stored_class
 from dynaorm.entity.foreign_item import not_found
 from dynaorm.entity.mapping.derive import placed_in
-from dynaorm.entity.mapping.mapping import DELETED, VERSION, VERSION_AT, EntityMapping
+from dynaorm.entity.mapping.mapping import DELETED, EntityMapping
 from dynaorm.entity.mapping.place import IndexMapping, IndexPlaces
 from dynaorm.entity.table import Table
 from dynaorm.errors import ConditionFailed, DecodeError, EntityNotFound, StaleEntity, StoreError, UsageError
@@ -237,10 +237,7 @@ def _relied_on(change: ItemChange, before: StoredItem, *, is_told: bool) -> list
         found |= {change.mapping.fields[name].attribute for name in change.changed}
     fields = [mapping.fields[name] for name in names if not mapping.fields[name].in_key]
     found |= {name for field in fields for name in (field.attribute, *field.formerly)}
-    if mapping.versioning is not None:
-        found |= {VERSION, VERSION_AT, DELETED}
-    if mapping.table.type_attribute is not None:
-        found.add(mapping.table.type_attribute)
+    found.update(mapping.bookkeeping)
     if (revision := mapping.table.revision) is not None and revision.kind == "N":
         found.add(revision.attribute)
     return sorted(found - {key.name for key in mapping.table.keys})

@@ -25,6 +25,7 @@ from dynaorm.entity.key import stored_key
 from dynaorm.entity.mapping.aggregate import AggregateMapping
 from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
 from dynaorm.entity.mapping.stored import StoredValues
+from dynaorm.entity.table import Table
 from dynaorm.entity.template.template import KeyValueError
 from dynaorm.errors import EntityNotFound, InvalidValue, StillCounted
 from dynaorm.failure import texts_of
@@ -113,6 +114,8 @@ class Contribution(NamedTuple):
 class Totals(DerivedKind[Contribution]):
     """The totals of targets, by what their holders contribute."""
 
+    is_summed = True
+
     def __reduce__(self) -> str:
         return "TOTALS"
 
@@ -135,6 +138,17 @@ class Totals(DerivedKind[Contribution]):
                 continue
             if delta is not None:
                 yield Held(delta.ident, image, Contribution(one.name, delta))
+
+    def place(self, held: Held[Contribution]) -> tuple[Table, Item]:
+        delta = held.label.delta
+        return delta.mapping.table, delta.key
+
+    def tables_beside(self, mapping: EntityMapping) -> Iterable[Table]:
+        for target in (mapping, *targets_of(mapping)):
+            yield from (one.table for one in (*sources_of(target), target))
+
+    def tables_reached(self, table: Table) -> Iterable[Table]:
+        return [target.table for one in catalog_of(table).mappings.values() for target in targets_of(one)]
 
     def delta(self, derived: DerivedItem[Contribution]) -> TotalDelta | None:
         """What the holders of totals add together, new less old; None for nothing."""
@@ -217,6 +231,18 @@ def settle_totals(
         else:
             written[ident] = _with_delta(own, delta, one)
     return [_restricted(one, deltas.get(ident)) for ident, one in written.items()], left
+
+
+def targets_of(source: EntityMapping) -> list[EntityMapping]:
+    """The classes in which the entities of a class are counted."""
+    return [mapping_of(one.target) for one in source.aggregates.values()]
+
+
+def sources_of(target: EntityMapping) -> Iterator[EntityMapping]:
+    """The classes that are counted in the totals of a class."""
+    for source in catalog_of(target.table).counted.values():
+        if any(is_of(target, one) for one in targets_of(source)):
+            yield source
 
 
 # -- contributions -----------------------------------------------------------------------------------------------------

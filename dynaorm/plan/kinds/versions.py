@@ -12,6 +12,7 @@ from dynaorm.entity.codec.value import restore
 from dynaorm.entity.declare.catalog import are_several
 from dynaorm.entity.ident import ident_of
 from dynaorm.entity.mapping.mapping import DELETED, VERSION, VERSION_AT, EntityMapping
+from dynaorm.entity.table import Table
 from dynaorm.entity.template.version import PREVIOUS_DELETION, VERSION_TYPE, Versioning
 from dynaorm.entity.text.scalar import datetime_text
 from dynaorm.errors import AlreadyExists, StoreError, UnexpectedRefusal
@@ -34,10 +35,10 @@ def numbered(change: ItemChange, unit: UnitOfWork) -> dict[str, AttributeValue] 
     if isinstance(change, (ItemInsert, ItemUpdate)):
         image = {**change.image}
         if versioning is not None and _is_due(change, versioning):
-            image |= _stamp(_number_of(mapping, change.before) + 1, unit)
+            image |= stamp(_number_of(mapping, change.before) + 1, unit)
     elif isinstance(change, ItemDelete) and versioning is not None:
-        tombstone = _stamp(_number_of(mapping, change.before), unit)
-        image = {**change.key, **tombstone, **class_of_version(mapping), DELETED: {"BOOL": True}}
+        number = _number_of(mapping, change.before)
+        image = tombstone_of(change.key, number, class_of_version(mapping), unit)
     else:
         return None
     if revision is not None:
@@ -46,7 +47,13 @@ def numbered(change: ItemChange, unit: UnitOfWork) -> dict[str, AttributeValue] 
     return image
 
 
-def _stamp(number: int, unit: UnitOfWork) -> dict[str, AttributeValue]:
+def tombstone_of(key: Item, number: int, kind: Item, unit: UnitOfWork) -> dict[str, AttributeValue]:
+    """What a deletion leaves of an entity, but for the revision. ``kind``: names its class, where that is needed."""
+    return {**key, **stamp(number, unit), **kind, DELETED: {"BOOL": True}}
+
+
+def stamp(number: int, unit: UnitOfWork) -> dict[str, AttributeValue]:
+    """The number and the time of a version."""
     return {VERSION: {"N": str(number)}, VERSION_AT: {"S": datetime_text(unit.now)}}
 
 
@@ -70,7 +77,7 @@ class Versions(DerivedKind[int]):
 
     is_evidence = True
     is_secondary = True
-    is_kept = True
+    is_permanent = True
 
     def __reduce__(self) -> str:
         return "VERSIONS"
@@ -83,6 +90,13 @@ class Versions(DerivedKind[int]):
             return []
         mapping = image.mapping
         return [Held(ident_of(mapping.table, version_key(mapping, image.key, number)), image, number)]
+
+    def place(self, held: Held[int]) -> tuple[Table, Item]:
+        mapping = held.image.mapping
+        return mapping.table, version_key(mapping, held.image.key, held.label)
+
+    def take_as_read(self, image: Image, label: int, stored: Item | None, unit: UnitOfWork) -> Planned:
+        return put_version(image, label, unit)
 
     def actions_of_new(self, image: Image, unit: UnitOfWork) -> list[Planned]:
         number = _number_in(image)
@@ -161,6 +175,19 @@ def version_item(
     if replaced is not None and mapping.is_tombstone(replaced) and VERSION_AT in replaced:
         item[PREVIOUS_DELETION] = replaced[VERSION_AT]
     return {**item, **class_of_version(mapping), **version_key(mapping, key, number)}
+
+
+def differences(mapping: EntityMapping, item: Item, version: Item) -> list[str]:
+    """The fields, number and time in which a version item differs from the one that keeps a latest copy."""
+    assert mapping.versioning is not None
+    names = mapping.versioning.fields or mapping.fields
+    found = [
+        name
+        for name, field in mapping.fields.items()
+        if name in names and name not in mapping.maintained and not field.in_key
+        and not same(field.stored_in(item), field.stored_in(version))
+    ]  # fmt: skip
+    return found + [name for name in (VERSION, VERSION_AT) if not same(item.get(name), version.get(name))]
 
 
 def class_of_version(mapping: EntityMapping) -> dict[str, AttributeValue]:

@@ -1,51 +1,52 @@
-"""Judge a guard item, given the entities that hold its value.
+"""Guard items as they are verified: each is judged when every entity that holds its value is known.
 
 Rule 1. What is wrong follows from how many live entities hold the value, and from what the guard item says: see
         ``_WRONG``. It does not depend on which of these items a run meets, or on what else it finds.
 Rule 2. A deletion releases the guards. So a guard item of a versioned entity that was deleted with its value, or whose
         latest copy is gone, is kept until people restore or purge the entity.
+Rule 3. An item is a guard item only if it has the attributes of one, and no others.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from enum import Enum
-from typing import Final
+from typing import Any, Final
 
 from dynaorm.entity.codec.expiry import seconds_of
-from dynaorm.entity.declare.catalog import catalog_of, constraint_at, version_class
+from dynaorm.entity.declare.catalog import catalog_of, constraint_at, is_guard_of_others, version_class
 from dynaorm.entity.dispatch import NotAnEntity, classify
 from dynaorm.entity.ident import ident_of
 from dynaorm.entity.key import found_key
 from dynaorm.entity.mapping.constraint import OWNER, TABLE, GuardKey
-from dynaorm.entity.mapping.derive import claims
 from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
 from dynaorm.entity.mapping.secret import masked
+from dynaorm.entity.stored_entity import shown_key
 from dynaorm.entity.table import Table
 from dynaorm.errors import DynaormError
-from dynaorm.flow.integrity.finding import Diagnosis, Finding, FindingKind
-from dynaorm.flow.integrity.judge_version import newest_number
-from dynaorm.flow.integrity.repair_actions import as_read, check
-from dynaorm.flow.integrity.scope import Scope, constrained_by
+from dynaorm.flow.integrity.finding import Diagnosis, Doubt, Fact, Finding, FindingKind, Holding, Judgement
+from dynaorm.flow.integrity.kinds.judged import JudgedKind, Lacking, Subject
+from dynaorm.flow.integrity.kinds.versions import newest_number
+from dynaorm.flow.integrity.ledger import Ledger
+from dynaorm.flow.integrity.repair_actions import Taken, check, renewed
+from dynaorm.flow.integrity.scope import Scope
 from dynaorm.flow.integrity.stored_check import ItemAddress, StoredCheck
-from dynaorm.flow.integrity.unexplained import doubtful, newer_at, newer_than, not_a_guard
+from dynaorm.flow.integrity.unexplained import doubtful, listed, newer_at, newer_than
 from dynaorm.flow.lookup import guard_expired
-from dynaorm.item.action import Delete
-from dynaorm.item.condition import Condition, all_of, exists, missing
 from dynaorm.item.value import Item, same
-from dynaorm.plan.kinds.derived import Image
-from dynaorm.plan.kinds.guards import GUARDS, claim_of, owner_of, says_of
+from dynaorm.plan.kinds.derived import DerivedKind, Held, Image
+from dynaorm.plan.kinds.guards import GUARDS, Guarded, constrained_by, owner_of, release_as_read, says_of
 from dynaorm.plan.kinds.versions import version_key
-from dynaorm.plan.planned import Planned, Purpose
-from dynaorm.plan.renewal import renewal_of
+from dynaorm.plan.planned import Planned
+from dynaorm.plan.renewal import Renewal, renewal_of
 from dynaorm.plan.unit_of_work import UnitOfWork
-from dynaorm.record import record
+from dynaorm.record import record, replace
 
 
-def constraint_in(guard: ItemAddress) -> str:
+def _constraint_in(guard: ItemAddress) -> str:
     """The name of the constraint, from the key of a guard item."""
     return constraint_at(guard.table, guard.key)
 
 
-def expiry_in(table: Table, guard: Item) -> int | None:
+def _expiry_in(table: Table, guard: Item) -> int | None:
     """When a guard item expires, in epoch seconds; None for never, as for what is no time."""
     found = guard.get(table.ttl_attribute) if table.ttl_attribute is not None else None
     try:
@@ -64,7 +65,7 @@ class GuardSays(Enum):
     OTHER_OWNER = "it names another owner"
 
 
-def what_guard_says(
+def _what_is_said(
     home: Table, guard: Item | None, holder: tuple[EntityMapping, Item] | None, now: float
 ) -> GuardSays:
     """What is stored in the place of a guard item, about an entity: its class and item; None for nobody."""
@@ -72,7 +73,7 @@ def what_guard_says(
         return GuardSays.NOTHING
     if holder is not None and same(guard.get(OWNER), owner_of(holder[0], holder[0].key_of(holder[1]))):
         mapping, item = holder
-        is_right = mapping.expiry_of(item) == expiry_in(home, guard)
+        is_right = mapping.expiry_of(item) == _expiry_in(home, guard)
         return GuardSays.RIGHT if is_right else GuardSays.OTHER_EXPIRY
     if guard_expired(home, guard, now):
         return GuardSays.NOTHING
@@ -90,7 +91,7 @@ _WRONG: Final[Mapping[tuple[int, GuardSays], FindingKind]] = {
 """What is wrong, by the number of live entities that hold the value (2: several) and what the guard says of the one."""
 
 
-def owner_address(guard: ItemAddress, item: Item) -> ItemAddress | None:
+def _owner_address(guard: ItemAddress, item: Item) -> ItemAddress | None:
     """The address of the owner that a guard item names; None if it names no key of a loaded table."""
     owner = dict(item[OWNER].get("M", {}))
     table = _owner_table(guard, owner)
@@ -105,7 +106,7 @@ def owner_address(guard: ItemAddress, item: Item) -> ItemAddress | None:
 
 def _owner_table(guard: ItemAddress, owner: Item) -> Table | None:
     """The table of an owner; None if no loaded class there has the constraint."""
-    tables = {one.table.name: one.table for one in constrained_by(constraint_in(guard), guard.table)}
+    tables = {one.table.name: one.table for one in constrained_by(_constraint_in(guard), guard.table)}
     home = tables.get(guard.table.name)
     if home is not None and (TABLE not in owner or owner.keys() == set(home.key_names)):
         return home
@@ -114,7 +115,7 @@ def _owner_table(guard: ItemAddress, owner: Item) -> Table | None:
     return None if table is home else table
 
 
-def owner_doubt(guard: ItemAddress, item: Item) -> str:
+def _owner_doubt(guard: ItemAddress, item: Item) -> str:
     """Why a guard item may belong to an entity that no loaded class explains; empty if it does not."""
     owner = item.get(OWNER, {}).get("M", {})
     if OWNER not in item or _owner_table(guard, owner) is not None:
@@ -122,10 +123,10 @@ def owner_doubt(guard: ItemAddress, item: Item) -> str:
     named = (
         f"in the table {owner[TABLE].get('S')!r}" if TABLE in owner else "in a table that it does not name"
     )
-    return f"its owner is {named}, where no loaded class has {constraint_in(guard)!r}; load that class"
+    return f"its owner is {named}, where no loaded class has {_constraint_in(guard)!r}; load that class"
 
 
-def holds(address: ItemAddress, item: Item | None, guard: ItemAddress, now: float) -> bool | None:
+def _holds(address: ItemAddress, item: Item | None, guard: ItemAddress, now: float) -> bool | None:
     """Whether an item is a live entity that holds the value of a guard item; None if that cannot be known."""
     if item is None:
         return False
@@ -134,38 +135,32 @@ def holds(address: ItemAddress, item: Item | None, guard: ItemAddress, now: floa
         return None if found is NotAnEntity.UNKNOWN else False
     if found.is_expired(item, now) or found.table.guards is not guard.table:
         return False
-    constraint = constraint_in(guard)
+    constraint = _constraint_in(guard)
     try:
         # It keeps the guards of its stored values until it is stored as it loads.
-        held = [guards_of(found, one).get(constraint) for one in (item, renewal_of(found, item).image)]
+        held = [_guards_of(found, one).get(constraint) for one in (item, renewal_of(found, item).image)]
     except DynaormError:
         return None
     return any(one is not None and one.ident == guard.ident for one in held)
 
 
-def claim(
-    holder: tuple[EntityMapping, Item], guard: ItemAddress, stored: Item | None, unit: UnitOfWork
-) -> Planned:
-    """Put a guard item of an entity, given with its class, in place of the one that was read."""
+def _taken(holder: tuple[EntityMapping, Item], guard: ItemAddress, stored: Item | None) -> Taken:
+    """A guard item of an entity, given with its class, in place of the one that was read."""
     mapping, item = holder
-    image, constraint = Image(mapping, mapping.key_of(item), item), constraint_in(guard)
+    constraint = _constraint_in(guard)
     # It may hold the value only as it loads, which is not yet as it is stored.
     value = mapping.constraints[constraint].value_of(mapping.subject(item))
-    held = (constraint, _key(guard), value), says_of(image)
-    put = claim_of(image, held, _as_read(guard.table, stored), unit)
-    return put if stored is None else put._replace(purpose=Purpose.PASS_ON)
+    label: Guarded = (constraint, _key(guard), value), says_of(Image(mapping, mapping.key_of(item), item))
+    return Taken(GUARDS, label, stored)
 
 
 def _release(guard: ItemAddress, stored: Item, owner: Item, unit: UnitOfWork) -> Planned:
     """Delete a guard item whose owner does not hold the value. ``owner``: a key, to name it."""
-    constraint = constraint_in(guard)
+    constraint, key = _constraint_in(guard), _key(guard)
     mapping = constrained_by(constraint, guard.table)[0]
-    action = Delete(unit.table_name(guard.table.name), guard.key, _as_read(guard.table, stored))
-    key = _key(guard)
     found = key.partition.partition("#")[2]
     value = masked(found) if constraint in mapping.secrets.constraints else found
-    label = (constraint, key, value)
-    return Planned(action, GUARDS, Purpose.RELEASE, mapping, mapping.key_of(owner), label=label)
+    return release_as_read(mapping, owner, ((constraint, key, value), stored), unit)
 
 
 def _key(guard: ItemAddress) -> GuardKey:
@@ -173,21 +168,22 @@ def _key(guard: ItemAddress) -> GuardKey:
     return GuardKey(partition, *sort or [partition])
 
 
-def _as_read(home: Table, item: Item | None) -> Condition:
-    """The condition that a guard item is as it was read."""
-    if item is None:
-        return missing(home.pk.name)
-    names = [OWNER] if home.ttl_attribute is None else [OWNER, home.ttl_attribute]
-    found = all_of(exists(home.pk.name), as_read(item, names))
-    assert found is not None
-    return found
+def _more_than_a_guard(home: Table, item: Item) -> list[str]:
+    """The attributes of an item that a guard item does not have."""
+    return sorted(item.keys() - {*home.key_names, OWNER, home.ttl_attribute})
 
 
-def guards_of(mapping: EntityMapping, item: Item) -> dict[str, ItemAddress]:
+def _not_a_guard(home: Table, item: Item) -> str:
+    """Why an item must not be replaced or deleted as a guard item; empty if it is exactly one."""
+    if extra := _more_than_a_guard(home, item):
+        return f"a guard item has no {listed(extra)}; delete the item yourself if nothing needs it"
+    return ""
+
+
+def _guards_of(mapping: EntityMapping, item: Item) -> dict[str, ItemAddress]:
     """The guard items of an entity, by constraint. Raises DynaormError if the item does not fit its class."""
-    home = mapping.table.guards
-    found = claims(mapping, mapping.subject(item))
-    return {name: ItemAddress(home, key.in_table(home)) for name, key, _ in found}
+    found = GUARDS.held_by(Image(mapping, mapping.key_of(item), item))
+    return {held.label[0][0]: ItemAddress(*GUARDS.place(held)) for held in found}
 
 
 @record(frozen=False)
@@ -215,33 +211,146 @@ class _GuardHolders:
     keeper: str = ""
 
 
-def judge_suspect(
+class JudgedGuards(JudgedKind):
+    """The guard items of unique values."""
+
+    derived: DerivedKind[Any] = GUARDS
+
+    def held(self, renewal: Renewal) -> Sequence[Held[Guarded]]:
+        mapping = renewal.mapping
+        return GUARDS.held_by(Image(mapping, mapping.key_of(renewal.image), renewal.image))
+
+    def facts_of(self, subject: Subject, held: Sequence[Held[Guarded]]) -> list[Fact]:
+        return [Holding(ItemAddress(*GUARDS.place(one)), subject.address) for one in held]
+
+    def judge_entity(
+        self, subject: Subject, renewal: Renewal, held: Sequence[Held[Guarded]]
+    ) -> StoredCheck[Judgement]:
+        judgement, holder = Judgement(), (subject.mapping, subject.item)
+        facts = self.facts_of(subject, held)
+        for fact, stored in zip(facts, (yield [one.address for one in facts]), strict=True):
+            says = _what_is_said(fact.address.table, stored, holder, subject.unit.now)
+            # A renewal writes the guards of its values itself.
+            is_settled = says is GuardSays.OTHER_EXPIRY and renewal.image is not subject.item
+            if says is not GuardSays.RIGHT and not is_settled:
+                judgement.facts.append(replace(fact, is_harmless=says is GuardSays.NO_OWNER))
+        return judgement
+
+    def judge_item(
+        self, found: NotAnEntity, address: ItemAddress, item: Item, scope: Scope
+    ) -> StoredCheck[Judgement | None]:
+        if found is not NotAnEntity.GUARD:
+            return None
+        judgement = Judgement()
+        if not any(map(scope.covers, constrained_by(_constraint_in(address), address.table))):
+            return judgement
+        extra = _more_than_a_guard(address.table, item)
+        # Another library may write more into the guard items of its own format.
+        if extra and not is_guard_of_others(address.table, item):
+            judgement.diagnoses.append(_with_extra(address, extra))
+        now = scope.new_unit().now
+        if guard_expired(address.table, item, now):
+            return judgement
+        owner = _owner_address(address, item) if OWNER in item else None
+        if owner is not None:
+            (stored,) = yield [owner]
+            if _holds(owner, stored, address, now):
+                return judgement
+        judgement.facts.append(Holding(address, is_harmless=OWNER not in item))
+        return judgement
+
+    def left(self, ledger: Ledger, scope: Scope) -> Iterator[tuple[ItemAddress, Sequence[ItemAddress]]]:
+        return ledger.holdings()
+
+    def judge_facts(
+        self,
+        address: ItemAddress,
+        facts: Sequence[ItemAddress],
+        scope: Scope,
+        doubts: Sequence[Doubt] = (),
+    ) -> StoredCheck[list[Diagnosis]]:
+        unit = scope.new_unit()
+        case = yield from _guard_holders(address, facts, scope)
+
+        def again() -> StoredCheck[list[Diagnosis]]:
+            return self.judge_facts(address, facts, scope)
+
+        return [replace(one, again=again) for one in _judged(case, unit, scope)]
+
+    def obstacle(self, held: Held[Guarded], stored: Item | None, now: float, *, is_new: bool) -> str:
+        if stored is None:
+            return ""
+        (constraint, _, _), says = held.label
+        home = held.image.mapping.table.guards
+        if problem := _not_a_guard(home, stored):
+            return problem
+        if not is_new or same(stored.get(OWNER), says.owner) or guard_expired(home, stored, now):
+            return ""
+        return f"the guard of {constraint} names another owner, which is reported by itself"
+
+    def complete(self, lacking: Lacking, held: Sequence[Held[Guarded]], scope: Scope) -> StoredCheck[None]:
+        mapping, unit = lacking.now.mapping, lacking.now.unit
+        holder = mapping, lacking.now.item
+        guards = [ItemAddress(*GUARDS.place(one)) for one in held]
+        for one, guard, stored in zip(held, guards, (yield guards), strict=True):
+            if _what_is_said(guard.table, stored, holder, unit.now) is GuardSays.RIGHT:
+                continue
+            case = _GuardHolders(guard, stored, [holder])
+            # Of an entity that moves, the guard items name its former key.
+            former = owner_of(mapping, lacking.former_key)
+            if stored is None or not any(
+                same(stored.get(OWNER), own) for own in (one.label[1].owner, former)
+            ):
+                yield from _add_owner(case, (), scope)
+            if case.owner is not None and (len(case.holders) > 1 or case.is_uncertain):
+                lacking.left.append(_held_by_another(lacking, guard, case.owner))
+                continue
+            lacking.words.append(f"the guard of {one.label[0][0]}")
+            lacking.taken.append(Taken(GUARDS, one.label, stored))
+            lacking.checks.update((check.ident, check) for check in _owner_as_read(case, unit))
+            lacking.doubt = lacking.doubt or _doubt(case, scope)
+
+
+JUDGED_GUARDS: Final = JudgedGuards()
+
+
+def _with_extra(guard: ItemAddress, extra: Sequence[str]) -> Diagnosis:
+    detail = f"a guard item has no {', '.join(extra)}"
+    key = shown_key(guard.table, guard.key)
+    finding = Finding(FindingKind.EXTRA_ATTRIBUTES, guard.table.name, key, None, detail, mendable=False)
+    return Diagnosis(finding)
+
+
+# -- all that is known of one guard item -------------------------------------------------------------------------------
+
+
+def _guard_holders(
     guard: ItemAddress, claimants: Sequence[ItemAddress], scope: Scope
-) -> StoredCheck[list[Diagnosis]]:
-    """What is wrong with a guard item, given the entities that may hold its value."""
-    unit = scope.new_unit()
+) -> StoredCheck[_GuardHolders]:
     stored, *items = yield [guard, *claimants]
     case = _GuardHolders(guard, stored, [])
     for address, item in zip(claimants, items, strict=True):
         _add_holder(case, address, item, scope)
-    if stored is not None and OWNER in stored:
-        case.owner = owner_address(guard, stored)
-        if case.owner is not None:
-            (case.owner_item,) = yield [case.owner]
-            if case.owner.ident not in {address.ident for address in claimants}:
-                _add_holder(case, case.owner, case.owner_item, scope)
+    yield from _add_owner(case, claimants, scope)
     case.doubt = _doubt(case, scope)
     if not case.holders and stored is not None and not case.is_uncertain:
         case.keeper = yield from _keeper(case)
+    return case
 
-    def again() -> StoredCheck[list[Diagnosis]]:
-        return judge_suspect(guard, claimants, scope)
 
-    return [Diagnosis(one.finding, again, one.actions) for one in _judged(case, unit, scope)]
+def _add_owner(case: _GuardHolders, known: Sequence[ItemAddress], scope: Scope) -> StoredCheck[None]:
+    """Add the owner that the guard item names. It may live and hold the value, whether the guard expired or not."""
+    if case.stored is None or OWNER not in case.stored:
+        return
+    case.owner = _owner_address(case.guard, case.stored)
+    if case.owner is not None:
+        (case.owner_item,) = yield [case.owner]
+        if case.owner.ident not in {address.ident for address in known}:
+            _add_holder(case, case.owner, case.owner_item, scope)
 
 
 def _add_holder(case: _GuardHolders, address: ItemAddress, item: Item | None, scope: Scope) -> None:
-    found = holds(address, item, case.guard, scope.new_unit().now)
+    found = _holds(address, item, case.guard, scope.new_unit().now)
     if found is None:
         case.is_uncertain = True
     elif found and item is not None:
@@ -253,7 +362,7 @@ def _add_holder(case: _GuardHolders, address: ItemAddress, item: Item | None, sc
 def _doubt(case: _GuardHolders, scope: Scope) -> str:
     reasons = [newer_than(mapping, item, scope) for mapping, item in case.holders]
     if case.stored is not None:
-        reasons += [not_a_guard(case.guard.table, case.stored), owner_doubt(case.guard, case.stored)]
+        reasons += [_not_a_guard(case.guard.table, case.stored), _owner_doubt(case.guard, case.stored)]
     if case.owner is not None:
         reasons.append(newer_at(case.owner, case.owner_item, scope))
     return next(filter(None, reasons), "")
@@ -281,7 +390,7 @@ def _keeper(case: _GuardHolders) -> StoredCheck[str]:
 def _gave_up(mapping: EntityMapping, owner: ItemAddress, version: Item, guard: ItemAddress) -> bool:
     """Whether the last version of a deleted entity shows that it did not hold the value of a guard item."""
     mapping = version_class(mapping, version) or mapping
-    constraint, versioning = mapping.constraints.get(constraint_in(guard)), mapping.versioning
+    constraint, versioning = mapping.constraints.get(_constraint_in(guard)), mapping.versioning
     if constraint is None or versioning is None:
         return constraint is None
     if versioning.fields is not None and not constraint.depends_on <= versioning.fields | set(
@@ -289,7 +398,7 @@ def _gave_up(mapping: EntityMapping, owner: ItemAddress, version: Item, guard: I
     ):
         return False  # the version does not have what the value is made of
     try:
-        held = guards_of(mapping, {**version, **owner.key}).get(constraint.name)
+        held = _guards_of(mapping, {**version, **owner.key}).get(constraint.name)
     except DynaormError:
         return False
     return held is None or held.ident != guard.ident
@@ -297,7 +406,7 @@ def _gave_up(mapping: EntityMapping, owner: ItemAddress, version: Item, guard: I
 
 def _judged(case: _GuardHolders, unit: UnitOfWork, scope: Scope) -> list[Diagnosis]:
     holder = case.holders[0] if len(case.holders) == 1 else None
-    says = what_guard_says(case.guard.table, case.stored, holder, unit.now)
+    says = _what_is_said(case.guard.table, case.stored, holder, unit.now)
     kind = _WRONG.get((min(len(case.holders), 2), says))
     if kind is None:
         return []
@@ -314,7 +423,7 @@ def _judged(case: _GuardHolders, unit: UnitOfWork, scope: Scope) -> list[Diagnos
         return [_diagnosis(case, kind, "no guard item protects the value", _claimed(case, unit))]
     if kind is FindingKind.GUARD_EXPIRY:
         ((mapping, item),) = case.holders
-        found, wanted = expiry_in(case.guard.table, case.stored or {}), mapping.expiry_of(item)
+        found, wanted = _expiry_in(case.guard.table, case.stored or {}), mapping.expiry_of(item)
         detail = f"it expires at {found or 'no time'}, and its owner at {wanted or 'no time'}"
         return [_diagnosis(case, kind, detail, _claimed(case, unit))]
     if case.is_uncertain:
@@ -329,8 +438,9 @@ def _orphan(case: _GuardHolders, stored: Item, unit: UnitOfWork, scope: Scope) -
         diagnosis = _diagnosis(case, FindingKind.ORPHAN_GUARD, _why_wrong(case), actions)
         unclear = "the owner it names is no key; delete the item yourself if nothing needs it"
         return [doubtful(diagnosis, case.keeper if case.owner is not None else unclear)]
-    if not scope.sees_holders(case.guard.table, constraint_in(case.guard)):
-        return []
+    classes = constrained_by(_constraint_in(case.guard), case.guard.table)
+    if not scope.reads_everything or not all(map(scope.covers, classes)):
+        return []  # a class that holds the value may not have been read
     detail = "it names no owner, and no entity holds the value; delete it if nobody reserved the value"
     return [_diagnosis(case, FindingKind.ORPHAN_GUARD, detail)]
 
@@ -347,27 +457,27 @@ def _diagnosis(
     case: _GuardHolders, kind: FindingKind, detail: str, actions: tuple[Planned, ...] = ()
 ) -> Diagnosis:
     home = case.guard.table
-    classes = [mapping for mapping, _ in case.holders] or constrained_by(constraint_in(case.guard), home)
+    classes = [mapping for mapping, _ in case.holders] or constrained_by(_constraint_in(case.guard), home)
     owners = tuple(mapping.key_of(item) for mapping, item in case.holders)
-    key = classes[0].secrets.hiding_guard(constraint_in(case.guard), case.guard.key)
+    key = classes[0].secrets.hiding_guard(_constraint_in(case.guard), case.guard.key)
     finding = Finding(kind, home.name, key, classes[0].name, detail, bool(actions), owners)
     return doubtful(Diagnosis(finding, actions=actions), case.doubt)
 
 
 def _claimed(case: _GuardHolders, unit: UnitOfWork) -> tuple[Planned, ...]:
     ((mapping, item),) = case.holders
-    guard = claim((mapping, item), case.guard, case.stored, unit)
-    return (check(mapping, item, item, unit), guard, *_owner_as_read(case, unit))
+    taken = _taken((mapping, item), case.guard, case.stored)
+    return (*renewed(mapping, item, item, [taken], unit=unit), *_owner_as_read(case, unit))
 
 
 def _owner_as_read(case: _GuardHolders, unit: UnitOfWork) -> tuple[Planned, ...]:
     """The check that the owner named by a guard item still does not hold the value."""
     if case.owner is None or case.owner.ident in {ident_of(one.table, item) for one, item in case.holders}:
         return ()
-    return owner_check(case.owner, case.owner_item, unit)
+    return _owner_check(case.owner, case.owner_item, unit)
 
 
-def owner_check(owner: ItemAddress, item: Item | None, unit: UnitOfWork) -> tuple[Planned, ...]:
+def _owner_check(owner: ItemAddress, item: Item | None, unit: UnitOfWork) -> tuple[Planned, ...]:
     """The check that the item at the address of an owner is as it was read."""
     mapping = _mapping_at(owner, item)
     return () if mapping is None else (check(mapping, owner.key, item, unit),)
@@ -385,3 +495,15 @@ def _class_of_key(owner: ItemAddress) -> EntityMapping | None:
     """The class that has keys like an owner's; None if no class has."""
     entity = found_key(catalog_of(owner.table).mappings, owner.key).entity
     return None if entity is None else mapping_of(entity)
+
+
+def _held_by_another(lacking: Lacking, guard: ItemAddress, owner: ItemAddress) -> Diagnosis:
+    mapping = lacking.now.mapping
+    owners = owner.key, lacking.former_key
+    detail = "another live entity holds it; change it in one of them"
+    key = mapping.secrets.hiding_guard(_constraint_in(guard), guard.key)
+    return Diagnosis(
+        Finding(
+            FindingKind.DUPLICATE, guard.table.name, key, mapping.name, detail, mendable=False, owners=owners
+        )
+    )

@@ -7,11 +7,11 @@ from decimal import Decimal
 
 import pytest
 
-from dynaorm.flow.integrity.finding import FindingKind
+from dynaorm.flow.integrity.finding import Diagnosis, FindingKind
 from dynaorm.flow.integrity.judge_items import judge_items
-from dynaorm.flow.integrity.judge_totals import judge_total
+from dynaorm.flow.integrity.kinds.totals import JUDGED_TOTALS
 from dynaorm.flow.integrity.scope import Scope
-from dynaorm.flow.integrity.stored_check import ItemAddress
+from dynaorm.flow.integrity.stored_check import ItemAddress, answer_from
 from dynaorm.item.value import Item
 from dynaorm.plan.unit_of_work import UnitOfWork
 from tests.flow.integrity.damaged import NOW, Damage, Found, Items, app, damage, found, remove
@@ -51,13 +51,15 @@ def test_a_sum_that_dynamodb_cannot_store_is_reported_without_a_repair() -> None
 def test_a_missing_target_that_could_not_have_its_total_is_reported_without_a_repair() -> None:
     scope = Scope((app,), (), lambda: UnitOfWork(NOW, "w", str), with_new_targets=True)
     totals = {"members": Decimal(2), "hours": Decimal("1E+30")}
-    mendable = judge_total((ItemAddress(app, GROUP), totals), None, scope, ())
-    assert mendable is not None
+
+    def judged() -> list[Diagnosis]:
+        return answer_from(JUDGED_TOTALS.judge_facts(ItemAddress(app, GROUP), totals, scope), {})
+
+    (mendable,) = judged()
     assert mendable.finding.mendable
 
     totals["hours"] = Decimal("1000000000000000000000000000000.000000000000000000000000000001")
-    refused = judge_total((ItemAddress(app, GROUP), totals), None, scope, ())
-    assert refused is not None
+    (refused,) = judged()
     assert (refused.finding.mendable, refused.actions) == (False, ())
     assert "Group.hours" in refused.finding.doubt
     assert "has 61 significant digits" in refused.finding.doubt

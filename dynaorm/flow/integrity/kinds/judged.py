@@ -1,0 +1,233 @@
+"""What a verification asks of a kind of items that follow from entities.
+
+Rule 1. Judging one stored item gives facts, each under the address of the item that it concerns, and what can be told
+        of the item at once. (``judge_entity``, ``judge_item``)
+Rule 2. All facts under one address decide what is wrong there. No other item matters but those that the judgement
+        asks for by key. (``judge_facts``)
+Rule 3. A fact that the stored item confirms is settled, and need not be remembered: who finds another fact under that
+        address finds this one, because the item names its holder.
+Rule 4. What an item must look like is asked of the kind that writes it, in ``plan.kinds``.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import field
+from functools import partial
+from itertools import islice
+from typing import Any, Final
+
+from dynaorm.entity.dispatch import NotAnEntity
+from dynaorm.entity.ident import Ident
+from dynaorm.entity.mapping.mapping import EntityMapping
+from dynaorm.entity.stored_entity import shown_key
+from dynaorm.entity.table import Table
+from dynaorm.flow.bulk.limits import CONCURRENCY
+from dynaorm.flow.integrity.finding import Diagnosis, Doubt, Fact, Finding, FindingKind, Judgement, not_judged
+from dynaorm.flow.integrity.ledger import Ledger
+from dynaorm.flow.integrity.repair_actions import Taken
+from dynaorm.flow.integrity.scan import RateLimiter
+from dynaorm.flow.integrity.scope import Scope
+from dynaorm.flow.integrity.stored_check import ItemAddress, StoredCheck, answer_at_once
+from dynaorm.flow.protocol.call import Flow
+from dynaorm.flow.protocol.cost import ReadCost
+from dynaorm.flow.protocol.together import gather
+from dynaorm.item.value import AttributeValue, Item
+from dynaorm.plan.kinds.derived import DerivedKind, Held
+from dynaorm.plan.planned import Planned
+from dynaorm.plan.renewal import Renewal
+from dynaorm.plan.unit_of_work import UnitOfWork
+from dynaorm.record import record
+
+WINDOW: Final = 100
+"""How many items are judged together at the end."""
+
+
+@record
+class Subject:
+    """A live entity as it is stored."""
+
+    mapping: EntityMapping
+    item: Item
+    unit: UnitOfWork
+
+    @property
+    def key(self) -> Item:
+        return self.mapping.key_of(self.item)
+
+    @property
+    def address(self) -> ItemAddress:
+        return ItemAddress(self.mapping.table, self.key)
+
+    def finding(self, kind: FindingKind, detail: str, *, mendable: bool) -> Finding:
+        """A finding at the entity's own item."""
+        return Finding(kind, self.mapping.table.name, self.key, self.mapping.name, detail, mendable)
+
+
+@record(frozen=False)
+class Lacking:
+    """An entity, and what it lacks of what its class declares; each kind adds to that.
+
+    Attributes:
+        stored: its item, as it is stored.
+        now: the same entity under the key that its class declares now.
+        words: what it lacks, in words.
+        attributes: what its own item gets.
+        taken: the items that it gets.
+        checks: that others which were named there are as they were read.
+        left: a diagnosis for each item that another entity holds.
+        is_stuck: it cannot be completed.
+        doubt: why it must not be completed.
+    """
+
+    stored: Item
+    now: Subject
+    words: list[str] = field(default_factory=list)
+    attributes: dict[str, AttributeValue] = field(default_factory=dict)
+    taken: list[Taken] = field(default_factory=list)
+    checks: dict[Ident, Planned] = field(default_factory=dict)
+    left: list[Diagnosis] = field(default_factory=list)
+    is_stuck: bool = False
+    doubt: str = ""
+
+    @property
+    def former_key(self) -> Item:
+        """The key under which it is stored."""
+        return self.now.mapping.key_of(self.stored)
+
+    @property
+    def is_moved(self) -> bool:
+        """Whether it is stored under another key than its class declares now."""
+        return self.former_key != self.now.key
+
+
+@record(frozen=False)
+class Run:
+    """A verification, as far as the kinds judge in it what needs every fact.
+
+    Attributes:
+        scope: what is verified.
+        limiter: the rate, and the consumption so far.
+        segments: into how many segments each table is divided.
+        ledger: what is remembered until every item was read.
+        unstable: the items whose sums changed each time they were counted.
+    """
+
+    scope: Scope
+    limiter: RateLimiter
+    segments: int
+    ledger: Ledger
+    unstable: list[ItemAddress] = field(default_factory=list)
+
+    def confirmed(
+        self, checks: Sequence[tuple[ItemAddress, Callable[[], StoredCheck[list[Diagnosis]]]]]
+    ) -> Flow[list[Diagnosis]]:
+        """The diagnoses that remain when everything concerned is read at one moment."""
+        # The checks run in several threads.
+        costed = [(one, ReadCost()) for _, one in checks]
+        flows = [answer_at_once(one, self.limiter.context, cost) for one, cost in costed]
+        found = yield from gather(flows, CONCURRENCY)
+        self.limiter.cost.take(cost for _, cost in costed)
+        return [
+            diagnosis
+            for (address, _), diagnoses in zip(checks, found, strict=True)
+            for diagnosis in (_changing(address) if diagnoses is None else diagnoses)
+        ]
+
+
+def _changing(address: ItemAddress) -> list[Diagnosis]:
+    detail = "what belongs to it changed each time it was read; try again when fewer writers run"
+    return [not_judged(address.table, shown_key(address.table, address.key), detail)]
+
+
+class JudgedKind:
+    """A kind of items that follow from entities, as it is verified; a kind overrides what concerns it.
+
+    Attributes:
+        derived: the kind that writes these items.
+    """
+
+    derived: DerivedKind[Any]
+
+    # -- one stored item -----------------------------------------------------------------------------------------------
+
+    def concerns(self, mapping: EntityMapping, scope: Scope) -> bool:
+        """Whether the items of this kind are verified that entities of a class hold."""
+        return scope.covers(mapping) and self.derived.follows_from(mapping)
+
+    def facts_at(self, subject: Subject, scope: Scope) -> Iterable[Fact]:
+        """What an entity says of its own item, whether it can be read or not."""
+        return ()
+
+    def held(self, renewal: Renewal) -> Sequence[Held[Any]]:
+        """The items that an entity holds. Raises DynaormError if the entity does not fit its class."""
+        return ()
+
+    def facts_of(self, subject: Subject, held: Sequence[Held[Any]]) -> Sequence[Fact]:
+        """What an entity says of the items that it holds, whatever is stored there."""
+        return ()
+
+    def judge_entity(
+        self, subject: Subject, renewal: Renewal, held: Sequence[Held[Any]]
+    ) -> StoredCheck[Judgement]:
+        """The facts that what is stored does not settle, and what is wrong at once."""
+        yield from ()
+        return Judgement(facts=[*self.facts_of(subject, held)])
+
+    def judge_item(
+        self, found: NotAnEntity, address: ItemAddress, item: Item, scope: Scope
+    ) -> StoredCheck[Judgement | None]:
+        """What is known of an item that is no entity; None if it is not of this kind."""
+        yield from ()
+        return None
+
+    def doubt_about(
+        self, found: EntityMapping | NotAnEntity, table: Table, item: Item, scope: Scope
+    ) -> Doubt | None:
+        """Why an item makes sums doubtful. ``found``: its class, or what it is instead of an entity."""
+        return None
+
+    def doubt_of_unread(self, mapping: EntityMapping, scope: Scope) -> Doubt | None:
+        """Why an entity that cannot be read makes sums doubtful."""
+        return None
+
+    # -- all facts under one address -----------------------------------------------------------------------------------
+
+    def left(self, ledger: Ledger, scope: Scope) -> Iterator[tuple[ItemAddress, Any]]:
+        """The addresses that are judged at the end, each with all facts under it, folded."""
+        yield from ()
+
+    def judge_facts(
+        self, address: ItemAddress, facts: Any, scope: Scope, doubts: Sequence[Doubt] = ()
+    ) -> StoredCheck[list[Diagnosis]]:
+        """What is wrong at an address, given all facts under it."""
+        raise NotImplementedError
+
+    def judge_left(self, run: Run) -> Iterator[Flow[list[Diagnosis]]]:
+        """The last steps of a verification, each with the diagnoses that are confirmed."""
+        left = self.left(run.ledger, run.scope)
+        while window := list(islice(left, WINDOW)):
+            checks = [(one, partial(self.judge_facts, one, facts, run.scope)) for one, facts in window]
+            yield run.confirmed(checks)
+
+    def judge_again(self, addresses: Sequence[ItemAddress], run: Run) -> Flow[list[Diagnosis]]:
+        """The diagnoses of items whose numbers were counted, counted again."""
+        yield from ()
+        return []
+
+    # -- repairs -------------------------------------------------------------------------------------------------------
+
+    def obstacle(self, held: Held[Any], stored: Item | None, now: float, *, is_new: bool) -> str:
+        """Why an item that was read keeps an entity from being renewed, if it holds the item before or after."""
+        return ""
+
+    def under_new_key(self, mapping: EntityMapping, item: Item) -> Item | None:
+        """An item stored under the key that its class had before it declared this kind, under the one it has now."""
+        return None
+
+    def complete(self, lacking: Lacking, held: Sequence[Held[Any]], scope: Scope) -> StoredCheck[None]:
+        """Add to what an entity lacks."""
+        yield from ()
+
+
+def first_doubt(doubts: Iterable[Doubt | None]) -> Doubt | None:
+    """The first reason there is; None for none."""
+    return next(filter(None, doubts), None)
