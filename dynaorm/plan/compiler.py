@@ -18,13 +18,14 @@ from dynaorm.plan.item_change import ItemChange, ItemCheck, ItemDelete, ItemInse
 from dynaorm.plan.kinds.derived import derived_actions
 from dynaorm.plan.kinds.guards import GUARDS
 from dynaorm.plan.kinds.own_item import own_action
-from dynaorm.plan.kinds.totals import TotalDelta, addition, settle_totals
+from dynaorm.plan.kinds.totals import TotalDelta, addition
 from dynaorm.plan.kinds.versions import VERSIONS, numbered
 from dynaorm.plan.merge_intents import ItemIntents
 from dynaorm.plan.plan import Plan, check_limits
 from dynaorm.plan.planned import Effect, Planned, Purpose, held_in
 from dynaorm.plan.reads import Reads
 from dynaorm.plan.remember import remember
+from dynaorm.plan.settle_totals import settle_totals
 from dynaorm.plan.unit_of_work import UnitOfWork
 
 # What follows from the items of one change is sent in this order.

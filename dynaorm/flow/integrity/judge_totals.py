@@ -34,7 +34,8 @@ from dynaorm.item.condition import missing
 from dynaorm.item.update import SetTo
 from dynaorm.item.value import AttributeValue, Item, number_text, same
 from dynaorm.plan.kinds.new_target import can_be_made
-from dynaorm.plan.kinds.totals import TotalDelta, addition, contributions, is_in_bounds
+from dynaorm.plan.kinds.total_rules import is_in_bounds
+from dynaorm.plan.kinds.totals import TotalDelta, addition, contributions
 from dynaorm.plan.reads import NOTHING_READ
 from dynaorm.plan.unit_of_work import UnitOfWork
 from dynaorm.record import record

@@ -40,7 +40,7 @@ from dynaorm.plan.item_change import (
     ItemUpdate,
     StoredItem,
 )
-from dynaorm.plan.kinds.totals import restriction, still_counted
+from dynaorm.plan.kinds.total_rules import restriction, still_counted
 from dynaorm.plan.planned import (
     NOTHING_EXPECTED,
     Basis,
