@@ -106,7 +106,9 @@ def _target(address: ItemAddress, item: Item | None, scope: Scope) -> EntityMapp
         )
         mapping = mapping_of(entity) if entity is not None else None
         return (
-            mapping if mapping is not None and scope.covers_totals(mapping) and can_be_made(mapping) else None
+            mapping
+            if mapping is not None and scope.covers_totals(mapping) and can_be_made(mapping, address.key)
+            else None
         )
     found = classify(address.table, item)
     if not isinstance(found, EntityMapping) or found.is_expired(item, scope.new_unit().now):

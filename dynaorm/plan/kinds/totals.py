@@ -37,7 +37,7 @@ from dynaorm.item.update import AddTo, Change
 from dynaorm.item.value import EXACT, AttributeValue, Item, number_text
 from dynaorm.plan.image import refuse_other_revision
 from dynaorm.plan.kinds.derived import DerivedItem, DerivedKind, Held, Image
-from dynaorm.plan.kinds.new_target import can_be_made, made_of_key
+from dynaorm.plan.kinds.new_target import made_of_key
 from dynaorm.plan.kinds.total_rules import check_totals, total_bounds
 from dynaorm.plan.planned import Basis, FailedAction, Judged, Planned, Purpose, StaleKnowledge
 from dynaorm.plan.reads import Reads
@@ -101,13 +101,16 @@ class Totals(DerivedKind[Contribution]):
     def follows_from(self, mapping: EntityMapping) -> bool:
         return bool(mapping.aggregates)
 
+    def made_of(self, mapping: EntityMapping) -> Iterable[frozenset[str]]:
+        return mapping.made_of.totals.values()
+
     def held_by(self, image: Image) -> Iterator[Held[Contribution]]:
         mapping, item, changed = image.mapping, image.item, image.changed
         if not mapping.aggregates or mapping.is_tombstone(item):
             return
-        values = mapping.subject(item)
-        for one in mapping.aggregates.values():
-            if changed is not None and one.depends_on.isdisjoint(changed):
+        values, fields = mapping.subject(item), mapping.made_of.totals
+        for name, one in mapping.aggregates.items():
+            if changed is not None and fields[name].isdisjoint(changed):
                 continue
             try:
                 delta = _contribution(mapping, one, item, values)
@@ -235,30 +238,32 @@ def addition(delta: TotalDelta, reads: Reads, unit: UnitOfWork) -> Planned | Non
     mapping, table = delta.mapping, delta.mapping.table
     if read is not _UNREAD and read is not None:
         refuse_other_revision(mapping, read)
-    there, kind = (
-        exists(table.pk.name),
-        all_of(_is_of_kind(mapping, read), None if table.revision is None else table.revision.own),
-    )
-    makes = delta.joined and can_be_made(mapping)
-    condition = all_of(there, kind)
-    if makes and not _is_untyped(mapping, read):
-        condition = any_of_conditions(missing(table.pk.name), kind) if kind is not None else None
     if read is not _UNREAD and (read is None or is_target(mapping, read)):
         check_totals(mapping, read, delta.totals)
-    condition = all_of(condition, total_bounds(mapping, delta.totals))
-    changes = delta.additions
-    if makes:
+    changes, made = delta.additions, None
+    if delta.joined:
         made = made_of_key(mapping, delta.key, delta.values, added=delta.totals, now=unit.now)
+    own_revision = None if table.revision is None else table.revision.own
+    there, kind = exists(table.pk.name), all_of(_is_of_kind(mapping, read), own_revision)
+    condition = all_of(there, kind)
+    if made is not None:
         changes = (*made, *changes)
+        if not _is_untyped(mapping, read):
+            condition = any_of_conditions(missing(table.pk.name), kind) if kind is not None else None
     if table.revision is not None:
         changes = (*changes, table.revision.change(unit.write_id))
     return Planned(
-        Update(unit.table_name(table.name), delta.key, changes, condition),
+        Update(
+            unit.table_name(table.name),
+            delta.key,
+            changes,
+            all_of(condition, total_bounds(mapping, delta.totals)),
+        ),
         TOTALS,
         Purpose.AGGREGATE,
         mapping,
         delta.key,
-        basis=Basis(blind=not makes, from_read=not delta.joined),
+        basis=Basis(blind=made is None, from_read=not delta.joined),
     )
 
 

@@ -78,6 +78,9 @@ class Versions(DerivedKind[int]):
     def follows_from(self, mapping: EntityMapping) -> bool:
         return mapping.versioning is not None
 
+    def made_of(self, mapping: EntityMapping) -> Iterable[frozenset[str]]:
+        return (mapping.made_of.versions,)
+
     def held_by(self, image: Image) -> Iterable[Held[int]]:
         if (number := _number_in(image)) is None:
             return []
