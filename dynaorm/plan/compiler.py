@@ -22,7 +22,7 @@ from dynaorm.plan.kinds.totals import TotalDelta, addition
 from dynaorm.plan.kinds.versions import VERSIONS, numbered
 from dynaorm.plan.merge_intents import ItemIntents
 from dynaorm.plan.plan import Plan, check_limits
-from dynaorm.plan.planned import Effect, Planned, Purpose, held_in
+from dynaorm.plan.planned import Effect, Planned, held_in
 from dynaorm.plan.reads import Reads
 from dynaorm.plan.remember import remember
 from dynaorm.plan.settle_totals import settle_totals
@@ -99,7 +99,7 @@ def _is_transaction(actions: list[Planned], unit: UnitOfWork) -> bool:
     """Whether these are sent as one; a plan that only checks always is."""
     if unit.token is not None:
         return True
-    return len(actions) > 1 or (bool(actions) and (unit.exactly_once or actions[0].purpose is Purpose.CHECK))
+    return len(actions) > 1 or (bool(actions) and (unit.exactly_once or not actions[0].is_write))
 
 
 def _wants_item(actions: list[Planned]) -> bool:

@@ -73,6 +73,10 @@ class OwnItem(Kind):
             return _judge_insert(failed)
         return _judge_blind(failed, now) if planned.blind else _judge_known(failed)
 
+    def is_repeatable(self, planned: Planned) -> bool:
+        # What default factories give to an upsert may differ.
+        return super().is_repeatable(planned) and planned.purpose is not Purpose.UPSERT
+
     def reason(self, planned: Planned) -> str:
         text = _REASONS[planned.purpose].format(name=planned.name, provided=_provided(planned)) + _placed(
             planned

@@ -91,6 +91,10 @@ class Versions(DerivedKind[int]):
         number = _number_in(image)
         return [] if number is None else [put_version(image, number, unit)]
 
+    def is_repeatable(self, planned: Planned) -> bool:
+        # A version that is put has the time of its write.
+        return super().is_repeatable(planned) and not isinstance(planned.action, Put)
+
     def judged(self, failed: FailedAction, now: float) -> StoreError:
         """The version is stored already, though the latest copy is as expected.
 
