@@ -39,7 +39,7 @@ def known_by_key(mapping: EntityMapping, key: Item, like: Mapping[str, Any] | No
             if name in mapping.fields and mapping.fields[name].exact
         }
     item: dict[str, AttributeValue] = dict(key)
-    for name in found:
+    for name in found.keys() & mapping.made_of.conditions:  # nobody asks for the attributes of others
         field = mapping.fields[name]
         value = None if field.in_key or field.formerly else mapping.encode_field(field, found)
         if value is not None:

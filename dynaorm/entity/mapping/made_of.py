@@ -31,6 +31,7 @@ class MadeOf:
         totals: those of what each ``Aggregate`` counts and sums.
         versions: those that a new version is kept of; none if the class keeps no versions.
         expiry: that of the expiry time.
+        conditions: those at which any ``when=`` looks.
     """
 
     plain_key: frozenset[str]
@@ -40,6 +41,7 @@ class MadeOf:
     totals: Mapping[str, frozenset[str]]
     versions: frozenset[str]
     expiry: frozenset[str]
+    conditions: frozenset[str]
 
     @cached_property
     def each(self) -> tuple[frozenset[str], ...]:
@@ -91,6 +93,9 @@ def made_of(mapping: Declared) -> MadeOf:
     """What follows from the fields of a class."""
     names, versioning = mapping.key_fields, mapping.versioning
     expiry = _NONE if mapping.expires is None else frozenset({mapping.expires.name})
+    groups = (mapping.constraints, mapping.aggregates)
+    whens = [one.when for group in groups for one in group.values()]
+    whens += [place.when for index in mapping.places.values() for place in index.places]
     computed = (mapping.computed[name].fields for name in names if name in mapping.computed)
     return MadeOf(
         plain_key=frozenset(name for name in names if name not in mapping.computed),
@@ -100,4 +105,5 @@ def made_of(mapping: Declared) -> MadeOf:
         totals={name: one.depends_on for name, one in mapping.aggregates.items()},
         versions=_NONE if versioning is None else frozenset(versioning.fields or mapping.entity.model_fields),
         expiry=expiry,
+        conditions=_NONE.union(*(when.fields for when in whens if when is not None)),
     )
