@@ -69,10 +69,11 @@ def _check_nothing_follows(mapping: EntityMapping, key: Item, changes: tuple[Cha
         raise Unread("the primary key, or the name of an attribute")
     for kind in _FOLLOWING:
         if kind.follows_from(mapping) and kind.can_differ(mapping, changed):
-            before = known_by_key(mapping, key)
-            after = _known_after(mapping, before, changes)
-            sides = [Image(mapping, key, known.item, known.values, changed) for known in (before, after)]
-            if kind.is_kept or _held(kind, sides[0]) != _held(kind, sides[1]):
+            known = known_by_key(mapping, key)
+            later = _known_after(mapping, known, changes)
+            before = Image(mapping, key, known.item, known.values, changed)
+            after = Image(mapping, key, later.item, later.values, changed, is_stored=False)
+            if kind.is_kept or _held(kind, before) != _held(kind, after):
                 raise Unread("what follows from the stored item")
 
 
