@@ -12,7 +12,7 @@ from dynaorm.entity.mapping.field import FieldMapping, is_time_text
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.mapping.rules import validates_default
 from dynaorm.entity.mapping.validate import validated_field
-from dynaorm.errors import InvalidValue, UnknownField, UsageError
+from dynaorm.errors import UnknownField, UsageError
 from dynaorm.item.path import Path, PathSource, Role, dotted, value_at
 from dynaorm.item.value import AttributeValue, Item
 from dynaorm.record import replace
@@ -192,7 +192,7 @@ class FieldResolver:
                 value = field.absent_value
             else:
                 value = field.codec.encode(self._loaded_default(field))
-        except (ValueError, KeyError, InvalidValue):
+        except (ValueError, KeyError):
             return None  # an absent attribute does not load, or its value depends on other fields
         else:
             return value

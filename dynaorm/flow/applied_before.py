@@ -13,7 +13,7 @@ from dynaorm.errors import ConditionFailed, DynaormError, OutcomeUnknown, StaleE
 from dynaorm.flow.endings import Event, State
 from dynaorm.flow.protocol.call import Flow
 from dynaorm.flow.protocol.context import Context
-from dynaorm.flow.read import get_each_item
+from dynaorm.flow.read import with_items
 from dynaorm.flow.recognise import CannotRead, Found, look_at_token
 from dynaorm.flow.write import Writing, send
 from dynaorm.item.action import ConditionCheck
@@ -59,9 +59,7 @@ def is_applied(merged: Sequence[ItemIntents], reads: Reads, unit: UnitOfWork, co
 def _with_stored(merged: Sequence[ItemIntents], reads: Reads, revision: str, context: Context) -> Flow[bool]:
     """Whether an item carries the revision of the block. Saved entities whose items do become what is stored."""
     is_found = False
-    unread = [(one.mapping.table, one.key) for one in merged if one.ident not in reads.items]
-    if unread:
-        reads = reads.with_more((yield from get_each_item(unread, context)), frozenset())
+    reads = yield from with_items(reads, ((one.mapping, one.key) for one in merged), context)
     for one in merged:
         item = reads.items[one.ident]
         if item is None or one.mapping.table.mark_of(item) != revision:

@@ -1,6 +1,6 @@
 """A unit of work from intents to commit: settle pending writes, read, compile, send, and compile again if refused."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +20,7 @@ from dynaorm.flow.applied_before import check_token_is_unused, is_applied, is_eq
 from dynaorm.flow.protocol.call import Flow
 from dynaorm.flow.protocol.context import Context
 from dynaorm.flow.protocol.retry import WINDOW_SECONDS, waited
-from dynaorm.flow.read import get_each_item
+from dynaorm.flow.read import with_items
 from dynaorm.flow.target import target_of
 from dynaorm.flow.write import resume, send
 from dynaorm.item.value import Item
@@ -73,7 +73,7 @@ def plan_of(intents: Sequence[Intent], context: Context) -> Flow[Plan]:
     _refuse_unsettled(intents)
     unit = unit_of_work(context)
     merged = merge_intents(intents, unit.now)
-    reads = yield from _with_items(NOTHING_READ, items_to_read(merged), context)
+    reads = yield from with_items(NOTHING_READ, items_to_read(merged), context)
     return compile_plan(merged, reads, unit)
 
 
@@ -124,7 +124,7 @@ def _committed(
     is_repeated = False
     while True:
         merged = yield from _merged(intents, unit, context)
-        reads = yield from _with_items(reads, items_to_read(merged), context)
+        reads = yield from with_items(reads, items_to_read(merged), context)
         plan = yield from _compiled(merged, reads, unit, context)
         if not plan.actions:
             for effect in plan.effects:
@@ -172,21 +172,9 @@ def _compiled(merged: Sequence[ItemIntents], reads: Reads, unit: UnitOfWork, con
         return Plan((), unit.token, made_at=unit.now, caller_token=True)
 
 
-def _with_items(reads: Reads, places: Iterable[tuple[EntityMapping, Item]], context: Context) -> Flow[Reads]:
-    """The reads with these items, of which those are read, together, that have not been."""
-    unread = [
-        (mapping.table, key)
-        for mapping, key in places
-        if not reads.items or ident_of(mapping.table, key) not in reads.items
-    ]
-    if not unread:
-        return reads
-    return reads.with_more((yield from get_each_item(unread, context)), frozenset())
-
-
 def _with_unread(reads: Reads, refusal: StaleKnowledge, context: Context) -> Flow[Reads]:
     places = ((one.mapping, one.item_key) for one in refusal.unread)
-    return (yield from _with_items(reads, places, context))
+    return (yield from with_items(reads, places, context))
 
 
 def _with_refusal(reads: Reads, plan: Plan, refusal: StaleKnowledge) -> Reads:

@@ -1,6 +1,6 @@
 """Reading items by key, with retries."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from dynaorm.entity.dispatch import live_class
@@ -19,6 +19,7 @@ from dynaorm.flow.protocol.reply_keys import check_keys, items_at_once, part_of
 from dynaorm.flow.protocol.retry import conflict_in, is_retryable, throttle_in, waited
 from dynaorm.flow.protocol.together import gather
 from dynaorm.item.value import Item
+from dynaorm.plan.reads import Reads
 from dynaorm.remedies import is_denial
 
 # BatchGetItem takes at most 100 keys (Amazon DynamoDB API Reference).
@@ -178,6 +179,18 @@ def get_each_item(places: Sequence[tuple[Table, Item]], context: Context) -> Flo
     for (table, _), items in zip(batches, replies, strict=True):
         found |= {ident_of(table, item): item for item in items}
     return found
+
+
+def with_items(reads: Reads, places: Iterable[tuple[EntityMapping, Item]], context: Context) -> Flow[Reads]:
+    """The reads with these items, of which those are read, together, that have not been."""
+    unread = [
+        (mapping.table, key)
+        for mapping, key in places
+        if not reads.items or ident_of(mapping.table, key) not in reads.items
+    ]
+    if not unread:
+        return reads
+    return reads.with_more((yield from get_each_item(unread, context)), frozenset())
 
 
 def find_items(

@@ -10,13 +10,13 @@ from dynaorm.flow.protocol.call import Flow, NoAnswer, Refusal
 from dynaorm.flow.protocol.context import Context
 from dynaorm.flow.protocol.retry import is_retryable
 from dynaorm.flow.read import get_item
-from dynaorm.item.action import Put, Update
+from dynaorm.item.action import Delete, Put, Update
 from dynaorm.item.update import Change, Remove, SetTo
 from dynaorm.item.value import Item, same
 from dynaorm.plan.fingerprint import is_fixed
 from dynaorm.plan.kinds.own_item import is_as_expected
 from dynaorm.plan.plan import Plan
-from dynaorm.plan.planned import FAILED, FailedAction, Planned, Purpose
+from dynaorm.plan.planned import FAILED, FailedAction, Planned
 from dynaorm.plan.remember import Match, compare, revision_in
 from dynaorm.plan.verdict import UNFIT
 
@@ -26,7 +26,6 @@ _MATCHES: Final = {
     Match.PERHAPS: Event.PERHAPS,
     Match.FREE: Event.NOT_SHOWN,
 }
-_DELETES: Final = (Purpose.DELETE, Purpose.PURGE)
 _MISMATCH: Final = "IdempotentParameterMismatchException"
 
 
@@ -168,7 +167,7 @@ def _shown(planned: Planned, item: Item | None) -> Event:
     """What one item shows of the action that writes it."""
     if planned.has_written(item):
         return Event.OWN
-    if planned.purpose in _DELETES and item is None:
+    if isinstance(planned.action, Delete) and item is None:
         return Event.GONE
     if item is not None and planned.revision is None and _is_alike(planned, item):
         return Event.ALIKE

@@ -23,9 +23,9 @@ class KnownPart(dict[str, AttributeValue]):
         super().__init__(present)
         self._absent = frozenset(absent)
 
-    def plus(self, more: Item) -> "KnownPart":
-        """The same with more attributes."""
-        found = KnownPart(more, self._absent)
+    def plus(self, more: Item, absent: Iterable[str] = ()) -> "KnownPart":
+        """The same with more attributes, and with some that are known to be absent."""
+        found = KnownPart(more, self._absent.union(absent))
         for name, value in dict.items(self):
             found.setdefault(name, value)
         return found

@@ -36,6 +36,7 @@ from dynaorm.record import record
 _ORDERED: Final = frozenset({"S", "N", "B"})
 _TURNED: Final = {"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _NULL: Final[AttributeValue] = {"NULL": True}
+# IN takes at most 100 values (Amazon DynamoDB Developer Guide, Condition expressions).
 _MOST_PIECES: Final = 100
 
 

@@ -20,11 +20,10 @@ from dynaorm.item.value import Item
 from dynaorm.layout.value_text import value_text
 from dynaorm.plan.changes import items_to_read
 from dynaorm.plan.compiler import compile_plan
-from dynaorm.plan.explain import verb_of
 from dynaorm.plan.intent import Deletion, Intent, Save
 from dynaorm.plan.kinds.guards import GUARDS
 from dynaorm.plan.merge_intents import merge_intents
-from dynaorm.plan.plan import Plan
+from dynaorm.plan.plan import Plan, verb_of
 from dynaorm.plan.planned import Planned
 from dynaorm.plan.reads import Reads
 from dynaorm.plan.unit_of_work import UnitOfWork
@@ -169,7 +168,7 @@ class Writes:
 
 def _changeable(mapping: EntityMapping) -> Iterator[str]:
     """The fields that a caller may change: not those of the key, nor those that are kept by every write."""
-    fixed = {*mapping.key_fields, *mapping.computed_key, *mapping.kept, *mapping.maintained}
+    fixed = {*mapping.key_fields, *mapping.made_of.computed_key, *mapping.kept, *mapping.maintained}
     nested = {name.partition(".")[0] for name in mapping.key_fields}
     return (name for name in mapping.fields if name not in fixed | nested)
 

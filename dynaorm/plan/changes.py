@@ -299,7 +299,7 @@ def _edit(
     if state is None and read is _UNREAD:
         assert write.blind is not None  # otherwise the item has been read
         return write.blind
-    touched(mapping, edit.changes)
+    touched(mapping, edit.changes)  # for its errors alone: an edit of a loaded entity has not been checked
     if state is not None:
         known, loaded = StoredItem(mapping, state.item), LoadedEntity(edit.target, state)
         return _edit_known(one, edit, known, loaded, now=now)

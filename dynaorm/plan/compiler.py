@@ -18,13 +18,14 @@ from dynaorm.plan.item_change import ItemChange, ItemCheck, ItemDelete, ItemInse
 from dynaorm.plan.kinds.derived import derived_actions
 from dynaorm.plan.kinds.derived_kinds import DERIVED_KINDS
 from dynaorm.plan.kinds.own_item import own_action
-from dynaorm.plan.kinds.totals import TotalDelta, addition, settle_totals
+from dynaorm.plan.kinds.totals import TotalDelta, addition
 from dynaorm.plan.kinds.versions import numbered
 from dynaorm.plan.merge_intents import ItemIntents
 from dynaorm.plan.plan import Plan, check_limits
-from dynaorm.plan.planned import Effect, Planned, Purpose, held_in
+from dynaorm.plan.planned import Effect, Planned, held_in
 from dynaorm.plan.reads import Reads
 from dynaorm.plan.remember import remember
+from dynaorm.plan.settle_totals import settle_totals
 from dynaorm.plan.unit_of_work import UnitOfWork
 
 # Sums are added to by all changes together.
@@ -98,7 +99,7 @@ def _is_transaction(actions: list[Planned], unit: UnitOfWork) -> bool:
     """Whether these are sent as one; a plan that only checks always is."""
     if unit.token is not None:
         return True
-    return len(actions) > 1 or (bool(actions) and (unit.exactly_once or actions[0].purpose is Purpose.CHECK))
+    return len(actions) > 1 or (bool(actions) and (unit.exactly_once or not actions[0].is_write))
 
 
 def _wants_item(actions: list[Planned]) -> bool:

@@ -261,7 +261,7 @@ def _validated_outcome(mapping: EntityMapping, before: Item, after: Item, names:
         if broken.field not in names:
             mapping.hydrate(before)
         raise
-    if mapping.computed_key:
+    if mapping.made_of.computed_key:
         _check_key_stays(mapping, valid.values, before)
     return valid
 

@@ -28,7 +28,6 @@ from dynaorm.plan.item_change import ItemCheck, ItemDelete, ItemEdit, ItemInsert
 from dynaorm.plan.kept_times import asked_for, edits_asked_for
 from dynaorm.plan.merge_intents import ItemIntents, ResolvedIntent
 from dynaorm.plan.plan import Plan
-from dynaorm.plan.planned import Purpose
 from dynaorm.plan.reads import NOTHING_READ
 from dynaorm.plan.unit_of_work import UnitOfWork
 from dynaorm.record import FIELDS, replace
@@ -93,11 +92,8 @@ def is_fixed(plan: Plan) -> bool:
 
     So if the token was used for other bytes, it was used for another block.
     """
-    return any(one.purpose is not Purpose.CHECK for one in plan.actions) and not any(
-        one.from_read
-        or one.before is not None
-        or one.purpose is Purpose.UPSERT
-        or one.purpose is Purpose.VERSION
+    return any(one.is_write for one in plan.actions) and not any(
+        not one.kind.is_repeatable(one)
         or one.mapping.expires is not None
         or one.mapping.kept
         or one.mapping.table.guards.ttl_attribute is not None

@@ -9,12 +9,13 @@ from copy import deepcopy
 from typing import Any, NamedTuple
 
 from dynaorm.errors import ItemTooLarge, PlanTooLarge
-from dynaorm.item.action import Update, operation_of, to_wire
+from dynaorm.failure import texts_of
+from dynaorm.item.action import ConditionCheck, Update, operation_of, to_wire
+from dynaorm.item.printable import printable
 from dynaorm.item.size import ACTION_LIMIT, ITEM_LIMIT, TRANSACTION_LIMIT, item_size, size_bound
 from dynaorm.item.update import AddTo, Append, Change, Prepend, SetTo
 from dynaorm.item.value import AttributeValue, Item
 from dynaorm.plan.cost import index_units, item_units, sent_bytes
-from dynaorm.plan.explain import sentences
 from dynaorm.plan.planned import Effect, Planned, Purpose
 from dynaorm.plan.unit_of_work import client_token
 
@@ -94,13 +95,26 @@ class Plan(NamedTuple):
         """The plan in words: what is sent, in which order, and why each action is there."""
         if not self.actions:
             return "Nothing to send: nothing changed."
-        lines = sentences(self.actions)
+        # Stored text is part of it, and it is printed on terminals.
+        lines = [printable(_sentence(planned)) for planned in self.actions]
         count = f"{len(lines)} action{'s' if len(lines) > 1 else ''}"
         head = f"{self.operation}, {count}, {self.write_units} write capacity units"
         return "\n".join([head, *(f"{number}. {line}" for number, line in enumerate(lines, 1))])
 
     def __str__(self) -> str:
         return self.explain()
+
+
+def _sentence(planned: Planned) -> str:
+    """What is sent, to which item, and why."""
+    texts = texts_of(planned.kind.shown_key(planned), lambda value: str(next(iter(value.values()))))
+    where = " ".join([planned.action.table, *(f"{name}={text}" for name, text in texts.items())])
+    return f"{verb_of(planned)} {where}: {planned.reason}"
+
+
+def verb_of(planned: Planned) -> str:
+    """The action of TransactWriteItems in one word: ``Put``, ``Update``, ``Delete`` or ``Check``."""
+    return "Check" if isinstance(planned.action, ConditionCheck) else type(planned.action).__name__
 
 
 def check_limits(plan: Plan) -> Plan:

@@ -15,7 +15,7 @@ from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.state import Loaded, Unsettled, put_values, set_state, state_of, unsettled_of
 from dynaorm.entity.table import Table
 from dynaorm.errors import StoreError, Violation
-from dynaorm.item.action import Action, Put
+from dynaorm.item.action import Action, ConditionCheck, Put
 from dynaorm.item.condition import Condition
 from dynaorm.item.value import AttributeValue, Item
 from dynaorm.plan.item_change import NO_TOTALS
@@ -160,7 +160,12 @@ class Planned(NamedTuple):
     @property
     def is_evidence(self) -> bool:
         """Whether the item, as the action leaves it, proves that the plan was committed."""
-        return self.kind.is_evidence and self.purpose is not Purpose.CHECK
+        return self.kind.is_evidence and self.is_write
+
+    @property
+    def is_write(self) -> bool:
+        """Whether it changes its item, and does not only check it."""
+        return not isinstance(self.action, ConditionCheck)
 
     @property
     def reason(self) -> str:
@@ -233,6 +238,10 @@ class Kind:
     def reason(self, planned: Planned) -> str:
         """Why an action is in its plan."""
         raise NotImplementedError
+
+    def is_repeatable(self, planned: Planned) -> bool:
+        """Whether the action of an equal block is equal, whatever is stored, and whenever it runs."""
+        return not planned.from_read and planned.before is None
 
     def said(self, planned: Planned) -> str:
         """The item in words that a log may have: without its values."""

@@ -2,8 +2,8 @@
 
 Rule 1. They are planned as the edit of an item of which only a part is known. What depends on the rest raises
         ``Unread``, and then the item is read.
-Rule 2. What follows from an edit is the question who looks at what changes (``Dependence``). Of what follows, only
-        index keys are computed here; a guard, a version, a total or a computed key needs the item.
+Rule 2. What follows from an edit is computed as for an item that was read: index keys of what is stored afterwards;
+        guards, versions and totals of what is stored before and afterwards, which have to be the same.
 Rule 3. One UpdateItem makes an entity or changes it, if it is decided without reading what either would be. Each
         attribute that the changes do not name is then stored by ``if_not_exists``.
 Rule 4. So the read may be spared only if no such attribute can be absent from a stored entity and mean something else
@@ -12,21 +12,30 @@ Rule 4. So the read may be spared only if no such attribute can be absent from a
 
 from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
-from typing import Any
+from typing import Any, Final
 
-from dynaorm.entity.mapping.derive import claims, index_keys, placed_in
+from dynaorm.entity.ident import Ident
+from dynaorm.entity.mapping.derive import index_keys
 from dynaorm.entity.mapping.field import FieldMapping
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.mapping.place import IndexPlaces
 from dynaorm.entity.mapping.stored import StoredValues
 from dynaorm.entity.template.template import KeyValueError
-from dynaorm.item.known import KnownPart, Unread
+from dynaorm.errors import InvalidValue
+from dynaorm.item.known import Unread
 from dynaorm.item.update import Change, Remove, SetIfMissing, SetTo
-from dynaorm.item.value import Item
+from dynaorm.item.value import AttributeValue, Item
 from dynaorm.plan.bounds import bounds_of
 from dynaorm.plan.edit import in_their_indexes, stored_changes, touched
 from dynaorm.plan.image import new_image
 from dynaorm.plan.item_change import ItemEdit
+from dynaorm.plan.kinds.derived import DerivedKind, Image
+from dynaorm.plan.kinds.guards import GUARDS
+from dynaorm.plan.kinds.totals import TOTALS
+from dynaorm.plan.kinds.versions import VERSIONS
+from dynaorm.plan.known_entity import KnownEntity, check_in_every, known_by_key
+
+_FOLLOWING: Final[tuple[DerivedKind[Any], ...]] = (VERSIONS, GUARDS, TOTALS)
 
 
 def edit_without_reading(
@@ -39,30 +48,37 @@ def edit_without_reading(
     changes = in_their_indexes(mapping, changes)
     try:
         bounds = bounds_of(mapping, changes, creates=creates)
-        _check_nothing_follows(mapping, changes)
+        _check_nothing_follows(mapping, key, changes)
         keys = index_changes(mapping, key, changes)
     except Unread:
         return None
     return ItemEdit(mapping, key, (*stored_changes(mapping, changes), *keys), bounds, creates=creates)
 
 
-def _check_nothing_follows(mapping: EntityMapping, changes: tuple[Change, ...]) -> None:
-    """Raises Unread if something else than index keys follows from an edit."""
+def _check_nothing_follows(mapping: EntityMapping, key: Item, changes: tuple[Change, ...]) -> None:
+    """Raises Unread if an edit may change other values, or need another action than its own."""
     fields = touched(mapping, changes)
     # The bounds require what a factory would make of these fields to be stored.
     dependence = mapping.dependence.in_items
     changed = dependence.dependents(fields)
-    parts: list[AbstractSet[str]] = [mapping.computed_key]
-    parts += [one.depends_on for one in mapping.constraints.values()]
-    parts += [one.depends_on for one in mapping.aggregates.values()]
-    if mapping.versioning is not None:
-        parts.append(frozenset(mapping.versioning.fields or mapping.fields))
-    if mapping.expires is not None and mapping.constraints:
-        parts.append(frozenset({mapping.expires.name}))  # guards expire with their owner
-    # The value may be stored under a former name; an index key is made of what is stored, not of what was given.
+    if dependence.looking(changed):
+        raise Unread("fields at which validators look")
+    # The value may be stored under a former name, which only a write of the whole item renames.
     is_renamed = any(mapping.fields[name].formerly for name in fields)
-    if is_renamed or dependence.looking(changed) or not all(part.isdisjoint(changed) for part in parts):
-        raise Unread("something follows from the stored item")
+    if is_renamed or not mapping.made_of.computed_key.isdisjoint(changed):
+        raise Unread("the primary key, or the name of an attribute")
+    for kind in _FOLLOWING:
+        if kind.follows_from(mapping) and kind.can_differ(mapping, changed):
+            known = known_by_key(mapping, key)
+            later = _known_after(mapping, known, changes)
+            before = Image(mapping, key, known.item, known.values, changed)
+            after = Image(mapping, key, later.item, later.values, changed, is_stored=False)
+            if kind.is_permanent or _held(kind, before) != _held(kind, after):
+                raise Unread("what follows from the stored item")
+
+
+def _held(kind: DerivedKind[Any], image: Image) -> list[tuple[Ident, Any]]:
+    return [(held.ident, held.label) for held in kind.held_by(image)]
 
 
 def index_changes(mapping: EntityMapping, key: Item, changes: tuple[Change, ...]) -> tuple[Change, ...]:
@@ -76,7 +92,8 @@ def index_changes(mapping: EntityMapping, key: Item, changes: tuple[Change, ...]
     touched_indexes = [index for index in mapping.places.values() if not index.depends_on.isdisjoint(names)]
     if not touched_indexes:
         return ()
-    values = _values_after(mapping, key, changes)
+    after = _known_after(mapping, known_by_key(mapping, key), changes)
+    values = mapping.subject(after.item, after.values)
     written = [index for index in touched_indexes if index.made_up]
     for index in touched_indexes:
         if not index.made_up:
@@ -86,27 +103,20 @@ def index_changes(mapping: EntityMapping, key: Item, changes: tuple[Change, ...]
     return tuple(SetTo((name,), wanted[name]) if name in wanted else Remove((name,)) for name in made_up)
 
 
-def _values_after(mapping: EntityMapping, key: Item, changes: tuple[Change, ...]) -> StoredValues:
-    """What is known of an entity after an edit: the fields that the edit sets as a whole, and those of its key."""
-    present, absent, given = dict(key), set[str](), dict[str, Any]()
-    for part in mapping.primary_parts:
-        matched = part.match(key[part.attribute.name][part.attribute.kind]) or {}
-        given |= {
-            name: value
-            for name, value in matched.items()
-            if name in mapping.fields and mapping.fields[name].exact
-        }
+def _known_after(mapping: EntityMapping, before: KnownEntity, changes: tuple[Change, ...]) -> KnownEntity:
+    """What is known of an entity after an edit: its key, and the fields that the edit sets as a whole."""
+    present, absent, values = dict[str, AttributeValue](), set[str](), {**before.values}
     for change in changes:
         field = mapping.fields[str(change.path[0])]
         if not isinstance(change, SetTo) or len(change.path) > 1:
             continue  # what it makes depends on what is stored
         if field.in_key:
-            given[field.name] = change.value
+            values[field.name] = change.value
         elif (value := mapping.encode_field(field, {field.name: change.value})) is None:
             absent |= {field.attribute, *field.formerly}
         else:
             present[field.attribute] = value
-    return mapping.subject(KnownPart(present, absent), given)
+    return KnownEntity(before.item.plus(present, absent), values)
 
 
 def _check_own_keys(
@@ -133,13 +143,12 @@ def upsert_without_reading(
     # DynamoDB refuses a nested path where nothing is stored.
     if not (changes and values) or any(len(change.path) > 1 for change in changes):
         return None
-    if mapping.versioning is not None or mapping.aggregates:
-        return None
     edit = edit_without_reading(mapping, key, changes, creates=True)
     if edit is None:
         return None
     image = new_image(mapping, key, values)
-    if not _is_one_for_all(mapping, {str(change.path[0]) for change in changes}, image, values):
+    created = Image(mapping, key, image, values, is_stored=False)
+    if not _is_one_for_all(created, {str(change.path[0]) for change in changes}):
         return None
     # A total begins at 0, which its absence means: the same unit of work may add to it.
     own = {*key, *(mapping.fields[name].attribute for name in mapping.maintained)}
@@ -154,16 +163,37 @@ def upsert_without_reading(
     return edit._replace(edits=(*edit.edits, *others))
 
 
-def _is_one_for_all(
-    mapping: EntityMapping, changed: AbstractSet[str], image: Item, values: Mapping[str, Any]
-) -> bool:
-    """Whether one UpdateItem is right for every stored entity, and where nothing is stored; ``image`` is then made."""
-    subject = mapping.subject(image, values)
-    if claims(mapping, subject):
-        return False
+def _is_one_for_all(created: Image, changed: AbstractSet[str]) -> bool:
+    """Whether one UpdateItem is right for every stored entity, and where nothing is stored and this one is created."""
+    mapping, image = created.mapping, created.item
     untouched = (field for name, field in mapping.fields.items() if name not in changed)
-    return not any(_is_ambiguous(mapping, field, image) for field in untouched) and all(
-        _is_decided(mapping, index, changed, subject) for index in mapping.places.values()
+    if _follows_from(created) or any(_is_ambiguous(mapping, field, image) for field in untouched):
+        return False
+    every = known_by_key(mapping, created.key, created.values)
+    indexes = (one for one in mapping.places.values() if _is_filled_in(mapping, one, changed))
+    try:
+        check_in_every(mapping, every, mapping.subject(image, created.values), indexes)
+    except Unread:
+        return False
+    return True
+
+
+def _follows_from(created: Image) -> bool:
+    """Whether an entity that is created has a guard, a version or a share in a total."""
+    kinds = [kind for kind in _FOLLOWING if kind.follows_from(created.mapping)]
+    if any(kind.is_permanent for kind in kinds):
+        return True
+    try:
+        return any(_held(kind, created) for kind in kinds)
+    except InvalidValue:
+        return True  # it is refused if nothing is stored
+
+
+def _is_filled_in(mapping: EntityMapping, index: IndexPlaces, changed: AbstractSet[str]) -> bool:
+    """Whether an upsert of some fields stores keys of an index by ``if_not_exists``, or leaves one out."""
+    # It leaves out the totals. Other attributes of an index are those of fields, or follow from the changes.
+    return not index.fields.isdisjoint(mapping.maintained) or (
+        bool(index.made_up) and index.depends_on.isdisjoint(changed)
     )
 
 
@@ -171,14 +201,3 @@ def _is_ambiguous(mapping: EntityMapping, field: FieldMapping, image: Item) -> b
     """Whether a stored entity may lack the attribute, and mean something else by that than the one created."""
     differs = field.can_be_absent or bool(field.formerly) or field.name in mapping.rules.spared
     return field.attribute in image and differs
-
-
-def _is_decided(
-    mapping: EntityMapping, index: IndexPlaces, changed: AbstractSet[str], created: StoredValues
-) -> bool:
-    """Whether the keys of an index follow from the upsert alone, whatever is stored."""
-    if not index.fields.isdisjoint(mapping.maintained):
-        return False
-    if not index.made_up or not index.fields.isdisjoint(changed):
-        return True  # the changes decide them, otherwise the item has to be read anyway
-    return index.fields <= {*mapping.key_fields} or placed_in(mapping, index, created) is None

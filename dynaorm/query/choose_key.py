@@ -13,6 +13,7 @@ from itertools import product
 from typing import Any
 
 from dynaorm.entity.declare.catalog import derived
+from dynaorm.entity.mapping.part import attributes_of
 from dynaorm.entity.reader import ReplyReader
 from dynaorm.entity.table import Table
 from dynaorm.errors import InvalidValue, UsageError
@@ -158,7 +159,7 @@ def _combinations(given: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 def _compared(form: SourceForm) -> AbstractSet[str]:
     """The attributes that hold the tested fields."""
     mapping, names = form.source.mapping, set(form.tested)
-    if not names.isdisjoint(mapping.computed):  # they are computed from the whole entity
+    if attributes_of(mapping, [*names]) is None:  # they follow from the whole entity
         names = set(mapping.fields)
     found = {
         one for name in names for one in (mapping.fields[name].attribute, *mapping.fields[name].formerly)

@@ -13,6 +13,7 @@ from itertools import product
 from typing import Any, TypeAlias
 
 from dynaorm.entity.mapping.mapping import EntityMapping
+from dynaorm.entity.mapping.part import values_in
 from dynaorm.entity.mapping.place import IndexMapping
 from dynaorm.entity.mapping.stored import StoredValues
 from dynaorm.entity.template.key_part import KeyPart
@@ -150,10 +151,21 @@ class SourceForm:
         return not self.rivals and not self._computed
 
     def compared(self, mapping: EntityMapping, values: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Field values with the computed ones that are compared. Raises KeyValueError."""
-        if not self._computed or isinstance(values, StoredValues):
+        """The field values that are compared, as the loaded entity has them. Raises DecodeError, KeyValueError."""
+        if not isinstance(values, StoredValues):
+            return mapping.with_computed(values, self._computed) if self._computed else values
+        if _are_as_stored(mapping, self.tested):
             return values
-        return mapping.with_computed(values, self._computed)
+        names = [*self.tested]
+        return dict(zip(names, values_in(mapping, values.item, names), strict=True))
+
+
+def _are_as_stored(mapping: EntityMapping, names: Iterable[str]) -> bool:
+    """Whether the values that fields load with are those that are stored, or their defaults."""
+    fields = mapping.entity.model_fields
+    return mapping.rules.is_separate and not any(
+        name in fields and fields[name].default_factory is not None for name in names
+    )
 
 
 def _range_forms(

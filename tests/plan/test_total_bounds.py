@@ -15,7 +15,7 @@ from dynaorm.flow.protocol.call import Call, Transport
 from dynaorm.integrity.run import repair
 from dynaorm.item.condition import And, Attr, Compare, Or, equals, exists, missing
 from dynaorm.plan.intent import Deletion, Save
-from dynaorm.plan.kinds.totals import is_in_bounds
+from dynaorm.plan.kinds.total_rules import is_in_bounds
 from dynaorm.plan.reads import NOTHING_READ
 from dynaorm.testing.moto_engine import strict_moto
 from dynaorm.transport.pynamodb import PynamoTransport

@@ -132,14 +132,14 @@ def _twice(mapping: Any, name: str, total: Decimal) -> Any:
     return _number(mapping, name, 2 * total)
 
 
-_number = totals._number
+_number = totals.number_of_total
 
 
 @pytest.mark.parametrize(
     ("broken", "how", "found"),
     [
         ("dynaorm.plan.kinds.guards._unclaimed", lambda *_: None, "no value has two owners"),
-        ("dynaorm.plan.kinds.totals._number", _twice, "totals add up"),
+        ("dynaorm.plan.kinds.totals.number_of_total", _twice, "totals add up"),
     ],
     ids=["claims without a condition", "totals counted twice"],
 )

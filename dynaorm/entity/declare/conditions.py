@@ -11,14 +11,9 @@ from dynaorm.late import late
 from dynaorm.record import replace
 
 if TYPE_CHECKING:
-    from dynaorm.item import condition, field, resolve
+    from dynaorm.item import condition, resolve
 else:
-    late(
-        globals(),
-        condition="dynaorm.item.condition",
-        field="dynaorm.item.field",
-        resolve="dynaorm.item.resolve",
-    )
+    late(globals(), condition="dynaorm.item.condition", resolve="dynaorm.item.resolve")
 
 
 def with_conditions(mapping: EntityMapping, problems: list[str]) -> EntityMapping:
@@ -46,7 +41,7 @@ def _when(mapping: EntityMapping, when: When) -> When:
     """Raises UsageError."""
     given: Any = when.given
     if not isinstance(given, condition.Condition):
-        if isinstance(given, field.Comparable) or not callable(given):
+        if not callable(given):
             raise UsageError(
                 problem=f"{given!r} is neither a condition nor a function",
                 remedy='write a condition, such as F.status == "open", or a function of the entity',

@@ -1,7 +1,6 @@
 """Compiles the unique constraints of a class: those of its markers, and those of the keyword ``unique=``."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import field
 
 from pydantic import BaseModel
 
@@ -21,26 +20,18 @@ from dynaorm.failure import suggestion
 from dynaorm.record import record
 
 
-@record(frozen=False)
-class Constraints:
-    """The constraints that could be compiled, by name, and the problems of the others."""
-
-    found: dict[str, Constraint] = field(default_factory=dict)
-    problems: list[str] = field(default_factory=list)
-
-
 def constraints_of(
     entity: type[BaseModel], options: ClassOptions, marks: Mapping[str, Marked], keys: KeysOf
-) -> Constraints:
-    """Compile every unique constraint of a class."""
-    compiled = Constraints()
+) -> dict[str, Constraint]:
+    """The unique constraints of a class that could be compiled, by name. Problems are added to ``keys.problems``."""
+    found: dict[str, Constraint] = {}
     for owner, mark in {**marks, **computed_marks(entity)}.items():
         for unique in mark.find(Unique):
-            _Declared(entity, keys, unique, owner).compile(compiled)
+            _Declared(entity, keys, unique, owner).compile(found)
     # The last member is the value, the others are its scope: the guard's key has them in this order.
     for name, members in options.unique.items():
-        _Declared(entity, keys, Unique(name, scope=members[:-1]), members[-1]).compile(compiled)
-    return compiled
+        _Declared(entity, keys, Unique(name, scope=members[:-1]), members[-1]).compile(found)
+    return found
 
 
 @record
@@ -56,19 +47,19 @@ class _Declared:
     def name(self) -> str:
         return self.unique.name or self.keys.attributes.get(self.owner, self.owner)
 
-    def compile(self, compiled: Constraints) -> None:
-        if self.name in compiled.found:
-            compiled.problems.append(
+    def compile(self, found: dict[str, Constraint]) -> None:
+        problems = self.keys.problems
+        if self.name in found:
+            problems.append(
                 f'two unique constraints are called {self.name!r}; name one of them with Unique("name")'
             )
-        problems: list[str] = []
-        parts = self._parts(problems)
+        before = len(problems)
+        parts = self._parts()
         members = self._members(parts)
         problems += self._problems(members)
-        compiled.problems += problems
-        if problems:
+        if len(problems) > before:
             return
-        compiled.found[self.name] = Constraint(
+        found[self.name] = Constraint(
             name=self.name,
             fields=members,
             stored=self.keys.stored(members),
@@ -87,21 +78,21 @@ class _Declared:
         others = dict.fromkeys(name for part in parts for name in part.fields if name != self.owner)
         return (*self.unique.scope, *others, self.owner)
 
-    def _parts(self, problems: list[str]) -> tuple[KeyPart, ...]:
+    def _parts(self) -> tuple[KeyPart, ...]:
         """The guard's own partition and sort key; empty for none."""
         unique, home = self.unique, self.keys.table.guards
         if unique.pk is None and unique.sk is None:
             return ()
-        where = f"unique constraint {self.name!r}"
+        where, problems = f"unique constraint {self.name!r}", self.keys.problems
+        before = len(problems)
         if unique.scope:
             problems.append(f"{where}: its templates say which fields are unique together; drop scope=")
         sides = [("pk", unique.pk, home.pk, PARTITION_KEY_LIMIT), ("sk", unique.sk, home.sk, SORT_KEY_LIMIT)]
         found = [
-            self._part(f"{where}: {side}", text, attribute, limit, problems=problems)
-            for side, text, attribute, limit in sides
+            self._part(f"{where}: {side}", text, attribute, limit) for side, text, attribute, limit in sides
         ]
         parts = tuple(part for part in found if part is not None)
-        if not problems and not any(self.owner in part.fields for part in parts):
+        if len(problems) == before and not any(self.owner in part.fields for part in parts):
             problems.append(f"{where}: neither template has {{{self.owner}}}; write it into one")
         return parts
 
@@ -111,16 +102,14 @@ class _Declared:
         text: str | None,
         attribute: KeyAttribute | None,
         limit: int,
-        *,
-        problems: list[str],
     ) -> KeyPart | None:
         home, keys = self.keys.table.guards, self.keys
         if attribute is None:
             if text is not None:
-                problems.append(f"{where}={text!r}, but {home} has no sort key; drop it")
+                keys.problems.append(f"{where}={text!r}, but {home} has no sort key; drop it")
             return None
         if text is None:
-            problems.append(f"{where} is missing; give the template for {attribute.name!r} of {home}")
+            keys.problems.append(f"{where} is missing; give the template for {attribute.name!r} of {home}")
             return None
         if attribute.kind != "S":
             return None  # a guard table without string keys is refused with its class
@@ -134,7 +123,7 @@ class _Declared:
                 escape=home.escape,
             )
         except TemplateError as error:
-            problems += [f"{where}={text!r}: {problem}" for problem in error.problems]
+            keys.problems += [f"{where}={text!r}: {problem}" for problem in error.problems]
             return None
         return key_part(attribute, template, limit)
 

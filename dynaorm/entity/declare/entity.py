@@ -2,7 +2,6 @@
 
 import threading
 from collections.abc import Iterator, Mapping
-from dataclasses import field
 from typing import Final
 
 from pydantic import BaseModel
@@ -61,17 +60,16 @@ def declare(entity: type[BaseModel], options: ClassOptions) -> None:
     problems = [*options.problems, *_class_problems(entity, marks)]
     if options.table is None:
         raise DeclarationError(entity=entity.__name__, problems=tuple(problems))
-    keys = fields_for_keys(entity, options, marks)
+    keys = fields_for_keys(entity, options, marks, problems)
     keys_of(entity, options, keys)
     aggregates = aggregates_of(entity, keys)
-    draft = _Draft(entity, options, options.table, marks, keys, aggregates, problems + keys.problems)
-    mapping = draft.mapping()
+    mapping = _Draft(entity, options, options.table, marks, keys, aggregates).mapping()
     with _JOINING:
         if mapping is not None:
-            mapping = with_conditions(mapping, draft.problems)
-            draft.problems += [*_family_problems(mapping), *conflicts(mapping), *aggregate_conflicts(mapping)]
-        if draft.problems or mapping is None:
-            raise DeclarationError(entity=entity.__name__, problems=tuple(dict.fromkeys(draft.problems)))
+            mapping = with_conditions(mapping, problems)
+            problems += [*_family_problems(mapping), *conflicts(mapping), *aggregate_conflicts(mapping)]
+        if problems or mapping is None:
+            raise DeclarationError(entity=entity.__name__, problems=tuple(dict.fromkeys(problems)))
         # First, because other threads may meet the class as soon as it has joined.
         setattr(entity, MAPPING, mapping)
         register(mapping)
@@ -117,9 +115,9 @@ def _family_problems(mapping: EntityMapping) -> Iterator[str]:
         )
 
 
-@record(frozen=False)
+@record
 class _Draft:
-    """A mapping under construction. Each step compiles one part and adds its problems."""
+    """A mapping under construction. Each step compiles one part, and adds its problems to ``keys.problems``."""
 
     entity: type[BaseModel]
     options: ClassOptions
@@ -127,18 +125,16 @@ class _Draft:
     marks: Mapping[str, Marked]
     keys: KeysOf
     aggregates: Mapping[str, AggregateMapping]
-    problems: list[str] = field(default_factory=list)
 
     def mapping(self) -> EntityMapping | None:
         """The mapping, complete unless there are problems; None without a complete primary key."""
         fields = {name: found for name in self.marks if (found := self._field(name)) is not None}
         constraints = constraints_of(self.entity, self.options, self.marks, self.keys)
-        self.problems += constraints.problems
         versioning = self._versioning()
         expires = self._expires(fields)
         for one in fields.values():
-            self.problems += self._attribute_problems(one)
-        self.problems += self._shared_attributes(fields)
+            self.keys.problems += self._attribute_problems(one)
+        self.keys.problems += self._shared_attributes(fields)
         if self.keys.partition is None or len(self.keys.primary) != len(self.table.keys):
             return None
         return EntityMapping(
@@ -150,7 +146,7 @@ class _Draft:
             partition=self.keys.partition,
             sort=self.keys.sort,
             indexes=self.keys.indexes,
-            constraints=constraints.found,
+            constraints=constraints,
             versioning=versioning,
             expires=expires,
             aggregates=self.aggregates,
@@ -166,7 +162,9 @@ class _Draft:
         mark, info = self.marks[name], self.entity.model_fields[name]
         if mark.tree.plain in (Index, Aggregate):
             kind = mark.tree.name
-            self.problems.append(f"{name}: an {kind} is not a field; write {name}: ClassVar = {kind}(...)")
+            self.keys.problems.append(
+                f"{name}: an {kind} is not a field; write {name}: ClassVar = {kind}(...)"
+            )
             return None
         codec = None if mark.problems else self._codec(name, mark)
         if codec is None:
@@ -200,14 +198,14 @@ class _Draft:
         try:
             codec.encode(default)
         except ValueError as problem:
-            self.problems.append(
+            self.keys.problems.append(
                 f"{name}: its default {default!r} could not be stored: it {problem}; change the default or the type"
             )
 
     def _in_key(self, name: str, mark: Marked) -> bool:
         by_table = self.table.key_fields == "in_key" and name in self.keys.in_primary_key
         if mark.find(InKey) and name not in self.keys.lossless:
-            self.problems.append(
+            self.keys.problems.append(
                 f"{name}: InKey(), but the field cannot be read back exactly from any key of the class; "
                 f"write {{{name}}} without a spec in pk= or sk=, or store the field"
             )
@@ -217,17 +215,19 @@ class _Draft:
         attribute = next(iter(mark.find(Attribute)), None)
         if mark.find(ExpiresAt):
             if attribute is not None and attribute.codec is not None:
-                self.problems.append(f"{name}: ExpiresAt() is stored in epoch seconds; drop codec=")
+                self.keys.problems.append(f"{name}: ExpiresAt() is stored in epoch seconds; drop codec=")
             if is_expiry(mark.tree):
                 return optional(EXPIRY) if mark.tree.accepts_none else EXPIRY
-            self.problems.append(f"{name}: ExpiresAt() needs a field that is a time; write datetime | None")
+            self.keys.problems.append(
+                f"{name}: ExpiresAt() needs a field that is a time; write datetime | None"
+            )
             return None
         try:
             info = self.entity.model_fields[name]
             strict = bool(self.entity.model_config.get("strict"))
             return codec_of(mark.tree, (*mark.metadata, *mark.find(Attribute), info), strict=strict)
         except Unstorable as problem:
-            self.problems.append(f"{name}: {problem}")
+            self.keys.problems.append(f"{name}: {problem}")
             return None
 
     # -- attribute names -------------------------------------------------------------------------------------------
@@ -303,12 +303,12 @@ class _Draft:
     def _versioning(self) -> Versioning | None:
         partial = frozenset(name for name, mark in self.marks.items() if mark.find(Versioned))
         if not self.options.versioned:
-            self.problems += [
+            self.keys.problems += [
                 f"{name}: Versioned() in a class without versions; add versioned=True"
                 for name in sorted(partial)
             ]
             return None
-        self.problems += [
+        self.keys.problems += [
             f"{reserved!r} is a key attribute of {self.table}, and a versioned class stores {what} there; "
             f"rename the key, or drop versioned="
             for reserved, what in _VERSIONED.items()
@@ -320,11 +320,11 @@ class _Draft:
 
     def _time(self, fields: Mapping[str, FieldMapping], kind: type) -> FieldMapping | None:
         marked_ones = {name: mark for name, mark in self.marks.items() if mark.find(kind)}
-        self.problems += kept_time_problems(self.entity, kind.__name__, marked_ones, self.keys.primary)
+        self.keys.problems += kept_time_problems(self.entity, kind.__name__, marked_ones, self.keys.primary)
         return next((fields[name] for name in marked_ones if name in fields), None)
 
     def _expires(self, fields: Mapping[str, FieldMapping]) -> FieldMapping | None:
         names = [name for name, mark in self.marks.items() if mark.find(ExpiresAt) and name in fields]
         has_versions = bool(self.options.versioned)
-        self.problems += expiry_problems(names, self.keys.primary, has_versions=has_versions)
+        self.keys.problems += expiry_problems(names, self.keys.primary, has_versions=has_versions)
         return fields[names[0]] if names else None

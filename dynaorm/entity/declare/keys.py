@@ -36,7 +36,7 @@ from dynaorm.record import record, replace
 
 @record(frozen=False)
 class KeysOf:
-    """The keys of a class that could be compiled, and the problems of the others.
+    """The fields of a class as its keys see them, and the keys that could be compiled.
 
     Attributes:
         entity: the name of the class.
@@ -48,6 +48,8 @@ class KeysOf:
         texts: all fields with their own ``encode=``, as they stand in string keys.
         computed: the computed fields, and the nested fields that declarations name.
         in_key: the fields with ``InKey()``.
+        problems: what is wrong with the declaration, one sentence each. Every step adds its own to this one list, whose
+            order is that of the error.
     """
 
     entity: str
@@ -55,15 +57,15 @@ class KeysOf:
     scalars: Mapping[str, Scalar]
     attributes: Mapping[str, str]
     nullable: frozenset[str]
-    encoded: Mapping[str, Scalar] = field(default_factory=dict)
-    texts: Mapping[str, Scalar] = field(default_factory=dict)
-    computed: Mapping[str, Computed] = field(default_factory=dict)
+    encoded: Mapping[str, Scalar]
+    texts: Mapping[str, Scalar]
+    computed: Mapping[str, Computed]
+    problems: list[str]
     in_key: frozenset[str] = frozenset()
     partition: KeyPart | None = None
     sort: KeyPart | None = None
     version_template: VersionTemplate | None = None
     indexes: dict[str, IndexMapping] = field(default_factory=dict)
-    problems: list[str] = field(default_factory=list)
 
     @property
     def primary(self) -> tuple[KeyPart, ...]:
@@ -138,8 +140,10 @@ class KeysOf:
         return name in self.in_key or (self.table.key_fields == "in_key" and name in self.in_primary_key)
 
 
-def fields_for_keys(entity: type[BaseModel], options: ClassOptions, marks: Mapping[str, Marked]) -> KeysOf:
-    """The fields of a class as its templates see them; no key is compiled yet."""
+def fields_for_keys(
+    entity: type[BaseModel], options: ClassOptions, marks: Mapping[str, Marked], problems: list[str]
+) -> KeysOf:
+    """The fields of a class as its templates see them; no key is compiled yet. ``problems``: those found so far."""
     table = options.table
     assert table is not None
     scalars = {name: found for name, mark in marks.items() if (found := _scalar(mark)) is not None}
@@ -163,7 +167,10 @@ def fields_for_keys(entity: type[BaseModel], options: ClassOptions, marks: Mappi
     scalars |= {name: one.scalar for name, one in computed.items()}
     nullable |= {name for name, one in computed.items() if one.nullable}
     in_key = frozenset(name for name, mark in marks.items() if mark.find(InKey))
-    return KeysOf(entity.__name__, table, scalars, attributes, nullable, encoded, texts, computed, in_key)
+    name = entity.__name__
+    return KeysOf(
+        name, table, scalars, attributes, nullable, encoded, texts, computed, problems, in_key=in_key
+    )
 
 
 def _computed(

@@ -6,9 +6,8 @@ Rule 1. A field's loaded value depends on its own attribute and on the fields at
 Rule 2. Keys, guards, versions and totals depend on the fields that they are made of, and on all that these depend on.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
-from functools import cached_property
-from typing import Any, Final, Protocol
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
 
 from pydantic import BaseModel
 
@@ -19,12 +18,8 @@ from dynaorm.entity.core_schema import (
     looks_beside,
     path_to_fields,
 )
-from dynaorm.entity.mapping.aggregate import AggregateMapping
 from dynaorm.entity.mapping.computed import Computed
-from dynaorm.entity.mapping.constraint import Constraint
-from dynaorm.entity.mapping.field import FieldMapping
-from dynaorm.entity.mapping.place import IndexPlaces
-from dynaorm.entity.template.version import Versioning
+from dynaorm.entity.mapping.made_of import MadeOf
 from dynaorm.record import record
 
 
@@ -48,11 +43,6 @@ class Dependence:
     made: frozenset[str]
     derived: tuple[frozenset[str], ...]
     without_factories: "Dependence | None" = None
-
-    @cached_property
-    def derived_fields(self) -> frozenset[str]:
-        """The fields that keys, indexes, constraints, versions, expiry or totals are made of."""
-        return _NONE.union(*self.derived)
 
     def dependents(self, touched: Iterable[str]) -> frozenset[str]:
         """Every field, also computed and nested ones, whose loaded value may change because one of these changes.
@@ -85,44 +75,14 @@ class Dependence:
 _NONE: Final[frozenset[str]] = frozenset()
 
 
-class Declared(Protocol):
-    """The part of a mapping that says what depends on what."""
-
-    @property
-    def entity(self) -> type[BaseModel]: ...
-
-    @property
-    def computed(self) -> Mapping[str, Computed]: ...
-
-    @property
-    def key_fields(self) -> tuple[str, ...]: ...
-
-    @property
-    def places(self) -> Mapping[str, IndexPlaces]: ...
-
-    @property
-    def constraints(self) -> Mapping[str, Constraint]: ...
-
-    @property
-    def aggregates(self) -> Mapping[str, AggregateMapping]: ...
-
-    @property
-    def versioning(self) -> Versioning | None: ...
-
-    @property
-    def expires(self) -> FieldMapping | None: ...
-
-
-def dependence_of(mapping: Declared) -> Dependence:
+def dependence_of(entity: type[BaseModel], computed: Mapping[str, Computed], made_of: MadeOf) -> Dependence:
     """What depends on what in a class whose fields are complete."""
-    fields, derived = frozenset(mapping.entity.model_fields), tuple(dict.fromkeys(_derived(mapping)))
-    computed = dict.fromkeys(mapping.entity.model_computed_fields, fields)
-    computed |= {name: one.fields for name, one in mapping.computed.items()}
-    info = mapping.entity.model_fields
+    info, derived = entity.model_fields, made_of.each
+    fields = frozenset(info)
+    looks_at = dict.fromkeys(entity.model_computed_fields, fields)
+    looks_at |= {name: one.fields for name, one in computed.items()}
     made = frozenset(name for name in fields if info[name].default_factory_takes_validated_data)
-    found, other = (
-        {**_looks_at(mapping.entity, factories=factories), **computed} for factories in (True, False)
-    )
+    found, other = ({**_looks_at(entity, factories=factories), **looks_at} for factories in (True, False))
     # A write by key requires what a factory would make to be stored, and then asks what follows without factories.
     without = _compiled(other, fields, made, derived=derived) if made else None
     return _compiled(found, fields, made, derived=derived, without=without)
@@ -139,19 +99,6 @@ def _compiled(
     closed = {name: _reached(name, looks_at) for name in looks_at}
     seen_by = {name: frozenset(one for one, seen in closed.items() if name in seen) for name in fields}
     return Dependence(fields, closed, seen_by, made, derived, without)
-
-
-def _derived(mapping: Declared) -> Iterator[frozenset[str]]:
-    names = mapping.key_fields
-    computed = (mapping.computed[name].fields for name in names if name in mapping.computed)
-    yield frozenset(name for name in names if name not in mapping.computed).union(*computed)
-    for group in (mapping.places, mapping.constraints, mapping.aggregates):
-        for one in group.values():
-            yield one.depends_on
-    if mapping.versioning is not None:
-        yield frozenset(mapping.versioning.fields or mapping.entity.model_fields)
-    if mapping.expires is not None:
-        yield frozenset({mapping.expires.name})
 
 
 def _looks_at(entity: type[BaseModel], *, factories: bool) -> dict[str, frozenset[str]]:

@@ -20,16 +20,21 @@ def is_equal(one: Any, other: Any) -> bool:
     if isinstance(one, _SEQUENCES):
         return len(one) == len(other) and (all(map(is_, one, other)) or all(map(is_equal, one, other)))
     if isinstance(one, dict):
-        return one.keys() == other.keys() and (
-            all(map(is_, one.values(), other.values()))
-            or all(is_equal(value, other[name]) for name, value in one.items())
-        )
+        # The key 1 equals the key True.
+        return _typed(one) == _typed(other) and _have_equal(one, other)
     if isinstance(one, BaseModel):
-        return is_equal(vars(one), vars(other))
+        before, now = vars(one), vars(other)
+        return before.keys() == now.keys() and _have_equal(before, now)
     if is_dataclass(one):
         return all(is_equal(getattr(one, each.name), getattr(other, each.name)) for each in fields(one))
     # The set of 1 equals the set of True.
     return bool(one == other) and (not isinstance(one, _SETS) or _typed(one) == _typed(other))
+
+
+def _have_equal(one: dict[Any, Any], other: dict[Any, Any]) -> bool:
+    """Whether two dicts of equal keys have equal values."""
+    # By key, because equal dicts may have their keys in another order.
+    return all(map(is_equal, one.values(), map(other.__getitem__, one)))
 
 
 def _typed(members: Any) -> set[Any]:

@@ -21,6 +21,7 @@ from dynaorm.entity.mapping.dependence import Dependence, dependence_of
 from dynaorm.entity.mapping.encoder import Encoder, encoder_of
 from dynaorm.entity.mapping.field import FieldMapping
 from dynaorm.entity.mapping.key_fields import KeyFields, key_fields_of
+from dynaorm.entity.mapping.made_of import MadeOf, made_of
 from dynaorm.entity.mapping.place import IndexMapping, IndexPlaces, places_of
 from dynaorm.entity.mapping.rules import ClassRules, rules_of
 from dynaorm.entity.mapping.secret import Secrets, masked, problems_of, secrets_of, unsaid
@@ -97,7 +98,12 @@ class EntityMapping:
     @cached_property
     def dependence(self) -> Dependence:
         """What depends on what: the one answer for every write that asks what a change of a field may change."""
-        return dependence_of(self)
+        return dependence_of(self.entity, self.computed, self.made_of)
+
+    @cached_property
+    def made_of(self) -> MadeOf:
+        """The stored fields that its keys, guards, versions and totals are made of."""
+        return made_of(self)
 
     @cached_property
     def is_exact(self) -> bool:
@@ -134,12 +140,6 @@ class EntityMapping:
         """Its secret fields, and the key attributes that have one in them."""
         return secrets_of(self.entity, self.computed, tuple(self.key_parts()), self.constraints)
 
-    @cached_property
-    def computed_key(self) -> frozenset[str]:
-        """The fields that the primary key depends on because it has computed or nested fields in it."""
-        names = (name for name in self.key_fields if name in self.computed)
-        return frozenset(one for name in names for one in self.computed[name].fields)
-
     @property
     def maintained(self) -> Mapping[str, str]:
         """The fields that hold totals: name to the ``Aggregate`` that maintains it, such as ``Membership.in_group``."""
@@ -148,7 +148,7 @@ class EntityMapping:
     @property
     def derived_fields(self) -> frozenset[str]:
         """The fields that keys, indexes, constraints, versions, expiry or totals are made of."""
-        return self.dependence.derived_fields
+        return self.made_of.fields
 
     def encode(self, values: Mapping[str, Any]) -> dict[str, AttributeValue]:
         """The attributes of all fields, without keys and index keys. Raises InvalidValue."""

@@ -7,10 +7,14 @@ Rule 3. Blocks that may add to one total are sent one after the other: DynamoDB 
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from hashlib import blake2b
 from typing import Any, Final, TypeVar
+from weakref import WeakValueDictionary
+
+from pydantic import BaseModel
 
 from dynaorm.argument import check_count
-from dynaorm.entity.key import Key
+from dynaorm.entity.key import Key, identity
 from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
 from dynaorm.entity.template.template import KeyValueError
 from dynaorm.errors import (
@@ -89,8 +93,32 @@ def delete_many(
     Raises as ``save_many``.
     """
     check_many(targets, concurrency)
-    blocks = _Blocks(Deletion, context, per_transaction, concurrency, Tally(targets, progress))
+    blocks = _Blocks(Deletion, context, per_transaction, concurrency, Tally(targets, progress), _Seen())
     yield from blocks.write(targets)
+
+
+class _Seen:
+    """What was given to be deleted, in any window: when it is given again, it is deleted already."""
+
+    def __init__(self) -> None:
+        # Little of each, because there may be millions: of a key a digest; an entity that the caller does not keep
+        # cannot be given again.
+        self._keys = set[bytes]()
+        self._entities = WeakValueDictionary[int, Any]()
+
+    def is_new(self, subject: object) -> bool:
+        """Whether a key or an entity is given for the first time. Nothing is remembered of what is neither."""
+        if isinstance(subject, Key):
+            told = repr((id(subject.entity), identity(subject.primary_key)))
+            digest = blake2b(told.encode(errors="surrogatepass"), digest_size=16).digest()
+            is_new = digest not in self._keys
+            self._keys.add(digest)
+            return is_new
+        if not isinstance(subject, BaseModel):
+            return True
+        is_new = self._entities.get(id(subject)) is not subject
+        self._entities[id(subject)] = subject
+        return is_new
 
 
 @record
@@ -102,6 +130,7 @@ class _Blocks:
     size: int
     concurrency: int
     tally: Tally
+    seen: "_Seen | None" = None
 
     def write(self, subjects: Iterable[Any]) -> Flow[None]:
         """Raises BulkError, UsageError."""
@@ -110,7 +139,7 @@ class _Blocks:
             yield from self._each(subjects)
             return
         for window in windows(subjects, self.size * self.concurrency * _BLOCKS_PER_PLACE):
-            blocks = windows(_distinct(window), self.size)
+            blocks = windows(_distinct(window, self.seen), self.size)
             # Rule 3.
             ended = yield from outcomes([self._one_by_one(some) for some in _apart(blocks)], self.concurrency)
             for outcome in ended:
@@ -120,7 +149,7 @@ class _Blocks:
 
     def _each(self, subjects: Iterable[Any]) -> Flow[None]:
         for window in windows(subjects, self.concurrency * _PLANS_PER_PLACE):
-            distinct = _distinct(window)
+            distinct = _distinct(window, self.seen)
             flows = [commit([self.intent_of(one)], self.context) for one in distinct]
             ended = yield from outcomes(flows, self.concurrency)
             for one, outcome in zip(distinct, ended, strict=True):
@@ -198,7 +227,9 @@ def _values(mapping: EntityMapping, given: Mapping[str, Any], names: Iterable[st
         return given
 
 
-def _distinct(window: Iterable[Any]) -> list[Any]:
+def _distinct(window: Iterable[Any], seen: _Seen | None = None) -> list[Any]:
+    if seen is not None:
+        window = [one for one in window if seen.is_new(one)]
     return list({_identity(one): one for one in window}.values())
 
 

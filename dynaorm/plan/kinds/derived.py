@@ -9,6 +9,7 @@ Rule 4. A repair takes an item for its holder in place of what was read, whateve
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from itertools import pairwise
 from typing import Any, Generic, NamedTuple, TypeVar
 
@@ -33,7 +34,7 @@ class Image(NamedTuple):
         key: its primary key.
         item: its item.
         values: the field values that the item was made of, if they need not be decoded again.
-        changed: the fields in which it differs from the other side of its change; None: perhaps in all.
+        changed: only what is made of one of these fields is asked for; None: everything.
         at: which change of the unit of work it is a side of.
         replaced: the stored item that it takes the place of.
         is_stored: it is the side before: nothing in it can be refused any more.
@@ -89,6 +90,14 @@ class DerivedKind(Kind, Generic[T]):
         """Whether entities of a class can hold items of this kind."""
         raise NotImplementedError
 
+    def made_of(self, mapping: EntityMapping) -> Iterable[frozenset[str]]:
+        """The fields that each item of this kind is made of which an entity of a class can hold."""
+        raise NotImplementedError
+
+    def can_differ(self, mapping: EntityMapping, changed: AbstractSet[str]) -> bool:
+        """Whether what an entity holds can differ if these fields change."""
+        return any(not fields.isdisjoint(changed) for fields in self.made_of(mapping))
+
     def held_by(self, image: Image) -> Iterable[Held[T]]:
         """The items that an entity holds."""
         raise NotImplementedError
@@ -129,20 +138,19 @@ class DerivedKind(Kind, Generic[T]):
         """The items that a change is the first to concern, in the order of their actions."""
         return items
 
-    def can_differ(self, change: ItemChange) -> bool:
-        """Whether any item can differ after a change that is the only one of its unit of work."""
-        return True
 
-
-def sides_of(change: ItemChange, at: int, final: Item | None = None) -> tuple[Image | None, Image | None]:
+def sides_of(
+    change: ItemChange, at: int, final: Item | None = None, *, has_rivals: bool = False
+) -> tuple[Image | None, Image | None]:
     """The images before and after a change, if they are known.
 
     ``at``: which change it is. ``final``: the item with its revision and version number, if these were given.
+    ``has_rivals``: another change may claim what this one holds and keeps.
     """
     before = change.before
     if isinstance(change, ItemCheck) or (before is None and not isinstance(change, ItemInsert)):
         return None, None
-    changed = change.changed if isinstance(change, ItemUpdate) else None
+    changed = change.changed if isinstance(change, ItemUpdate) and not has_rivals else None
     old = None if before is None else Image(before.mapping, change.key, before.item, None, changed, at)
     values = None
     if isinstance(change, (ItemInsert, ItemUpdate)):
@@ -203,7 +211,11 @@ def derived_actions(
         _, image = sides_of(changes[0], 0, finals[0])
         assert image is not None
         return [[one for kind in asked for one in kind.actions_of_new(image, unit)]]
-    sides = [sides_of(one, at, item) for at, (one, item) in enumerate(zip(changes, finals, strict=True))]
+    several = len(changes) > 1
+    sides = [
+        sides_of(one, at, item, has_rivals=several)
+        for at, (one, item) in enumerate(zip(changes, finals, strict=True))
+    ]
     actions: list[list[Planned]] = [[] for _ in changes]
     for kind in asked:
         if kind.is_permanent:
@@ -232,7 +244,17 @@ def _kinds_concerned(
             if kind.follows_from(change.mapping) or (
                 before is not None and kind.follows_from(before.mapping)
             ):
-                if len(changes) > 1 or kind.can_differ(change):
+                if len(changes) > 1 or _can_differ(kind, change):
                     found.append(kind)
                 break
     return found
+
+
+def _can_differ(kind: DerivedKind[Any], change: ItemChange) -> bool:
+    """Whether an item of a kind can differ after a change that is the only one of its unit of work."""
+    # A version is also kept of an item that never had one.
+    return (
+        kind.is_permanent
+        or not isinstance(change, ItemUpdate)
+        or kind.can_differ(change.mapping, change.changed)
+    )

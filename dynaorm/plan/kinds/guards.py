@@ -25,7 +25,7 @@ from dynaorm.errors import Violation
 from dynaorm.item.action import Delete, Pattern, Put
 from dynaorm.item.condition import Attr, Compare, Condition, Or, all_of, as_in, exists, missing
 from dynaorm.item.value import AttributeValue, Item, same
-from dynaorm.plan.item_change import ItemChange, ItemDelete, ItemUpdate
+from dynaorm.plan.item_change import ItemChange, ItemDelete
 from dynaorm.plan.kinds.derived import DerivedItem, DerivedKind, Held, Image
 from dynaorm.plan.planned import FailedAction, Judged, Planned, Purpose, StaleKnowledge
 from dynaorm.plan.reads import Reads
@@ -61,6 +61,9 @@ class Guards(DerivedKind[Guarded]):
 
     def follows_from(self, mapping: EntityMapping) -> bool:
         return bool(mapping.constraints)
+
+    def made_of(self, mapping: EntityMapping) -> Iterable[frozenset[str]]:
+        return mapping.made_of.guards.values()
 
     def held_by(self, image: Image) -> list[Held[Guarded]]:
         found = _claims(image)
@@ -101,14 +104,6 @@ class Guards(DerivedKind[Guarded]):
             return names.index(name) if name in names else 0
 
         return sorted(items, key=place)
-
-    def can_differ(self, change: ItemChange) -> bool:
-        if not isinstance(change, ItemUpdate) or change.before.mapping is not change.mapping:
-            return True
-        mapping, changed = change.mapping, change.changed
-        if mapping.expires is not None and mapping.expires.name in changed:
-            return True
-        return any(not one.depends_on.isdisjoint(changed) for one in mapping.constraints.values())
 
     # -- actions -------------------------------------------------------------------------------------------------------
 
@@ -198,11 +193,15 @@ def owner_key(mapping: EntityMapping, owner: Item) -> Any:
 
 
 def _claims(image: Image) -> list[Claim]:
-    """The unique values of an entity."""
-    mapping, item = image.mapping, image.item
-    if not mapping.constraints or mapping.is_tombstone(item):
+    """The unique values of an entity that are asked for."""
+    mapping, item, changed = image.mapping, image.item, image.changed
+    asked = mapping.constraints
+    if changed is not None:
+        guards = mapping.made_of.guards
+        asked = {name: one for name, one in asked.items() if not guards[name].isdisjoint(changed)}
+    if not asked or mapping.is_tombstone(item):
         return []
-    return claims(mapping, mapping.subject(item, image.values))
+    return claims(mapping, mapping.subject(item, image.values), asked)
 
 
 def says_of(image: Image) -> Says:

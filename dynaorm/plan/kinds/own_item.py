@@ -40,7 +40,7 @@ from dynaorm.plan.item_change import (
     ItemUpdate,
     StoredItem,
 )
-from dynaorm.plan.kinds.totals import restriction, still_counted
+from dynaorm.plan.kinds.total_rules import restriction, still_counted
 from dynaorm.plan.planned import (
     NOTHING_EXPECTED,
     Basis,
@@ -72,6 +72,10 @@ class OwnItem(Kind):
         if planned.purpose is Purpose.INSERT:
             return _judge_insert(failed)
         return _judge_blind(failed, now) if planned.blind else _judge_known(failed)
+
+    def is_repeatable(self, planned: Planned) -> bool:
+        # What default factories give to an upsert may differ.
+        return super().is_repeatable(planned) and planned.purpose is not Purpose.UPSERT
 
     def reason(self, planned: Planned) -> str:
         text = _REASONS[planned.purpose].format(name=planned.name, provided=_provided(planned)) + _placed(

@@ -4,16 +4,14 @@ Rule 1. What an entity contributes follows from its stored images: the old contr
         added. The write of the entity is conditional on the old image, so a total never counts what was not there.
 Rule 2. A total belongs to the key it is stored under, not to an object: replacing an item keeps it, a new one begins
         at 0, and only contributions change it.
-Rule 3. A target that is written in the same unit of work takes its contributions in that write. Any other gets one
-        ADD without a read, which does not conflict with other writers; contributions that cancel send nothing.
+Rule 3. A target that is written in the same unit of work takes its contributions in that write (``settle_totals``).
+        Any other gets one ADD without a read, which does not conflict with other writers; contributions that cancel
+        send nothing.
 Rule 4. Joining requires an existing target, unless the target can be made of its key. Leaving a missing target is
         ignored: its action is dropped.
-Rule 5. An increment keeps to the bounds of a total by a condition of its action. It has none where the increment leads
-        away from the bound, so that leaving a full target always succeeds. If the condition fails, the plan is compiled
-        again with the target that was found, and the error names the total.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from decimal import Decimal
 from typing import Any, Final, NamedTuple
 
@@ -21,48 +19,32 @@ from dynaorm.entity.declare.catalog import catalog_of, of_type, stored_class
 from dynaorm.entity.declare.registry import is_of
 from dynaorm.entity.foreign_item import not_found
 from dynaorm.entity.ident import Ident, ident_of
-from dynaorm.entity.key import stored_key
 from dynaorm.entity.mapping.aggregate import AggregateMapping
 from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
 from dynaorm.entity.mapping.stored import StoredValues
 from dynaorm.entity.table import Table
 from dynaorm.entity.template.template import KeyValueError
-from dynaorm.errors import EntityNotFound, InvalidValue, StillCounted
+from dynaorm.errors import InvalidValue
 from dynaorm.failure import texts_of
 from dynaorm.item.action import Update
 from dynaorm.item.condition import (
     Condition,
     all_of,
     any_of_conditions,
-    equals,
     exists,
     missing,
 )
-from dynaorm.item.evaluate import holds
 from dynaorm.item.update import AddTo, Change
-from dynaorm.item.value import EXACT, AttributeValue, Item, number_text, same
-from dynaorm.plan.bounds import limits
-from dynaorm.plan.edit import refuse_written_totals
+from dynaorm.item.value import EXACT, AttributeValue, Item, number_text
 from dynaorm.plan.image import refuse_other_revision
-from dynaorm.plan.intent import target_of_intent
-from dynaorm.plan.item_change import (
-    ItemChange,
-    ItemCheck,
-    ItemDelete,
-    ItemEdit,
-    ItemInsert,
-    ItemUpdate,
-    LoadedEntity,
-    StoredItem,
-)
-from dynaorm.plan.kinds.derived import DerivedItem, DerivedKind, Held, Image, derived_items, sides_of
-from dynaorm.plan.kinds.new_target import can_be_made, made_of_key
-from dynaorm.plan.merge_intents import ItemIntents
+from dynaorm.plan.kinds.derived import DerivedItem, DerivedKind, Held, Image
+from dynaorm.plan.kinds.new_target import made_of_key
+from dynaorm.plan.kinds.total_rules import check_totals, total_bounds
 from dynaorm.plan.planned import Basis, FailedAction, Judged, Planned, Purpose, StaleKnowledge
 from dynaorm.plan.reads import Reads
 from dynaorm.plan.unit_of_work import UnitOfWork
 
-_ZERO: Final[AttributeValue] = {"N": "0"}
+NO_TOTAL: Final[AttributeValue] = {"N": "0"}
 _UNREAD: Final[Any] = object()
 
 
@@ -91,7 +73,7 @@ class TotalDelta(NamedTuple):
     def additions(self) -> tuple[Change, ...]:
         """The numbers added, as changes of the stored item. Raises InvalidValue."""
         return tuple(
-            AddTo((self.mapping.fields[name].attribute,), _number(self.mapping, name, total))
+            AddTo((self.mapping.fields[name].attribute,), number_of_total(self.mapping, name, total))
             for name, total in self.totals.items()
         )
 
@@ -122,13 +104,16 @@ class Totals(DerivedKind[Contribution]):
     def follows_from(self, mapping: EntityMapping) -> bool:
         return bool(mapping.aggregates)
 
+    def made_of(self, mapping: EntityMapping) -> Iterable[frozenset[str]]:
+        return mapping.made_of.totals.values()
+
     def held_by(self, image: Image) -> Iterator[Held[Contribution]]:
         mapping, item, changed = image.mapping, image.item, image.changed
         if not mapping.aggregates or mapping.is_tombstone(item):
             return
-        values = mapping.subject(item)
-        for one in mapping.aggregates.values():
-            if changed is not None and one.depends_on.isdisjoint(changed):
+        values, fields = mapping.subject(item), mapping.made_of.totals
+        for name, one in mapping.aggregates.items():
+            if changed is not None and fields[name].isdisjoint(changed):
                 continue
             try:
                 delta = _contribution(mapping, one, item, values)
@@ -206,33 +191,6 @@ def _when_counted(target: EntityMapping, totals: Iterable[str]) -> Iterable[str]
     return texts
 
 
-def settle_totals(
-    changes: Sequence[ItemChange], merged: Sequence[ItemIntents]
-) -> tuple[list[ItemChange], list[TotalDelta]]:
-    """The changes with the totals of targets that are written themselves, and the deltas of other targets.
-
-    A target that was only checked, or saved without a change, is written if a total of it changes.
-
-    Raises:
-        UsageError (and InvalidValue, if it is inserted): a total is written by hand.
-        EntityNotFound: an entity joins an item that is no target of its kind.
-    """
-    written = {ident_of(one.mapping.table, one.key): _own_totals(one) for one in changes}
-    intents = {one.ident: one for one in merged}
-    left: list[TotalDelta] = []
-    items = derived_items((sides_of(one, at) for at, one in enumerate(written.values())), TOTALS)
-    found = (TOTALS.delta(derived) for some in items for derived in some)
-    deltas = {delta.ident: delta for delta in found if delta is not None}
-    for ident, delta in deltas.items():
-        one = intents.get(ident)
-        own = written.get(ident) or (_unchanged(one) if one is not None else None)
-        if one is None or own is None:
-            left.append(delta)
-        else:
-            written[ident] = _with_delta(own, delta, one)
-    return [_restricted(one, deltas.get(ident)) for ident, one in written.items()], left
-
-
 def targets_of(source: EntityMapping) -> list[EntityMapping]:
     """The classes in which the entities of a class are counted."""
     return [mapping_of(one.target) for one in source.aggregates.values()]
@@ -281,113 +239,8 @@ def _summed(mapping: EntityMapping, name: str, item: Item, values: Mapping[str, 
     return Decimal(stored["N"]) if stored is not None and "N" in stored else Decimal(0)
 
 
-# -- targets that are written themselves -------------------------------------------------------------------------------
-
-
-def _own_totals(change: ItemChange) -> ItemChange:
-    """A put item takes over the totals of the item that it replaces. Raises UsageError for a total written by hand."""
-    maintained = change.mapping.maintained
-    if maintained and isinstance(change, ItemUpdate):
-        refuse_written_totals(change.mapping, change.changed)
-    if maintained and isinstance(change, ItemInsert):
-        for name in maintained:
-            change = _take_over(change, name)
-    return change
-
-
-def _take_over(insert: ItemInsert, name: str) -> ItemInsert:
-    mapping, before, state = insert.mapping, insert.before, insert.state
-    attribute = mapping.fields[name].attribute
-    given = insert.image.get(attribute, _ZERO)
-    is_replaced = before is not None and name in before.mapping.maintained
-    stored = before.item.get(attribute, _ZERO) if before is not None and is_replaced else _ZERO
-    loaded = state.item.get(attribute) if state is not None else None
-    if not any(same(given, one) for one in (_ZERO, stored, loaded)):
-        keeper = mapping.maintained[name]
-        raise mapping.invalid(
-            name,
-            mapping.subject(insert.image)[name],
-            f"is kept by {keeper}, and begins at 0",
-            f"leave it out (detached(..., {name}=0) for a copy): saving what {keeper} counts changes it",
-        )
-    if same(given, stored):
-        return insert
-    return insert._replace(image={**insert.image, attribute: stored}, totals=insert.totals | {name})
-
-
-def _restricted(change: ItemChange, delta: TotalDelta | None) -> ItemChange:
-    """The deletion of a target, only if nothing is counted in it any more where that is declared."""
-    mapping = change.mapping
-    if not (isinstance(change, ItemDelete) and mapping.maintained):
-        return change
-    added = delta.totals if delta is not None else {}
-    totals = {
-        name: _number(mapping, name, EXACT.minus(added.get(name, Decimal(0))))
-        for name in restricting_totals(mapping)
-    }
-    return change._replace(totals=totals)
-
-
-def _unchanged(one: ItemIntents) -> ItemUpdate | None:
-    """The write of a loaded target that was saved without a change; None if its key named it."""
-    if one.write is None or one.write.state is None:
-        return None
-    state = one.write.state
-    loaded = LoadedEntity(target_of_intent(one.write.intent), state)
-    before = StoredItem(one.mapping, state.item)
-    return ItemUpdate(one.mapping, one.key, before, {**state.item}, frozenset(), loaded)
-
-
-def _with_delta(change: ItemChange, delta: TotalDelta, one: ItemIntents) -> ItemChange:
-    """The write of a target that also adds to its totals."""
-    if isinstance(change, ItemDelete):
-        return change
-    if not is_of(change.mapping, delta.mapping):
-        is_unknown = change.before is None and not isinstance(change, ItemInsert)
-        if is_unknown and is_of(delta.mapping, change.mapping):
-            name = delta.mapping.entity.__name__
-            raise one.refuse(f"is written as a {change.mapping.entity.__name__} and counted in as a {name}")
-        if delta.joined:
-            raise EntityNotFound(key=stored_key(delta.mapping, delta.key))
-        return change
-    if isinstance(change, ItemCheck):
-        change = _write_of_checked(change, one)
-    if isinstance(change, ItemEdit):
-        bounds = all_of(change.bounds, total_bounds(change.mapping, delta.totals))
-        return change._replace(edits=change.edits + delta.additions, bounds=bounds)
-    check_totals(change.mapping, change.image, delta.totals)
-    image = {**change.image}
-    for name, total in delta.totals.items():
-        attribute = change.mapping.fields[name].attribute
-        stored = Decimal(image.get(attribute, _ZERO)["N"])
-        image[attribute] = _number(change.mapping, name, EXACT.add(stored, total))
-    added = frozenset(delta.totals)
-    return change._replace(image=image, totals=change.totals | added, changed=change.changed | added)
-
-
-def _write_of_checked(check: ItemCheck, merged: ItemIntents) -> ItemUpdate | ItemEdit:
-    """The write of a target that was checked, under the same condition."""
-    if check.before is None:
-        return ItemEdit(check.mapping, check.key, (), check.condition)
-    loaded = check.loaded
-    if loaded is None:
-        # The object that was checked would be stale after this commit, because of this very write.
-        checked = ((one.intent.target, one.state) for one in merged.checks)
-        loaded = next((LoadedEntity(entity, state) for entity, state in checked if state is not None), None)
-    return ItemUpdate(
-        check.mapping,
-        check.key,
-        check.before._replace(as_loaded=True),
-        {**check.before.item},
-        check.edited,
-        loaded,
-        is_edit=check.image is not None,
-        altered=check.altered,
-        condition=check.condition,
-    )
-
-
-def _number(mapping: EntityMapping, name: str, total: Decimal) -> AttributeValue:
+def number_of_total(mapping: EntityMapping, name: str, total: Decimal) -> AttributeValue:
+    """A number for a total, as it is stored. Raises InvalidValue."""
     try:
         return {"N": number_text(total)}
     except ValueError as problem:
@@ -411,30 +264,32 @@ def addition(delta: TotalDelta, reads: Reads, unit: UnitOfWork) -> Planned | Non
     mapping, table = delta.mapping, delta.mapping.table
     if read is not _UNREAD and read is not None:
         refuse_other_revision(mapping, read)
-    there, kind = (
-        exists(table.pk.name),
-        all_of(_is_of_kind(mapping, read), None if table.revision is None else table.revision.own),
-    )
-    makes = delta.joined and can_be_made(mapping)
-    condition = all_of(there, kind)
-    if makes and not _is_untyped(mapping, read):
-        condition = any_of_conditions(missing(table.pk.name), kind) if kind is not None else None
     if read is not _UNREAD and (read is None or is_target(mapping, read)):
         check_totals(mapping, read, delta.totals)
-    condition = all_of(condition, total_bounds(mapping, delta.totals))
-    changes = delta.additions
-    if makes:
+    changes, made = delta.additions, None
+    if delta.joined:
         made = made_of_key(mapping, delta.key, delta.values, added=delta.totals, now=unit.now)
+    own_revision = None if table.revision is None else table.revision.own
+    there, kind = exists(table.pk.name), all_of(_is_of_kind(mapping, read), own_revision)
+    condition = all_of(there, kind)
+    if made is not None:
         changes = (*made, *changes)
+        if not _is_untyped(mapping, read):
+            condition = any_of_conditions(missing(table.pk.name), kind) if kind is not None else None
     if table.revision is not None:
         changes = (*changes, table.revision.change(unit.write_id))
     return Planned(
-        Update(unit.table_name(table.name), delta.key, changes, condition),
+        Update(
+            unit.table_name(table.name),
+            delta.key,
+            changes,
+            all_of(condition, total_bounds(mapping, delta.totals)),
+        ),
         TOTALS,
         Purpose.AGGREGATE,
         mapping,
         delta.key,
-        basis=Basis(blind=not makes, from_read=not delta.joined),
+        basis=Basis(blind=made is None, from_read=not delta.joined),
     )
 
 
@@ -453,96 +308,3 @@ def _is_untyped(mapping: EntityMapping, read: Any) -> bool:
     """Whether an item was read that lacks its type: its key alone says that it is a target."""
     attribute = mapping.table.type_attribute
     return attribute is not None and read is not _UNREAD and read is not None and attribute not in read
-
-
-# -- the bounds of totals ----------------------------------------------------------------------------------------------
-
-
-_RISING: Final = ("le", "lt")
-
-
-def total_bounds(mapping: EntityMapping, totals: Mapping[str, Decimal]) -> Condition | None:
-    """The condition under which numbers may be added to the totals of a target; an absent total is 0."""
-    return all_of(*(one for name, added in totals.items() for one in _bounds(mapping, name, added)))
-
-
-def _bounds(mapping: EntityMapping, name: str, added: Decimal) -> Iterator[Condition]:
-    attribute = mapping.fields[name].attribute
-    bounds = mapping.rules.fields[name].bounds or {}
-    near = {bound: limit for bound, limit in bounds.items() if (added > 0) is (bound in _RISING)}
-    for compare in limits(attribute, near, added):
-        from_zero = holds(compare, {attribute: {"N": "0"}})
-        yield any_of_conditions(missing(attribute), compare) if from_zero else compare
-
-
-def check_totals(mapping: EntityMapping, item: Item | None, totals: Mapping[str, Decimal]) -> None:
-    """Raises InvalidValue if numbers cannot be added to the totals of a target, or of one that is made (None)."""
-    for name, added in totals.items():
-        attribute = mapping.fields[name].attribute
-        stored = item.get(attribute, {}) if item is not None else {}
-        if not all(
-            holds(one, {attribute: stored} if stored else {}) for one in _bounds(mapping, name, added)
-        ):
-            raise _broken(mapping, name, Decimal(stored.get("N", "0")) + added)
-
-
-def _broken(mapping: EntityMapping, name: str, total: Decimal) -> InvalidValue:
-    bounds = mapping.rules.fields[name].bounds or {}
-    text = " and ".join(f"{bound}={limit}" for bound, limit in bounds.items())
-    return mapping.invalid(
-        name,
-        total,
-        f"would break {text}; {mapping.maintained[name]} keeps it",
-        "delete or change what it counts first, or give the field other bounds",
-    )
-
-
-def is_in_bounds(mapping: EntityMapping, name: str, total: Decimal) -> bool:
-    """Whether a total may be stored."""
-    bounds = mapping.rules.fields[name].bounds or {}
-    attribute = mapping.fields[name].attribute
-    image = {attribute: {"N": number_text(total)}}
-    return all(holds(one, image) for one in limits(attribute, bounds, Decimal(0)))
-
-
-# -- targets that are deleted ------------------------------------------------------------------------------------------
-
-
-def restricting_totals(mapping: EntityMapping) -> dict[str, str]:
-    """The totals that keep an entity from being deleted, each with the ``Aggregate`` that declares it."""
-    return {
-        name: f"{source.entity.__name__}.{one.name}"
-        for source in catalog_of(mapping.table).counted.values()
-        for one in source.aggregates.values()
-        if one.restrict and is_of(mapping, mapping_of(one.target))
-        for name in one.maintained
-    }
-
-
-def restriction(mapping: EntityMapping, totals: Mapping[str, AttributeValue]) -> Condition | None:
-    """The condition that a target has the totals with which it may be deleted; None for no totals."""
-    return all_of(*(_is_total(mapping, name, value) for name, value in totals.items()))
-
-
-def _is_total(mapping: EntityMapping, name: str, value: AttributeValue) -> Condition:
-    attribute = mapping.fields[name].attribute
-    equal = equals(attribute, value)
-    return any_of_conditions(missing(attribute), equal) if value == {"N": "0"} else equal
-
-
-def still_counted(planned: Planned, item: Item) -> StillCounted | None:
-    """The error of a deletion that the totals of the stored item forbid; None if they do not."""
-    mapping, keepers = planned.mapping, restricting_totals(planned.mapping)
-    wrong = [
-        name
-        for name, value in planned.basis.totals.items()
-        if not holds(_is_total(mapping, name, value), item)
-    ]
-    if not wrong:
-        return None
-    stored = {name: mapping.subject(item)[name] for name in wrong}
-    return StillCounted(
-        key=planned.subject,
-        aggregates=tuple(dict.fromkeys(keepers[name] for name in wrong)),
-        totals=dict(mapping.secrets.hiding(stored)),
-    )

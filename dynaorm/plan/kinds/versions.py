@@ -85,6 +85,9 @@ class Versions(DerivedKind[int]):
     def follows_from(self, mapping: EntityMapping) -> bool:
         return mapping.versioning is not None
 
+    def made_of(self, mapping: EntityMapping) -> Iterable[frozenset[str]]:
+        return (mapping.made_of.versions,)
+
     def held_by(self, image: Image) -> Iterable[Held[int]]:
         if (number := _number_in(image)) is None:
             return []
@@ -101,6 +104,10 @@ class Versions(DerivedKind[int]):
     def actions_of_new(self, image: Image, unit: UnitOfWork) -> list[Planned]:
         number = _number_in(image)
         return [] if number is None else [put_version(image, number, unit)]
+
+    def is_repeatable(self, planned: Planned) -> bool:
+        # A version that is put has the time of its write.
+        return super().is_repeatable(planned) and not isinstance(planned.action, Put)
 
     def judged(self, failed: FailedAction, now: float) -> StoreError:
         """The version is stored already, though the latest copy is as expected.

@@ -50,7 +50,7 @@ def test_a_mapping_knows_its_computed_fields_and_the_nested_fields_in_its_keys()
     assert sorted(mapping.computed["home.city"].fields) == ["home"]
     assert sorted(mapping.computed["kind"].fields) == ["address", "home", "name", "token"]
     assert mapping.key_fields == ("kind", "address.city", "name")
-    assert mapping.computed_key == mapping.computed["kind"].fields
+    assert mapping.made_of.computed_key == mapping.computed["kind"].fields
 
 
 def test_a_nested_field_of_a_secret_one_is_secret() -> None:

@@ -228,7 +228,7 @@ def test_what_keys_guards_and_totals_are_made_of_is_judged_together() -> None:
     assert found.judged_by({"room"}) == {"slug", *before_slug}
     assert found.judged_by({"size"}) == {"slug", *before_slug}  # the factory of the slug may look at it
     assert found.judged_by({"note"}) == {"note", "owner"}
-    assert found.derived_fields == {"id", "room", "slug", "size", "kind", "owner", "note"}
+    assert mapping_of(Made).made_of.fields == {"id", "room", "slug", "size", "kind", "owner", "note"}
 
 
 def test_a_computed_field_depends_on_every_field_and_is_nothing_that_is_stored() -> None:
@@ -253,4 +253,4 @@ def test_an_expiry_is_derived() -> None:
         id: str
         until: Annotated[datetime | None, ExpiresAt()] = None
 
-    assert dependence(Expiring).derived_fields == {"id", "until"}
+    assert mapping_of(Expiring).made_of.fields == {"id", "until"}

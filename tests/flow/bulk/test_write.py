@@ -185,6 +185,22 @@ def test_a_key_given_twice_is_deleted_once() -> None:
     assert len(transport.calls) == 1
 
 
+@pytest.mark.parametrize("per_transaction", [1, 10])
+def test_what_is_given_twice_is_deleted_once_however_far_apart(per_transaction: int) -> None:
+    session, transport = opened()
+    keys = [Key(Stock, sku=str(number)) for number in range(700)]
+    loaded, steps = session.save(Stock(sku="a")), list[int]()
+    transport.calls.clear()
+    session.delete_many(
+        (one for one in [loaded, *keys, loaded, Key(Stock, sku="0")]),
+        per_transaction=per_transaction,
+        progress=lambda done, _: steps.append(done),
+    )
+    deleted = [action for call in transport.calls for action in call.request.get("TransactItems", [call])]
+    assert len(deleted) == 701
+    assert steps[-1] == 703  # all that was given is done
+
+
 def test_what_cannot_be_deleted_is_told_with_its_key() -> None:
     gone = Refusal("ConditionalCheckFailedException")
     session, _ = opened(lambda key: gone if key == "STOCK#b" else None)

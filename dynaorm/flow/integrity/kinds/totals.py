@@ -38,13 +38,13 @@ from dynaorm.item.condition import missing
 from dynaorm.item.value import AttributeValue, Item, number_text, same
 from dynaorm.plan.kinds.derived import DerivedKind, Held, Image
 from dynaorm.plan.kinds.new_target import can_be_made
+from dynaorm.plan.kinds.total_rules import is_in_bounds
 from dynaorm.plan.kinds.totals import (
     TOTALS,
     Contribution,
     TotalDelta,
     addition,
     contributions,
-    is_in_bounds,
     sources_of,
     targets_of,
 )
@@ -217,7 +217,8 @@ def _target(address: ItemAddress, sums: Sums, item: Item | None, scope: Scope) -
     """The class of a target that exists or can be created; None if no totals are kept in it, or verified."""
     if item is None:
         mapping = _class_to_make(address, sums) if scope.with_new_targets else None
-        return mapping if mapping is not None and _covers(mapping, scope) and can_be_made(mapping) else None
+        is_made = mapping is not None and _covers(mapping, scope) and can_be_made(mapping, address.key)
+        return mapping if is_made else None
     found = classify(address.table, item)
     if not isinstance(found, EntityMapping) or found.is_expired(item, scope.new_unit().now):
         return None

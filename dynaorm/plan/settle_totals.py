@@ -1,0 +1,159 @@
+"""Targets that are written in a unit of work which also counts in them: one action does both.
+
+Rule 1. A target that is only checked, or saved without a change, is written if a total of it changes.
+Rule 2. A put item takes over the totals of the item that it replaces, and then what the unit of work adds.
+"""
+
+from collections.abc import Sequence
+from decimal import Decimal
+
+from dynaorm.entity.declare.registry import is_of
+from dynaorm.entity.ident import ident_of
+from dynaorm.entity.key import stored_key
+from dynaorm.errors import EntityNotFound
+from dynaorm.item.condition import all_of
+from dynaorm.item.value import EXACT, same
+from dynaorm.plan.edit import refuse_written_totals
+from dynaorm.plan.intent import target_of_intent
+from dynaorm.plan.item_change import (
+    ItemChange,
+    ItemCheck,
+    ItemDelete,
+    ItemEdit,
+    ItemInsert,
+    ItemUpdate,
+    LoadedEntity,
+    StoredItem,
+)
+from dynaorm.plan.kinds.derived import derived_items, sides_of
+from dynaorm.plan.kinds.total_rules import check_totals, restricting_totals, total_bounds
+from dynaorm.plan.kinds.totals import NO_TOTAL, TOTALS, TotalDelta, number_of_total
+from dynaorm.plan.merge_intents import ItemIntents
+
+
+def settle_totals(
+    changes: Sequence[ItemChange], merged: Sequence[ItemIntents]
+) -> tuple[list[ItemChange], list[TotalDelta]]:
+    """The changes with the totals of targets that are written themselves, and the deltas of other targets.
+
+    Raises:
+        UsageError (and InvalidValue, if it is inserted): a total is written by hand.
+        EntityNotFound: an entity joins an item that is no target of its kind.
+    """
+    written = {ident_of(one.mapping.table, one.key): _own_totals(one) for one in changes}
+    intents = {one.ident: one for one in merged}
+    left: list[TotalDelta] = []
+    items = derived_items((sides_of(one, at) for at, one in enumerate(written.values())), TOTALS)
+    found = (TOTALS.delta(derived) for some in items for derived in some)
+    deltas = {delta.ident: delta for delta in found if delta is not None}
+    for ident, delta in deltas.items():
+        one = intents.get(ident)
+        own = written.get(ident) or (_unchanged(one) if one is not None else None)
+        if one is None or own is None:
+            left.append(delta)
+        else:
+            written[ident] = _with_delta(own, delta, one)
+    return [_restricted(one, deltas.get(ident)) for ident, one in written.items()], left
+
+
+def _own_totals(change: ItemChange) -> ItemChange:
+    """A put item takes over the totals of the item that it replaces. Raises UsageError for a total written by hand."""
+    maintained = change.mapping.maintained
+    if maintained and isinstance(change, ItemUpdate):
+        refuse_written_totals(change.mapping, change.changed)
+    if maintained and isinstance(change, ItemInsert):
+        for name in maintained:
+            change = _take_over(change, name)
+    return change
+
+
+def _take_over(insert: ItemInsert, name: str) -> ItemInsert:
+    mapping, before, state = insert.mapping, insert.before, insert.state
+    attribute = mapping.fields[name].attribute
+    given = insert.image.get(attribute, NO_TOTAL)
+    is_replaced = before is not None and name in before.mapping.maintained
+    stored = before.item.get(attribute, NO_TOTAL) if before is not None and is_replaced else NO_TOTAL
+    loaded = state.item.get(attribute) if state is not None else None
+    if not any(same(given, one) for one in (NO_TOTAL, stored, loaded)):
+        keeper = mapping.maintained[name]
+        raise mapping.invalid(
+            name,
+            mapping.subject(insert.image)[name],
+            f"is kept by {keeper}, and begins at 0",
+            f"leave it out (detached(..., {name}=0) for a copy): saving what {keeper} counts changes it",
+        )
+    if same(given, stored):
+        return insert
+    return insert._replace(image={**insert.image, attribute: stored}, totals=insert.totals | {name})
+
+
+def _restricted(change: ItemChange, delta: TotalDelta | None) -> ItemChange:
+    """The deletion of a target, only if nothing is counted in it any more where that is declared."""
+    mapping = change.mapping
+    if not (isinstance(change, ItemDelete) and mapping.maintained):
+        return change
+    added = delta.totals if delta is not None else {}
+    totals = {
+        name: number_of_total(mapping, name, EXACT.minus(added.get(name, Decimal(0))))
+        for name in restricting_totals(mapping)
+    }
+    return change._replace(totals=totals)
+
+
+def _unchanged(one: ItemIntents) -> ItemUpdate | None:
+    """The write of a loaded target that was saved without a change; None if its key named it."""
+    if one.write is None or one.write.state is None:
+        return None
+    state = one.write.state
+    loaded = LoadedEntity(target_of_intent(one.write.intent), state)
+    before = StoredItem(one.mapping, state.item)
+    return ItemUpdate(one.mapping, one.key, before, {**state.item}, frozenset(), loaded)
+
+
+def _with_delta(change: ItemChange, delta: TotalDelta, one: ItemIntents) -> ItemChange:
+    """The write of a target that also adds to its totals."""
+    if isinstance(change, ItemDelete):
+        return change
+    if not is_of(change.mapping, delta.mapping):
+        is_unknown = change.before is None and not isinstance(change, ItemInsert)
+        if is_unknown and is_of(delta.mapping, change.mapping):
+            name = delta.mapping.entity.__name__
+            raise one.refuse(f"is written as a {change.mapping.entity.__name__} and counted in as a {name}")
+        if delta.joined:
+            raise EntityNotFound(key=stored_key(delta.mapping, delta.key))
+        return change
+    if isinstance(change, ItemCheck):
+        change = _write_of_checked(change, one)
+    if isinstance(change, ItemEdit):
+        bounds = all_of(change.bounds, total_bounds(change.mapping, delta.totals))
+        return change._replace(edits=change.edits + delta.additions, bounds=bounds)
+    check_totals(change.mapping, change.image, delta.totals)
+    image = {**change.image}
+    for name, total in delta.totals.items():
+        attribute = change.mapping.fields[name].attribute
+        stored = Decimal(image.get(attribute, NO_TOTAL)["N"])
+        image[attribute] = number_of_total(change.mapping, name, EXACT.add(stored, total))
+    added = frozenset(delta.totals)
+    return change._replace(image=image, totals=change.totals | added, changed=change.changed | added)
+
+
+def _write_of_checked(check: ItemCheck, merged: ItemIntents) -> ItemUpdate | ItemEdit:
+    """The write of a target that was checked, under the same condition."""
+    if check.before is None:
+        return ItemEdit(check.mapping, check.key, (), check.condition)
+    loaded = check.loaded
+    if loaded is None:
+        # The object that was checked would be stale after this commit, because of this very write.
+        checked = ((one.intent.target, one.state) for one in merged.checks)
+        loaded = next((LoadedEntity(entity, state) for entity, state in checked if state is not None), None)
+    return ItemUpdate(
+        check.mapping,
+        check.key,
+        check.before._replace(as_loaded=True),
+        {**check.before.item},
+        check.edited,
+        loaded,
+        is_edit=check.image is not None,
+        altered=check.altered,
+        condition=check.condition,
+    )
