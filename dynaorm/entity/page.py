@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
+from dynaorm.entity.ident import Ident
 from dynaorm.item.json_body import decode_body
 from dynaorm.item.value import Item
 from dynaorm.record import record
@@ -80,11 +81,13 @@ class ParsedReply:
         found: in order, entities, and items (dicts) that are left to the codecs. Expired entities are left out.
         heads: for each of these, its key and perhaps more of its item; empty where no reader needs them.
         rest: the reply without its items.
+        idents: for each of these, the contents of its key, if the operation is BatchGetItem; empty for any other.
     """
 
     found: list[Any]
     heads: Sequence[Item]
     rest: Mapping[str, Any]
+    idents: Sequence[Ident] = ()
 
     @property
     def is_of_entities(self) -> bool:

@@ -1,14 +1,15 @@
 """Reading items by key, with retries."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from itertools import repeat as repeated
+from typing import Any, Final
 
 from dynaorm.entity.dispatch import live_class
 from dynaorm.entity.foreign_item import not_found
-from dynaorm.entity.ident import Ident, ident_of
+from dynaorm.entity.ident import Ident, contents_of, ident_of
 from dynaorm.entity.key import Key
 from dynaorm.entity.mapping.mapping import EntityMapping
-from dynaorm.entity.page import ParsedReply, is_entity
+from dynaorm.entity.page import is_entity
 from dynaorm.entity.reader import ReplyReader, reader_of
 from dynaorm.entity.table import Table
 from dynaorm.errors import Contention, StoreError, TableNotFound, Throttled, UnexpectedRefusal, Unreachable
@@ -25,6 +26,8 @@ from dynaorm.remedies import is_denial
 BATCH_GET_LIMIT = 100
 # TransactGetItems reads at most 100 items, of 4 MB together (Amazon DynamoDB API Reference).
 TRANSACT_GET_LIMIT = 100
+
+_NO_HEAD: Final[Item] = {}
 
 
 def repeat(call: Call, context: Context, pauses: Iterator[float] | None = None) -> Flow[Reply]:
@@ -154,7 +157,7 @@ def get_items(
     ``cost``: counts the requests and capacity, if given.
     """
     found = yield from find_items(table, keys, context, None, consistent=True, cost=cost)
-    return [item for _, item in found]
+    return [item for _, _, item in found]
 
 
 def get_each_item(places: Sequence[tuple[Table, Item]], context: Context) -> Flow[dict[Ident, Item | None]]:
@@ -189,14 +192,14 @@ def find_items(
     consistent: bool,
     expired: bool = False,
     cost: ReadCost | None = None,
-) -> Flow[list[tuple[Any, Item]]]:
+) -> Flow[list[tuple[Ident, Any, Item]]]:
     """``get_items`` with a reader of replies: entities, and items for the codecs. Unprocessed keys are requested again.
 
-    Each comes with its key and the attributes that the reader was made for; an item comes with itself. ``expired``:
-    include expired entities.
+    Each comes after the contents of its key, and before the attributes that the reader was made for; where nothing was
+    read by it, before the item itself. ``expired``: include expired entities.
     """
     name = context.table_name(table.name)
-    found: list[tuple[Any, Item]] = []
+    found: list[tuple[Ident, Any, Item]] = []
     waiting: list[Item] = list(keys)
     pauses = context.retry.pauses(context.clock)
     call: Call | None = None
@@ -210,7 +213,10 @@ def find_items(
             call = Call("BatchGetItem", request)
         reply = yield from repeat(call, context, pauses)
         reading = reader.read(reply, None if expired else context.clock.now()) if reader is not None else None
-        found += _items_in(reply, table, name) if reading is None else _entities_in(reading, table)
+        if reading is None:
+            found += _items_in(reply, table, name)
+        else:
+            found += zip(reading.idents, reading.found, reading.heads or repeated(_NO_HEAD), strict=False)
         rest = reply if reading is None else reading.rest
         if cost is not None:
             cost.add(rest)
@@ -226,18 +232,10 @@ def find_items(
     return found
 
 
-def _items_in(reply: Reply, table: Table, name: str) -> list[tuple[Any, Item]]:
+def _items_in(reply: Reply, table: Table, name: str) -> list[tuple[Ident, Any, Item]]:
     items = [dict(item) for item in reply.get("Responses", {}).get(name, [])]
     check_keys("BatchGetItem", items, table.keys)
-    return [(item, item) for item in items]
-
-
-def _entities_in(reading: ParsedReply, table: Table) -> list[tuple[Any, Item]]:
-    check_keys("BatchGetItem", reading.heads, table.keys)
-    pairs = list(zip(reading.found, reading.heads, strict=True))
-    if reading.is_of_entities:
-        return pairs
-    return [(one, head if is_entity(one) else one) for one, head in pairs]
+    return [(contents_of(table, item), item, item) for item in items]
 
 
 def load(
