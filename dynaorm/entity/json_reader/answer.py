@@ -79,6 +79,7 @@ class JsonReader:
             parts[_KEYS] = _key(table)
         if names is not None or any(model.head for model in models):
             parts[_HEADS] = _head(table, models, names or ())
+        self._members = (_ITEMS[operation], _KEYS, _HEADS)
         self._validator = _validator(parts, operation, models)
 
     def read(self, reply: Mapping[str, Any], now: float | None) -> ParsedReply | None:
@@ -94,9 +95,7 @@ class JsonReader:
             )
         except Exception:  # noqa: BLE001 - the codecs find the same problem and describe it better
             return None
-        found, keys, heads = (
-            self._listed(rest.pop(name, None)) for name in (_ITEMS[self._operation], _KEYS, _HEADS)
-        )
+        found, keys, heads = [self._listed(rest.pop(name, None)) for name in self._members]
         idents: list[Ident] = []
         if self._is_identified:
             # A typed dict has its members in the order of its schema: that of the table's keys.
