@@ -2,10 +2,9 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import repeat as repeated
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from dynaorm.entity.dispatch import live_class
-from dynaorm.entity.foreign_item import not_found
 from dynaorm.entity.ident import Ident, contents_of, ident_of
 from dynaorm.entity.key import Key
 from dynaorm.entity.mapping.mapping import EntityMapping
@@ -18,9 +17,15 @@ from dynaorm.flow.protocol.context import Context
 from dynaorm.flow.protocol.cost import ReadCost
 from dynaorm.flow.protocol.reply_keys import check_keys, items_at_once, part_of
 from dynaorm.flow.protocol.retry import conflict_in, is_retryable, throttle_in, waited
-from dynaorm.flow.protocol.together import gather
 from dynaorm.item.value import Item
+from dynaorm.late import late
 from dynaorm.remedies import is_denial
+
+if TYPE_CHECKING:
+    from dynaorm.entity import foreign_item
+    from dynaorm.flow.protocol import together
+else:
+    late(globals(), foreign_item="dynaorm.entity.foreign_item", together="dynaorm.flow.protocol.together")
 
 # BatchGetItem takes at most 100 keys (Amazon DynamoDB API Reference).
 BATCH_GET_LIMIT = 100
@@ -177,7 +182,9 @@ def get_each_item(places: Sequence[tuple[Table, Item]], context: Context) -> Flo
         for table, keys in asked.values()
         for start in range(0, len(keys), BATCH_GET_LIMIT)
     ]
-    replies = yield from gather([get_items(table, batch, context) for table, batch in batches], len(batches))
+    replies = yield from together.gather(
+        [get_items(table, batch, context) for table, batch in batches], len(batches)
+    )
     for (table, _), items in zip(batches, replies, strict=True):
         found |= {ident_of(table, item): item for item in items}
     return found
@@ -267,5 +274,5 @@ def load(
     if stored is not None and item is not None:
         return stored.hydrate(item)
     if required is not None:
-        raise not_found(mapping, required, item, now)
+        raise foreign_item.not_found(mapping, required, item, now)
     return None
