@@ -71,10 +71,17 @@ class Answering:
 
     def __init__(self, *entities: Entity) -> None:
         items = [_item(one) for one in entities]
-        self._found = encode_body({"Items": items, "Item": items[0], "Attributes": items[0]} if items else {})
+        one = items[0] if items else None
+        replies = {
+            "Query": {"Items": items},
+            "BatchGetItem": {"Responses": {app.name: items}},
+            "GetItem": {"Item": one},
+            "UpdateItem": {"Attributes": one},
+        }
+        self._replies = {name: encode_body(reply) for name, reply in replies.items()}
 
     def call(self, call: Call, /) -> Reply:
-        return Body(self._found if call.operation in ("Query", "GetItem", "UpdateItem") else b"{}")
+        return Body(self._replies.get(call.operation, b"{}"))
 
 
 def _item(entity: Entity) -> dict[str, Any]:
@@ -91,6 +98,7 @@ def rows() -> dict[str, Callable[[], object]]:
         Session(transport=Answering(*found)) for found in ((), (plain,), (user,), (page,))
     )
     one, three, ten = (Session(transport=Answering(*tickets[:number])) for number in (1, 3, 10))
+    hundred = Session(transport=Answering(*(Ticket(project="p", number=number) for number in range(100))))
     changing_plain, changing_user = plains.get(Plain, id="1"), users.get(User, id="1")
     changing_page, unchanged = pages.get(Page, id="1"), users.get(User, id="1")
 
@@ -121,6 +129,9 @@ def rows() -> dict[str, Callable[[], object]]:
         "query, 3 items": lambda: three.query(Ticket, project="p").all(),
         "query, 10 items": lambda: ten.query(Ticket, project="p").all(),
         "query, index, range, filter": index_query,
+        "get_many, 100 items": lambda: hundred.get_many(
+            Key(Ticket, project="p", number=number) for number in range(100)
+        ),
     }
 
 

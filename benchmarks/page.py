@@ -1,4 +1,4 @@
-"""Markdown: tables, and the parts of docs/performance.md that commands write."""
+"""Markdown: tables, and the parts of benchmarks/RESULTS.md that commands write."""
 
 import os
 import platform
@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-PAGE = Path(__file__).parents[1] / "docs" / "performance.md"
+ROOT = Path(__file__).parents[1]
+RESULTS = ROOT / "benchmarks" / "RESULTS.md"
 
 
 def replaced(page: str, name: str, text: str) -> str:
@@ -20,8 +21,8 @@ def replaced(page: str, name: str, text: str) -> str:
 
 
 def write(name: str, text: str) -> None:
-    """Write the report of a command into the page."""
-    PAGE.write_text(replaced(PAGE.read_text(encoding="utf-8"), name, text), encoding="utf-8")
+    """Write the report of a command into the results."""
+    RESULTS.write_text(replaced(RESULTS.read_text(encoding="utf-8"), name, text), encoding="utf-8")
 
 
 def table(head: Sequence[str], lines: Sequence[Sequence[str]], *, words: int) -> str:

@@ -1,7 +1,7 @@
 """Measure the CPU time of dynaorm's own work for one entity, which must not grow with the size of the work around it.
 
 Run: make bench-scale                       prints Markdown
-     make bench-scale SCALE_ARGS="--write"  ... and writes it into docs/performance.md
+     make bench-scale SCALE_ARGS="--write"  ... and writes it into benchmarks/RESULTS.md
 
 All rows of one kind are interleaved round by round in one process, over transports that answer from memory. ``growth``
 compares each size with the smallest one, by the minima.
@@ -227,7 +227,7 @@ def main() -> None:
         "--items", type=int, default=1_000_000, help="read by a scan; 0: no memory is measured"
     )
     parser.add_argument("--entities", type=int, default=100_000, help="read and saved by one session")
-    parser.add_argument("--write", action="store_true", help="write the report into docs/performance.md")
+    parser.add_argument("--write", action="store_true", help="write the report into benchmarks/RESULTS.md")
     options = parser.parse_args()
     set_credentials()
     text = report(options.items, options.entities)

@@ -1,6 +1,6 @@
 """A server that answers every DynamoDB request at once, so that only the client's own cost is measured.
 
-A Scan is answered with pages of events, a GetItem with the event of that key, everything else with ``{}``.
+A Scan is answered with pages of events, a GetItem with the event of its key, everything else with ``{}``.
 """
 
 import contextlib
@@ -54,8 +54,8 @@ class Stub(StubConnection):
             first = int(found_in(body, _NUMBER, b"-1")) + 1
             last = min(first + PAGE, self.total) - 1
             return response(page_of_events(first, last, more=last + 1 < self.total))
-        if operation == b"GetItem":
-            return response(_json({"Item": event_item(int(found_in(body, _NUMBER, b"0")))}))
+        if operation == b"GetItem" and (number := found_in(body, _NUMBER, b"")):
+            return response(_json({"Item": event_item(int(number))}))
         return self._empty
 
 

@@ -52,7 +52,9 @@ def record(
 
 def replace(one: T, /, **changes: Any) -> T:
     """A copy of a record with other values in some of its fields. Raises TypeError for a name that is not a field."""
-    return type(one)(**{**{name: getattr(one, name) for name in getattr(one, FIELDS)}, **changes})
+    known: Any = one
+    values = zip(known.__record_fields__, known.__record_values__(known), strict=True)
+    return type(one)(**{**dict(values), **changes})
 
 
 def _made(cls: type[Any], *, frozen: bool, hashed: bool, eq: bool) -> type[Any]:

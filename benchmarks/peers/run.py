@@ -1,7 +1,7 @@
 """Compare dynaorm with similar libraries, and print a Markdown report.
 
 Run: make bench-peers                       all clients and operations
-     make bench-peers PEERS_ARGS="--write"  ... and write the report into docs/performance.md
+     make bench-peers PEERS_ARGS="--write"  ... and write the report into benchmarks/RESULTS.md
      make bench-peers PEERS_ARGS="--rounds 5 --cold-rounds 5 --write"  the same in fewer rounds
 
 Every client runs in a process of its own. Each round measures all of them, operation by operation and in another order,
@@ -17,8 +17,9 @@ import sys
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from benchmarks import summary
 from benchmarks.callers import TASKS, THREADS, Served
-from benchmarks.page import PAGE, machine, write
+from benchmarks.page import RESULTS, machine, write
 from benchmarks.peers import cold
 from benchmarks.peers.client import OPERATIONS
 from benchmarks.peers.environment import CLIENTS, REFERENCE, ROOT, python_of, surroundings
@@ -207,7 +208,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument(
         "--budget", type=float, default=0.1, help="CPU seconds per client, operation and round"
     )
-    parser.add_argument("--write", action="store_true", help="write the report into docs/performance.md")
+    parser.add_argument("--write", action="store_true", help="write the report into benchmarks/RESULTS.md")
     return parser.parse_args()
 
 
@@ -242,7 +243,8 @@ def main() -> None:
     print(text)
     if options.write:
         write("bench-peers", text)
-        progress(f"written into {PAGE.relative_to(ROOT)}")
+        summary.main()
+        progress(f"written into {RESULTS.relative_to(ROOT)}, and summarised in docs/performance.md")
 
 
 if __name__ == "__main__":

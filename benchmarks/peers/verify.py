@@ -17,6 +17,9 @@ _REQUESTS: Mapping[str, Sequence[set[str]]] = {
     "get": [{"GetItem"}],
     "put": [{"PutItem"}],
     "transact3": [{"TransactWriteItems"}],
+    "query1": [{"Query"}],
+    "query3": [{"Query"}],
+    "query10": [{"Query"}],
     "query100": [{"Query"}],
     "query1000": [{"Query"}],
     "batch_get100": [{"BatchGetItem"}],
@@ -33,6 +36,9 @@ _CHANGES = {
 # The orders that a read returns, and the size of their partition.
 _READS = {
     "get": ([order.ORDER], order.PAGE),
+    "query1": ([0], 1),
+    "query3": (list(range(3)), 3),
+    "query10": (list(range(10)), 10),
     "query100": (list(range(100)), 100),
     "query1000": (list(range(1000)), 1000),
     "batch_get100": (list(range(order.PAGE)), order.PAGE),

@@ -1,6 +1,5 @@
 """An entity's place in a secondary index of its table."""
 
-from dataclasses import dataclass
 from typing import Any, Generic, TypeAlias, TypeVar
 
 from dynaorm.entity.declaration import Declaration, GivenWhen
@@ -45,14 +44,29 @@ class Index(Declaration):
         return f"Index({self.index_name!r}, pk={self.pk_text!r}, sk={self.sk_text!r}{when})"
 
 
-@dataclass(
-    frozen=True, slots=True
-)  # not @record: type checkers would treat ``index`` as a descriptor of the class
 class IndexOf(Generic[E]):
-    """A class's place in an index, as a query names it: ``Ticket.by_status``. Each subclass has its own."""
+    """A class's place in an index, as a query names it: ``Ticket.by_status``. Each subclass has its own.
 
-    entity: type[E]
-    index: Index
+    Attributes:
+        entity: the class.
+        index: the place, as the class declares it.
+    """
+
+    # Neither @record nor @dataclass: for type checkers, a field ``index`` of the class would be a descriptor, and a
+    # dataclass takes half a percent of the first get of a process to declare.
+    __slots__ = ("entity", "index")
+
+    def __init__(self, entity: type[E], index: Index) -> None:
+        self.entity = entity
+        self.index = index
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, IndexOf):
+            return NotImplemented
+        return self.entity is other.entity and self.index is other.index
+
+    def __hash__(self) -> int:
+        return hash((self.entity, self.index))
 
     def __repr__(self) -> str:
         return f"{self.entity.__name__}.{self.index.attribute_name}"

@@ -7,26 +7,29 @@ Rule 2. The texts are cut, not parsed: finding where items begin takes a twentie
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from typing import Any, Final
 
+from dynaorm.entity.ident import Ident
 from dynaorm.item.json_body import decode_body
 from dynaorm.item.value import Item
 from dynaorm.record import record
 
 # The beginning of the first item of a reply. In a text, each of these quotes would have a backslash; and no attribute
 # has a list without a type.
-_BEGINNINGS: Final[Mapping[str, re.Pattern[bytes]]] = {
-    "GetItem": re.compile(rb'"Item":{(?=")'),
-    "Query": re.compile(rb'"Items":\[{(?=")'),
-    "Scan": re.compile(rb'"Items":\[{(?=")'),
-    "BatchGetItem": re.compile(rb'"Responses":{"[^"]+":\[{(?=")'),
+_BEGINNINGS: Final[Mapping[str, bytes]] = {
+    "GetItem": rb'"Item":{(?=")',
+    "Query": rb'"Items":\[{(?=")',
+    "Scan": rb'"Items":\[{(?=")',
+    "BatchGetItem": rb'"Responses":{"[^"]+":\[{(?=")',
 }
 
 # The end of one item and the beginning of another with its first attribute. It also matches between two maps in a list
 # if the second one's first member has the name M, and between two keys of a batch that was not read whole.
-_CUT: Final = re.compile(
-    rb'}},{(?="(?:[^"\\]|\\.)*+":{"(?:[SNB]":"|[SNB]S":\[|L":\[|M":{|BOOL":[tf]|NULL":t))'
-)
+_CUT: Final = rb'}},{(?="(?:[^"\\]|\\.)*+":{"(?:[SNB]":"|[SNB]S":\[|L":\[|M":{|BOOL":[tf]|NULL":t))'
+
+# Compiled when they are used: the first get of a process needs one.
+_compiled: Final = cache(re.compile)
 
 BETWEEN: Final = b"}},{"
 """What separates the texts of two items."""
@@ -50,7 +53,7 @@ def item_texts(raw: bytes, operation: str, count: int) -> list[bytes] | None:
     if count == 0:
         return []
     if count == 1:
-        beginning = _BEGINNINGS[operation].search(raw)
+        beginning = _compiled(_BEGINNINGS[operation]).search(raw)
         return None if beginning is None else [raw[beginning.end() :]]
     _, texts = cut(raw, operation)
     return texts if len(texts) == count else None
@@ -61,10 +64,10 @@ def cut(raw: bytes, operation: str) -> tuple[bytes, list[bytes]]:
 
     There are other texts than items if the reply could be cut in more than one way, and none if it is not compact.
     """
-    beginning = _BEGINNINGS[operation].search(raw)
+    beginning = _compiled(_BEGINNINGS[operation]).search(raw)
     if beginning is None:
         return raw, []
-    return raw[: beginning.end()], _CUT.split(raw[beginning.end() :])
+    return raw[: beginning.end()], _compiled(_CUT).split(raw[beginning.end() :])
 
 
 def items_in(raw: bytes, operation: str) -> Sequence[Item]:
@@ -80,11 +83,13 @@ class ParsedReply:
         found: in order, entities, and items (dicts) that are left to the codecs. Expired entities are left out.
         heads: for each of these, its key and perhaps more of its item; empty where no reader needs them.
         rest: the reply without its items.
+        idents: for each of these, the contents of its key, if the operation is BatchGetItem; empty for any other.
     """
 
     found: list[Any]
     heads: Sequence[Item]
     rest: Mapping[str, Any]
+    idents: Sequence[Ident] = ()
 
     @property
     def is_of_entities(self) -> bool:

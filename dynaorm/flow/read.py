@@ -1,14 +1,14 @@
 """Reading items by key, with retries."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from itertools import repeat as repeated
+from typing import TYPE_CHECKING, Any, Final
 
 from dynaorm.entity.dispatch import live_class
-from dynaorm.entity.foreign_item import not_found
-from dynaorm.entity.ident import Ident, ident_of
+from dynaorm.entity.ident import Ident, contents_of, ident_of
 from dynaorm.entity.key import Key
 from dynaorm.entity.mapping.mapping import EntityMapping
-from dynaorm.entity.page import ParsedReply, is_entity
+from dynaorm.entity.page import is_entity
 from dynaorm.entity.reader import ReplyReader, reader_of
 from dynaorm.entity.table import Table
 from dynaorm.errors import Contention, StoreError, TableNotFound, Throttled, UnexpectedRefusal, Unreachable
@@ -17,15 +17,23 @@ from dynaorm.flow.protocol.context import Context
 from dynaorm.flow.protocol.cost import ReadCost
 from dynaorm.flow.protocol.reply_keys import check_keys, items_at_once, part_of
 from dynaorm.flow.protocol.retry import conflict_in, is_retryable, throttle_in, waited
-from dynaorm.flow.protocol.together import gather
 from dynaorm.item.value import Item
-from dynaorm.plan.reads import Reads
+from dynaorm.late import late
 from dynaorm.remedies import is_denial
+
+if TYPE_CHECKING:
+    from dynaorm.entity import foreign_item
+    from dynaorm.flow.protocol import together
+    from dynaorm.plan.reads import Reads
+else:
+    late(globals(), foreign_item="dynaorm.entity.foreign_item", together="dynaorm.flow.protocol.together")
 
 # BatchGetItem takes at most 100 keys (Amazon DynamoDB API Reference).
 BATCH_GET_LIMIT = 100
 # TransactGetItems reads at most 100 items, of 4 MB together (Amazon DynamoDB API Reference).
 TRANSACT_GET_LIMIT = 100
+
+_NO_HEAD: Final[Item] = {}
 
 
 def repeat(call: Call, context: Context, pauses: Iterator[float] | None = None) -> Flow[Reply]:
@@ -155,7 +163,7 @@ def get_items(
     ``cost``: counts the requests and capacity, if given.
     """
     found = yield from find_items(table, keys, context, None, consistent=True, cost=cost)
-    return [item for _, item in found]
+    return [item for _, _, item in found]
 
 
 def get_each_item(places: Sequence[tuple[Table, Item]], context: Context) -> Flow[dict[Ident, Item | None]]:
@@ -175,13 +183,17 @@ def get_each_item(places: Sequence[tuple[Table, Item]], context: Context) -> Flo
         for table, keys in asked.values()
         for start in range(0, len(keys), BATCH_GET_LIMIT)
     ]
-    replies = yield from gather([get_items(table, batch, context) for table, batch in batches], len(batches))
+    replies = yield from together.gather(
+        [get_items(table, batch, context) for table, batch in batches], len(batches)
+    )
     for (table, _), items in zip(batches, replies, strict=True):
         found |= {ident_of(table, item): item for item in items}
     return found
 
 
-def with_items(reads: Reads, places: Iterable[tuple[EntityMapping, Item]], context: Context) -> Flow[Reads]:
+def with_items(
+    reads: "Reads", places: Iterable[tuple[EntityMapping, Item]], context: Context
+) -> "Flow[Reads]":
     """The reads with these items, of which those are read, together, that have not been."""
     unread = [
         (mapping.table, key)
@@ -202,14 +214,14 @@ def find_items(
     consistent: bool,
     expired: bool = False,
     cost: ReadCost | None = None,
-) -> Flow[list[tuple[Any, Item]]]:
+) -> Flow[list[tuple[Ident, Any, Item]]]:
     """``get_items`` with a reader of replies: entities, and items for the codecs. Unprocessed keys are requested again.
 
-    Each comes with its key and the attributes that the reader was made for; an item comes with itself. ``expired``:
-    include expired entities.
+    Each comes after the contents of its key, and before the attributes that the reader was made for; where nothing was
+    read by it, before the item itself. ``expired``: include expired entities.
     """
     name = context.table_name(table.name)
-    found: list[tuple[Any, Item]] = []
+    found: list[tuple[Ident, Any, Item]] = []
     waiting: list[Item] = list(keys)
     pauses = context.retry.pauses(context.clock)
     call: Call | None = None
@@ -223,7 +235,10 @@ def find_items(
             call = Call("BatchGetItem", request)
         reply = yield from repeat(call, context, pauses)
         reading = reader.read(reply, None if expired else context.clock.now()) if reader is not None else None
-        found += _items_in(reply, table, name) if reading is None else _entities_in(reading, table)
+        if reading is None:
+            found += _items_in(reply, table, name)
+        else:
+            found += zip(reading.idents, reading.found, reading.heads or repeated(_NO_HEAD), strict=False)
         rest = reply if reading is None else reading.rest
         if cost is not None:
             cost.add(rest)
@@ -239,18 +254,10 @@ def find_items(
     return found
 
 
-def _items_in(reply: Reply, table: Table, name: str) -> list[tuple[Any, Item]]:
+def _items_in(reply: Reply, table: Table, name: str) -> list[tuple[Ident, Any, Item]]:
     items = [dict(item) for item in reply.get("Responses", {}).get(name, [])]
     check_keys("BatchGetItem", items, table.keys)
-    return [(item, item) for item in items]
-
-
-def _entities_in(reading: ParsedReply, table: Table) -> list[tuple[Any, Item]]:
-    check_keys("BatchGetItem", reading.heads, table.keys)
-    pairs = list(zip(reading.found, reading.heads, strict=True))
-    if reading.is_of_entities:
-        return pairs
-    return [(one, head if is_entity(one) else one) for one, head in pairs]
+    return [(contents_of(table, item), item, item) for item in items]
 
 
 def load(
@@ -282,5 +289,5 @@ def load(
     if stored is not None and item is not None:
         return stored.hydrate(item)
     if required is not None:
-        raise not_found(mapping, required, item, now)
+        raise foreign_item.not_found(mapping, required, item, now)
     return None

@@ -8,7 +8,6 @@ Rule 3. Parentheses are written only where they are needed, because DynamoDB ref
 from __future__ import annotations
 
 import re
-from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from decimal import Decimal
 from functools import cache
@@ -45,9 +44,10 @@ class SizeOf:
 Operand: TypeAlias = Attr | SizeOf
 
 
-class Condition(ABC):
+class Condition:
     """A condition on an item. Combine conditions with ``&``, ``|`` and ``~``."""
 
+    # No ABC, of which every isinstance would be a call.
     __slots__ = ("_expression",)
     _expression: tuple[str, dict[str, str], dict[str, AttributeValue]]  # kept by item/action.py
     _rank: ClassVar[int] = _ATOM
@@ -67,11 +67,11 @@ class Condition(ABC):
             " and, or, not, and write F.a.between(x, y) instead of x < F.a < y"
         )
 
-    @abstractmethod
-    def _rendered(self, placeholders: Placeholders) -> str: ...
+    def _rendered(self, placeholders: Placeholders) -> str:
+        raise NotImplementedError
 
-    @abstractmethod
-    def _paths(self) -> Iterable[Path]: ...
+    def _paths(self) -> Iterable[Path]:
+        raise NotImplementedError
 
 
 def render(condition: Condition, placeholders: Placeholders) -> str:

@@ -1,16 +1,23 @@
 """The bodies of DynamoDB's requests and replies: JSON with binary values in base64."""
 
-import json
 import re
 from base64 import b64decode, b64encode
 from binascii import Error as Base64Error
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from typing import Any
+from functools import cache
+from typing import TYPE_CHECKING, Any
 
 from pydantic_core import PydanticSerializationError, from_json, to_json
 
 from dynaorm.item.value import Item
+from dynaorm.late import late
+
+if TYPE_CHECKING:
+    import json
+else:
+    # Most requests and replies need none of it.
+    late(globals(), json="json")
 
 # The B comes first because quotes are everywhere, and a B is rare.
 _BINARY = re.compile(rb'B(?<="B)S?"')
@@ -65,9 +72,9 @@ def encode_body(request: Mapping[str, Any]) -> bytes:
         body = to_json(request, bytes_mode="base64")
     # It knows no Mapping but dict, and refuses half a surrogate pair, which json escapes.
     except PydanticSerializationError:
-        return _encode(request).encode("ascii")
+        return _encoder()(request).encode("ascii")
     # to_json is nearly three times as fast, but writes base64 in the URL alphabet, which DynamoDB does not read.
-    return _encode(request).encode("ascii") if _BINARY.search(body) else body
+    return _encoder()(request).encode("ascii") if _BINARY.search(body) else body
 
 
 def decode_body(body: bytes) -> Any:
@@ -95,7 +102,7 @@ def decode_item(text: bytes) -> Item:
     The ``}}`` at its end may be missing, or anything may follow it. A binary value that is not base64 stays a text: no
     field has read it, and it is stored as it is.
     """
-    decode = _decode_binary if _BINARY.search(text) else _decode
+    decode = _decoder(is_binary=_BINARY.search(text) is not None)
     item: Item = decode(f"{{{text.decode()}}}}}")[0]
     return item
 
@@ -115,9 +122,15 @@ def _plain(value: object) -> Any:
     raise TypeError(f"{value!r} of type {type(value).__name__} cannot be sent; give its attribute value")
 
 
-# Requests have no cycles, and checking for them takes a fifth of the time.
-_encode = json.JSONEncoder(separators=(",", ":"), check_circular=False, default=_plain).encode
-_decode = json.JSONDecoder().raw_decode
+@cache
+def _encoder() -> Callable[[Any], str]:
+    # Requests have no cycles, and checking for them takes a fifth of the time.
+    return json.JSONEncoder(separators=(",", ":"), check_circular=False, default=_plain).encode
+
+
+@cache
+def _decoder(*, is_binary: bool) -> Callable[[str], tuple[Any, int]]:
+    return json.JSONDecoder(object_hook=_with_bytes_or_text if is_binary else None).raw_decode
 
 
 def _with_bytes(value: dict[str, Any]) -> dict[str, Any]:
@@ -137,6 +150,3 @@ def _with_bytes_or_text(value: dict[str, Any]) -> dict[str, Any]:
         return _with_bytes(value)
     except ValueError:
         return value
-
-
-_decode_binary = json.JSONDecoder(object_hook=_with_bytes_or_text).raw_decode

@@ -4,11 +4,12 @@ from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from typing import Final
 
-from dynaorm.entity.declare.catalog import catalog_of, names_of
+from dynaorm.entity.declare.catalog import catalog_of, derived, names_of
 from dynaorm.entity.mapping.field import respelled
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.mapping.part import values_in
 from dynaorm.entity.resolve import FieldResolver
+from dynaorm.entity.table import Table
 from dynaorm.entity.text.scalar import BETWEEN, parse_datetime
 from dynaorm.errors import UsageError
 from dynaorm.item.condition import (
@@ -26,6 +27,7 @@ from dynaorm.item.condition import (
     paths_of,
 )
 from dynaorm.item.evaluate import holds
+from dynaorm.item.path import Path
 from dynaorm.item.resolve import resolve
 from dynaorm.item.value import AttributeValue, Item
 from dynaorm.query.query_spec import QuerySpec
@@ -111,41 +113,78 @@ def filter_of(spec: QuerySpec) -> Filter | None:
 def _filter(spec: QuerySpec) -> Filter:
     by_class: dict[str, Condition] = {}
     for mapping in mappings_of(spec):
-        condition = all_of(*(resolve(one, FieldResolver(mapping, computed=True)) for one in spec.filters))
+        resolver = FieldResolver(mapping, computed=True)
+        condition = all_of(*[resolve(one, resolver) for one in spec.filters])
         assert condition is not None
         by_class[mapping.name] = condition
     distinct: list[Condition] = []
     for one in by_class.values():
         if one not in distinct:
             distinct.append(one)
-    if len(set(map(paths_of, distinct))) > 1:
-        raise UsageError(
-            problem=f"{spec} store the fields of the filter differently",
-            remedy="query the classes one by one",
-        )
-    condition = distinct[0] if len(distinct) == 1 else Or(tuple(distinct))
-    is_whole, times, computed = spec.source.is_whole, _times(spec), _computed(spec)
+    condition = distinct[0]
+    if len(distinct) > 1:
+        if len(set(map(paths_of, distinct))) > 1:
+            raise UsageError(
+                problem=f"{spec} store the fields of the filter differently",
+                remedy="query the classes one by one",
+            )
+        condition = Or(tuple(distinct))
+    form, is_whole = _form_of(spec), spec.source.is_whole
     if is_whole and spec.segments is None:
         _refuse_keys(spec, condition)
-    attributes = {spec.source.mapping.fields[name].attribute for name in times} | {
-        former for name in times for former in spec.source.mapping.fields[name].formerly
-    }
-    server, entry = _parts(spec, condition, attributes, _made_up(spec, computed))
+    server, entry = _parts(spec, condition, form.attributes, form.made_up)
     return Filter(
         condition=condition,
         by_class=by_class,
         server=server,
         entry=entry,
-        is_local=bool(times or computed) or not is_whole or len(distinct) > 1,
+        is_local=form.is_local or not is_whole or len(distinct) > 1,
         is_never=_truth(condition) is False,
-        times=times,
-        computed=computed,
+        times=form.times,
+        computed=form.computed,
     )
+
+
+class _FilterForm:
+    """What follows from the fields that a filter names, and is found once.
+
+    Attributes:
+        times: the fields that are compared as times.
+        computed: the computed fields.
+        attributes: those that hold the times.
+        made_up: the names under which the condition looks for the computed fields.
+        is_local: DynamoDB cannot evaluate all of it.
+    """
+
+    def __init__(self, mapping: EntityMapping, paths: Iterable[Path]) -> None:
+        stored = [path for path in paths if path[0] in mapping.fields]
+        self.times = FieldResolver(mapping).times(stored)
+        self.computed = tuple(sorted({str(path[0]) for path in paths} - mapping.fields.keys()))
+        of_times = [mapping.fields[name] for name in self.times]
+        self.attributes = frozenset(name for one in of_times for name in (one.attribute, *one.formerly))
+        self.made_up = frozenset(mapping.computed[name].as_field.attribute for name in self.computed)
+        self.is_local = bool(self.times or self.computed)
+
+
+def _form_of(spec: QuerySpec) -> _FilterForm:
+    mapping = spec.source.mapping
+    forms = derived(mapping.table, _forms)
+    paths = frozenset().union(*map(paths_of, spec.filters))
+    if (found := forms.get((mapping, paths))) is None:
+        found = forms[mapping, paths] = _FilterForm(mapping, paths)
+    return found
+
+
+def _forms(_table: Table) -> dict[tuple[EntityMapping, frozenset[Path]], _FilterForm]:
+    return {}
 
 
 def _refuse_keys(spec: QuerySpec, condition: Condition) -> None:
     keys = {key.name for key in spec.source.keys}
-    for path in sorted(paths_of(condition), key=str):
+    paths = paths_of(condition)
+    if keys.isdisjoint([path[0] for path in paths]):
+        return
+    for path in sorted(paths, key=str):
         if path[0] in keys:
             fields = (field for one in mappings_of(spec) for field in one.fields.values())
             name = next((field.name for field in fields if field.attribute == path[0]), path[0])
@@ -153,24 +192,6 @@ def _refuse_keys(spec: QuerySpec, condition: Condition) -> None:
                 problem=f"the filter names {name}, which is a key of {spec}, and DynamoDB refuses that",
                 remedy="give it in the call, or use .ge(...), .between(...), .begins_with(...)",
             )
-
-
-def _times(spec: QuerySpec) -> tuple[str, ...]:
-    """The fields of the filter that are compared as times."""
-    mapping = spec.source.mapping
-    paths = (path for one in spec.filters for path in paths_of(one) if path[0] in mapping.fields)
-    return FieldResolver(mapping).times(paths)
-
-
-def _computed(spec: QuerySpec) -> tuple[str, ...]:
-    """The computed fields that the filter names."""
-    names = {str(path[0]) for one in spec.filters for path in paths_of(one)}
-    return tuple(sorted(names - spec.source.mapping.fields.keys()))
-
-
-def _made_up(spec: QuerySpec, computed: Iterable[str]) -> frozenset[str]:
-    """The names under which the condition looks for computed fields."""
-    return frozenset(spec.source.mapping.computed[name].as_field.attribute for name in computed)
 
 
 def _parts(
@@ -193,6 +214,8 @@ def _relaxed(condition: Condition, times: AbstractSet[str], unknown: AbstractSet
 
     ``times`` may be stored in any spelling; ``unknown`` is not read.
     """
+    if not times and not unknown:
+        return condition
     names = {str(path[0]) for path in paths_of(condition)}
     if names.isdisjoint(times | unknown):
         return condition
@@ -235,7 +258,7 @@ def _truth(condition: Condition) -> bool | None:
     """Whether a condition always (True) or never (False) matches; None where that depends on the item."""
     if isinstance(condition, IsIn):
         return None if condition.values else False
-    if isinstance(condition, And | Or):
+    if isinstance(condition, (And, Or)):
         each = [_truth(part) for part in condition.parts]
         decisive = isinstance(condition, Or)
         return decisive if decisive in each else None if None in each else not decisive

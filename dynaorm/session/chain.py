@@ -1,6 +1,5 @@
 """The methods that build a query. Synchronous and asynchronous queries share them, because they send nothing."""
 
-from copy import copy
 from typing import Any, Generic, NoReturn, Self, TypeVar
 
 from dynaorm.errors import UsageError
@@ -218,8 +217,9 @@ class Chain(Generic[E]):
         return explain(self._spec, self._context)
 
     def _with(self, spec: QuerySpec) -> Self:
-        other = copy(self)
-        other._spec = spec
+        # As ``copy`` does, in half the time.
+        other = object.__new__(type(self))
+        other.__dict__.update(self.__dict__, _spec=spec)
         return other
 
     def __bool__(self) -> NoReturn:

@@ -26,7 +26,7 @@ from dynaorm.remedies import is_of_the_request_itself
 STREAM_READS = frozenset({"DescribeStream", "GetShardIterator", "GetRecords"})
 """The operations of DynamoDB Streams, which are sent to another endpoint."""
 SERVER_FAULTS = frozenset({"InternalServerError", "InternalFailure", "ServiceUnavailable"})
-_QUOTED = re.compile(r"The Canonical String|Authorization=|\(hashed with|\bCredential=|\n")
+_QUOTED = r"The Canonical String|Authorization=|\(hashed with|\bCredential=|\n"
 DAMAGED = "the reply does not match its checksum (x-amz-crc32)"
 
 
@@ -79,7 +79,7 @@ def _without_headers(code: str, message: str) -> str:
     """
     if not is_of_the_request_itself(code):
         return message
-    return _QUOTED.split(message, maxsplit=1)[0].rstrip()
+    return re.split(_QUOTED, message, maxsplit=1)[0].rstrip()
 
 
 def _reason(reason: Mapping[str, Any]) -> Reason | None:

@@ -3,7 +3,7 @@
 import pytest
 
 from benchmarks.callers import Served
-from benchmarks.page import PAGE, replaced
+from benchmarks.page import RESULTS, replaced
 from benchmarks.peers.cold import Start
 from benchmarks.peers.report import document
 from benchmarks.peers.rows import Row
@@ -75,7 +75,7 @@ def test_what_was_not_measured_has_no_section() -> None:
 
 @pytest.mark.parametrize("command", ["bench-peers", "bench-scale"])
 def test_the_page_has_the_markers_between_which_a_report_is_written(command: str) -> None:
-    page = PAGE.read_text(encoding="utf-8")
+    page = RESULTS.read_text(encoding="utf-8")
     written = replaced(page, command, "the report")
     assert f"<!-- {command}: begin -->\n\nthe report\n\n<!-- {command}: end -->" in written
     assert replaced(written, command, "another") == replaced(page, command, "another")

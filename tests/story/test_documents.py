@@ -69,7 +69,7 @@ def test_the_page_about_a_save_names_modules_that_exist() -> None:
 
 PAGES = [
     page
-    for folder in (".", "docs", "docs/tutorial", "examples", "benchmarks/peers", "tests")
+    for folder in (".", "docs", "docs/tutorial", "examples", "benchmarks", "benchmarks/peers", "tests")
     for page in (ROOT / folder).glob("*.md")
 ]
 

@@ -24,6 +24,7 @@ OF_ROOT: Final = {
     "CONTRIBUTING.md": "contributing.md",
     "examples/README.md": "examples/index.md",
     "benchmarks/peers/README.md": "benchmarks.md",
+    "benchmarks/RESULTS.md": "results.md",
     "tests/MUTATION.md": "mutation.md",
 }
 """The documents outside of ``docs/`` that have a page, by their path in the repository."""

@@ -9,7 +9,7 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import is_dataclass
 from functools import partial
 from types import NoneType
-from typing import Any, Final, ForwardRef, Literal, TypeVar, Union
+from typing import TYPE_CHECKING, Any, Final, ForwardRef, Literal, TypeVar, Union
 
 import pydantic
 from pydantic import BaseModel
@@ -32,18 +32,15 @@ from dynaorm.entity.codec.depth import limited
 from dynaorm.entity.codec.formed import foreign_codec, formed_codec, of_json
 from dynaorm.entity.codec.json import ANY, JSON, NUMBER, PLAIN, AnyValue
 from dynaorm.entity.codec.leaf import leaf_codec, secret_codec
-from dynaorm.entity.codec.model import (
-    Member,
-    check_names,
-    class_codec,
-    instance_codec,
-    root_codec,
-    typed_dict_codec,
-)
-from dynaorm.entity.codec.union import chosen_codec, discriminated_codec, union_codec
 from dynaorm.entity.codec.value import Codec, Reference, Unstorable, optional
 from dynaorm.entity.type_tree import CONTAINERS, TypeTree, is_record, type_tree
+from dynaorm.late import late
 from dynaorm.record import replace
+
+if TYPE_CHECKING:
+    from dynaorm.entity.codec import model, union
+else:
+    late(globals(), model="dynaorm.entity.codec.model", union="dynaorm.entity.codec.union")
 
 __all__ = ["Codec", "Unstorable", "codec_of"]
 
@@ -106,7 +103,9 @@ class _Resolution:
             inner, form = replace(meta, attribute=None, formed=True), meta.attribute.codec
             return formed_codec(tree, form, lambda: self._with(of_json(tree, form), inner, strict=strict))
         if meta.unmade:
-            return instance_codec(tree.plain, self._with(tree, replace(meta, unmade=False), strict=strict))
+            return model.instance_codec(
+                tree.plain, self._with(tree, replace(meta, unmade=False), strict=strict)
+            )
         if not tree.aliases:
             return self._of_type(tree, meta, strict=strict)
         for alias, codec in _NAMED:
@@ -169,7 +168,7 @@ class _Resolution:
         codecs = [(one.name, self.of(one, meta, strict=strict)) for one in others]
         if both:
             codecs.append(("int | float", NUMBER))
-        return codecs[0][1] if len(codecs) == 1 else union_codec(codecs, self._later.append)
+        return codecs[0][1] if len(codecs) == 1 else union.union_codec(codecs, self._later.append)
 
     def _discriminated(self, members: Sequence[TypeTree], field: str, *, strict: bool) -> Codec:
         codecs = {one.name: self.of(one, strict=strict) for one in members}
@@ -182,7 +181,7 @@ class _Resolution:
                     )
 
         self._later.append(check)
-        return discriminated_codec(codecs, field)
+        return union.discriminated_codec(codecs, field)
 
     def _chosen(self, members: Sequence[TypeTree], choose: Callable[[Any], Any], *, strict: bool) -> Codec:
         tagged = {one.tag: member for member in members for one in member.metadata if isinstance(one, Tag)}
@@ -191,7 +190,7 @@ class _Resolution:
                 "a union with a function as discriminator has a member without Tag(...); give it one"
             )
         codecs: dict[Hashable, Codec] = {tag: self.of(one, strict=strict) for tag, one in tagged.items()}
-        return chosen_codec(codecs, choose)
+        return union.chosen_codec(codecs, choose)
 
     # -- classes -------------------------------------------------------------------------------------------------------
 
@@ -227,7 +226,7 @@ class _Resolution:
         (root,) = fields_of(kind, {})
         inner_strict = bool(kind.model_config.get("strict"))
         return self._once(
-            kind, frozenset(), lambda: root_codec(kind, self._field(kind, root, strict=inner_strict))
+            kind, frozenset(), lambda: model.root_codec(kind, self._field(kind, root, strict=inner_strict))
         )
 
     def _record(self, tree: TypeTree, kind: Any, meta: Meta, *, strict: bool) -> Codec:
@@ -248,7 +247,7 @@ class _Resolution:
             if issubclass(kind, tuple):
                 return named_tuple_codec(kind, {one.name: codec for one, codec in parts.items()})
             codec = _mapped(kind, parts, self._extra(kind, config))
-            return instance_codec(tree.plain, codec) if by_instance else codec
+            return model.instance_codec(tree.plain, codec) if by_instance else codec
 
         tags = frozenset({"L"}) if issubclass(kind, tuple) else frozenset({"M"})
         return self._once((tree.plain, by_instance, inner_strict), tags, build)
@@ -277,7 +276,7 @@ _NAMED: Final[tuple[tuple[Any, Codec], ...]] = ((pydantic.JsonValue, JSON), (Any
 
 def _mapped(kind: Any, parts: Mapping[FieldOf, Codec], extra: Codec | None) -> Codec:
     members = [
-        Member(
+        model.Member(
             name=one.name,
             attribute=(one.meta.attribute and one.meta.attribute.name) or one.name,
             codec=codec,
@@ -290,10 +289,10 @@ def _mapped(kind: Any, parts: Mapping[FieldOf, Codec], extra: Codec | None) -> C
         )
         for one, codec in parts.items()
     ]
-    check_names(kind.__name__, members)
+    model.check_names(kind.__name__, members)
     if is_typeddict(kind):
-        return typed_dict_codec(kind.__name__, members, extra=extra)
-    return class_codec(kind, members, extra=extra)
+        return model.typed_dict_codec(kind.__name__, members, extra=extra)
+    return model.class_codec(kind, members, extra=extra)
 
 
 def _not_a_class(tree: TypeTree) -> str:

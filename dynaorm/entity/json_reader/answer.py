@@ -14,6 +14,7 @@ from pydantic_core import CoreSchema, SchemaError, SchemaValidator, core_schema
 from dynaorm.entity.core_schema import Node, as_schema, validator_of
 from dynaorm.entity.declare.catalog import catalog_of, derived, names_of
 from dynaorm.entity.dispatch import literal_beginning
+from dynaorm.entity.ident import Ident
 from dynaorm.entity.json_reader.class_by_key import CLASS, ClassByKey, InDoubt, in_doubt
 from dynaorm.entity.json_reader.item_key import HasKey, KeyContents
 from dynaorm.entity.json_reader.model import JsonModel, json_model
@@ -28,6 +29,8 @@ Snapshot: TypeAlias = Loaded | LazyItem
 _Known: TypeAlias = tuple[HasKey | None, InDoubt | None, Callable[[Item], Defaults] | None]
 FindDefaults: TypeAlias = Defaults | Callable[[Item], Defaults]
 
+# The numbers that DynamoDB writes. Any other finite one is left to the codecs.
+_NUMBER: Final = r"^-?[0-9]+(\.[0-9]+)?(E[+-]?[0-9]+)?$"
 _KEYS: Final = "keys"
 _HEADS: Final = "heads"
 _NOTHING: Final[Item] = {}
@@ -67,12 +70,16 @@ class JsonReader:
         }
         self._operation = operation
         self._is_binary = "B" in table.kinds.values()
+        self._kinds = [key.kind for key in table.keys]
         self._classes = _class_by_key(table, models, operation)
         parts: dict[str, Node] = {_ITEMS[operation]: _item(table, models, self._classes)}
-        if any(model.keys for model in models):
+        # Only those who read many items ask which one each of them is.
+        self._is_identified = operation == "BatchGetItem"
+        if self._is_identified or any(model.keys for model in models):
             parts[_KEYS] = _key(table)
         if names is not None or any(model.head for model in models):
             parts[_HEADS] = _head(table, models, names or ())
+        self._members = (_ITEMS[operation], _KEYS, _HEADS)
         self._validator = _validator(parts, operation, models)
 
     def read(self, reply: Mapping[str, Any], now: float | None) -> ParsedReply | None:
@@ -88,17 +95,25 @@ class JsonReader:
             )
         except Exception:  # noqa: BLE001 - the codecs find the same problem and describe it better
             return None
-        found, keys, heads = (
-            self._listed(rest.pop(name, None)) for name in (_ITEMS[self._operation], _KEYS, _HEADS)
-        )
+        found, keys, heads = [self._listed(rest.pop(name, None)) for name in self._members]
+        idents: list[Ident] = []
+        if self._is_identified:
+            # A typed dict has its members in the order of its schema: that of the table's keys.
+            idents = [(*key.values(),) for key in keys]
         if self._is_binary:
             heads, rest = with_bytes(heads), with_bytes(rest)
+            idents = [self._with_bytes(one) for one in idents]
         if texts is None:
             texts = item_texts(raw, self._operation, len(found))
         elif len(texts) != len(found):
             return None
         kept = texts if texts is not None else items_in(raw, self._operation)
-        return self._settled(ParsedReply(found, heads, rest), keys, kept, now)
+        return self._settled(ParsedReply(found, heads, rest, idents), keys, kept, now)
+
+    def _with_bytes(self, ident: Ident) -> Ident:
+        return tuple(
+            with_bytes({kind: content})[kind] for kind, content in zip(self._kinds, ident, strict=True)
+        )
 
     def _listed(self, found: Any) -> list[Any]:
         if found is None:
@@ -135,7 +150,12 @@ class JsonReader:
         if not has_expired:
             return reading
         left = [place for place, one in enumerate(found) if one is not None]
-        return ParsedReply([found[place] for place in left], [heads[place] for place in left], reading.rest)
+        return ParsedReply(
+            [found[place] for place in left],
+            [heads[place] for place in left],
+            reading.rest,
+            [reading.idents[place] for place in left] if reading.idents else (),
+        )
 
     def _examined(self, entity: Any, head: Item, at: Snapshot, now: float | None) -> Any | None:
         """The entity with its state, or its item if it is damaged; None if it has expired."""
@@ -250,12 +270,15 @@ def _head(table: Table, models: Sequence[JsonModel], wanted: tuple[str, ...]) ->
 
 
 def _key(table: Table) -> Node:
-    """The schema of the contents of an item's key."""
-    paths: dict[str, list[str | int]] = {key.name: [key.name, key.kind] for key in table.keys}
-    fields = {
-        name: core_schema.typed_dict_field(core_schema.any_schema(), required=False, validation_alias=path)
-        for name, path in paths.items()
-    }
+    """The schema of the contents of an item's key, which refuses an item without it.
+
+    The codecs then look again, and say what is wrong with the reply.
+    """
+    fields = {}
+    for key in table.keys:
+        path: list[str | int] = [key.name, key.kind]
+        content = core_schema.str_schema(pattern=_NUMBER if key.kind == "N" else None)
+        fields[key.name] = core_schema.typed_dict_field(content, validation_alias=path)
     return dict(core_schema.typed_dict_schema(fields))
 
 

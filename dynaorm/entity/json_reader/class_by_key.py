@@ -7,10 +7,9 @@ Rule 2. An item whose key is that of no class, or of one that is not wanted, get
 Rule 3. An entity that has the key of its item is of the right class, unless ``in_doubt`` says otherwise.
 """
 
-import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import itemgetter
-from typing import Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from dynaorm.entity.declare.catalog import catalog_of
 from dynaorm.entity.dispatch import key_beginnings, literal_beginning
@@ -20,6 +19,12 @@ from dynaorm.entity.table import KeyAttribute, Table
 from dynaorm.entity.template.key_part import KeyPart
 from dynaorm.entity.text.shape import may_meet, shape_of_text
 from dynaorm.entity.token_item import TOKEN_PREFIX
+from dynaorm.late import late
+
+if TYPE_CHECKING:
+    import json
+else:
+    late(globals(), json="json")
 
 CLASS: Final = ""
 """The attribute with the class. No attribute of an item has an empty name."""

@@ -12,12 +12,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from dataclasses import fields, is_dataclass
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import SchemaValidator
 
-from dynaorm.entity.codec.model import refuse_other_class
 from dynaorm.entity.codec.value import Codec, Misfit, inside
 from dynaorm.entity.mapping.derive import keys_in
 from dynaorm.entity.mapping.equal import is_equal
@@ -28,6 +27,12 @@ from dynaorm.errors import DecodeError, InvalidValue
 from dynaorm.failure import remedy_of, without_remedy
 from dynaorm.item.path import Path, dotted
 from dynaorm.item.value import AttributeValue, same
+from dynaorm.late import late
+
+if TYPE_CHECKING:
+    from dynaorm.entity.codec import model
+else:
+    late(globals(), model="dynaorm.entity.codec.model")
 
 _MISSING: Final = object()
 _NOTHING: Final[Mapping[str, Any]] = {}
@@ -336,7 +341,7 @@ def _refuse_subclasses(given: Any, value: Any) -> None:
     if given is value:
         return
     if isinstance(given, type(value)) and (isinstance(value, BaseModel) or is_dataclass(value)):
-        refuse_other_class(given, type(value))
+        model.refuse_other_class(given, type(value))
     for step, one, other in _parts(given, value):
         try:
             _refuse_subclasses(one, other)

@@ -8,9 +8,12 @@ from typing import Any, Final, Literal
 
 import pydantic
 
-from dynaorm.entity.text.scalar import SCALARS, STR, NaiveDatetime, Scalar, opaque
+from dynaorm.entity.text.scalar import SCALARS, STR, NaiveDatetime, Scalar, ksuid_scalar, opaque
 from dynaorm.entity.type_tree import type_tree
 from dynaorm.record import replace
+
+_KSUIDS: Final = "dynaorm.entity.text.ksuid"
+"""The module of KSUIDs, by its name: a class that has none of them does not import it."""
 
 # pydantic's names for constrained types, whose values are those of a plain type.
 _PYDANTIC: Final[Mapping[Any, type]] = {
@@ -41,6 +44,8 @@ def _class_scalar(kind: type) -> Scalar | None:
         return _enum(kind)
     if is_of_networks(kind):
         return _network_scalar(kind)
+    if (ksuid := next((base for base in kind.__mro__ if base.__module__ == _KSUIDS), None)) is not None:
+        return ksuid_scalar(ksuid)
     return next((SCALARS[base] for base in plain_class(kind).__mro__ if base in SCALARS), None)
 
 

@@ -10,17 +10,20 @@ Rule 4. A datetime is an instant or a wall time, never both. A field declared ``
 from collections.abc import Callable, Mapping
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal, InvalidOperation
+from functools import cache
 from ipaddress import IPv4Address, IPv6Address
-from typing import Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 from uuid import UUID
 
 import pydantic
 
-from dynaorm.entity.text.ksuid import Ksuid, KsuidMs
 from dynaorm.entity.text.shape import ANYTHING, DIGITS, CharacterRun, Shape, digits, pattern_of
 from dynaorm.failure import Remedied, shown, with_article
 from dynaorm.item.value import number_text
 from dynaorm.record import record, replace
+
+if TYPE_CHECKING:
+    from dynaorm.entity.text.ksuid import Ksuid, KsuidMs
 
 
 @record
@@ -368,6 +371,14 @@ def opaque(kind: type, to_text: Callable[[Any], str] = str) -> Scalar:
     return Scalar(kind.__name__, "S", _checked(kind, to_text), kind, ANY_TEXT, open=True, python=kind)
 
 
+@cache
+def ksuid_scalar(kind: "type[Ksuid | KsuidMs]") -> Scalar:
+    """The scalar of a class of KSUIDs."""
+    found = _fixed(kind, str, kind.from_base62, _KSUID_SHAPE)
+    packing = Packing(lambda text: bytes(kind.from_base62(text)), lambda key: str(kind.from_bytes(key)))
+    return replace(found, packing=packing)
+
+
 SCALARS: Final[Mapping[type, Scalar]] = {
     str: STR,
     bool: Scalar(
@@ -428,16 +439,6 @@ SCALARS: Final[Mapping[type, Scalar]] = {
         _fixed(time, _time_of_day, time.fromisoformat, _TIME_SHAPE, node="time"),
         in_attribute=(_any_time_text, time.fromisoformat),
     ),
-    KsuidMs: replace(
-        _fixed(KsuidMs, str, KsuidMs.from_base62, _KSUID_SHAPE),
-        packing=Packing(
-            lambda text: bytes(KsuidMs.from_base62(text)), lambda key: str(KsuidMs.from_bytes(key))
-        ),
-    ),
-    Ksuid: replace(
-        _fixed(Ksuid, str, Ksuid.from_base62, _KSUID_SHAPE),
-        packing=Packing(lambda text: bytes(Ksuid.from_base62(text)), lambda key: str(Ksuid.from_bytes(key))),
-    ),
     bytes: Scalar(
         "bytes",
         "B",
@@ -454,7 +455,7 @@ SCALARS: Final[Mapping[type, Scalar]] = {
     IPv4Address: opaque(IPv4Address),
     IPv6Address: opaque(IPv6Address),
 }
-"""All of them, by type."""
+"""All of them but those of KSUIDs, by type."""
 
 NODES: Final[Mapping[str, Scalar]] = {one.node: one for one in SCALARS.values() if one.node}
 """Those for which pydantic has a kind of node, by its name."""

@@ -66,9 +66,7 @@ def get_many(
         [_read(batch, context, consistent=consistent) for _, batch in batches], concurrency
     )
     stored = {
-        (name, contents_of(batch[0].mapping.table, key)): found
-        for (name, batch), pairs in zip(batches, read, strict=True)
-        for found, key in pairs
+        (name, ident): one for (name, _), found in zip(batches, read, strict=True) for ident, one, _ in found
     }
     return _entities(wanted, stored, context)
 
@@ -114,8 +112,10 @@ def _wanted(keys: Iterable[object], verb: str, context: Context) -> list[_Wanted
     return wanted
 
 
-def _read(batch: Sequence[_Wanted], context: Context, *, consistent: bool) -> Flow[list[tuple[Any, Item]]]:
-    """Read the items with the keys: entities, and items for the codecs, each with its key."""
+def _read(
+    batch: Sequence[_Wanted], context: Context, *, consistent: bool
+) -> Flow[list[tuple[Ident, Any, Item]]]:
+    """Read the items with the keys: entities, and items for the codecs, each after the contents of its key."""
     mappings = list(dict.fromkeys(one.mapping for one in batch))
     keys = [one.key for one in batch]
     return find_items(mappings[0].table, keys, context, _reader_of(mappings), consistent=consistent)
@@ -127,7 +127,7 @@ def _reader_of(mappings: Sequence[EntityMapping]) -> ReplyReader | None:
     if any(one.table is not table for one in mappings):
         return None
     # Sorted, because readers are kept by their arguments, and the keys come in any order.
-    return reader_of(table, tuple(sorted((one.entity for one in mappings), key=id)), "BatchGetItem", ())
+    return reader_of(table, tuple(sorted((one.entity for one in mappings), key=id)), "BatchGetItem")
 
 
 def _entities(wanted: Sequence[_Wanted], stored: Mapping[_Place, Any], context: Context) -> list[Any | None]:

@@ -93,9 +93,8 @@ def _needs_items(spec: QuerySpec, key_queries: KeyQueries) -> bool:
 
 def _compared(key_queries: KeyQueries) -> set[str]:
     """The attributes by which entities are accepted, besides the primary key and the values of their fields."""
-    names, local = set[str](), key_queries.local_filter
-    if key_queries.form.has_rivals:
-        names |= {*key_queries.form.key_names}
+    local = key_queries.local_filter
+    names: set[str] = {*key_queries.form.key_names} if key_queries.form.has_rivals else set()
     return names if local is None else names | (local.attributes or set())
 
 

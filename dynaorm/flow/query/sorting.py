@@ -141,17 +141,17 @@ class Sorting:
         self, progress: Progress, fetched: tuple[Any, Item], unknown: list[Item], now: float
     ) -> FoundEntity | FoundItem | None:
         """What was fetched for an index entry, if it is wanted."""
-        one, item = fetched
+        one, head = fetched
         if is_entity(one):
-            is_wanted = is_accepted(one, item, progress.key_query, self._key_queries)
-            return FoundEntity(one, item) if is_wanted else None
-        mapping = self._class_of(unknown, item, now)
-        if mapping is None or not is_item_accepted(mapping, item, progress.key_query, self._key_queries):
+            is_wanted = is_accepted(one, head, progress.key_query, self._key_queries)
+            return FoundEntity(one, head) if is_wanted else None
+        mapping = self._class_of(unknown, one, now)
+        if mapping is None or not is_item_accepted(mapping, one, progress.key_query, self._key_queries):
             return None
-        return FoundItem(mapping, item)
+        return FoundItem(mapping, one)
 
     def _fetched(self, entries: Sequence[Item]) -> Flow[dict[Ident, tuple[Any, Item]]]:
-        """The whole items: entities, and items for the codecs, each with its key."""
+        """The whole items: entities, and items for the codecs, each with its head, by the contents of its key."""
         names = self._table.key_names
         by_ident = {
             contents_of(self._table, entry): {name: entry[name] for name in names} for entry in entries
@@ -177,7 +177,7 @@ class Sorting:
             CONCURRENCY,
         )
         self.cost.take(costs)
-        return {contents_of(self._table, one[1]): one for portion in read for one in portion}
+        return {ident: (one, head) for portion in read for ident, one, head in portion}
 
     def report(self, item: Item) -> None:
         """Report an item of no declared class."""

@@ -6,12 +6,13 @@ import pickle
 import tracemalloc
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from decimal import Decimal
 from typing import Annotated, Any
 
 import pytest
 from pydantic import AfterValidator, BaseModel, Field
 
-from dynaorm import LOADING, BinaryKey, Entity, ExpiresAt, Table, inspect
+from dynaorm import LOADING, BinaryKey, Entity, ExpiresAt, NumberKey, Table, inspect
 from dynaorm.entity.json_reader.answer import json_reader_of
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.entity.page import ParsedReply
@@ -241,7 +242,7 @@ def test_a_class_that_joins_a_table_later_is_read() -> None:
     assert parsed(table, (Base,), "Query", {"Items": [stored(derived)]}).found == [derived]
 
 
-def test_the_heads_of_a_batch_have_the_key_of_each_item() -> None:
+def test_a_batch_has_the_contents_of_the_key_of_each_item() -> None:
     table = Table("other", pk=BinaryKey("PK"), sk=None)
 
     class Blob(Entity, table=table, pk="{raw}"):
@@ -250,10 +251,35 @@ def test_the_heads_of_a_batch_have_the_key_of_each_item() -> None:
     items = [stored(Blob(raw=b"\xff")), stored(Blob(raw=b"a"))]
     left = {"other": {"Keys": [{"PK": {"B": b"c"}}]}}
     reply = {"Responses": {"other": items}, "UnprocessedKeys": left}
-    reading = parsed(table, (Blob,), "BatchGetItem", reply, names=())
+    reading = parsed(table, (Blob,), "BatchGetItem", reply)
     assert reading.found == [Blob(raw=b"\xff"), Blob(raw=b"a")]
-    assert list(reading.heads) == [{"PK": {"B": b"\xff"}}, {"PK": {"B": b"a"}}]
+    assert reading.idents == [(b"\xff",), (b"a",)]
     assert reading.rest == {"UnprocessedKeys": left}
+
+
+@pytest.mark.parametrize(
+    ("text", "is_read"), [("-1.5", True), ("1E+30", True), ("1e3", False), ("NaN", False)]
+)
+def test_a_number_key_of_a_batch_is_read_as_dynamodb_writes_it(text: str, is_read: bool) -> None:
+    table = Table("other", sk=NumberKey("SK"))
+
+    class Mark(Entity, table=table, pk="MARK#{slug}", sk="{at}"):
+        slug: str
+        at: Decimal
+
+    item = {**stored(Mark(slug="a", at=Decimal(1))), "SK": {"N": text}}
+    reader = json_reader_of(table, (Mark,), "BatchGetItem")
+    assert reader is not None
+    reading = reader.read(Body(encode_body({"Responses": {"other": [item]}})), NOW)
+    assert (reading and reading.idents) == ([("MARK#a", text)] if is_read else None)
+
+
+@pytest.mark.parametrize("missing", ["PK", "SK"])
+def test_a_batch_with_an_item_without_its_key_is_left_to_the_codecs(missing: str) -> None:
+    item = {name: value for name, value in stored(Shape(slug="a")).items() if name != missing}
+    reader = json_reader_of(APP, (Shape,), "BatchGetItem")
+    assert reader is not None
+    assert reader.read(Body(encode_body({"Responses": {APP.name: [item]}})), NOW) is None
 
 
 def test_copies_and_pickles_keep_the_item_and_pickles_leave_out_the_page() -> None:
