@@ -100,10 +100,12 @@ def own_index_keys(mapping: EntityMapping, values: StoredValues) -> dict[str, At
     return found
 
 
-def claims(mapping: EntityMapping, values: StoredValues) -> list[Claim]:
-    """The unique values that an entity claims. Raises InvalidValue, DecodeError."""
+def claims(
+    mapping: EntityMapping, values: StoredValues, constraints: Mapping[str, Constraint] | None = None
+) -> list[Claim]:
+    """The unique values that an entity claims, of all or some constraints. Raises InvalidValue, DecodeError."""
     found: list[Claim] = []
-    for name, constraint in mapping.constraints.items():
+    for name, constraint in (mapping.constraints if constraints is None else constraints).items():
         if constraint.when is not None and not constraint.when.holds(values):
             continue
         if (key := guard_key_of(mapping, constraint, values)) is not None:

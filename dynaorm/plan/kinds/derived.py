@@ -9,7 +9,7 @@ Rule 3. Only a kind knows its action, what a refusal of that means, and how it i
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, Generic, TypeVar
 
 from dynaorm.entity.ident import Ident
 from dynaorm.entity.mapping.mapping import EntityMapping
@@ -19,11 +19,13 @@ from dynaorm.plan.item_change import ItemChange, ItemCheck, ItemInsert, ItemUpda
 from dynaorm.plan.planned import Kind, Planned
 from dynaorm.plan.reads import Reads
 from dynaorm.plan.unit_of_work import UnitOfWork
+from dynaorm.record import record
 
 T = TypeVar("T")
 
 
-class Image(NamedTuple):
+@record(frozen=False)  # as Held
+class Image:
     """An entity, as it is stored or as it will be.
 
     Attributes:
@@ -35,6 +37,7 @@ class Image(NamedTuple):
         at: which change of the unit of work it is a side of.
         replaced: the stored item that it takes the place of.
         is_stored: it is the side before: nothing in it can be refused any more.
+        is_alone: its change is the only one, so what does not depend on ``changed`` stays as it is.
     """
 
     mapping: EntityMapping
@@ -45,9 +48,13 @@ class Image(NamedTuple):
     at: int = 0
     replaced: Item | None = None
     is_stored: bool = True
+    is_alone: bool = False
 
 
-class Held(NamedTuple, Generic[T]):
+@record(
+    frozen=False
+)  # not changed either, but every guard makes some, and a frozen one takes twice as long to make
+class Held(Generic[T]):
     """One item, as one holder has it.
 
     Attributes:
@@ -112,16 +119,24 @@ class DerivedKind(Kind, Generic[T]):
         return True
 
 
-def sides_of(change: ItemChange, at: int, final: Item | None = None) -> tuple[Image | None, Image | None]:
+def sides_of(
+    change: ItemChange, at: int, final: Item | None = None, *, is_alone: bool = False
+) -> tuple[Image | None, Image | None]:
     """The images before and after a change, if they are known.
 
     ``at``: which change it is. ``final``: the item with its revision and version number, if these were given.
+    ``is_alone``: there is no other change.
     """
     before = change.before
     if isinstance(change, ItemCheck) or (before is None and not isinstance(change, ItemInsert)):
         return None, None
     changed = change.changed if isinstance(change, ItemUpdate) else None
-    old = None if before is None else Image(before.mapping, change.key, before.item, None, changed, at)
+    is_alone = is_alone and before is not None and before.mapping is change.mapping
+    old = (
+        None
+        if before is None
+        else Image(before.mapping, change.key, before.item, None, changed, at, is_alone=is_alone)
+    )
     values = None
     if isinstance(change, (ItemInsert, ItemUpdate)):
         item: Item | None = change.image if final is None else final
@@ -131,7 +146,7 @@ def sides_of(change: ItemChange, at: int, final: Item | None = None) -> tuple[Im
     if item is None:
         return old, None
     replaced = None if before is None else before.item
-    return old, Image(change.mapping, change.key, item, values, changed, at, replaced, is_stored=False)
+    return old, Image(change.mapping, change.key, item, values, changed, at, replaced, False, is_alone)
 
 
 def derived_items(
@@ -181,7 +196,11 @@ def derived_actions(
         _, image = sides_of(changes[0], 0, finals[0])
         assert image is not None
         return [[one for kind in asked for one in kind.actions_of_new(image, unit)]]
-    sides = [sides_of(one, at, item) for at, (one, item) in enumerate(zip(changes, finals, strict=True))]
+    is_alone = len(changes) == 1
+    sides = [
+        sides_of(one, at, item, is_alone=is_alone)
+        for at, (one, item) in enumerate(zip(changes, finals, strict=True))
+    ]
     actions: list[list[Planned]] = [[] for _ in changes]
     for kind in asked:
         if kind.is_kept:

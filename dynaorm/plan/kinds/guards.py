@@ -8,14 +8,15 @@ Rule 4. Two entities that end up with one value are refused here, unless both ha
         and DynamoDB finds out which.
 """
 
+from collections.abc import Mapping
 from functools import cache
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from dynaorm.entity.codec.expiry import expired
 from dynaorm.entity.declare.catalog import catalog_of
 from dynaorm.entity.ident import ident_of
 from dynaorm.entity.key import found_key, stored_key
-from dynaorm.entity.mapping.constraint import OWNER, TABLE
+from dynaorm.entity.mapping.constraint import OWNER, TABLE, Constraint
 from dynaorm.entity.mapping.derive import Claim, claims
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.table import Table
@@ -28,12 +29,14 @@ from dynaorm.plan.kinds.derived import DerivedItem, DerivedKind, Held, Image
 from dynaorm.plan.planned import FailedAction, Judged, Planned, Purpose, StaleKnowledge
 from dynaorm.plan.reads import Reads
 from dynaorm.plan.unit_of_work import UnitOfWork
+from dynaorm.record import record
 
 CLAIM_MARGIN: Final = 60
 """How many seconds a guard stays claimed after its entity's expiry, for clocks that differ between writers."""
 
 
-class Says(NamedTuple):
+@record(frozen=False)  # not changed either, but a frozen one takes twice as long to make
+class Says:
     """What the guard items of an entity say: their owner, and when they expire."""
 
     owner: AttributeValue
@@ -92,10 +95,7 @@ class Guards(DerivedKind[Guarded]):
     def can_differ(self, change: ItemChange) -> bool:
         if not isinstance(change, ItemUpdate) or change.before.mapping is not change.mapping:
             return True
-        mapping, changed = change.mapping, change.changed
-        if mapping.expires is not None and mapping.expires.name in changed:
-            return True
-        return any(not one.depends_on.isdisjoint(changed) for one in mapping.constraints.values())
+        return bool(_changing(change.mapping, change.changed))
 
     # -- actions -------------------------------------------------------------------------------------------------------
 
@@ -175,7 +175,18 @@ def _claims(image: Image) -> list[Claim]:
     mapping, item = image.mapping, image.item
     if not mapping.constraints or mapping.is_tombstone(item):
         return []
-    return claims(mapping, mapping.subject(item, image.values))
+    concerned = None
+    if image.is_alone and image.changed is not None:
+        concerned = _changing(mapping, image.changed)
+    return claims(mapping, mapping.subject(item, image.values), concerned)
+
+
+def _changing(mapping: EntityMapping, changed: frozenset[str]) -> Mapping[str, Constraint]:
+    """The constraints whose guard items may change with some fields."""
+    if mapping.expires is not None and mapping.expires.name in changed:
+        return mapping.constraints
+    found = mapping.constraints.items()
+    return {name: one for name, one in found if not one.depends_on.isdisjoint(changed)}
 
 
 def says_of(image: Image) -> Says:
