@@ -2,9 +2,11 @@
 
 Run: python -m benchmarks.instructions [row ...]
 
+The last figures are in ``instructions.txt``.
+
 valgrind must be installed. It runs this module again, with callgrind; each row ends with a call of libc's
 ``getloadavg``, before which callgrind writes down what it counted since the call before. The transport answers in this
-process, so a row counts what dynaorm, pydantic and Python do, and no connection.
+process, so a row counts what dynaorm, pydantic and Python do, the request's JSON too, and no connection.
 """
 
 import gc
@@ -81,6 +83,7 @@ class Answering:
         self._replies = {name: encode_body(reply) for name, reply in replies.items()}
 
     def call(self, call: Call, /) -> Reply:
+        encode_body(call.request)
         return Body(self._replies.get(call.operation, b"{}"))
 
 
@@ -109,6 +112,11 @@ def rows() -> dict[str, Callable[[], object]]:
     def inserted(entity: Entity) -> None:
         nothing.save(entity.model_copy())
 
+    def transaction() -> None:
+        with nothing.transaction() as tx:
+            for ticket in tickets[:3]:
+                tx.save(ticket.model_copy())
+
     def index_query() -> object:
         query = three.query(Ticket.by_status, status="open").ge(number=0).lt(number=5)
         return query.filter(F.title == "broken").all()
@@ -124,6 +132,8 @@ def rows() -> dict[str, Callable[[], object]]:
         "save one field, versioned": lambda: change(pages, changing_page, "title"),
         "save, unchanged": lambda: users.save(unchanged),
         "update by key": lambda: plains.update(Key(Plain, id="1"), F.customer.set("x")),
+        "transaction of 3 inserts": transaction,
+        "load of 25": lambda: nothing.bulk_load([plain.model_copy() for _ in range(25)]),
         "delete by key": lambda: plains.delete(Key(Plain, id="1")),
         "query, 1 item": lambda: one.query(Ticket, project="p").all(),
         "query, 3 items": lambda: three.query(Ticket, project="p").all(),

@@ -22,14 +22,6 @@ def settle_as_before(plan: Plan) -> None:
         effect.settle_as_before()
 
 
-def apply_effects(effects: Sequence[Effect], plan: Plan, context: Context, *, as_stored: bool) -> Flow[None]:
-    """Give entities what a committed plan makes of them; ``as_stored``: perhaps it was committed from other bytes."""
-    if as_stored:
-        effects = yield from _as_stored(effects, plan, context)
-    for effect in effects:
-        effect.apply()
-
-
 def take_item(effects: Sequence[Effect], plan: Plan, item: Item | None) -> None:
     """Give the object of a plain write what others wrote beside it; ``item`` is what the write left, if that is known.
 
@@ -44,7 +36,7 @@ def take_item(effects: Sequence[Effect], plan: Plan, item: Item | None) -> None:
             take_returned(effect, planned.mapping, item)
 
 
-def _as_stored(effects: Sequence[Effect], plan: Plan, context: Context) -> Flow[list[Effect]]:
+def as_stored(effects: Sequence[Effect], plan: Plan, context: Context) -> Flow[list[Effect]]:
     """The effects of a plan that was committed from other bytes: entities become what is stored, if still theirs."""
     if not effects:
         return []

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Final, TypeAlias
 
 from dynaorm.errors import OutcomeUnknown, StoreError, TokenReused, UsageError
-from dynaorm.flow.effects import apply_effects, awaited, settle_as_before, take_item
+from dynaorm.flow.effects import as_stored, awaited, settle_as_before, take_item
 from dynaorm.flow.endings import (
     AGAIN,
     DONE,
@@ -117,7 +117,7 @@ class Writing:
         self.context = context
         self.state = state
         self.is_resumed = state is not _SURE
-        self.call = Call(plan.operation, plan.shared_request())
+        self.call = Call(plan.operation, plan.shared_request)
         self.attempts = 0
         self.in_flight = False
 
@@ -129,7 +129,11 @@ class Writing:
             if isinstance(outcome, Committed):
                 self.state = _APPLIED
                 effects = awaited(self.plan) if self.is_resumed else self.plan.effects
-                yield from apply_effects(effects, self.plan, self.context, as_stored=outcome.elsewhere)
+                applied = effects
+                if outcome.elsewhere:  # perhaps it was committed from other bytes
+                    applied = yield from as_stored(effects, self.plan, self.context)
+                for effect in applied:
+                    effect.apply()
         except BaseException as raised:
             # Whatever ends it, Ctrl-C too: a write that may be committed leaves its plan with the objects (Rule 8).
             if (found := self._interrupted(raised)) is None:

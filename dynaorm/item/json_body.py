@@ -62,12 +62,36 @@ class Body(Mapping[str, Any]):
         return self._content
 
 
+class Request(dict[str, Any]):
+    """The parameters of a request, which are not changed any more, with the body that they become.
+
+    The body tells the size of what is sent, and every attempt sends it.
+
+    Args:
+        parameters: the parameters, in the low-level form.
+        body: their body, if it is known.
+
+    Raises:
+        TypeError: a value is neither JSON nor bytes.
+    """
+
+    __slots__ = ("body",)
+
+    def __init__(self, parameters: Mapping[str, Any], body: bytes | None = None) -> None:
+        super().__init__(parameters)
+        self.body = _encoded(parameters) if body is None else body
+
+
 def encode_body(request: Mapping[str, Any]) -> bytes:
     """The body of a request in the low-level form.
 
     Raises:
         TypeError: a value is neither JSON nor bytes.
     """
+    return request.body if isinstance(request, Request) else _encoded(request)
+
+
+def _encoded(request: Mapping[str, Any]) -> bytes:
     try:
         body = to_json(request, bytes_mode="base64")
     # It knows no Mapping but dict, and refuses half a surrogate pair, which json escapes.

@@ -51,18 +51,19 @@ def number_text(value: int | Decimal | float) -> str:
             raise ValueError(
                 "an integer of more than 126 digits is larger than DynamoDB's largest number, 9.99E+125"
             )
-        return _decimal_text(Decimal(value))
+        return decimal_text(Decimal(value))
     if isinstance(value, float):
         text = float.__repr__(value)
         if "e" in text or "n" in text:  # 1e-07, nan, inf
-            return _decimal_text(Decimal(text))
+            return decimal_text(Decimal(text))
         return text.removesuffix(".0") if value else "0"
     if isinstance(value, Decimal):
-        return _decimal_text(value)
+        return decimal_text(value)
     raise ValueError(f"{value!r} is not a number")
 
 
-def _decimal_text(value: Decimal) -> str:
+def decimal_text(value: Decimal) -> str:
+    """``number_text`` of a Decimal."""
     text = str(value)
     if len(text) <= _DIGITS and text[-1] in "123456789" and text.replace(".", "", 1).isdecimal():
         return text  # the fast path: most numbers already have their canonical text

@@ -81,7 +81,14 @@ def change_of(one: ItemIntents, reads: Reads, unit: UnitOfWork) -> ItemChange | 
         change = _check(one, read, unit.now)
     if change is None:
         return None
-    change = _with_conditions(one, change)
+    # Most writes have none.
+    if (
+        one.write is None
+        or one.removal is not None
+        or one.checks
+        or condition_of(one.write.intent) is not None
+    ):
+        change = _with_conditions(one, change)
     return _with_checks(one, change) if one.checks else change
 
 
@@ -214,7 +221,7 @@ def _insert(one: ItemIntents, save: Save, write: ResolvedIntent[Any], read: Any,
         valid = as_created(
             mapping, valid, save.entity, StoredItem(stored_class(mapping, read) or mapping, read)
         )
-    image = new_image(mapping, one.key, valid.values)
+    image = new_image(mapping, one.key, valid.values, valid.encoded)
     if save.version is not None:
         image = over_version(mapping, image, save.version)
     insert = ItemInsert(
@@ -244,7 +251,7 @@ def _placed(insert: ItemInsert, read: Item | None, *, overwrite: bool = False, n
 
 
 def _update(one: ItemIntents, save: Save, write: ResolvedIntent[Any]) -> ItemUpdate | ItemCheck | None:
-    mapping, (values, altered), state = one.mapping, write.valid, write.state
+    mapping, (values, altered, _), state = one.mapping, write.valid, write.state
     assert state is not None  # a new entity is inserted
     changes = saved_changes(write, state)
     # Only times would change that sessions keep, and these say when something else changed.
@@ -262,13 +269,13 @@ def _update(one: ItemIntents, save: Save, write: ResolvedIntent[Any]) -> ItemUpd
 
 def _unstamped(write: ResolvedIntent[Any], entity: Any, state: Loaded) -> Mapping[str, Any]:
     """The values that validation changed, with the times that are stored: nothing else is written, so they stay."""
-    mapping, (values, altered) = write.mapping, write.valid
+    mapping, (values, altered, _) = write.mapping, write.valid
     own = {name: value for name, value in altered.items() if name not in mapping.kept}
     return with_times(Validated(values, own), vars(entity), times_of_loaded(mapping, state)).altered
 
 
 def _move(one: ItemIntents, entity: Any, write: ResolvedIntent[Any]) -> ItemInsert:
-    mapping, (values, altered), state = one.mapping, write.valid, write.state
+    mapping, (values, altered, _), state = one.mapping, write.valid, write.state
     assert state is not None  # a move of a new entity has been refused
     # What depends on the whole entity is computed from an item under the new key.
     image = _advanced(mapping, values, {**state.item, **one.key}, saved_changes(write, state))

@@ -28,6 +28,7 @@ from dynaorm.plan.remember import remember
 from dynaorm.plan.settle_totals import settle_totals
 from dynaorm.plan.unit_of_work import UnitOfWork
 
+_NOT_LOADED: Final = Loaded({})
 # Sums are added to by all changes together.
 _OF_ONE_CHANGE: Final = tuple(kind for kind in DERIVED_KINDS if not kind.is_summed)
 
@@ -68,13 +69,16 @@ def planned_changes(
         changes, deltas = settle_totals(changes, merged)
     finals: list[Item | None] = []
     own: list[Planned | None] = []
+    untold: list[int] = []
     for change in changes:
         final = numbered(change, unit)
         finals.append(final)
-        own.append(own_action(change, final, unit))
+        planned = own_action(change, final, unit)
+        if planned is not None and planned.basis.expected_values is not None and _is_untold(change, changes):
+            untold.append(len(own))
+        own.append(planned)
     derived = derived_actions(changes, finals, _OF_ONE_CHANGE, reads=reads, unit=unit)
     totals = [one for delta in deltas if (one := addition(delta, reads, unit)) is not None] if deltas else []
-    untold = [at for at, planned in enumerate(own) if _is_untold(changes[at], planned, changes)]
     if untold and _is_transaction([*filter(None, own), *chain(*derived), *totals], unit):
         for at in untold:
             own[at] = own_action(changes[at], finals[at], unit, is_told=False)
@@ -88,11 +92,9 @@ def planned_changes(
     return changes, actions + totals, effects
 
 
-def _is_untold(change: ItemChange, own: Planned | None, changes: list[ItemChange]) -> bool:
-    """Whether an update has an object, or an answer, that must be what is stored, and no revision that says it is."""
-    if not isinstance(change, ItemUpdate) or own is None or own.expected_values is None:
-        return False
-    return change.loaded is not None or len(changes) == 1
+def _is_untold(change: ItemChange, changes: list[ItemChange]) -> bool:
+    """Whether a change without a revision has an object, or an answer, that must be what is stored."""
+    return isinstance(change, ItemUpdate) and (change.loaded is not None or len(changes) == 1)
 
 
 def _is_transaction(actions: list[Planned], unit: UnitOfWork) -> bool:
@@ -125,7 +127,7 @@ def _effects(change: ItemChange, image: Item | None) -> list[Effect]:
     """What becomes of the caller's objects: a written one is loaded, a deleted one is new again."""
     if isinstance(change, ItemInsert) and image is not None and change.entity is not None:
         fresh, defaults = _fresh(change.mapping, image, change.totals)
-        loaded = (change.state or Loaded({})).followed_by(image, defaults)
+        loaded = (change.state or _NOT_LOADED).followed_by(image, defaults)
         values = {**change.altered, **fresh}
         effects = [_giving(change.entity, loaded, values, spares_frozen=bool(change.totals))]
         if change.deleted is not None and change.deleted is not change.entity:

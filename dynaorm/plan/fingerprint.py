@@ -109,7 +109,10 @@ def _given(one: ItemIntents, unit: UnitOfWork) -> list[Any]:
             content.append(given := content_of(resolved))
             if isinstance(resolved.intent, Save):
                 given.append(
-                    asked_for(resolved.mapping, new_image(resolved.mapping, one.key, resolved.valid.values))
+                    asked_for(
+                        resolved.mapping,
+                        new_image(resolved.mapping, one.key, resolved.valid.values, resolved.valid.encoded),
+                    )
                 )
     elif (change := change_of(one, NOTHING_READ, unit)) is not None:
         image = change.image if isinstance(change, (ItemInsert, ItemUpdate, ItemCheck)) else None

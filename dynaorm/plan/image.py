@@ -18,12 +18,20 @@ from dynaorm.item.value import AttributeValue, Item, same
 UNSTORABLE: Final[AttributeValue] = {}
 
 
-def new_image(mapping: EntityMapping, key: Item, values: Mapping[str, Any]) -> dict[str, AttributeValue]:
-    """The item of a new entity under this key: its index keys, type and fields, from validated values."""
-    image, kind, found = {**key}, mapping.table.type_attribute, mapping.encode(values)
+def new_image(
+    mapping: EntityMapping,
+    key: Item,
+    values: Mapping[str, Any],
+    encoded: Mapping[str, AttributeValue] | None = None,
+) -> dict[str, AttributeValue]:
+    """The item of a new entity under this key: its index keys, type and fields, from validated values.
+
+    ``encoded``: the attributes of the values, if they are known.
+    """
+    image, kind = {**key}, mapping.table.type_attribute
     if kind is not None:
         image[kind] = {"S": mapping.name}
-    image |= found
+    image |= mapping.encode(values) if encoded is None else encoded
     if not mapping.indexes:
         return image
     return {**key, **index_keys(mapping, mapping.subject(image, values)), **image}
@@ -45,6 +53,14 @@ def changes_of(
         InvalidValue: a field's value cannot be stored.
     """
     return _differing(mapping, values, state, mapping.encode(values), renewed=renewed)
+
+
+def exact_changes(
+    mapping: EntityMapping, values: Mapping[str, Any], state: Loaded
+) -> dict[str, AttributeValue | None] | None:
+    """The same for values that were not validated, if they are valid as they are; None if their types do not tell."""
+    encoded = mapping.encode_exact(values)
+    return None if encoded is None else _differing(mapping, values, state, encoded)
 
 
 def unvalidated_changes(
@@ -89,6 +105,7 @@ def _differing(
         # Most values are equal as they are spelled, and `same` costs a call.
         if now != stored and not same(now, stored):
             differing[name] = now, stored
+    found |= _taken_texts(mapping, differing)
     known = [name for name, (_, stored) in differing.items() if stored is not None]
     loaded = dict(zip(known, values_in(mapping, item, known), strict=True)) if known else {}
     for name, (now, stored) in differing.items():
@@ -103,6 +120,14 @@ def _differing(
         elif (new := over_stored(field, (stored, loaded[name], now), is_renewed=is_renewed)) is not stored:
             found[name] = new
     return found
+
+
+def _taken_texts(
+    mapping: EntityMapping, differing: dict[str, tuple[AttributeValue | None, AttributeValue | None]]
+) -> dict[str, AttributeValue | None]:
+    """The new texts of fields that load as they are stored: they take the place of the stored ones."""
+    names = [name for name in differing if name in mapping.plain_texts and "S" in (differing[name][1] or ())]
+    return {name: differing.pop(name)[0] for name in names}
 
 
 def _is_default(

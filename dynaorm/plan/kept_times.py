@@ -78,7 +78,7 @@ def with_times(valid: Validated, values: Mapping[str, Any], times: Mapping[str, 
         return valid
     found = {**valid.values, **{name: times[name] for name in times if name not in valid.altered}}
     differing = {name: found[name] for name in times if not is_equal(found[name], values.get(name))}
-    return Validated(found, {**valid.altered, **differing})
+    return Validated(found, {**valid.altered, **differing}, valid.encoded)
 
 
 def as_created(mapping: EntityMapping, valid: Validated, entity: Any, before: StoredItem) -> Validated:

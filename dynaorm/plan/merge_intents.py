@@ -27,6 +27,7 @@ from dynaorm.plan.given_values import valid_changes
 from dynaorm.plan.image import (
     UNSTORABLE,
     check_key_unchanged,
+    exact_changes,
     refuse_old_version,
     unvalidated_changes,
     values_of,
@@ -185,7 +186,8 @@ def _stamped_changes(edit: Edit, mapping: EntityMapping, now: float) -> tuple[Ch
 def _resolved_save(intent: Save, now: float) -> ItemIntents:
     entity = intent.entity
     mapping, state = mapping_of(type(entity)), state_of(entity)
-    check_flag("overwrite={}", intent.overwrite)
+    if intent.overwrite is not False:
+        check_flag("overwrite={}", intent.overwrite)
     if state is None or intent.overwrite:
         if state is not None:
             refuse_old_version(mapping, state)
@@ -212,9 +214,14 @@ def _created(mapping: EntityMapping, entity: Any, state: Loaded | None) -> Any:
 def _of_loaded(intent: IntentT, mapping: EntityMapping, state: Loaded, now: float) -> ResolvedIntent[IntentT]:
     """The intent to save or move a loaded entity, with its values validated if any changed."""
     values, times = values_of(mapping, intent.entity), times_of_loaded(mapping, state)
-    changes = unvalidated_changes(mapping, {**values, **times} if times else values, state)
+    current = {**values, **times}
+    changes = exact_changes(mapping, current, state)
+    if changes is not None and not times:
+        return ResolvedIntent(intent, mapping, state, Validated(current), changes)
+    if changes is None:
+        changes = unvalidated_changes(mapping, current, state)
     if not changes:
-        valid = unchanged(mapping, {**values, **times} if times else values)
+        valid = unchanged(mapping, current)
         return ResolvedIntent(intent, mapping, state, with_times(valid, values, times), changes)
     times |= times_of_changed(mapping, now)
     kept = frozenset(mapping.fields.keys() - changes.keys())

@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 
 from dynaorm.errors import ItemTooLarge, PlanTooLarge
 from dynaorm.failure import texts_of
-from dynaorm.item.action import ConditionCheck, Update, operation_of, to_wire
+from dynaorm.item.action import ConditionCheck, Put, Update, operation_of, to_wire
+from dynaorm.item.json_body import Request
 from dynaorm.item.printable import printable
 from dynaorm.item.size import ACTION_LIMIT, ITEM_LIMIT, TRANSACTION_LIMIT, item_size, size_bound
 from dynaorm.item.update import AddTo, Append, Change, Prepend, SetTo
@@ -19,12 +20,13 @@ from dynaorm.plan.cost import index_units, item_units, sent_bytes
 from dynaorm.plan.planned import Effect, Planned, Purpose
 from dynaorm.plan.unit_of_work import client_token
 
-# What is sent is close to the items that result. It is measured only where it could come near the limit.
-_NEAR_LIMIT = TRANSACTION_LIMIT // 4
+# A value of a form that DynamoDB does not have today counts with its text in Python, which may be longer than its JSON.
+_SURELY = 4
+_MUCH = 2**63
 
 
-class Plan(NamedTuple):
-    """What one unit of work will send.
+class _PlanFields(NamedTuple):
+    """The fields of a plan.
 
     Attributes:
         actions: in the order sent; the reasons of a refusal come back in the same order.
@@ -42,6 +44,14 @@ class Plan(NamedTuple):
     caller_token: bool = False
     wants_item: bool = False
 
+
+class Plan(_PlanFields):
+    """What one unit of work will send."""
+
+    def __getstate__(self) -> None:
+        # Its request follows from it.
+        return None
+
     def __repr__(self) -> str:
         # Error reporters show the repr of variables, and the actions have every value.
         return f"<Plan of {self.operation}: {', '.join(map(repr, self.actions))}>"
@@ -49,9 +59,7 @@ class Plan(NamedTuple):
     @property
     def operation(self) -> str:
         """The DynamoDB operation: one plain conditional write, or TransactWriteItems."""
-        if self.token is None and len(self.actions) == 1:
-            return operation_of(self.actions[0].action)
-        return "TransactWriteItems"
+        return "TransactWriteItems" if self.is_transaction else operation_of(self.actions[0].action)
 
     @property
     def token_item(self) -> Planned | None:
@@ -62,24 +70,37 @@ class Plan(NamedTuple):
     @property
     def is_transaction(self) -> bool:
         """Whether it is sent as TransactWriteItems, at twice the price of plain writes."""
-        return self.operation == "TransactWriteItems"
+        return (
+            self.token is not None
+            or len(self.actions) != 1
+            or isinstance(self.actions[0].action, ConditionCheck)
+        )
 
     def to_request(self) -> dict[str, Any]:
         """The request's parameters, exactly as they are sent (low-level form). They are yours to change."""
-        return deepcopy(self.shared_request())
+        return deepcopy({**self.shared_request})
 
-    def shared_request(self) -> dict[str, Any]:
+    @property
+    def shared_request(self) -> Request:
         """The request's parameters without a copy: their values are those of the plan and of the entities."""
+        # Python's cached_property takes a lock.
+        found: Request | None = self.__dict__.get("request")
+        if found is None:
+            found = self.__dict__["request"] = self._request()
+        return found
+
+    def _request(self) -> Request:
         if self.is_transaction:
-            return {
-                "TransactItems": [to_wire(planned.action) for planned in self.actions],
-                "ClientRequestToken": None if self.token is None else client_token(self.token),
-            }
-        (body,) = to_wire(self.actions[0].action).values()
-        request: dict[str, Any] = dict(body)
+            return Request(
+                {
+                    "TransactItems": [to_wire(planned.action) for planned in self.actions],
+                    "ClientRequestToken": None if self.token is None else client_token(self.token),
+                }
+            )
+        (request,) = to_wire(self.actions[0].action).values()
         if self.wants_item and self.operation == "UpdateItem":
             request["ReturnValues"] = "ALL_NEW"
-        return request
+        return Request(request)
 
     @property
     def write_units(self) -> int:
@@ -119,19 +140,26 @@ def verb_of(planned: Planned) -> str:
 
 def check_limits(plan: Plan) -> Plan:
     """The plan itself. Raises PlanTooLarge, ItemTooLarge: nothing is ever split or sent that DynamoDB would refuse."""
-    total = 0
+    if not plan.actions:
+        return plan
+    # JSON is longer than what it stores, so the length of the request says enough of most plans.
+    is_short = len(plan.actions) <= ACTION_LIMIT
+    sent = len(plan.shared_request.body) if is_short else _MUCH
     for planned in plan.actions:
-        size = planned.kind.most_bytes
-        if size is None:
+        if planned.kind.most_bytes is None and not (sent < ITEM_LIMIT // _SURELY and _is_sent(planned)):
             item = _written(planned) if planned.after is None else planned.after
-            if (size := size_bound(item)) > ITEM_LIMIT and (size := item_size(item)) > ITEM_LIMIT:
+            if size_bound(item) > ITEM_LIMIT and (size := item_size(item)) > ITEM_LIMIT:
                 raise ItemTooLarge(key=planned.subject, bytes=size)
-        total += size
-    if total > _NEAR_LIMIT:
+    if sent > TRANSACTION_LIMIT // _SURELY:
         total = sum(sent_bytes(planned.action) for planned in plan.actions)
-    if len(plan.actions) > ACTION_LIMIT or (total > TRANSACTION_LIMIT and plan.is_transaction):
-        raise PlanTooLarge(actions=len(plan.actions), bytes=total)
+        if not is_short or (total > TRANSACTION_LIMIT and plan.is_transaction):
+            raise PlanTooLarge(actions=len(plan.actions), bytes=total)
     return plan
+
+
+def _is_sent(planned: Planned) -> bool:
+    """Whether all that is known of the item, as the action leaves it, is in the request."""
+    return planned.after is None or isinstance(planned.action, Put)
 
 
 def _written(planned: Planned) -> Item:

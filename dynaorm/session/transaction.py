@@ -348,7 +348,8 @@ async def intents_of_async(session: object, work: Callable[[Transaction], object
 
 def refuse_inside(session: object, verb: str) -> None:
     """Raises UsageError if the session has an open block, because the write would not be part of it."""
-    if any(block.session is session for block in _OPEN.get()):
+    blocks = _OPEN.get()
+    if blocks and any(block.session is session for block in blocks):
         raise UsageError(
             problem=f"session.{verb}() inside this session's open transaction() block would not be part of it",
             remedy=_remedy_inside(verb),

@@ -89,7 +89,7 @@ class World:
     def carry_out(self, plan: Plan) -> Mapping[str, Any]:
         """What DynamoDB does with a request. Raises Refusal."""
         if (request := self.requests.get(id(plan))) is None:
-            request = self.requests[id(plan)] = plan.shared_request()
+            request = self.requests[id(plan)] = plan.shared_request
         token = None
         if plan.is_transaction:
             token = request["ClientRequestToken"]

@@ -9,12 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dynaorm.item.batch import BATCH_WRITE_LIMIT, REQUEST_LIMIT, packed
-from dynaorm.item.size import ITEM_LIMIT, item_size, size_bound
+from dynaorm.item.json_body import encode_body
+from dynaorm.item.size import ITEM_LIMIT, item_size
 from dynaorm.item.value import AttributeValue, Item
 
 
 def portions(items: Sequence[Item]) -> list[list[Item]]:
-    return list(packed(items, lambda item: (item, size_bound(item))))
+    return list(packed(items, lambda item: (item, encode_body(item))))
 
 
 def sent_bytes(portion: Sequence[Item]) -> int:

@@ -20,7 +20,8 @@ from dynaorm import (
 )
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.errors import InvalidValue, ItemTooLarge, UsageError
-from dynaorm.item.size import ITEM_LIMIT, item_size, size_bound
+from dynaorm.item.json_body import encode_body
+from dynaorm.item.size import ITEM_LIMIT, item_size
 from dynaorm.plan.bulk_load import check_loadable, load_of, plan_of
 from dynaorm.plan.planned import Purpose
 
@@ -215,10 +216,10 @@ def test_an_item_may_be_as_large_as_dynamodb_allows_and_no_larger(too_many: int)
         assert load_of(page, "r", 0.0).entity is page
 
 
-def test_what_is_to_be_loaded_knows_how_large_it_is_at_most() -> None:
+def test_what_is_to_be_loaded_is_written_as_json_once() -> None:
     load = load_of(Page(page_id="1", text="x" * 100), "r", 0.0)
-    assert load.bound == size_bound(load.item)
-    assert load.bound >= item_size(load.item)
+    assert load.text == encode_body(load.item)
+    assert len(load.text) >= item_size(load.item)
 
 
 class Ancestor(Entity, table=Table("load-family"), pk="ANCESTOR#{name}", sk="A"):

@@ -19,8 +19,10 @@ from dynaorm.entity.mapping.computed import Computed
 from dynaorm.entity.mapping.constraint import Constraint
 from dynaorm.entity.mapping.dependence import Dependence, dependence_of
 from dynaorm.entity.mapping.encoder import Encoder, encoder_of
+from dynaorm.entity.mapping.exact import ExactEncoder, exact_encoder_of
 from dynaorm.entity.mapping.field import FieldMapping
 from dynaorm.entity.mapping.key_fields import KeyFields, key_fields_of
+from dynaorm.entity.mapping.key_writer import KeyWriter, key_writer_of
 from dynaorm.entity.mapping.made_of import MadeOf, made_of
 from dynaorm.entity.mapping.place import IndexMapping, IndexPlaces, places_of
 from dynaorm.entity.mapping.rules import ClassRules, rules_of
@@ -136,6 +138,16 @@ class EntityMapping:
         return frozenset(name for index in self.indexes.values() for name in index.made_up)
 
     @cached_property
+    def plain_texts(self) -> frozenset[str]:
+        """The fields whose stored text is their value, whatever else is stored."""
+        if not self.rules.is_separate:
+            return frozenset()
+        rules = self.rules.fields
+        return frozenset(
+            name for name, one in self.fields.items() if one.codec.is_text and rules[name].is_plain
+        )
+
+    @cached_property
     def secrets(self) -> Secrets:
         """Its secret fields, and the key attributes that have one in them."""
         return secrets_of(self.entity, self.computed, tuple(self.key_parts()), self.constraints)
@@ -161,6 +173,18 @@ class EntityMapping:
                 for field in self.fields.values()
                 if not field.in_key
             }
+        return self._without_absent(item)
+
+    def encode_exact(self, values: Mapping[str, Any]) -> dict[str, AttributeValue] | None:
+        """The same of values that are valid as they are, by their types alone; None if these do not tell."""
+        if self._exact_encoder is None:
+            return None
+        try:
+            return self._without_absent(self._exact_encoder(values))
+        except (KeyError, ValueError, RecursionError):
+            return None
+
+    def _without_absent(self, item: dict[str, AttributeValue | None]) -> dict[str, AttributeValue]:
         if self._has_absent and None in item.values():
             item = {name: value for name, value in item.items() if value is not None}
         return cast("dict[str, AttributeValue]", item)
@@ -168,6 +192,13 @@ class EntityMapping:
     @cached_property
     def _has_absent(self) -> bool:
         return any(field.can_be_absent for field in self.fields.values())
+
+    @cached_property
+    def _exact_encoder(self) -> ExactEncoder | None:
+        # A computed field may look into a container, which may change until its key is rendered.
+        if not self.is_exact or self.computed:
+            return None
+        return exact_encoder_of(self.fields, self.rules, self.entity.__pydantic_core_schema__)
 
     @cached_property
     def _encoder(self) -> Encoder:
@@ -185,6 +216,8 @@ class EntityMapping:
 
     def primary_key(self, values: Mapping[str, Any]) -> dict[str, AttributeValue]:
         """The primary key of an entity with these field values. Raises InvalidValue as ``rendered_key`` does."""
+        if not self.computed:
+            return self.rendered_key(values)
         try:
             return self.rendered_key(self.with_computed(values, self.key_fields))
         except KeyValueError as problem:
@@ -200,6 +233,18 @@ class EntityMapping:
 
     def rendered_key(self, values: Mapping[str, Any]) -> dict[str, AttributeValue]:
         """The primary key with these parts. Raises InvalidValue if a part is None or cannot be part of a key."""
+        return self._written_key(values) or self._templated_key(values)
+
+    def _written_key(self, values: Mapping[str, Any]) -> dict[str, AttributeValue] | None:
+        """The primary key; None if only its templates can render it, or say what is wrong."""
+        if self._key_writer is None:
+            return None
+        try:
+            return self._key_writer(values)
+        except (KeyError, ValueError):
+            return None
+
+    def _templated_key(self, values: Mapping[str, Any]) -> dict[str, AttributeValue]:
         key: dict[str, AttributeValue] = {}
         try:
             for part in self.primary_parts:
@@ -220,6 +265,10 @@ class EntityMapping:
         except KeyValueError as problem:
             raise self.invalid_key(problem) from self.cause_of(problem.field, problem)
         return self.secrets.hiding_key(key)
+
+    @cached_property
+    def _key_writer(self) -> KeyWriter | None:
+        return None if self.secrets.keys else key_writer_of(self.primary_parts, self.table)
 
     def invalid(self, field: str, value: object, problem: str | Exception, remedy: str = "") -> InvalidValue:
         """The error for a value. A secret is masked; ``error.value.get_secret_value()`` returns it."""

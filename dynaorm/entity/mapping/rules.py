@@ -133,7 +133,7 @@ def rules_of(entity: type[BaseModel]) -> ClassRules:
     is_nested = sum(one["type"] in INSTANCES for one in nodes) > 1
     renewed = revalidating(schema) if is_nested else schema
     whole = validator_of(renewed) if is_nested else entity.__pydantic_validator__
-    is_limited = _has_rules_of_texts(config)
+    is_limited = has_rules_of_texts(config)
     is_stable = not any(_may_change(one) for one in nodes) and (BUILDS_AS_GIVEN or not is_nested)
     looks_around = any(takes_info(one) for one in nodes)
     of_class = any(is_function(one) or has_own_code(one) for one in path)
@@ -217,11 +217,12 @@ def _is_harmless(node: Node) -> bool:
         node["type"] in _HARMLESS
         and _LIMITS.isdisjoint(node)
         and not has_own_code(node)
-        and not _has_rules_of_texts(config)
+        and not has_rules_of_texts(config)
     )
 
 
-def _has_rules_of_texts(config: Mapping[str, Any]) -> bool:
+def has_rules_of_texts(config: Mapping[str, Any]) -> bool:
+    """Whether the configuration of a model changes or limits texts."""
     return any(config.get(f"str_{name}") for name in (*_CHANGES_TEXT, *_LIMITS_TEXT))
 
 

@@ -4,7 +4,8 @@ Rule 1. The values are validated together, as constructing the entity would. Not
         gets the values that validation changed once they are stored.
 Rule 2. An instance of a subclass of a nested class is refused: loading would give the nested class, without the other
         fields.
-Rule 3. Validators run again whenever an item is loaded. A class whose validators may change a value is therefore
+Rule 3. Values that are valid by their types alone are not shown to pydantic, which would give equal ones (``exact``).
+Rule 4. Validators run again whenever an item is loaded. A class whose validators may change a value is therefore
         validated twice, the second time as loading would. Both must give the same item.
 """
 
@@ -49,10 +50,12 @@ class Validated(NamedTuple):
     Attributes:
         values: the field values to store.
         altered: those of them that validation changed.
+        encoded: their attributes as ``EntityMapping.encode`` gives them, if validation has made them.
     """
 
     values: Mapping[str, Any]
     altered: Mapping[str, Any] = _NOTHING
+    encoded: Mapping[str, AttributeValue] | None = None
 
 
 def validated(
@@ -73,6 +76,8 @@ def validated(
     Raises:
         InvalidValue: a value or the entity breaks a rule, or loading would give other values than these.
     """
+    if (encoded := mapping.encode_exact(given)) is not None:
+        return Validated({**given}, _NOTHING, encoded)
     rules = mapping.rules
     present = given
     # An entity's values may include others, such as cached properties, and validators may change a dict.
@@ -86,20 +91,25 @@ def validated(
     except ValidationError as problem:
         entity = _with_kept(mapping, present, kept, problem)
     values: Mapping[str, Any] = vars(entity)
-    # Rule 3.
+    # Rule 4.
     if not (rules.is_stable and mapping.is_exact):
         values = _as_loaded(mapping, values, spared)
+    return Validated(values, _altered(mapping, given, values))
+
+
+def _altered(mapping: EntityMapping, given: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:
+    """The validated values that differ from the given ones. Raises InvalidValue for one that cannot be given."""
     altered = {}
     for name in mapping.fields:
         # Most values are the same objects.
         if (value := values[name]) is not (before := given.get(name, _MISSING)) and not is_equal(
             value, before
         ):
-            if rules.fields[name].holds_instances:
+            if mapping.rules.fields[name].holds_instances:
                 _refuse_subclasses_of(mapping, name, before, value)
             altered[name] = value
     refuse_iterators(mapping, given, altered)
-    return Validated(values, altered)
+    return altered
 
 
 def _with_changed(mapping: EntityMapping, values: Mapping[str, Any], kept: frozenset[str]) -> Validated:

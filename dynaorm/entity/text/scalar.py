@@ -96,8 +96,20 @@ def datetime_text(value: datetime | float) -> str:
     Raises:
         ValueError: the datetime has no time zone, or is outside the years 1 to 9999 in UTC.
     """
-    moment = in_utc(value) if isinstance(value, datetime) else datetime.fromtimestamp(value, UTC)
-    return moment.isoformat("T", "microseconds")[:26] + "Z"
+    return _instant_text(in_utc(value) if isinstance(value, datetime) else datetime.fromtimestamp(value, UTC))
+
+
+_TWO_DIGITS: Final = tuple(f"{number:02d}" for number in range(100))
+
+
+def _instant_text(value: datetime) -> str:
+    """The text of a datetime in UTC. ``isoformat`` takes five times as long."""
+    two, micro = _TWO_DIGITS, value.microsecond
+    year = value.year
+    return (
+        f"{two[year // 100]}{two[year % 100]}-{two[value.month]}-{two[value.day]}T{two[value.hour]}:"
+        f"{two[value.minute]}:{two[value.second]}.{two[micro // 10000]}{two[micro // 100 % 100]}{two[micro % 100]}Z"
+    )
 
 
 def in_utc(value: datetime) -> datetime:
@@ -282,10 +294,7 @@ def _finite_decimal(text: str) -> Decimal:
 def _fast_datetime_text(value: Any) -> str:
     if not isinstance(value, datetime):
         raise _mistyped(value, datetime)
-    if value.tzinfo is UTC:
-        # isoformat is slow for a datetime with a zone.
-        return f"{value.date().isoformat()}T{value.time().isoformat('microseconds')}Z"
-    return datetime_text(value)
+    return _instant_text(value if value.tzinfo is UTC else in_utc(value))
 
 
 def _any_time_text(value: Any) -> str:

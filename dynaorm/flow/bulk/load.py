@@ -28,7 +28,7 @@ from dynaorm.flow.protocol.context import Context
 from dynaorm.flow.protocol.retry import is_retryable, waited
 from dynaorm.flow.protocol.together import outcomes
 from dynaorm.flow.read import refused, spent
-from dynaorm.item.batch import BATCH_WRITE_LIMIT, packed
+from dynaorm.item.batch import BATCH_WRITE_LIMIT, packed, puts_of
 from dynaorm.plan.bulk_load import Load, check_loadable, load_of, plan_of
 from dynaorm.plan.intent import Save
 from dynaorm.record import record
@@ -100,7 +100,7 @@ def _load(window: list[Any], context: Context, concurrency: int, tally: Tally) -
     batches = [
         _Batch(name, dict(portion), context)
         for name, of_table in tables.items()
-        for portion in packed(of_table.items(), lambda entry: (entry[1][-1].item, entry[1][-1].bound))
+        for portion in packed(of_table.items(), lambda entry: (entry[1][-1].item, entry[1][-1].text))
     ]
     ended = yield from outcomes([batch.sent() for batch in batches], concurrency)
     # Before ``stop``, which gives all failures so far as the cause of what ends the load.
@@ -206,8 +206,8 @@ class _Batch:
 
     def _call(self) -> Call:
         if self.request is None:
-            puts = [{"PutRequest": {"Item": loads[-1].item}} for loads in self.waiting.values()]
-            self.request = Call("BatchWriteItem", {"RequestItems": {self.table: puts}})
+            last = [(loads[-1].item, loads[-1].text) for loads in self.waiting.values()]
+            self.request = Call("BatchWriteItem", puts_of(self.table, last))
         return self.request
 
     def _left(self, reply: Reply) -> set[Ident]:

@@ -11,7 +11,7 @@ Rule 4. A repair takes an item for its holder in place of what was read, whateve
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from itertools import pairwise
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, Generic, TypeVar
 
 from dynaorm.entity.ident import Ident
 from dynaorm.entity.mapping.mapping import EntityMapping
@@ -22,11 +22,13 @@ from dynaorm.plan.item_change import ItemChange, ItemCheck, ItemInsert, ItemUpda
 from dynaorm.plan.planned import Kind, Planned
 from dynaorm.plan.reads import Reads
 from dynaorm.plan.unit_of_work import UnitOfWork
+from dynaorm.record import record
 
 T = TypeVar("T")
 
 
-class Image(NamedTuple):
+@record(frozen=False)  # as Held
+class Image:
     """An entity, as it is stored or as it will be.
 
     Attributes:
@@ -50,7 +52,9 @@ class Image(NamedTuple):
     is_stored: bool = True
 
 
-class Held(NamedTuple, Generic[T]):
+# Not changed either, but every guard makes some, and a frozen one takes twice as long to make.
+@record(frozen=False)
+class Held(Generic[T]):
     """One item, as one holder has it.
 
     Attributes:
@@ -150,7 +154,9 @@ def sides_of(
     before = change.before
     if isinstance(change, ItemCheck) or (before is None and not isinstance(change, ItemInsert)):
         return None, None
-    changed = change.changed if isinstance(change, ItemUpdate) and not has_rivals else None
+    # Another class may have other guards, whatever changed.
+    is_partial = isinstance(change, ItemUpdate) and not has_rivals and change.before.mapping is change.mapping
+    changed = change.changed if isinstance(change, ItemUpdate) and is_partial else None
     old = None if before is None else Image(before.mapping, change.key, before.item, None, changed, at)
     values = None
     if isinstance(change, (ItemInsert, ItemUpdate)):
@@ -161,7 +167,7 @@ def sides_of(
     if item is None:
         return old, None
     replaced = None if before is None else before.item
-    return old, Image(change.mapping, change.key, item, values, changed, at, replaced, is_stored=False)
+    return old, Image(change.mapping, change.key, item, values, changed, at, replaced, False)
 
 
 def derived_items(

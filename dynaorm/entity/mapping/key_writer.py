@@ -1,0 +1,64 @@
+"""The writer of the primary keys of a class: a function, compiled once from generated Python.
+
+Every save and every ``Key`` calls it. It writes the keys that most entities have, and leaves all others, and all
+errors, to the templates.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeAlias
+
+from dynaorm.entity.table import Table
+from dynaorm.entity.template.key_part import KeyPart
+from dynaorm.item.value import AttributeValue
+
+KeyWriter: TypeAlias = Callable[[Mapping[str, Any]], dict[str, AttributeValue] | None]
+"""Turns field values into the primary key; None if the templates have to render it. Raises KeyError and ValueError."""
+
+
+def key_writer_of(parts: Sequence[KeyPart], table: Table) -> KeyWriter | None:
+    """The writer of these keys; None if there is none for their types.
+
+    Example:
+        ``pk="USER#{user_id}", sk="{at}"`` become ::
+
+            def write(values):
+                if (user_id := values['user_id']) is None: return None
+                key_0 = 'USER#' + text_0_0(user_id)
+                if not (0 < len(key_0) <= 2048 and key_0.isascii()): return None
+                if (at := values['at']) is None: return None
+                key_1 = text_1_0(at)
+                if not (0 < len(key_1) <= 1024 and key_1.isascii()): return None
+                if table.rules.reserved_for(attribute_1, key_1) is not None: return None
+                return {'PK': {"S": key_0}, 'SK': {"S": key_1}}
+    """
+    known: dict[str, Any] = {"table": table}
+    lines: list[str] = []
+    members: list[str] = []
+    for number, part in enumerate(parts):
+        if part.constant is not None:
+            members.append(f'{part.attribute.name!r}: {{"S": {part.constant!r}}}')
+            continue
+        if part.attribute.kind != "S" or part.template is None:
+            return None
+        key = f"key_{number}"
+        texts: list[str] = [] if part.version is None else [repr(part.version.latest_head)]
+        for place, piece in enumerate(part.template.pieces):
+            value, text = f"value_{number}_{place}", f"text_{number}_{place}"
+            known[text] = piece.write
+            lines.append(f"if ({value} := values[{piece.placeholder.field!r}]) is None: return None")
+            texts += [repr(piece.before)] if piece.before else []
+            texts.append(f"{text}({value})")
+        texts += [
+            repr(end) for end in (part.template.after, part.version and part.version.latest_tail) if end
+        ]
+        lines.append(f"{key} = {' + '.join(texts)}")
+        # In ASCII, every character is one byte.
+        lines.append(f"if not (0 < len({key}) <= {part.limit} and {key}.isascii()): return None")
+        if part.bare:
+            known[f"attribute_{number}"] = part.attribute
+            lines.append(f"if table.rules.reserved_for(attribute_{number}, {key}) is not None: return None")
+        members.append(f'{part.attribute.name!r}: {{"S": {key}}}')
+    body = "\n ".join([*lines, f"return {{{', '.join(members)}}}"])
+    exec(f"def write(values):\n {body}", known)  # noqa: S102 - of names and literals alone, each as its repr
+    writer: KeyWriter = known["write"]
+    return writer
