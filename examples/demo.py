@@ -4,7 +4,7 @@ Run: python examples/demo.py
 """
 
 import inspect
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import boto3
 from raw import console, strict_moto
@@ -12,8 +12,7 @@ from raw import console, strict_moto
 from dynaorm import Aggregate, Entity, F, Session, Table, Unique, describe
 from dynaorm.describe import classify
 from dynaorm.errors import DynaormError
-from dynaorm.layout.text import GOLDEN_WIDTH, Mark, text_of
-from dynaorm.layout.view import view_of
+from dynaorm.layout import text_of, view_of
 
 app = Table("tracker")
 
@@ -47,7 +46,7 @@ class Items:
         found = self._client.scan(TableName=app.name)["Items"]
         after = {(item["PK"]["S"], item["SK"]["S"]): item for item in found}
         every = {**self._before, **after}
-        marks: dict[int, Mark] = {}
+        marks: dict[int, Literal["+", "~", "-"]] = {}
         for at, key in enumerate(every):
             if key not in after:
                 marks[at] = "-"
@@ -56,7 +55,7 @@ class Items:
         entries = [classify(item, app) for item in every.values()]
         view = view_of(describe(app), entries, classes=classes)
         is_coloured = console.is_terminal and not console.no_color
-        width = min(console.width, GOLDEN_WIDTH)
+        width = min(console.width, 80)
         _, _, rows = text_of(view, width=width, colour=is_coloured, marks=marks).partition("\n\n")
         console.file.write(f"\n{rows}\n")
         self._before = after

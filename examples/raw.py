@@ -12,8 +12,7 @@ from rich.text import Text
 
 from dynaorm import Table, describe
 from dynaorm.describe import classify
-from dynaorm.layout.text import text_of
-from dynaorm.layout.view import view_of
+from dynaorm.layout import text_of, view_of
 from dynaorm.testing import strict_moto
 
 console = Console()

@@ -32,7 +32,13 @@ TESTS = ROOT / "tests"
 MODULES = sorted(PACKAGE.rglob("*.py"))
 TEST_MODULES = sorted(TESTS.rglob("*.py"))
 
-PUBLIC = (dynaorm, dynaorm.testing, import_module("dynaorm.describe"), dynaorm.export)
+PUBLIC = (
+    dynaorm,
+    dynaorm.testing,
+    import_module("dynaorm.describe"),
+    import_module("dynaorm.layout"),
+    dynaorm.export,
+)
 """The packages that users import names from."""
 
 FUNCTION_LINES = 40

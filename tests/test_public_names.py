@@ -15,6 +15,7 @@ import dynaorm.describe
 import dynaorm.export
 import dynaorm.integrations.fastapi
 import dynaorm.integrations.opentelemetry
+import dynaorm.layout
 import dynaorm.testing
 
 ROOT = Path(__file__).parents[1]
@@ -111,6 +112,7 @@ TESTING_NAMES = {
     "lost_answer": "dynaorm.testing.faults",
     "lost_request": "dynaorm.testing.faults",
     "snapshot": "dynaorm.testing.snapshots",
+    "stream_events": "dynaorm.testing.recorded_stream",
     "strict_moto": "dynaorm.testing.moto_engine",
     "tables_of": "dynaorm.testing.tables",
     "throttle": "dynaorm.testing.faults",
@@ -144,6 +146,17 @@ DESCRIBE_NAMES = {
     "values_of": "dynaorm.describe.answer",
 }
 """The same for ``dynaorm.describe``."""
+
+LAYOUT_NAMES = {
+    "TableView": "dynaorm.layout.view",
+    "document_of": "dynaorm.layout.document",
+    "markdown_of": "dynaorm.layout.markdown",
+    "mermaid_of": "dynaorm.layout.mermaid",
+    "svg_of": "dynaorm.layout.svg",
+    "text_of": "dynaorm.layout.text",
+    "view_of": "dynaorm.layout.view",
+}
+"""The same for ``dynaorm.layout``."""
 
 EXPORT_NAMES = {
     "cdk": "dynaorm.export.cdk_python",
@@ -191,6 +204,7 @@ PUBLIC_MODULES = {
     "dynaorm.integrations.fastapi",
     "dynaorm.integrations.opentelemetry",
     "dynaorm.integrity.run",
+    "dynaorm.layout",
     "dynaorm.testing",
 }
 """The modules that users import from."""
@@ -208,11 +222,12 @@ DOCUMENTS = [
         (dynaorm, NAMES),
         (dynaorm.testing, TESTING_NAMES),
         (dynaorm.describe, DESCRIBE_NAMES),
+        (dynaorm.layout, LAYOUT_NAMES),
         (dynaorm.export, EXPORT_NAMES),
         (dynaorm.integrations.fastapi, FASTAPI_NAMES),
         (dynaorm.integrations.opentelemetry, OPENTELEMETRY_NAMES),
     ],
-    ids=["dynaorm", "testing", "describe", "export", "fastapi", "opentelemetry"],
+    ids=["dynaorm", "testing", "describe", "layout", "export", "fastapi", "opentelemetry"],
 )
 def test_every_public_name_is_defined_where_the_table_says(
     package: ModuleType, names: dict[str, str]

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     )
     from dynaorm.testing.ministack import Ministack
     from dynaorm.testing.moto_engine import strict_moto
+    from dynaorm.testing.recorded_stream import stream_events
     from dynaorm.testing.scripted import ScriptedTransport
     from dynaorm.testing.seeds import load_seeds
     from dynaorm.testing.snapshots import snapshot
@@ -61,6 +62,7 @@ __all__ = [
     "lost_answer",
     "lost_request",
     "snapshot",
+    "stream_events",
     "strict_moto",
     "tables_of",
     "throttle",
@@ -94,6 +96,7 @@ _HOMES: Final = {
     "dynaorm.testing.seeds": ("load_seeds",),
     "dynaorm.testing.snapshots": ("snapshot",),
     "dynaorm.testing.store": ("Store",),
+    "dynaorm.testing.recorded_stream": ("stream_events",),
     "dynaorm.testing.moto_engine": ("strict_moto",),
     "dynaorm.testing.tables": ("tables_of",),
 }

@@ -6,7 +6,7 @@ session, which take most of a second to import, are imported inside the fixtures
 
 import os
 import uuid
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import closing
 from typing import TYPE_CHECKING
 
@@ -24,12 +24,18 @@ ENDPOINT_VARIABLE = "DYNAORM_ENDPOINT"
 MOTO, MINISTACK = "moto", "ministack"
 UNCHECKED = "dynaorm_unchecked"
 
+_STORE: "pytest.StashKey[Store]" = pytest.StashKey()
+_LEFT: "pytest.StashKey[str]" = pytest.StashKey()
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the options of the command line and of the configuration file."""
     engines = "moto (in this process), ministack (a server of this run), or the URL of a DynamoDB"
     group = parser.getgroup("dynaorm", "dynaorm: a DynamoDB for tests")
     group.addoption("--dynaorm-endpoint", metavar="ENGINE", help=engines)
+    group.addoption(
+        "--dynaorm-show", action="store_true", help="print the items of a failed test, partition by partition"
+    )
     parser.addini("dynaorm_endpoint", f"{engines}; moto by default", default=MOTO)
     parser.addini(
         "dynaorm_tables", "modules, or module:name, whose tables dynaorm_session has", type="args", default=[]
@@ -47,6 +53,26 @@ def pytest_configure(config: pytest.Config) -> None:
         f"{UNCHECKED}: do not check the items that the test leaves: it breaks the rules on purpose",
     ):
         config.addinivalue_line("markers", marker)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Add the items that a failed test left to its report, with ``--dynaorm-show``."""
+    report = yield
+    if report.failed and item.config.getoption("--dynaorm-show"):
+        store = item.stash.get(_STORE, None)
+        # After the test, what failed is the check of the items, which has drawn them before they were gone.
+        found = item.stash.get(_LEFT, "") if call.when == "teardown" or store is None else _drawn(item, store)
+        if found and call.when != "setup":
+            report.sections.append(("items", found))
+    return report
+
+
+def _drawn(item: pytest.Item, store: "Store") -> str:
+    writer = item.config.get_terminal_writer()
+    return store.text(width=max(80, writer.fullwidth), colour=writer.hasmarkup)
 
 
 # -- the engine --------------------------------------------------------------------------------------------------------
@@ -151,6 +177,7 @@ def dynaorm_store(
         mark=None if dynaorm_endpoint is None else uuid.uuid4().hex[:12],
         clock=dynaorm_clock,
     )
+    request.node.stash[_STORE] = store
     try:
         store.create(*tables_of(*dynaorm_tables, *marked))
         # Those of the module before those of the test.
@@ -159,7 +186,7 @@ def dynaorm_store(
                 store.seed(request.path.parent / path)
         yield store
         if request.config.getini("dynaorm_check") and request.node.get_closest_marker(UNCHECKED) is None:
-            _check(store)
+            _check(store, request.node)
     finally:
         if dynaorm_endpoint is not None:
             store.drop()
@@ -193,10 +220,12 @@ def dynaorm_faults(dynaorm_store: "Store") -> "Iterator[FaultyTransport]":
         )
 
 
-def _check(store: "Store") -> None:
+def _check(store: "Store", item: pytest.Item) -> None:
     try:
         store.check()
     except AssertionError as found:
+        if item.config.getoption("--dynaorm-show"):
+            item.stash[_LEFT] = _drawn(item, store)
         pytest.fail(str(found), pytrace=False)
 
 

@@ -1,15 +1,21 @@
 """The DynamoDB of one test: an engine, the tables of the test, and sessions on them."""
 
+import time
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
+from dynaorm.describe import classify, describe
 from dynaorm.entity.table import Table
 from dynaorm.flow.protocol.call import Call, Clock, Refusal, Transport
+from dynaorm.layout.text import GOLDEN_WIDTH, text_of
+from dynaorm.layout.view import view_of
 from dynaorm.session._async.session import AsyncSession
 from dynaorm.session.session import Session
 from dynaorm.testing.consistency import assert_consistent
 from dynaorm.testing.faults import FaultyTransport
 from dynaorm.testing.seeds import load_seeds
+from dynaorm.testing.watched_transport import WatchedTransport, Watcher
 from dynaorm.transport.threaded import ThreadedTransport
 
 
@@ -28,7 +34,8 @@ class Store:
 
     def __init__(self, engine: Transport, *, mark: str | None = None, clock: Clock | None = None) -> None:
         self.tables: tuple[Table, ...] = ()
-        self.wire = FaultyTransport(engine)
+        self._watched = WatchedTransport(engine, self._declared)
+        self.wire = FaultyTransport(self._watched)
         self._engine = engine
         self._mark = mark
         self._clock = clock
@@ -66,10 +73,42 @@ class Store:
         with self.session(transport=self._engine) as session:
             assert_consistent(session, *left)
 
+    def text(self, *, width: int = GOLDEN_WIDTH, colour: bool = False) -> str:
+        """What is stored in the tables that still exist, as ``dynaorm layout`` draws it. Secrets are masked."""
+        left = [table for table in self.tables if self._exists(table)]
+        return "\n".join(self._drawn(table, width, colour=colour) for table in left)
+
+    def watching(self, watcher: Watcher) -> AbstractContextManager[None]:
+        """Call a function for each item that a write of a session changes, while the context lasts."""
+        return self._watched.watching(watcher)
+
+    def now(self) -> float:
+        """The time of the sessions, in seconds since the Unix epoch."""
+        return time.time() if self._clock is None else self._clock.now()
+
     def drop(self) -> None:
         """Delete every table that a session used."""
         for name in self._named.values():
             self._ask("DeleteTable", name)
+
+    def _drawn(self, table: Table, width: int, *, colour: bool) -> str:
+        homes = dict.fromkeys((table, table.guards))
+        entries = [classify(item, home) for home in homes for item in self._items(home)]
+        return text_of(view_of(describe(table), entries), width=width, colour=colour)
+
+    def _items(self, table: Table) -> list[Any]:
+        found: list[Any] = []
+        request: dict[str, Any] = {"TableName": self.name(table.name), "ConsistentRead": True}
+        while True:
+            reply: Any = self._engine.call(Call("Scan", request))
+            found += reply["Items"]
+            if not reply.get("LastEvaluatedKey"):
+                return found
+            request["ExclusiveStartKey"] = reply["LastEvaluatedKey"]
+
+    def _declared(self, physical: str) -> Table | None:
+        known = (one for table in self.tables for one in (table, table.guards))
+        return next((one for one in known if self.name(one.name) == physical), None)
 
     def _exists(self, table: Table) -> bool:
         return self._ask("DescribeTable", self.name(table.name))

@@ -329,3 +329,66 @@ def test_a_fault_that_never_struck_fails_the_test(
 def test_a_run_that_asks_for_no_fixture_does_not_pay_for_moto() -> None:
     check = "import dynaorm.testing.plugin, sys; sys.exit('moto' in sys.modules or 'boto3' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", check], check=False).returncode == 0
+
+
+# -- what a failed test left -------------------------------------------------------------------------------------------
+
+FAILING = """
+import pytest
+from dynaorm import Call, Entity, Table
+
+APP = Table("app")
+
+class User(Entity, table=APP, pk="USER#{user_id}", sk="U"):
+    user_id: str
+    name: str = ""
+
+@pytest.fixture
+def dynaorm_tables():
+    return (APP,)
+
+def test_passes(dynaorm_session):
+    dynaorm_session.save(User(user_id="passed"))
+
+def test_fails(dynaorm_session):
+    dynaorm_session.save(User(user_id="u1", name="Bobby"))
+    assert False
+
+def test_is_checked(dynaorm_session, dynaorm_transport):
+    dynaorm_session.save(User(user_id="u2"))
+    item = {"PK": {"S": "strange"}, "SK": {"S": "item"}}
+    dynaorm_transport.call(Call("PutItem", {"TableName": "app", "Item": item}))
+
+def test_without_a_table():
+    assert False
+"""
+
+
+def test_a_failed_test_shows_what_it_left_when_asked(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("DYNAORM_ENDPOINT", raising=False)
+    pytester.makepyfile(FAILING)
+    run = pytester.runpytest_inprocess("--dynaorm-show", "-p", "no:randomly")
+    run.assert_outcomes(passed=2, failed=2, errors=1)
+    run.stdout.fnmatch_lines_random(
+        [
+            "app (PK, SK)  1 class, 0 indexes, 1 item",
+            "USER#u1",
+            "└ U  User  name=Bobby",
+            "app (PK, SK)  1 class, 0 indexes, 2 items",
+            "USER#u2",
+            "└ item  unknown*",
+        ]
+    )
+    run.stdout.no_fnmatch_line("*USER#passed*")
+    assert run.stdout.str().count("- items -") == 2
+
+
+def test_a_failed_test_shows_nothing_unasked(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("DYNAORM_ENDPOINT", raising=False)
+    pytester.makepyfile(FAILING)
+    run = pytester.runpytest_inprocess("-p", "no:randomly")
+    run.stdout.no_fnmatch_line("*1 class*")

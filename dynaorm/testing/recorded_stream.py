@@ -1,0 +1,100 @@
+"""``stream_events``: the events of a stream that the writes of a test would cause, for the tests of handlers.
+
+Sources: "Using AWS Lambda with Amazon DynamoDB" (AWS Lambda Developer Guide); "Record" and "StreamRecord" (Amazon
+DynamoDB Streams API Reference).
+"""
+
+import json
+from base64 import b64encode
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from itertools import count
+from typing import Any, Final
+
+from dynaorm.entity.table import StreamView, Table
+from dynaorm.item.size import item_size
+from dynaorm.item.value import Item
+from dynaorm.testing.store import Store
+from dynaorm.testing.tables import Source, tables_of
+from dynaorm.testing.watched_transport import ItemWrite
+
+_IMAGES: Final[Mapping[StreamView, tuple[str, ...]]] = {
+    "KEYS_ONLY": (),
+    "NEW_IMAGE": ("NewImage",),
+    "OLD_IMAGE": ("OldImage",),
+    "NEW_AND_OLD_IMAGES": ("NewImage", "OldImage"),
+}
+_TTL: Final = {"type": "Service", "principalId": "dynamodb.amazonaws.com"}
+
+
+@contextmanager
+def stream_events(store: Store, *sources: Source, expired: bool = False) -> Iterator[dict[str, Any]]:
+    """The event that AWS Lambda would get for the writes of a block: a record for each item that a write changed.
+
+    Give it to your handler after the block. It is plain JSON, with the images that the table's ``stream`` declares; of
+    a table that declares none, with both. The records name the declared tables, whatever the tables of the test are
+    called. What other programs write does not count: only the sessions of the store do.
+
+    Args:
+        store: the fixture ``dynaorm_store``.
+        *sources: the tables, as for ``tables_of``; by default those of the store.
+        expired: what the block deletes was deleted by DynamoDB, because it had expired.
+
+    Raises:
+        UsageError: a source names no table.
+
+    Example::
+
+        def test_a_new_user_is_indexed(dynaorm_session, dynaorm_store):
+            with stream_events(dynaorm_store) as event:
+                dynaorm_session.save(User(user_id="bob", email="bob@x.com"))
+            assert lambda_handler(event, None) == {"batchItemFailures": []}
+    """
+    tables = tables_of(*sources) if sources else store.tables
+    event: dict[str, Any] = {"Records": []}
+    sequence = count(1)
+
+    def record(write: ItemWrite) -> None:
+        if write.table in tables:
+            event["Records"].append(_record(write, next(sequence), store.now(), is_by_ttl=expired))
+
+    with store.watching(record):
+        yield event
+
+
+def _record(write: ItemWrite, number: int, at: float, *, is_by_ttl: bool) -> dict[str, Any]:
+    table, old, new = write.table, write.old, write.new
+    view: StreamView = table.stream or "NEW_AND_OLD_IMAGES"
+    images = {"OldImage": old, "NewImage": new}
+    shown = {name: images[name] for name in _IMAGES[view] if images[name] is not None}
+    keys = _keys(table, old if new is None else new)
+    content = {
+        "eventID": f"{number:032x}",
+        "eventName": "INSERT" if old is None else "REMOVE" if new is None else "MODIFY",
+        "eventVersion": "1.1",
+        "eventSource": "aws:dynamodb",
+        "awsRegion": "us-east-1",
+        "dynamodb": {
+            # DynamoDB gives whole seconds.
+            "ApproximateCreationDateTime": float(int(at)),
+            "Keys": keys,
+            **shown,
+            "SequenceNumber": f"{number:021d}",
+            "SizeBytes": sum(item_size(one) for one in (keys, *shown.values()) if one is not None),
+            "StreamViewType": view,
+        },
+        **({"userIdentity": _TTL} if is_by_ttl and new is None else {}),
+        "eventSourceARN": f"arn:aws:dynamodb:us-east-1:123456789012:table/{table.name}/stream/2024-01-01T00:00:00.000",
+    }
+    # As Lambda gives it: binary values are base64.
+    found: dict[str, Any] = json.loads(json.dumps(content, default=_base64))
+    return found
+
+
+def _keys(table: Table, item: Item | None) -> Item:
+    assert item is not None  # a write that stores nothing where nothing is has no record
+    return {name: item[name] for name in table.key_names}
+
+
+def _base64(value: Any) -> str:
+    return b64encode(bytes(value)).decode()
