@@ -83,7 +83,9 @@ def run(arguments: list[str]) -> int:
     except click.Abort:
         complain("dynaorm: interrupted; with --checkpoint, the same command continues")
         return FAILED
-    except SystemExit:
+    except SystemExit as ended:
+        if not ended.code:  # it has completed a line for a shell
+            return CLEAN
         # click's answer, with status 1, to an output that its reader has closed.
         complain("dynaorm: the reader of the output has closed it")
         return FAILED
