@@ -200,6 +200,7 @@ PUBLIC_MODULES = {
     "dynaorm.codecs",
     "dynaorm.describe",
     "dynaorm.errors",
+    "dynaorm.export",
     "dynaorm.integrations.fastapi",
     "dynaorm.integrations.opentelemetry",
     "dynaorm.integrity.run",

@@ -5,6 +5,8 @@ from typing import Final
 import click
 from botocore.exceptions import BotoCoreError
 
+from dynaorm.cli.diff import diff_command
+from dynaorm.cli.export import export_command
 from dynaorm.cli.integrity import backfill_command, repair_command, verify_command
 from dynaorm.cli.item import show_command
 from dynaorm.cli.lines import complain
@@ -24,6 +26,8 @@ COMMANDS: Final = (
     history_command,
     show_command,
     plan_command,
+    diff_command,
+    export_command,
     verify_command,
     repair_command,
     backfill_command,
@@ -52,8 +56,8 @@ class _Group(click.Group):
 def commands(context: click.Context) -> None:
     """See, read, verify and repair what dynaorm stores.
 
-    Exit status: 0 done; 1 nothing was found, or verify found something, or a repair was only shown; 2 the command
-    failed; 3 the run wanted more repairs than --at-most allows.
+    Exit status: 0 done; 1 nothing was found, or verify or diff found something, or a repair was only shown; 2 the
+    command failed; 3 the run wanted more repairs than --at-most allows.
 
     Example: dynaorm get shop.models:User user_id=u1 --region eu-west-1
     """
@@ -79,7 +83,9 @@ def run(arguments: list[str]) -> int:
     except click.Abort:
         complain("dynaorm: interrupted; with --checkpoint, the same command continues")
         return FAILED
-    except SystemExit:
+    except SystemExit as ended:
+        if not ended.code:  # it has completed a line for a shell
+            return CLEAN
         # click's answer, with status 1, to an output that its reader has closed.
         complain("dynaorm: the reader of the output has closed it")
         return FAILED

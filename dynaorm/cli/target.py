@@ -188,7 +188,7 @@ def table_names(pairs: Iterable[str], targets: Iterable[Table | type[Any]]) -> d
             send the work to another table.
     """
     names: dict[str, str] = {}
-    known = _reached(targets)
+    known = {one.name for one in tables_reached(targets)}
     for pair in pairs:
         declared, sign, physical = pair.partition("=")
         if not declared or not sign or not physical:
@@ -202,12 +202,12 @@ def table_names(pairs: Iterable[str], targets: Iterable[Table | type[Any]]) -> d
     return names
 
 
-def _reached(targets: Iterable[Table | type[Any]]) -> set[str]:
-    """The declared names of the tables of some targets, and of the tables of their guards and totals."""
+def tables_reached(targets: Iterable[Table | type[Any]]) -> list[Table]:
+    """The tables of some targets, and those of their guards and totals."""
     found: dict[Table, None] = {}
     left = [table_of(one) for one in targets]
     while left:
-        table = left.pop()
+        table = left.pop(0)
         if table not in found:
             found[table] = None
             kept_in = [
@@ -220,7 +220,7 @@ def _reached(targets: Iterable[Table | type[Any]]) -> set[str]:
                 one.table
                 for one in (*catalog_of(table).guarded.values(), *catalog_of(table).counted.values())
             ]
-    return {table.name for table in found}
+    return [*found]
 
 
 def table_of(target: Table | type[Any]) -> Table:

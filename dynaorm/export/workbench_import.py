@@ -65,7 +65,7 @@ def module_of_workbench(model: Mapping[str, Any]) -> str:
     """
     try:
         tables = [_Table.of(one) for one in model["DataModel"]]
-        names = _Names({*_IMPORTED, *dir(__builtins__)})
+        names = _FreeNames({*_IMPORTED, *dir(__builtins__)})
         blocks = [block for one in tables for block in one.blocks(names)]
     except (LookupError, TypeError, AttributeError, ValueError) as problem:
         raise UsageError(
@@ -104,7 +104,7 @@ def _quoted(text: str) -> str:
     return f'"{quoted[1:-1]}"' if quoted[0] == "'" and '"' not in text else quoted
 
 
-class _Names:
+class _FreeNames:
     """Names that are given once."""
 
     def __init__(self, taken: Iterable[str]) -> None:
@@ -227,7 +227,7 @@ class _Table:
 
     # -- its text ------------------------------------------------------------------------------------------------------
 
-    def blocks(self, names: _Names) -> Iterator[str]:
+    def blocks(self, names: _FreeNames) -> Iterator[str]:
         """The statements of the table and its classes."""
         variable = names.snake(self.name)
         yield self._declaration(variable)
@@ -329,7 +329,7 @@ class _Class:
     facet: _Facet
 
     def text(self, variable: str, name: str) -> str:
-        names = _Names(dir(BaseModel))
+        names = _FreeNames(dir(BaseModel))
         fields = {one: names.snake(one) for one in self._attributes}
         keys = {key.name: self._template(key, fields) for key in self.table.keys}
         head = [f"class {name}(", "    Entity,", f"    table={variable},"]
