@@ -31,7 +31,7 @@ SECRETS := $(addprefix --disable-plugin ,HexHighEntropyString Base64HighEntropyS
 SCANNED := $(wildcard .ci .gitignore .pre-commit-config.yaml *.md *.toml LICENSE Makefile benchmarks docs dynaorm examples tests tools)
 
 .DELETE_ON_ERROR:
-.PHONY: help demo test coverage test-browser test-dependencies lint audit format async pictures torture fuzz mutate mutate-entity mutate-endings bench bench-scale bench-fairness bench-lambda bench-peers clean
+.PHONY: help demo test coverage test-browser test-dependencies lint audit format async commands pictures torture fuzz mutate mutate-entity mutate-endings bench bench-scale bench-fairness bench-lambda bench-peers clean
 
 help:
 	@echo "make demo         three scenes on an in-memory DynamoDB: what each write does to the items"
@@ -43,6 +43,7 @@ help:
 	@echo "make audit        look for known vulnerabilities in the installed packages (asks pypi.org)"
 	@echo "make format       apply the formatting and the fixes of ruff"
 	@echo "make async        generate the asynchronous session from the synchronous one"
+	@echo "make commands     write the help of each command into docs/command-line.md"
 	@echo "make pictures     draw the pictures of documents, and the golden files of tests"
 	@echo "make torture      run processes that compete, meet faults and are killed, and check what they stored"
 	@echo "make fuzz         run the properties, state machines and sequences of events with many examples"
@@ -102,6 +103,9 @@ format: .venv/.dev
 
 async: .venv/.dev
 	$(BIN)/python tools/make_async.py
+
+commands: .venv/.dev
+	PYTHONPATH=. $(BIN)/python tools/make_command_line.py
 
 pictures: .venv/.dev
 	PYTHONPATH=. $(BIN)/python tools/make_pictures.py

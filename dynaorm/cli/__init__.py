@@ -1,5 +1,5 @@
-"""The command line: ``dynaorm verify``, ``dynaorm repair``, ``dynaorm backfill``.
+"""The command line: ``dynaorm layout``, ``get``, ``query``, ``show``, ``plan``, ``verify`` and others.
 
-Options, output and exit statuses belong here; the work itself is in ``dynaorm.integrity``. Only this package needs the
-extra ``dynaorm[cli]``.
+A module for each family of commands, and what they have in common: options, values, output and exit statuses. The work
+itself is in the packages below. Only this package needs the extra ``dynaorm[cli]``.
 """

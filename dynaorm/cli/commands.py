@@ -13,10 +13,12 @@ from dynaorm.cli.lines import complain
 from dynaorm.cli.planning import plan_command
 from dynaorm.cli.questions import questions_command
 from dynaorm.cli.reading import get_by_command, get_command, history_command, query_command
+from dynaorm.cli.seeing import layout_command
 from dynaorm.cli.status import CLEAN, FAILED, NOTHING
 from dynaorm.errors import DynaormError, EntityNotFound, TableNotFound
 
 COMMANDS: Final = (
+    layout_command,
     questions_command,
     get_command,
     get_by_command,
@@ -32,6 +34,7 @@ COMMANDS: Final = (
 )
 
 
+NAME: Final = "dynaorm"
 ALIASES: Final = {"patterns": "questions"}
 
 
@@ -50,7 +53,7 @@ class _Group(click.Group):
 )
 @click.version_option(package_name="dynaorm")
 @click.pass_context
-def _commands(context: click.Context) -> None:
+def commands(context: click.Context) -> None:
     """See, read, verify and repair what dynaorm stores.
 
     Exit status: 0 done; 1 nothing was found, or verify or diff found something, or a repair was only
@@ -65,7 +68,7 @@ def _commands(context: click.Context) -> None:
 
 
 for command in COMMANDS:
-    _commands.add_command(command)
+    commands.add_command(command)
 
 
 def run(arguments: list[str]) -> int:
@@ -73,7 +76,7 @@ def run(arguments: list[str]) -> int:
     try:
         # In its standalone mode, click itself would end the process, after an interruption with status 1, which means a
         # finding.
-        status: object = _commands.main(arguments, prog_name="dynaorm", standalone_mode=False)
+        status: object = commands.main(arguments, prog_name=NAME, standalone_mode=False)
     except click.ClickException as mistake:
         usage = mistake.ctx.get_usage() if isinstance(mistake, click.UsageError) and mistake.ctx else ""
         complain(f"{usage}\nError: {mistake.format_message()}".strip())

@@ -66,7 +66,10 @@ _WRITING: Final[Sequence[Callable[[Any], Any]]] = (
 @options(*_OPTIONS)
 @connected
 def verify_command(**given: Any) -> None:
-    """Find guards, versions, index keys and totals that do not fit, and unknown or unreadable items."""
+    """Find guards, versions, index keys and totals that do not fit, and unknown or unreadable items.
+
+    Example: dynaorm verify shop.models:app --segments 8
+    """
     _work("verify", verify, given)
 
 
@@ -75,7 +78,10 @@ def verify_command(**given: Any) -> None:
 @options(*_OPTIONS, *_WRITING)
 @connected
 def repair_command(**given: Any) -> None:
-    """Repair what verify finds, as far as that needs no choice. Writers may run meanwhile."""
+    """Repair what verify finds, as far as that needs no choice. Writers may run meanwhile.
+
+    Example: dynaorm repair shop.models:app --yes --checkpoint repair.sqlite
+    """
     _work("repair", repair, given)
 
 
@@ -87,6 +93,8 @@ def backfill_command(**given: Any) -> None:
     """Complete entities that were stored before their class declared a constraint, an index, versions or totals.
 
     Deploy the new class to every writer first.
+
+    Example: dynaorm backfill shop.models:User --yes --duplicates duplicates.jsonl
     """
     _work("backfill", backfill, given)
 

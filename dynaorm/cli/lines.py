@@ -31,7 +31,7 @@ def write_line(text: str, *, err: bool = False) -> None:
 
 def write_sentences(text: str, *, err: bool = False) -> None:
     """Write lines as ``write_line``, wrapped to the width of a terminal."""
-    if (width := _width(err=err)) is not None:
+    if (width := terminal_width(err=err)) is not None:
         text = "\n".join(wrapped(line, width) for line in text.split("\n"))
     write_line(text, err=err)
 
@@ -40,7 +40,7 @@ def write_rows(rows: Iterable[tuple[str, str]]) -> None:
     """Write names with their values in two columns."""
     rows = list(rows)
     column = max((len(name) for name, _ in rows), default=0) + 4
-    width = _width(err=False)
+    width = terminal_width()
     for name, value in rows:
         line = f"  {name:<{column - 2}}{printable(value)}"
         write_line(line if width is None else wrapped(line, width, column))
@@ -78,7 +78,7 @@ def _stream(*, err: bool) -> TextIO | None:
     return sys.stderr if err else sys.stdout
 
 
-def _width(*, err: bool) -> int | None:
+def terminal_width(*, err: bool = False) -> int | None:
     """The width of the terminal; None for a file or a pipe."""
     stream = _stream(err=err)
     return get_terminal_size().columns if stream is not None and stream.isatty() else None

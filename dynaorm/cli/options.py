@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import click
 
-from dynaorm.cli.target import importable, table_names, tables_in
+from dynaorm.cli.target import importable, load_module, table_names, tables_in
 from dynaorm.entity.table import Table
 from dynaorm.record import record
 from dynaorm.session.session import Session
@@ -20,6 +20,13 @@ SHOW_SECRETS: Final = click.option(
 )
 IMPORT: Final = click.option(
     "--import", "modules", multiple=True, metavar="MODULE", help="Import a module that declares classes."
+)
+CLASSES: Final = click.option(
+    "--class",
+    "classes",
+    multiple=True,
+    metavar="CLASS",
+    help="Only this class. It can be given several times.",
 )
 _CONNECTION: Final[Sequence[Option]] = (
     IMPORT,
@@ -49,6 +56,11 @@ class Connection:
     region: str | None
     profile: str | None
     tables: tuple[str, ...]
+
+    def load_modules(self) -> None:
+        """Import the modules that the options name. Raises UsageError."""
+        for module in self.modules:
+            load_module(module)
 
     def session(self, texts: Iterable[str], targets: Iterable[Table | type[Any]], **settings: Any) -> Session:
         """A session for some targets.

@@ -1,6 +1,6 @@
 """One stored item, or those of one partition: what is there, and what is wrong with it."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from dynaorm.entity.table import Table
 from dynaorm.flow.integrity.finding import Finding
@@ -35,6 +35,16 @@ def stored_partition(session: Session, table: Table, value: AttributeValue, most
         return found[:most]
 
     return session._run("verify", first_items())
+
+
+def table_items(session: Session, table: Table, most: int) -> Iterator[Item]:
+    """The first items of a table that a scan meets, page by page as you iterate. Raises as ``stored_item``."""
+    segment, left = ScanSegment(table), most
+    while not segment.is_over and left > 0:
+        (page,) = session._run("verify", read_pages([segment], RateLimiter(session._context, rate=None)))
+        yield from page.items[:left]
+        left -= len(page.items)
+        page.finish()
 
 
 def findings_of(session: Session, table: Table, key: Item) -> Sequence[Finding] | None:

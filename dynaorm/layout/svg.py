@@ -91,7 +91,7 @@ class _Drawing:
         for block in self.view.blocks:
             self._block(block)
         if self.view.apart:
-            self._heading("guard items")
+            self._heading(self.view.apart_title)
             for block in self.view.apart:
                 self._block(block)
         if self.view.absence:

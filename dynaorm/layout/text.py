@@ -97,7 +97,7 @@ class _Writer:
             yield from self._block(block)
         if self.view.apart:
             yield []
-            yield from self._marked(None, [[Span("guard items", "bold")]])
+            yield from self._marked(None, [[Span(self.view.apart_title, "bold")]])
             for block in self.view.apart:
                 for row in block.rows:
                     yield from self._marked(row, self._apart(block, row))

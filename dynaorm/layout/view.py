@@ -160,6 +160,12 @@ class TableView:
         return tuple(row for block in (*self.blocks, *self.apart) for row in block.rows)
 
     @property
+    def apart_title(self) -> str:
+        """What stands in ``apart``, for a heading."""
+        kinds = {row.kind for block in self.apart for row in block.rows}
+        return f"{' and '.join(sorted(kinds))} items"
+
+    @property
     def absence(self) -> str:
         """How many entities are not in the index, in words; empty if all are, and for the table."""
         if not self.absent:

@@ -16,7 +16,7 @@ from dynaorm.item.size import item_size
 from dynaorm.item.value import Item
 from dynaorm.testing.store import Store
 from dynaorm.testing.tables import Source, tables_of
-from dynaorm.testing.watched_transport import Write
+from dynaorm.testing.watched_transport import ItemWrite
 
 _IMAGES: Final[Mapping[StreamView, tuple[str, ...]]] = {
     "KEYS_ONLY": (),
@@ -54,7 +54,7 @@ def stream_events(store: Store, *sources: Source, expired: bool = False) -> Iter
     event: dict[str, Any] = {"Records": []}
     sequence = count(1)
 
-    def record(write: Write) -> None:
+    def record(write: ItemWrite) -> None:
         if write.table in tables:
             event["Records"].append(_record(write, next(sequence), store.now(), is_by_ttl=expired))
 
@@ -62,7 +62,7 @@ def stream_events(store: Store, *sources: Source, expired: bool = False) -> Iter
         yield event
 
 
-def _record(write: Write, number: int, at: float, *, is_by_ttl: bool) -> dict[str, Any]:
+def _record(write: ItemWrite, number: int, at: float, *, is_by_ttl: bool) -> dict[str, Any]:
     table, old, new = write.table, write.old, write.new
     view: StreamView = table.stream or "NEW_AND_OLD_IMAGES"
     images = {"OldImage": old, "NewImage": new}

@@ -10,7 +10,7 @@ from dynaorm.flow.protocol.call import Call, Reply, Transport
 from dynaorm.item.value import Item
 
 
-class Write(NamedTuple):
+class ItemWrite(NamedTuple):
     """What a write did to one item: the item before and after it; None where nothing is stored."""
 
     table: Table
@@ -18,7 +18,7 @@ class Write(NamedTuple):
     new: Item | None
 
 
-Watcher = Callable[[Write], None]
+Watcher = Callable[[ItemWrite], None]
 
 
 class WatchedTransport:
@@ -56,9 +56,9 @@ class WatchedTransport:
                 return self._inner.call(call)
             finally:
                 for (name, table, key), old in zip(places, before, strict=True):
-                    self._tell(Write(table, old, self._stored(name, key)))
+                    self._tell(ItemWrite(table, old, self._stored(name, key)))
 
-    def _tell(self, write: Write) -> None:
+    def _tell(self, write: ItemWrite) -> None:
         if write.old != write.new:
             for watcher in self._watchers:
                 watcher(write)

@@ -165,6 +165,14 @@ def test_a_deleted_entity_says_so(session: Session, moto: Transport) -> None:
     assert row(found, "v0_ANIMAL#001").kind == "tombstone"
 
 
+def test_token_items_stand_beside_guards() -> None:
+    token: Item = {name: {"S": "#token#t1"} for name in ("PK", "SK")}
+    found = view_of(describe(app), [*samples(app), classify(token, app)])
+    assert found.apart_title == "guard and token items"
+    assert found.apart[-1].rows[0].said == "remembers a block of writes that ran under this token"
+    assert views().apart_title == "guard items"
+
+
 def test_guards_of_another_table_come_with_its_keys() -> None:
     locks = Table("view-locks", pk="lock", sk=None)
     table = Table("view-guarded", guard_table=locks)

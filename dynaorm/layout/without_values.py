@@ -1,0 +1,123 @@
+"""Stored items without their values: what a picture of a real table may show to anybody.
+
+Rule 1. Only literal texts of key templates stay, class names, and the numbers of versions.
+Rule 2. The value of a field in a key becomes the name of the field with a number. Equal values have equal numbers, so
+        items lie together as they do in the table.
+Rule 3. Any other value becomes the name of its type.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
+
+from dynaorm.describe.class_names import name_of
+from dynaorm.describe.description import ClassDescription, TemplateDescription
+from dynaorm.describe.entry import Entry
+from dynaorm.describe.tables import describe
+from dynaorm.entity.mapping.mapping import mapping_of
+from dynaorm.entity.table import Table
+from dynaorm.item.value import AttributeValue, Item
+from dynaorm.layout.key_pieces import pieces_of
+from dynaorm.layout.value_text import value_text
+from dynaorm.record import replace
+
+_TYPES: Final[Mapping[str, str]] = {
+    "S": "text",
+    "N": "number",
+    "B": "binary",
+    "BOOL": "true or false",
+    "NULL": "null",
+    "L": "list",
+    "M": "map",
+    "SS": "set of texts",
+    "NS": "set of numbers",
+    "BS": "set of binaries",
+}
+
+
+def without_values(table: Table, entries: Sequence[Entry]) -> list[Entry]:
+    """The entries without the values of their items. Their keys stay different, and equal where they were equal."""
+    names = _Names(table)
+    return [names.entry(one) for one in entries]
+
+
+class _Names:
+    """The names that stand for values."""
+
+    def __init__(self, table: Table) -> None:
+        self._table = table
+        description = describe(table)
+        self._classes = {one.name: one for one in description.classes}
+        indexes = [key.name for one in description.indexes for key in (*one.partition, *one.sort)]
+        self._keys = dict.fromkeys((*table.key_names, *indexes))
+        self._known: dict[str, tuple[str, int]] = {}
+
+    def entry(self, entry: Entry) -> Entry:
+        cls = self._class(entry)
+        own = cls if entry.kind in ("entity", "version", "tombstone") else None
+        item: dict[str, Any] = {}
+        for name, value in entry.item.items():
+            if name in self._keys:
+                item[name] = self._key(entry, own, name, value)
+            elif name == self._table.type_attribute:
+                item[name] = value
+            else:
+                item[name] = _typed(value)
+        owner = None if entry.owner is None else self._owner(cls, entry.owner)
+        if entry.kind == "guard" and owner is not None:
+            item["owner"] = {"M": owner}
+        return replace(entry, item=item, owner=owner)
+
+    def _class(self, entry: Entry) -> ClassDescription | None:
+        return None if entry.cls is None else self._classes.get(name_of(mapping_of(entry.cls)))
+
+    def _owner(self, cls: ClassDescription | None, owner: Item) -> dict[str, Any]:
+        return {name: self._rendered(_primary(cls), name, value, None) for name, value in owner.items()}
+
+    def _key(
+        self, entry: Entry, cls: ClassDescription | None, name: str, value: AttributeValue
+    ) -> AttributeValue:
+        if entry.kind == "guard" and entry.constraint is not None:
+            return self._guard(entry.constraint, value)
+        number = entry.number if entry.kind == "version" else 0
+        return self._rendered([*_primary(cls), *_placed(cls, entry.places)], name, value, number)
+
+    def _guard(self, constraint: str, value: AttributeValue) -> AttributeValue:
+        literal, text = f"{constraint}#", value_text(value)
+        rest = text.removeprefix(literal) if text.startswith(literal) else text
+        return {"S": (literal if rest != text else "") + self._name(constraint, rest)}
+
+    def _rendered(
+        self, templates: Iterable[TemplateDescription], name: str, value: AttributeValue, number: int | None
+    ) -> AttributeValue:
+        if "N" in value:
+            return {"N": self._name(name, value["N"]).rpartition("-")[2]}
+        if "B" in value:
+            return {"B": self._name(name, value_text(value)).encode()}
+        template = next((one for one in templates if one.attribute == name), None)
+        if template is None:
+            return {"S": self._name(name, value_text(value))}
+        pieces = pieces_of(template, value, frozenset(), number)
+        if all(one.kind == "value" and not one.field for one in pieces):
+            return {"S": self._name(name, value_text(value))}
+        texts = (
+            one.text if one.kind == "literal" else self._name(one.field or name, one.text) for one in pieces
+        )
+        return {"S": "".join(texts)}
+
+    def _name(self, field: str, text: str) -> str:
+        """The name of a value: that of the field where it is first met, and a number. A number is only a number."""
+        field, number = self._known.setdefault(text, (field, len(self._known) + 1))
+        return f"{number:0{len(text)}d}" if text.isdecimal() and text.isascii() else f"{field}-{number}"
+
+
+def _primary(cls: ClassDescription | None) -> list[TemplateDescription]:
+    return [] if cls is None else [one for one in (cls.partition, cls.sort) if one is not None]
+
+
+def _placed(cls: ClassDescription | None, places: Mapping[str, str]) -> list[TemplateDescription]:
+    own = [] if cls is None else [one for one in cls.places if places.get(one.index) == one.name]
+    return [template for one in own for template in (*one.partition, *one.sort)]
+
+
+def _typed(value: AttributeValue) -> AttributeValue:
+    return {"S": _TYPES[next(iter(value))]}

@@ -1,0 +1,171 @@
+"""``layout``: a table drawn from samples, from seeds and from its items."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from dynaorm import Session, describe
+from dynaorm.describe import samples
+from dynaorm.layout.document import document_of
+from dynaorm.layout.markdown import markdown_of
+from dynaorm.layout.mermaid import mermaid_of
+from dynaorm.layout.page import page
+from dynaorm.layout.svg import svg_of
+from dynaorm.layout.text import text_of
+from dynaorm.layout.view import view_of
+from tests.cli.conftest import Command
+from tests.cli.desk import Case, desk
+
+AT = "tests.cli.desk"
+DRAWN = {
+    "text": lambda: text_of(view_of(describe(desk), samples(desk))),
+    "md": lambda: markdown_of(describe(desk)),
+    "mermaid": lambda: mermaid_of(describe(desk)),
+    "svg": lambda: svg_of(view_of(describe(desk), samples(desk))),
+    "html": lambda: page(describe(desk), samples(desk)),
+    "json": lambda: json.dumps(document_of(describe(desk), samples(desk))) + "\n",
+}
+SUFFIXES = {"text": ".txt", "md": ".md", "mermaid": ".mmd", "svg": ".svg", "html": ".html", "json": ".json"}
+
+
+@pytest.mark.parametrize("name", DRAWN)
+def test_every_format_is_what_the_library_draws(dynaorm: Command, tmp_path: Path, name: str) -> None:
+    expected = DRAWN[name]()
+    run = dynaorm("layout", f"{AT}:desk", "--format", name)
+    assert (run.returncode, run.stdout.rstrip("\n"), run.stderr) == (0, expected.rstrip("\n"), "")
+    for more in (["-o", str(tmp_path / "it")], ["-o", str(tmp_path / f"it{SUFFIXES[name]}")]):
+        asked = ["--format", name] if more[1].endswith("it") else []
+        run = dynaorm("layout", f"{AT}:desk", *asked, *more)
+        assert (run.returncode, run.stdout, run.stderr) == (0, "", f"written to {more[1]}\n")
+        written = Path(more[1]).read_text(encoding="utf-8")
+        assert json.loads(written) == json.loads(expected) if name == "json" else written == expected
+
+
+def test_text_is_the_default_in_80_columns_without_colour(dynaorm: Command) -> None:
+    run = dynaorm("layout", f"{AT}:desk")
+    assert run.stdout == dynaorm("layout", f"{AT}:desk", "--format", "text").stdout
+    assert max(map(len, run.stdout.splitlines())) <= 80
+    assert "\x1b" not in run.stdout
+    assert (
+        dynaorm("layout", f"{AT}:desk", "--json").stdout
+        == dynaorm("layout", f"{AT}:desk", "--format", "json").stdout
+    )
+
+
+def test_an_index_and_some_classes_are_drawn(dynaorm: Command) -> None:
+    run = dynaorm("layout", f"{AT}:desk", "--index", "GSI1")
+    assert run.stdout == text_of(view_of(describe(desk), samples(desk), "GSI1"))
+    one = dynaorm("layout", f"{AT}:desk", "--class", "Agent")
+    assert "AGENT#" in one.stdout
+    assert "GUIDE#" not in one.stdout
+    assert dynaorm("layout", f"{AT}:Agent").stdout == one.stdout
+    both = dynaorm("layout", f"{AT}:desk", "--class", "Agent", "--class", "Guide").stdout
+    assert "AGENT#" in both
+    assert "GUIDE#" in both
+
+
+def test_seeds_take_the_place_of_samples(dynaorm: Command, tmp_path: Path) -> None:
+    seeds = tmp_path / "seeds.jsonl"
+    seeds.write_text('{"Guide": {"slug": "how", "title": "How"}}\n')
+    run = dynaorm("layout", f"{AT}:desk", "--seeds", str(seeds))
+    assert "GUIDE#how" in run.stdout
+    assert "AGENT#" not in run.stdout
+    seeds.write_text('{"Giude": {"slug": "how"}}\n')
+    run = dynaorm("layout", f"{AT}:desk", "--seeds", str(seeds))
+    assert run.returncode == 2
+    assert "line 1: 'Giude' is no class of desk" in run.stderr
+
+
+def test_a_browser_is_opened(dynaorm: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen, browser = tmp_path / "seen", tmp_path / "browser"
+    browser.write_text(f'#!/bin/sh\necho "$1" >> {seen}\n')
+    browser.chmod(0o700)
+    monkeypatch.setenv("BROWSER", str(browser))
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr("tempfile.tempdir", None)
+    monkeypatch.setattr("webbrowser._tryorder", None)
+    run = dynaorm("layout", f"{AT}:desk", "--open")
+    assert run.returncode == 0
+    url = seen.read_text().strip()
+    assert url.startswith("file:///")
+    assert Path(url.removeprefix("file://")).read_text(encoding="utf-8") == DRAWN["html"]()
+
+
+# -- the items of a real table -----------------------------------------------------------------------------------------
+
+VALUES = (
+    "AGENT#liz",
+    "Liz@x",
+    "bob@x",
+    "Acme",
+    "acme",
+    "Case 1",
+    "hush",
+    "tok-1",
+    "Oslo",
+    "GUIDE#first",
+    "Begin here",
+)
+
+
+@pytest.mark.parametrize("name", DRAWN)
+def test_items_of_a_table_are_drawn_without_their_values(ask: Command, name: str) -> None:
+    run = ask("layout", f"{AT}:desk", "--from-table", "3", "--format", name)
+    assert run.returncode == 0, run.stderr
+    assert [value for value in VALUES if value in run.stdout] == []
+    said = run.stdout if name == "html" else run.stderr
+    assert "Items of the table desk-" in said
+    assert "Their values are replaced by their types." in said
+
+
+@pytest.mark.parametrize("name", ["text", "html", "json", "svg"])
+def test_items_of_a_table_are_drawn_with_their_values_and_without_secrets(ask: Command, name: str) -> None:
+    run = ask("layout", f"{AT}:desk", "--from-table", "3", "--with-values", "--format", name)
+    assert run.returncode == 0, run.stderr
+    assert "Liz@x.com" in run.stdout
+    assert "hush" not in run.stdout
+    assert "tok-1" not in run.stdout
+
+
+def test_so_many_entities_of_each_class_are_drawn(ask: Command, desk_session: Session) -> None:
+    for most in (1, 2, 5):
+        run = ask("layout", f"{AT}:desk", "--from-table", str(most), "--with-values", "--json")
+        found = [one["class"] for one in json.loads(run.stdout)["entries"] if one["kind"] == "entity"]
+        stored = {"Org": 1, "Agent": 2, "Case": 3, "Guide": 1, "Login": 1}
+        assert {name: found.count(name) for name in stored} == {
+            name: min(most, count) for name, count in stored.items()
+        }
+    desk_session.delete_many(list(desk_session.scan(Case)))
+    assert ask("layout", f"{AT}:Case", "--from-table", "1").returncode == 1
+
+
+# -- what cannot be drawn ----------------------------------------------------------------------------------------------
+
+
+def test_a_table_without_classes_has_nothing_to_draw(dynaorm: Command) -> None:
+    run = dynaorm("layout", "tests.cast.tables:locks")
+    assert (run.returncode, run.stdout) == (1, "")
+    assert run.stderr == "the table locks has no class, so there is nothing to draw\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["--index", "GSI9"], "the table desk has no index 'GSI9'; did you mean 'GSI2'?"),
+        (["--index", "GSI1", "--format", "html"], "--index is for text and SVG; html has every index"),
+        (["--class", "Cas"], "the table has no class 'Cas'; did you mean 'Case'?"),
+        (["--with-values"], "--with-values belongs to --from-table"),
+        (["--from-table", "0"], "Invalid value for '--from-table'"),
+        (["--from-table", "2", "--seeds", "pyproject.toml"], "contradict each other"),
+        (["--json", "--format", "md"], "--json and --format md contradict each other"),
+        (["-o", "picture.foo"], "does not say which format; give --format"),
+        (["-o", "no/such/folder/a.md"], "No such file or directory"),
+    ],
+    ids=lambda one: "-".join(one) if isinstance(one, list) else "",
+)
+def test_what_cannot_be_drawn_says_why(dynaorm: Command, arguments: list[str], says: str) -> None:
+    run = dynaorm("layout", f"{AT}:desk", *arguments)
+    assert (run.returncode, run.stdout) == (2, "")
+    assert says in run.stderr
+    assert "Traceback" not in run.stderr

@@ -1,0 +1,84 @@
+"""Items without their values: nothing of a value stays, and what lay together lies together."""
+
+from collections.abc import Sequence
+
+from dynaorm import Table, describe
+from dynaorm.describe import Entry, classify, samples
+from dynaorm.layout.page import page
+from dynaorm.layout.view import view_of
+from dynaorm.layout.without_values import without_values
+from tests.cast.documents import Page
+from tests.cast.orders import Bag
+from tests.cast.others import Stall
+from tests.cast.people import User
+from tests.cast.tables import app, blobs, fleeting, log
+from tests.cast.tickets import Issue
+from tests.cli.desk import Agent, desk
+
+CLASSES = (Page, Bag, Stall, User, Issue, Agent)
+"""Their modules declare the classes of these tables."""
+
+TABLES: Sequence[Table] = (app, desk, blobs, fleeting, log)
+
+
+def shape(table: Table, entries: Sequence[Entry], index: str | None) -> list[list[tuple[object, ...]]]:
+    """The partitions of a view, each with the kinds, classes and places of its rows."""
+    view = view_of(describe(table), entries, index)
+    rows: list[list[tuple[object, ...]]] = [
+        sorted(((row.kind, row.cls, *sorted(row.places.items()), row.number) for row in block.rows), key=repr)
+        for block in (*view.blocks, *view.apart)
+    ]
+    return sorted(rows, key=repr)
+
+
+def test_items_lie_as_they_did_in_the_table_and_in_every_index() -> None:
+    for table in TABLES:
+        entries = samples(table, 3)
+        plain = without_values(table, entries)
+        for index in (None, *(one.name for one in describe(table).indexes)):
+            assert shape(table, plain, index) == shape(table, entries, index)
+
+
+def keys_of(table: Table) -> set[str]:
+    indexes = describe(table).indexes
+    return {*table.key_names, *(key.name for one in indexes for key in (*one.partition, *one.sort))}
+
+
+def test_no_value_of_a_field_stays() -> None:
+    for table in TABLES:
+        entries = samples(table, 3)
+        for before, after in zip(entries, without_values(table, entries), strict=True):
+            keys = {
+                *table.key_names,
+                *(key.name for one in describe(table).indexes for key in (*one.partition, *one.sort)),
+            }
+            for name in before.item.keys() - keys - {table.type_attribute}:
+                assert after.item[name] in TYPES or "M" in after.item[name]
+
+
+TYPES = [
+    {"S": one}
+    for one in (
+        *("text", "number", "binary", "true or false", "null", "list", "map"),
+        *("set of texts", "set of numbers", "set of binaries"),
+    )
+]
+
+
+def test_owners_are_still_those_of_their_guards_and_versions() -> None:
+    for table in TABLES:
+        entries = without_values(table, samples(table, 3))
+        keys = [{name: one.item[name] for name in table.key_names} for one in entries if one.kind == "entity"]
+        owned = [one.owner for one in entries if one.kind in ("guard", "version") and one.owner is not None]
+        assert [owner for owner in owned if owner not in keys] == []
+
+
+def test_they_can_be_drawn_as_a_page() -> None:
+    for table in TABLES:
+        assert "<!doctype html>" in page(describe(table), without_values(table, samples(table)))
+
+
+def test_an_item_of_no_class_keeps_nothing() -> None:
+    entry = classify({"PK": {"S": "secret"}, "SK": {"S": "more"}, "x": {"M": {"y": {"S": "z"}}}}, app)
+    (found,) = without_values(app, [entry])
+    assert found.item == {"PK": {"S": "PK-1"}, "SK": {"S": "SK-2"}, "x": {"S": "map"}}
