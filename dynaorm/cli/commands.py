@@ -56,9 +56,8 @@ class _Group(click.Group):
 def commands(context: click.Context) -> None:
     """See, read, verify and repair what dynaorm stores.
 
-    Exit status: 0 done; 1 nothing was found, or verify or diff found something, or a repair was only
-    shown; 2 the command
-    failed; 3 the run wanted more repairs than --at-most allows.
+    Exit status: 0 done; 1 nothing was found, or verify or diff found something, or a repair was only shown; 2 the
+    command failed; 3 the run wanted more repairs than --at-most allows.
 
     Example: dynaorm get shop.models:User user_id=u1 --region eu-west-1
     """
@@ -84,7 +83,9 @@ def run(arguments: list[str]) -> int:
     except click.Abort:
         complain("dynaorm: interrupted; with --checkpoint, the same command continues")
         return FAILED
-    except SystemExit:
+    except SystemExit as ended:
+        if not ended.code:  # it has completed a line for a shell
+            return CLEAN
         # click's answer, with status 1, to an output that its reader has closed.
         complain("dynaorm: the reader of the output has closed it")
         return FAILED

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from dynaorm.cli.lines import complain, write_line, write_sentences
-from dynaorm.cli.options import AS_JSON, Connection, connected, options
+from dynaorm.cli.options import AS_JSON, TableAccess, connected, options
 from dynaorm.cli.status import CLEAN, FOUND
 from dynaorm.cli.target import load_target, table_of, tables_reached
 from dynaorm.describe.tables import describe
@@ -39,7 +39,7 @@ from dynaorm.session.session import Session
 @connected
 def diff_command(
     *,
-    connection: Connection,
+    connection: TableAccess,
     targets: tuple[str, ...],
     form: str,
     delete: bool,

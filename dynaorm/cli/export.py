@@ -73,7 +73,8 @@ _WITH_POLICY: Final = ("cloudformation", "global-table", "sam", "terraform")
         type=click.Choice([*_FORMATS]),
         default="cloudformation",
         show_default=True,
-        help="For which tool.",
+        metavar="FORMAT",
+        help=f"For which tool: {', '.join(_FORMATS)}.",
     ),
     click.option(
         "-o",
@@ -89,7 +90,8 @@ _WITH_POLICY: Final = ("cloudformation", "global-table", "sam", "terraform")
         "purposes",
         multiple=True,
         type=click.Choice(get_args(Purpose)),
-        help="Add an IAM policy for this purpose; it can be given several times.",
+        metavar="PURPOSE",
+        help=f"Add an IAM policy for this purpose: {', '.join(get_args(Purpose))}. It can be given several times.",
     ),
     click.option(
         "--samples",

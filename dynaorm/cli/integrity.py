@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import click
 
-from dynaorm.cli.options import AS_JSON, Connection, Option, connected, options
+from dynaorm.cli.options import AS_JSON, Option, TableAccess, connected, options
 from dynaorm.cli.run_output import Meter, Output, place_of
 from dynaorm.cli.run_summary import RunSummary
 from dynaorm.cli.status import CLEAN, FOUND, STOPPED
@@ -100,7 +100,7 @@ def backfill_command(**given: Any) -> None:
 
 
 def _work(verb: str, work: Work, given: dict[str, Any]) -> None:
-    connection: Connection = given["connection"]
+    connection: TableAccess = given["connection"]
     writes = bool(given.get("yes"))
     if writes and given["dry_run"]:
         raise click.UsageError("--yes and --dry-run contradict each other; give one of them")

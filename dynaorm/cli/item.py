@@ -10,7 +10,7 @@ import click
 from pydantic_core import to_jsonable_python
 
 from dynaorm.cli.lines import complain, write_line, write_rows, write_sentences
-from dynaorm.cli.options import AS_JSON, SHOW_SECRETS, Connection, connected, options
+from dynaorm.cli.options import AS_JSON, SHOW_SECRETS, TableAccess, connected, options
 from dynaorm.cli.status import CLEAN, NOTHING
 from dynaorm.cli.target import load_table
 from dynaorm.describe.description import TableDescription
@@ -46,7 +46,7 @@ from dynaorm.layout.view import ItemRow, view_of
 @connected
 def show_command(
     *,
-    connection: Connection,
+    connection: TableAccess,
     target: str,
     partition: str,
     sort: str | None,
@@ -61,7 +61,7 @@ def show_command(
     Example: dynaorm show shop.models:app USER#u1 PROFILE
     """
     table = load_table(target)
-    shown = _Items(table, secrets=show_secrets, as_json=as_json)
+    shown = _ShownItems(table, secrets=show_secrets, as_json=as_json)
     keys = [_key_value(table.pk, partition)]
     if sort is not None and table.sk is None:
         raise UsageError(problem=f"{table} has no sort key", remedy="give the partition key alone")
@@ -99,7 +99,7 @@ def _key_value(key: KeyAttribute, text: str) -> AttributeValue:
         ) from None
 
 
-class _Items:
+class _ShownItems:
     """How the items of a table are shown."""
 
     def __init__(self, table: Table, *, secrets: bool, as_json: bool) -> None:

@@ -40,7 +40,7 @@ _CONNECTION: Final[Sequence[Option]] = (
 
 
 @record
-class Connection:
+class TableAccess:
     """Where a command finds its tables.
 
     Attributes:
@@ -109,6 +109,6 @@ def connected(command: Command) -> Command:
         **given: Any,
     ) -> None:
         importable()
-        command(connection=Connection(modules, endpoint, region, profile, tables), **given)
+        command(connection=TableAccess(modules, endpoint, region, profile, tables), **given)
 
     return options(*_CONNECTION)(with_connection)

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from pydantic_core import to_jsonable_python
 
 from dynaorm.cli.lines import complain, write_line, write_sentences
-from dynaorm.cli.options import AS_JSON, Connection, connected, options
+from dynaorm.cli.options import AS_JSON, TableAccess, connected, options
 from dynaorm.cli.shown import Shown
 from dynaorm.cli.status import NOTHING
 from dynaorm.cli.target import load_class
@@ -56,7 +56,7 @@ def _verb(name: str) -> Any:
 @connected
 def plan_command(
     *,
-    connection: Connection,
+    connection: TableAccess,
     target: str,
     fields: tuple[str, ...],
     changes: tuple[str, ...],

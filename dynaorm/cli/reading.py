@@ -8,7 +8,7 @@ from typing import Any, Final
 import click
 
 from dynaorm.cli.lines import complain, write_line, write_rows, write_sentences
-from dynaorm.cli.options import AS_JSON, SHOW_SECRETS, Connection, connected, options
+from dynaorm.cli.options import AS_JSON, SHOW_SECRETS, TableAccess, connected, options
 from dynaorm.cli.shown import Shown, assigned, fields_of, time_text
 from dynaorm.cli.status import CLEAN, FAILED, NOTHING
 from dynaorm.cli.target import load_class, load_source
@@ -55,7 +55,7 @@ def _bound(name: str) -> Any:
 @connected
 def get_command(
     *,
-    connection: Connection,
+    connection: TableAccess,
     target: str,
     fields: tuple[str, ...],
     version: int | None,
@@ -87,7 +87,7 @@ def get_command(
 @options(SHOW_SECRETS, AS_JSON)
 @connected
 def get_by_command(
-    *, connection: Connection, target: str, fields: tuple[str, ...], show_secrets: bool, as_json: bool
+    *, connection: TableAccess, target: str, fields: tuple[str, ...], show_secrets: bool, as_json: bool
 ) -> None:
     """Show the entity that holds a unique value.
 
@@ -145,7 +145,7 @@ def _show(found: Any, otherwise: str, shown: Shown, *, as_json: bool) -> None:
     AS_JSON,
 )
 @connected
-def query_command(*, connection: Connection, given: tuple[str, ...], **chosen: Any) -> None:
+def query_command(*, connection: TableAccess, given: tuple[str, ...], **chosen: Any) -> None:
     """Show entities by the key of their table, or of an index.
 
     A field that is given several times may have any of the values. Several classes are read together, if they share
@@ -274,7 +274,7 @@ def _units(units: float) -> str:
 @connected
 def history_command(
     *,
-    connection: Connection,
+    connection: TableAccess,
     target: str,
     fields: tuple[str, ...],
     diff: tuple[int, int] | None,

@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 import click
 
 from dynaorm.cli.lines import complain, terminal_width, write_line, write_sentences
-from dynaorm.cli.options import CLASSES, Connection, connected, options
+from dynaorm.cli.options import CLASSES, TableAccess, connected, options
 from dynaorm.cli.status import CLEAN, NOTHING
 from dynaorm.cli.table_items import items_of_table
 from dynaorm.cli.target import chosen_classes, load_table
@@ -27,9 +27,9 @@ from dynaorm.errors import UsageError
 from dynaorm.failure import suggestion
 from dynaorm.integrity.run import table_locations
 from dynaorm.layout.document import document_of
+from dynaorm.layout.html_page import ItemSource, page
 from dynaorm.layout.markdown import markdown_of
 from dynaorm.layout.mermaid import mermaid_of
-from dynaorm.layout.page import ItemSource, page
 from dynaorm.layout.svg import svg_of
 from dynaorm.layout.text import text_of
 from dynaorm.layout.view import view_of
@@ -81,7 +81,7 @@ _SUFFIXES: Final = {
     click.option("--whole", is_flag=True, help="In text: every attribute, in as many lines as it takes."),
 )
 @connected
-def layout_command(*, connection: Connection, target: str, classes: tuple[str, ...], **chosen: Any) -> None:
+def layout_command(*, connection: TableAccess, target: str, classes: tuple[str, ...], **chosen: Any) -> None:
     """Draw a table: what lies where, how its keys are made, and what can be asked of it.
 
     The items are samples that are made from the declarations. Nothing is sent, except with --from-table.
@@ -155,7 +155,7 @@ def _class_of(entry: Entry) -> str | None:
 # -- the items ---------------------------------------------------------------------------------------------------------
 
 
-def _items(connection: Connection, target: str, table: Table, chosen: dict[str, Any]) -> _Drawn:
+def _items(connection: TableAccess, target: str, table: Table, chosen: dict[str, Any]) -> _Drawn:
     description, most = describe(table), chosen["from_table"]
     if most is None:
         seeds = None if chosen["seeds"] is None else chosen["seeds"].read_text("utf-8").splitlines()

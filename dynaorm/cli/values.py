@@ -13,10 +13,9 @@ from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Any, Final, NamedTuple, get_args
 
-from pydantic import BaseModel, TypeAdapter, ValidationError
+from pydantic import AwareDatetime, BaseModel, NaiveDatetime, TypeAdapter, ValidationError
 
 from dynaorm.entity.mapping.mapping import EntityMapping
-from dynaorm.entity.text.scalar import NaiveDatetime
 from dynaorm.errors import UnknownField, UsageError
 from dynaorm.failure import MASK
 from dynaorm.query.query_spec import any_of
@@ -123,7 +122,7 @@ def moment_of(option: str, text: str) -> datetime:
 def _span(year: int | None, month: int | None, day: int | None) -> tuple[date, date]:
     """The first day of a year, a month or a day, and the day after its last one."""
     assert year is not None
-    first = date(year, month or 1, day or 1)
+    first = date(year, 1 if month is None else month, 1 if day is None else day)
     if day is not None:
         return first, first + timedelta(days=1)
     if month is not None:
@@ -136,10 +135,14 @@ def _midnight(day: date, kind: type) -> datetime:
 
 
 def _time_type(mapping: EntityMapping, name: str) -> type | None:
-    """``date``, ``datetime`` or ``NaiveDatetime`` if these are the values of a field."""
+    """The type of a field whose values are days or times; None for another one."""
     annotation = _annotation(mapping, name)
-    kinds = {kind for kind in (annotation, *get_args(annotation)) if kind in (date, datetime, NaiveDatetime)}
-    return kinds.pop() if len(kinds) == 1 else None
+    found = [one for one in (annotation, *get_args(annotation)) if _is_time(one)]
+    return None if len(found) != 1 else datetime if found[0] is AwareDatetime else found[0]
+
+
+def _is_time(kind: Any) -> bool:
+    return kind in (AwareDatetime, NaiveDatetime) or (isinstance(kind, type) and issubclass(kind, date))
 
 
 @functools.cache

@@ -22,7 +22,7 @@ from dynaorm.describe.type_text import type_text, value_text
 from dynaorm.entity.declare.catalog import catalog_of
 from dynaorm.entity.mapping.constraint import Constraint
 from dynaorm.entity.mapping.field import FieldMapping
-from dynaorm.entity.mapping.mapping import EntityMapping
+from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
 from dynaorm.entity.mapping.place import IndexMapping
 from dynaorm.entity.mapping.when import When
 from dynaorm.entity.template.key_part import KeyPart
@@ -51,7 +51,7 @@ def class_description(mapping: EntityMapping) -> ClassDescription:
         totals=tuple(
             TotalDescription(
                 name=one.name,
-                target=one.target.__name__,
+                target=name_of(mapping_of(one.target)),
                 key=dict(one.key),
                 count=one.count,
                 sums=dict(one.sums),

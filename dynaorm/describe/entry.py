@@ -9,7 +9,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import field
 from typing import Any, Final, Literal, TypeAlias
 
-from dynaorm.describe.class_names import name_of
 from dynaorm.entity.declare.catalog import catalog_of, class_named, constraint_at, type_in, version_class
 from dynaorm.entity.dispatch import NotAnEntity, key_beginnings, version_number_in
 from dynaorm.entity.mapping.constraint import OWNER, TABLE
@@ -231,10 +230,3 @@ def _kept(
         secret=_NOTHING.union(*map(secret_attributes, family)),
         owner_secret=own.secrets.keys,
     )
-
-
-def class_name(entry: Entry, table: Table) -> str | None:
-    """The name of an entry's class in the description of the table; None where its class is not known."""
-    known = catalog_of(table)
-    mappings = (*known.mappings.values(), *known.guarded.values())
-    return next((name_of(one) for one in mappings if one.entity is entry.cls), None)

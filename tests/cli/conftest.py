@@ -85,10 +85,13 @@ def desk_session(
 
 
 @pytest.fixture
-def ask(
-    dynaorm: Command, desk_session: Session, unique_name: Callable[[str], str], ministack_endpoint: str
-) -> Command:
-    """Runs a command on the tables of ``desk``, filled."""
+def at_desk(desk_session: Session, unique_name: Callable[[str], str], ministack_endpoint: str) -> list[str]:
+    """The options of a command on the tables of ``desk``, filled."""
     names = [part for one in (desk, bare) for part in ("--table-name", f"{one.name}={unique_name(one.name)}")]
-    where = ["--endpoint", ministack_endpoint, "--region", REGION, *names]
-    return lambda command, *arguments: dynaorm(command, *where, *arguments)
+    return ["--endpoint", ministack_endpoint, "--region", REGION, *names]
+
+
+@pytest.fixture
+def ask(dynaorm: Command, at_desk: list[str]) -> Command:
+    """Runs a command on the tables of ``desk``, filled."""
+    return lambda command, *arguments: dynaorm(command, *at_desk, *arguments)

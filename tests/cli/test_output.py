@@ -2,9 +2,13 @@
 
 import os
 import pty
+import re
 import subprocess
 import sys
 from contextlib import suppress
+from pathlib import Path
+
+import pytest
 
 from tests.cli.conftest import TARGETS, Command
 from tests.conftest import ROOT
@@ -19,9 +23,45 @@ def test_a_terminal_of_80_columns_shows_whole_words_and_a_pipe_one_line_each(
         damage.do(zoo)
     plain = dynaorm("repair", TARGETS[0], *where).stdout
     assert max(map(len, plain.splitlines())) > 80
+    status, shown = on_a_terminal("repair", TARGETS[0], *where)
+    assert status == 1
+    assert shown.split() == plain.split()
+    assert too_wide(shown) == []
+
+
+AT = "tests.cli.desk"
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["get", f"{AT}:Agent", "agent=liz"],
+        ["query", f"{AT}:Case", "org=acme"],
+        ["history", f"{AT}:Guide", "slug=first"],
+        ["show", f"{AT}:desk", "AGENT#liz", "AGENT"],
+        ["plan", f"{AT}:Agent", "--delete", "agent=liz"],
+        ["layout", f"{AT}:desk", "--from-table", "2", "--with-values"],
+    ],
+    ids=lambda one: one[0],
+)
+def test_a_terminal_of_80_columns_shows_what_a_pipe_has(
+    dynaorm: Command, at_desk: list[str], arguments: list[str]
+) -> None:
+    plain = dynaorm(*arguments, *at_desk)
+    status, shown = on_a_terminal(*arguments, *at_desk)
+    if arguments[0] == "layout":
+        shown = re.sub(r"\x1b\[[0-9;]*m", "", shown)
+    assert status == plain.returncode == 0
+    assert "\x1b" not in shown + plain.stdout
+    assert shown.split() == plain.stdout.split()
+    assert too_wide(shown) == []
+
+
+def on_a_terminal(*arguments: str) -> tuple[int, str]:
+    """The status and the output of a command on a terminal of 80 columns."""
     ours, theirs = pty.openpty()
     run = subprocess.Popen(
-        [sys.executable, "-m", "dynaorm.cli", "repair", TARGETS[0], *where],
+        [sys.executable, "-m", "dynaorm.cli", *arguments],
         cwd=ROOT,
         env={**os.environ, "COLUMNS": "80"},
         stdout=theirs,
@@ -33,7 +73,22 @@ def test_a_terminal_of_80_columns_shows_whole_words_and_a_pipe_one_line_each(
         while some := os.read(ours, 10_000):
             shown += some
     os.close(ours)
-    assert run.wait(100) == 1
-    assert shown.decode().split() == plain.split()
-    wide = [line for line in shown.decode().splitlines() if len(line) > 80]
-    assert [line for line in wide if len(line.split()) > 1] == []
+    return run.wait(100), shown.decode()
+
+
+def too_wide(shown: str) -> list[str]:
+    """The lines of more than 80 columns, except for words that are longer."""
+    return [line for line in shown.splitlines() if len(line) > 80 and len(line.split()) > 1]
+
+
+def test_a_shell_is_told_how_to_complete_a_line() -> None:
+    for shell in ("bash", "zsh", "fish"):
+        run = subprocess.run(
+            [Path(sys.executable).with_name("dynaorm")],
+            env={**os.environ, "_DYNAORM_COMPLETE": f"{shell}_source"},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert (run.returncode, run.stderr) == (0, "")
+        assert "_DYNAORM_COMPLETE" in run.stdout

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from dynaorm import Table, describe
 from dynaorm.describe import Entry, classify, samples
-from dynaorm.layout.page import page
+from dynaorm.layout import page
 from dynaorm.layout.view import view_of
 from dynaorm.layout.without_values import without_values
 from tests.cast.documents import Page
@@ -21,14 +21,14 @@ CLASSES = (Page, Bag, Stall, User, Issue, Agent)
 TABLES: Sequence[Table] = (app, desk, blobs, fleeting, log)
 
 
-def shape(table: Table, entries: Sequence[Entry], index: str | None) -> list[list[tuple[object, ...]]]:
+def shape(table: Table, entries: Sequence[Entry], index: str | None) -> list[str]:
     """The partitions of a view, each with the kinds, classes and places of its rows."""
     view = view_of(describe(table), entries, index)
-    rows: list[list[tuple[object, ...]]] = [
+    rows = (
         sorted(((row.kind, row.cls, *sorted(row.places.items()), row.number) for row in block.rows), key=repr)
         for block in (*view.blocks, *view.apart)
-    ]
-    return sorted(rows, key=repr)
+    )
+    return sorted(map(repr, rows))
 
 
 def test_items_lie_as_they_did_in_the_table_and_in_every_index() -> None:

@@ -42,11 +42,14 @@ from dynaorm import (
     Versioned,
     any_of,
     codecs,
+    describe,
     detached,
     inspect,
     new_ksuid,
 )
+from dynaorm.describe import Difference, Entry, TableDescription, answer_of, classify
 from dynaorm.entity.index import IndexOf
+from dynaorm.export import cloudformation
 
 app = Table(
     "app", indexes=[GlobalIndex("GSI1"), GlobalIndex("Regions", pk=("tenant", "region")), LocalIndex("LSI1")]
@@ -245,6 +248,16 @@ def computed(session: Session, sale: Sale) -> None:
     assert_type(found, Query[Sale])
     assert_type(found.values("email", "month"), Query[Row])
     session.delete_table(app, name="app")
+
+
+def described(session: Session, item: Mapping[str, Any]) -> None:
+    description = describe(app)
+    assert_type(description, TableDescription)
+    entry = classify(item, app)
+    assert_type(entry, Entry)
+    assert_type(answer_of(description.questions[0], entry, [entry]), tuple[Entry, ...])
+    assert_type(session.compare_table(app), tuple[Difference, ...])
+    assert_type(cloudformation(description), dict[str, Any])
 
 
 def writing(session: Session, user: User) -> None:

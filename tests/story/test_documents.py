@@ -18,6 +18,7 @@ DOCS = ROOT / "docs"
     [
         "aggregates",
         "concepts",
+        "description",
         "entities",
         "existing-tables",
         "how-a-save-travels",

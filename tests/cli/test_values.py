@@ -1,0 +1,203 @@
+"""Values as they are written on the command line, for fields of every type."""
+
+from datetime import UTC, date, datetime, time, timedelta
+from decimal import Decimal
+from enum import Enum
+from typing import Annotated, Any, Literal
+from uuid import UUID
+
+import pytest
+from pydantic import AwareDatetime, BaseModel, NaiveDatetime, SecretStr, StringConstraints, computed_field
+
+from dynaorm import AnyValue, Entity, Table
+from dynaorm.cli.values import assignment, bound_of, moment_of, single_values, value_of, values_of
+from dynaorm.entity.mapping.mapping import mapping_of
+from dynaorm.errors import UnknownField, UsageError
+from dynaorm.query.query_spec import any_of
+
+table = Table("values-of-commands")
+
+
+class Size(Enum):
+    SMALL = "s"
+    LARGE = "l"
+
+
+class Inner(BaseModel):
+    city: str
+    floor: int = 0
+
+
+class Every(Entity, table=table, pk="E#{name}", sk="E"):
+    """A field of every type."""
+
+    name: str
+    number: int = 0
+    share: float = 0.0
+    exact: Decimal = Decimal(0)
+    flag: bool = False
+    nick: str | None = None
+    size: Size | None = None
+    level: Literal["low", "high"] = "low"
+    ident: UUID | None = None
+    raw: bytes = b""
+    day: date | None = None
+    at: datetime | None = None
+    aware: AwareDatetime | None = None
+    naive: NaiveDatetime | None = None
+    hour: time | None = None
+    span: timedelta | None = None
+    secret: SecretStr | None = None
+    upper: Annotated[str, StringConstraints(to_upper=True)] = ""
+    inner: Inner | None = None
+    tags: frozenset[str] = frozenset()
+    anything: AnyValue = None
+
+    @computed_field
+    def double(self) -> int:
+        return 2 * self.number
+
+
+MAPPING = mapping_of(Every)
+NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
+
+
+def read(given: str) -> Any:
+    return value_of(MAPPING, assignment(given))
+
+
+@pytest.mark.parametrize(
+    ("given", "value"),
+    [
+        ("name=u1", "u1"),
+        ("name=", ""),
+        ("name=a=b:=c", "a=b:=c"),
+        ("name=007", "007"),
+        ("name=null", "null"),
+        ("nick=null", "null"),
+        ("nick:=null", None),
+        ('name:="x"', "x"),
+        ("number=5", 5),
+        ("number=-5", -5),
+        ("number:=5", 5),
+        ("share=0.5", 0.5),
+        ("exact=0.10", Decimal("0.10")),
+        ("flag=true", True),
+        ("flag=no", False),
+        ("size=l", Size.LARGE),
+        ("level=high", "high"),
+        ("ident=00000000-0000-0000-0000-000000000007", UUID(int=7)),
+        ("raw=abc", b"abc"),
+        ("day=2026-01-31", date(2026, 1, 31)),
+        ("at=2026-01-31T12:00:00Z", NOON),
+        ("at=2026-01-31T12:00", NOON),
+        ("at=2026-01-31T13:00+01:00", NOON),
+        ("aware=2026-01-31T12:00Z", NOON),
+        ("naive=2026-01-31T12:00", NOON.replace(tzinfo=None)),
+        ("hour=12:30", time(12, 30)),
+        ("span=PT1H", timedelta(hours=1)),
+        ("upper=abc", "ABC"),
+        ('inner:={"city": "Oslo"}', Inner(city="Oslo")),
+        ("inner.city=Oslo", "Oslo"),
+        ("inner.floor=3", 3),
+        ('tags:=["a"]', frozenset({"a"})),
+        ("double=4", 4),
+        ("anything=5", "5"),
+        ("anything:=[1, null]", [1, None]),
+    ],
+)
+def test_a_text_becomes_a_value_of_the_type(given: str, value: Any) -> None:
+    found = read(given)
+    assert (found, type(found)) == (value, type(value))
+
+
+def test_a_secret_is_read_as_a_secret() -> None:
+    assert read("secret=hush").get_secret_value() == "hush"
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        "number=x",
+        "number=1.5",
+        "flag=maybe",
+        "size=m",
+        "level=mid",
+        "day=2026-02-30",
+        "at=2026",
+        "tags=a",
+        "number:=x",
+    ],
+)
+def test_what_does_not_fit_is_refused_with_the_field_and_how_to_write_it(given: str) -> None:
+    name = given.partition("=")[0].rstrip(":")
+    with pytest.raises(UsageError) as caught:
+        read(given)
+    assert name in caught.value.problem
+    assert caught.value.remedy
+
+
+@pytest.mark.parametrize("given", ["nmae=x", "inner.cty=x", "name.x=x", "", "x", "=x", ":=x"])
+def test_what_names_no_field_is_refused(given: str) -> None:
+    with pytest.raises((UnknownField, UsageError)):
+        read(given)
+
+
+def test_a_field_that_is_given_several_times_has_any_of_the_values() -> None:
+    assert values_of(MAPPING, ["number=1", "name=x", "number=2"]) == {"number": any_of(1, 2), "name": "x"}
+    with pytest.raises(UsageError, match="number is given twice"):
+        single_values(MAPPING, ["number=1", "number=2"])
+
+
+def midnight(year: int, month: int, day: int) -> datetime:
+    return datetime(year, month, day, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("text", "begin", "end"),
+    [
+        ("2026", (2026, 1, 1), (2027, 1, 1)),
+        ("2026-01", (2026, 1, 1), (2026, 2, 1)),
+        ("2026-12", (2026, 12, 1), (2027, 1, 1)),
+        ("2024-02", (2024, 2, 1), (2024, 3, 1)),
+        ("2024-02-29", (2024, 2, 29), (2024, 3, 1)),
+        ("2026-12-31", (2026, 12, 31), (2027, 1, 1)),
+    ],
+)
+def test_a_span_of_time_bounds_from_its_beginning_or_up_to_its_end(
+    text: str, begin: tuple[int, int, int], end: tuple[int, int, int]
+) -> None:
+    made = {
+        "at": midnight,
+        "aware": midnight,
+        "naive": datetime,
+        "day": date,
+    }
+    for name, make in made.items():
+        expected = {"ge": ("ge", begin), "lt": ("lt", begin), "gt": ("ge", end), "le": ("lt", end)}
+        if name == "day" and text.count("-") == 2:  # it is a value of the field
+            expected = {operator: (operator, begin) for operator in expected}
+        for operator, (found, bound) in expected.items():
+            assert bound_of(MAPPING, operator, f"{name}={text}") == (found, name, make(*bound))
+
+
+def test_other_bounds_are_values_and_beginnings_are_texts() -> None:
+    assert bound_of(MAPPING, "ge", "number=3") == ("ge", "number", 3)
+    assert bound_of(MAPPING, "le", "at=2026-01-31T12:00Z") == ("le", "at", NOON)
+    assert bound_of(MAPPING, "begins_with", "at=2026-0") == ("begins_with", "at", "2026-0")
+    assert bound_of(MAPPING, "begins_with", "number=1") == ("begins_with", "number", "1")
+
+
+@pytest.mark.parametrize("text", ["2026-13", "2026-00-01", "2026-02-30", "0000"])
+def test_what_is_no_time_is_refused(text: str) -> None:
+    with pytest.raises(UsageError, match="is no time"):
+        bound_of(MAPPING, "ge", f"at={text}")
+    with pytest.raises(UsageError, match="is no time"):
+        moment_of("--as-of", text)
+
+
+def test_a_moment_is_in_utc_unless_it_says_otherwise() -> None:
+    for text in ("2026-01-31T12:00", "2026-01-31T12:00Z", "2026-01-31T14:00+02:00"):
+        assert moment_of("--as-of", text) == NOON
+    assert moment_of("--as-of", "2026") == midnight(2026, 1, 1)
+    assert moment_of("--as-of", "2026-02-03") == midnight(2026, 2, 3)
