@@ -39,7 +39,7 @@ class ItemSource:
         account: the AWS account; None if it is not known.
         region: the AWS Region; None if it is not known.
         at: when they were read, with a time zone.
-        with_values: whether the page has their values; otherwise the values were replaced before.
+        with_values: whether the items have their values; otherwise the values were replaced before.
     """
 
     table: str
@@ -64,8 +64,8 @@ class ItemSource:
 def page(table: Table | TableDescription, entries: Sequence[Entry], source: ItemSource | None = None) -> str:
     """The page of a table as one HTML file, for a browser without a network.
 
-    The first 100 entities have plans of their own; the others show those of another entity of their class. Secret
-    fields are masked everywhere.
+    The first 100 entities have plans of their own; the others show those of another entity of their class. Items whose
+    values were replaced show those of a sample, and ask no question. Secret fields are masked everywhere.
 
     Args:
         table: the table, or its description.
@@ -79,7 +79,7 @@ def page(table: Table | TableDescription, entries: Sequence[Entry], source: Item
             "real": source is not None,
             "text": "Sample items, made from the declarations." if source is None else source.text,
         },
-        **page_data(description, entries, at.timestamp()),
+        **page_data(description, entries, at.timestamp(), has_values=source is None or source.with_values),
     }
     text = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
     parts = {

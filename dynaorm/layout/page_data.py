@@ -13,6 +13,7 @@ from typing import Any, Final
 from dynaorm.describe.answer import answer_of, values_of
 from dynaorm.describe.description import PlaceDescription, Question, TableDescription
 from dynaorm.describe.entry import Entry
+from dynaorm.describe.sample_items import samples
 from dynaorm.entity.key import identity
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.errors import DynaormError
@@ -33,19 +34,26 @@ PLANNED: Final = 100
 _PIECES: Final = {"literal": "l", "value": "f", "shard": "s", "masked": "m"}
 
 
-def page_data(description: TableDescription, entries: Sequence[Entry], now: float) -> dict[str, Any]:
+def page_data(
+    description: TableDescription, entries: Sequence[Entry], now: float, *, has_values: bool = True
+) -> dict[str, Any]:
     """The data of the page, for ``json.dumps``.
 
     Args:
         description: of the table.
         entries: its items.
         now: the time of the writes that are shown, in seconds since the epoch.
+        has_values: whether the items have their values. Without them, they can ask nothing and be written by nobody:
+            each class shows the writes of a sample.
     """
     table = view_of(description, entries)
+    if len(table.rows) < len(entries):  # what has no key of the table is not in it
+        entries = [entries[at] for at in sorted(row.entry for row in table.rows)]
+        table = view_of(description, entries)
     indexes = [view_of(description, entries, one.name) for one in description.indexes]
     shown = _attributes((*table.partition, *table.sort), entries, (table, *indexes))
-    asked = _Asked(description, entries)
-    items = _Items(description, entries, now)
+    asked = _Asked(description, entries, has_values=has_values)
+    items = _Items(description, entries, now, has_values=has_values)
     return {
         "table": description.to_json(),
         "items": [
@@ -53,7 +61,7 @@ def page_data(description: TableDescription, entries: Sequence[Entry], now: floa
             for row in sorted(table.rows, key=lambda one: one.entry)
         ],
         "views": [_view(view, shown) for view in (table, *indexes)],
-        "like": items.planned,
+        "like": items.planned if has_values else _sampled(description, entries, now),
         "keys": {row.cls.name: _said_of_keys(row) for row in key_rows(description)},
         "calls": asked.calls,
         "answers": asked.answers,
@@ -128,7 +136,10 @@ def _key(pieces: Iterable[KeyPiece]) -> list[list[str]]:
 class _Items:
     """The data of items. The first entities of each class, and the first ones of all, have plans."""
 
-    def __init__(self, description: TableDescription, entries: Sequence[Entry], now: float) -> None:
+    def __init__(
+        self, description: TableDescription, entries: Sequence[Entry], now: float, *, has_values: bool
+    ) -> None:
+        self.has_values = has_values
         self.places = {one.name: one.places for one in description.classes}
         self.indexes = [one.name for one in description.indexes]
         self.entries = entries
@@ -152,7 +163,7 @@ class _Items:
         }
         optional = {"owner": row.owner, "number": row.number, "constraint": entry.constraint}
         found |= {name: value for name, value in optional.items() if value is not None}
-        if row.kind == "entity":
+        if row.kind == "entity" and self.has_values:
             found |= asked
             found |= self._of_entity(row, entry)
         return found
@@ -167,7 +178,7 @@ class _Items:
         found: dict[str, Any] = {"absent": dict(self._absent(row, entity))}
         if self.left > 0 or row.cls not in self.planned:
             self.left -= 1
-            found["writes"] = [self._write(one) for one in self.writes.of(entity)]
+            found["writes"] = [_write(one, self.table) for one in self.writes.of(entity)]
             self.planned.setdefault(row.cls, row.entry)
         return found
 
@@ -178,25 +189,47 @@ class _Items:
             if places and index not in row.places:
                 yield index, "; ".join(_reason(one, entity) for one in places)
 
-    def _write(self, write: Write) -> dict[str, Any]:
-        return {
-            "kind": write.kind,
-            "title": f"change {write.fields[0]}" if write.fields else write.kind,
-            "also": [*write.fields[1:]],
-            "operation": write.operation,
-            "units": write.units,
-            "problem": write.problem,
-            "actions": [self._action(one) for one in write.actions],
-        }
 
-    def _action(self, action: WriteAction) -> dict[str, Any]:
-        return {
-            "verb": action.verb,
-            "reason": action.reason,
-            "table": None if action.table == self.table else action.table,
-            "key": " · ".join(dict.fromkeys(action.key.values())),
-            "item": action.entry,
-        }
+def _write(write: Write, table: str) -> dict[str, Any]:
+    return {
+        "kind": write.kind,
+        "title": f"change {write.fields[0]}" if write.fields else write.kind,
+        "also": [*write.fields[1:]],
+        "operation": write.operation,
+        "units": write.units,
+        "problem": write.problem,
+        "actions": [_action(one, table) for one in write.actions],
+    }
+
+
+def _action(action: WriteAction, table: str) -> dict[str, Any]:
+    return {
+        "verb": action.verb,
+        "reason": action.reason,
+        "table": None if action.table == table else action.table,
+        "key": " · ".join(dict.fromkeys(action.key.values())),
+        "item": action.entry,
+    }
+
+
+def _sampled(description: TableDescription, entries: Sequence[Entry], now: float) -> dict[str, Any]:
+    """For each class, the writes of a sample; nothing where no sample can be made."""
+    table = next((mapping_of(one.cls).table for one in entries if one.cls is not None), None)
+    try:
+        made = [] if table is None else samples(table)
+    except DynaormError:
+        return {}
+    found: dict[str, Any] = {}
+    writes = Writes(made, now)
+    for row in view_of(description, made).rows:
+        cls = made[row.entry].cls
+        if row.kind == "entity" and row.cls is not None and cls is not None and row.cls not in found:
+            entity = mapping_of(cls).hydrate(made[row.entry].item)
+            found[row.cls] = {
+                "name": row.name,
+                "writes": [_write(one, description.name) for one in writes.of(entity)],
+            }
+    return found
 
 
 def _attribute(one: ShownAttribute, item: Item) -> list[str]:
@@ -231,8 +264,9 @@ class _Asked:
             and the texts of the fields in them.
     """
 
-    def __init__(self, description: TableDescription, entries: Sequence[Entry]) -> None:
+    def __init__(self, description: TableDescription, entries: Sequence[Entry], *, has_values: bool) -> None:
         self.entries = entries
+        self.has_values = has_values
         self.at = {id(one): at for at, one in enumerate(entries)}
         self.versions = self._versions()
         self.calls: dict[str, list[list[str]]] = {}
@@ -254,7 +288,7 @@ class _Asked:
         numbers: dict[tuple[int, ...], int] = {}
         known: dict[object, int] = {}
         entities = [one for one in self.entries if one.kind == "entity"]
-        for at, entry in enumerate(self.entries):
+        for at, entry in enumerate(self.entries if self.has_values else ()):
             values = values_of(question, entry)
             if values is None:
                 continue

@@ -30,10 +30,10 @@ from dynaorm.plan.reads import Reads
 from dynaorm.plan.unit_of_work import UnitOfWork
 from dynaorm.record import record
 
-# A revision is opaque, so any will do that no item has.
-_WRITE_ID: Final = "the next revision"
-# Numbers of made values: a value with the first may be the one that the entity has.
-_NUMBERS: Final = (7, 8)
+# Any will do that no item has, but the price depends on its length.
+_WRITE_ID: Final = "f" * 32
+# Numbers of made values: one may be that of the entity, and high ones may be beyond the bounds of the field.
+_NUMBERS: Final = (7, 8, 1)
 
 
 @record
@@ -104,9 +104,17 @@ class Writes:
 
     def of(self, entity: Any) -> tuple[Write, ...]:
         """The writes of a loaded entity: its insert, one change for each group of consequences, and its deletion."""
-        insert = self._write("insert", (), self._plan([Save(detached(entity))]))
+        insert = self._write("insert", (), self._insertion(entity))
         delete = self._write("delete", (), self._plan([Deletion(entity)]))
         return (insert, *self._changes(entity), delete)
+
+    def _insertion(self, entity: Any) -> Plan | DynaormError:
+        begins = dict.fromkeys(mapping_of(type(entity)).maintained, 0)
+        try:
+            new = detached(entity, **begins)
+        except DynaormError as problem:
+            return problem
+        return self._plan([Save(new)])
 
     def _changes(self, entity: Any) -> Iterator[Write]:
         mapping = mapping_of(type(entity))

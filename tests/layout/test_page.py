@@ -207,6 +207,24 @@ def test_an_item_that_cannot_be_read_says_why_and_has_no_plan() -> None:
     assert "writes" not in spoiled
 
 
+def test_items_without_values_ask_nothing_and_show_the_writes_of_a_sample() -> None:
+    source = ItemSource("desk-prod", None, None, tables.NOW)
+    data = data_of(page(DESK, tables.desk_entries(), source))
+    assert not any({"asks", "writes", "problem", "absent"} & one.keys() for one in data["items"])
+    assert not any(data["answers"].values())
+    assert data["like"].keys() == {one.name for one in DESK.classes}
+    assert data["like"]["Org"]["name"] == "Org(org='org-1')"
+    assert [one["title"] for one in data["like"]["Org"]["writes"]] == ["insert", "change name", "delete"]
+    whole = data_of(page(DESK, tables.desk_entries(), replace(source, with_values=True)))
+    assert sum("asks" in one for one in whole["items"]) == len(tables.DESK)
+
+
+def test_what_has_no_key_of_the_table_is_not_in_the_page() -> None:
+    strange = Entry({"name": {"S": "no key"}}, "unknown")
+    entries = tables.desk_entries()
+    assert page(DESK, [strange, *entries]) == page(DESK, entries)
+
+
 def test_an_entity_says_why_it_is_not_in_an_index() -> None:
     found = items(tables.desk_entries())
     absent = {one["name"]: one["absent"] for one in found if one.get("absent")}
