@@ -207,6 +207,7 @@ PUBLIC_MODULES = {
     "dynaorm.integrations.opentelemetry",
     "dynaorm.integrity.run",
     "dynaorm.layout",
+    "dynaorm.layout.page",
     "dynaorm.testing",
 }
 """The modules that users import from."""

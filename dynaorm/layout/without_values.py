@@ -36,11 +36,11 @@ _TYPES: Final[Mapping[str, str]] = {
 
 def without_values(table: Table, entries: Sequence[Entry]) -> list[Entry]:
     """The entries without the values of their items. Their keys stay different, and equal where they were equal."""
-    names = _Names(table)
+    names = _StandIns(table)
     return [names.entry(one) for one in entries]
 
 
-class _Names:
+class _StandIns:
     """The names that stand for values."""
 
     def __init__(self, table: Table) -> None:
