@@ -9,7 +9,7 @@ from typing import Any, Final
 import pytest
 
 from dynaorm.describe.entry import Entry
-from dynaorm.layout.page import ItemSource, page
+from dynaorm.layout import ItemSource, page
 from tests.layout import page_tables
 
 BROWSERS: Final = (

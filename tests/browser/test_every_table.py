@@ -8,7 +8,7 @@ import pytest
 
 from dynaorm import Table
 from dynaorm.describe import samples
-from dynaorm.layout.page import page
+from dynaorm.layout import page
 from tests.browser.conftest import Pages, skip_unless_wanted
 from tests.cast import tables
 
