@@ -148,10 +148,12 @@ DESCRIBE_NAMES = {
 """The same for ``dynaorm.describe``."""
 
 LAYOUT_NAMES = {
+    "ItemSource": "dynaorm.layout.html_page",
     "TableView": "dynaorm.layout.view",
     "document_of": "dynaorm.layout.document",
     "markdown_of": "dynaorm.layout.markdown",
     "mermaid_of": "dynaorm.layout.mermaid",
+    "page": "dynaorm.layout.html_page",
     "svg_of": "dynaorm.layout.svg",
     "text_of": "dynaorm.layout.text",
     "view_of": "dynaorm.layout.view",

@@ -27,9 +27,9 @@ from dynaorm.errors import UsageError
 from dynaorm.failure import suggestion
 from dynaorm.integrity.run import table_locations
 from dynaorm.layout.document import document_of
+from dynaorm.layout.html_page import ItemSource, page
 from dynaorm.layout.markdown import markdown_of
 from dynaorm.layout.mermaid import mermaid_of
-from dynaorm.layout.page import ItemSource, page
 from dynaorm.layout.svg import svg_of
 from dynaorm.layout.text import text_of
 from dynaorm.layout.view import view_of

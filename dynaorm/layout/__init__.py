@@ -6,16 +6,28 @@ from dynaorm.late import late_names
 
 if TYPE_CHECKING:
     from dynaorm.layout.document import document_of
+    from dynaorm.layout.html_page import ItemSource, page
     from dynaorm.layout.markdown import markdown_of
     from dynaorm.layout.mermaid import mermaid_of
     from dynaorm.layout.svg import svg_of
     from dynaorm.layout.text import text_of
     from dynaorm.layout.view import TableView, view_of
 
-__all__ = ["TableView", "document_of", "markdown_of", "mermaid_of", "svg_of", "text_of", "view_of"]
+__all__ = [
+    "ItemSource",
+    "TableView",
+    "document_of",
+    "markdown_of",
+    "mermaid_of",
+    "page",
+    "svg_of",
+    "text_of",
+    "view_of",
+]
 
 _HOMES: Final = {
     "dynaorm.layout.document": ("document_of",),
+    "dynaorm.layout.html_page": ("ItemSource", "page"),
     "dynaorm.layout.markdown": ("markdown_of",),
     "dynaorm.layout.mermaid": ("mermaid_of",),
     "dynaorm.layout.svg": ("svg_of",),

@@ -52,8 +52,8 @@ def page_data(
         table = view_of(description, entries)
     indexes = [view_of(description, entries, one.name) for one in description.indexes]
     shown = _attributes((*table.partition, *table.sort), entries, (table, *indexes))
-    asked = _Asked(description, entries, has_values=has_values)
-    items = _Items(description, entries, now, has_values=has_values)
+    asked = _PageQuestions(description, entries, has_values=has_values)
+    items = _PageItems(description, entries, now, has_values=has_values)
     return {
         "table": description.to_json(),
         "items": [
@@ -133,7 +133,7 @@ def _key(pieces: Iterable[KeyPiece]) -> list[list[str]]:
 # -- items -------------------------------------------------------------------------------------------------------------
 
 
-class _Items:
+class _PageItems:
     """The data of items. The first entities of each class, and the first ones of all, have plans."""
 
     def __init__(
@@ -254,7 +254,7 @@ def _reason(place: PlaceDescription, entity: Any) -> str:
 # -- questions ---------------------------------------------------------------------------------------------------------
 
 
-class _Asked:
+class _PageQuestions:
     """What the entries can ask, and the answers.
 
     Attributes:

@@ -57,8 +57,8 @@ def svg_of(view: TableView) -> str:
 
 
 def _style() -> str:
-    light = "".join(f".c{at},.f{at}{{fill:{one}}}" for at, one in enumerate(_LIGHT))
-    dark = "".join(f".c{at},.f{at}{{fill:{one}}}" for at, one in enumerate(_DARK))
+    light = "".join(f".c{at},.f{at}{{fill:{one}}}" for at, one in (*enumerate(_LIGHT), ("u", "#6b7280")))
+    dark = "".join(f".c{at},.f{at}{{fill:{one}}}" for at, one in (*enumerate(_DARK), ("u", "#9ca3af")))
     return _STYLE.format(light=light, dark=dark)
 
 
@@ -158,8 +158,9 @@ def _title(row: ItemRow) -> str:
     return titles.get(row.kind, f"{of} deleted" if row.kind == "tombstone" else f"{row.kind} item")
 
 
-def _colour(row: ItemRow) -> int:
-    return (row.position or 0) % len(_LIGHT)
+def _colour(row: ItemRow) -> str:
+    """The end of the style's names for a class; an item of no class is grey."""
+    return "u" if row.position is None else str(row.position % len(_LIGHT))
 
 
 def _rect(kind: str, x: int, y: int, *, width: int, height: int) -> str:

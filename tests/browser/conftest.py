@@ -9,7 +9,7 @@ from typing import Any, Final
 import pytest
 
 from dynaorm.describe.entry import Entry
-from dynaorm.layout.page import ItemSource, page
+from dynaorm.layout import ItemSource, page
 from tests.layout import page_tables
 
 BROWSERS: Final = (
@@ -18,6 +18,12 @@ BROWSERS: Final = (
 )  # fmt: skip
 
 SIZES: Final = {390: 844, 768: 1024, 1280: 900}
+
+
+def skip_unless_wanted() -> None:
+    """Skip a whole module, in one line of the report, in a run that does not ask for a browser."""
+    if not os.environ.get("DYNAORM_BROWSER"):
+        pytest.skip("a browser is started only by make test-browser", allow_module_level=True)
 
 
 class Pages:
@@ -53,8 +59,6 @@ class Pages:
 
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Any]:
-    if not os.environ.get("DYNAORM_BROWSER"):
-        pytest.skip("a browser is started only by make test-browser")
     playwright = pytest.importorskip("playwright.sync_api", reason='pip install "dynaorm[browser]"')
     found = next(filter(None, map(shutil.which, BROWSERS)), None)
     if found is None:

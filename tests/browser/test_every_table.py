@@ -8,9 +8,11 @@ import pytest
 
 from dynaorm import Table
 from dynaorm.describe import samples
-from dynaorm.layout.page import page
-from tests.browser.conftest import Pages
+from dynaorm.layout import page
+from tests.browser.conftest import Pages, skip_unless_wanted
 from tests.cast import tables
+
+skip_unless_wanted()
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 # They need more than dynaorm, or declare no table.

@@ -5,7 +5,9 @@ from typing import Any
 
 import pytest
 
-from tests.browser.conftest import SIZES, Pages
+from tests.browser.conftest import SIZES, Pages, skip_unless_wanted
+
+skip_unless_wanted()
 
 Html = Callable[[str], str]
 

@@ -7,10 +7,10 @@ import pytest
 
 from dynaorm import Session, describe
 from dynaorm.describe import samples
+from dynaorm.layout import page
 from dynaorm.layout.document import document_of
 from dynaorm.layout.markdown import markdown_of
 from dynaorm.layout.mermaid import mermaid_of
-from dynaorm.layout.page import page
 from dynaorm.layout.svg import svg_of
 from dynaorm.layout.text import text_of
 from dynaorm.layout.view import view_of

@@ -18,7 +18,7 @@ from dynaorm.describe.answer import answer_of, call_of
 from dynaorm.describe.description import TableDescription
 from dynaorm.describe.entry import Entry
 from dynaorm.describe.tables import describe
-from dynaorm.layout.page import ItemSource, page
+from dynaorm.layout import ItemSource, page
 from dynaorm.layout.page_data import PLANNED
 from dynaorm.record import replace
 from tests.layout import page_tables as tables

@@ -21,6 +21,7 @@ from dynaorm import (
 from dynaorm.describe import Entry, classify, samples
 from dynaorm.flow.protocol.call import Call, Transport
 from dynaorm.item.value import Item
+from dynaorm.layout.svg import svg_of
 from dynaorm.layout.text import text_of
 from dynaorm.layout.view import ItemRow, TableView, view_of
 from tests.laws.classes import Schema, declare, schemas
@@ -171,6 +172,13 @@ def test_token_items_stand_beside_guards() -> None:
     assert found.apart_title == "guard and token items"
     assert found.apart[-1].rows[0].said == "remembers a block of writes that ran under this token"
     assert views().apart_title == "guard items"
+
+
+def test_an_item_of_no_class_has_no_colour_of_a_class() -> None:
+    strange: Item = {"PK": {"S": "?"}, "SK": {"S": "?"}}
+    found = view_of(describe(app), [classify(strange, app)])
+    assert found.rows[0].position is None
+    assert 'class="cu b"' in svg_of(found)
 
 
 def test_guards_of_another_table_come_with_its_keys() -> None:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from dynaorm import Table, describe
 from dynaorm.describe import Entry, classify, samples
-from dynaorm.layout.page import page
+from dynaorm.layout import page
 from dynaorm.layout.view import view_of
 from dynaorm.layout.without_values import without_values
 from tests.cast.documents import Page
