@@ -207,7 +207,6 @@ PUBLIC_MODULES = {
     "dynaorm.integrations.opentelemetry",
     "dynaorm.integrity.run",
     "dynaorm.layout",
-    "dynaorm.layout.page",
     "dynaorm.testing",
 }
 """The modules that users import from."""
