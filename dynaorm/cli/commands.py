@@ -81,7 +81,10 @@ def run(arguments: list[str]) -> int:
         complain(f"{usage}\nError: {mistake.format_message()}".strip())
         return FAILED
     except click.Abort:
-        complain("dynaorm: interrupted; with --checkpoint, the same command continues")
+        is_long = any(one.name in arguments[:1] for one in (verify_command, repair_command, backfill_command))
+        complain(
+            "dynaorm: interrupted" + ("; with --checkpoint, the same command continues" if is_long else "")
+        )
         return FAILED
     except SystemExit as ended:
         if not ended.code:  # it has completed a line for a shell

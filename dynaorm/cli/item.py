@@ -19,7 +19,7 @@ from dynaorm.describe.tables import describe
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.entity.table import KeyAttribute, Table
 from dynaorm.errors import UsageError
-from dynaorm.flow.integrity.finding import Finding
+from dynaorm.flow.integrity.finding import Finding, FindingKind
 from dynaorm.integrity.item import findings_of, stored_item, stored_partition
 from dynaorm.integrity.report import as_json as finding_as_json
 from dynaorm.item.printable import printable
@@ -117,6 +117,8 @@ class _ShownItems:
         write_sentences(printable(_said(entry, row, findings)))
         for one in findings or ():
             write_sentences(f"  {one.kind.value}: {printable(one.detail)}")
+            if one.kind is FindingKind.ORPHAN_GUARD:
+                write_sentences("  (another entity may hold the value: verify looks at all of them)")
         write_rows(self._values(entry, row))
 
     def several(self, items: Sequence[Item]) -> None:

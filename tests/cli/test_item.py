@@ -64,6 +64,7 @@ def test_it_says_what_is_wrong(ask: Command, raw: Any) -> None:
     assert said(ask, "email#bob@x.com") == [
         "guard item: reserves email for Agent(agent='bob'); this is wrong:",
         "  orphan guard: the owner it names does not exist",
+        "  (another entity may hold the value: verify looks at all of them)",
     ]
     raw.delete("GUIDE#first", "v3_GUIDE")
     assert said(ask, "GUIDE#first", "v0_GUIDE") == [
