@@ -88,7 +88,7 @@ def exact_encoder_of(
     *_, model, record = path_to_fields(schema)
     if not rules.is_separate or rules.spared or _has_rules(model, record):
         return None
-    writer = _Writer()
+    writer = _SourceWriter()
     try:
         lines = [writer.line(field, record["fields"][field.name]["schema"]) for field in fields.values()]
     except _HasRules:
@@ -136,7 +136,7 @@ class _Value(NamedTuple):
         return _Value(codec, node, name, name, self.depth + 1)
 
 
-class _Writer:
+class _SourceWriter:
     """Writes the source of an exact encoder. ``known`` are the objects that it names."""
 
     def __init__(self) -> None:
@@ -299,11 +299,11 @@ class _Writer:
         self._functions.append("\n ".join([f"def {name}({argument}):", *body]))
 
 
-_CONTAINERS: Final[Mapping[str, Callable[[_Writer, _Value], str]]] = {
-    "list": _Writer.sequence,
-    "tuple": _Writer.sequence,
-    "dict": _Writer.dictionary,
-    "model": _Writer.model,
+_CONTAINERS: Final[Mapping[str, Callable[[_SourceWriter, _Value], str]]] = {
+    "list": _SourceWriter.sequence,
+    "tuple": _SourceWriter.sequence,
+    "dict": _SourceWriter.dictionary,
+    "model": _SourceWriter.model,
 }
 
 
