@@ -41,7 +41,7 @@ def cloudformation(
         UsageError: two tables would have one id; or a global table in several Regions declares a stream other than
             NEW_AND_OLD_IMAGES, which replication needs.
 
-    Example:
+    Examples:
         >>> from dynaorm import Table, describe
         >>> template = cloudformation(describe(Table("my-app")))
         >>> template["Resources"]["MyAppTable"]["Properties"]["KeySchema"][0]

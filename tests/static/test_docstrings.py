@@ -15,9 +15,6 @@ from typing import Any
 
 import pytest
 
-import dynaorm
-import dynaorm.codecs
-import dynaorm.testing
 from dynaorm import AsyncSession, NoAnswer
 from dynaorm.errors import DynaormError
 from dynaorm.testing import strict_moto
@@ -25,7 +22,10 @@ from tests.test_public_names import PUBLIC_MODULES
 from tools.site.reference import TOPICS
 
 ROOT = Path(__file__).parents[2]
-NAMED = (dynaorm, dynaorm.codecs, dynaorm.testing)
+NAMED = tuple(
+    importlib.import_module(f"dynaorm{name}")
+    for name in ("", ".codecs", ".describe", ".export", ".layout", ".testing")
+)
 """The packages whose names an example takes as imported."""
 
 DECLARATIONS = (ROOT / "tools" / "site" / "declarations.py").read_text()

@@ -94,6 +94,16 @@ TOPICS: Final = {
         "What a table and its classes are, as plain values. Layouts, exports and the command line stand on it.",
         ("dynaorm.describe",),
     ),
+    "layout": Topic(
+        "Layout",
+        "Pictures and texts of a table. [See your table](../see-your-table.md) shows them.",
+        ("dynaorm.layout",),
+    ),
+    "export": Topic(
+        "Export",
+        "A table for the tools that create it: CloudFormation, Terraform, CDK, SAM, NoSQL Workbench.",
+        ("dynaorm.export",),
+    ),
     "integrity": Topic(
         "Checks of whole tables",
         "What the commands `verify`, `repair` and `backfill` stand on.",
@@ -118,7 +128,7 @@ def reference_pages() -> dict[str, str]:
         "The pages under *Guide* explain how the parts fit together.\n\n"
         f"| page | about |\n|---|---|\n{listed}\n"
         "## What the examples use\n\nThe examples in the reference know these classes and entities, "
-        "and every name that `dynaorm`, `dynaorm.codecs` and `dynaorm.testing` export:\n\n"
+        "and every name that `dynaorm` and its modules `codecs`, `describe`, `export`, `layout` and `testing` export:\n\n"
         f"```python\n{declarations}```\n"
     )
     return found

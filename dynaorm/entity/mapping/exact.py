@@ -73,7 +73,7 @@ def exact_encoder_of(
 ) -> ExactEncoder | None:
     """The exact encoder of a class with this core schema; None if a value may break a rule besides its type.
 
-    Example:
+    Examples:
         A ``str``, a ``Decimal`` and a ``list[str]`` become ::
 
             def encode(values):

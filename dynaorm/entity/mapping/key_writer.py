@@ -18,7 +18,7 @@ KeyWriter: TypeAlias = Callable[[Mapping[str, Any]], dict[str, AttributeValue] |
 def key_writer_of(parts: Sequence[KeyPart], table: Table) -> KeyWriter | None:
     """The writer of these keys; None if there is none for their types.
 
-    Example:
+    Examples:
         ``pk="USER#{user_id}", sk="{at}"`` become ::
 
             def write(values):

@@ -212,8 +212,16 @@ class AsyncSession:
         The guard table is compared, too. Nothing is changed. Each difference says whether it is harmless, what to do,
         and which requests make the table as declared, if there are any.
 
+        Args:
+            table: the table.
+
         Raises:
             UsageError: ``table`` is no Table.
+            TableNotFound: the table does not exist.
+
+        Examples:
+            >>> await session.compare_table(app)
+            ()
         """
         return await self._run("compare_table", provision.compare_table(table, self._context))
 
