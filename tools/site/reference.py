@@ -128,7 +128,7 @@ def reference_pages() -> dict[str, str]:
         "The pages under *Guide* explain how the parts fit together.\n\n"
         f"| page | about |\n|---|---|\n{listed}\n"
         "## What the examples use\n\nThe examples in the reference know these classes and entities, "
-        "and every name that `dynaorm` and its modules `codecs`, `describe`, `export`, `layout` and `testing` export:\n\n"
+        "and every name of `dynaorm` and of its modules `codecs`, `describe`, `export`, `layout` and `testing`:\n\n"
         f"```python\n{declarations}```\n"
     )
     return found
