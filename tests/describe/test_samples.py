@@ -73,7 +73,8 @@ def test_verify_finds_nothing_wrong_with_the_samples_of_the_cast(table: Table, m
         assert list(session.verify(table)) == []
     check(table, entries)
     declared = {kind for module in CLASSES for kind in vars(module).values() if is_stored_in(kind, table)}
-    assert {entry.cls for entry in entries if entry.kind == "entity"} == declared
+    # Other tests may have declared more classes in the table.
+    assert declared <= {entry.cls for entry in entries if entry.kind == "entity"}
 
 
 @given(schemas())
