@@ -10,7 +10,7 @@ from dynaorm.cli.options import AS_JSON, Option, TableAccess, connected, options
 from dynaorm.cli.run_output import Meter, Output, place_of
 from dynaorm.cli.run_summary import RunSummary
 from dynaorm.cli.status import CLEAN, FOUND, STOPPED
-from dynaorm.cli.target import keep_totals, load_target
+from dynaorm.cli.target import keep_totals, load_target, tell_of_empty
 from dynaorm.entity.table import Table
 from dynaorm.flow.integrity.finding import Finding, Mended
 from dynaorm.integrity.run import RunOptions, backfill, repair, table_locations, verify
@@ -105,6 +105,7 @@ def _work(verb: str, work: Work, given: dict[str, Any]) -> None:
     if writes and given["dry_run"]:
         raise click.UsageError("--yes and --dry-run contradict each other; give one of them")
     targets = [load_target(text) for text in given["targets"]]
+    tell_of_empty(one for one in targets if isinstance(one, Table))
     meter = Meter()
     output = Output(verb, meter, as_lines=given["as_json"])
     options = RunOptions(

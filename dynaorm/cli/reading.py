@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterable, Mapping
 from itertools import islice
+from secrets import token_bytes
 from typing import Any, Final
 
 import click
@@ -162,7 +163,10 @@ def query_command(*, connection: TableAccess, given: tuple[str, ...], **chosen: 
     equal = read.equal([one for one in given if "=" in one])
     shown, misfits = Shown(chosen["show_secrets"]), _Misfits()
     entities = [one.entity for one in mappings]
-    with connection.session(targets, entities, on_decode_error=misfits) as session:
+    # A cursor holds a key. One that is encrypted for this process alone is of no use to the next.
+    is_hidden = any(one.secrets.keys for one in mappings)
+    key = token_bytes(32) if is_hidden else None
+    with connection.session(targets, entities, on_decode_error=misfits, cursor_secret=key) as session:
         query: Query[Any] = session.query(sources[0], **equal)
         if len(sources) > 1:
             query = session.collection(*sources, **equal)
@@ -171,15 +175,18 @@ def query_command(*, connection: TableAccess, given: tuple[str, ...], **chosen: 
             _explain(query, as_json=chosen["as_json"])
             return
         page = query.page(chosen["limit"], after=chosen["after"])
+    following = None if is_hidden else page.cursor
     for one in page:
         write_line(json.dumps(shown.entity(one))) if chosen["as_json"] else write_sentences(shown.line(one))
     if chosen["as_json"]:
         end = {"entities": len(page), "requests": page.requests, "read_units": page.read_units}
-        write_line(json.dumps({"kind": "page", **end, "next": page.cursor}))
+        write_line(json.dumps({"kind": "page", **end, "next": following}))
     else:
         count = _counted(len(page), "entity", "entities") if page.entities else "nothing was found"
         price = f"{_counted(page.requests, 'request')}, {_units(page.read_units)}"
-        more = f"\nnext page: --after {page.cursor}" if page.cursor is not None else ""
+        more = "" if page.cursor is None else f"\nnext page: --after {following}"
+        if page.cursor is not None and is_hidden:
+            more = "\nmore follow; a cursor would show a secret field, so give a larger --limit"
         write_sentences(f"{count}; {price}{more}", err=True)
     click.get_current_context().exit(FAILED if misfits.count else CLEAN if page.entities else NOTHING)
 

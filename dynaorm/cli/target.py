@@ -7,6 +7,7 @@ from pathlib import Path
 from traceback import extract_tb
 from typing import Any, TypeGuard
 
+from dynaorm.cli.lines import complain
 from dynaorm.entity.base import Entity
 from dynaorm.entity.declare.catalog import catalog_of
 from dynaorm.entity.index import IndexOf
@@ -51,6 +52,15 @@ def _place(failure: BaseException) -> str:
     """Where an error was raised, in words."""
     frames = extract_tb(failure.__traceback__)
     return f" ({frames[-1].filename}, line {frames[-1].lineno})" if frames else ""
+
+
+def tell_of_empty(tables: Iterable[Table]) -> None:
+    """Write to stderr which tables have no class: then everything in them is unknown."""
+    for table in dict.fromkeys(tables):
+        if not catalog_of(table).mappings:
+            complain(
+                f"no class of the table {table.name} is loaded; name the module of its classes with --import"
+            )
 
 
 def load_target(text: str) -> Table | type[Any]:

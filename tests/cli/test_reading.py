@@ -330,3 +330,12 @@ def test_the_value_of_a_secret_field_is_in_no_error(ask: Command) -> None:
     assert run.returncode == 2
     assert "token:=********** does not fit Login.token" in run.stderr
     assert "[5, 7]" not in run.stderr
+
+
+def test_entities_with_a_secret_in_their_key_are_queried_and_no_cursor_shows_it(ask: Command) -> None:
+    query = ["query", f"{AT}:Login", "token=tok-1"]
+    plain, as_json = ask(*query), ask(*query, "--json")
+    assert (plain.returncode, as_json.returncode) == (0, 0)
+    assert plain.stdout.startswith("Login(token=**********)")
+    assert json.loads(as_json.stdout.splitlines()[-1])["next"] is None
+    assert "tok-1" not in plain.stdout + plain.stderr + as_json.stdout

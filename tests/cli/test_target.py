@@ -7,7 +7,7 @@ from typing import Annotated
 import pytest
 
 from dynaorm import Aggregate, Entity, Table, Unique
-from dynaorm.cli.target import importable, load_target, table_names, tables_in
+from dynaorm.cli.target import importable, load_target, table_names, tables_in, tell_of_empty
 from dynaorm.errors import UsageError
 from tests.integrity.zoo import TABLES, Member, app
 
@@ -86,4 +86,12 @@ def test_physical_names_are_of_tables_that_have_to_do_with_what_is_named() -> No
         table_names(("ap=prod-app",), [app])
     assert str(caught.value) == (
         "--table-name ap=prod-app: no table called 'ap' is declared here; map one of app, guards, totals"
+    )
+
+
+def test_a_table_without_a_class_is_said_to_have_none(capsys: pytest.CaptureFixture[str]) -> None:
+    empty = Table("forgotten")
+    tell_of_empty([empty, empty, app])
+    assert capsys.readouterr().err == (
+        "no class of the table forgotten is loaded; name the module of its classes with --import\n"
     )
