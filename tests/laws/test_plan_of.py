@@ -1,12 +1,11 @@
 """``plan_of`` says what a block then sends: any verbs of a transaction, over random classes and states."""
 
 import copy
-import os
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
 import pytest
-from hypothesis import event, given, settings
+from hypothesis import event, given
 from hypothesis import strategies as st
 
 from dynaorm import F, Key, Plan, Session, Table, Transaction, Transport, inspect
@@ -123,7 +122,6 @@ def engine_with_table(engine: Transport) -> Transport:
     return engine
 
 
-@settings(max_examples=int(os.environ.get("FUZZ_EXAMPLES", "200")))
 @given(spec=SPECS, data=st.data())
 def test_the_plan_of_a_block_is_what_the_block_then_sends(
     spec: Spec, data: st.DataObject, engine_with_table: Transport
