@@ -9,7 +9,7 @@ import click
 from dynaorm.cli.lines import complain, write_line, write_sentences
 from dynaorm.cli.options import AS_JSON, TableAccess, connected, options
 from dynaorm.cli.status import CLEAN, FOUND
-from dynaorm.cli.target import load_target, table_of, tables_reached, tell_of_empty
+from dynaorm.cli.target import load_target, table_of, tables_reached
 from dynaorm.describe.tables import describe
 from dynaorm.entity.table import Table
 from dynaorm.export.cloud_formation import stages
@@ -54,7 +54,6 @@ def diff_command(
     """
     loaded = [load_target(text) for text in targets]
     tables = tables_reached(loaded)
-    tell_of_empty(one for one in loaded if isinstance(one, Table))
     with connection.session(targets, loaded) as session:
         found = [one for one in _differences(session, tables) if not (ignore_harmless and one.is_harmless)]
         if form == "cloudformation":

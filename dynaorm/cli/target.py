@@ -57,7 +57,8 @@ def _place(failure: BaseException) -> str:
 def tell_of_empty(tables: Iterable[Table]) -> None:
     """Write to stderr which tables have no class: then everything in them is unknown."""
     for table in dict.fromkeys(tables):
-        if not catalog_of(table).mappings:
+        found = catalog_of(table)
+        if not found.mappings and not found.guarded:  # a table of guards has none of its own
             complain(
                 f"no class of the table {table.name} is loaded; name the module of its classes with --import"
             )
