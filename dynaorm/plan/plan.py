@@ -119,7 +119,9 @@ class Plan(_PlanFields):
         # Stored text is part of it, and it is printed on terminals.
         lines = [printable(_sentence(planned)) for planned in self.actions]
         count = f"{len(lines)} action{'s' if len(lines) > 1 else ''}"
-        head = f"{self.operation}, {count}, {self.write_units} write capacity units"
+        units = self.write_units
+        price = f"{units} write capacity unit{'s' if units > 1 else ''}"
+        head = f"{self.operation}, {count}, {price}"
         return "\n".join([head, *(f"{number}. {line}" for number, line in enumerate(lines, 1))])
 
     def __str__(self) -> str:

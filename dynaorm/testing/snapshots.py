@@ -39,7 +39,7 @@ def snapshot(plan: Plan) -> str:
         >>> class Song(Entity, table=Table("songs", sk=None), pk="SONG#{song_id}"):
         ...     song_id: str
         >>> print(snapshot(Session(region="us-east-1").plan(Song(song_id="s"))))
-        PutItem, 1 action, 1 write capacity units
+        PutItem, 1 action, 1 write capacity unit
         1. Put songs PK=SONG#s: insert Song(song_id='s'), if nothing is stored under its key
         <BLANKLINE>
         {

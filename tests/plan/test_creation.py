@@ -126,7 +126,7 @@ def test_the_request_is_conditional_on_absence_or_on_the_class() -> None:
 
 def test_the_plan_says_what_it_may_do() -> None:
     head, line = plan_of(upsert(Hits, F.owner.set("bob"))).explain().splitlines()
-    assert head == "UpdateItem, 1 action, 1 write capacity units"
+    assert head == "UpdateItem, 1 action, 1 write capacity unit"
     assert line.endswith("create Hits(page='/') if it is not stored, otherwise write the changes")
 
 

@@ -88,7 +88,7 @@ def test_a_new_version_and_a_tombstone() -> None:
         "2. Put app PK=AUDIT#7 SK=v2_A: keep version 2 of Audit(audit_id=7), a number never used before",
     ]
     assert explained(Deletion(audit)) == [
-        "PutItem, 1 action, 1 write capacity units",
+        "PutItem, 1 action, 1 write capacity unit",
         (
             "1. Put app PK=AUDIT#7 SK=v0_A: delete Audit(audit_id=7), leaving a tombstone that keeps its version "
             "number, if its revision is still w1"

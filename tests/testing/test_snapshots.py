@@ -109,7 +109,7 @@ def test_an_inline_snapshot_of_a_plan() -> None:
 
 
 EXPECTED = """\
-PutItem, 1 action, 1 write capacity units
+PutItem, 1 action, 1 write capacity unit
 1. Put tags PK=blue: insert Tag(name='blue'), if nothing is stored under its key
 
 {

@@ -154,9 +154,7 @@ def sides_of(
     before = change.before
     if isinstance(change, ItemCheck) or (before is None and not isinstance(change, ItemInsert)):
         return None, None
-    # Another class may have other guards, whatever changed.
-    is_partial = isinstance(change, ItemUpdate) and not has_rivals and change.before.mapping is change.mapping
-    changed = change.changed if isinstance(change, ItemUpdate) and is_partial else None
+    changed = change.changed if isinstance(change, ItemUpdate) and not has_rivals else None
     old = None if before is None else Image(before.mapping, change.key, before.item, None, changed, at)
     values = None
     if isinstance(change, (ItemInsert, ItemUpdate)):
