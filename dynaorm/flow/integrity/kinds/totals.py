@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
 from decimal import Decimal
 from enum import Enum
+from functools import partial
 from itertools import islice
 from typing import Any, Final
 
@@ -264,7 +265,7 @@ def _recount(
             narrow.append((address, collections))
     flows = [_count_twice([address], _again(found), counting) for address, found in narrow]
     if wide:
-        everything = lambda: scan_segments_of(scope.tables, counting.segments, None)  # noqa: E731
+        everything = partial(scan_segments_of, scope.tables, counting.segments, None)
         flows.append(_count_twice(wide, everything, counting))
     ended = yield from gather(flows, CONCURRENCY)
     return [diagnosis for diagnoses, _ in ended for diagnosis in diagnoses], [
