@@ -24,38 +24,104 @@ from collections.abc import Mapping
 from dataclasses import field
 from typing import Any
 
-from dynaorm.failure import Address as Address  # noqa: PLC0414 - exported from here
-from dynaorm.failure import DynaormError as DynaormError  # noqa: PLC0414 - see above
-from dynaorm.failure import nearest, shown, texts_of
+from dynaorm.failure import Address, DynaormError, nearest, said, shown, texts_of
 from dynaorm.record import record
 from dynaorm.remedies import remedy_of_refusal
+
+__all__ = [
+    "Address",
+    "AlreadyExists",
+    "BulkError",
+    "CheckpointExpired",
+    "ConditionFailed",
+    "ConstraintViolation",
+    "Contention",
+    "DeclarationError",
+    "DecodeError",
+    "DynaormError",
+    "EntityNotFound",
+    "InvalidCursor",
+    "InvalidValue",
+    "ItemTooLarge",
+    "KeyChanged",
+    "NotVersioned",
+    "OutcomeUnknown",
+    "OwnerUnknown",
+    "PlanTooLarge",
+    "SameItemTwice",
+    "SessionClosed",
+    "StaleEntity",
+    "StillCounted",
+    "StoreError",
+    "TableNotFound",
+    "Throttled",
+    "TokenReused",
+    "UnexpectedRefusal",
+    "UniqueViolation",
+    "UnknownField",
+    "Unreachable",
+    "UsageError",
+    "Violation",
+]
 
 _LISTED = 5
 
 
 class DeclarationError(DynaormError, TypeError):
-    """A class cannot be mapped. ``problems`` lists every problem with its remedy."""
+    """A class cannot be mapped. All problems of a class are reported at once.
+
+    Attributes:
+        entity: the name of the class.
+        problems: every problem, each with its remedy.
+
+    Examples:
+        >>> class Song(Entity, table=app, pk="SONG#{song}", sk="SONG"):
+        ...     title: str
+        Traceback (most recent call last):
+        dynaorm.errors.DeclarationError: Cannot map class Song:
+          - ...
+    """
 
     entity: str
     problems: tuple[str, ...]
     problem: str = "Cannot map class {entity}"
     remedy: str = "change its declaration as each line says"
 
-    def __str__(self) -> str:
+    def _said(self) -> str:
         return "\n  - ".join([f"{self.problem}:", *self.problems])
 
 
 class UsageError(DynaormError, RuntimeError):
-    """The call is refused before anything is written, and in most cases before anything is sent."""
+    """The call is refused before anything is written, and in most cases before anything is sent.
+
+    Attributes:
+        problem: what is wrong.
+        remedy: what to do about it.
+
+    Examples:
+        >>> session.get(User)
+        Traceback (most recent call last):
+        dynaorm.errors.UsageError: ...
+    """
 
     problem: str
     remedy: str
 
 
 class InvalidValue(UsageError, ValueError):
-    """A value cannot be stored, or be part of a key. ``problem`` says why: ``is longer than 2048 bytes``.
+    """A value cannot be stored, or be part of a key.
 
-    ``field`` is empty for a rule about several fields; ``has_value`` is False for a field that cannot be computed.
+    Attributes:
+        entity: the name of the class.
+        field: the field; empty for a rule about several fields.
+        value: the value.
+        has_value: False for a field that cannot be computed.
+        problem: what is wrong, such as ``is longer than 2048 bytes``.
+
+    Examples:
+        >>> session.save(Ticket(project="x" * 3000, number=1))
+        Traceback (most recent call last):
+        dynaorm.errors.InvalidValue: ...
     """
 
     entity: str
@@ -64,14 +130,26 @@ class InvalidValue(UsageError, ValueError):
     has_value: bool = True
     remedy: str = "give the field a value that its declaration allows"
 
-    def __str__(self) -> str:
+    def _said(self) -> str:
         value = f" = {shown(self.value)}" if self.has_value else ""
         where = f"{self.entity}.{self.field}{value}" if self.field else self.entity
         return f"{where}: {self.problem}; {self.remedy}"
 
 
 class PlanTooLarge(UsageError):
-    """The changes do not fit into one transaction."""
+    """The changes do not fit into one transaction.
+
+    Attributes:
+        actions: the number of actions; a transaction takes 100 at most.
+        bytes: their size; 4 MB at most.
+
+    Examples:
+        >>> with session.transaction() as tx:
+        ...     for number in range(101):
+        ...         tx.save(Ticket(project="p9", number=number))
+        Traceback (most recent call last):
+        dynaorm.errors.PlanTooLarge: ...
+    """
 
     actions: int
     bytes: int
@@ -82,7 +160,18 @@ class PlanTooLarge(UsageError):
 
 
 class ItemTooLarge(UsageError):
-    """An item is larger than DynamoDB's limit."""
+    """An item is larger than DynamoDB's limit.
+
+    Attributes:
+        key: the entity's key; None for an item without an entity.
+        bytes: the size of the item, with its attribute names.
+        limit: DynamoDB's limit, in bytes.
+
+    Examples:
+        >>> session.save(User(user_id="9", email="ada@x.com", name="x" * 500_000))
+        Traceback (most recent call last):
+        dynaorm.errors.ItemTooLarge: ...
+    """
 
     key: Address | None
     bytes: int
@@ -92,22 +181,48 @@ class ItemTooLarge(UsageError):
     )
     remedy: str = "shorten its largest attributes, or move them to items of their own"
 
-    def __str__(self) -> str:
+    def _said(self) -> str:
         return f"{'an item' if self.key is None else repr(self.key)} {self.problem}; {self.remedy}"
 
 
 class SameItemTwice(UsageError):
-    """Two changes of one item cannot be combined. ``problem`` says why: ``is written twice``."""
+    """Two changes of one item cannot be combined.
+
+    Attributes:
+        key: the entity's key.
+        problem: why not, such as ``is written twice``.
+
+    Examples:
+        >>> with session.transaction() as tx:
+        ...     tx.save(Ticket(project="p9", number=1))
+        ...     tx.save(Ticket(project="p9", number=1))
+        Traceback (most recent call last):
+        dynaorm.errors.SameItemTwice: ...
+    """
 
     key: Address | None
     remedy: str = "leave out one of the two, or make them in two transactions"
 
-    def __str__(self) -> str:
+    def _said(self) -> str:
         return f"{'an item' if self.key is None else repr(self.key)} {self.problem}; {self.remedy}"
 
 
 class KeyChanged(UsageError):
-    """A loaded entity's primary key has changed since it was loaded. ``fields`` are the changed fields."""
+    """A loaded entity's primary key has changed since it was loaded.
+
+    Attributes:
+        entity: the name of the class.
+        before: the key it was loaded from.
+        after: the key it has now.
+        fields: the fields that changed.
+
+    Examples:
+        >>> ticket = session.get_one(Ticket, project="p1", number=1)
+        >>> ticket.number = 7
+        >>> session.save(ticket)
+        Traceback (most recent call last):
+        dynaorm.errors.KeyChanged: ...
+    """
 
     entity: str
     before: Address
@@ -120,7 +235,18 @@ class KeyChanged(UsageError):
 
 
 class UnknownField(UsageError):
-    """The class has no such field, or the call cannot use it. ``known``: the fields that can be used."""
+    """The class has no such field, or the call cannot use it.
+
+    Attributes:
+        entity: the name of the class.
+        field: the name that was given.
+        known: the fields that can be used.
+
+    Examples:
+        >>> session.get(User, user="1")
+        Traceback (most recent call last):
+        dynaorm.errors.UnknownField: User has no field 'user' that can be used here; did you mean 'user_id'?
+    """
 
     entity: str
     field: str
@@ -137,7 +263,16 @@ class UnknownField(UsageError):
 
 
 class NotVersioned(UsageError):
-    """The class keeps no versions."""
+    """The class keeps no versions.
+
+    Attributes:
+        entity: the name of the class.
+
+    Examples:
+        >>> session.history(Key(User, user_id="1"))
+        Traceback (most recent call last):
+        dynaorm.errors.NotVersioned: User keeps no versions; declare class User(..., versioned=True)
+    """
 
     entity: str
     problem: str = "{entity} keeps no versions"
@@ -145,20 +280,50 @@ class NotVersioned(UsageError):
 
 
 class SessionClosed(UsageError):
-    """The session was closed before the call."""
+    """The session was closed before the call.
+
+    Examples:
+        >>> with Session(region="eu-west-1") as closed:
+        ...     pass
+        >>> closed.get(User, user_id="1")
+        Traceback (most recent call last):
+        dynaorm.errors.SessionClosed: this session is closed; open another one: with Session(...) as session
+    """
 
     problem: str = "this session is closed"
     remedy: str = "open another one: with Session(...) as session"
 
 
 class InvalidCursor(UsageError, ValueError):
-    """The cursor is damaged, or comes from another query. ``problem`` says which."""
+    """The cursor is damaged, or comes from another query.
+
+    Attributes:
+        problem: which of the two.
+
+    Examples:
+        >>> session.query(Ticket, project="p1").page(10, after="damaged")
+        Traceback (most recent call last):
+        dynaorm.errors.InvalidCursor: ...
+    """
 
     remedy: str = "use a cursor only with the query that returned it, or begin again without after="
 
 
 class DecodeError(DynaormError, ValueError):
-    """A stored item cannot be loaded. ``key`` is its raw primary key; ``problems`` lists every problem."""
+    """A stored item cannot be loaded.
+
+    Attributes:
+        entity: the name of the class.
+        key: the raw primary key of the item.
+        problems: every problem of it.
+
+    Examples:
+        >>> item = {"PK": {"S": "USER#9"}, "SK": {"S": "PROFILE"}, "_type": {"S": "User"}}
+        >>> entity_of(item, app)
+        Traceback (most recent call last):
+        dynaorm.errors.DecodeError: Cannot load User from the item PK='USER#9', SK='PROFILE':
+          - ...
+    """
 
     entity: str
     key: Mapping[str, Any]
@@ -168,27 +333,47 @@ class DecodeError(DynaormError, ValueError):
         "Correct the item or the class; Session(on_decode_error=...) decides what reads do with such items"
     )
 
-    def __str__(self) -> str:
+    def _said(self) -> str:
         texts = texts_of(self.key, lambda value: shown(*value.values()))
         key = ", ".join(f"{name}={text}" for name, text in texts.items())
         return "\n  - ".join([f"{self.problem} from the item {key}:", *self.problems]) + f"\n{self.remedy}"
 
 
 class StoreError(DynaormError):
-    """DynamoDB refused the request or did not answer. ``causes``: all errors of a refused plan, with this one."""
+    """DynamoDB refused the request or did not answer.
+
+    Attributes:
+        causes: all errors of a refused plan, this one among them.
+
+    Examples:
+        >>> try:
+        ...     session.save(User(user_id="1", email="liz@x.com"))
+        ... except StoreError as error:
+        ...     print([type(cause).__name__ for cause in error.causes])
+        ['AlreadyExists']
+    """
 
     causes: tuple[DynaormError, ...] = field(default=(), repr=False, kw_only=True)
     problem: str = "DynamoDB did not carry out the request"
     remedy: str = "see .causes"
 
-    def __str__(self) -> str:
+    def _said(self) -> str:
         others = dict.fromkeys(type(cause).__name__ for cause in self.causes if cause is not self)
         also = f" (and {', '.join(others)}: see .causes)" if others else ""
         return f"{self.problem}{also}; {self.remedy}"
 
 
 class EntityNotFound(StoreError, LookupError):
-    """Nothing is stored under this key."""
+    """Nothing is stored under this key.
+
+    Attributes:
+        key: the key that was read.
+
+    Examples:
+        >>> session.get_one(User, user_id="9")
+        Traceback (most recent call last):
+        dynaorm.errors.EntityNotFound: nothing is stored under Key(User, user_id='9'); ...
+    """
 
     key: Address
     problem: str = "nothing is stored under {key!r}"
@@ -197,7 +382,21 @@ class EntityNotFound(StoreError, LookupError):
 
 @record
 class Violation:
-    """One constraint whose value another entity has. ``owner`` is None if it is not known."""
+    """One constraint whose value another entity has.
+
+    Attributes:
+        constraint: the name of the constraint.
+        fields: its fields.
+        value: the value that is taken.
+        owner: the key of the entity that has it; None if it is not known.
+
+    Examples:
+        >>> try:
+        ...     session.save(User(user_id="9", email="liz@x.com"))
+        ... except UniqueViolation as error:
+        ...     print(error.violations[0])
+        email 'liz@x.com' is taken by Key(User, user_id='1')
+    """
 
     constraint: str
     fields: tuple[str, ...]
@@ -211,18 +410,39 @@ class Violation:
 
 
 class ConstraintViolation(StoreError):
-    """Another entity has a value that must be unique. ``violations``: all violations of the plan."""
+    """Another entity has a value that must be unique.
+
+    Attributes:
+        violations: all violations of the plan.
+
+    Examples:
+        >>> try:
+        ...     session.save(User(user_id="9", email="liz@x.com"))
+        ... except ConstraintViolation as error:
+        ...     print([one.constraint for one in error.violations])
+        ['email']
+    """
 
     violations: tuple[Violation, ...]
     problem: str = "a unique value is taken"
     remedy: str = "choose another value, or change or delete its owner first"
 
-    def __str__(self) -> str:
+    def _said(self) -> str:
         return "; ".join([self.problem, *map(str, self.violations), self.remedy])
 
 
 class AlreadyExists(ConstraintViolation):
-    """An entity with this key is already stored. ``violations``: the unique values that are taken too."""
+    """An entity with this key is already stored.
+
+    Attributes:
+        key: the key.
+        violations: the unique values that are taken, too.
+
+    Examples:
+        >>> session.save(Ticket(project="p1", number=1))
+        Traceback (most recent call last):
+        dynaorm.errors.AlreadyExists: Key(Ticket, project='p1', number=1) is already stored; ...
+    """
 
     key: Address
     problem: str = "{key!r} is already stored"
@@ -230,7 +450,19 @@ class AlreadyExists(ConstraintViolation):
 
 
 class UniqueViolation(ConstraintViolation):
-    """A unique value is taken. The properties are those of the first violation."""
+    """A unique value is taken. The properties are those of the first violation.
+
+    Attributes:
+        entity: the name of the class that was to be stored.
+        violations: all violations of the plan.
+
+    Examples:
+        >>> try:
+        ...     session.save(User(user_id="9", email="liz@x.com"))
+        ... except UniqueViolation as error:
+        ...     print(error.constraint, error.value, error.owner)
+        email liz@x.com Key(User, user_id='1')
+    """
 
     entity: str
     problem: str = "this {entity} cannot be stored"
@@ -253,7 +485,21 @@ class UniqueViolation(ConstraintViolation):
 
 
 class StaleEntity(StoreError):
-    """The entity was saved or deleted since it was loaded. ``expected``, ``found``: revisions, or None."""
+    """The entity was saved or deleted since it was loaded.
+
+    Attributes:
+        key: the key.
+        expected: the revision that was loaded, or None.
+        found: the revision that is stored, or None.
+
+    Examples:
+        >>> mine, theirs = (session.get_one(User, user_id="1") for _ in range(2))
+        >>> mine.name, theirs.name = "Liz A.", "Liz B."
+        >>> theirs = session.save(theirs)
+        >>> session.save(mine)
+        Traceback (most recent call last):
+        dynaorm.errors.StaleEntity: Key(User, user_id='1') was saved or deleted by another writer ...
+    """
 
     key: Address
     expected: str | None
@@ -263,7 +509,16 @@ class StaleEntity(StoreError):
 
 
 class ConditionFailed(StoreError):
-    """The condition given by the caller does not hold for the stored entity."""
+    """The condition given by the caller does not hold for the stored entity.
+
+    Attributes:
+        key: the key.
+
+    Examples:
+        >>> session.update(Key(User, user_id="1"), F.visits.add(1), condition=F.visits > 10)
+        Traceback (most recent call last):
+        dynaorm.errors.ConditionFailed: the condition does not hold for Key(User, user_id='1'), ...
+    """
 
     key: Address
     problem: str = "the condition does not hold for {key!r}, so nothing was written"
@@ -276,6 +531,21 @@ class StillCounted(ConditionFailed):
     Attributes:
         aggregates: the aggregates that forbid it, such as ``Membership.in_group``.
         totals: their fields that are not as they have to be, with what is stored.
+        key: the key of the target.
+
+    Examples:
+        >>> class Group(Entity, table=app, pk="GROUP#{name}", sk="GROUP"):
+        ...     name: str
+        ...     members: int = 0
+        >>> class Member(Entity, table=app, pk="GROUP#{name}", sk="MEMBER#{user}"):
+        ...     name: str
+        ...     user: str
+        ...     in_group = Aggregate(Group, key={"name": "name"}, count="members", restrict=True)
+        >>> group = session.save(Group(name="g"))
+        >>> member = session.save(Member(name="g", user="1"))
+        >>> session.delete(Key(Group, name="g"))
+        Traceback (most recent call last):
+        dynaorm.errors.StillCounted: ...
     """
 
     aggregates: tuple[str, ...]
@@ -283,13 +553,25 @@ class StillCounted(ConditionFailed):
     problem: str = "{key!r} is still counted in, so nothing was written"
     remedy: str = "delete what is counted first, or in the same transaction"
 
-    def __str__(self) -> str:
+    def _said(self) -> str:
         found = ", ".join(f"{name} is {text}" for name, text in texts_of(self.totals, str).items())
         return f"{self.problem}: {' and '.join(self.aggregates)} counts ({found}); {self.remedy}"
 
 
 class Contention(StoreError):
-    """Other writers changed the same items during every attempt."""
+    """Other writers changed the same items during every attempt.
+
+    Attributes:
+        attempts: how often it was tried.
+        code: the code of the last refusal.
+
+    Examples:
+        >>> unlucky = FaultyTransport(PynamoTransport(region="eu-west-1"), conflict(times=99, operation="PutItem"))
+        >>> with Session(transport=unlucky, retry=Retry(attempts=2)) as contended:
+        ...     contended.save(Ticket(project="p9", number=1))
+        Traceback (most recent call last):
+        dynaorm.errors.Contention: other writers changed the same items during 2 attempts; ...
+    """
 
     attempts: int
     code: str
@@ -300,7 +582,19 @@ class Contention(StoreError):
 
 
 class Throttled(StoreError):
-    """DynamoDB throttled every attempt of the request."""
+    """DynamoDB throttled every attempt of the request.
+
+    Attributes:
+        attempts: how often it was tried.
+        code: the code of the last refusal.
+
+    Examples:
+        >>> busy = FaultyTransport(PynamoTransport(region="eu-west-1"), throttle(times=99))
+        >>> with Session(transport=busy, retry=Retry(attempts=2)) as throttled:
+        ...     throttled.get(User, user_id="1")
+        Traceback (most recent call last):
+        dynaorm.errors.Throttled: DynamoDB throttled all 2 attempts of the request; ...
+    """
 
     attempts: int
     code: str
@@ -309,7 +603,21 @@ class Throttled(StoreError):
 
 
 class OutcomeUnknown(StoreError):
-    """A write got no answer, so it may have happened. ``session.resume(plan)`` finds out."""
+    """A write got no answer, so it may have happened. ``session.resume(plan)`` finds out.
+
+    Attributes:
+        plan: what was sent.
+        reason: why no answer came.
+
+    Examples:
+        >>> mute = FaultyTransport(PynamoTransport(region="eu-west-1"), lost_answer(times=99))
+        >>> try:
+        ...     with Session(transport=mute, retry=Retry(attempts=2)) as unanswered:
+        ...         unanswered.update(Key(User, user_id="1"), F.visits.add(1))
+        ... except OutcomeUnknown as error:
+        ...     print(session.resume(error.plan))
+        True
+    """
 
     plan: object = field(repr=False, kw_only=True)
     reason: str
@@ -320,7 +628,20 @@ class OutcomeUnknown(StoreError):
 
 
 class Unreachable(StoreError):
-    """A read got no answer."""
+    """A read got no answer.
+
+    Attributes:
+        operation: the DynamoDB operation.
+        attempts: how often it was tried.
+        reason: why no answer came.
+
+    Examples:
+        >>> mute = FaultyTransport(PynamoTransport(region="eu-west-1"), lost_answer(times=99))
+        >>> with Session(transport=mute, retry=Retry(attempts=2)) as unanswered:
+        ...     unanswered.get(User, user_id="1")
+        Traceback (most recent call last):
+        dynaorm.errors.Unreachable: GetItem got no answer in 2 attempts ...
+    """
 
     operation: str
     attempts: int
@@ -330,7 +651,19 @@ class Unreachable(StoreError):
 
 
 class TokenReused(StoreError):
-    """Another request used the token within the last ten minutes."""
+    """Another request used the token within the last ten minutes.
+
+    Attributes:
+        token: the token.
+
+    Examples:
+        >>> with session.transaction(token="ORDER-1", remember=timedelta(days=1)) as tx:
+        ...     tx.save(Ticket(project="p9", number=1))
+        >>> with session.transaction(token="ORDER-1", remember=timedelta(days=1)) as tx:
+        ...     tx.save(Ticket(project="p9", number=2))
+        Traceback (most recent call last):
+        dynaorm.errors.TokenReused: ...
+    """
 
     token: str
     problem: str = (
@@ -340,7 +673,19 @@ class TokenReused(StoreError):
 
 
 class OwnerUnknown(StoreError):
-    """A guard item has no owner, because dynaorm did not write it."""
+    """A guard item has no owner, because dynaorm did not write it.
+
+    Attributes:
+        constraint: the name of the constraint.
+        value: the value that was asked for.
+
+    Examples:
+        >>> guard = {"PK": {"S": "email#ada@x.com"}, "SK": {"S": "email#ada@x.com"}}
+        >>> with Session(transport=ScriptedTransport({"Item": guard})) as scripted:
+        ...     scripted.get_by(User, email="ada@x.com")
+        Traceback (most recent call last):
+        dynaorm.errors.OwnerUnknown: ...
+    """
 
     constraint: str
     value: object
@@ -349,7 +694,17 @@ class OwnerUnknown(StoreError):
 
 
 class TableNotFound(StoreError):
-    """The table does not exist in the session's account, region or endpoint."""
+    """The table does not exist in the session's account, region or endpoint.
+
+    Attributes:
+        table: the name of the table, as it was sent.
+
+    Examples:
+        >>> with Session(region="us-east-1") as elsewhere:
+        ...     elsewhere.get(User, user_id="1")
+        Traceback (most recent call last):
+        dynaorm.errors.TableNotFound: there is no table 'app' in this account, region or endpoint; ...
+    """
 
     table: str
     problem: str = "there is no table {table!r} in this account, region or endpoint"
@@ -357,7 +712,16 @@ class TableNotFound(StoreError):
 
 
 class CheckpointExpired(StoreError):
-    """The stream may no longer have all records that follow what was read: DynamoDB keeps them for 24 hours."""
+    """The stream may no longer have all records that follow what was read: DynamoDB keeps them for 24 hours.
+
+    Attributes:
+        table: the name of the table.
+        reason: how this is known.
+
+    Examples:
+        >>> print(CheckpointExpired(table="app", reason="it was made two days ago"))
+        the stream of 'app' may no longer have all records after this checkpoint: it was made two days ago; ...
+    """
 
     table: str
     reason: str
@@ -366,19 +730,47 @@ class CheckpointExpired(StoreError):
 
 
 class BulkError(StoreError):
-    """Some of many operations failed. ``failures``: each entity or key that failed, and its error."""
+    """Some of many operations failed. The others are done.
+
+    Attributes:
+        failures: each entity or key that failed, and its error.
+
+    Examples:
+        >>> try:
+        ...     session.save_many([Ticket(project="p1", number=1), Ticket(project="p1", number=8)])
+        ... except BulkError as error:
+        ...     [(ticket, refused)] = error.failures
+        ...     print(ticket.number, type(refused).__name__)
+        1 AlreadyExists
+    """
 
     failures: tuple[tuple[object, DynaormError], ...]
     remedy: str = "The others are done; correct and repeat only those in .failures"
 
-    def __str__(self) -> str:
-        said = [f"{shown(subject)}: {error}" for subject, error in self.failures[:_LISTED]]
+    def _said(self) -> str:
+        found = [f"{shown(subject)}: {said(error)}" for subject, error in self.failures[:_LISTED]]
         more = [f"and {len(self.failures) - _LISTED:,} more"] if len(self.failures) > _LISTED else []
-        return "\n  - ".join([f"{len(self.failures):,} failed:", *said, *more]) + f"\n{self.remedy}"
+        return "\n  - ".join([f"{len(self.failures):,} failed:", *found, *more]) + f"\n{self.remedy}"
 
 
 class UnexpectedRefusal(StoreError):
-    """Any other refusal. ``action`` describes the refused action, if DynamoDB named one. ``remedy`` suits the code."""
+    """Any other refusal.
+
+    Attributes:
+        code: DynamoDB's code.
+        message: its message.
+        request_id: the id of the request; empty if there was none.
+        reasons: the codes of a refused transaction, one for each action.
+        action: the refused action, if DynamoDB named one.
+        remedy: what helps with this code.
+
+    Examples:
+        >>> denied = Refusal("AccessDeniedException", "not authorized to perform: dynamodb:GetItem")
+        >>> with Session(transport=ScriptedTransport(denied)) as refused:
+        ...     refused.get(User, user_id="1")
+        Traceback (most recent call last):
+        dynaorm.errors.UnexpectedRefusal: these credentials may not do GetItem on 'app' ...
+    """
 
     code: str
     message: str
@@ -393,7 +785,7 @@ class UnexpectedRefusal(StoreError):
         if self.remedy == UnexpectedRefusal.remedy:
             self.remedy = remedy_of_refusal(self.code, self.message) or self.remedy
 
-    def __str__(self) -> str:
+    def _said(self) -> str:
         where = f", in the action to {self.action}" if self.action else ""
         by = f" (request {self.request_id})" if self.request_id else ""
         return f"{self.problem}{where}{by}; {self.remedy}"

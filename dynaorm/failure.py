@@ -19,6 +19,12 @@ else:
 MASK: Final = "**********"
 """What messages show in place of a secret."""
 
+SITE = ""
+"""The address of the documentation site, with ``/`` at its end; empty while it has none.
+
+The message of an error then ends with the place of its class in the reference, and the site is built for this address.
+"""
+
 _SHOWN: Final = 200
 # Repr shortens a long value before it makes its text.
 _REPR: Final = Repr()
@@ -87,6 +93,10 @@ class DynaormError(Exception):
                 setattr(self, name, words.format_map(vars(self)))
 
     def __str__(self) -> str:
+        return f"{said(self)}\n{SITE}{place_of(type(self))}" if SITE else said(self)
+
+    def _said(self) -> str:
+        """The message. A class that says more than its problem and its remedy has its own."""
         return f"{self.problem}; {self.remedy}"
 
     def __repr__(self) -> str:
@@ -96,6 +106,17 @@ class DynaormError(Exception):
     def __reduce__(self) -> tuple[Any, ...]:
         # Created empty and filled afterwards, because an error may be among its own causes.
         return _blank, (type(self),), vars(self)
+
+
+def said(error: DynaormError) -> str:
+    """The message without the link at its end, for a place inside of another text."""
+    return error._said()
+
+
+def place_of(error: type[DynaormError]) -> str:
+    """Where the reference explains an error, relative to the site. A class of another module stands with its base."""
+    public = next(one for one in error.__mro__ if one.__module__ in ("dynaorm.errors", __name__))
+    return f"reference/errors/#dynaorm.errors.{public.__name__}"
 
 
 def shown(value: object) -> str:

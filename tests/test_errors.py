@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import dynaorm
-from dynaorm import errors
+from dynaorm import errors, failure
 from dynaorm.errors import (
     AlreadyExists,
     BulkError,
@@ -208,6 +208,16 @@ def test_a_message_ends_with_the_remedy(error: DynaormError) -> None:
     remedy = error.problems[-1] if isinstance(error, DeclarationError) else error.remedy
     assert remedy
     assert str(error).endswith(remedy)
+
+
+@every_error
+def test_a_message_ends_with_its_place_in_the_reference_once_the_site_has_an_address(
+    error: DynaormError, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    without = str(error)
+    monkeypatch.setattr(failure, "SITE", "https://docs.example/")
+    place = f"https://docs.example/reference/errors/#dynaorm.errors.{type(error).__name__}"
+    assert str(error) == f"{without}\n{place}"
 
 
 @every_error

@@ -13,7 +13,7 @@ from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
 from dynaorm.entity.stored_entity import checked_item, class_of, entity_of
 from dynaorm.entity.table import Table
 from dynaorm.errors import DynaormError, UsageError
-from dynaorm.failure import suggestion
+from dynaorm.failure import said, suggestion
 from dynaorm.record import record
 
 _ITEM: Final = "Item"
@@ -34,7 +34,7 @@ def in_order_of_saving(seeds: Iterable[Seed]) -> list[Seed]:
 
 def at_line(seed_place: str, error: DynaormError) -> UsageError:
     """The error of a line."""
-    problem = str(error).removesuffix(error.remedy).rstrip("\n; ")
+    problem = said(error).removesuffix(error.remedy).rstrip("\n; ")
     return UsageError(problem=f"{seed_place}: {problem}", remedy=error.remedy)
 
 

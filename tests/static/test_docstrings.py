@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from dynaorm import AsyncSession, NoAnswer
+from dynaorm import AsyncSession, NoAnswer, errors
 from dynaorm.errors import DynaormError
 from dynaorm.testing import strict_moto
 from tests.test_public_names import PUBLIC_MODULES
@@ -24,7 +24,7 @@ from tools.site.reference import TOPICS
 ROOT = Path(__file__).parents[2]
 NAMED = tuple(
     importlib.import_module(f"dynaorm{name}")
-    for name in ("", ".codecs", ".describe", ".export", ".layout", ".testing")
+    for name in ("", ".codecs", ".describe", ".export", ".layout", ".testing", ".integrations.fastapi")
 )
 """The packages whose names an example takes as imported."""
 
@@ -70,6 +70,7 @@ def test_the_example_of_a_public_name_prints_what_it_shows(
         names: dict[str, Any] = {"__name__": "declarations"}
         exec(compile(DECLARATIONS, "declarations.py", "exec"), names)
         names |= {one: getattr(package, one) for package in NAMED for one in package.__all__}
+        names |= {one.__name__: one for one in vars(errors).values() if inspect.isclass(one)}
         names |= {"UTC": UTC, "date": date, "datetime": datetime, "timedelta": timedelta}
         # Methods that synchronous and asynchronous queries share show the synchronous session.
         is_async = "._async" in getattr(OBJECTS[name], "__module__", "")

@@ -10,6 +10,8 @@ from typing import Any
 
 import yaml
 
+from dynaorm import errors
+from dynaorm.failure import place_of
 from tests.test_public_names import PUBLIC_MODULES
 from tools.site.pages import configuration, pages, write_site
 from tools.site.reference import TOPICS
@@ -68,3 +70,9 @@ def test_the_site_is_built_strictly_and_asks_no_other_server(tmp_path: Path) -> 
         if "rel=canonical" not in page
     }
     assert asked == set()
+    for error in vars(errors).values():
+        if isinstance(error, type) and issubclass(error, errors.DynaormError):
+            page, _, anchor = place_of(error).partition("#")
+            assert re.search(
+                rf'id="?{re.escape(anchor)}[" >]', built[tmp_path / "html" / page / "index.html"]
+            )

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
+from dynaorm import failure
 from tools.site.reference import reference_pages
 
 ROOT: Final = Path(__file__).parents[2]
@@ -45,8 +46,10 @@ def write_site(target: Path) -> None:
 
 
 def configuration() -> str:
-    """The configuration of both builders, with every example in its navigation."""
+    """The configuration of both builders, with the site's address and every example in its navigation."""
     text = (ROOT / "tools" / "site" / "mkdocs.yml").read_text(encoding="utf-8")
+    if failure.SITE:
+        text += f"site_url: {failure.SITE}\n"
     overview = "      - examples/index.md\n"
     examples = (f"      - examples/{one.stem}.md\n" for one in sorted((ROOT / "examples").glob("*.py")))
     return text.replace(overview, overview + "".join(examples))
