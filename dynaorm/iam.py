@@ -15,7 +15,7 @@ from dynaorm.entity.declare.catalog import catalog_of
 from dynaorm.entity.dispatch import literal_beginning
 from dynaorm.entity.mapping.constraint import Constraint
 from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
-from dynaorm.entity.table import Table
+from dynaorm.entity.table import GlobalIndex, Table
 from dynaorm.entity.template.key_part import KeyPart
 from dynaorm.entity.token_item import TOKEN_PREFIX
 from dynaorm.errors import UsageError
@@ -25,7 +25,17 @@ from dynaorm.plan.kinds.totals import sources_of
 from dynaorm.plan.unit_of_work import UnitOfWork
 
 Purpose: TypeAlias = Literal[
-    "read", "scan", "write", "remember", "follow", "create", "compare", "delete_table", "verify", "repair"
+    "read",
+    "scan",
+    "write",
+    "remember",
+    "follow",
+    "create",
+    "compare",
+    "apply",
+    "delete_table",
+    "verify",
+    "repair",
 ]
 
 _VERSION: Final = "2012-10-17"
@@ -69,6 +79,7 @@ def iam_policy(
     - ``"follow"``: ``follow``
     - ``"create"``: ``create_table``
     - ``"compare"``: ``compare_table``, also from the command line (``dynaorm diff``)
+    - ``"apply"``: ``plan_apply`` and ``apply``; to complete entities, it also needs ``"repair"``
     - ``"delete_table"``: ``delete_table``
     - ``"verify"``: ``verify``, also from the command line
     - ``"repair"``: ``repair`` and ``backfill``
@@ -101,7 +112,7 @@ def iam_policy(
     family = _families(entities)
     arn = _arns(f"arn:{partition}:dynamodb:{region}:{account}:table/", table_names)
     keyed, statements = _granted(family, [one for one in purposes if one in _KEYED]), []
-    for purpose in ("scan", "follow", "create", "compare", "delete_table", "verify", "repair"):
+    for purpose in ("scan", "follow", "create", "compare", "apply", "delete_table", "verify", "repair"):
         if purpose in purposes:
             # A Sid has only letters and digits (IAM User Guide, "Sid").
             name = f"Dynaorm{purpose.title().replace('_', '')}"
@@ -207,6 +218,14 @@ def _compare(mapping: EntityMapping) -> _Grant:
         yield (table, None), _COMPARE
 
 
+def _apply(mapping: EntityMapping) -> _Grant:
+    yield from _compare(mapping)
+    yield from _create(mapping)
+    for table in dict.fromkeys([mapping.table, mapping.table.guards]):
+        if table.stream is not None or any(isinstance(one, GlobalIndex) for one in table.indexes.values()):
+            yield (table, None), frozenset({"UpdateTable"})
+
+
 def _delete_table(mapping: EntityMapping) -> _Grant:
     table: Table | None = mapping.table
     while table is not None:
@@ -290,6 +309,7 @@ _GRANTS: Final[Mapping[str, Callable[[EntityMapping], _Grant]]] = {
     "follow": _follow,
     "create": _create,
     "compare": _compare,
+    "apply": _apply,
     "delete_table": _delete_table,
     "verify": _verify,
     "repair": _repair,

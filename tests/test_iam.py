@@ -25,6 +25,7 @@ from dynaorm import (
 from dynaorm.errors import EntityNotFound, UsageError
 from dynaorm.flow.integrity.finding import FindingKind, Outcome
 from dynaorm.flow.protocol.call import Call
+from dynaorm.flow.table_definition import definition
 from dynaorm.integrity.run import RunOptions, backfill, repair, table_locations, verify
 from dynaorm.testing import FakeClock, FaultyTransport, lost_answer, strict_moto
 from dynaorm.transport.pynamodb import PynamoTransport
@@ -238,6 +239,30 @@ def repaired(session: Session) -> None:
             assert {each.finding.kind for each in left} <= {FindingKind.UNREADABLE}, str(left)
 
 
+def applied(session: Session, wire: FaultyTransport) -> list[Call]:
+    """What ``apply`` sends for tables that do not exist, and for those that lack what can be added."""
+    calls: list[Call] = []
+    for exist in (False, True):
+        for table in dict.fromkeys(
+            one for each in (plain, guarded, totals, kept) for one in (each, each.guards)
+        ):
+            if exist:
+                session.delete_table(table, name=table.name)
+                lacking = definition(table, table.name)
+                for one in ("GlobalSecondaryIndexes", "LocalSecondaryIndexes", "StreamSpecification"):
+                    lacking.pop(one, None)
+                used = [one["AttributeName"] for one in lacking["KeySchema"]]
+                types = lacking["AttributeDefinitions"]
+                lacking["AttributeDefinitions"] = [one for one in types if one["AttributeName"] in used]
+                wire.call(Call("CreateTable", lacking))
+        wire.calls.clear()
+        for table in (plain, guarded, totals, kept):
+            session.plan_apply(table)
+            session.apply(table, backfill=False)
+        calls += wire.calls
+    return calls
+
+
 @pytest.fixture(scope="module")
 def sent(credentials: None) -> dict[str, list[Call]]:
     """What sessions send, by purpose."""
@@ -275,11 +300,12 @@ def sent(credentials: None) -> dict[str, list[Call]]:
             guards = table.guard_table.name if table.guard_table is not None else None
             session.delete_table(table, name=table.name, guard_table=guards)
         found["delete_table"] = list(wire.calls)
+        found["apply"] = applied(session, wire)
     return found
 
 
 @pytest.mark.parametrize(
-    "purpose", ["read", "scan", "write", "create", "compare", "delete_table", "verify", "repair"]
+    "purpose", ["read", "scan", "write", "create", "compare", "apply", "delete_table", "verify", "repair"]
 )
 def test_a_policy_allows_exactly_what_is_sent(sent: dict[str, list[Call]], purpose: Any) -> None:
     needed = {(action, resource) for call in sent[purpose] for action, resource, _ in asked(call)}
@@ -382,7 +408,7 @@ def test_names_of_tables_and_of_the_partition_are_the_physical_ones() -> None:
         (
             (Note,),
             "reed",
-            "'reed' is no purpose; give some of .*'create', 'compare', 'delete_table', 'verify', 'repair'",
+            "'reed' is no purpose; give some of .*'create', 'compare', 'apply', 'delete_table', 'verify', 'repair'",
         ),
         ((Note,), [], "names no purpose"),
         ((Entity,), "read", "not mapped"),

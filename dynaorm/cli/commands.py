@@ -5,6 +5,7 @@ from typing import Final
 import click
 from botocore.exceptions import BotoCoreError
 
+from dynaorm.cli.apply import apply_command
 from dynaorm.cli.diff import diff_command
 from dynaorm.cli.export import export_command
 from dynaorm.cli.integrity import backfill_command, repair_command, verify_command
@@ -27,12 +28,16 @@ COMMANDS: Final = (
     show_command,
     plan_command,
     diff_command,
+    apply_command,
     export_command,
     verify_command,
     repair_command,
     backfill_command,
 )
 
+
+RESUMABLE: Final = (apply_command, verify_command, repair_command, backfill_command)
+"""The commands that take a checkpoint."""
 
 NAME: Final = "dynaorm"
 ALIASES: Final = {"patterns": "questions"}
@@ -54,10 +59,10 @@ class _Group(click.Group):
 @click.version_option(package_name="dynaorm")
 @click.pass_context
 def commands(context: click.Context) -> None:
-    """See, read, verify and repair what dynaorm stores.
+    """See, read, change, verify and repair what dynaorm stores.
 
-    Exit status: 0 done; 1 nothing was found, or verify or diff found something, or a repair was only shown; 2 the
-    command failed; 3 the run wanted more repairs than --at-most allows.
+    Exit status: 0 done; 1 nothing was found, or verify or diff found something, or a repair or a change was only shown
+    or left; 2 the command failed; 3 the run wanted more repairs than --at-most allows.
 
     Example: dynaorm get shop.models:User user_id=u1 --region eu-west-1
     """
@@ -81,7 +86,7 @@ def run(arguments: list[str]) -> int:
         complain(f"{usage}\nError: {mistake.format_message()}".strip())
         return FAILED
     except click.Abort:
-        is_long = any(one.name in arguments[:1] for one in (verify_command, repair_command, backfill_command))
+        is_long = any(one.name in arguments[:1] for one in RESUMABLE)
         complain(
             "dynaorm: interrupted" + ("; with --checkpoint, the same command continues" if is_long else "")
         )

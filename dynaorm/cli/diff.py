@@ -83,13 +83,13 @@ def _differences(session: Session, tables: Iterable[Table]) -> list[Difference]:
 
 
 def _is_made(one: Difference, *, delete: bool) -> bool:
-    return bool(one.steps) and (delete or not any(step.deletes for step in one.steps))
+    return bool(one.steps) and (delete or not one.removes)
 
 
 def _show(found: Sequence[Difference], *, as_json: bool) -> None:
     for one in found:
         if as_json:
-            write_line(json.dumps(_json(one), default=dict))
+            write_line(json.dumps(difference_json(one), default=dict))
         else:
             write_sentences("\n".join(map(printable, _lines(one))))
     if not found:
@@ -104,7 +104,8 @@ def _lines(one: Difference) -> Iterator[str]:
         yield f"    {step.operation}: {step.text}"
 
 
-def _json(one: Difference) -> dict[str, Any]:
+def difference_json(one: Difference) -> dict[str, Any]:
+    """A difference as plain data."""
     return {
         "kind": "difference",
         "table": one.table,

@@ -12,8 +12,9 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextC
 
 from dynaorm.cli.lines import printable_lines, write_line, write_sentences
 from dynaorm.flow.integrity.finding import Finding, FindingKind, Mended, Outcome
+from dynaorm.flow.table_location import TableLocation
 from dynaorm.integrity.report import as_json
-from dynaorm.integrity.run import RunOptions, TableLocation
+from dynaorm.integrity.run import RunOptions
 from dynaorm.item.printable import printable
 from dynaorm.session.attempt import Attempt
 
@@ -91,16 +92,7 @@ class Output:
             if self._as_lines:
                 line = {"run": self._verb, **place_of(location, endpoint), "writes": writes}
                 self._tell(json.dumps(line))
-            words = [
-                f"table {location.name}"
-                if location.name == location.declared
-                else f"table {location.declared} = {location.name}",
-                f"account {location.account or 'unknown'}",
-                f"Region {location.region or 'unknown'}",
-                *([] if endpoint is None else [f"endpoint {endpoint}"]),
-                *([] if location.items is None else [f"about {location.items} items"]),
-            ]
-            self._note(", ".join(words))
+            self._note(place_text(location, endpoint))
         if cost := _expected(locations, options):
             self._note(cost)
         if self._verb != "verify":
@@ -179,6 +171,20 @@ def place_of(location: TableLocation, endpoint: str | None) -> dict[str, Any]:
         "items": location.items,
         "bytes": location.size,
     }
+
+
+def place_text(location: TableLocation, endpoint: str | None) -> str:
+    """A table of a run in words."""
+    words = [
+        f"table {location.name}"
+        if location.name == location.declared
+        else f"table {location.declared} = {location.name}",
+        f"account {location.account or 'unknown'}",
+        f"Region {location.region or 'unknown'}",
+        *([] if endpoint is None else [f"endpoint {endpoint}"]),
+        *([] if location.items is None else [f"about {location.items} items"]),
+    ]
+    return ", ".join(words)
 
 
 def _expected(locations: Sequence[TableLocation], options: RunOptions) -> str:

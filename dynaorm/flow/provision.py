@@ -21,6 +21,7 @@ from dynaorm.flow.table_differences import (
     table_differences,
     ttl_of,
 )
+from dynaorm.record import record
 
 # A new table is active after some seconds. Poll every half second, for ten minutes at most; polling is free.
 _POLL_SECONDS = 0.5
@@ -163,14 +164,32 @@ def compare_table(table: Table, context: Context) -> Flow[tuple[Difference, ...]
 
 
 def _compare_one(table: Table, context: Context) -> Flow[tuple[Difference, ...]]:
+    return (yield from live_table(table, context)).differences
+
+
+@record
+class LiveTable:
+    """A live table, and what differs between it and its declaration.
+
+    Attributes:
+        description: ``Table`` of DescribeTable; empty for a table that does not exist.
+        differences: what is not as declared.
+    """
+
+    description: Reply
+    differences: tuple[Difference, ...]
+
+
+def live_table(table: Table, context: Context) -> Flow[LiveTable]:
+    """A table as it is now, compared with its declaration. Raises StoreError."""
     name = context.table_name(table.name)
     wanted = definition(table, name)
     try:
         description = yield from describe_table(name, context)
         live_ttl = yield from _describe_ttl(name, context)
     except TableNotFound:
-        return (missing_table(wanted, table.ttl_attribute),)
-    return _differences(wanted, description, table.ttl_attribute, live_ttl)
+        return LiveTable({}, (missing_table(wanted, table.ttl_attribute),))
+    return LiveTable(description, _differences(wanted, description, table.ttl_attribute, live_ttl))
 
 
 def _differences(
@@ -186,7 +205,7 @@ def _differences(
 
 def _enable_stream(name: str, view: StreamView, description: Reply, context: Context) -> Flow[None]:
     if stream_of(description) is None:
-        change = _call(stream_with(name, view))
+        change = call_of(stream_with(name, view))
         try:
             yield from answered(change, context)
         except Refusal as refusal:
@@ -208,7 +227,7 @@ def _enable_stream(name: str, view: StreamView, description: Reply, context: Con
 def _enable_ttl(name: str, attribute: str, context: Context) -> Flow[None]:
     found = yield from _ttl_of(name, context)
     if found is None:
-        change = _call(expire_by(name, attribute))
+        change = call_of(expire_by(name, attribute))
         try:
             yield from answered(change, context)
         except Refusal as refusal:
@@ -236,5 +255,6 @@ def _describe_ttl(name: str, context: Context) -> Flow[Reply]:
     return found
 
 
-def _call(step: TableStep) -> Call:
+def call_of(step: TableStep) -> Call:
+    """The request of a step."""
     return Call(step.operation, dict(step.request))

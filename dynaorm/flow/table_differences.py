@@ -73,6 +73,11 @@ class Difference:
     def __str__(self) -> str:
         return f"{self.problem}; {self.remedy}"
 
+    @property
+    def removes(self) -> bool:
+        """Whether a step deletes something, or switches something off."""
+        return any(step.deletes for step in self.steps)
+
 
 def table_steps(differences: Iterable[Difference], *, delete: bool = False) -> tuple[TableStep, ...]:
     """The steps of some differences, in the order in which they can be made.
@@ -85,7 +90,7 @@ def table_steps(differences: Iterable[Difference], *, delete: bool = False) -> t
         >>> [step.text for step in table_steps(differences(describe(app), None))]
         ["create the table 'app'"]
     """
-    found = [one for one in differences if delete or not any(step.deletes for step in one.steps)]
+    found = [one for one in differences if delete or not one.removes]
     steps = [step for one in found for step in one.steps]
     # An index that is deleted makes room for another one.
     return tuple(

@@ -8,7 +8,6 @@ Rule 2. If a finding can be corrected in more than one way, it is reported and l
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from math import ceil
 from pathlib import Path
 from typing import Any, Final
 
@@ -22,6 +21,7 @@ from dynaorm.flow.integrity.finding import Diagnosis, Finding, FindingKind, Mend
 from dynaorm.flow.integrity.repair import completion, repair_flows
 from dynaorm.flow.integrity.verify import describe, verification
 from dynaorm.flow.protocol.call import Flow
+from dynaorm.flow.table_location import TableLocation, location_of
 from dynaorm.integrity.checkpoint import Checkpoint
 from dynaorm.integrity.declared import declared_digest
 from dynaorm.integrity.report import DuplicatesFile, as_json, finding_in, mended_in
@@ -31,9 +31,6 @@ from dynaorm.session.session import Session
 __all__ = ["RunOptions", "backfill", "repair", "verify"]
 
 Named = Table | type[Any]
-
-READ_UNIT: Final = 4096
-"""The bytes of one strongly consistent read unit (Amazon DynamoDB Developer Guide, "Read and write operations")."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -151,32 +148,6 @@ def backfill(session: Session, *named: Named, options: RunOptions = DEFAULT) -> 
     yield from _mended("backfill", session, named, options)
 
 
-@dataclass(frozen=True)
-class TableLocation:
-    """Where a table is.
-
-    Attributes:
-        declared: its declared name.
-        name: its physical name.
-        account: the AWS account; None if its ARN does not tell.
-        region: the AWS Region; None if its ARN does not tell.
-        items: the approximate number of its items, which DynamoDB updates every six hours.
-        size: the approximate number of their bytes, of the same time.
-    """
-
-    declared: str
-    name: str
-    account: str | None
-    region: str | None
-    items: int | None
-    size: int | None = None
-
-    @property
-    def scan_units(self) -> int | None:
-        """The read units of one strongly consistent scan: one for each 4 KB. None if the size is not known."""
-        return None if self.size is None else ceil(self.size / READ_UNIT)
-
-
 def table_locations(
     session: Session, *named: Named, writes: bool, options: RunOptions = DEFAULT
 ) -> list[TableLocation]:
@@ -208,19 +179,7 @@ def table_locations(
             if table in work.scope.tables:
                 raise
             continue
-        # arn:aws:dynamodb:REGION:ACCOUNT:table/NAME
-        parts = [*described.get("TableArn", "").split(":"), *[""] * 5]
-        name = session._context.table_name(table.name)
-        found.append(
-            TableLocation(
-                declared=table.name,
-                name=name,
-                account=parts[4] or None,
-                region=parts[3] or None,
-                items=described.get("ItemCount"),
-                size=described.get("TableSizeBytes"),
-            )
-        )
+        found.append(location_of(table, session._context.table_name(table.name), described))
     return found
 
 

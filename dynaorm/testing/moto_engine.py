@@ -142,6 +142,8 @@ class _Engine:
                 return _error("ValidationException", {"message": str(problem)})
             except UnacceptableAction as problem:
                 return _cancelled(len(handler.params["TransactItems"]), problem)
+            if operation == "UpdateTable" and "AttributeDefinitions" in handler.params:
+                handler.params = _with_known_attributes(handler)
             token = handler.params.get("ClientRequestToken")
             if operation == "TransactWriteItems" and token is not None:
                 return self._once((handler.current_account, handler.region, token), handler)
@@ -195,6 +197,14 @@ def _check(operation: str | None, handler: DynamoHandler) -> None:
         case "UpdateItem" | "DeleteItem" | "Query" | "Scan":
             request_rules.check_values_used(request)
     request_rules.check_item_sizes(request)
+
+
+def _with_known_attributes(handler: DynamoHandler) -> dict[str, Any]:
+    """DynamoDB keeps the definitions of other key attributes (Developer Guide, "Create a GSI"). moto forgets them."""
+    request: dict[str, Any] = handler.params
+    known = handler.dynamodb_backend.get_table(request["TableName"]).attr
+    merged = {one["AttributeName"]: one for one in [*known, *request["AttributeDefinitions"]]}
+    return {**request, "AttributeDefinitions": [*merged.values()]}
 
 
 def _key(table: Table, attributes: Item) -> object:

@@ -60,6 +60,10 @@ class Note(Entity, table=untyped, pk="NOTE#{number}", sk="TEXT", versioned=True)
 
 def store(session: Session) -> None:
     session.create_table(before)
+    fill(session)
+
+
+def fill(session: Session) -> None:
     session.save(OldUser(user_id="1", email="Ann@x", team="a", hours=Decimal("1.5")))
     session.save(OldUser(user_id="2", email="bob@x", nick="bob", team="a", hours=Decimal(2)))
     session.save(OldUser(user_id="3", email="cyd@x", nick="bob"))

@@ -9,11 +9,12 @@ from random import Random
 
 import pytest
 
+from dynaorm import Table
 from dynaorm.flow.integrity.finding import Finding
 from dynaorm.integrity.report import finding_in
 from tests.conftest import ROOT
 from tests.integrity.damages import DAMAGES, together
-from tests.integrity.shop import now, store
+from tests.integrity.shop import User, fill, now
 from tests.integrity.test_run_damage import found, wanted
 from tests.integrity.zoo import TABLES, Damage, Raw
 
@@ -89,14 +90,18 @@ def test_verifying_that_is_killed_finds_everything_at_its_end(ministack: Raw, ki
     assert ministack.items(*TABLES) == stored
 
 
-def test_a_backfill_that_is_killed_comes_to_the_same_end(
+def test_an_index_is_added_and_filled_by_killed_processes(
     ministack: Raw, killer: Killer, tmp_path: Path
 ) -> None:
-    store(ministack.session)
-    killer.work_on("backfill", Random(3), 16)
+    ministack.session.create_table(Table("shop"))
+    fill(ministack.session)
+    killer.work_on("apply", Random(3), 20)
+    assert ministack.session.compare_table(now) == ()
     findings = list(ministack.session.verify(now))
     assert [one.kind.value for one in findings] == ["duplicate value"]
     lines = (tmp_path / "duplicates").read_text().splitlines()
     assert len(lines) == 1
     assert not (tmp_path / "checkpoint").exists()
+    members = ministack.session.query(User.by_team, team="a").all()
+    assert [one.user_id for one in members] == ["1", "2"]
     ministack.client.delete_table(TableName=ministack.name("shop"))

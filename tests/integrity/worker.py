@@ -1,8 +1,8 @@
 """A process of its own: ``worker.py ENDPOINT MARK FOLDER WORK CALLS``.
 
-It verifies or repairs the zoo, or completes the shop, with a checkpoint in a folder, and is killed by the operating
-system at its call of this number, before it is sent or, where half a call is added, after it was
-answered; 0 lets it end.
+It verifies or repairs the zoo, or adds the index of the shop and completes its items, with a checkpoint in a folder. It
+is killed by the operating system at its call of this number, before it is sent or, where half a call is added, after it
+was answered; 0 lets it end.
 """
 
 import os
@@ -20,10 +20,16 @@ from dynaorm.transport.pynamodb import PynamoTransport
 from tests.integrity.shop import now
 from tests.integrity.zoo import TABLES, clock
 
+
+def apply(session: Session, table: Table, *, options: RunOptions) -> Iterable[Mended]:
+    session.apply(table, backfill=False)
+    yield from backfill(session, table, options=options)
+
+
 WORKS: dict[str, tuple[Callable[..., Iterable[Finding | Mended]], tuple[Table, ...]]] = {
     "verify": (verify, TABLES),
     "repair": (repair, TABLES),
-    "backfill": (backfill, (now,)),
+    "apply": (apply, (now,)),
 }
 
 

@@ -76,6 +76,11 @@ def repair_flows(
         yield _plan_all(some, work) if dry_run else _repair_all(some, work)
 
 
+def left_of(found: Sequence[Mended]) -> list[Mended]:
+    """Those that still exist, because they need a choice or were refused."""
+    return [one for one in found if one.outcome is Outcome.LEFT]
+
+
 def _repair_all(diagnoses: Sequence[Diagnosis], work: Verification) -> Flow[list[Mended]]:
     results: list[Mended] = []
     for _ in range(_RECOUNTS):

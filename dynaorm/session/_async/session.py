@@ -29,10 +29,11 @@ if TYPE_CHECKING:
     from dynaorm.entity.mapping import mapping as mappings
     from dynaorm.entity.table import Table
     from dynaorm.entity.version import Version
-    from dynaorm.flow import commit, history, lookup, provision, stream, write
+    from dynaorm.flow import application, commit, history, lookup, provision, stream, write
     from dynaorm.flow import entity as verbs
     from dynaorm.flow import get as gets
     from dynaorm.flow import target as targets
+    from dynaorm.flow.application import Applied, ApplyPlan, OnProgress
     from dynaorm.flow.bulk import load as bulk_load
     from dynaorm.flow.bulk import read as bulk_read
     from dynaorm.flow.bulk import write as bulk_write
@@ -53,6 +54,7 @@ if TYPE_CHECKING:
 else:
     late(
         globals(),
+        application="dynaorm.flow.application",
         block="dynaorm.session.transaction",
         bulk_load="dynaorm.flow.bulk.load",
         bulk_read="dynaorm.flow.bulk.read",
@@ -230,6 +232,74 @@ class AsyncSession:
             ()
         """
         return await self._run("compare_table", provision.compare_table(table, self._context))
+
+    async def plan_apply(self, table: Table, /, *, backfill: bool = True) -> ApplyPlan:
+        """What ``apply(table)`` would do with the live table as it is now. Nothing is changed.
+
+        Args:
+            table: the table.
+            backfill: as for ``apply``.
+
+        Raises:
+            UsageError: ``table`` is no Table.
+            StoreError: DynamoDB refused a request.
+
+        Examples:
+            >>> songs = Table("songs", indexes=[GlobalIndex("GSI1")])
+            >>> print(await session.plan_apply(songs))
+            songs: there is no table 'songs': create the table 'songs'
+        """
+        return await self._run("plan_apply", application.plan_apply(table, self._context, backfill=backfill))
+
+    async def apply(
+        self,
+        table: Table,
+        /,
+        *,
+        backfill: bool = True,
+        segments: int = 1,
+        rate: float | None = None,
+        wait: float = 86400.0,
+        progress: OnProgress | None = None,
+    ) -> Applied:
+        """Bring a live table and its guard table to their declarations, as far as nothing is removed.
+
+        Creates a table that does not exist, adds global indexes one at a time, and switches TTL and the stream on. Then
+        it completes the entities that lack index keys, guard items, versions or totals, as ``backfill`` does. Each
+        step is judged from the live table, so you can repeat an interrupted call. What would need something to be
+        deleted or replaced is left, with the reason.
+
+        Deploy classes with new constraints, indexes or totals to all writers before the entities are completed: call it
+        with ``backfill=False`` first, deploy, then call it again. See "Changing a model".
+
+        Args:
+            table: the table.
+            backfill: complete the entities of the table.
+            segments: as for ``backfill``.
+            rate: as for ``backfill``.
+            wait: the seconds to wait at most for DynamoDB to end one change, such as filling an index.
+            progress: called with an ``ApplyProgress`` when a step begins, waits for something else, or is done.
+
+        Raises:
+            UsageError: an argument is not valid; a change took longer than ``wait``.
+            StoreError: DynamoDB refused a request. What was done before stays.
+
+        Examples:
+            >>> songs = Table("songs", indexes=[GlobalIndex("GSI1")])
+            >>> applied = await session.apply(songs)
+            >>> [step.text for step in applied.steps], applied.is_complete
+            (["create the table 'songs'"], True)
+        """
+        flow = application.apply_table(table, self._context, wait=wait, progress=progress, backfill=backfill)
+        steps = await self._write("apply", flow)
+        findings: list[Mended] = []
+        if backfill and await self._run("apply", application.can_backfill(table, self._context)):
+            work = repair.completion([table], self._context, segments=segments, rate=rate)
+            for step in work.steps():
+                for some in repair.repair_flows(await self._run("apply", step), work, dry_run=False):
+                    findings += repair.left_of(await self._write("apply", some))
+        plan = await self._run("apply", application.plan_apply(table, self._context, backfill=False))
+        return application.Applied(steps, plan.left, tuple(findings))
 
     async def delete_table(self, table: Table, /, *, name: str, guard_table: str | None = None) -> None:
         """Delete a table with everything in it, and wait until it is gone. A table that is gone already is no error.

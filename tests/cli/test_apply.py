@@ -1,0 +1,125 @@
+"""``apply``: live tables become as they are declared, on ministack in another process."""
+
+import json
+import os
+import pty
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Annotated, Any
+
+import pytest
+
+from dynaorm import Entity, GlobalIndex, Index, Session, Table, Transport, Unique
+from tests.cli.conftest import Command
+from tests.conftest import ROOT
+from tests.raw_tables import REGION
+
+before = Table("apply-table", indexes=[GlobalIndex("Other", projection="KEYS_ONLY")])
+declared = Table("apply-table", indexes=[GlobalIndex("GSI1"), GlobalIndex("Other")])
+AT = "tests.cli.test_apply:declared"
+
+
+class OldBook(Entity, table=before, pk="BOOK#{isbn}", sk="BOOK", name="Book"):
+    isbn: str
+    slug: str
+
+
+class Book(Entity, table=declared, pk="BOOK#{isbn}", sk="BOOK"):
+    isbn: str
+    slug: Annotated[str, Unique()]
+    by_slug = Index("GSI1", pk="SLUG#{slug}", sk="{isbn}")
+
+
+@pytest.fixture
+def live(ministack_line: tuple[Transport, Any], unique_name: Callable[[str], str]) -> Iterator[Session]:
+    """A session on a table that was made before its index and its constraint were declared."""
+    name = unique_name(declared.name)
+    with Session(transport=ministack_line[0], table_names={declared.name: name}) as session:
+        session.create_table(before)
+        session.save_many([OldBook(isbn=str(one), slug=f"s{one}") for one in range(3)])
+        yield session
+        session.delete_table(declared, name=name)
+
+
+@pytest.fixture
+def where(ministack_endpoint: str, live: Session) -> list[str]:
+    name = live._context.table_name(declared.name)
+    return ["--endpoint", ministack_endpoint, "--region", REGION, "--table-name", f"{declared.name}={name}"]
+
+
+def test_the_plan_says_where_what_and_what_it_costs_and_nothing_is_written_without_yes(
+    dynaorm: Command, live: Session, where: list[str]
+) -> None:
+    differences = live.compare_table(declared)
+    run = dynaorm("apply", AT, *where)
+    name = where[-1].partition("=")[2]
+    assert run.returncode == 1
+    told = run.stdout.splitlines()
+    assert told[0] == f"{name}: it has no index 'GSI1': create the index 'GSI1'"
+    assert told[1].startswith(f"{name}: its index 'Other' does not project ALL attributes: left, because ")
+    assert "apply removes nothing, and would have to delete the index 'Other'" in told[1]
+    assert told[2].startswith("the new indexes take up to about 3 write units")
+    assert told[3].startswith(f"{name}: complete the entities that lack")
+    assert "up to 6 hours old" in told[4]
+    assert f"apply: table {declared.name} = {name}, account 000000000000, Region {REGION}" in run.stderr
+    assert "nothing was written; give --yes to write" in run.stderr
+    assert live.compare_table(declared) == differences
+    assert "GSI1PK" not in str(live.plan(live.get_one(Book, isbn="1")))
+
+
+def test_it_adds_the_index_and_completes_the_entities(
+    dynaorm: Command, live: Session, where: list[str], tmp_path: Path
+) -> None:
+    run = dynaorm("apply", AT, *where, "--yes", "--no-backfill")
+    assert run.returncode == 1  # the projection is left
+    assert any(line.endswith("create the index 'GSI1': done") for line in run.stdout.splitlines())
+    assert live.query(Book.by_slug, slug="s1").all() == []
+    run = dynaorm("apply", AT, *where, "--yes", "--at-most", "1")
+    assert run.returncode == 3
+    summary = tmp_path / "summary"
+    run = dynaorm("apply", AT, *where, "--yes", "--json", "--summary", str(summary))
+    assert run.returncode == 1
+    lines = [json.loads(line) for line in run.stdout.splitlines()]
+    assert [one["kind"] for one in lines] == ["change", "plan", "incomplete", "incomplete"]
+    assert [one["outcome"] for one in lines[2:]] == ["mended", "mended"]
+    assert (lines[0]["applied"], lines[0]["index"]) == (False, "Other")
+    written = json.loads(summary.read_text())
+    assert (written["run"], written["status"], written["writes"]) == ("apply", 1, True)
+    assert [one.isbn for one in live.query(Book.by_slug, slug="s1")] == ["1"]
+    assert list(live.verify(Book)) == []
+
+
+def test_a_person_at_a_terminal_is_asked(live: Session, where: list[str]) -> None:
+    ours, theirs = pty.openpty()
+    os.write(ours, b"y\n")
+    run = subprocess.run(
+        [sys.executable, "-m", "dynaorm", "apply", AT, *where, "--no-backfill"],
+        cwd=ROOT,
+        env={**os.environ, "TERM": "xterm", "COLUMNS": "200"},
+        stdin=theirs,
+        stdout=subprocess.PIPE,
+        stderr=theirs,
+        check=False,
+        timeout=100,
+    )
+    os.close(theirs)
+    shown = os.read(ours, 100_000).decode()
+    os.close(ours)
+    assert run.returncode == 1  # the projection is left
+    assert "apply: do this? [y/N]" in shown
+    assert [one.kind for one in live.compare_table(declared)] == ["projection"]
+
+
+def test_a_table_that_does_not_exist_is_made_and_one_that_is_as_declared_stays(
+    dynaorm: Command, live: Session, where: list[str]
+) -> None:
+    name = where[-1].partition("=")[2]
+    live.delete_table(declared, name=name)
+    run = dynaorm("apply", AT, *where, "--yes")
+    assert run.returncode == 0, run.stderr
+    assert f"account unknown, Region {REGION}" in run.stderr
+    assert live.compare_table(declared) == ()
+    run = dynaorm("apply", AT, *where, "--no-backfill")
+    assert (run.returncode, run.stdout) == (0, "nothing to do: the table is as declared\n")
