@@ -27,6 +27,11 @@ class TableStep:
         request: its parameters.
         text: what it does, in words: ``create the index 'GSI1'``.
         deletes: what exists is deleted or switched off. Programs that use it fail until a later step.
+
+    Examples:
+        >>> steps = table_steps(differences(describe(app), None))
+        >>> [step.operation for step in steps]
+        ['CreateTable']
     """
 
     operation: str
@@ -49,6 +54,10 @@ class Difference:
         remedy: what can be done about it, in words.
         is_harmless: everything that dynaorm does works nevertheless.
         steps: the requests that make the table as declared; empty where DynamoDB has none.
+
+    Examples:
+        >>> [difference.problem for difference in session.compare_table(app)]
+        []
     """
 
     table: str
@@ -76,6 +85,10 @@ def table_steps(differences: Iterable[Difference], *, delete: bool = False) -> t
     Args:
         differences: what differs.
         delete: also those of differences of which a step deletes something.
+
+    Examples:
+        >>> [step.text for step in table_steps(differences(describe(app), None))]
+        ["create the table 'app'"]
     """
     found = [one for one in differences if delete or not one.removes]
     steps = [step for one in found for step in one.steps]

@@ -130,6 +130,12 @@ class Session:
     Raises:
         UsageError: an argument is not valid, such as a ``cursor_secret`` that is too short or an asynchronous function;
             ``region``, ``endpoint``, ``profile`` or ``credentials`` are given beside a transport, which has its own.
+
+    Examples:
+        >>> with Session(region="eu-west-1") as session:
+        ...     liz = session.get(User, user_id="1")
+        >>> liz.name
+        'Liz'
     """
 
     def __init__(

@@ -128,6 +128,12 @@ class AsyncSession:
     Raises:
         UsageError: an argument is not valid, such as a ``cursor_secret`` that is too short or an asynchronous function;
             ``region``, ``endpoint``, ``profile`` or ``credentials`` are given beside a transport, which has its own.
+
+    Examples:
+        >>> async with AsyncSession(region="eu-west-1") as session:
+        ...     liz = await session.get(User, user_id="1")
+        >>> liz.name
+        'Liz'
     """
 
     def __init__(
