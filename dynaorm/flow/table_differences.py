@@ -119,7 +119,7 @@ def missing_table(wanted: Mapping[str, Any], ttl: str | None) -> Difference:
         declared=_text(_keys(wanted, _types(wanted))),
         live=None,
         problem=f"there is no table {name!r}",
-        remedy="create it: session.create_table(table)",
+        remedy="create it: session.apply(table)",
         steps=tuple(steps),
     )
 
@@ -226,7 +226,7 @@ class _Comparison:
         remedy = (
             "wait until the index of this name is deleted, then create it"
             if stored is not None
-            else "create it, then run session.backfill() for items that were stored without its keys"
+            else "create it: session.apply(table), which also completes what was stored without its keys"
             if can
             else f"a key attribute of it has another type in the table ({', '.join(self._clashes)}); name another one"
             if self.kind == "global"
@@ -383,7 +383,7 @@ def _stream_differences(wanted: Mapping[str, Any], live: Mapping[str, Any]) -> I
         declared=declared,
         live=stored,
         problem="it has no stream" if stored is None else f"its stream carries {stored}, not {declared}",
-        remedy="switch it on: session.create_table(table)"
+        remedy="switch it on: session.apply(table)"
         if stored is None
         else "declare the view type that it has, or disable the stream first: DynamoDB starts another one",
         steps=(*([] if stored is None else [off]), stream_with(name, declared)),
@@ -414,7 +414,7 @@ def _ttl_differences(name: str, ttl: str | None, description: Mapping[str, Any])
         deletes=True,
     )
     problem, remedy = (
-        ("it expires no items", f"switch it on, by {ttl!r}: session.create_table(table)")
+        ("it expires no items", f"switch it on, by {ttl!r}: session.apply(table)")
         if stored is None
         else (f"it expires items by {stored!r}", "declare ExpiresAt() on a field, or switch it off")
         if ttl is None

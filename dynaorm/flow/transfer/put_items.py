@@ -21,8 +21,8 @@ from dynaorm.item.value import Item
 
 T = TypeVar("T")
 
-Puts = dict[Ident, tuple[T, Item]]
-"""What is put under each key: what the caller knows it by, and the item."""
+Puts = dict[Ident, tuple[T, tuple[Item, bytes]]]
+"""What is put under each key: what the caller knows it by, and the item with the JSON of it."""
 
 
 def put_items(
@@ -33,8 +33,8 @@ def put_items(
     Raises:
         StoreError: no more items can be put.
     """
-    puts: Puts[T] = {contents_of(table, item): (one, item) for one, item in items}
-    portions = packed(puts.items(), lambda entry: (entry[1][1], encode_body(entry[1][1])))
+    puts: Puts[T] = {contents_of(table, item): (one, (item, encode_body(item))) for one, item in items}
+    portions = packed(puts.items(), lambda entry: entry[1][1])
     ended = yield from gather([_put(table, dict(some), context) for some in portions], concurrency)
     return [failure for failures in ended for failure in failures]
 
@@ -43,8 +43,7 @@ def _put(table: Table, waiting: Puts[T], context: Context) -> Flow[list[tuple[T,
     name = context.table_name(table.name)
     pauses = context.retry.pauses(context.clock)
     while waiting:
-        some = [(item, encode_body(item)) for _, item in waiting.values()]
-        call = Call("BatchWriteItem", puts_of(name, some))
+        call = Call("BatchWriteItem", puts_of(name, [some for _, some in waiting.values()]))
         try:
             reply = yield from answered(call, context, pauses)
         except Refusal as refusal:
