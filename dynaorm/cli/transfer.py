@@ -25,7 +25,6 @@ from dynaorm.errors import DecodeError
 from dynaorm.flow.bulk.limits import CONCURRENCY
 from dynaorm.flow.integrity.verify import describe
 from dynaorm.flow.table_location import TableLocation, location_of
-from dynaorm.flow.transfer.load import LoadResult
 from dynaorm.integrity.report import as_json as finding_json
 from dynaorm.integrity.run import verify
 from dynaorm.item.printable import printable
@@ -130,10 +129,10 @@ def load_command(
 
     What is stored already as it is in its line is done, so the command can be repeated. Says where it writes, and asks.
 
+    Give all files of an export to S3 at once: totals count what is in any of them.
+
     Example: dynaorm load shop.models:app app.json.gz --refused refused.jsonl
     """
-    if len(files) > 1 and (given["refused"] or given["checkpoint"]):
-        raise click.UsageError("--refused and --checkpoint belong to one file; load the files one by one")
     table, meter = load_table(target), Meter()
     if not given["raw"]:
         tell_of_empty([table])
@@ -160,24 +159,12 @@ def load_command(
 
 
 def _loaded(
-    session: Session, table: Table, files: Sequence[Path], given: Mapping[str, Any]
+    session: Session, table: Table, files: tuple[Path, ...], given: Mapping[str, Any]
 ) -> dict[str, Any]:
     with _counting("load", None) as progress:
-        results = [session.load(table, file, progress=progress, **given) for file in files]
-    return _sum_of(results)
-
-
-def _sum_of(results: Sequence[LoadResult]) -> dict[str, Any]:
-    said: dict[str, Any] = {
-        name: sum(getattr(one, name) for one in results) for name in ("lines", "stored", "present")
-    }
-    for name in ("left_out", "refused"):
-        counts: dict[str, int] = {}
-        for one in results:
-            for kind, count in getattr(one, name).items():
-                counts[kind] = counts.get(kind, 0) + count
-        said[name] = counts
-    return said
+        result = session.load(table, files, progress=progress, **given)
+    names = ("lines", "stored", "present", "left_out", "refused")
+    return {name: getattr(result, name) for name in names}
 
 
 def _findings(session: Session, table: Table, *, as_json: bool) -> int:
@@ -195,9 +182,9 @@ def _findings(session: Session, table: Table, *, as_json: bool) -> int:
 def _tell_what(files: Sequence[Path], *, raw: bool) -> None:
     names = ", ".join(map(str, files))
     how = (
-        "puts every item of it as it is, over what is stored under its key"
+        "puts every item as it is, over what is stored under its key"
         if raw
-        else "saves every entity of it anew"
+        else "saves every entity anew"
     )
     write_sentences(f"load: {printable(names)}: {how}", err=True)
 

@@ -8,8 +8,8 @@ Rule 2. A checkpoint is saved after each window, together with the length of the
 import gzip
 import json
 import os
-from collections.abc import Iterable, Iterator
-from contextlib import ExitStack, contextmanager, nullcontext, suppress
+from collections.abc import Generator, Iterable, Iterator
+from contextlib import ExitStack, closing, contextmanager, nullcontext, suppress
 from itertools import islice
 from pathlib import Path
 from typing import IO, Any, Final, Self, TypeAlias
@@ -19,6 +19,7 @@ from dynaorm.flow.transfer.load import LineLoad, RefusedLine
 from dynaorm.item.item_line import ITEM
 
 Target: TypeAlias = "str | os.PathLike[str] | IO[bytes]"
+Source: TypeAlias = "Target | list[Target] | tuple[Target, ...]"
 
 _GZIP: Final = ".gz"
 _FORMAT: Final = "dynaorm.load/1"
@@ -78,7 +79,7 @@ class LoadFiles(ExitStack):
 
     Args:
         work: the load. With a checkpoint, it takes up the counts that were saved.
-        source: the lines: a path, or a binary file that can be read again from where it stands.
+        source: the lines: a path, a binary file that can be read again from where it stands, or a list of them.
         refused: the path of a new file for refused lines; None drops them.
         checkpoint: the path of a file for the position; None keeps none. It is removed at the end.
         identity: what tells the table from others; only a load of the same lines into it can go on.
@@ -90,7 +91,7 @@ class LoadFiles(ExitStack):
     def __init__(
         self,
         work: LineLoad,
-        source: Target,
+        source: Source,
         *,
         refused: "str | os.PathLike[str] | None",
         checkpoint: "str | os.PathLike[str] | None",
@@ -99,41 +100,48 @@ class LoadFiles(ExitStack):
         super().__init__()
         self._work = work
         self._checkpoint = None if checkpoint is None else Path(checkpoint)
-        with ExitStack() as opened:
-            self._lines = opened.enter_context(_opened(source))
-            self._start = self._lines.tell() if self._lines.seekable() else None
-            if self._start is None and work.levels > 1:
-                raise UsageError(
-                    problem="these lines have to be read twice, because totals count what is in them",
-                    remedy="give a path, or a file that can be read again",
-                )
-            self._identity = [_FORMAT, identity, _identity(source), work.raw]
-            saved = self._saved()
-            self._skip: int = saved.get("line", 0)
-            self._refused = None if refused is None else self._appended(opened, Path(refused), saved)
-            if saved:
-                work.level = saved["level"]
-                for name in ("lines", "stored", "present"):
-                    setattr(work, name, saved[name])
-                work.left_out.update(saved["left_out"])
-                work.refused.update(saved["refused"])
-            self.push(opened.pop_all())
+        self._refused: IO[bytes] | None = None
+        self._lines = [_Lines(one) for one in (source if isinstance(source, list | tuple) else [source])]
+        if work.levels > 1 and any(one.comes_once for one in self._lines):
+            raise UsageError(
+                problem="these lines have to be read twice, because totals count what is in them",
+                remedy="give a path, or a file that can be read again",
+            )
+        known = [one.identity for one in self._lines]
+        named = None if refused is None else str(Path(refused).resolve())
+        self._identity = [_FORMAT, identity, known, named, work.raw]
+        saved = self._saved()
+        self._file: int = saved.get("file", 0)
+        self._skip: int = saved.get("line", 0)
+        if saved:
+            work.level = saved["level"]
+            for name in ("lines", "stored", "present"):
+                setattr(work, name, saved[name])
+            work.left_out.update(saved["left_out"])
+            work.refused.update(saved["refused"])
+        if refused is not None:
+            self._append(Path(refused), saved)
 
     def __enter__(self) -> Self:
         return self
 
     def windows(self) -> Iterator[list[tuple[int, bytes]]]:
-        """The numbered lines, some at a time, as often as they are to be read. Call ``done`` before the next."""
+        """The numbered lines of a file, some at a time, as often as they are to be read. Call ``done`` after each."""
+        return self.enter_context(closing(self._windows()))
+
+    def _windows(self) -> Generator[list[tuple[int, bytes]], None, None]:
         while self._work.level < self._work.levels:
-            if self._start is not None:
-                self._lines.seek(self._start)
-            numbered = enumerate(_checked(self._lines), 1)
-            for _ in islice(numbered, self._skip):
-                pass
-            while window := list(islice(numbered, self._work.window)):
-                yield window
+            for number in range(self._file, len(self._lines)):
+                self._file = number
+                with self._lines[number].opened() as lines:
+                    numbered = enumerate(lines, 1)
+                    for _ in islice(numbered, self._skip):
+                        pass
+                    while window := list(islice(numbered, self._work.window)):
+                        yield window
+                self._skip = 0
             self._work.level += 1
-            self._skip = 0
+            self._file = 0
             self._save()
         if self._checkpoint is not None:
             _removed(self._checkpoint)
@@ -142,7 +150,7 @@ class LoadFiles(ExitStack):
         """Write the refused lines of a window, and save the position behind it."""
         if self._refused is not None:
             for one in refused:
-                self._refused.write(_refusal(one))
+                self._refused.write(_refusal(one, self._lines[self._file].name))
             self._refused.flush()
         self._skip = window[-1][0]
         self._save()
@@ -156,6 +164,7 @@ class LoadFiles(ExitStack):
         saved = {
             "load": self._identity,
             "level": work.level,
+            "file": self._file,
             "line": self._skip,
             "refusals": 0 if self._refused is None else self._refused.tell(),
             "lines": work.lines,
@@ -188,45 +197,70 @@ class LoadFiles(ExitStack):
             remedy="name another file, or remove it to begin anew: what is stored already is not stored twice",
         )
 
-    def _appended(self, opened: ExitStack, path: Path, saved: dict[str, Any]) -> IO[bytes]:
-        try:
-            plain = open(path, "r+b" if saved else "xb", opener=_private)  # noqa: SIM115 - ``opened`` closes it
-        except FileExistsError:
+    def _append(self, path: Path, saved: dict[str, Any]) -> None:
+        """Open the file for refused lines: a new one, or what there is of it up to the saved position."""
+        if not saved and path.exists():
             raise UsageError(
                 problem=f"there is a file {str(path)!r} already", remedy="name another, or remove it"
-            ) from None
+            )
+        # Before there is a file: a load that is killed now begins again with the same files.
+        self._save()
+        try:
+            plain = open(path, "ab", opener=_private)  # noqa: SIM115 - this stack closes it
         except OSError as problem:
             raise _unusable(path, problem) from problem
-        file = opened.enter_context(plain)
+        self._refused = self.enter_context(plain)
         # What was refused after the saved position is judged again.
-        file.truncate(saved.get("refusals", 0))
-        file.seek(0, os.SEEK_END)
-        return file
+        plain.truncate(saved.get("refusals", 0))
 
 
-def _identity(source: Target) -> object:
-    """What tells a file from others."""
-    if not isinstance(source, str | os.PathLike):
-        return None
-    path = Path(source).resolve()
-    found = path.stat()
-    return [str(path), found.st_size, found.st_mtime_ns]
+class _Lines:
+    """Lines that are loaded: a path, or an open file.
 
+    Attributes:
+        name: the path; None for an open file.
+        identity: what tells the file from others.
+        comes_once: the lines can be read only once.
 
-@contextmanager
-def _opened(source: Target) -> Iterator[IO[bytes]]:
-    if not isinstance(source, str | os.PathLike):
-        # Whoever opened it closes it.
-        yield source
-        return
-    path = Path(source)
-    try:
-        plain = path.open("rb")
-    except OSError as problem:
-        raise _unusable(source, problem) from problem
-    with plain, gzip.GzipFile(fileobj=plain) if path.suffix == _GZIP else nullcontext(plain) as file:
-        found: Any = file
-        yield found
+    Raises:
+        UsageError: there is no such file.
+    """
+
+    def __init__(self, source: Target) -> None:
+        self._source = source
+        self._start: int | None = None
+        self.name: str | None = None
+        self.identity: object = None
+        self.comes_once = False
+        if isinstance(source, str | os.PathLike):
+            path = Path(source).resolve()
+            try:
+                found = path.stat()
+            except OSError as problem:
+                raise _unusable(source, problem) from problem
+            self.name = str(path)
+            self.identity = [self.name, found.st_size, found.st_mtime_ns]
+        elif source.seekable():
+            self._start = source.tell()
+        else:
+            self.comes_once = True
+
+    @contextmanager
+    def opened(self) -> Iterator[Iterator[bytes]]:
+        """The lines, from their beginning. An open file stays open: whoever opened it closes it."""
+        source = self._source
+        if not isinstance(source, str | os.PathLike):
+            if self._start is not None:
+                source.seek(self._start)
+            yield _checked(source)
+            return
+        path = Path(source)
+        try:
+            plain = path.open("rb")
+        except OSError as problem:
+            raise _unusable(source, problem) from problem
+        with plain, gzip.GzipFile(fileobj=plain) if path.suffix == _GZIP else nullcontext(plain) as file:
+            yield _checked(file)
 
 
 def _checked(lines: Iterable[bytes]) -> Iterator[bytes]:
@@ -240,9 +274,9 @@ def _checked(lines: Iterable[bytes]) -> Iterator[bytes]:
         ) from problem
 
 
-def _refusal(one: RefusedLine) -> bytes:
+def _refusal(one: RefusedLine, name: str | None) -> bytes:
     """A refused line with the reason. It can be loaded again as it is, after the cause is gone."""
-    said: dict[str, Any] = {"line": one.number, "error": one.error, "reason": one.reason}
+    said: dict[str, Any] = {"file": name, "line": one.number, "error": one.error, "reason": one.reason}
     try:
         found = json.loads(one.line)
     except ValueError:

@@ -1237,7 +1237,7 @@ class Session:
     def load(
         self,
         table: Table,
-        source: line_file.Target,
+        source: line_file.Source,
         /,
         *,
         raw: bool = False,
@@ -1254,7 +1254,8 @@ class Session:
 
         Args:
             table: the table.
-            source: the path of a file, which is compressed if it ends with ``.gz``; or an open binary file.
+            source: the path of a file, which is compressed if it ends with ``.gz``; an open binary file; or a list of
+                them, such as all files of an export.
             raw: put every item exactly as it is instead, over whatever is stored under its key. Nothing is checked:
                 ``verify`` the table afterwards.
             refused: the path of a new file for the lines that are refused, each with the reason. It can be loaded
