@@ -181,11 +181,7 @@ def _findings(session: Session, table: Table, *, as_json: bool) -> int:
 
 def _tell_what(files: Sequence[Path], *, raw: bool) -> None:
     names = ", ".join(map(str, files))
-    how = (
-        "puts every item as it is, over what is stored under its key"
-        if raw
-        else "saves every entity anew"
-    )
+    how = "puts every item as it is, over what is stored under its key" if raw else "saves every entity anew"
     write_sentences(f"load: {printable(names)}: {how}", err=True)
 
 
