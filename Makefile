@@ -13,6 +13,8 @@ RESOLUTION ?= lowest-direct highest
 CORE_TESTS ?= $(addprefix tests/,item entity plan query session transport cli tools)
 # Arguments for the torture test, as in: make torture TORTURE_ARGS="--seconds 60 --processes 4 --seed 7"
 TORTURE_ARGS ?=
+# How often live tables are changed, as in: make torture-changes TORTURE_RUNS=100
+TORTURE_RUNS ?= 20
 # Arguments for the fuzzing machines, as in: make fuzz FUZZ_EXAMPLES=10000 FUZZ_ARGS="-k keys"
 FUZZ_ARGS ?=
 FUZZ_EXAMPLES ?= 2000
@@ -31,7 +33,7 @@ SECRETS := $(addprefix --disable-plugin ,HexHighEntropyString Base64HighEntropyS
 SCANNED := $(wildcard .ci .github .gitignore .pre-commit-config.yaml *.md *.toml LICENSE Makefile benchmarks docs dynaorm examples tests tools)
 
 .DELETE_ON_ERROR:
-.PHONY: help demo test coverage test-browser test-dependencies lint audit format async commands docs pictures torture fuzz mutate mutate-entity mutate-endings bench bench-scale bench-fairness bench-lambda bench-peers clean
+.PHONY: help demo test coverage test-browser test-dependencies lint audit format async commands docs pictures torture torture-changes fuzz mutate mutate-entity mutate-endings bench bench-scale bench-fairness bench-lambda bench-peers clean
 
 help:
 	@echo "make demo         three scenes on an in-memory DynamoDB: what each write does to the items"
@@ -47,6 +49,7 @@ help:
 	@echo "make commands     write the help of each command into docs/command-line.md"
 	@echo "make pictures     draw the pictures of documents, and the golden files of tests"
 	@echo "make torture      run processes that compete, meet faults and are killed, and check what they stored"
+	@echo "make torture-changes  change live tables with processes that are killed, and between two versions of a service"
 	@echo "make fuzz         run the properties, state machines and sequences of events with many examples"
 	@echo "make mutate       mutate the code of plan/, and list changes that no test notices (mutate-entity: of entity/)"
 	@echo "make mutate-endings  put wrong steps into the table of how writes end, and list those that no sequence of events notices"
@@ -120,6 +123,9 @@ pictures: .venv/.dev
 
 torture: .venv/.dev .venv-ministack/.installed
 	$(BIN)/python -m tests.torture $(TORTURE_ARGS)
+
+torture-changes: .venv/.dev .venv-ministack/.installed
+	TORTURE_RUNS=$(TORTURE_RUNS) $(BIN)/pytest -q -n2 tests/integrity/test_run_killed.py tests/integrity/test_deployment.py
 
 # Long runs are expected here, so do not dump tracebacks of them.
 fuzz: .venv/.dev

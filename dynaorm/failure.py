@@ -51,7 +51,15 @@ def without_remedy(problem: Exception) -> str:
 
 
 class Address(Protocol):
-    """An entity's key in an error: its class, its key fields and the raw key. Messages show its ``repr``."""
+    """An entity's key in an error: its class, its key fields and the raw key. Messages show its ``repr``.
+
+    Examples:
+        >>> try:
+        ...     session.get_one(User, user_id="9")
+        ... except EntityNotFound as error:
+        ...     print(error.key.entity.__name__, error.key.fields)
+        User {'user_id': '9'}
+    """
 
     @property
     def entity(self) -> type[Any] | None: ...
@@ -63,7 +71,19 @@ class Address(Protocol):
 
 @dataclass_transform(eq_default=False, kw_only_default=True, field_specifiers=(field,))
 class DynaormError(Exception):
-    """Base of all errors. ``problem`` says what is wrong, ``remedy`` what to do about it."""
+    """Base of all errors. ``problem`` says what is wrong, ``remedy`` what to do about it.
+
+    Attributes:
+        problem: what is wrong.
+        remedy: what to do about it.
+
+    Examples:
+        >>> try:
+        ...     session.get(User, user="1")
+        ... except DynaormError as error:
+        ...     print(error.remedy)
+        did you mean 'user_id'?
+    """
 
     problem: str
     remedy: str

@@ -16,6 +16,7 @@ from dynaorm.cli.questions import questions_command
 from dynaorm.cli.reading import get_by_command, get_command, history_command, query_command
 from dynaorm.cli.seeing import layout_command
 from dynaorm.cli.status import CLEAN, FAILED, NOTHING
+from dynaorm.cli.transfer import dump_command, load_command
 from dynaorm.errors import DynaormError, EntityNotFound, TableNotFound
 
 COMMANDS: Final = (
@@ -33,10 +34,12 @@ COMMANDS: Final = (
     verify_command,
     repair_command,
     backfill_command,
+    dump_command,
+    load_command,
 )
 
 
-RESUMABLE: Final = (apply_command, verify_command, repair_command, backfill_command)
+RESUMABLE: Final = (apply_command, verify_command, repair_command, backfill_command, load_command)
 """The commands that take a checkpoint."""
 
 NAME: Final = "dynaorm"

@@ -28,9 +28,20 @@ from dynaorm.query.source import Source, known_source
 def values_of(question: Question, entry: Entry) -> Mapping[str, Any] | None:
     """The values of an entry for the fields of a question, with its secrets; ``repr`` masks those.
 
+    Args:
+        question: a question of the table's description.
+        entry: the entry that it is asked about.
+
     Returns:
         None where the entry cannot ask it: it is no entity of the question's classes, is not in the index, claims no
         unique value, or cannot be read.
+
+    Examples:
+        >>> entries = samples(app)
+        >>> question = next(one for one in describe(app).questions if one.kind == "get" and "User" in one.classes)
+        >>> user = next(entry for entry in entries if entry.kind == "entity" and entry.cls is User)
+        >>> values_of(question, user)
+        {'user_id': 'user_id-1'}
     """
     asking = _asking(question, entry)
     if asking is None or entry.cls is None:
@@ -49,7 +60,19 @@ def values_of(question: Question, entry: Entry) -> Mapping[str, Any] | None:
 
 
 def call_of(question: Question, entry: Entry) -> str | None:
-    """The Python call of a question with the values of an entry, secrets masked; None where it cannot ask it."""
+    """The Python call of a question with the values of an entry, secrets masked; None where it cannot ask it.
+
+    Args:
+        question: a question of the table's description.
+        entry: the entry that it is asked about.
+
+    Examples:
+        >>> entries = samples(app)
+        >>> question = next(one for one in describe(app).questions if one.kind == "get" and "User" in one.classes)
+        >>> user = next(entry for entry in entries if entry.kind == "entity" and entry.cls is User)
+        >>> call_of(question, user)
+        "session.get(User, user_id='user_id-1')"
+    """
     values = values_of(question, entry)
     return None if values is None else question.call_with(values)
 
@@ -64,6 +87,13 @@ def answer_of(question: Question, entry: Entry, entries: Iterable[Entry]) -> tup
 
     Returns:
         Nothing where the entry cannot ask it (``values_of``).
+
+    Examples:
+        >>> entries = samples(app)
+        >>> question = next(one for one in describe(app).questions if one.kind == "get" and "User" in one.classes)
+        >>> user = next(entry for entry in entries if entry.kind == "entity" and entry.cls is User)
+        >>> len(answer_of(question, user, entries))
+        1
     """
     values = values_of(question, entry)
     if values is None or entry.cls is None:

@@ -30,6 +30,11 @@ class KeyAttributeDescription:
     Attributes:
         name: its name.
         type: its DynamoDB type: ``S``, ``N`` or ``B``.
+
+    Examples:
+        >>> description = describe(app)
+        >>> description.partition[0].name, description.partition[0].type
+        ('PK', 'S')
     """
 
     name: str
@@ -46,6 +51,11 @@ class IndexDescription:
         partition: its partition key attributes; a local index has the table's.
         sort: its sort key attributes, possibly none.
         projection: ``"ALL"``, ``"KEYS_ONLY"``, or the attributes that it has besides the keys.
+
+    Examples:
+        >>> description = describe(app)
+        >>> [(index.name, index.projection) for index in description.indexes]
+        [('GSI1', 'ALL')]
     """
 
     name: str
@@ -57,7 +67,12 @@ class IndexDescription:
 
 @record
 class Literals:
-    """A literal text in a key template."""
+    """A literal text in a key template.
+
+    Examples:
+        >>> describe(app).classes[0].partition.pieces[0]
+        Literals(literal='USER#')
+    """
 
     literal: str
 
@@ -70,6 +85,12 @@ class Slot:
         field: its name; that of a nested field has dots.
         spec: how its value is written: ``05d``, ``upper``, ``shard8``; empty for the value itself.
         shards: among how many shards it chooses; 0 for a field that chooses none.
+
+    Examples:
+        >>> description = describe(app)
+        >>> user = next(cls for cls in description.classes if cls.name == "User")
+        >>> [piece.field for piece in user.partition.pieces if isinstance(piece, Slot)]
+        ['user_id']
     """
 
     field: str
@@ -89,6 +110,12 @@ class TemplateDescription:
         text: the template as declared; of a versioned class, that of its own sort key.
         pieces: its literal texts and fields, in order.
         version_text: the template that a versioned class puts around it: ``v{version}_{sk}``; None for others.
+
+    Examples:
+        >>> description = describe(app)
+        >>> user = next(cls for cls in description.classes if cls.name == "User")
+        >>> user.partition.attribute, user.partition.text
+        ('PK', 'USER#{user_id}')
     """
 
     attribute: str
@@ -124,6 +151,12 @@ class FieldDescription:
         secret: whether its values are masked.
         formerly: its earlier attribute names.
         doc: its description, as given to pydantic; empty without one.
+
+    Examples:
+        >>> description = describe(app)
+        >>> user = next(cls for cls in description.classes if cls.name == "User")
+        >>> [(field.name, field.marks) for field in user.fields][:2]
+        [('user_id', ()), ('email', ('unique',))]
     """
 
     name: str
@@ -151,6 +184,11 @@ class PlaceDescription:
         when: the condition under which an entity is in the index; ``"a function"`` if that is Python code; None
             without one.
         absent_if: the fields whose value None keeps an entity out of the index.
+
+    Examples:
+        >>> description = describe(app)
+        >>> [place.name for cls in description.classes for place in cls.places]
+        ['by_status']
     """
 
     name: str
@@ -172,6 +210,11 @@ class UniqueDescription:
         when: the condition under which an entity claims its value, as in ``PlaceDescription``.
         shared: whether other classes claim values of the same constraint.
         guard_key: the key of its guard items, by key attribute: ``{"PK": "email#{email}", "SK": "email#{email}"}``.
+
+    Examples:
+        >>> description = describe(app)
+        >>> [one.guard_key for cls in description.classes for one in cls.unique]
+        [{'PK': 'email#{email}', 'SK': 'email#{email}'}]
     """
 
     name: str
@@ -194,6 +237,11 @@ class TotalDescription:
         sums: fields of this class, each with the target's field that holds its sum.
         when: the condition under which an entity is counted, as in ``PlaceDescription``.
         restrict: whether a target that is counted cannot be deleted.
+
+    Examples:
+        >>> description = describe(app)
+        >>> [total.name for cls in description.classes for total in cls.totals]
+        []
     """
 
     name: str
@@ -227,6 +275,11 @@ class ClassDescription:
         expires: the field with its expiry time; None without one.
         totals: the totals over this class.
         totals_kept: its fields that hold totals, each with the declaration that maintains it: ``Ticket.in_project``.
+
+    Examples:
+        >>> description = describe(app)
+        >>> next(cls.key_fields for cls in description.classes if cls.name == "Ticket")
+        ('project', 'number')
     """
 
     name: str
@@ -269,6 +322,11 @@ class Question:
         operations: the DynamoDB operations, in order: ``("Query",)``. BatchGetItem follows where an index does not
             have all attributes, and is not counted in ``requests``.
         consistent: whether a strongly consistent read is ``"always"`` made, ``"optional"`` or ``"never"`` possible.
+
+    Examples:
+        >>> description = describe(app)
+        >>> description.questions[0].operations
+        ('GetItem',)
     """
 
     id: str
@@ -307,7 +365,15 @@ class Question:
         return self.call_with(values)
 
     def call_with(self, values: Mapping[str, object]) -> str:
-        """As ``call``. The names of nested fields have dots."""
+        """As ``call``. The names of nested fields have dots.
+
+        Args:
+            values: values of the fields, by name.
+
+        Examples:
+            >>> describe(app).questions[0].call_with({})
+            'session.get(User, user_id=...)'
+        """
         texts = texts_of(values)
         names = next((one for one in self.fields_by_class.values() if texts.keys() <= set(one)), self.fields)
         plain = [f"{name}={texts.get(name, '...')}" for name in names if name.isidentifier()]
@@ -337,6 +403,11 @@ class TableDescription:
         guard_table: the table of its guard items; None for the table itself.
         classes: its classes.
         questions: what can be asked of it.
+
+    Examples:
+        >>> description = describe(app)
+        >>> description.type_attribute, description.revision_attribute
+        ('_type', '_rev')
     """
 
     format: ClassVar[str] = FORMAT
@@ -354,11 +425,21 @@ class TableDescription:
     questions: tuple[Question, ...]
 
     def to_json(self) -> dict[str, Any]:
-        """The description as plain data for ``json.dumps``: the attributes by name, and ``format``."""
+        """The description as plain data for ``json.dumps``: the attributes by name, and ``format``.
+
+        Examples:
+            >>> describe(app).to_json()["format"]
+            'dynaorm.description/1'
+        """
         return {"format": FORMAT, **_plain(self)}
 
     def create_table(self) -> dict[str, Any]:
-        """The arguments of CreateTable, as ``session.create_table`` sends them, for the declared name."""
+        """The arguments of CreateTable, as ``session.create_table`` sends them, for the declared name.
+
+        Examples:
+            >>> describe(app).create_table()["TableName"]
+            'app'
+        """
         indexes = [
             (one.name, one.kind, _keys(one.partition), _keys(one.sort), one.projection)
             for one in self.indexes

@@ -42,6 +42,11 @@ class Entry:
         number: for a version or tombstone, its number; None for other kinds.
         secret: the attributes whose values are not for showing.
         owner_secret: the attributes of ``owner`` whose values are not for showing.
+
+    Examples:
+        >>> entry = classify(item_of(User(user_id="9", email="ada@x.com")), app)
+        >>> entry.kind, entry.cls
+        (...)
     """
 
     item: Item

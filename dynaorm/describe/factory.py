@@ -50,7 +50,17 @@ def factory(entity: type[E], /, **values: Any) -> "Factory[E]":
 
 
 class Factory(Generic[E]):
-    """Builds entities. Create it with ``factory``."""
+    """Builds entities. Create it with ``factory``.
+
+    Args:
+        entity: the class.
+        values: values of fields, or functions of the number.
+
+    Examples:
+        >>> make = factory(User, visits=lambda number: number * 10)
+        >>> make().visits, make(visits=7).visits
+        (10, 7)
+    """
 
     def __init__(self, entity: type[E], values: dict[str, Any]) -> None:
         self._entity = entity

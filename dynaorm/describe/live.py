@@ -25,6 +25,10 @@ def differences(
 
     Raises:
         UsageError: ``live`` or ``live_ttl`` is no such answer.
+
+    Examples:
+        >>> [difference.kind for difference in differences(describe(app), None)]
+        ['no table']
     """
     wanted = {**description.create_table(), **({} if name is None else {"TableName": name})}
     if live is None:

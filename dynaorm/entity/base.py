@@ -54,6 +54,13 @@ class Entity(BaseModel, metaclass=ModelMetaclass, defer_build=True):
 
     Raises:
         DeclarationError: by the class statement, with every problem of the class.
+
+    Examples:
+        >>> class Song(Entity, table=app, pk="ARTIST#{artist}", sk="SONG#{title}"):
+        ...     artist: str
+        ...     title: str
+        >>> item_of(Song(artist="Nina", title="Feeling Good"))["SK"]
+        {'S': 'SONG#Feeling Good'}
     """
 
     __slots__ = (SLOT,)
@@ -135,9 +142,18 @@ def _carry(source: Entity, copy: E) -> E:
 def detached(entity: E, /, **changes: Any) -> E:
     """A new entity with the same values and ``changes``. Saving it inserts it, even if the original was loaded.
 
+    Args:
+        entity: the entity.
+        **changes: fields with other values.
+
     Raises:
         UnknownField: the name of a change is not a field of the class.
         InvalidValue: a value is not valid for its field.
+
+    Examples:
+        >>> liz = session.get_one(User, user_id="1")
+        >>> session.save(detached(liz, user_id="2", email="liz2@x.com"))
+        User(user_id='2', email='liz2@x.com', name='Liz', visits=0)
     """
     cls = type(entity)
     if not isinstance(entity, BaseModel):

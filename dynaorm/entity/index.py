@@ -17,6 +17,22 @@ class Index(Declaration):
 
     ``when`` is a condition (``F.status == "open"``) or a pure function of the entity: an entity for which it does not
     hold is not in the index. A class may declare several places in one index, if an entity is in at most one of them.
+
+    Args:
+        name: the name of an index of the table.
+        pk: the template of the index's partition key; a tuple of templates for a multi-attribute key.
+        sk: the template of its sort key likewise.
+        when: a condition or a pure function of the entity.
+
+    Examples:
+        >>> class Task(Entity, table=app, pk="TASK#{id}", sk="TASK"):
+        ...     id: str
+        ...     owner: str | None = None
+        ...     done: bool = False
+        ...     open_of = Index("GSI1", pk="OPEN#{owner}", sk="{id}", when=F.done == False)
+        >>> saved = session.save_many([Task(id="1", owner="liz"), Task(id="2", owner="liz", done=True)])
+        >>> session.query(Task.open_of, owner="liz").all()
+        [Task(id='1', owner='liz', done=False)]
     """
 
     def __init__(

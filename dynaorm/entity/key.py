@@ -30,6 +30,12 @@ class Key(Generic[E]):
         UnknownField: a keyword is not a field of the class's primary key.
         InvalidValue: a value cannot be part of the key.
         UsageError: a field of the key is missing, or an object was given instead of a class.
+
+    Examples:
+        >>> Key(Ticket, project="p1", number=1).primary_key
+        {'PK': {'S': 'PROJECT#p1'}, 'SK': {'S': 'TICKET#000001'}}
+        >>> session.get(Key(Audit, equipment_id="e1"), version=1)
+        Audit(equipment_id='e1', result='pass')
     """
 
     __slots__ = ("entity", "fields", "primary_key")

@@ -23,6 +23,14 @@ class Unique:
         pk: the template of the guard item's partition key, for guard items that another library writes too:
             ``pk="_unique#User#email#{email}", sk="_unique#"``. The fields in it are unique together.
         sk: the template of the guard item's sort key.
+
+    Examples:
+        >>> class Account(Entity, table=app, pk="ACCOUNT#{id}", sk="ACCOUNT"):
+        ...     id: str
+        ...     login: Annotated[str, Unique(normalize=str.casefold)]
+        >>> ada = session.save(Account(id="1", login="Ada"))
+        >>> session.get_by(Account, login="ADA")
+        Account(id='1', login='Ada')
     """
 
     name: str | None = None
@@ -55,12 +63,34 @@ class Unique:
 
 @record
 class Versioned:
-    """Changing this field writes a new version. In a class with such fields, changing any other field writes none."""
+    """Changing this field writes a new version. In a class with such fields, changing any other field writes none.
+
+    Examples:
+        >>> class Page(Entity, table=app, pk="PAGE#{id}", sk="PAGE", versioned=True):
+        ...     id: str
+        ...     text: Annotated[str, Versioned()]
+        ...     views: int = 0
+        >>> page = session.save(Page(id="1", text="a"))
+        >>> page.views = 1
+        >>> inspect(session.save(page)).version
+        1
+        >>> page.text = "b"
+        >>> inspect(session.save(page)).version
+        2
+    """
 
 
 @record
 class InKey:
-    """The field is stored in the key alone. It is read back by matching the key."""
+    """The field is stored in the key alone. It is read back by matching the key.
+
+    Examples:
+        >>> class Visit(Entity, table=app, pk="VISITOR#{visitor}", sk="VISIT#{number:04d}"):
+        ...     visitor: str
+        ...     number: Annotated[int, InKey()]
+        >>> "number" in item_of(Visit(visitor="v", number=1))
+        False
+    """
 
 
 @record
@@ -69,17 +99,40 @@ class ExpiresAt:
 
     From then on the entity is absent. A time of 0 or less, and one that is more than five years past, never expires,
     because DynamoDB's TTL ignores it.
+
+    Examples:
+        >>> class Login(Entity, table=app, pk="LOGIN#{token}", sk="LOGIN"):
+        ...     token: str
+        ...     until: Annotated[datetime, ExpiresAt()]
+        >>> item_of(Login(token="t", until=datetime(2024, 5, 1, tzinfo=UTC)))["until"]
+        {'N': '1714521600'}
     """
 
 
 @record
 class CreatedAt:
-    """The time at which the entity was stored first. The session sets it, and it stays over every later write."""
+    """The time at which the entity was stored first. The session sets it, and it stays over every later write.
+
+    Examples:
+        >>> class NoteC(Entity, table=app, pk="NOTE#{id}", sk="NOTE"):
+        ...     id: str
+        ...     made: Annotated[datetime | None, CreatedAt()] = None
+        >>> session.save(NoteC(id="C")).made
+        datetime.datetime(...)
+    """
 
 
 @record
 class UpdatedAt:
-    """The time of the last write of the entity. The session sets it. Changes of totals are no writes of the entity."""
+    """The time of the last write of the entity. The session sets it. Changes of totals are no writes of the entity.
+
+    Examples:
+        >>> class NoteU(Entity, table=app, pk="NOTE#{id}", sk="NOTE"):
+        ...     id: str
+        ...     changed: Annotated[datetime | None, UpdatedAt()] = None
+        >>> session.save(NoteU(id="U")).changed
+        datetime.datetime(...)
+    """
 
 
 @record
@@ -92,6 +145,13 @@ class Attribute:
         encode: turns a value into an attribute value (``{"S": ...}``), for types dynaorm does not know.
         decode: the reverse.
         codec: how the value is stored, in its attribute and in keys: one of ``dynaorm.codecs``.
+
+    Examples:
+        >>> class Place(Entity, table=app, pk="PLACE#{id}", sk="PLACE"):
+        ...     id: str
+        ...     state: Annotated[str, Attribute("State#Name", formerly="state")]
+        >>> item_of(Place(id="1", state="ME"))["State#Name"]
+        {'S': 'ME'}
     """
 
     name: str | None = None

@@ -39,6 +39,14 @@ class NumberRevision:
 
     Attributes:
         name: the attribute.
+
+    Examples:
+        >>> carts = Table("carts", sk=None, revision_attribute=NumberRevision("version"))
+        >>> class Cart(Entity, table=carts, pk="CART#{id}"):
+        ...     id: str
+        >>> session.create_table(carts)
+        >>> inspect(session.save(Cart(id="1"))).revision
+        '1'
     """
 
     name: str

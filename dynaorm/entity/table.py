@@ -22,14 +22,36 @@ StreamView: TypeAlias = Literal["KEYS_ONLY", "NEW_IMAGE", "OLD_IMAGE", "NEW_AND_
 
 @record
 class NumberKey:
-    """A key attribute of type Number."""
+    """A key attribute of type Number.
+
+    Attributes:
+        name: the attribute.
+
+    Examples:
+        >>> readings = Table("readings", sk=NumberKey("epoch"))
+        >>> class Reading(Entity, table=readings, pk="SENSOR#{sensor}", sk="{at:epoch}"):
+        ...     sensor: str
+        ...     at: datetime
+        >>> item_of(Reading(sensor="s1", at=datetime(2024, 5, 1, tzinfo=UTC)))["epoch"]
+        {'N': '1714521600'}
+    """
 
     name: str
 
 
 @record
 class BinaryKey:
-    """A key attribute of type Binary."""
+    """A key attribute of type Binary.
+
+    Attributes:
+        name: the attribute.
+
+    Examples:
+        >>> class Blob(Entity, table=Table("blobs", pk=BinaryKey("digest"), sk=None), pk="{digest}"):
+        ...     digest: bytes
+        >>> item_of(Blob(digest=b"ab"))["digest"]
+        {'B': b'ab'}
+    """
 
     name: str
 
@@ -86,6 +108,10 @@ class GlobalIndex:
             multi-attribute key.
         sk: its sort key attribute (default ``<name>SK``), a tuple likewise; None for none.
         projection: ``"ALL"``, ``"KEYS_ONLY"`` or the names of the attributes copied into the index.
+
+    Examples:
+        >>> Table("music", indexes=[GlobalIndex("by_year", pk=NumberKey("year"), sk=None, projection="KEYS_ONLY")]).name
+        'music'
     """
 
     def __init__(
@@ -106,7 +132,17 @@ class GlobalIndex:
 
 
 class LocalIndex:
-    """A local secondary index: the table's partition key with another sort key. Only at the table's creation."""
+    """A local secondary index: the table's partition key with another sort key. Only at the table's creation.
+
+    Args:
+        name: the index's name.
+        sk: its sort key attribute (default ``<name>SK``).
+        projection: as for ``GlobalIndex``.
+
+    Examples:
+        >>> Table("music", indexes=[LocalIndex("by_title", sk="title")]).name
+        'music'
+    """
 
     def __init__(
         self, name: str, *, sk: KeySpec | None = None, projection: str | Iterable[str] = "ALL"
@@ -173,6 +209,11 @@ class Table:
 
     Raises:
         DeclarationError: the declaration contradicts itself or DynamoDB's naming rules.
+
+    Examples:
+        >>> music = Table("music", pk="artist", sk=NumberKey("year"), indexes=[GlobalIndex("GSI1")])
+        >>> list(music.indexes)
+        ['GSI1']
     """
 
     def __init__(

@@ -21,6 +21,10 @@ class Version(Generic[E]):
         at: when it was saved (UTC).
         values: its fields. The ``repr`` masks the values of secret fields.
         entity: the entity as saved, read-only; None if the class versions only some fields.
+
+    Examples:
+        >>> [(version.number, version.entity.result) for version in session.history(Key(Audit, equipment_id="e1"))]
+        [(2, 'fail'), (1, 'pass')]
     """
 
     number: int

@@ -40,6 +40,10 @@ def cdk(
 
     Raises:
         UsageError: two tables would have one id, or ``stack_name`` is no name of a class.
+
+    Examples:
+        >>> "class Tables(" in cdk(describe(app))
+        True
     """
     if not stack_name.isidentifier():
         raise UsageError(

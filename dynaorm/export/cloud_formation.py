@@ -84,6 +84,10 @@ def sam(
 
     Raises:
         UsageError: two tables would have one id.
+
+    Examples:
+        >>> sam(describe(app))["Transform"]
+        'AWS::Serverless-2016-10-31'
     """
     template = cloudformation(tables, table_names=table_names, policy=policy)
     return {
@@ -149,6 +153,11 @@ def stages(
 
     Raises:
         UsageError: ``live`` is no such answer.
+
+    Examples:
+        >>> live = {**describe(app).create_table(), "GlobalSecondaryIndexes": []}
+        >>> len(stages(describe(app), {"Table": live}))
+        1
     """
     (one,) = stack_of(table, table_names)
     steps = table_steps(differences(table, live, name=one.name), delete=True)

@@ -29,6 +29,10 @@ def terraform(
 
     Raises:
         UsageError: two tables would have one id.
+
+    Examples:
+        >>> list(terraform(describe(app))["resource"])
+        ['aws_dynamodb_table']
     """
     stack = stack_of(tables, table_names)
     resources: dict[str, Any] = {"aws_dynamodb_table": {one.snake_id: _escaped(_table(one)) for one in stack}}

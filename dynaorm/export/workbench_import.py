@@ -62,6 +62,10 @@ def module_of_workbench(model: Mapping[str, Any]) -> str:
 
     Raises:
         UsageError: it is no model.
+
+    Examples:
+        >>> "class User(" in module_of_workbench(workbench(describe(app), {"app": samples(app)}))
+        True
     """
     try:
         tables = [_Table.of(one) for one in model["DataModel"]]

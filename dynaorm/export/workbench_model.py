@@ -47,6 +47,10 @@ def workbench(
 
     Raises:
         UsageError: an index has a key of several attributes, which a model cannot say.
+
+    Examples:
+        >>> workbench(describe(app))["ModelName"]
+        'app'
     """
     stack, data = stack_of(tables, table_names), entries or {}
     return {

@@ -181,7 +181,7 @@ def _restored(asked: Target, target: Target, copy: Item, version: Version[Any]) 
         state = state_of(entity)
         # As a new entity it is inserted, over the tombstone. The state of a version is read-only.
         set_state(entity, None)
-        return Save(entity, version=state.item if state is not None else None)
+        return Save(entity, origin=state.item if state is not None else None)
     # An entity of a class that was not asked for is stored there: to ``get``, too, it is absent.
     if not issubclass(target.mapping.entity, asked.mapping.entity):
         raise EntityNotFound(key=asked.name)

@@ -27,6 +27,11 @@ class TableStep:
         request: its parameters.
         text: what it does, in words: ``create the index 'GSI1'``.
         deletes: what exists is deleted or switched off. Programs that use it fail until a later step.
+
+    Examples:
+        >>> steps = table_steps(differences(describe(app), None))
+        >>> [step.operation for step in steps]
+        ['CreateTable']
     """
 
     operation: str
@@ -49,6 +54,10 @@ class Difference:
         remedy: what can be done about it, in words.
         is_harmless: everything that dynaorm does works nevertheless.
         steps: the requests that make the table as declared; empty where DynamoDB has none.
+
+    Examples:
+        >>> [difference.problem for difference in session.compare_table(app)]
+        []
     """
 
     table: str
@@ -76,6 +85,10 @@ def table_steps(differences: Iterable[Difference], *, delete: bool = False) -> t
     Args:
         differences: what differs.
         delete: also those of differences of which a step deletes something.
+
+    Examples:
+        >>> [step.text for step in table_steps(differences(describe(app), None))]
+        ["create the table 'app'"]
     """
     found = [one for one in differences if delete or not one.removes]
     steps = [step for one in found for step in one.steps]
@@ -106,7 +119,7 @@ def missing_table(wanted: Mapping[str, Any], ttl: str | None) -> Difference:
         declared=_text(_keys(wanted, _types(wanted))),
         live=None,
         problem=f"there is no table {name!r}",
-        remedy="create it: session.create_table(table)",
+        remedy="create it: session.apply(table)",
         steps=tuple(steps),
     )
 
@@ -213,7 +226,7 @@ class _Comparison:
         remedy = (
             "wait until the index of this name is deleted, then create it"
             if stored is not None
-            else "create it, then run session.backfill() for items that were stored without its keys"
+            else "create it: session.apply(table), which also completes what was stored without its keys"
             if can
             else f"a key attribute of it has another type in the table ({', '.join(self._clashes)}); name another one"
             if self.kind == "global"
@@ -370,7 +383,7 @@ def _stream_differences(wanted: Mapping[str, Any], live: Mapping[str, Any]) -> I
         declared=declared,
         live=stored,
         problem="it has no stream" if stored is None else f"its stream carries {stored}, not {declared}",
-        remedy="switch it on: session.create_table(table)"
+        remedy="switch it on: session.apply(table)"
         if stored is None
         else "declare the view type that it has, or disable the stream first: DynamoDB starts another one",
         steps=(*([] if stored is None else [off]), stream_with(name, declared)),
@@ -401,7 +414,7 @@ def _ttl_differences(name: str, ttl: str | None, description: Mapping[str, Any])
         deletes=True,
     )
     problem, remedy = (
-        ("it expires no items", f"switch it on, by {ttl!r}: session.create_table(table)")
+        ("it expires no items", f"switch it on, by {ttl!r}: session.apply(table)")
         if stored is None
         else (f"it expires items by {stored!r}", "declare ExpiresAt() on a field, or switch it off")
         if ttl is None

@@ -19,8 +19,15 @@ def etag(entity: object) -> str:
 
     Every write of the entity gives it another one. Fields that you changed and have not saved make no difference.
 
+    Args:
+        entity: the loaded entity.
+
     Raises:
         UsageError: the entity is new, or its table keeps no revisions.
+
+    Examples:
+        >>> etag(session.get_one(User, user_id="1"))
+        '"..."'
     """
     name, state = with_article(type(entity).__name__), state_of(entity)
     if state is None:

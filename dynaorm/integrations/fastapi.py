@@ -79,6 +79,10 @@ def session_lifespan(
             the application starts, and the sessions are closed when it stops.
 
     A lifespan of your own can enter it: ``async with session_lifespan(Session)(app) as state: yield state``.
+
+    Examples:
+        >>> from fastapi import FastAPI
+        >>> service = FastAPI(lifespan=session_lifespan(lambda: Session(region="eu-west-1")))
     """
 
     @asynccontextmanager
@@ -98,12 +102,32 @@ def session_lifespan(
 
 # Coroutine functions: FastAPI would call others in a thread for each request.
 async def current_session(connection: HTTPConnection) -> Session:
-    """The application's ``Session``. Tests replace it: ``app.dependency_overrides[current_session] = ...``."""
+    """The application's ``Session``. Tests replace it: ``app.dependency_overrides[current_session] = ...``.
+
+    Args:
+        connection: the request or the WebSocket.
+
+    Examples:
+        ```python
+        @service.get("/users/{user_id}")
+        def read(user_id: str, session: CurrentSession) -> User: ...
+        ```
+    """
     return _opened(connection, _SESSION, Session)
 
 
 async def current_async_session(connection: HTTPConnection) -> AsyncSession:
-    """The application's ``AsyncSession``."""
+    """The application's ``AsyncSession``.
+
+    Args:
+        connection: the request or the WebSocket.
+
+    Examples:
+        ```python
+        @service.get("/users/{user_id}")
+        def read(user_id: str, session: CurrentAsyncSession) -> User: ...
+        ```
+    """
     return _opened(connection, _ASYNC_SESSION, AsyncSession)
 
 
@@ -137,6 +161,14 @@ def add_problem_handlers(app: FastAPI) -> None:
 
     Errors of which the client can know nothing are logged by the logger ``dynaorm``, and answered with status 500.
     To answer an error in another way, add an exception handler for its class.
+
+    Args:
+        app: the application.
+
+    Examples:
+        >>> from fastapi import FastAPI
+        >>> service = FastAPI()
+        >>> add_problem_handlers(service)
     """
     app.add_exception_handler(DynaormError, _answer_error)
     app.add_exception_handler(ProblemError, _answer_refusal)
@@ -191,7 +223,15 @@ _REFUSED_BY_FASTAPI: Final = {
 
 
 def problems(*statuses: ProblemStatus) -> dict[int | str, dict[str, Any]]:
-    """The errors of a route, a router or an application, for OpenAPI: ``responses=problems(404, 409)``."""
+    """The errors of a route, a router or an application, for OpenAPI: ``responses=problems(404, 409)``.
+
+    Args:
+        *statuses: the statuses of the answers.
+
+    Examples:
+        >>> list(problems(404, 409))
+        [404, 409]
+    """
     return {status: _declared(status) for status in statuses}
 
 
@@ -210,7 +250,15 @@ def _declared(status: int) -> dict[str, Any]:
 
 @record
 class IfMatch:
-    """The revisions that the client of a request allows to be changed. ``tags``: None if it named none."""
+    """The revisions that the client of a request allows to be changed. ``tags``: None if it named none.
+
+    Attributes:
+        tags: the entity tags; None if the client named none.
+
+    Examples:
+        >>> IfMatch(None).check(session.get_one(User, user_id="1")).name
+        'Liz'
+    """
 
     tags: EntityTags | None
 
@@ -219,9 +267,17 @@ class IfMatch:
 
         Saving it afterwards fails if somebody changes it in between. So of two requests with one tag, one succeeds.
 
+        Args:
+            entity: the loaded entity.
+
         Raises:
             StaleEntity: the client knows another revision. The answer is 412.
             UsageError: the entity is new, or its table keeps no revisions.
+
+        Examples:
+            ```python
+            user = if_match.check(session.get_one(User, user_id=user_id))
+            ```
         """
         if self.tags is not None and not self.tags.match_strongly(etag(entity)):
             found = inspect(entity)
@@ -232,16 +288,32 @@ class IfMatch:
 
 @record
 class IfNoneMatch:
-    """The revisions that the client of a GET has already. ``tags``: None if it named none."""
+    """The revisions that the client of a GET has already. ``tags``: None if it named none.
+
+    Attributes:
+        tags: the entity tags; None if the client named none.
+
+    Examples:
+        >>> IfNoneMatch(None).check(session.get_one(User, user_id="1")).name
+        'Liz'
+    """
 
     tags: EntityTags | None
 
     def check(self, entity: E) -> E:
         """Return the loaded entity if the client does not have this revision.
 
+        Args:
+            entity: the loaded entity.
+
         Raises:
             HTTPException: the client has it. The answer is 304, with the ETag and without a body.
             UsageError: the entity is new, or its table keeps no revisions.
+
+        Examples:
+            ```python
+            user = if_none_match.check(session.get_one(User, user_id=user_id))
+            ```
         """
         if self.tags is not None and self.tags.match_weakly(tag := etag(entity)):
             raise HTTPException(HTTPStatus.NOT_MODIFIED, headers={"ETag": tag})
@@ -290,14 +362,35 @@ OptionalIfNoneMatch: TypeAlias = Annotated[IfNoneMatch, Depends(_optional_if_non
 
 @record
 class PageParams:
-    """What a client asks of a list: ``query.page(params.limit, after=params.cursor)``."""
+    """What a client asks of a list: ``query.page(params.limit, after=params.cursor)``.
+
+    Attributes:
+        limit: how many entities the page has at most.
+        cursor: the cursor of the page before; None for the first page.
+
+    Examples:
+        >>> params = PageParams(limit=1, cursor=None)
+        >>> len(session.query(Ticket, project="p1").page(params.limit, after=params.cursor).entities)
+        1
+    """
 
     limit: int
     cursor: str | None
 
 
 def page_params(*, default: int = 20, most: int = 100) -> Callable[..., Awaitable[PageParams]]:
-    """A dependency that reads ``limit`` and ``cursor`` from the URL. A limit above ``most`` is refused with 422."""
+    """A dependency that reads ``limit`` and ``cursor`` from the URL. A limit above ``most`` is refused with 422.
+
+    Args:
+        default: the limit of a request that gives none.
+        most: the largest limit.
+
+    Examples:
+        ```python
+        @service.get("/tickets")
+        def tickets(params: Annotated[PageParams, Depends(page_params(most=50))]) -> PageOf[Ticket]: ...
+        ```
+    """
 
     async def params(
         limit: Annotated[int, Query(ge=1, le=most, description="The number of items.")] = default,
@@ -314,6 +407,12 @@ class PageOf(BaseModel, Generic[T]):
     Attributes:
         items: the entities, each as ``T``.
         cursor: asks for the next page; None after the last one.
+
+    Examples:
+        ```python
+        @service.get("/tickets", response_model=PageOf[Ticket])
+        def tickets(params: Annotated[PageParams, Depends(page_params())], session: CurrentSession) -> Page[Ticket]: ...
+        ```
     """
 
     items: list[T] = Field(validation_alias=AliasChoices("items", "entities"))
@@ -334,6 +433,15 @@ def idempotency_key(
         caller: a dependency that returns who sends the request, such as the id of the user. Two callers may use the
             same key.
         remember: for how long a repetition is recognised, at least ten minutes.
+
+    Examples:
+        ```python
+        Once = Annotated[IdempotencyKey, Depends(idempotency_key(current_user))]
+
+        @service.post("/orders")
+        def order(key: Once, session: CurrentSession) -> Order:
+            with session.transaction(token=key.token, remember=key.remember) as tx: ...
+        ```
     """
 
     async def key(

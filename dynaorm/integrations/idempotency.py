@@ -23,6 +23,10 @@ class IdempotencyKey:
     Attributes:
         token: follows from the method, the path, the caller and the key of the request.
         remember: for how long a repetition of the request is recognised.
+
+    Examples:
+        >>> IdempotencyKey(token="t", remember=timedelta(days=1)).token
+        't'
     """
 
     token: str
@@ -32,6 +36,14 @@ class IdempotencyKey:
         """An id for what the request creates: 32 digits, the same whenever the request is repeated.
 
         Ids for different names differ.
+
+        Args:
+            name: what it is for.
+
+        Examples:
+            >>> key = IdempotencyKey(token="t", remember=timedelta(days=1))
+            >>> key.id_for("order") == key.id_for("order"), len(key.id_for("order"))
+            (True, 32)
         """
         return digits_of("id", self.token, name)
 

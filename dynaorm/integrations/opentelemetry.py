@@ -60,6 +60,12 @@ def instrument(
 
     Raises:
         UsageError: it is no session.
+
+    Examples:
+        >>> from dynaorm.integrations.opentelemetry import instrument
+        >>> traced = instrument(Session(region="eu-west-1"))
+        >>> traced.exists(User, user_id="1")
+        True
     """
     watch = getattr(session, "_watch", None)
     if watch is None:

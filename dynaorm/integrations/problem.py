@@ -37,7 +37,20 @@ RETRY_AFTER: Final = {"Retry-After": "5"}
 
 
 class Problem(BaseModel):
-    """The body of an answer with the media type ``application/problem+json`` (RFC 9457)."""
+    """The body of an answer with the media type ``application/problem+json`` (RFC 9457).
+
+    Attributes:
+        type: the kind of problem, a URI.
+        title: the kind in words.
+        status: the HTTP status.
+        detail: what is wrong.
+        field: the field that is wrong; None if it is not one.
+        fields: the fields of a violated constraint.
+
+    Examples:
+        >>> problem_of(EntityNotFound(key=Key(User, user_id="9"))).status
+        404
+    """
 
     model_config = ConfigDict(frozen=True)
 
@@ -124,7 +137,15 @@ PROBLEMS: Final[Mapping[type[DynaormError], Problem]] = {
 
 
 def problem_of(error: DynaormError) -> Problem:
-    """The problem details of an error; an internal error for one that is not the client's concern."""
+    """The problem details of an error; an internal error for one that is not the client's concern.
+
+    Args:
+        error: the error.
+
+    Examples:
+        >>> problem_of(EntityNotFound(key=Key(User, user_id="9"))).title
+        'Not found'
+    """
     if isinstance(error, BulkError):
         return _problem_of_many(error)
     classes = (base for base in type(error).__mro__ if base in PROBLEMS)

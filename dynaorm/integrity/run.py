@@ -28,6 +28,8 @@ from dynaorm.integrity.report import DuplicatesFile, as_json, finding_in, mended
 from dynaorm.record import replace
 from dynaorm.session.session import Session
 
+__all__ = ["RunOptions", "backfill", "repair", "verify"]
+
 Named = Table | type[Any]
 
 
@@ -50,6 +52,12 @@ class RunOptions:
             ``STOPPED``; its checkpoint stays.
         foreign_attributes: attributes that other programs write. An entity with any other attribute that its class does
             not declare may have been written by a newer declaration, and is not repaired.
+
+    Examples:
+        >>> from dynaorm.integrity.run import RunOptions, backfill, repair, verify
+        >>> options = RunOptions(segments=4)
+        >>> list(verify(session, app, options=options))
+        []
     """
 
     segments: int = 1
@@ -71,9 +79,19 @@ def verify(session: Session, *named: Named, options: RunOptions = DEFAULT) -> It
 
     A resumed run first yields again what was found before.
 
+    Args:
+        session: reads, and writes what is repaired.
+        named: tables and classes; of a table, all its classes.
+        options: see ``RunOptions``.
+
     Raises:
         UsageError: the list is empty; the segment does not exist; the checkpoint belongs to another run.
         Throttled, Unreachable, TableNotFound: as any read.
+
+    Examples:
+        >>> from dynaorm.integrity.run import RunOptions, backfill, repair, verify
+        >>> [finding.kind for finding in verify(session, app)]
+        []
     """
     with _Job("verify", session, named, options) as job:
         yield from map(finding_in, job.reported())
@@ -90,9 +108,19 @@ def repair(session: Session, *named: Named, options: RunOptions = DEFAULT) -> It
     is judged again. So you can repair a table while writers run, and repeat a repair. A resumed run first yields again
     what was left before.
 
+    Args:
+        session: reads, and writes what is repaired.
+        named: tables and classes; of a table, all its classes.
+        options: see ``RunOptions``.
+
     Raises:
         UsageError, Throttled, Unreachable, TableNotFound: as ``verify``; finished repairs stay.
         UnexpectedRefusal: these credentials may not write.
+
+    Examples:
+        >>> from dynaorm.integrity.run import RunOptions, backfill, repair, verify
+        >>> [mended.outcome for mended in repair(session, app)]
+        []
     """
     yield from _mended("repair", session, named, options)
 
@@ -104,8 +132,18 @@ def backfill(session: Session, *named: Named, options: RunOptions = DEFAULT) -> 
     transaction, which is refused if another writer changed the entity. A value that two entities hold is reported. A
     resumed run first yields again what was left before.
 
+    Args:
+        session: reads, and writes what is repaired.
+        named: tables and classes; of a table, all its classes.
+        options: see ``RunOptions``.
+
     Raises:
         UsageError, Throttled, Unreachable, TableNotFound, UnexpectedRefusal: as ``repair``; finished repairs stay.
+
+    Examples:
+        >>> from dynaorm.integrity.run import RunOptions, backfill, repair, verify
+        >>> [mended.outcome for mended in backfill(session, User)]
+        []
     """
     yield from _mended("backfill", session, named, options)
 

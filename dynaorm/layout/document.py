@@ -18,6 +18,14 @@ def document_of(description: TableDescription, entries: Sequence[Entry]) -> dict
 
     An entry has ``item`` in DynamoDB JSON, with bytes in base64 and secrets masked, ``kind``, ``class``, ``places``,
     ``owner``, ``constraint`` and ``number``, as ``dynaorm.describe.Entry`` has them.
+
+    Args:
+        description: of the table.
+        entries: its items.
+
+    Examples:
+        >>> document_of(describe(app), samples(app))["format"]
+        'dynaorm.layout/1'
     """
     return {
         "format": FORMAT,

@@ -40,6 +40,10 @@ class ItemSource:
         region: the AWS Region; None if it is not known.
         at: when they were read, with a time zone.
         with_values: whether the items have their values; otherwise the values were replaced before.
+
+    Examples:
+        >>> ItemSource(table="app", account=None, region="eu-west-1", at=datetime(2024, 5, 1, tzinfo=UTC)).with_values
+        False
     """
 
     table: str
@@ -71,6 +75,10 @@ def page(table: Table | TableDescription, entries: Sequence[Entry], source: Item
         table: the table, or its description.
         entries: its items, as ``samples`` or ``classify`` give them.
         source: where real items are from, which the page says at its top; None for samples.
+
+    Examples:
+        >>> page(app, samples(app)).startswith("<!doctype html>")
+        True
     """
     description = describe(table) if isinstance(table, Table) else table
     at = _SAMPLES_AT if source is None else source.at

@@ -14,7 +14,15 @@ _SPECIAL: Final = re.compile(r"([\\`*\[\]<>|~&]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9
 
 
 def markdown_of(description: TableDescription) -> str:
-    """The description of a table as Markdown: the keys, what is read together, and the questions."""
+    """The description of a table as Markdown: the keys, what is read together, and the questions.
+
+    Args:
+        description: of the table.
+
+    Examples:
+        >>> print(markdown_of(describe(app)).splitlines()[0])
+        # app
+    """
     sections = [
         f"# {_words(description.name)}",
         _keys(description),

@@ -20,7 +20,15 @@ _NO_TEXT: Final = re.compile(r"[\"#%<>\\`]")
 
 
 def mermaid_of(description: TableDescription) -> str:
-    """The description of a table as an ``erDiagram`` of Mermaid, without fences."""
+    """The description of a table as an ``erDiagram`` of Mermaid, without fences.
+
+    Args:
+        description: of the table.
+
+    Examples:
+        >>> print(mermaid_of(describe(app)).splitlines()[0])
+        erDiagram
+    """
     return "".join(f"{line}\n" for line in ("erDiagram", *_lines(description)))
 
 

@@ -40,7 +40,16 @@ _STYLE: Final = (
 
 
 def svg_of(view: TableView) -> str:
-    """A table or an index as an SVG document, 860 px wide and as high as its items."""
+    """A table or an index as an SVG document, 860 px wide and as high as its items.
+
+    Args:
+        view: what to show.
+
+    Examples:
+        >>> view = view_of(describe(app), samples(app))
+        >>> svg_of(view).startswith("<svg")
+        True
+    """
     drawing = _Drawing(view)
     drawing.draw()
     height = drawing.y + _MARGIN - _GAP

@@ -62,6 +62,11 @@ def text_of(
 
     Returns:
         Lines that end with a line break; none is longer than the width.
+
+    Examples:
+        >>> view = view_of(describe(app), samples(app))
+        >>> print(text_of(view, width=60))
+        app ...
     """
     lines = _Writer(view, max(width, _NARROWEST), marks, whole=whole).lines()
     return "".join(f"{_written(line, colour=colour)}\n" for line in lines)

@@ -142,6 +142,11 @@ class TableView:
         summary: how much there is, in words: ``2 classes, 1 index, 7 items``.
         entities: how many entities there are among the entries.
         absent: how many of them are not in the index; 0 for the table.
+
+    Examples:
+        >>> view = view_of(describe(app), samples(app))
+        >>> view.table, view.partition, view.sort
+        ('app', ('PK',), ('SK',))
     """
 
     table: str
@@ -190,6 +195,10 @@ def view_of(
 
     Raises:
         KeyError: the table has no such index.
+
+    Examples:
+        >>> view_of(describe(app), samples(app), index="GSI1").index
+        'GSI1'
     """
     return _Viewer(description, entries, index).view(frozenset(classes))
 

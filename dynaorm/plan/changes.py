@@ -30,7 +30,7 @@ from dynaorm.plan.item_change import (
     StoredItem,
 )
 from dynaorm.plan.kept_times import as_created, stamped, times_of_loaded, with_times
-from dynaorm.plan.kinds.versions import over_version
+from dynaorm.plan.kinds.versions import over_origin
 from dynaorm.plan.merge_intents import ItemIntents, ResolvedIntent
 from dynaorm.plan.reads import Reads
 from dynaorm.plan.taken import already_exists
@@ -222,8 +222,8 @@ def _insert(one: ItemIntents, save: Save, write: ResolvedIntent[Any], read: Any,
             mapping, valid, save.entity, StoredItem(stored_class(mapping, read) or mapping, read)
         )
     image = new_image(mapping, one.key, valid.values, valid.encoded)
-    if save.version is not None:
-        image = over_version(mapping, image, save.version)
+    if save.origin is not None:
+        image = over_origin(mapping, image, save.origin)
     insert = ItemInsert(
         mapping,
         one.key,

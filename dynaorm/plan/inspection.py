@@ -36,8 +36,17 @@ def inspect(entity: Any) -> Inspection:
 
     A field whose value cannot be stored is among the changes.
 
+    Args:
+        entity: the entity.
+
     Raises:
         UsageError: its class is not mapped to a table.
+
+    Examples:
+        >>> liz = session.get_one(User, user_id="1")
+        >>> liz.name = "Elizabeth"
+        >>> inspect(liz).loaded, inspect(liz).changes
+        (True, ...)
     """
     mapping = mapping_of(type(entity))
     state = state_of(entity)

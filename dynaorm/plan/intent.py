@@ -11,13 +11,14 @@ from dynaorm.item.value import Item
 class Save(NamedTuple):
     """Insert a new entity, write the changed fields of a loaded one, or replace the stored item.
 
-    ``version``: the stored version that a deleted entity is restored from.
+    ``origin``: the item that a new entity comes from, such as the version that a deleted one is restored from. What no
+    class knows, the spelling of values and the time of creation are taken from it.
     """
 
     entity: Any
     condition: Condition | None = None
     overwrite: bool = False
-    version: Item | None = None
+    origin: Item | None = None
 
 
 class Edit(NamedTuple):

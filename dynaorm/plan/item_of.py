@@ -22,6 +22,9 @@ def item_of(entity: Any, /) -> dict[str, AttributeValue]:
     revision, version and these times are those that were loaded.
     Binary values are bytes. The item is yours: changing it does not change the entity. ``entity_of`` is the reverse.
 
+    Args:
+        entity: the entity.
+
     Raises:
         InvalidValue: a value is not valid, or cannot be stored or be part of a key.
         KeyChanged: the primary key of a loaded entity has changed.

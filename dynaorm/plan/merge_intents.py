@@ -192,7 +192,7 @@ def _resolved_save(intent: Save, now: float) -> ItemIntents:
         if state is not None:
             refuse_old_version(mapping, state)
         times = times_of_new(mapping, now)
-        if mapping.created is not None and (state is not None or intent.version is not None):
+        if mapping.created is not None and (state is not None or intent.origin is not None):
             times[mapping.created.name] = _created(mapping, entity, state)
         spared = untouched_defaults(mapping, entity)
         valid = validated_at(mapping, values_of(mapping, entity), times, spared=spared)

@@ -46,7 +46,13 @@ class _PlanFields(NamedTuple):
 
 
 class Plan(_PlanFields):
-    """What one unit of work will send."""
+    """What one unit of work will send.
+
+    Examples:
+        >>> plan = session.plan(User(user_id="9", email="ada@x.com"))
+        >>> plan.operation, len(plan.actions), plan.write_units
+        ('TransactWriteItems', 2, 4)
+    """
 
     def __getstate__(self) -> None:
         # Its request follows from it.
@@ -77,7 +83,12 @@ class Plan(_PlanFields):
         )
 
     def to_request(self) -> dict[str, Any]:
-        """The request's parameters, exactly as they are sent (low-level form). They are yours to change."""
+        """The request's parameters, exactly as they are sent (low-level form). They are yours to change.
+
+        Examples:
+            >>> session.plan(Ticket(project="p9", number=1)).to_request()["TableName"]
+            'app'
+        """
         return deepcopy({**self.shared_request})
 
     @property
@@ -113,7 +124,13 @@ class Plan(_PlanFields):
         return sum(factor * item_units(planned) + index_units(planned) for planned in self.actions)
 
     def explain(self) -> str:
-        """The plan in words: what is sent, in which order, and why each action is there."""
+        """The plan in words: what is sent, in which order, and why each action is there.
+
+        Examples:
+            >>> print(session.plan(Ticket(project="p9", number=1)).explain())
+            PutItem, 1 action, ...
+            1. Put app PK=PROJECT#p9 SK=TICKET#000001: insert Ticket(...), if nothing is stored under its key
+        """
         if not self.actions:
             return "Nothing to send: nothing changed."
         # Stored text is part of it, and it is printed on terminals.

@@ -43,6 +43,14 @@ def any_of(*values: Any) -> Any:
     ``any_of("open", "working")`` and ``any_of(["open", "working"])`` are the same.
     Each value is a request of its own. The requests are sent together and their results merged in key order. With no
     values, nothing is sent and nothing is found.
+
+    Args:
+        *values: the values, or one iterable of them.
+
+    Examples:
+        >>> query = session.query(Ticket.by_status, status=any_of("open", "closed"))
+        >>> [(ticket.number, ticket.status) for ticket in query]
+        [(1, 'open'), (2, 'closed')]
     """
     return AnyOf(listed(values))
 

@@ -14,6 +14,11 @@ class Results(list[E]):
     Attributes:
         requests: the number of requests that were answered.
         read_units: the read capacity units that DynamoDB reported.
+
+    Examples:
+        >>> tickets = session.query(Ticket, project="p1").all()
+        >>> len(tickets), tickets.requests
+        (2, 1)
     """
 
     def __init__(self, entities: Iterable[E], requests: int, read_units: float) -> None:
@@ -33,6 +38,13 @@ class Page(Generic[E]):
         requests: the number of requests that were answered.
         read_units: the read capacity units that DynamoDB reported.
         previous: goes back to the page before, with ``page(size, before=...)``; None on the first page.
+
+    Examples:
+        >>> page = session.query(Ticket, project="p1").page(1)
+        >>> [ticket.number for ticket in page.entities]
+        [1]
+        >>> [ticket.number for ticket in session.query(Ticket, project="p1").page(1, after=page.cursor).entities]
+        [2]
     """
 
     entities: list[E]

@@ -14,7 +14,13 @@ from dynaorm.query.query_spec import QuerySpec
 
 
 class Row(tuple[Any, ...]):
-    """The values of some fields of an entity, in the order asked for: ``row.email``, ``row[0]``, ``email, _ = row``."""
+    """The values of some fields of an entity, in the order asked for: ``row.email``, ``row[0]``, ``email, _ = row``.
+
+    Examples:
+        >>> row = session.query(Ticket, project="p1").values("number", "status").first()
+        >>> row.status, row[0]
+        ('open', 1)
+    """
 
     __slots__ = ()
     _names: ClassVar[tuple[str, ...]] = ()

@@ -40,6 +40,13 @@ class Attempt:
         request_bytes: the size of the request's body.
         reply_bytes: the size of the reply's body; None without a reply, or if the transport does not say.
         request_id: DynamoDB's identifier of the request; "" if none was received.
+
+    Examples:
+        >>> attempts = []
+        >>> Session(region="eu-west-1", on_attempt=attempts.append).exists(User, user_id="1")
+        True
+        >>> attempts[0].method, attempts[0].operation, attempts[0].outcome
+        ('exists', 'GetItem', 'ok')
     """
 
     method: str

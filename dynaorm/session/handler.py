@@ -47,6 +47,20 @@ def handler(*tables: Table, table_names: TableNames | None = None) -> "StreamHan
 
     Raises:
         UsageError: no table is given.
+
+    Examples:
+        >>> from dynaorm.testing import Store
+        >>> store = Store(PynamoTransport(region="eu-west-1"))
+        >>> store.create(app)
+        >>> with stream_events(store) as event, store.session() as writing:
+        ...     ada = writing.save(User(user_id="9", email="ada@x.com"))
+        >>> on = handler(app)
+        >>> @on.inserted(User)
+        ... def greet(change: Inserted[User]) -> None:
+        ...     print(change.new.email)
+        >>> on(event)
+        ada@x.com
+        {'batchItemFailures': []}
     """
     return StreamHandler(Subscriptions(tables, table_names))
 
@@ -74,6 +88,20 @@ class StreamHandler:
     that it is of a class that no function is for.
 
     Create it with ``handler``.
+
+    Examples:
+        >>> from dynaorm.testing import Store
+        >>> store = Store(PynamoTransport(region="eu-west-1"))
+        >>> store.create(app)
+        >>> with stream_events(store) as event, store.session() as writing:
+        ...     ada = writing.save(User(user_id="9", email="ada@x.com"))
+        >>> on = handler(app)
+        >>> @on.any(User)
+        ... def index(change) -> None:
+        ...     print(type(change).__name__)
+        >>> on(event)
+        Inserted
+        {'batchItemFailures': []}
     """
 
     def __init__(self, subscriptions: Subscriptions) -> None:
@@ -86,15 +114,42 @@ class StreamHandler:
     def inserted(
         self, entity: type[E], /
     ) -> Callable[[Callable[[Inserted[E]], R]], Callable[[Inserted[E]], R]]:
-        """Add a function for inserted entities. Raises UsageError if the class is of another table."""
+        """Add a function for inserted entities. Raises UsageError if the class is of another table.
+
+        Args:
+            entity: the class; its subclasses belong to it.
+
+        Examples:
+            >>> on = handler(app)
+            >>> @on.inserted(User)
+            ... def index(change) -> None: ...
+        """
         return self._adding((Inserted,), entity)
 
     def changed(self, entity: type[E], /) -> Callable[[Callable[[Changed[E]], R]], Callable[[Changed[E]], R]]:
-        """Add a function for changed entities. Raises UsageError if the class is of another table."""
+        """Add a function for changed entities. Raises UsageError if the class is of another table.
+
+        Args:
+            entity: the class; its subclasses belong to it.
+
+        Examples:
+            >>> on = handler(app)
+            >>> @on.changed(User)
+            ... def index(change) -> None: ...
+        """
         return self._adding((Changed,), entity)
 
     def deleted(self, entity: type[E], /) -> Callable[[Callable[[Deleted[E]], R]], Callable[[Deleted[E]], R]]:
-        """Add a function for deleted entities. Raises UsageError if the class is of another table."""
+        """Add a function for deleted entities. Raises UsageError if the class is of another table.
+
+        Args:
+            entity: the class; its subclasses belong to it.
+
+        Examples:
+            >>> on = handler(app)
+            >>> @on.deleted(User)
+            ... def index(change) -> None: ...
+        """
         return self._adding((Deleted,), entity)
 
     def any(
@@ -103,11 +158,33 @@ class StreamHandler:
         [Callable[[Inserted[E] | Changed[E] | Deleted[E]], R]],
         Callable[[Inserted[E] | Changed[E] | Deleted[E]], R],
     ]:
-        """Add a function for all changes of entities. Raises UsageError if the class is of another table."""
+        """Add a function for all changes of entities. Raises UsageError if the class is of another table.
+
+        Args:
+            entity: the class; its subclasses belong to it.
+
+        Examples:
+            >>> on = handler(app)
+            >>> @on.any(User)
+            ... def index(change) -> None: ...
+        """
         return self._adding((Inserted, Changed, Deleted), entity)
 
     def unreadable(self, function: Callable[[Unreadable], R], /) -> Callable[[Unreadable], R]:
-        """Add a function for unreadable records, of all classes and of none. If it returns, the record is done."""
+        """Add a function for unreadable records, of all classes and of none. If it returns, the record is done.
+
+        Args:
+            function: is called with each of them.
+
+        Examples:
+            >>> on = handler(app)
+            >>> @on.unreadable
+            ... def report(record: Unreadable) -> None:
+            ...     print(record.error)
+            >>> for change in changes([{"eventName": "INSERT"}], app):
+            ...     on.dispatch(change)
+            Cannot load ...
+        """
         self._subscriptions.add((Unreadable,), None, function)
         return function
 
@@ -136,7 +213,17 @@ class StreamHandler:
         return {"batchItemFailures": []}
 
     async def handle(self, event: object, _context: object = None, /) -> BatchResponse:
-        """Handle an event in the running event loop, as calling the handler does."""
+        """Handle an event in the running event loop, as calling the handler does.
+
+        Args:
+            event: as for ``changes``.
+            _context: what Lambda gives beside the event; it is not used.
+
+        Examples:
+            ```python
+            answer = await on.handle(event)
+            ```
+        """
         for delivery in self._subscriptions.deliveries(event):
             try:
                 for function in delivery.functions:
@@ -149,16 +236,43 @@ class StreamHandler:
     def dispatch(self, change: StreamChange, /) -> None:
         """Call the functions for one change, such as one of ``session.follow``. Raises what they raise.
 
+        Args:
+            change: the change.
+
         Raises:
             DecodeError: the change is ``Unreadable``, and no function is given to ``unreadable``.
             UsageError: a function is asynchronous, and an event loop is running in this thread, where you can await
                 ``dispatch_async``.
+
+        Examples:
+            >>> from dynaorm.testing import Store
+            >>> store = Store(PynamoTransport(region="eu-west-1"))
+            >>> store.create(app)
+            >>> with stream_events(store) as event, store.session() as writing:
+            ...     ada = writing.save(User(user_id="9", email="ada@x.com"))
+            >>> on = handler(app)
+            >>> @on.inserted(User)
+            ... def greet(change: Inserted[User]) -> None:
+            ...     print(change.new.email)
+            >>> for change in changes(event, app):
+            ...     on.dispatch(change)
+            ada@x.com
         """
         for function in self._subscriptions.functions(change):
             self._finish(function(change), "await on.dispatch_async(change)")
 
     async def dispatch_async(self, change: StreamChange, /) -> None:
-        """Call the functions for one change in the running event loop, as ``dispatch`` does."""
+        """Call the functions for one change in the running event loop, as ``dispatch`` does.
+
+        Args:
+            change: the change.
+
+        Examples:
+            ```python
+            async for change in session.follow(app):
+                await on.dispatch_async(change)
+            ```
+        """
         for function in self._subscriptions.functions(change):
             if isawaitable(outcome := function(change)):
                 await outcome

@@ -47,6 +47,10 @@ class Transaction:
     The order of the calls does not matter: all changes of one item become one action. The errors of the writes are
     raised at the end of the block.
 
+    Args:
+        token: that of ``Session.transaction``.
+        remember: that of ``Session.transaction``.
+
     Examples:
         >>> with session.transaction() as tx:
         ...     liz = tx.save(User(user_id="2", email="bob@x.com"))

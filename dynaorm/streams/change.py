@@ -22,6 +22,16 @@ class Inserted(Generic[E]):
         sequence: the sequence number of the stream record.
         at: about when it was written (UTC); None if the record does not say.
         checkpoint: where ``session.follow`` can continue after this change; None for other sources.
+
+    Examples:
+        >>> from dynaorm.testing import Store
+        >>> store = Store(PynamoTransport(region="eu-west-1"))
+        >>> store.create(app)
+        >>> with stream_events(store) as event, store.session() as writing:
+        ...     ada = writing.save(User(user_id="9", email="ada@x.com"))
+        >>> [change] = changes(event, app)
+        >>> change.new.email
+        'ada@x.com'
     """
 
     new_or_none: E | None
@@ -51,6 +61,16 @@ class Changed(Generic[E]):
         at: about when it was written (UTC); None if the record does not say.
         old_error: why the entity before cannot be read.
         checkpoint: where ``session.follow`` can continue after this change; None for other sources.
+
+    Examples:
+        >>> from dynaorm.testing import Store
+        >>> store = Store(PynamoTransport(region="eu-west-1"))
+        >>> store.create(app)
+        >>> with stream_events(store) as event, store.session() as writing:
+        ...     liz = writing.update(Key(User, user_id="1"), F.visits.add(1))
+        >>> [change] = changes(event, app)
+        >>> change.fields, change.old.visits, change.new.visits
+        (..., 0, 1)
     """
 
     old_or_none: E | None
@@ -95,6 +115,16 @@ class Deleted(Generic[E]):
         at: about when it was deleted (UTC); None if the record does not say.
         old_error: why the entity before cannot be read.
         checkpoint: where ``session.follow`` can continue after this change; None for other sources.
+
+    Examples:
+        >>> from dynaorm.testing import Store
+        >>> store = Store(PynamoTransport(region="eu-west-1"))
+        >>> store.create(app)
+        >>> with stream_events(store) as event, store.session() as writing:
+        ...     writing.delete(Key(Ticket, project="p1", number=1))
+        >>> [change] = changes(event, app)
+        >>> change.old.status, change.expired
+        ('open', False)
     """
 
     old_or_none: E | None
@@ -124,6 +154,11 @@ class Unreadable:
         sequence: the sequence number of the stream record; empty if it has none.
         at: about when it was written (UTC); None if the record does not say.
         checkpoint: where ``session.follow`` can continue after this record; None for other sources.
+
+    Examples:
+        >>> [change] = changes([{"eventName": "INSERT"}], app)
+        >>> type(change).__name__
+        'Unreadable'
     """
 
     record: Any = field(repr=False)
@@ -146,6 +181,15 @@ class Internal:
         sequence: the sequence number of the stream record.
         at: about when it was written (UTC); None if the record does not say.
         checkpoint: where ``session.follow`` can continue after this record; None for other sources.
+
+    Examples:
+        >>> from dynaorm.testing import Store
+        >>> store = Store(PynamoTransport(region="eu-west-1"))
+        >>> store.create(app)
+        >>> with stream_events(store) as event, store.session() as writing:
+        ...     ada = writing.save(User(user_id="9", email="ada@x.com"))
+        >>> [change.kind for change in changes(event, app, internal=True) if isinstance(change, Internal)]
+        ['guard']
     """
 
     kind: str

@@ -52,6 +52,15 @@ def changes(
 
     Raises:
         UsageError: ``event`` is no event of a stream, or no table is given.
+
+    Examples:
+        >>> from dynaorm.testing import Store
+        >>> store = Store(PynamoTransport(region="eu-west-1"))
+        >>> store.create(app)
+        >>> with stream_events(store) as event, store.session() as writing:
+        ...     ada = writing.save(User(user_id="9", email="ada@x.com"))
+        >>> [(type(change).__name__, change.key) for change in changes(event, app)]
+        [('Inserted', Key(User, user_id='9'))]
     """
     changes_of = interpreter(tables, table_names)
     found = (change for one in records_of(event) for change in changes_of(one))

@@ -39,28 +39,68 @@ class FakeClock:
         return f"FakeClock({self.start!r}, elapsed={self._elapsed!r})"
 
     def now(self) -> float:
-        """Seconds since the Unix epoch."""
+        """Seconds since the Unix epoch.
+
+        Examples:
+            >>> FakeClock(start=7.0).now()
+            7.0
+        """
         return self.start + self._elapsed
 
     def monotonic(self) -> float:
-        """Seconds since this clock was created."""
+        """Seconds since this clock was created.
+
+        Examples:
+            >>> FakeClock().monotonic()
+            0.0
+        """
         return self._elapsed
 
     def jitter(self) -> float:
-        """The constant given as ``jitter``."""
+        """The constant given as ``jitter``.
+
+        Examples:
+            >>> 0 <= FakeClock().jitter() < 1
+            True
+        """
         return self._jitter
 
     def new_id(self) -> str:
-        """The next identifier: numbered with ``ids``, otherwise 32 random hexadecimal digits."""
+        """The next identifier: numbered with ``ids``, otherwise 32 random hexadecimal digits.
+
+        Examples:
+            >>> FakeClock(ids="id-").new_id()
+            'id-1'
+        """
         return uuid.uuid4().hex if self._prefix is None else f"{self._prefix}{next(self._numbers)}"
 
     def pause(self, seconds: float) -> None:
-        """Advance the clock without waiting, and record the pause in ``pauses``."""
+        """Advance the clock without waiting, and record the pause in ``pauses``.
+
+        Args:
+            seconds: how long.
+
+        Examples:
+            >>> clock = FakeClock()
+            >>> clock.pause(2.0)
+            >>> clock.pauses
+            [2.0]
+        """
         self.advance(seconds)
         self.pauses.append(seconds)
 
     def advance(self, seconds: float) -> None:
-        """Advance the clock."""
+        """Advance the clock.
+
+        Args:
+            seconds: by how much.
+
+        Examples:
+            >>> clock = FakeClock(start=0.0)
+            >>> clock.advance(60)
+            >>> clock.now()
+            60.0
+        """
         if seconds < 0:
             raise ValueError(f"time does not go back by {-seconds} s: make a new FakeClock for that")
         with self._moving:

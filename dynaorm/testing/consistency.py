@@ -31,6 +31,10 @@ def inconsistencies(items: Mapping[Table, Iterable[Item]], now: float) -> list[I
     Args:
         items: every raw item of each table.
         now: seconds since the Unix epoch; what has expired by then is absent.
+
+    Examples:
+        >>> inconsistencies({app: [item_of(Ticket(project="p9", number=1))]}, now=0.0)
+        []
     """
     return judge_items(items, now)
 
@@ -63,7 +67,21 @@ def assert_consistent(session: Session, *tables: Source) -> None:
 
 
 async def assert_consistent_async(session: AsyncSession, *tables: Source) -> None:
-    """``assert_consistent`` for an asynchronous session."""
+    """``assert_consistent`` for an asynchronous session.
+
+    Args:
+        session: the session to read with.
+        *tables: as for ``assert_consistent``.
+
+    Raises:
+        AssertionError: with every finding.
+        TableNotFound: one of the tables does not exist.
+
+    Examples:
+        ```python
+        await assert_consistent_async(session, app)
+        ```
+    """
     _raise(await session._run("verify", _findings(session._context, tables_of(*tables))))
 
 

@@ -27,6 +27,17 @@ class Fault:
     """One failure: its name, the calls that it strikes, and what it does to them.
 
     With ``operations=None`` it counts every call. ``at`` counts from 1.
+
+    Attributes:
+        name: what it is called in messages.
+        strike: what it does to a call.
+        at: the first call that it strikes, counted from 1.
+        times: how many calls it strikes.
+        operations: the operations that it counts; None for all.
+
+    Examples:
+        >>> throttle(at=2).name
+        'throttle'
     """
 
     name: str
@@ -45,16 +56,44 @@ class Fault:
         return f"{self.name}(at={self.at}, times={self.times})"
 
     def counts(self, call: Call) -> bool:
-        """Whether this fault counts the call."""
+        """Whether this fault counts the call.
+
+        Args:
+            call: a call.
+
+        Examples:
+            >>> lost_answer(operation="PutItem").counts(Call("GetItem", {}))
+            False
+        """
         return self.operations is None or call.operation in self.operations
 
     def strikes(self, number: int) -> bool:
-        """Whether it strikes the call with this number among those that it counts."""
+        """Whether it strikes the call with this number among those that it counts.
+
+        Args:
+            number: the number of the call.
+
+        Examples:
+            >>> [lost_answer(at=2).strikes(number) for number in (1, 2, 3)]
+            [False, True, False]
+        """
         return self.at <= number < self.at + self.times
 
 
 def lost_answer(at: int = 1, times: int = 1, *, operation: str | None = None) -> Fault:
-    """The call is made, and its response is lost, as after a commit whose answer never arrives."""
+    """The call is made, and its response is lost, as after a commit whose answer never arrives.
+
+    Args:
+        at: the number of the first call that it strikes, counted from 1.
+        times: how many calls it strikes.
+        operation: the operation that it counts; without it, every call.
+
+    Examples:
+        >>> transport = FaultyTransport(PynamoTransport(region="eu-west-1"), lost_answer(operation="PutItem"))
+        >>> ticket = Session(transport=transport).save(Ticket(project="p9", number=1))
+        >>> [call.operation for call in transport.calls][0]
+        'PutItem'
+    """
 
     def strike(call: Call, inner: Transport) -> Reply:
         try:
@@ -67,7 +106,19 @@ def lost_answer(at: int = 1, times: int = 1, *, operation: str | None = None) ->
 
 
 def lost_request(at: int = 1, times: int = 1, *, operation: str | None = None, sent: bool = True) -> Fault:
-    """The request never arrives. With ``sent=False`` the caller knows that (connection refused)."""
+    """The request never arrives. With ``sent=False`` the caller knows that (connection refused).
+
+    Args:
+        at: the number of the first call that it strikes, counted from 1.
+        times: how many calls it strikes.
+        operation: the operation that it counts; without it, every call.
+        sent: whether the caller must think that it arrived.
+
+    Examples:
+        >>> transport = FaultyTransport(PynamoTransport(region="eu-west-1"), lost_request(sent=False))
+        >>> Session(transport=transport).exists(User, user_id="1"), len(transport.calls)
+        (True, 2)
+    """
 
     def strike(call: Call, inner: Transport) -> Reply:
         raise NoAnswer("the request was lost", sent=sent)
@@ -80,6 +131,17 @@ def conflict(at: int = 1, times: int = 1, *, operation: str | None = None, actio
 
     A transaction is cancelled with the reason TransactionConflict; a plain write gets a
     TransactionConflictException.
+
+    Args:
+        at: the number of the first call that it strikes, counted from 1.
+        times: how many calls it strikes.
+        operation: the operation that it counts; without it, every call.
+        action: the index of the action.
+
+    Examples:
+        >>> transport = FaultyTransport(ScriptedTransport({}), conflict())
+        >>> Session(transport=transport).save(Ticket(project="p9", number=1)).number, len(transport.calls)
+        (1, 2)
     """
     if operation is not None and operation not in CAN_CONFLICT:
         raise ValueError(f"{operation} never meets a conflict: give one of {', '.join(sorted(CAN_CONFLICT))}")
@@ -98,6 +160,17 @@ def throttle(at: int = 1, times: int = 1, *, operation: str | None = None, actio
 
     A transaction is cancelled with the reason ThrottlingError for the action with this index, counted from 0;
     any other call gets a ProvisionedThroughputExceededException.
+
+    Args:
+        at: the number of the first call that it strikes, counted from 1.
+        times: how many calls it strikes.
+        operation: the operation that it counts; without it, every call.
+        action: the index of the action.
+
+    Examples:
+        >>> transport = FaultyTransport(PynamoTransport(region="eu-west-1"), throttle())
+        >>> Session(transport=transport).exists(User, user_id="1"), len(transport.calls)
+        (True, 2)
     """
 
     def strike(call: Call, inner: Transport) -> Reply:
@@ -110,7 +183,18 @@ def throttle(at: int = 1, times: int = 1, *, operation: str | None = None, actio
 
 
 def in_progress(at: int = 1, times: int = 1) -> Fault:
-    """A transaction with the same token is still in progress: TransactionInProgressException."""
+    """A transaction with the same token is still in progress: TransactionInProgressException.
+
+    Args:
+        at: the number of the first call that it strikes, counted from 1.
+        times: how many calls it strikes.
+
+    Examples:
+        >>> transport = FaultyTransport(ScriptedTransport({}), in_progress())
+        >>> saved = Session(transport=transport).save(User(user_id="9", email="ada@x.com"))
+        >>> [call.operation for call in transport.calls]
+        ['TransactWriteItems', 'TransactWriteItems']
+    """
 
     def strike(call: Call, inner: Transport) -> Reply:
         raise Refusal(
@@ -122,7 +206,17 @@ def in_progress(at: int = 1, times: int = 1) -> Fault:
 
 
 def crash_before(at: int = 1, *, operation: str | None = None) -> Fault:
-    """The process ends before the call is sent, without cleanup. Use it in a child process."""
+    """The process ends before the call is sent, without cleanup. Use it in a child process.
+
+    Args:
+        at: the number of the first call that it strikes, counted from 1.
+        operation: the operation that it counts; without it, every call.
+
+    Examples:
+        ```python
+        session = Session(transport=FaultyTransport(PynamoTransport(region="eu-west-1"), crash_before(at=2)))
+        ```
+    """
 
     def strike(call: Call, inner: Transport) -> Reply:
         os._exit(EXIT_STATUS)
@@ -131,7 +225,17 @@ def crash_before(at: int = 1, *, operation: str | None = None) -> Fault:
 
 
 def crash_after(at: int = 1, *, operation: str | None = None) -> Fault:
-    """The process ends after the call was made, without cleanup. Use it in a child process."""
+    """The process ends after the call was made, without cleanup. Use it in a child process.
+
+    Args:
+        at: the number of the first call that it strikes, counted from 1.
+        operation: the operation that it counts; without it, every call.
+
+    Examples:
+        ```python
+        session = Session(transport=FaultyTransport(PynamoTransport(region="eu-west-1"), crash_after(at=2)))
+        ```
+    """
 
     def strike(call: Call, inner: Transport) -> Reply:
         try:
@@ -147,6 +251,10 @@ class FaultyTransport:
 
     Each fault counts by itself, including calls that another fault struck; if several would strike, the first one
     does. ``calls`` holds every call since the last ``inject``. Threads may share it.
+
+    Args:
+        inner: the transport that carries the calls.
+        *faults: the faults.
 
     Examples:
         >>> from dynaorm.testing.scripted import ScriptedTransport
@@ -164,7 +272,17 @@ class FaultyTransport:
         self._counting = threading.Lock()
 
     def inject(self, *faults: Fault) -> None:
-        """Replace the faults. The next call is number 1."""
+        """Replace the faults. The next call is number 1.
+
+        Args:
+            *faults: the new faults.
+
+        Examples:
+            >>> transport = FaultyTransport(ScriptedTransport({}, {}))
+            >>> transport.inject(lost_answer(at=2))
+            >>> transport.call(Call("PutItem", {}))
+            {}
+        """
         with self._counting:
             self.calls.clear()
             self._faults, self._counts = faults, [0] * len(faults)
@@ -179,9 +297,17 @@ class FaultyTransport:
     def call(self, call: Call, /) -> Reply:
         """Make the call, unless a fault strikes.
 
+        Args:
+            call: the request.
+
         Raises:
             Refusal: DynamoDB or a fault refused the call.
             NoAnswer: the call or its response was lost.
+
+        Examples:
+            >>> FaultyTransport(ScriptedTransport({}), lost_request()).call(Call("PutItem", {}))
+            Traceback (most recent call last):
+            dynaorm.flow.protocol.call.NoAnswer: ...
         """
         fault = self._fault_of(call)
         return self._inner.call(call) if fault is None else fault.strike(call, self._inner)

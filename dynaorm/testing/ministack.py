@@ -102,7 +102,13 @@ class Ministack:
         self._stop()
 
     def reset(self) -> None:
-        """Delete every table of the server."""
+        """Delete every table of the server.
+
+        Examples:
+            ```python
+            server.reset()
+            ```
+        """
         request = urllib.request.Request(f"{self.endpoint}/_ministack/reset", method="POST")
         with urllib.request.urlopen(request, timeout=self.patience):
             pass

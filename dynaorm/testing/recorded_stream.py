@@ -43,12 +43,13 @@ def stream_events(store: Store, *sources: Source, expired: bool = False) -> Iter
     Raises:
         UsageError: a source names no table.
 
-    Example::
-
+    Examples:
+        ```python
         def test_a_new_user_is_indexed(dynaorm_session, dynaorm_store):
             with stream_events(dynaorm_store) as event:
                 dynaorm_session.save(User(user_id="bob", email="bob@x.com"))
             assert lambda_handler(event, None) == {"batchItemFailures": []}
+        ```
     """
     tables = tables_of(*sources) if sources else store.tables
     event: dict[str, Any] = {"Records": []}

@@ -15,6 +15,9 @@ class ScriptedTransport:
 
     ``calls`` holds every call, including those that were refused or not answered.
 
+    Args:
+        *answers: replies, failures, or functions of the call.
+
     Examples:
         >>> transport = ScriptedTransport({"Item": {"PK": {"S": "USER#1"}}}, NoAnswer("timeout"))
         >>> transport.call(Call("GetItem", {}))
@@ -35,9 +38,16 @@ class ScriptedTransport:
     def call(self, call: Call, /) -> Reply:
         """Return or raise the next answer.
 
+        Args:
+            call: the request.
+
         Raises:
             Refusal, NoAnswer: the next answer is one.
             AssertionError: the script has no answer left; the message lists the calls.
+
+        Examples:
+            >>> ScriptedTransport({"TableNames": []}).call(Call("ListTables", {}))
+            {'TableNames': []}
         """
         self.calls.append(call)
         if not self._answers:

@@ -31,6 +31,14 @@ def load_seeds(session: Session, path: str | Path, /, *sources: Source) -> list[
     Raises:
         UsageError: a line is not valid, or its entity cannot be saved. The message names the file and the line. If a
             line is not valid, nothing is saved.
+
+    Examples:
+        >>> import json, tempfile
+        >>> from pathlib import Path
+        >>> path = Path(tempfile.mkdtemp(), "users.jsonl")
+        >>> written = path.write_text(json.dumps({"User": {"user_id": "9", "email": "ada@x.com"}}))
+        >>> load_seeds(session, path, app)
+        [User(user_id='9', email='ada@x.com', name='', visits=0)]
     """
     if not sources:
         raise UsageError(

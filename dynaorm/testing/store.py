@@ -30,6 +30,13 @@ class Store:
         engine: the transport to the DynamoDB.
         mark: a suffix for physical table names, if others use the same DynamoDB.
         clock: the clock of the sessions; the system's by default.
+
+    Examples:
+        >>> store = Store(PynamoTransport(region="eu-west-1"), mark="test")
+        >>> store.create(app)
+        >>> ada = store.session().save(User(user_id="9", email="ada@x.com"))
+        >>> [call.operation for call in store.wire.calls]
+        ['TransactWriteItems']
     """
 
     def __init__(self, engine: Transport, *, mark: str | None = None, clock: Clock | None = None) -> None:
@@ -42,52 +49,142 @@ class Store:
         self._named: dict[str, str] = {}
 
     def name(self, declared: str) -> str:
-        """The physical name of a declared table; if the DynamoDB is shared, only this test uses it."""
+        """The physical name of a declared table; if the DynamoDB is shared, only this test uses it.
+
+        Args:
+            declared: the declared name.
+
+        Examples:
+            >>> store = Store(PynamoTransport(region="eu-west-1"), mark="test")
+            >>> store.create(app)
+            >>> store.name("app")
+            'app-test'
+        """
         physical = declared if self._mark is None else f"{declared}-{self._mark}"
         return self._named.setdefault(declared, physical)
 
     def session(self, **settings: Any) -> Session:
-        """Another session on the same tables, as in another process; ``settings`` are those of ``Session``."""
+        """Another session on the same tables, as in another process; ``settings`` are those of ``Session``.
+
+        Args:
+            **settings: those of ``Session``.
+
+        Examples:
+            >>> store = Store(PynamoTransport(region="eu-west-1"), mark="test")
+            >>> store.create(app)
+            >>> store.session().exists(User, user_id="1")
+            False
+        """
         return Session(**{"transport": self.wire, "table_names": self.name, "clock": self._clock, **settings})
 
     def async_session(self, **settings: Any) -> AsyncSession:
-        """Another asynchronous session on the same tables."""
+        """Another asynchronous session on the same tables.
+
+        Args:
+            **settings: those of ``AsyncSession``.
+
+        Examples:
+            ```python
+            async with store.async_session() as session: ...
+            ```
+        """
         wire = ThreadedTransport(self.wire)
         return AsyncSession(**{"transport": wire, "table_names": self.name, "clock": self._clock, **settings})
 
     def create(self, *tables: Table) -> None:
-        """Create tables. No fault strikes, and the calls are not recorded."""
+        """Create tables. No fault strikes, and the calls are not recorded.
+
+        Args:
+            *tables: the tables.
+
+        Examples:
+            >>> store = Store(PynamoTransport(region="eu-west-1"), mark="test")
+            >>> store.create(app)
+        """
         with self.session(transport=self._engine) as session:
             for table in tables:
                 session.create_table(table)
         self.tables += tables
 
     def seed(self, path: str | Path) -> list[Any]:
-        """Save the entities of a file: ``load_seeds``. No fault strikes, and the calls are not recorded."""
+        """Save the entities of a file: ``load_seeds``. No fault strikes, and the calls are not recorded.
+
+        Args:
+            path: the file.
+
+        Examples:
+            ```python
+            users = store.seed("tests/users.jsonl")
+            ```
+        """
         with self.session(transport=self._engine) as session:
             return load_seeds(session, path, *self.tables)
 
     def check(self) -> None:
-        """Call ``assert_consistent`` on every table that still exists. No fault strikes. Raises AssertionError."""
+        """Call ``assert_consistent`` on every table that still exists. No fault strikes. Raises AssertionError.
+
+        Raises:
+            AssertionError: with every finding.
+
+        Examples:
+            >>> store = Store(PynamoTransport(region="eu-west-1"), mark="test")
+            >>> store.create(app)
+            >>> store.check()
+        """
         left = [table for table in self.tables if self._exists(table)]
         with self.session(transport=self._engine) as session:
             assert_consistent(session, *left)
 
     def text(self, *, width: int = GOLDEN_WIDTH, colour: bool = False) -> str:
-        """What is stored in the tables that still exist, as ``dynaorm layout`` draws it. Secrets are masked."""
+        """What is stored in the tables that still exist, as ``dynaorm layout`` draws it. Secrets are masked.
+
+        Args:
+            width: the cells of a line.
+            colour: write the codes that colour text in a terminal.
+
+        Examples:
+            >>> store = Store(PynamoTransport(region="eu-west-1"), mark="test")
+            >>> store.create(app)
+            >>> print(store.text(width=60))
+            app (PK, SK)  ...
+        """
         left = [table for table in self.tables if self._exists(table)]
         return "\n".join(self._drawn(table, width, colour=colour) for table in left)
 
     def watching(self, watcher: Watcher) -> AbstractContextManager[None]:
-        """Call a function for each item that a write of a session changes, while the context lasts."""
+        """Call a function for each item that a write of a session changes, while the context lasts.
+
+        Args:
+            watcher: is called with each change.
+
+        Examples:
+            >>> store = Store(PynamoTransport(region="eu-west-1"), mark="test")
+            >>> store.create(app)
+            >>> with store.watching(lambda write: print(write.new["SK"]["S"])):
+            ...     ticket = store.session().save(Ticket(project="p9", number=1))
+            TICKET#000001
+        """
         return self._watched.watching(watcher)
 
     def now(self) -> float:
-        """The time of the sessions, in seconds since the Unix epoch."""
+        """The time of the sessions, in seconds since the Unix epoch.
+
+        Examples:
+            >>> store = Store(PynamoTransport(region="eu-west-1"), mark="test")
+            >>> store.create(app)
+            >>> store.now() > 0
+            True
+        """
         return time.time() if self._clock is None else self._clock.now()
 
     def drop(self) -> None:
-        """Delete every table that a session used."""
+        """Delete every table that a session used.
+
+        Examples:
+            >>> store = Store(PynamoTransport(region="eu-west-1"), mark="test")
+            >>> store.create(app)
+            >>> store.drop()
+        """
         for name in self._named.values():
             self._ask("DeleteTable", name)
 

@@ -20,9 +20,16 @@ def tables_of(*sources: Source) -> tuple[Table, ...]:
 
     Tables in which their classes keep totals are included. Guard tables are not, because ``create_table`` creates them.
 
+    Args:
+        *sources: tables, classes, modules, or the names of any of them: ``shop:Order``.
+
     Raises:
         UsageError: a source names no table.
         ImportError: a module cannot be imported.
+
+    Examples:
+        >>> [table.name for table in tables_of(User, Ticket)]
+        ['app']
     """
     return _reached((table for source in sources for table in _tables_in(source)), _targets)
 

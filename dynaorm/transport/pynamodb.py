@@ -111,10 +111,18 @@ class PynamoTransport:
     def call(self, call: Call, /) -> Reply:
         """Make one attempt, and give DynamoDB's reply in its low-level form, binary values as bytes.
 
+        Args:
+            call: the request.
+
         Raises:
             Refusal: DynamoDB answered with an error of its own (HTTP 4xx).
             NoAnswer: a timeout, a dropped connection, a damaged reply, or HTTP 5xx.
             UsageError: the AWS configuration is incomplete or wrong; nothing was sent.
+
+        Examples:
+            ```python
+            reply = transport.call(Call("ListTables", {}))
+            ```
         """
         if call.operation in STREAM_READS:
             return self._streams.call(call)
@@ -135,7 +143,13 @@ class PynamoTransport:
         return reply_in(parsed)
 
     def close(self) -> None:
-        """Close the pooled connections. A later call opens new ones."""
+        """Close the pooled connections. A later call opens new ones.
+
+        Examples:
+            ```python
+            transport.close()
+            ```
+        """
         with self._opening:
             connection, self._connection = self._connection, None
         if connection is not None:

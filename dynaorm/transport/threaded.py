@@ -30,12 +30,27 @@ class ThreadedTransport:
         return found
 
     async def call(self, call: Call, /) -> Reply:
-        """Carry one call. Raises what the other transport raises."""
+        """Carry one call. Raises what the other transport raises.
+
+        Args:
+            call: the request.
+
+        Examples:
+            ```python
+            reply = await transport.call(Call("ListTables", {}))
+            ```
+        """
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._threads, copy_context().run, self._inner.call, call)
 
     def close(self) -> None:
-        """Close the other transport, if it can be closed. A later call opens it again."""
+        """Close the other transport, if it can be closed. A later call opens it again.
+
+        Examples:
+            ```python
+            await transport.close()
+            ```
+        """
         threads, self._threads = self._threads, ThreadPoolExecutor(WORKERS, "dynaorm")
         # Not waited for: this runs in the event loop, which would stand still as long as a call is under way.
         threads.shutdown(wait=False)

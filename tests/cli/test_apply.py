@@ -3,9 +3,9 @@
 import json
 import os
 import pty
-import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,7 +13,6 @@ import pytest
 
 from dynaorm import Entity, GlobalIndex, Index, Session, Table, Transport, Unique
 from tests.cli.conftest import Command
-from tests.conftest import ROOT
 from tests.raw_tables import REGION
 
 before = Table("apply-table", indexes=[GlobalIndex("Other", projection="KEYS_ONLY")])
@@ -91,25 +90,34 @@ def test_it_adds_the_index_and_completes_the_entities(
     assert list(live.verify(Book)) == []
 
 
-def test_a_person_at_a_terminal_is_asked(live: Session, where: list[str]) -> None:
+@pytest.mark.parametrize(("answer", "left"), [("n", ["no index", "projection"]), ("y", ["projection"])])
+def test_a_person_at_a_terminal_is_asked(
+    dynaorm: Command,
+    live: Session,
+    where: list[str],
+    monkeypatch: pytest.MonkeyPatch,
+    answer: str,
+    left: list[str],
+) -> None:
     ours, theirs = pty.openpty()
-    os.write(ours, b"y\n")
-    run = subprocess.run(
-        [sys.executable, "-m", "dynaorm", "apply", AT, *where, "--no-backfill"],
-        cwd=ROOT,
-        env={**os.environ, "TERM": "xterm", "COLUMNS": "200"},
-        stdin=theirs,
-        stdout=subprocess.PIPE,
-        stderr=theirs,
-        check=False,
-        timeout=100,
-    )
-    os.close(theirs)
-    shown = os.read(ours, 100_000).decode()
+    os.write(ours, f"{answer}\n".encode())
+    with (
+        os.fdopen(theirs) as keyboard,
+        os.fdopen(os.dup(theirs), "w") as screen,
+        monkeypatch.context() as patched,
+    ):
+        patched.setattr(sys, "stdin", keyboard)
+        patched.setattr(sys, "stderr", screen)
+        run = dynaorm("apply", AT, *where, "--no-backfill")
+    shown = ""
+    with suppress(OSError):  # nobody writes there any more
+        while found := os.read(ours, 100_000):
+            shown += found.decode()
     os.close(ours)
-    assert run.returncode == 1  # the projection is left
-    assert "apply: do this? [y/N]" in shown
-    assert [one.kind for one in live.compare_table(declared)] == ["projection"]
+    assert run.returncode == 1  # nothing is done, or the projection is left
+    assert "do this? [y/N]" in shown
+    assert ("nothing was written" in shown) == (answer == "n")
+    assert [one.kind for one in live.compare_table(declared)] == left
 
 
 def test_a_table_that_does_not_exist_is_made_and_one_that_is_as_declared_stays(

@@ -20,6 +20,7 @@ from tests.integrity.zoo import TABLES, Damage, Raw
 
 WORKER = Path(__file__).with_name("worker.py")
 PATIENCE = 120.0
+RUNS = int(os.environ.get("TORTURE_RUNS", "1"))
 
 
 class Killer:
@@ -90,12 +91,13 @@ def test_verifying_that_is_killed_finds_everything_at_its_end(ministack: Raw, ki
     assert ministack.items(*TABLES) == stored
 
 
+@pytest.mark.parametrize("seed", range(3, 3 + RUNS))
 def test_an_index_is_added_and_filled_by_killed_processes(
-    ministack: Raw, killer: Killer, tmp_path: Path
+    ministack: Raw, killer: Killer, tmp_path: Path, seed: int
 ) -> None:
     ministack.session.create_table(Table("shop"))
     fill(ministack.session)
-    killer.work_on("apply", Random(3), 20)
+    killer.work_on("apply", Random(seed), 20)
     assert ministack.session.compare_table(now) == ()
     findings = list(ministack.session.verify(now))
     assert [one.kind.value for one in findings] == ["duplicate value"]

@@ -143,7 +143,7 @@ def an_edited_one() -> Letter:
 
 def restored() -> Save:
     former = mapping_of(Letter).hydrate(old())
-    return Save(Letter(name="a", text="b", made=former.made), version=old())
+    return Save(Letter(name="a", text="b", made=former.made), origin=old())
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from dynaorm.entity.state import set_state
 from dynaorm.item.update import AddTo
 from dynaorm.item.value import AttributeValue, Item
 from dynaorm.plan.intent import Check, Deletion, Edit, Save
-from dynaorm.plan.kinds.versions import over_version, version_key
+from dynaorm.plan.kinds.versions import over_origin, version_key
 from dynaorm.plan.plan import Plan
 from dynaorm.plan.planned import Purpose
 from dynaorm.plan.reads import Reads
@@ -232,7 +232,7 @@ def test_a_restored_item_has_everything_that_its_version_has() -> None:
     set_state(restored, None)
     tombstone = {**key, "version": {"N": "7"}, "version_at": {"S": AT}, "deleted": {"BOOL": True}}
     reads = Reads({ident_of(app, key): tombstone})
-    image, copy = (one.after for one in plan_of(Save(restored, version=version), reads=reads).actions)
+    image, copy = (one.after for one in plan_of(Save(restored, origin=version), reads=reads).actions)
     now = {"version": {"N": "8"}, "version_at": {"S": AT}, "_rev": {"S": "w2"}}
     assert image == {**key, "_type": {"S": "Layout"}, "name": {"S": "p"}, "note": {"S": ""}, **kept, **now}
     assert copy is not None
@@ -241,7 +241,7 @@ def test_a_restored_item_has_everything_that_its_version_has() -> None:
 
 def test_a_field_that_the_version_does_not_have_is_restored_as_it_loads() -> None:
     version: Item = {"PK": {"S": "LAYOUT#p"}, "SK": {"S": "v3_P"}, "name": {"S": "p"}}
-    image = over_version(mapping_of(Layout), {**version, "note": {"S": ""}}, version)
+    image = over_origin(mapping_of(Layout), {**version, "note": {"S": ""}}, version)
     assert image == {**version, "note": {"S": ""}}
 
 

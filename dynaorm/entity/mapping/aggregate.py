@@ -34,6 +34,18 @@ class Aggregate(Declaration):
         when: a condition (``F.status == "active"``), or a pure function of the stored fields. An entity for which it
             does not hold is not counted.
         restrict: a target whose totals are not 0 can be neither deleted nor moved: ``StillCounted``.
+
+    Examples:
+        >>> class Group(Entity, table=app, pk="GROUP#{group_id}", sk="GROUP"):
+        ...     group_id: str
+        ...     members: int = 0
+        >>> class Membership(Entity, table=app, pk="GROUP#{group_id}", sk="MEMBER#{user_id}"):
+        ...     group_id: str
+        ...     user_id: str
+        ...     in_group = Aggregate(Group, count="members")
+        >>> saved = session.save_many([Membership(group_id="g", user_id=one) for one in "ab"])
+        >>> session.get_one(Group, group_id="g").members
+        2
     """
 
     def __init__(

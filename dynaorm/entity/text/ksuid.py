@@ -66,14 +66,31 @@ class _Safe(ksuid.Ksuid):
 
     @classmethod
     def from_base62(cls, data: str) -> Self:
-        """The KSUID with this text. Raises ValueError for any other text."""
+        """The KSUID with this text. Raises ValueError for any other text.
+
+        Args:
+            data: 27 characters.
+
+        Examples:
+            >>> Ksuid.from_base62("0ujtsYcgvSTl8PAuAdqWYSMnLOv").datetime
+            datetime.datetime(2017, 10, 10, 4, 0, 47, tzinfo=datetime.timezone.utc)
+        """
         if not _is_text(data):
             raise ValueError(f"{data!r} is not a KSUID; give 27 characters 0-9, A-Z, a-z, up to {_HIGHEST}")
         return super().from_base62(data)
 
     @classmethod
     def from_bytes(cls, value: bytes) -> Self:
-        """The KSUID with these 20 bytes. Raises ValueError for any other number of bytes."""
+        """The KSUID with these 20 bytes. Raises ValueError for any other number of bytes.
+
+        Args:
+            value: 20 bytes.
+
+        Examples:
+            >>> one = Ksuid()
+            >>> Ksuid.from_bytes(bytes(one)) == one
+            True
+        """
         if len(value) != cls.BYTES_LENGTH:
             raise ValueError(f"{value!r} has {len(value)} bytes; give {cls.BYTES_LENGTH}")
         return super().from_bytes(value)
@@ -142,6 +159,13 @@ class Ksuid(_Safe):
 
     Raises:
         ValueError: a datetime without a time zone or out of range, or a payload of another length.
+
+    Examples:
+        >>> when = datetime(2024, 5, 1, tzinfo=UTC)
+        >>> Ksuid(datetime=when).datetime == when
+        True
+        >>> len(str(Ksuid()))
+        27
     """
 
 
@@ -154,6 +178,11 @@ class KsuidMs(_Safe, ksuid.KsuidMs):
 
     Raises:
         ValueError: a datetime without a time zone or out of range, or a payload of another length.
+
+    Examples:
+        >>> when = datetime(2024, 5, 1, microsecond=500_000, tzinfo=UTC)
+        >>> abs(KsuidMs(datetime=when).datetime - when) < timedelta(milliseconds=4)
+        True
     """
 
     @staticmethod
@@ -166,6 +195,13 @@ def new_ksuid() -> str:
 
     The KSUIDs of one process come in order, unless its clock is set back: the first half of the payload counts up from
     a random number in each second, and the second half is random.
+
+    Examples:
+        >>> from pydantic import Field
+        >>> class Event(Entity, table=app, pk="EVENT#{id}", sk="EVENT"):
+        ...     id: str = Field(default_factory=new_ksuid)
+        >>> len(Event().id)
+        27
     """
     fresh = bytes(Ksuid())
     second, start = fresh[:4], int.from_bytes(fresh[4:12], "big") >> 1
@@ -180,6 +216,10 @@ def ksuid_range(start: datetime, end: datetime) -> tuple[str, str]:
 
     The range covers both kinds and counts in whole seconds, so it also includes KSUIDs made earlier in the first second
     or later in the last one.
+
+    Args:
+        start: the first time.
+        end: the time after the last.
 
     Examples:
         >>> low, high = ksuid_range(datetime(2020, 3, 7, tzinfo=UTC), datetime(2020, 3, 8, tzinfo=UTC))

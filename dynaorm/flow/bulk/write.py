@@ -97,6 +97,22 @@ def delete_many(
     yield from blocks.write(targets)
 
 
+def write_each(
+    entities: Sequence[Any], intent_of: Callable[[Any], Intent], context: Context, concurrency: int
+) -> Flow[list[Failure]]:
+    """Write some entities, each by one plan. Returns those that failed.
+
+    Raises what is no ``DynaormError``, after all have ended.
+    """
+    tally = Tally(entities, None)
+    blocks = _Blocks(intent_of, context, 1, concurrency, tally)
+    # Rule 3.
+    some = _apart([one] for one in entities)
+    for outcome in (yield from outcomes([blocks._one_by_one(one) for one in some], concurrency)):
+        tally.add_all(outcome)
+    return tally.failures
+
+
 class _Seen:
     """What was given to be deleted, in any window: when it is given again, it is deleted already."""
 

@@ -23,7 +23,12 @@ from dynaorm.record import record
 
 
 class FindingKind(Enum):
-    """What is wrong."""
+    """What is wrong.
+
+    Examples:
+        >>> [kind.value for kind in Broken][:2]
+        ['missing guard', 'orphan guard']
+    """
 
     MISSING_GUARD = "missing guard"
     """An entity holds a unique value, and no guard item protects it."""
@@ -92,6 +97,11 @@ class Finding:
         owners: for a guard item, the primary keys of the entities that hold its value.
         doubt: why it may be no fault, and is not repaired: it depends on something that the loaded declarations do not
             explain. Empty if nothing is doubtful.
+
+    Examples:
+        >>> guard = {"PK": {"S": "email#a@x.com"}, "SK": {"S": "email#a@x.com"}}
+        >>> [finding.kind.value for finding in inconsistencies({app: [guard]}, now=0.0)]
+        ['orphan guard']
     """
 
     kind: FindingKind

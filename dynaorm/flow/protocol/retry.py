@@ -50,6 +50,9 @@ class Retry:
 
     Raises:
         UsageError: a number is out of range.
+
+    Examples:
+        >>> impatient = Session(region="eu-west-1", retry=Retry(attempts=3, seconds=2.0))
     """
 
     attempts: int = 10

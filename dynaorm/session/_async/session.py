@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from datetime import datetime, timedelta
+from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias, TypeVar, overload
 
 from dynaorm.argument import check_flag
@@ -41,11 +42,16 @@ if TYPE_CHECKING:
     from dynaorm.flow.integrity.finding import Finding, Mended
     from dynaorm.flow.integrity.verify import Verification
     from dynaorm.flow.table_differences import Difference
+    from dynaorm.flow.transfer import dump as dumping
+    from dynaorm.flow.transfer import load as loading
+    from dynaorm.flow.transfer.dump import DumpResult
+    from dynaorm.flow.transfer.load import LoadResult
     from dynaorm.item.condition import Condition
     from dynaorm.item.update import Change
     from dynaorm.plan import intent
     from dynaorm.plan.plan import Plan
     from dynaorm.query import query_spec
+    from dynaorm.session import line_file
     from dynaorm.session import transaction as block
     from dynaorm.session._async import query as queries
     from dynaorm.session.watch import FlowWatch, OnAttempt
@@ -60,9 +66,12 @@ else:
         bulk_read="dynaorm.flow.bulk.read",
         bulk_write="dynaorm.flow.bulk.write",
         commit="dynaorm.flow.commit",
+        dumping="dynaorm.flow.transfer.dump",
         gets="dynaorm.flow.get",
         history="dynaorm.flow.history",
         intent="dynaorm.plan.intent",
+        line_file="dynaorm.session.line_file",
+        loading="dynaorm.flow.transfer.load",
         lookup="dynaorm.flow.lookup",
         mappings="dynaorm.entity.mapping.mapping",
         provision="dynaorm.flow.provision",
@@ -119,6 +128,12 @@ class AsyncSession:
     Raises:
         UsageError: an argument is not valid, such as a ``cursor_secret`` that is too short or an asynchronous function;
             ``region``, ``endpoint``, ``profile`` or ``credentials`` are given beside a transport, which has its own.
+
+    Examples:
+        >>> async with AsyncSession(region="eu-west-1") as session:
+        ...     liz = await session.get(User, user_id="1")
+        >>> liz.name
+        'Liz'
     """
 
     def __init__(
@@ -1173,6 +1188,120 @@ class AsyncSession:
             2
         """
         return await self._write("purge", history.purge(targets.target_of(target), self._context))
+
+    # -- whole tables ----------------------------------------------------------------------------------------------
+
+    async def dump(
+        self,
+        table: Table,
+        target: line_file.Target,
+        /,
+        *,
+        entities: bool = False,
+        segments: int = 1,
+        rate: float | None = None,
+        progress: Progress | None = None,
+    ) -> DumpResult:
+        """Write every item of a table to a file, one line each, in the form of an export to S3. Memory stays flat.
+
+        The lines are DynamoDB JSON, ``{"Item": {...}}``, in the order of the scan, each with its attributes sorted. A
+        dump holds all values, secrets too. Writers may run: it is no state of the table at one moment; for that, export
+        the table to S3.
+
+        Args:
+            table: the table. Guard items in a ``guard_table`` are in that table's own dump.
+            target: the path of a new file, which is compressed if it ends with ``.gz``; or an open binary file. An
+                asynchronous session writes it without ``await``.
+            entities: entities as the application shows them, ``{"type": "User", "entity": {...}}``, for people. What
+                the application masks or leaves out is lost, so ``load`` does not take these lines.
+            segments: the number of parts that the table is divided into, several of which are read at the same time.
+            rate: the capacity units per second to stay below.
+            progress: called as ``progress(lines, None)`` after each step.
+
+        Raises:
+            UsageError: the file exists or cannot be written; an argument is not valid.
+            DecodeError: with ``entities``, an item that cannot be read, unless the session has ``on_decode_error``.
+            TableNotFound: the table does not exist.
+            Throttled: DynamoDB refused to answer at every attempt.
+            Unreachable: no attempt had an answer.
+
+        Examples:
+            >>> import io
+            >>> file = io.BytesIO()
+            >>> dumped = await session.dump(app, file, entities=True)
+            >>> dumped.lines, dumped.left_out
+            (5, {'guard': 1, 'version': 2})
+        """
+        work = dumping.dump_of(table, self._context, entities=entities, segments=segments, rate=rate)
+        check_progress(progress)
+        with line_file.written(target) as file:
+            for step in work.steps():
+                file.writelines(await self._run("dump", step))
+                if progress is not None:
+                    progress(work.lines, None)
+        return work.result
+
+    async def load(
+        self,
+        table: Table,
+        source: line_file.Source,
+        /,
+        *,
+        raw: bool = False,
+        refused: str | PathLike[str] | None = None,
+        checkpoint: str | PathLike[str] | None = None,
+        concurrency: int = CONCURRENCY,
+        progress: Progress | None = None,
+    ) -> LoadResult:
+        """Load the lines of ``dump``, or of an export to S3, into a table. Memory stays flat.
+
+        Each entity is saved anew, with everything that belongs to it: guard items, version 1, its share in totals. So
+        guard items, versions and tombstones in the lines are left out, and counted. An entity that is stored already as
+        it is in its line is done, so a load can be repeated. Attributes that no class knows are kept.
+
+        Args:
+            table: the table.
+            source: the path of a file, which is compressed if it ends with ``.gz``; an open binary file; or a list of
+                them, such as all files of an export.
+            raw: put every item exactly as it is instead, over whatever is stored under its key. Nothing is checked:
+                ``verify`` the table afterwards.
+            refused: the path of a new file for the lines that are refused, each with the reason. It can be loaded
+                itself.
+            checkpoint: the path of a file that holds the position. The same call goes on there, and deletes it at the
+                end.
+            concurrency: the number of requests at a time.
+            progress: called as ``progress(lines, None)`` after each window.
+
+        Raises:
+            UsageError: a file cannot be used; an argument is not valid.
+            TableNotFound: the table does not exist.
+            Throttled: DynamoDB refused to answer at every attempt. What was stored before stays.
+            Unreachable: no attempt had an answer.
+            UnexpectedRefusal: the credentials do not allow the write.
+
+        Examples:
+            >>> import io
+            >>> file = io.BytesIO()
+            >>> dumped = await session.dump(app, file)
+            >>> start = file.seek(0)
+            >>> loaded = await session.load(app, file)
+            >>> loaded.stored, loaded.present, loaded.is_complete
+            (0, 5, True)
+        """
+        work = loading.line_load(table, self._context, raw=raw, concurrency=concurrency)
+        check_progress(progress)
+        described = None
+        if checkpoint is not None:
+            (found,) = await self._run("load", verify.describe([table], self._context))
+            described = [found.get("TableArn"), found.get("TableId")]
+        with line_file.LoadFiles(
+            work, source, refused=refused, checkpoint=checkpoint, identity=described
+        ) as files:
+            for window in files.windows():
+                files.done(window, await self._write("load", work.load(window)))
+                if progress is not None:
+                    progress(work.lines, None)
+        return work.result
 
     # -- streams ---------------------------------------------------------------------------------------------------
 

@@ -61,10 +61,18 @@ class AsyncDirectTransport(DirectSettings):
     async def call(self, call: Call, /) -> Reply:
         """Make one attempt, and return DynamoDB's reply in its low-level form, binary values as bytes.
 
+        Args:
+            call: the request.
+
         Raises:
             Refusal: DynamoDB answered with an error of its own (HTTP 4xx).
             NoAnswer: a timeout, a dropped connection, a damaged reply, or HTTP 5xx.
             UsageError: the AWS configuration is incomplete or wrong; nothing was sent.
+
+        Examples:
+            ```python
+            reply = await transport.call(Call("ListTables", {}))
+            ```
         """
         if call.operation in STREAM_READS:
             return await asyncio.to_thread(self._streams.call, call)
@@ -80,7 +88,13 @@ class AsyncDirectTransport(DirectSettings):
         return await opened.call(call)
 
     async def close(self) -> None:
-        """Close the connections of this event loop, and of those that have ended. A later call opens new ones."""
+        """Close the connections of this event loop, and of those that have ended. A later call opens new ones.
+
+        Examples:
+            ```python
+            await transport.close()
+            ```
+        """
         closing = self._opened.close() if self._opened is not None else None
         if isawaitable(closing):
             await closing

@@ -56,10 +56,18 @@ class DirectTransport(DirectSettings):
     def call(self, call: Call, /) -> Reply:
         """Make one attempt, and return DynamoDB's reply in its low-level form, binary values as bytes.
 
+        Args:
+            call: the request.
+
         Raises:
             Refusal: DynamoDB answered with an error of its own (HTTP 4xx).
             NoAnswer: a timeout, a dropped connection, a damaged reply, or HTTP 5xx.
             UsageError: the AWS configuration is incomplete or wrong; nothing was sent.
+
+        Examples:
+            ```python
+            reply = transport.call(Call("ListTables", {}))
+            ```
         """
         if call.operation in STREAM_READS:
             return self._streams.call(call)
@@ -70,7 +78,13 @@ class DirectTransport(DirectSettings):
         return (self._opened or self._open()).call(call)
 
     def close(self) -> None:
-        """Close the pooled connections. A later call opens new ones."""
+        """Close the pooled connections. A later call opens new ones.
+
+        Examples:
+            ```python
+            transport.close()
+            ```
+        """
         with self._opening:
             opened, self._opened = self._opened, None
         if opened is not None:

@@ -1,0 +1,129 @@
+"""``dump`` and ``load``: whole tables to files and back, on ministack in another process."""
+
+import json
+import os
+import pty
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Annotated, Any
+
+import pytest
+from pydantic import SecretStr
+
+from dynaorm import Entity, Session, Table, Transport, Unique
+from tests.cli.conftest import Command
+from tests.raw_tables import REGION
+
+box = Table("transfer-box")
+AT = "tests.cli.test_transfer:box"
+
+
+class Note(Entity, table=box, pk="NOTE#{number}", sk="NOTE"):
+    number: str
+    slug: Annotated[str, Unique()]
+    secret: SecretStr = SecretStr("hunter2")
+
+
+@pytest.fixture
+def live(ministack_line: tuple[Transport, Any], unique_name: Callable[[str], str]) -> Iterator[Session]:
+    name = unique_name(box.name)
+    with Session(transport=ministack_line[0], table_names={box.name: name}) as session:
+        session.create_table(box)
+        session.save_many([Note(number=str(one), slug=f"s{one}") for one in range(3)])
+        yield session
+        session.delete_table(box, name=name)
+
+
+@pytest.fixture
+def where(ministack_endpoint: str, live: Session) -> list[str]:
+    name = live._context.table_name(box.name)
+    return ["--endpoint", ministack_endpoint, "--region", REGION, "--table-name", f"{box.name}={name}"]
+
+
+def empty(live: Session) -> None:
+    name = live._context.table_name(box.name)
+    live.delete_table(box, name=name)
+    live.create_table(box)
+
+
+def test_a_table_is_dumped_and_loaded(
+    dynaorm: Command, live: Session, where: list[str], tmp_path: Path
+) -> None:
+    file, summary = str(tmp_path / "box.json.gz"), tmp_path / "summary"
+    run = dynaorm("dump", AT, file, *where)
+    name = where[-1].partition("=")[2]
+    assert (run.returncode, run.stdout) == (0, "")
+    assert f"dump: table {box.name} = {name}, account 000000000000, Region {REGION}" in run.stderr
+    assert run.stderr.endswith("dump: 6 lines\n")
+    empty(live)
+    run = dynaorm("load", AT, file, *where)
+    assert (run.returncode, live.scan(Note).count()) == (1, 0)
+    assert f"{file}: saves every entity anew" in run.stderr
+    assert "load: nothing was written; give --yes to write" in run.stderr
+    run = dynaorm("load", AT, file, *where, "--yes", "--summary", str(summary))
+    assert run.returncode == 0
+    assert run.stderr.endswith("load: 6 lines, 3 stored, 0 stored before, 3 guard left out\n")
+    assert (json.loads(summary.read_text())["stored"], list(live.verify(box))) == (3, [])
+    assert live.get_one(Note, number="1").secret.get_secret_value() == "hunter2"
+    run = dynaorm("load", AT, file, *where, "--yes", "--json")
+    assert json.loads(run.stdout) == {
+        "kind": "load",
+        "lines": 6,
+        "stored": 0,
+        "present": 3,
+        "left_out": {"guard": 3},
+        "refused": {},
+    }
+
+
+def test_refused_lines_are_counted_and_go_to_a_file_alone(
+    dynaorm: Command, live: Session, where: list[str], tmp_path: Path
+) -> None:
+    file, refused = tmp_path / "box", tmp_path / "refused"
+    assert dynaorm("dump", AT, str(file), *where).returncode == 0
+    empty(live)
+    live.save(Note(number="9", slug="s1"))
+    run = dynaorm("load", AT, str(file), *where, "--yes", "--refused", str(refused))
+    assert run.returncode == 1
+    assert run.stderr.endswith(
+        "2 stored, 0 stored before, 3 guard left out, 1 refused with UniqueViolation\n"
+    )
+    assert "hunter2" not in run.stderr + run.stdout
+    assert json.loads(refused.read_text())["Item"]["slug"] == {"S": "s1"}
+    run = dynaorm("load", AT, str(file), *where, "--yes", "--refused", str(refused))
+    assert run.returncode == 2
+    assert "there is a file" in run.stderr
+
+
+def test_what_is_put_as_it_is_is_verified(
+    dynaorm: Command, live: Session, where: list[str], tmp_path: Path
+) -> None:
+    file = tmp_path / "box"
+    assert dynaorm("dump", AT, str(file), *where).returncode == 0
+    empty(live)
+    lines = file.read_bytes().splitlines(keepends=True)
+    file.write_bytes(b"".join(line for line in lines if b'"slug#s1"' not in line))
+    run = dynaorm("load", AT, str(file), *where, "--yes", "--raw")
+    assert run.returncode == 1
+    assert run.stdout.startswith("missing guard")
+    assert run.stderr.endswith("load: 5 lines, 5 stored, 0 stored before, 1 findings of verify\n")
+    run = dynaorm("load", AT, str(file), *where, "--yes", "--raw", "--json")
+    assert [json.loads(line)["kind"] for line in run.stdout.splitlines()] == ["missing guard", "load"]
+
+
+def test_entities_go_to_a_pipe_and_never_to_a_terminal(
+    dynaorm: Command, where: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = dynaorm("dump", AT, "-", "--entities", *where)
+    shown = [json.loads(line) for line in run.stdout.splitlines()]
+    assert sorted(one["entity"]["number"] for one in shown) == ["0", "1", "2"]
+    assert {one["type"] for one in shown} == {"Note"}
+    assert "hunter2" not in run.stdout
+    ours, theirs = pty.openpty()
+    with os.fdopen(theirs, "w") as terminal, monkeypatch.context() as patched:
+        patched.setattr(sys, "stdout", terminal)
+        run = dynaorm("dump", AT, "-", *where)
+    os.close(ours)
+    assert run.returncode == 2
+    assert "not shown on a terminal" in run.stderr
