@@ -2,12 +2,6 @@
 
 Needs the extra ``dynaorm[duckdb]``. Python processes judge the items, and DuckDB groups the facts: what does not fit
 into its memory lies in a temporary folder.
-
-Examples:
-    ```python
-    for finding in verify_export("AWSDynamoDB/01690000000000-a1b2c3d4", "shop.models:app"):
-        print(finding)
-    ```
 """
 
 import csv
