@@ -51,6 +51,9 @@ _SUMMARY: Final = click.option("--summary", type=_FILE, help="A file for the res
         show_default=True,
         help="Into how many segments the table is divided, to be read in parallel.",
     ),
+    click.option(
+        "--segment", type=int, help="Read only this segment (from 0); other machines read the others."
+    ),
     click.option("--rate", type=float, help="The most capacity units per second."),
     _SUMMARY,
     AS_JSON,

@@ -120,9 +120,12 @@ def _create_one(table: Table, context: Context) -> Flow[None]:
     # What follows switches the stream and TTL on.
     found = [one for one in _differences(wanted, description) if one.kind != "stream" and not one.is_harmless]
     if found:
+        can_be_added = all(one.steps and not one.removes for one in found)
         raise UsageError(
             problem=f"the table {name!r} exists, but {'; '.join(one.problem for one in found)}",
-            remedy=f"declare {table} as the table is, or create a table with another name (table_names=)",
+            remedy="session.apply(table), or dynaorm apply, adds what is missing"
+            if can_be_added
+            else f"declare {table} as the table is, or create a table with another name (table_names=)",
         )
     if table.stream is not None:
         yield from _enable_stream(name, table.stream, description, context)

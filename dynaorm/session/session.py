@@ -1192,6 +1192,7 @@ class Session:
         *,
         entities: bool = False,
         segments: int = 1,
+        segment: int | None = None,
         rate: float | None = None,
         progress: Progress | None = None,
     ) -> DumpResult:
@@ -1208,6 +1209,7 @@ class Session:
             entities: entities as the application shows them, ``{"type": "User", "entity": {...}}``, for people. What
                 the application masks or leaves out is lost, so ``load`` does not take these lines.
             segments: the number of parts that the table is divided into, several of which are read at the same time.
+            segment: only this part, from 0; other processes dump the others into files of their own.
             rate: the capacity units per second to stay below.
             progress: called as ``progress(lines, None)`` after each step.
 
@@ -1225,7 +1227,9 @@ class Session:
             >>> dumped.lines, dumped.left_out
             (5, {'guard': 1, 'version': 2})
         """
-        work = dumping.dump_of(table, self._context, entities=entities, segments=segments, rate=rate)
+        work = dumping.dump_of(
+            table, self._context, entities=entities, segments=segments, segment=segment, rate=rate
+        )
         check_progress(progress)
         with line_file.written(target) as file:
             for step in work.steps():

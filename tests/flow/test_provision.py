@@ -173,7 +173,11 @@ def test_indexes_nobody_declared_are_no_difference() -> None:
             r"its keys are PK \(HASH N\), not PK \(HASH S\)",
         ),
         (indexed, {"LocalSecondaryIndexes": None}, "it has no index 'LSI1'"),
-        (indexed, {"GlobalSecondaryIndexes": []}, "it has no index 'GSI1'; it has no index 'Many'"),
+        (
+            indexed,
+            {"GlobalSecondaryIndexes": [], "LocalSecondaryIndexes": None},
+            "it has no index 'GSI1'; it has no index 'Many'; it has no index 'LSI1'",
+        ),
     ],
 )
 def test_a_table_with_other_keys_or_without_an_index_is_refused(
@@ -182,6 +186,12 @@ def test_a_table_with_other_keys_or_without_an_index_is_refused(
     with pytest.raises(UsageError, match=message) as raised:
         create(table, IN_USE, described(table, **difference))
     assert "table_names=" in str(raised.value)
+
+
+def test_a_table_that_only_lacks_what_can_be_added_is_refused_with_the_way_to_add_it() -> None:
+    said = r"it has no index 'GSI1'; it has no index 'Many'; session\.apply\(table\).* adds what is missing"
+    with pytest.raises(UsageError, match=said):
+        create(indexed, IN_USE, described(indexed, GlobalSecondaryIndexes=[]))
 
 
 def test_an_index_with_other_keys_or_a_narrower_projection_is_refused() -> None:

@@ -1199,6 +1199,7 @@ class AsyncSession:
         *,
         entities: bool = False,
         segments: int = 1,
+        segment: int | None = None,
         rate: float | None = None,
         progress: Progress | None = None,
     ) -> DumpResult:
@@ -1215,6 +1216,7 @@ class AsyncSession:
             entities: entities as the application shows them, ``{"type": "User", "entity": {...}}``, for people. What
                 the application masks or leaves out is lost, so ``load`` does not take these lines.
             segments: the number of parts that the table is divided into, several of which are read at the same time.
+            segment: only this part, from 0; other processes dump the others into files of their own.
             rate: the capacity units per second to stay below.
             progress: called as ``progress(lines, None)`` after each step.
 
@@ -1232,7 +1234,9 @@ class AsyncSession:
             >>> dumped.lines, dumped.left_out
             (5, {'guard': 1, 'version': 2})
         """
-        work = dumping.dump_of(table, self._context, entities=entities, segments=segments, rate=rate)
+        work = dumping.dump_of(
+            table, self._context, entities=entities, segments=segments, segment=segment, rate=rate
+        )
         check_progress(progress)
         with line_file.written(target) as file:
             for step in work.steps():

@@ -405,6 +405,15 @@ def test_an_item_that_cannot_be_read_is_told_where_entities_are_dumped(
         deaf.dump(shop, BytesIO(), entities=True)
 
 
+def test_processes_share_a_table(moto: Transport, lines: list[bytes]) -> None:
+    session = opened(moto, shop)
+    session.load(shop, BytesIO(b"".join(lines)), raw=True)
+    parts = [lines_of(session, shop, segments=3, segment=one) for one in range(3)]
+    assert sorted(line for part in parts for line in part) == sorted(lines)
+    with pytest.raises(UsageError, match="segment=3 of segments=3"):
+        session.dump(shop, BytesIO(), segments=3, segment=3)
+
+
 def test_progress_is_told_and_a_rate_is_kept(moto: Transport, lines: list[bytes]) -> None:
     clock = FakeClock()
     session, told = opened(moto, shop, clock=clock), list[tuple[int, int | None]]()
