@@ -26,6 +26,8 @@ from dynaorm.integrity.keyed import Answer, FactKind, KeyedFact, KeyedScope, fac
 from dynaorm.integrity.keyed_export import Sources, sources_of
 from dynaorm.integrity.report import finding_in
 
+__all__ = ["verify_export"]
+
 _ROWS: Final = 4000
 """How many rows a process gets at a time, if one key has no more."""
 
@@ -71,7 +73,12 @@ def verify_export(
 
     Examples:
         ```python
-        verify_export("export", "shop.models:app", memory_limit="4GB", temp_directory="/mnt/scratch")
+        from dynaorm.integrations.duckdb import verify_export
+
+
+        def main() -> None:
+            for finding in verify_export("export", "shop.models:app", memory_limit="4GB"):
+                print(finding)
         ```
     """
     count = os.cpu_count() or 1 if workers is None else workers
