@@ -436,6 +436,8 @@ class AlreadyExists(ConstraintViolation):
 
     Attributes:
         key: the key.
+        stored: the entity that is stored under the key, as the refusal returned it: no request is sent for it. None if
+            that is not known, or if nothing is stored.
         violations: the unique values that are taken, too.
 
     Examples:
@@ -445,6 +447,7 @@ class AlreadyExists(ConstraintViolation):
     """
 
     key: Address
+    stored: Any = field(default=None, repr=False, kw_only=True)
     problem: str = "{key!r} is already stored"
     remedy: str = "get it and change it, or replace it with session.save(entity, overwrite=True)"
 
@@ -489,6 +492,8 @@ class StaleEntity(StoreError):
 
     Attributes:
         key: the key.
+        stored: the entity that is stored under the key, as the refusal returned it: no request is sent for it. None if
+            that is not known, or if nothing is stored.
         expected: the revision that was loaded, or None.
         found: the revision that is stored, or None.
 
@@ -504,6 +509,7 @@ class StaleEntity(StoreError):
     key: Address
     expected: str | None
     found: str | None
+    stored: Any = field(default=None, repr=False, kw_only=True)
     problem: str = "{key!r} was saved or deleted by another writer since it was loaded"
     remedy: str = "get it again, change it again and save it, or use session.run(work), which does that"
 
@@ -513,6 +519,8 @@ class ConditionFailed(StoreError):
 
     Attributes:
         key: the key.
+        stored: the entity that is stored under the key, as the refusal returned it: no request is sent for it. None if
+            that is not known, or if nothing is stored.
 
     Examples:
         >>> session.update(Key(User, user_id="1"), F.visits.add(1), condition=F.visits > 10)
@@ -521,6 +529,7 @@ class ConditionFailed(StoreError):
     """
 
     key: Address
+    stored: Any = field(default=None, repr=False, kw_only=True)
     problem: str = "the condition does not hold for {key!r}, so nothing was written"
     remedy: str = "get the entity to see what is stored now, and decide again"
 

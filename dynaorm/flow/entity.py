@@ -1,8 +1,10 @@
 """The verbs of a session about one entity, besides getting it, as flows."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
+from dynaorm.entity.declare.catalog import stored_class
 from dynaorm.entity.ident import ident_of
 from dynaorm.entity.key import Key
 from dynaorm.entity.state import Unsettled, put_values, set_state, state_of, unsettled_of
@@ -17,15 +19,16 @@ from dynaorm.flow.protocol.retry import waited
 from dynaorm.flow.read import load
 from dynaorm.flow.target import Target, target_of
 from dynaorm.item.condition import Condition
-from dynaorm.item.update import Change, SetTo
+from dynaorm.item.update import AddTo, Change, SetTo
 from dynaorm.item.value import Item, same
 from dynaorm.plan.creation import check_complete
 from dynaorm.plan.edit import touched
 from dynaorm.plan.given_values import valid_changes
 from dynaorm.plan.image import writable_state
-from dynaorm.plan.intent import Edit, Save
+from dynaorm.plan.intent import Deletion, Edit, Save
 from dynaorm.plan.reads import Reads
 from dynaorm.plan.returned import hydrated
+from dynaorm.plan.taken import standing
 from dynaorm.plan.unit_of_work import EVER
 
 
@@ -120,6 +123,64 @@ def update(edit: Edit, context: Context, *, exactly_once: bool | None = None) ->
     # A field may hold something unsaved, and the update name the value that is stored already.
     put_values(entity, {str(change.path[0]): vars(fresh)[str(change.path[0])] for change in edit.changes})
     return entity
+
+
+def next_number(named: Any, field: str, context: Context, *, exactly_once: bool | None = None) -> Flow[int]:
+    """Add 1 to a counter: the number that it is then. It is created where its key and defaults suffice for that.
+
+    Raises as ``update``.
+    """
+    if not isinstance(named, Key):
+        raise UsageError(
+            problem=f"next_number() takes a key, and got an object of {type(named).__name__}",
+            remedy="give Key(Class, ...)",
+        )
+    edit = edit_of(named, [AddTo((field,), 1)], None)
+    with suppress(UsageError):
+        check_complete(target_of(named).mapping, named, edit.changes)
+        edit = edit._replace(creates=True)
+    counter = yield from update(edit, context, exactly_once=exactly_once)
+    number: int = getattr(counter, field)
+    return number
+
+
+def touch_of(named: Any) -> Edit:
+    """The edit that ``touch`` was called for.
+
+    Raises:
+        UsageError: it is no entity object, or nothing of its class would change.
+    """
+    if isinstance(named, Key):
+        raise UsageError(
+            problem=f"touch() says that a loaded object is unchanged, and got {named!r}",
+            remedy="get the entity and touch the object",
+        )
+    mapping = target_of(named).mapping
+    if mapping.table.revision is None and mapping.updated is None:
+        raise UsageError(
+            problem=f"{mapping.entity.__name__} keeps neither a revision nor the time of its last write, so touch() "
+            "would write nothing",
+            remedy="declare Table(..., revision_attribute=...) or a field with UpdatedAt()",
+        )
+    return Edit(named, (), is_valid=True, touches=True)
+
+
+def delete(removal: Deletion, context: Context, *, exactly_once: bool | None = None) -> Flow[Any]:
+    """Delete an entity: what was deleted, as a new entity, if the deletion returns it. Raises as ``commit``."""
+    if removal.returning:
+        is_transaction = context.exactly_once if exactly_once is None else exactly_once
+        removal = removal._replace(read_first=is_transaction)
+    plan, item = yield from commit([removal], context, exactly_once=exactly_once)
+    if not (removal.returning and plan.actions):
+        return None
+    first = plan.actions[0]
+    item = first.before if item is None else item
+    # No answer came, and nothing is stored any more: nobody knows what this deleted.
+    if item is None:
+        return None
+    found = (stored_class(first.mapping, item) or first.mapping).hydrate(item)
+    set_state(found, None)
+    return found
 
 
 def restore(named: Any, version: int, context: Context, *, exactly_once: bool | None = None) -> Flow[Any]:
@@ -217,7 +278,8 @@ def _check_latest(target: Target, copy: Any) -> None:
     is_mark = target.mapping.table.mark_of(copy) is not None
     # Two writers may give the same number, and a table may have no revision: then the whole item is compared.
     if expected != found or (not is_mark and not same({"M": target.state.item}, {"M": copy})):
-        raise StaleEntity(key=target.name, expected=expected, found=found)
+        there = standing(target.mapping, copy)
+        raise StaleEntity(key=target.name, expected=expected, found=found, stored=there)
 
 
 def diff(named: Any, first: int, second: int, context: Context) -> Flow[dict[str, tuple[Any, Any]]]:

@@ -33,7 +33,7 @@ from dynaorm.plan.kept_times import as_created, stamped, times_of_loaded, with_t
 from dynaorm.plan.kinds.versions import over_origin
 from dynaorm.plan.merge_intents import ItemIntents, ResolvedIntent
 from dynaorm.plan.reads import Reads
-from dynaorm.plan.taken import already_exists
+from dynaorm.plan.taken import already_exists, standing
 from dynaorm.plan.unit_of_work import EVER, UnitOfWork
 
 _UNREAD: Any = object()
@@ -48,19 +48,33 @@ def _needs_reading(one: ItemIntents) -> bool:
     write, removal = one.write, one.removal
     if write is not None and removal is None and isinstance(write.intent, Save):
         # What is replaced may have guards, versions and totals, which only its item tells.
-        return write.intent.overwrite
+        return write.intent.overwrite and not _is_replaced_unread(write.mapping, write.intent)
     if write is not None and isinstance(write.intent, Edit) and write.state is None:
         return write.blind is None
     if removal is not None and isinstance(removal.intent, Deletion) and removal.state is None:
         mapping = removal.mapping
         has_derived = bool(mapping.constraints or mapping.aggregates) or mapping.versioning is not None
         # The same for what a deletion by key releases. A Put in its place would require that nothing is stored.
-        return write is not None or has_derived
+        return write is not None or has_derived or removal.intent.read_first
     if removal is not None and isinstance(removal.intent, Move):
         # Without a revision that names one write, no condition says that no attribute was added since the entity was
         # loaded. The move would leave it behind.
         return removal.state is not None and one.mapping.table.mark_of(removal.state.item) is None
     return False
+
+
+def _is_replaced_unread(mapping: EntityMapping, save: Save) -> bool:
+    """Whether an entity of the class is replaced by one PutItem: nothing depends on what it was."""
+    return not (
+        save.condition is not None
+        or mapping.constraints
+        or mapping.aggregates
+        or mapping.maintained
+        or mapping.versioning is not None
+        or mapping.created is not None
+        # The next number follows from the one that is stored.
+        or (mapping.table.revision is not None and mapping.table.revision.kind == "N")
+    )
 
 
 def change_of(one: ItemIntents, reads: Reads, unit: UnitOfWork) -> ItemChange | None:
@@ -137,7 +151,8 @@ def _as_loaded(
         return StoredItem(mapping, loaded)
     expected, found = mapping.revision_of(loaded), mapping.revision_of(before.item)
     if expected != found or (mapping.table.mark_of(loaded) is None and not _is_same(loaded, before.item)):
-        raise StaleEntity(key=stored_key(mapping, change.key), expected=expected, found=found)
+        there = standing(before.mapping, before.item)
+        raise StaleEntity(key=stored_key(mapping, change.key), expected=expected, found=found, stored=there)
     return before._replace(as_loaded=True)
 
 
@@ -177,7 +192,8 @@ def _delete(one: ItemIntents, removal: ResolvedIntent[Deletion | Move], read: An
         if isinstance(intent, Deletion):
             return ItemDelete(mapping, one.key, StoredItem(mapping, state.item), intent.target)
         if read is not _UNREAD and (read is None or not _is_same(state.item, read)):
-            raise StaleEntity(key=stored_key(mapping, one.key), expected=None, found=None)
+            there = standing(mapping, read)
+            raise StaleEntity(key=stored_key(mapping, one.key), expected=None, found=None, stored=there)
         # A moved entity is stored under its new key: the insert decides what the object becomes.
         return ItemDelete(mapping, one.key, StoredItem(mapping, state.item))
     if read is _UNREAD:
@@ -208,6 +224,9 @@ def _write(
     else:
         # A deletion of the same unit of work removes what is stored: it does not stand in the way.
         insert = _insert(one, intent, write, read if removed is None else _UNREAD, now=now)
+        if removed is None and read is _UNREAD and intent.overwrite:
+            replacing = _resolved(intent.replacing, one.mapping)
+            return insert._replace(found_nothing=False, replaces=True, replacing=replacing)
     if removed is None:
         return insert
     # Rule 1 of ``merge_intents``.
@@ -236,7 +255,10 @@ def _insert(one: ItemIntents, save: Save, write: ResolvedIntent[Any], read: Any,
     )
     if read is _UNREAD:
         return insert
-    return _placed(insert, read, overwrite=save.overwrite, now=now)
+    placed = _placed(insert, read, overwrite=save.overwrite, now=now)
+    if placed.before is not None and not mapping.is_tombstone(placed.before.item):
+        _check_replaced(save.replacing, placed.before, one.key)
+    return placed
 
 
 def _placed(insert: ItemInsert, read: Item | None, *, overwrite: bool = False, now: float) -> ItemInsert:
@@ -248,6 +270,14 @@ def _placed(insert: ItemInsert, read: Item | None, *, overwrite: bool = False, n
     if stored is None:
         raise already_exists(mapping, insert.key, insert.image, read)
     return insert._replace(before=StoredItem(stored, read, from_read=True))
+
+
+def _check_replaced(replacing: Condition | None, before: StoredItem, key: Item) -> None:
+    """Raises ConditionFailed if an entity that is stored is not to be replaced."""
+    if not _holds(replacing, before):
+        raise ConditionFailed(
+            key=stored_key(before.mapping, key), stored=standing(before.mapping, before.item)
+        )
 
 
 def _update(one: ItemIntents, save: Save, write: ResolvedIntent[Any]) -> ItemUpdate | ItemCheck | None:
@@ -325,15 +355,16 @@ def _edit_known(
     try:
         image, changed = edited_image(before.mapping, before.item, edit.changes)
         # UpdatedAt is stamped only where something else changes: an edit without effect sends nothing.
-        if before.mapping.updated is not None and not _is_unchanged(before, image):
-            changes = stamped(before.mapping, edit.changes, now)
+        if before.mapping.updated is not None and (edit.touches or not _is_unchanged(before, image)):
+            changes = stamped(before.mapping, edit.changes, now, touches=edit.touches)
             image, changed = edited_image(before.mapping, before.item, changes)
     except InvalidValue:
         # The caller's condition comes first: without a read, DynamoDB would have refused the write because of it.
         if before.from_read and not _holds(edit.condition, before):
-            raise ConditionFailed(key=stored_key(before.mapping, one.key)) from None
+            there = standing(before.mapping, before.item)
+            raise ConditionFailed(key=stored_key(before.mapping, one.key), stored=there) from None
         raise
-    if not _is_unchanged(before, image):
+    if edit.touches or not _is_unchanged(before, image):
         return ItemUpdate(before.mapping, one.key, before, image, changed, loaded, is_edit=True)
     if edit.condition is None and not one.checks:
         return None
@@ -359,4 +390,9 @@ def _creation(one: ItemIntents, edit: Edit, read: Item | None, *, now: float) ->
 
 
 def _holds(condition: Condition | None, before: StoredItem) -> bool:
-    return condition is None or holds(resolve(condition, FieldResolver(before.mapping)), before.item)
+    resolved = _resolved(condition, before.mapping)
+    return resolved is None or holds(resolved, before.item)
+
+
+def _resolved(condition: Condition | None, mapping: EntityMapping) -> Condition | None:
+    return None if condition is None else resolve(condition, FieldResolver(mapping))

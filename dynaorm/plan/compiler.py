@@ -14,6 +14,7 @@ from dynaorm.item.action import Update
 from dynaorm.item.value import Item
 from dynaorm.plan.changes import change_of
 from dynaorm.plan.fingerprint import in_order, revision_under_token
+from dynaorm.plan.intent import Deletion
 from dynaorm.plan.item_change import ItemChange, ItemCheck, ItemDelete, ItemInsert, ItemUpdate
 from dynaorm.plan.kinds.derived import derived_actions
 from dynaorm.plan.kinds.derived_kinds import DERIVED_KINDS
@@ -55,7 +56,7 @@ def compile_plan(merged: Iterable[ItemIntents], reads: Reads, unit: UnitOfWork) 
         tuple(effects),
         unit.now,
         unit.token is not None,
-        _wants_item(actions),
+        _wants_item(actions) or _returns_deleted(merged),
     )
     return check_limits(plan)
 
@@ -107,6 +108,14 @@ def _is_transaction(actions: list[Planned], unit: UnitOfWork) -> bool:
 def _wants_item(actions: list[Planned]) -> bool:
     """Whether what an update leaves of its item is not known before; it is if a revision names what is stored."""
     return len(actions) == 1 and actions[0].expected is None and isinstance(actions[0].action, Update)
+
+
+def _returns_deleted(merged: Sequence[ItemIntents]) -> bool:
+    """Whether the caller asks for what is deleted; a loop, because every save asks."""
+    for one in merged:
+        if one.removal is not None and isinstance(one.removal.intent, Deletion):
+            return one.removal.intent.returning
+    return False
 
 
 def _are_counted(changes: list[ItemChange]) -> bool:

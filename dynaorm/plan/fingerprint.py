@@ -74,7 +74,10 @@ def fingerprints(merged: Sequence[ItemIntents], *, is_first: bool = False) -> Fi
         found = [content_of(resolved, text_of) for resolved in _intents_of(one)]
         outline.append([one.mapping.table.name, one.key, *found])
         if (write := one.stored) is not None:
-            outline.append(isinstance(write.intent, Save) and write.intent.overwrite)
+            save = write.intent if isinstance(write.intent, Save) else None
+            outline.append(save is not None and save.overwrite)
+            if save is not None and save.replacing is not None:
+                outline.append(text_of(resolve(save.replacing, FieldResolver(one.mapping))))
             values.append(_values(write.mapping, write.valid.values, in_keys))
             changes.append(_changes(write, in_keys))
             if write.state is not None:
@@ -119,6 +122,8 @@ def _given(one: ItemIntents, unit: UnitOfWork) -> list[Any]:
         image = None if image is None else asked_for(change.mapping, image)
         edits = edits_asked_for(change.mapping, change.edits) if isinstance(change, ItemEdit) else ()
         content = [_CHANGES[type(change)], image, told(edits), told(change.condition)]
+        if isinstance(change, ItemInsert) and change.replaces:
+            content.append(told(change.replacing))
     return [one.mapping.table.name, one.key, *content]
 
 

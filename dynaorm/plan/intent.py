@@ -11,6 +11,7 @@ from dynaorm.item.value import Item
 class Save(NamedTuple):
     """Insert a new entity, write the changed fields of a loaded one, or replace the stored item.
 
+    ``overwrite``: replace what is stored, if ``replacing`` holds for it.
     ``origin``: the item that a new entity comes from, such as the version that a deleted one is restored from. What no
     class knows, the spelling of values and the time of creation are taken from it.
     """
@@ -18,6 +19,7 @@ class Save(NamedTuple):
     entity: Any
     condition: Condition | None = None
     overwrite: bool = False
+    replacing: Condition | None = None
     origin: Item | None = None
 
 
@@ -27,6 +29,7 @@ class Edit(NamedTuple):
     ``read_first``: read the item, and change it only if it is as it was read.
     ``creates``: if there is no entity under the key, create it from the key, its defaults and the changes.
     ``is_valid``: the values are those of ``valid_changes``, and can be read more than once.
+    ``touches``: write a new revision even if nothing changes.
     """
 
     target: Key[Any] | Any
@@ -35,13 +38,19 @@ class Edit(NamedTuple):
     read_first: bool = False
     creates: bool = False
     is_valid: bool = False
+    touches: bool = False
 
 
 class Deletion(NamedTuple):
-    """Delete a loaded entity, or the one under a key."""
+    """Delete a loaded entity, or the one under a key.
+
+    ``returning``: DynamoDB returns what was deleted. ``read_first``: read it, because a transaction returns nothing.
+    """
 
     target: Key[Any] | Any
     condition: Condition | None = None
+    returning: bool = False
+    read_first: bool = False
 
 
 class Move(NamedTuple):

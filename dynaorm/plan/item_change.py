@@ -53,6 +53,8 @@ class ItemInsert(NamedTuple):
         state: what the object was loaded as, if it is moved or overwrites.
         before: the stored item that is replaced; None: nothing is stored.
         found_nothing: a read by the session found nothing to replace.
+        replaces: an entity of this class that is stored is replaced without being read.
+        replacing: what must hold for it, resolved.
         deleted: the caller's object that was deleted under the same key.
         condition: the caller's condition, resolved.
         changed: the totals that this unit of work adds to.
@@ -68,6 +70,8 @@ class ItemInsert(NamedTuple):
     state: Loaded | None = None
     before: StoredItem | None = None
     found_nothing: bool = False
+    replaces: bool = False
+    replacing: Condition | None = None
     deleted: Any = None
     condition: Condition | None = None
     changed: frozenset[str] = _NO_FIELDS

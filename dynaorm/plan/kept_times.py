@@ -92,10 +92,18 @@ def as_created(mapping: EntityMapping, valid: Validated, entity: Any, before: St
 
 
 def stamped(
-    mapping: EntityMapping, changes: tuple[Change, ...], now: float, *, creates: bool = False
+    mapping: EntityMapping,
+    changes: tuple[Change, ...],
+    now: float,
+    *,
+    creates: bool = False,
+    touches: bool = False,
 ) -> tuple[Change, ...]:
-    """The changes of a partial update, and those of its times. ``creates``: it creates the entity if there is none."""
-    if not changes:
+    """The changes of a partial update, and those of its times.
+
+    ``creates``: it creates the entity if there is none. ``touches``: it is a write even without changes.
+    """
+    if not (changes or touches):
         return changes
     created = mapping.created if creates else None
     first = [SetIfMissing((created.name,), _time(created, now))] if created is not None else []

@@ -273,7 +273,8 @@ def _merged_removal(
     if not _same_target(first, second):
         raise one.refuse("is deleted twice, by two different objects")
     if isinstance(first, Deletion) and isinstance(second, Deletion):
-        return removal._replace(intent=Deletion(first.target, all_of(first.condition, second.condition)))
+        both = second._replace(condition=all_of(first.condition, second.condition))
+        return removal._replace(intent=both)
     if type(first) is not type(second):
         raise one.refuse("is both deleted and moved")
     return removal
@@ -290,10 +291,13 @@ def _merged_write(
             raise one.refuse("is both updated, which requires it, and upserted")
         changes = _combined(one, first.changes, second.changes)
         condition = all_of(first.condition, second.condition)
-        return write._replace(intent=Edit(first.target, changes, condition, creates=first.creates))
+        edit = Edit(first.target, changes, condition, creates=first.creates)
+        return write._replace(intent=edit._replace(touches=first.touches or second.touches))
     if isinstance(first, Save) and isinstance(second, Save) and first.entity is second.entity:
+        if first.replacing is not second.replacing:
+            raise one.refuse("is saved twice, with two conditions on what it replaces")
         condition = all_of(first.condition, second.condition)
-        save = Save(second.entity, condition, first.overwrite or second.overwrite)
+        save = Save(second.entity, condition, first.overwrite or second.overwrite, second.replacing)
         # Only an overwrite has validated an entity that did not change.
         validating = one.write if first.overwrite else write
         return write._replace(intent=save, valid=validating.valid, changes=validating.changes)

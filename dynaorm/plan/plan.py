@@ -21,6 +21,7 @@ from dynaorm.plan.planned import Effect, Planned, Purpose
 from dynaorm.plan.unit_of_work import client_token
 
 # A value of a form that DynamoDB does not have today counts with its text in Python, which may be longer than its JSON.
+_RETURNED = {"UpdateItem": "ALL_NEW", "DeleteItem": "ALL_OLD"}
 _SURELY = 4
 _MUCH = 2**63
 
@@ -109,8 +110,8 @@ class Plan(_PlanFields):
                 }
             )
         (request,) = to_wire(self.actions[0].action).values()
-        if self.wants_item and self.operation == "UpdateItem":
-            request["ReturnValues"] = "ALL_NEW"
+        if self.wants_item and self.operation in _RETURNED:
+            request["ReturnValues"] = _RETURNED[self.operation]
         return Request(request)
 
     @property

@@ -1,21 +1,40 @@
-"""The error of an insert whose key is taken."""
+"""What stands under a key where a write is refused, and the error of an insert whose key is taken."""
 
+from typing import Any
+
+from dynaorm.entity.declare.catalog import class_named, stored_class, type_in
 from dynaorm.entity.foreign_item import ForeignItem, foreign_item
 from dynaorm.entity.key import stored_key
 from dynaorm.entity.mapping.mapping import EntityMapping
-from dynaorm.errors import AlreadyExists
+from dynaorm.errors import AlreadyExists, DecodeError
 from dynaorm.item.value import Item, same
 
 _LOSSY = "choose another value of {fields}, or get the stored entity by its key and change it"
 
 
+def standing(mapping: EntityMapping, item: Item | None) -> Any:
+    """The entity that an item under a key of the class holds, of whatever class it is.
+
+    None for no item, a tombstone, an item of no declared class, and one that does not fit its class.
+    """
+    if item is None or mapping.is_tombstone(item):
+        return None
+    tag = type_in(mapping.table, item)
+    found = stored_class(mapping, item) or (tag and class_named(mapping.table, tag.get("S")))
+    try:
+        return found.hydrate(item) if found else None
+    except DecodeError:
+        return None
+
+
 def already_exists(mapping: EntityMapping, key: Item, given: Item, stored: Item) -> AlreadyExists:
     """The error, which names another class, or the fields whose values differ though their key is the same."""
-    found = stored_key(mapping, key)
+    found, there = stored_key(mapping, key), standing(mapping, stored)
     if (other := foreign_item(mapping, stored)) is not None:
         return AlreadyExists(
             key=found,
             violations=(),
+            stored=there,
             problem=f"{other.said} is stored under {found!r}",
             remedy=_remedy(mapping, other),
         )
@@ -25,11 +44,12 @@ def already_exists(mapping: EntityMapping, key: Item, given: Item, stored: Item)
         if name not in found.fields and _differs(mapping, name, given, stored)
     ]
     if not differing:
-        return AlreadyExists(key=found, violations=())
+        return AlreadyExists(key=found, violations=(), stored=there)
     fields = ", ".join(differing)
     return AlreadyExists(
         key=found,
         violations=(),
+        stored=there,
         problem=f"{found!r} is already stored with another value of {fields}, which has the same key",
         remedy=_LOSSY.format(fields=fields),
     )

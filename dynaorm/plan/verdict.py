@@ -103,7 +103,11 @@ def _first(judged: Sequence[tuple[Planned, Judged]]) -> StoreError:
     causes: list[StoreError] = [one for one in errors if one is not taken]
     if taken is not None:
         found = AlreadyExists(
-            key=taken.key, violations=violations, problem=taken.problem, remedy=taken.remedy
+            key=taken.key,
+            violations=violations,
+            stored=taken.stored,
+            problem=taken.problem,
+            remedy=taken.remedy,
         )
         causes.append(found)
     elif violations:

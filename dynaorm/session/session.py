@@ -12,7 +12,7 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias, TypeVar, overload
 
 from dynaorm.argument import check_flag
-from dynaorm.errors import Contention, DecodeError, SessionClosed, StaleEntity
+from dynaorm.errors import DecodeError, SessionClosed, StoreError
 from dynaorm.flow.bulk.limits import CONCURRENCY, Progress, check_progress
 from dynaorm.flow.protocol.call import Clock, Flow, Transport
 from dynaorm.flow.protocol.retry import DEFAULT_RETRY, WINDOW_SECONDS, Retry
@@ -623,6 +623,7 @@ class Session:
         *,
         condition: Condition | None = None,
         overwrite: bool = False,
+        replacing: Condition | None = None,
         exactly_once: bool | None = None,
     ) -> E:
         """Insert a new entity, or write the changed fields of a loaded one, in one write request.
@@ -632,7 +633,10 @@ class Session:
         Args:
             entity: the entity.
             condition: what must hold for the stored entity, or for the new one.
-            overwrite: read first and replace any item with the same key; guards and versions stay correct.
+            overwrite: replace any entity of the class that is stored under the key. One PutItem, where nothing is
+                derived from the entity: no unique values, versions, totals, time of creation or numbered revision.
+                Otherwise the item is read first, and what is derived stays correct.
+            replacing: as ``overwrite``, if this condition holds for the stored entity, or if it has expired.
             exactly_once: send a transaction with a token, so that a request without an answer can be repeated safely.
                 Without it, a plain insert can come back after a deletion. Default as the session says.
 
@@ -656,7 +660,7 @@ class Session:
             Traceback (most recent call last):
             dynaorm.errors.UniqueViolation: ...
         """
-        saving = [intent.Save(entity, block.checked_condition(entity, condition), overwrite)]
+        saving = [block.save_of(entity, condition, replacing, overwrite=overwrite)]
         self._write("save", commit.commit(saving, self._context, exactly_once=exactly_once))
         return entity
 
@@ -752,6 +756,61 @@ class Session:
         found: E = self._write("upsert", verbs.update(edit, self._context, exactly_once=exactly_once))
         return found
 
+    def touch(self, entity: E, /, *, exactly_once: bool | None = None) -> E:
+        """Write a new revision of a loaded entity, and nothing else, if it is unchanged since it was loaded.
+
+        This is the heartbeat of a lock or a lease: whoever loaded the entity before is refused from then on. Fields
+        that you changed are not saved. ``UpdatedAt`` is set; a class that versions all its fields gets a version then.
+
+        Args:
+            entity: the loaded entity.
+            exactly_once: that of ``update``.
+
+        Returns:
+            The entity; for a frozen class, a new object.
+
+        Raises:
+            StaleEntity: another writer saved or deleted it since it was loaded.
+            UsageError: it is new, or its class has neither a revision nor ``UpdatedAt``.
+            OutcomeUnknown: no answer came.
+
+        Examples:
+            >>> liz = session.get_one(User, user_id="1")
+            >>> before = inspect(liz).revision
+            >>> inspect(session.touch(liz)).revision == before
+            False
+        """
+        edit = verbs.touch_of(entity)
+        touched: E = self._write("touch", verbs.update(edit, self._context, exactly_once=exactly_once))
+        return touched
+
+    def next_number(self, target: Key[Any], field: str, /, *, exactly_once: bool | None = None) -> int:
+        """Add 1 to a counter, and return what it is then. No two calls return the same number.
+
+        One UpdateItem, without a read. Where the key and the defaults suffice, the first call creates the entity, and
+        counts from the field's default. A number that is not used after all leaves a gap; the documentation shows
+        numbers without gaps.
+
+        Args:
+            target: the ``Key`` of the entity with the counter.
+            field: the name of a field that holds an int.
+            exactly_once: that of ``update``: after a lost answer, the number of this call is found out.
+
+        Raises:
+            UnknownField: the class has no such field.
+            EntityNotFound: the entity is not stored, and cannot be created from its key and its defaults.
+            UsageError: ``target`` is no ``Key``.
+            InvalidValue: the field holds no number, or the number would break a rule of the field.
+            OutcomeUnknown: no answer came. Call it again; a number may be left out.
+
+        Examples:
+            >>> counter = Key(User, user_id="1")
+            >>> [session.next_number(counter, "visits"), session.next_number(counter, "visits")]
+            [1, 2]
+        """
+        counting = verbs.next_number(target, field, self._context, exactly_once=exactly_once)
+        return self._write("next_number", counting)
+
     def move(self, entity: E, /, *, exactly_once: bool | None = None) -> E:
         """Store a loaded entity under the primary key that its fields now give, in one transaction with its guards.
 
@@ -773,14 +832,45 @@ class Session:
         self._write("move", commit.commit([intent.Move(entity)], self._context, exactly_once=exactly_once))
         return entity
 
+    @overload
     def delete(
         self,
         target: Key[Any] | Any,
         /,
         *,
         condition: Condition | None = None,
+        returning: Literal[False] = False,
         exactly_once: bool | None = None,
-    ) -> None:
+    ) -> None: ...
+    @overload
+    def delete(
+        self,
+        target: Key[E],
+        /,
+        *,
+        condition: Condition | None = None,
+        returning: Literal[True],
+        exactly_once: bool | None = None,
+    ) -> E | None: ...
+    @overload
+    def delete(
+        self,
+        target: E,
+        /,
+        *,
+        condition: Condition | None = None,
+        returning: Literal[True],
+        exactly_once: bool | None = None,
+    ) -> E | None: ...
+    def delete(
+        self,
+        target: Key[Any] | Any,
+        /,
+        *,
+        condition: Condition | None = None,
+        returning: bool = False,
+        exactly_once: bool | None = None,
+    ) -> Any:
         """Delete a loaded entity, or the entity with a key, and release its unique values.
 
         A plain delete by key that got no answer is not sent again while something is stored under the key: it could
@@ -789,22 +879,31 @@ class Session:
         Args:
             target: a loaded entity, or a ``Key``.
             condition: what must hold for the stored entity.
+            returning: return what was deleted. DeleteItem says it; a transaction, which does not, reads it first.
             exactly_once: send a transaction with a token, which can be repeated. Default as the session says.
+
+        Returns:
+            With ``returning``, the entity that was deleted, as a new one. None if no answer came, and nothing is stored
+            any more: nobody knows what was.
 
         Raises:
             EntityNotFound: there is no entity with this key.
             StaleEntity: another writer saved or deleted the loaded entity.
             ConditionFailed: your condition is false.
             OutcomeUnknown: no answer came, and something is stored under the key.
+            DecodeError: what was deleted does not fit its class.
             UsageError: the entity is new.
 
         Examples:
+            >>> session.delete(Key(Ticket, project="p1", number=2), returning=True)
+            Ticket(project='p1', number=2, status='closed')
             >>> session.delete(Key(User, user_id="1"))
             >>> session.get_by(User, email="liz@x.com") is None
             True
         """
-        removal = intent.Deletion(target, block.checked_condition(target, condition))
-        self._write("delete", commit.commit([removal], self._context, exactly_once=exactly_once))
+        check_flag("returning={}", returning)
+        removal = intent.Deletion(target, block.checked_condition(target, condition), returning)
+        return self._write("delete", verbs.delete(removal, self._context, exactly_once=exactly_once))
 
     # -- writing many entities -------------------------------------------------------------------------------------
     # These methods take entities from an iterator in windows of some hundred, one after the other.
@@ -957,7 +1056,14 @@ class Session:
         # After ``with``, not in it: a block that raises sends nothing.
         self._run("transaction", commit.commit(block.to_send(tx), self._context, tx.token, tx.remember))
 
-    def run(self, work: block.Work[T], /, *, attempts: int = 5) -> T:
+    def run(
+        self,
+        work: block.Work[T],
+        /,
+        *,
+        attempts: int = 5,
+        again_on: type[StoreError] | tuple[type[StoreError], ...] = (),
+    ) -> T:
         """Call ``work(tx)`` in a new transaction, again after StaleEntity or Contention, and return its result.
 
         Load what you change inside ``work``: later attempts need new objects. ``Retry(seconds=...)`` limits the time.
@@ -965,6 +1071,8 @@ class Session:
         Args:
             work: a function that takes a ``Transaction``.
             attempts: how often it is called at most.
+            again_on: call it again after these refusals of the block, too, such as ``ConditionFailed`` where its
+                condition is that nobody else was first. Those that ``work`` itself raises are raised at once.
 
         Raises:
             Contention: other writers changed what ``work`` wrote during every attempt; ``causes`` has the last error.
@@ -980,13 +1088,13 @@ class Session:
             Ticket(project='p1', number=1, status='closed')
         """
         block.check_run(work, attempts)
-        tries = block.Tries(block.pauses_of(self._context, attempts))
+        tries = block.Tries(block.pauses_of(self._context, attempts), again_on)
         while True:
             tx = block.Transaction()
             try:
                 with self._block(tx):
                     result = work(tx)
-            except (StaleEntity, Contention) as lost:
+            except tries.lost as lost:
                 self._run("run", block.waiting(tries.pause_after(lost, tx)))
             else:
                 # Outside of try: an error of a hook comes after the commit and must not cause a second commit.

@@ -5,14 +5,22 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from datetime import timedelta
 from inspect import isawaitable
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, Final, TypeAlias, TypeVar
 
 from dynaorm.argument import check_count, check_function, check_plain_function
 from dynaorm.entity.key import Key
 from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
 from dynaorm.entity.resolve import FieldResolver
-from dynaorm.errors import Contention, StaleEntity, UsageError
-from dynaorm.flow.entity import edit_of, upsert_of
+from dynaorm.errors import (
+    ConditionFailed,
+    ConstraintViolation,
+    Contention,
+    EntityNotFound,
+    StaleEntity,
+    StoreError,
+    UsageError,
+)
+from dynaorm.flow.entity import edit_of, touch_of, upsert_of
 from dynaorm.flow.protocol.call import Flow, Pause
 from dynaorm.flow.protocol.context import Context
 from dynaorm.flow.target import target_of
@@ -64,13 +72,22 @@ class Transaction:
         self.hooks: list[Callable[[], object]] = []
         self._ended = self._is_sent = False
 
-    def save(self, entity: E, /, *, condition: Condition | None = None, overwrite: bool = False) -> E:
+    def save(
+        self,
+        entity: E,
+        /,
+        *,
+        condition: Condition | None = None,
+        overwrite: bool = False,
+        replacing: Condition | None = None,
+    ) -> E:
         """Insert a new entity, or write the changed fields of a loaded one.
 
         Args:
             entity: the entity.
             condition: what must hold for the stored entity, or for the new one.
-            overwrite: replace any stored item.
+            overwrite: replace any entity of the class that is stored under the key.
+            replacing: as ``overwrite``, if this condition holds for the stored entity, or if it has expired.
 
         Raises:
             UsageError: the class is not mapped to a table, or the block has ended.
@@ -79,7 +96,7 @@ class Transaction:
             >>> with session.transaction() as tx:
             ...     bob = tx.save(User(user_id="2", email="bob@x.com"))
         """
-        return self._add(Save(entity, checked_condition(entity, condition), overwrite), entity)
+        return self._add(save_of(entity, condition, replacing, overwrite=overwrite), entity)
 
     def update(
         self,
@@ -144,6 +161,23 @@ class Transaction:
             ...     tx.delete(Key(Ticket, project="p1", number=2))
         """
         self._add(Deletion(target, checked_condition(target, condition)), None)
+
+    def touch(self, entity: Any, /) -> None:
+        """Write a new revision of a loaded entity, and nothing else, if it is unchanged since it was loaded.
+
+        Args:
+            entity: the loaded entity.
+
+        Raises:
+            UsageError: its class has neither a revision nor ``UpdatedAt``, or the block has ended.
+
+        Examples:
+            >>> liz = session.get_one(User, user_id="1")
+            >>> with session.transaction() as tx:
+            ...     tx.touch(liz)
+            ...     tx.save(Ticket(project="p9", number=1))
+        """
+        self._add(touch_of(entity), None)
 
     def move(self, entity: E, /) -> E:
         """Store a loaded entity under the primary key that its fields now give.
@@ -224,6 +258,8 @@ def to_send(tx: Transaction) -> list[Intent]:
     return tx._intents
 
 
+_REPEATABLE: Final = (ConditionFailed, ConstraintViolation, EntityNotFound)
+
 Work: TypeAlias = Callable[[Transaction], T]
 AsyncWork: TypeAlias = Callable[[Transaction], Awaitable[T]]
 
@@ -255,14 +291,30 @@ class Tries:
 
     Args:
         pauses: the pause before each attempt but the first.
+        again_on: further refusals after which the work is done again.
+
+    Raises:
+        UsageError: ``again_on`` is no refusal that says that nothing was written.
     """
 
-    def __init__(self, pauses: Iterator[float]) -> None:
+    def __init__(
+        self, pauses: Iterator[float], again_on: type[StoreError] | tuple[type[StoreError], ...] = ()
+    ) -> None:
         self._pauses = pauses
         self._lost = 0
+        asked: tuple[Any, ...] = again_on if isinstance(again_on, tuple) else (again_on,)
+        for kind in asked:
+            if not (isinstance(kind, type) and issubclass(kind, _REPEATABLE)):
+                raise UsageError(
+                    problem=f"run(again_on=...) got {kind!r}, which is no refusal that another attempt may not meet",
+                    remedy=f"give some of {', '.join(one.__name__ for one in _REPEATABLE)}, or their subclasses",
+                )
+        self.lost: tuple[type[StoreError], ...] = (StaleEntity, Contention, *asked)
 
-    def pause_after(self, lost: StaleEntity | Contention, tx: Transaction) -> float:
+    def pause_after(self, lost: StoreError, tx: Transaction) -> float:
         """The pause after an attempt that failed. Raises the verdict on all attempts if it was the last one."""
+        if not (tx._is_sent or isinstance(lost, (StaleEntity, Contention))):
+            raise lost
         self._lost += 1
         if (pause := next(self._pauses, None)) is not None:
             return pause
@@ -281,13 +333,26 @@ def waiting(seconds: float) -> Flow[None]:
     yield Pause(seconds)
 
 
-def checked_condition(target: Any, condition: Condition | None) -> Condition | None:
+def save_of(
+    entity: Any, condition: Condition | None, replacing: Condition | None, *, overwrite: bool
+) -> Save:
+    """The save that was asked for. Raises UsageError for a condition that the class does not have."""
+    if replacing is not None and overwrite:
+        raise UsageError(
+            problem="overwrite=True replaces whatever is stored, and replacing= only some of it",
+            remedy="give one of the two",
+        )
+    checked_condition(entity, replacing, "replacing")
+    return Save(entity, checked_condition(entity, condition), overwrite or replacing is not None, replacing)
+
+
+def checked_condition(target: Any, condition: Condition | None, name: str = "condition") -> Condition | None:
     """Return the condition, after checking at once that the class has its fields and that they take its values."""
     if condition is not None:
         mapping = _mapping_of_target(target)
         if not isinstance(condition, Condition):
             raise UsageError(
-                problem=f"condition={condition!r} is not a condition",
+                problem=f"{name}={condition!r} is not a condition",
                 remedy='write one with F, such as F.status == "open"',
             )
         resolve(condition, FieldResolver(mapping))

@@ -14,7 +14,7 @@ from dynaorm.testing.clock import FakeClock
 from tests.laws.classes import NOON, YESTERDAY, Declared, Row, declare, rows, schemas
 from tests.laws.test_reads import store
 
-EXAMPLES = settings(max_examples=int(os.environ.get("FUZZ_EXAMPLES", "12")))
+EXAMPLES = settings(max_examples=int(os.environ.get("FUZZ_EXAMPLES", "8")))
 
 
 @EXAMPLES

@@ -135,7 +135,10 @@ def moved() -> Loose:
     [
         ([Save(Stock(sku="a"))], []),
         ([Save(saved(User(user_id="1", email="e")))], []),
-        ([Save(Stock(sku="a"), overwrite=True)], ["STOCK#a"]),
+        ([Save(Stock(sku="a"), overwrite=True)], []),
+        ([Save(Stock(sku="a"), F.left == 1, overwrite=True)], ["STOCK#a"]),
+        ([Save(User(user_id="1", email="e"), overwrite=True)], ["USER#1"]),
+        ([Save(Document(doc_id="d"), overwrite=True)], ["DOC#d"]),
         ([EDIT], []),
         ([Edit(Key(User, user_id="1"), (SetTo(("email",), "x"),))], ["USER#1"]),
         ([Edit(saved(User(user_id="1", email="e")), (SetTo(("email",), "x"),))], []),

@@ -51,7 +51,7 @@ from dynaorm.plan.planned import (
     Purpose,
     StaleKnowledge,
 )
-from dynaorm.plan.taken import already_exists
+from dynaorm.plan.taken import already_exists, standing
 from dynaorm.plan.unit_of_work import UnitOfWork
 
 _MAIN: Final = (Purpose.INSERT, Purpose.UPDATE, Purpose.REPLACE)
@@ -69,7 +69,7 @@ class OwnItem(Kind):
 
     def judged(self, failed: FailedAction, now: float) -> Judged:
         planned = failed.planned
-        if planned.purpose is Purpose.INSERT:
+        if planned.purpose is Purpose.INSERT or (planned.purpose is Purpose.REPLACE and planned.blind):
             return _judge_insert(failed)
         return _judge_blind(failed, now) if planned.blind else _judge_known(failed)
 
@@ -83,7 +83,10 @@ class OwnItem(Kind):
         )
         if totals := planned.basis.totals:
             text += f", and only if nothing is counted in {' and '.join(totals)} any more"
-        return text + (", and only under the caller's condition" if planned.basis.has_condition else "")
+        is_said = planned.blind and planned.purpose is Purpose.REPLACE
+        return text + (
+            ", and only under the caller's condition" if planned.basis.has_condition and not is_said else ""
+        )
 
 
 OWN_ITEM: Final = OwnItem()
@@ -111,10 +114,12 @@ def own_action(
     if expected_values is not None and condition is not None:
         _check_length(change.mapping, condition, len(expected_values))
     action, purpose = _action(change, image, condition, unit)
-    has_condition = change.condition is not None
+    has_condition = change.condition is not None or (
+        isinstance(change, ItemInsert) and change.replacing is not None
+    )
     if before is not None:
         basis = Basis(expected, expected_values, has_condition, False, before.from_read, None, totals)
-    elif not isinstance(change, ItemInsert):
+    elif not isinstance(change, ItemInsert) or change.replaces:
         basis = Basis(None, None, has_condition, True, False, bounds, totals)
     elif has_condition or change.found_nothing:
         basis = Basis(has_condition=has_condition, from_read=change.found_nothing)
@@ -169,7 +174,8 @@ def _action(
 ) -> tuple[Action, Purpose]:
     table, key = unit.table_name(change.mapping.table.name), change.key
     if isinstance(change, ItemInsert) and image is not None:
-        return Put(table, image, condition), Purpose.INSERT if change.before is None else Purpose.REPLACE
+        is_new = change.before is None and not change.replaces
+        return Put(table, image, condition), Purpose.INSERT if is_new else Purpose.REPLACE
     if isinstance(change, ItemEdit):
         changes, revision = change.edits, change.mapping.table.revision
         if revision is not None:
@@ -260,9 +266,14 @@ def _required(
     if isinstance(change, ItemInsert) and change.before is None:
         absent = missing(table.pk.name)
         if expires is not None:
-            return any_of_conditions(absent, expired(expires, unit.now))
-        # Most tables have no expiry times.
-        return absent if table.rules.ttl_attribute is None else _absent_or_expired(mapping, absent, unit)
+            free = any_of_conditions(absent, expired(expires, unit.now))
+        else:  # Most tables have no expiry times.
+            free = absent if table.rules.ttl_attribute is None else _absent_or_expired(mapping, absent, unit)
+        if not change.replaces:
+            return free
+        of_class = _required_of_class(mapping, is_there=False, is_written=True)
+        replaced = all_of(of_class, change.replacing)
+        return None if replaced is None else any_of_conditions(free, replaced)
     if expected is not None and table.revision_attribute is not None:
         return equals(table.revision_attribute, {"S": expected})
     if expected_values is not None:
@@ -323,6 +334,9 @@ def _judge_insert(failed: FailedAction) -> StoreError | StaleKnowledge:
     planned, item = failed.planned, failed.item
     if item is None:
         return ConditionFailed(key=planned.subject)
+    # Of what is replaced without being read, only a read tells whether it may be, or of what class it is.
+    if planned.purpose is Purpose.REPLACE:
+        return StaleKnowledge({planned.ident: item})
     if planned.from_read or planned.mapping.is_tombstone(item):
         return StaleKnowledge({planned.ident: item})
     return already_exists(planned.mapping, planned.entity_key, planned.after or {}, item)
@@ -332,13 +346,13 @@ def _judge_known(failed: FailedAction) -> StoreError | StaleKnowledge:
     planned, item = failed.planned, failed.item
     mapping, key = planned.mapping, planned.subject
     if item is not None and is_as_expected(planned, item):
-        return still_counted(planned, item) or ConditionFailed(key=key)
+        return still_counted(planned, item) or ConditionFailed(key=key, stored=standing(mapping, item))
     if planned.from_read:
         return StaleKnowledge({planned.ident: item})
     gone = item is None or mapping.is_tombstone(item)
     current = None if gone or item is None else mapping.revision_of(item)
     expected = None if planned.before is None else mapping.revision_of(planned.before)
-    return StaleEntity(key=key, expected=expected, found=current)
+    return StaleEntity(key=key, expected=expected, found=current, stored=standing(mapping, item))
 
 
 def _judge_blind(failed: FailedAction, now: float) -> StoreError | StaleKnowledge:
@@ -363,7 +377,7 @@ def _judge_blind(failed: FailedAction, now: float) -> StoreError | StaleKnowledg
     if planned.basis.bounds is not None and not holds(planned.basis.bounds, item):
         # With the item, the rule itself can be checked, and the caller's condition as well.
         return StaleKnowledge({planned.ident: item})
-    return still_counted(planned, item) or ConditionFailed(key=key)
+    return still_counted(planned, item) or ConditionFailed(key=key, stored=standing(mapping, item))
 
 
 def is_as_expected(planned: Planned, item: Item | None) -> bool:
@@ -391,6 +405,9 @@ _REASONS: Final = {
 
 
 def _provided(planned: Planned) -> str:
+    if planned.blind and planned.purpose is Purpose.REPLACE:
+        only = ", if the condition on what is replaced holds" if planned.basis.has_condition else ""
+        return f"{only}, or insert it if nothing is stored under its key"
     if planned.blind:
         return ", if it exists"
     if planned.expected is not None:

@@ -1,0 +1,485 @@
+"""What locks, leases and counters need: touch, replacing=, delete(returning=True), next_number, errors' ``stored``."""
+
+import copy
+import pickle
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dynaorm import F, Key, NoAnswer, Session, Transaction, Transport, inspect, new_ksuid
+from dynaorm.errors import (
+    AlreadyExists,
+    ConditionFailed,
+    Contention,
+    EntityNotFound,
+    OutcomeUnknown,
+    StaleEntity,
+    StoreError,
+    UniqueViolation,
+    UsageError,
+)
+from dynaorm.testing import FakeClock, FaultyTransport, lost_answer, strict_moto
+from dynaorm.transport.pynamodb import PynamoTransport
+from tests.cast.documents import Letter
+from tests.cast.orders import Login, Stock
+from tests.cast.others import Account, Loose, Spot, Stall
+from tests.cast.people import USER, Member, Staff, Team, User
+from tests.cast.seen import items, operations, put
+from tests.cast.tables import fleeting
+
+LOGIN = Key(Login, token="t")
+
+
+def at(clock: FakeClock, seconds: float) -> datetime:
+    return datetime.fromtimestamp(clock.now() + seconds, UTC)
+
+
+# -- touch -------------------------------------------------------------------------------------------------------------
+
+
+def test_a_touch_writes_a_new_revision_and_nothing_else(
+    session: Session, wire: FaultyTransport, moto: Transport
+) -> None:
+    stock = session.save(Stock(sku="a", left=1))
+    before, _ = items(moto)["STOCK#a S"], operations(wire)
+    stock.left = 7
+    assert session.touch(stock) is stock
+    assert operations(wire) == ["UpdateItem"]
+    after = items(moto)["STOCK#a S"]
+    assert after == {**before, "_rev": after["_rev"]}
+    assert after["_rev"] != before["_rev"]
+    # What was not saved is still to be saved.
+    assert (stock.left, set(inspect(stock).changes)) == (7, {"left"})
+    assert session.save(stock) == session.get(Key(Stock, sku="a"))
+
+
+def test_whoever_loaded_the_entity_before_a_touch_is_refused(session: Session) -> None:
+    session.save(Stock(sku="a"))
+    mine, theirs = (session.get_one(Stock, sku="a") for _ in range(2))
+    session.touch(mine)
+    with pytest.raises(StaleEntity) as refused:
+        session.touch(theirs)
+    assert refused.value.stored == mine
+
+
+def test_a_touch_sets_the_time_of_the_last_write_and_adds_no_version_of_other_fields(
+    session: Session, clock: FakeClock
+) -> None:
+    team = session.save(Team(team="t"))
+    clock.advance(60)
+    session.touch(team)
+    assert session.get_one(Team, team="t") == team
+    assert team.changed == at(clock, 0)
+    document = session.save(Letter(name="d", text="a"))
+    session.touch(document)
+    assert [version.number for version in session.history(document)] == [1]
+
+
+def test_a_touch_in_a_block_binds_the_block_to_what_was_loaded(session: Session) -> None:
+    stock = session.save(Stock(sku="a"))
+    stale = session.get_one(Stock, sku="a")
+    with session.transaction() as tx:
+        tx.touch(stock)
+        tx.save(Stock(sku="b"))
+    with pytest.raises(StaleEntity), session.transaction() as tx:
+        tx.touch(stale)
+        tx.save(Stock(sku="c"))
+    assert [session.exists(Stock, sku=sku) for sku in "bc"] == [True, False]
+
+
+@pytest.mark.parametrize(
+    ("target", "words"),
+    [
+        (Key(Stock, sku="a"), "get the entity and touch the object"),
+        (Stock(sku="a"), "save"),
+        (Loose(name="l"), "revision_attribute"),
+    ],
+)
+def test_what_cannot_be_touched_is_refused_before_anything_is_sent(
+    session: Session, wire: FaultyTransport, target: Any, words: str
+) -> None:
+    with pytest.raises(UsageError, match=words):
+        session.touch(target)
+    assert operations(wire) == []
+
+
+# -- delete(returning=True) --------------------------------------------------------------------------------------------
+
+
+def test_a_deletion_returns_what_it_deleted_without_a_further_request(
+    session: Session, wire: FaultyTransport
+) -> None:
+    session.save(Stock(sku="a", left=3))
+    operations(wire)
+    deleted = session.delete(Key(Stock, sku="a"), returning=True)
+    assert deleted == Stock(sku="a", left=3)
+    assert operations(wire) == ["DeleteItem"]
+    assert deleted is not None
+    # It is a new entity, so it can be stored again.
+    assert not inspect(deleted).loaded
+    session.save(deleted)
+
+
+def test_a_deletion_returns_what_the_class_that_was_stored_holds(session: Session) -> None:
+    session.save(Staff(user_id="1", email="a", desk="d"))
+    assert session.delete(USER, returning=True) == Staff(user_id="1", email="a", desk="d")
+
+
+def test_a_deletion_of_a_versioned_entity_returns_it(session: Session) -> None:
+    document = session.save(Letter(name="d", text="a"))
+    values = document.model_copy()
+    assert session.delete(document, returning=True) == values
+
+
+def test_a_transaction_that_deletes_and_returns_reads_first(session: Session, wire: FaultyTransport) -> None:
+    session.save(Stock(sku="a", left=3))
+    operations(wire)
+    assert session.delete(Key(Stock, sku="a"), returning=True, exactly_once=True) == Stock(sku="a", left=3)
+    assert operations(wire) == ["GetItem", "TransactWriteItems"]
+
+
+def test_a_deletion_that_got_no_answer_does_not_guess_what_it_deleted(
+    session: Session, wire: FaultyTransport
+) -> None:
+    session.save(Stock(sku="a"))
+    wire.inject(lost_answer(operation="DeleteItem"))
+    assert session.delete(Key(Stock, sku="a"), returning=True) is None
+    with pytest.raises(EntityNotFound):
+        session.delete(Key(Stock, sku="a"), returning=True)
+
+
+# -- what stands there -------------------------------------------------------------------------------------------------
+
+
+def refusals(session: Session) -> dict[str, tuple[StoreError, Any]]:
+    """Each refusal, and the entity that stands there."""
+    session.save(User(user_id="2", email="taken"))
+    there = session.save(User(user_id="1", email="a"))
+    stale = there.model_copy()
+    session.update(there, F.visits.add(1))
+    stale.name = "n"
+    found: dict[str, tuple[StoreError, Any]] = {}
+    works: dict[str, Callable[[], object]] = {
+        "insert": lambda: session.save(User(user_id="1")),
+        "insert with two causes": lambda: session.save(User(user_id="1", email="taken")),
+        "insert of another class": lambda: session.save(Staff(user_id="1")),
+        "stale save": lambda: session.save(stale),
+        "stale delete": lambda: session.delete(stale),
+        "condition": lambda: session.update(USER, F.visits.add(1), condition=F.visits > 9),
+        "condition of a read": lambda: session.update(USER, {"email": None}, condition=F.visits > 9),
+        "deletion": lambda: session.delete(USER, condition=F.visits > 9),
+    }
+    for name, work in works.items():
+        with pytest.raises(StoreError) as refused:
+            work()
+        found[name] = refused.value, there
+    return found
+
+
+def test_a_refusal_holds_the_entity_that_stands_there_and_asks_for_nothing_more(
+    session: Session, wire: FaultyTransport
+) -> None:
+    for name, (error, there) in refusals(session).items():
+        assert isinstance(error, (AlreadyExists, StaleEntity, ConditionFailed)), name
+        assert error.stored == there, name
+        assert inspect(error.stored).revision == inspect(there).revision, name
+        assert "visits" not in repr(error), name
+        assert pickle.loads(pickle.dumps(error)).stored == there, name
+        assert copy.deepcopy(error).stored == there, name
+
+
+def test_what_stands_there_is_loaded_so_that_it_can_be_changed(session: Session) -> None:
+    session.save(Stock(sku="a", left=1))
+    with pytest.raises(AlreadyExists) as refused:
+        session.save(Stock(sku="a"))
+    refused.value.stored.left = 5
+    session.save(refused.value.stored)
+    assert session.get_one(Stock, sku="a").left == 5
+
+
+def test_nothing_stands_there_where_nothing_is_stored_or_nothing_can_be_read(
+    session: Session, moto: Transport
+) -> None:
+    stock = session.save(Stock(sku="a"))
+    session.delete(Key(Stock, sku="a"))
+    stock.left = 2
+    with pytest.raises(StaleEntity) as gone:
+        session.save(stock)
+    assert gone.value.stored is None
+    document = session.save(Letter(name="d", text="a"))
+    stale = document.model_copy()
+    session.delete(document)
+    with pytest.raises(StaleEntity) as buried:
+        session.touch(stale)
+    assert buried.value.stored is None
+
+
+# -- save(overwrite=True), save(replacing=...) -------------------------------------------------------------------------
+
+
+def test_an_overwrite_is_one_put_where_nothing_is_derived(
+    session: Session, wire: FaultyTransport, moto: Transport
+) -> None:
+    for left in (1, 2):
+        stock = session.save(Stock(sku="a", left=left), overwrite=True)
+        assert operations(wire) == ["PutItem"]
+        assert session.get_one(Stock, sku="a") == stock
+        assert inspect(stock).revision == items(moto)["STOCK#a S"]["_rev"]["S"]
+        operations(wire)
+    session.save(Loose(name="l", left=1), overwrite=True)
+    session.save(Loose(name="l", left=2), overwrite=True)
+    assert operations(wire) == ["PutItem", "PutItem"]
+
+
+@pytest.mark.parametrize(
+    ("entity", "because"),
+    [
+        (User(user_id="1"), "unique values"),
+        (Letter(name="d", text="a"), "versions"),
+        (Team(team="t"), "totals and the time of creation"),
+        (Member(name="m", team="t"), "what it is counted in"),
+        (Account(name="a"), "a revision that counts"),
+    ],
+)
+def test_an_overwrite_reads_first_where_something_is_derived(
+    session: Session, wire: FaultyTransport, entity: Any, because: str
+) -> None:
+    session.save(entity, overwrite=True)
+    assert "GetItem" in operations(wire), because
+
+
+def test_an_overwrite_never_replaces_an_entity_of_a_class_that_it_does_not_know_of(
+    session: Session, wire: FaultyTransport, moto: Transport, clock: FakeClock
+) -> None:
+    stall = session.save(Stall(name="p"))
+    operations(wire)
+    # A subclass keeps the time of its creation, which only its item tells.
+    session.save(Stall(name="p", visits=2), overwrite=True)
+    assert session.get_one(Stall, name="p").created == stall.created
+    operations(wire)
+    session.save(Spot(name="p"), overwrite=True)
+    assert operations(wire) == ["PutItem", "PutItem"]
+    put(moto, {**items(moto, fleeting)["PLACE#p P"], "_type": {"S": "Stranger"}}, fleeting)
+    with pytest.raises(AlreadyExists, match="Stranger"):
+        session.save(Spot(name="p"), overwrite=True)
+
+
+def test_an_overwrite_without_an_answer_never_undoes_what_others_did(
+    session: Session, wire: FaultyTransport
+) -> None:
+    wire.inject(lost_answer(operation="PutItem"))
+    stock = session.save(Stock(sku="a", left=1), overwrite=True)
+    assert inspect(stock).loaded
+
+    class Meanwhile(FaultyTransport):
+        """Somebody else writes after the put, whose answer is lost."""
+
+        def call(self, call: Any, /) -> Any:
+            reply = super().call(call)
+            if call.operation == "PutItem":
+                session.update(Key(Stock, sku="a"), F.left.set(9))
+                raise NoAnswer("timeout")
+            return reply
+
+    with Session(transport=Meanwhile(wire)) as other, pytest.raises(OutcomeUnknown):
+        other.save(Stock(sku="a", left=2), overwrite=True)
+    assert session.get_one(Stock, sku="a").left == 9
+
+
+def test_what_fulfils_the_condition_is_replaced_and_anything_else_is_left(
+    session: Session, wire: FaultyTransport
+) -> None:
+    session.save(Stock(sku="a", left=1), replacing=F.left == 0)
+    assert operations(wire) == ["PutItem"]
+    with pytest.raises(ConditionFailed) as refused:
+        session.save(Stock(sku="a", left=2), replacing=F.left == 0)
+    assert refused.value.stored == Stock(sku="a", left=1)
+    operations(wire)
+    session.save(Stock(sku="a", left=2), replacing=F.left == 1)
+    assert operations(wire) == ["PutItem"]
+    assert session.get_one(Stock, sku="a").left == 2
+
+
+def test_a_lock_that_expired_is_replaced_whatever_it_holds(
+    session: Session, clock: FakeClock, moto: Transport
+) -> None:
+    session.save(Login(token="t", alias="a", uses=1, until=at(clock, 60)))
+    with pytest.raises(ConditionFailed):
+        session.save(Login(token="t", alias="b"), replacing=F.uses == 0)
+    clock.advance(61)
+    session.save(Login(token="t", alias="b"), replacing=F.uses == 0)
+    assert session.get_by(Login, alias="b") == session.get(LOGIN)
+    assert session.get_by(Login, alias="a") is None
+
+
+def test_guards_and_versions_follow_what_is_replaced(session: Session, moto: Transport) -> None:
+    session.save(User(user_id="1", email="a"))
+    with pytest.raises(ConditionFailed) as refused:
+        session.save(User(user_id="1", email="b"), replacing=F.email == "c")
+    assert refused.value.stored.email == "a"
+    session.save(User(user_id="1", email="b"), replacing=F.email == "a")
+    assert items(moto).keys() == {"USER#1 U", "email#b email#b"}
+    session.save(Letter(name="d", text="a"))
+    session.save(Letter(name="d", text="t"), replacing=F.text != "t")
+    assert [version.number for version in session.history(Key(Letter, name="d"))] == [2, 1]
+
+
+def test_a_block_replaces_too(session: Session) -> None:
+    with session.transaction() as tx:
+        tx.save(Stock(sku="a"), replacing=F.left == 0)
+        tx.save(Stock(sku="b"), overwrite=True)
+    with pytest.raises(ConditionFailed), session.transaction() as tx:
+        tx.save(Stock(sku="a", left=1), replacing=F.left == 7)
+        tx.save(Stock(sku="c"))
+    assert [session.exists(Stock, sku=sku) for sku in "abc"] == [True, True, False]
+
+
+def test_a_replacing_block_under_a_token_is_applied_once_and_another_condition_is_another_block(
+    session: Session,
+) -> None:
+    def block(left: int) -> None:
+        with session.transaction(token="T") as tx:
+            tx.save(Stock(sku="a"), replacing=F.left == left)
+
+    block(0)
+    block(0)
+    with pytest.raises(StoreError, match="token"):
+        block(1)
+
+
+def test_overwrite_and_replacing_contradict_each_other(session: Session, wire: FaultyTransport) -> None:
+    with pytest.raises(UsageError, match="give one of the two"):
+        session.save(Stock(sku="a"), overwrite=True, replacing=F.left == 0)
+    with pytest.raises(UsageError, match="replacing='x'"):
+        session.save(Stock(sku="a"), replacing="x")  # type: ignore[arg-type]
+    assert operations(wire) == []
+
+
+def test_a_plan_says_what_it_replaces(session: Session) -> None:
+    plan = session.plan_of(lambda tx: tx.save(Stock(sku="a"), replacing=F.left == 0))
+    assert plan.explain() == (
+        "PutItem, 1 action, 1 write capacity unit\n"
+        "1. Put app PK=STOCK#a SK=S: replace Stock(sku='a'), if the condition on what is replaced holds, or insert it "
+        "if nothing is stored under its key"
+    )
+    plan = session.plan_of(lambda tx: tx.save(Stock(sku="a"), overwrite=True))
+    assert plan.explain().endswith("replace Stock(sku='a'), or insert it if nothing is stored under its key")
+
+
+ENTITIES = st.one_of(
+    st.builds(Stock, sku=st.just("a"), left=st.integers(0, 2)),
+    st.builds(Loose, name=st.just("l"), left=st.integers(0, 2)),
+    st.builds(Spot, name=st.just("p"), visits=st.integers(0, 2)),
+    st.builds(User, user_id=st.just("1"), email=st.sampled_from(["a", "b"]), visits=st.integers(0, 2)),
+    st.builds(Letter, name=st.just("d"), text=st.sampled_from(["a", "b"])),
+)
+
+
+@settings(max_examples=30)
+@given(before=st.none() | st.integers(0, 2), new=ENTITIES, wanted=st.integers(0, 2), overwrites=st.booleans())
+def test_a_replacement_always_does_what_reading_first_would(
+    before: int | None, new: Any, wanted: int, overwrites: bool
+) -> None:
+    kind = type(new)
+    number = next((name for name in ("left", "visits") if name in kind.model_fields), "text")
+    key = {name: getattr(new, name) for name in kind.__dynaorm_mapping__.key_fields}
+    value = wanted if number != "text" else "ab"[wanted % 2]
+    condition = F[number] == value
+    table, mark = kind.__dynaorm_mapping__.table, new_ksuid()
+    transport = PynamoTransport(region="eu-west-1")
+    with strict_moto(), Session(transport=transport, table_names=lambda name: f"{name}-{mark}") as session:
+        session.create_table(table)
+        if before is not None:
+            session.save(kind(**key, **{number: before if number != "text" else "ab"[before % 2]}))
+        stored = session.get(Key(kind, **key))
+        allowed = overwrites or stored is None or getattr(stored, number) == value
+        how: Any = {"overwrite": True} if overwrites else {"replacing": condition}
+        if allowed:
+            session.save(new, **how)
+            assert session.get(Key(kind, **key)) == new
+        else:
+            with pytest.raises(ConditionFailed) as refused:
+                session.save(new, **how)
+            assert refused.value.stored == stored == session.get(Key(kind, **key))
+        assert list(session.verify(table)) == []
+
+
+# -- next_number, run --------------------------------------------------------------------------------------------------
+
+
+def test_each_number_is_given_once_by_one_request(session: Session, wire: FaultyTransport) -> None:
+    counter = Key(Stock, sku="a")
+    assert [session.next_number(counter, "left") for _ in range(3)] == [1, 2, 3]
+    assert operations(wire) == ["UpdateItem"] * 3
+
+
+def test_a_counter_that_cannot_be_created_has_to_be_stored(session: Session) -> None:
+    class Series(Stock, name="Series"):
+        title: str
+
+    with pytest.raises(EntityNotFound):
+        session.next_number(Key(Series, sku="s"), "left")
+    session.save(Series(sku="s", title="t", left=9))
+    assert session.next_number(Key(Series, sku="s"), "left") == 10
+
+
+def test_only_a_field_of_a_key_is_counted(session: Session, wire: FaultyTransport) -> None:
+    with pytest.raises(UsageError, match="no field 'lefd'"):
+        session.next_number(Key(Stock, sku="a"), "lefd")
+    with pytest.raises(UsageError, match="takes a key"):
+        session.next_number(Stock(sku="a"), "left")  # type: ignore[arg-type]
+    assert operations(wire) == []
+
+
+def test_a_number_is_given_and_used_without_gaps(session: Session) -> None:
+    def order(tx: Transaction) -> int:
+        number = (session.get(Key(Stock, sku="series")) or Stock(sku="series")).left + 1
+        tx.upsert(Key(Stock, sku="series"), F.left.set(number), condition=F.left == number - 1)
+        tx.save(Stock(sku=f"order {number}"))
+        return number
+
+    assert [session.run(order, again_on=ConditionFailed) for _ in range(3)] == [1, 2, 3]
+
+
+def test_a_run_repeats_the_refusals_it_is_told_to_and_is_contention_in_the_end(session: Session) -> None:
+    session.save(Stock(sku="a", left=1))
+    calls: list[int] = []
+
+    def work(tx: Transaction) -> None:
+        calls.append(1)
+        tx.update(Key(Stock, sku="a"), F.left.set(2), condition=F.left == len(calls) - 2)
+
+    session.run(work, attempts=5, again_on=ConditionFailed)
+    assert len(calls) == 3
+    calls.clear()
+    with pytest.raises(Contention) as lost:
+        session.run(
+            lambda tx: tx.check(Key(Stock, sku="a"), F.left > 9), attempts=2, again_on=ConditionFailed
+        )
+    assert [type(cause) for cause in lost.value.causes] == [ConditionFailed]
+    with pytest.raises(ConditionFailed):
+        session.run(lambda tx: tx.check(Key(Stock, sku="a"), F.left > 9))
+
+
+def test_a_run_never_repeats_what_the_work_itself_raises(session: Session) -> None:
+    calls: list[int] = []
+
+    def work(_: Transaction) -> None:
+        calls.append(1)
+        session.get_one(Stock, sku="none")
+
+    with pytest.raises(EntityNotFound):
+        session.run(work, again_on=(EntityNotFound, UniqueViolation))
+    assert calls == [1]
+
+
+@pytest.mark.parametrize(
+    "kind", [OutcomeUnknown, StoreError, ValueError, "ConditionFailed", (ConditionFailed, 1)]
+)
+def test_a_run_is_repeated_only_after_refusals(session: Session, kind: Any) -> None:
+    with pytest.raises(UsageError, match="again_on"):
+        session.run(lambda _: None, again_on=kind)
