@@ -203,6 +203,7 @@ PUBLIC_MODULES = {
     "dynaorm.describe",
     "dynaorm.errors",
     "dynaorm.export",
+    "dynaorm.integrations.duckdb",
     "dynaorm.integrations.fastapi",
     "dynaorm.integrations.opentelemetry",
     "dynaorm.integrity.run",

@@ -6,6 +6,7 @@ from typing import Any, Final
 
 import click
 
+from dynaorm.cli.exports import EXPORT, verify_exports
 from dynaorm.cli.options import AS_JSON, Option, TableAccess, connected, options
 from dynaorm.cli.run_output import Meter, Output, place_of
 from dynaorm.cli.run_summary import RunSummary
@@ -63,13 +64,15 @@ _WRITING: Final[Sequence[Callable[[Any], Any]]] = (
 
 @click.command("verify", short_help="Find items that do not fit together.")
 @_TARGETS
-@options(*_OPTIONS)
+@options(*_OPTIONS, *EXPORT)
 @connected
 def verify_command(**given: Any) -> None:
     """Find guards, versions, index keys and totals that do not fit, and unknown or unreadable items.
 
     Example: dynaorm verify shop.models:app --segments 8
     """
+    if given["exports"]:
+        click.get_current_context().exit(verify_exports(given))
     _work("verify", verify, given)
 
 

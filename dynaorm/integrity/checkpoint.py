@@ -8,9 +8,7 @@ import json
 import os
 import sqlite3
 import stat
-from base64 import b64decode, b64encode
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from decimal import Decimal
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self, TypeVar
@@ -23,6 +21,14 @@ from dynaorm.flow.integrity.ledger import MOST_HOLDERS, Sums, add_up
 from dynaorm.flow.integrity.scan import ScanSegment
 from dynaorm.flow.integrity.stored_check import ItemAddress
 from dynaorm.flow.integrity.verify import Verification
+from dynaorm.integrity.fact_text import (
+    address_in,
+    address_text,
+    key_in,
+    key_text,
+    numbers_in,
+    numbers_text,
+)
 from dynaorm.integrity.report import private
 from dynaorm.item.json_body import decode_body, encode_body
 from dynaorm.item.value import Item
@@ -169,7 +175,7 @@ class Checkpoint:
         positions = {name: (after, is_over) for name, after, is_over in rows}
         for segment in work.scan_segments:
             after, is_over = positions.get(_segment_name(segment), (None, 0))
-            segment.after = _item(after) if after is not None else None
+            segment.after = key_in(after) if after is not None else None
             segment.is_over = bool(is_over)
         found = self._run("SELECT value FROM work WHERE name = 'examined'")
         work.examined = int(found[0][0]) if found else 0
@@ -177,7 +183,7 @@ class Checkpoint:
     def save(self, work: Verification) -> None:
         """Save the position of a verification, with everything that it has learned."""
         rows = [
-            (_segment_name(one), _text(one.after) if one.after is not None else None, int(one.is_over))
+            (_segment_name(one), key_text(one.after) if one.after is not None else None, int(one.is_over))
             for one in work.scan_segments
             if one.after is not None or one.is_over
         ]
@@ -204,7 +210,7 @@ class Checkpoint:
     # -- the ledger ------------------------------------------------------------------------------------------------
 
     def add(self, fact: Fact, /) -> None:
-        address = _address(fact.address)
+        address = address_text(fact.address)
         match fact:
             case Holding(_, holder, is_harmless):
                 self._run(
@@ -212,14 +218,12 @@ class Checkpoint:
                     (address, int(not is_harmless), int(not is_harmless)),
                 )
                 if holder is not None:
-                    self._run("INSERT OR IGNORE INTO holders VALUES (?, ?)", (address, _address(holder)))
+                    self._run("INSERT OR IGNORE INTO holders VALUES (?, ?)", (address, address_text(holder)))
             case Amount(_, numbers):
                 rows = self._run("SELECT numbers FROM sums WHERE address = ?", (address,))
-                sums = _numbers(rows[0][0]) if rows else {}
+                sums = numbers_in(rows[0][0]) if rows else {}
                 add_up(sums, numbers)
-                # As texts: Python reads a number in JSON as a float.
-                text = json.dumps({name: str(number) for name, number in sums.items()})
-                self._run("INSERT OR REPLACE INTO sums VALUES (?, ?)", (address, text))
+                self._run("INSERT OR REPLACE INTO sums VALUES (?, ?)", (address, numbers_text(sums)))
 
     def holdings(self) -> Iterator[tuple[ItemAddress, tuple[ItemAddress, ...]]]:
         for (held,) in self._rows(
@@ -234,17 +238,17 @@ class Checkpoint:
 
     def sums(self) -> Iterator[tuple[ItemAddress, Sums]]:
         for address, numbers in self._rows("SELECT address, numbers FROM sums WHERE address > ?"):
-            yield self._read(address), _numbers(numbers)
+            yield self._read(address), numbers_in(numbers)
 
     def plan(self, address: ItemAddress, item: Item | None, /) -> None:
         # An absent item, because no item is empty.
         text = encode_body(item or {}).decode()
-        self._run("INSERT OR REPLACE INTO planned VALUES (?, ?)", (_address(address), text))
+        self._run("INSERT OR REPLACE INTO planned VALUES (?, ?)", (address_text(address), text))
 
     def planned(self, addresses: Iterable[ItemAddress], /) -> dict[Ident, Item | None]:
         found: dict[Ident, Item | None] = {}
         for address in addresses:
-            for (text,) in self._run("SELECT item FROM planned WHERE address = ?", (_address(address),)):
+            for (text,) in self._run("SELECT item FROM planned WHERE address = ?", (address_text(address),)):
                 found[address.ident] = decode_body(text.encode()) or None
         return found
 
@@ -264,8 +268,7 @@ class Checkpoint:
             after = rows[-1][0]
 
     def _read(self, text: str) -> ItemAddress:
-        name, key = json.loads(text)
-        return ItemAddress(self._tables[name], _item(json.dumps(key)))
+        return address_in(text, self._tables)
 
 
 def _create(path: Path) -> None:
@@ -279,30 +282,3 @@ def _create(path: Path) -> None:
 
 def _segment_name(segment: ScanSegment) -> str:
     return json.dumps([segment.table.name, segment.segment, segment.segments])
-
-
-def _address(address: ItemAddress) -> str:
-    return json.dumps([address.table.name, json.loads(_text(address.key))], sort_keys=True)
-
-
-def _text(key: Item) -> str:
-    return json.dumps(
-        {
-            name: {kind: b64encode(content).decode() if kind == "B" else content}
-            for name, value in key.items()
-            for kind, content in value.items()
-        },
-        sort_keys=True,
-    )
-
-
-def _item(text: str) -> dict[str, Any]:
-    return {
-        name: {kind: b64decode(content) if kind == "B" else content}
-        for name, value in json.loads(text).items()
-        for kind, content in value.items()
-    }
-
-
-def _numbers(text: str) -> dict[str, Decimal]:
-    return {name: Decimal(number) for name, number in json.loads(text).items()}

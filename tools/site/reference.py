@@ -87,7 +87,11 @@ TOPICS: Final = {
     "integrations": Topic(
         "Integrations",
         "Other libraries that dynaorm works with.",
-        ("dynaorm.integrations.fastapi", "dynaorm.integrations.opentelemetry"),
+        (
+            "dynaorm.integrations.duckdb",
+            "dynaorm.integrations.fastapi",
+            "dynaorm.integrations.opentelemetry",
+        ),
     ),
     "describe": Topic(
         "Description of a table",

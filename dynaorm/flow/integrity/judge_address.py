@@ -3,7 +3,7 @@
 from dynaorm.flow.commit import unit_of_work
 from dynaorm.flow.integrity.finding import Diagnosis, Finding
 from dynaorm.flow.integrity.judge_item import judge
-from dynaorm.flow.integrity.kinds.judged_kinds import KINDS
+from dynaorm.flow.integrity.judge_left import judge_left
 from dynaorm.flow.integrity.ledger import MemoryLedger, remember
 from dynaorm.flow.integrity.scope import Scope
 from dynaorm.flow.integrity.stored_check import ItemAddress, StoredCheck, answer_at_once
@@ -24,10 +24,6 @@ def judge_address(address: ItemAddress, context: Context) -> Flow[list[Finding] 
 
 def _judged(address: ItemAddress, scope: Scope) -> StoredCheck[list[Diagnosis]]:
     judgement = yield from judge(address, scope)
-    found = list(judgement.diagnoses)
     ledger = MemoryLedger()
     remember(judgement, ledger)
-    for kind in KINDS:
-        for concerned, facts in kind.left(ledger, scope):
-            found += yield from kind.judge_facts(concerned, facts, scope)
-    return found
+    return [*judgement.diagnoses, *(yield from judge_left(ledger, scope))]

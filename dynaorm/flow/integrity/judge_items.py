@@ -6,7 +6,7 @@ from dynaorm.entity.ident import Ident
 from dynaorm.entity.table import Table
 from dynaorm.flow.integrity.finding import Diagnosis, Finding
 from dynaorm.flow.integrity.judge_item import judge
-from dynaorm.flow.integrity.kinds.judged_kinds import KINDS
+from dynaorm.flow.integrity.judge_left import judge_left
 from dynaorm.flow.integrity.ledger import MemoryLedger, remember
 from dynaorm.flow.integrity.scope import Scope
 from dynaorm.flow.integrity.stored_check import ItemAddress, answer_from
@@ -38,6 +38,4 @@ def _diagnoses(stored: Mapping[Ident, tuple[ItemAddress, Item]], scope: Scope) -
         judgement = answer_from(judge(address, scope), items)
         yield from judgement.diagnoses
         remember(judgement, ledger)
-    for kind in KINDS:
-        for address, facts in kind.left(ledger, scope):
-            yield from answer_from(kind.judge_facts(address, facts, scope, ledger.doubts()), items)
+    yield from answer_from(judge_left(ledger, scope), items)

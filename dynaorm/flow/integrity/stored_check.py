@@ -52,8 +52,13 @@ class SoughtAddress(ABC):
         """What names the question, among the identities of items."""
 
     @abstractmethod
-    def among(self, items: Mapping[Ident, Item]) -> Item | None:
-        """The item, if these are all the items that exist."""
+    def among(self, items: Iterable[Item]) -> Item | None:
+        """The item, if all the items of its table that a search could find are among these."""
+
+    @property
+    @abstractmethod
+    def table(self) -> Table:
+        """The table in which it is searched for."""
 
     @abstractmethod
     def search(self, context: Context, cost: ReadCost) -> Flow[Item | None]:
@@ -91,7 +96,40 @@ def answer_from(check: StoredCheck[T], items: Mapping[Ident, Item]) -> T:
 
 
 def _item_in(items: Mapping[Ident, Item], address: Address) -> Item | None:
-    return items.get(address.ident) if isinstance(address, ItemAddress) else address.among(items)
+    if isinstance(address, ItemAddress):
+        return items.get(address.ident)
+    return address.among(item for ident, item in items.items() if ident[0] == address.table.name)
+
+
+@record
+class Asked:
+    """What a check asked for that is not known in full. It has no result yet."""
+
+    addresses: Mapping[Ident, Address]
+
+
+def answer_partly(check: StoredCheck[T], known: Mapping[Ident, Sequence[Item]]) -> T | Asked:
+    """The result of a check, or everything that it has asked for if some of that is not known.
+
+    Args:
+        check: the check.
+        known: for each address, the items that it can mean: at most one, or all that a search would find.
+    """
+    asked: dict[Ident, Address] = {}
+    running = _RunningCheck(check)
+    running.resume(None)
+    while not running.is_over:
+        asked.update((address.ident, address) for address in running.wanted)
+        if any(address.ident not in known for address in running.wanted):
+            running.check.close()
+            return Asked(asked)
+        running.resume([_item_of(known[address.ident], address) for address in running.wanted])
+    result: T = running.result
+    return result
+
+
+def _item_of(items: Sequence[Item], address: Address) -> Item | None:
+    return next(iter(items), None) if isinstance(address, ItemAddress) else address.among(items)
 
 
 def answer_all(

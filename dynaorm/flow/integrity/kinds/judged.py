@@ -26,7 +26,7 @@ from dynaorm.flow.integrity.ledger import Ledger
 from dynaorm.flow.integrity.repair_actions import Taken
 from dynaorm.flow.integrity.scan import RateLimiter
 from dynaorm.flow.integrity.scope import Scope
-from dynaorm.flow.integrity.stored_check import ItemAddress, StoredCheck, answer_at_once
+from dynaorm.flow.integrity.stored_check import ItemAddress, SoughtAddress, StoredCheck, answer_at_once
 from dynaorm.flow.protocol.call import Flow
 from dynaorm.flow.protocol.cost import ReadCost
 from dynaorm.flow.protocol.together import gather
@@ -188,6 +188,10 @@ class JudgedKind:
     def doubt_of_unread(self, mapping: EntityMapping, scope: Scope) -> Doubt | None:
         """Why an entity that cannot be read makes sums doubtful."""
         return None
+
+    def searches_for(self, address: ItemAddress) -> Iterable[SoughtAddress]:
+        """The searches of judgements that may find the item at an address."""
+        return ()
 
     # -- all facts under one address -----------------------------------------------------------------------------------
 

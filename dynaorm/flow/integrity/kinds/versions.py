@@ -8,7 +8,7 @@ Rule 4. All items that a judgement asks for belong to one entity, whose key each
         for the end of a run.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import Enum
 from typing import Any, Final
 
@@ -16,6 +16,7 @@ from dynaorm.entity.declare.catalog import catalog_of, class_named, type_in, ver
 from dynaorm.entity.dispatch import NotAnEntity, classify
 from dynaorm.entity.ident import Ident, ident_of
 from dynaorm.entity.mapping.mapping import DELETED, VERSION, VERSION_AT, EntityMapping
+from dynaorm.entity.table import Table
 from dynaorm.entity.template.version import VERSION_TYPE, version_number
 from dynaorm.entity.version import version_of
 from dynaorm.errors import DecodeError
@@ -88,9 +89,12 @@ class _NewestVersion(SoughtAddress):
     def ident(self) -> Ident:
         return "newest version", *ident_of(self.mapping.table, self.key)
 
-    def among(self, items: Mapping[Ident, Item]) -> Item | None:
-        own = [item for ident, item in items.items() if ident[0] == self.mapping.table.name]
-        found = max(own, key=self._number, default=None)
+    @property
+    def table(self) -> Table:
+        return self.mapping.table
+
+    def among(self, items: Iterable[Item]) -> Item | None:
+        found = max(items, key=self._number, default=None)
         return found if found is not None and self._number(found) else None
 
     def _number(self, item: Item) -> int:
@@ -111,6 +115,15 @@ class JudgedVersions(JudgedKind):
     """The version items, latest copies and tombstones of versioned entities."""
 
     derived: DerivedKind[Any] = VERSIONS
+
+    def searches_for(self, address: ItemAddress) -> Iterable[SoughtAddress]:
+        for mapping in catalog_of(address.table).mappings.values():
+            if mapping.versioning is None or mapping.sort is None:
+                continue
+            part = mapping.sort.attribute
+            latest = mapping.versioning.template.latest_of(address.key[part.name][part.kind])
+            if latest is not None:
+                yield _NewestVersion(mapping, {**address.key, part.name: {part.kind: latest}})
 
     def judge_entity(
         self, subject: Subject, renewal: Renewal, held: Sequence[Held[int]]

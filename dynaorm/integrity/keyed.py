@@ -1,0 +1,306 @@
+"""Verify items apart from each other: a map, a shuffle and a reduce, for engines that hold tables of any size.
+
+Rule 1. The judgements are those of ``verify``. They ask for items by address; here a join answers, not a request.
+Rule 2. Both functions are pure, and facts are texts. So any engine can group them, in any order and on any machine.
+Rule 3. A judgement that asks for more begins again with every answer. So an engine keeps nothing but facts.
+
+An engine does the following, until nothing is asked any more:
+
+1. It calls ``facts_of`` for each item.
+2. It joins each fact ``ASKED`` with the facts ``STORED`` under the address that its text names, and calls
+   ``findings_of`` with the key of the question and all of these. The result may ask for more.
+3. It groups the facts ``CONCERNS`` by key, and calls ``findings_of`` for each group, with every doubt. Step 2 follows.
+"""
+
+import json
+import sys
+from base64 import b64decode, b64encode
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from enum import StrEnum
+from functools import cached_property
+from importlib import import_module
+from typing import Any, Final, NamedTuple
+
+from dynaorm.entity.ident import Ident
+from dynaorm.entity.table import Table
+from dynaorm.errors import UsageError
+from dynaorm.flow.integrity.finding import Amount, Diagnosis, Doubt, Fact, Holding, Judgement
+from dynaorm.flow.integrity.judge_item import judge
+from dynaorm.flow.integrity.judge_left import judge_left
+from dynaorm.flow.integrity.kinds.judged_kinds import KINDS
+from dynaorm.flow.integrity.ledger import MOST_HOLDERS, MemoryLedger
+from dynaorm.flow.integrity.scope import Scope, scope_of
+from dynaorm.flow.integrity.stored_check import Asked, ItemAddress, StoredCheck, answer_partly
+from dynaorm.integrity.fact_text import address_in, address_text, numbers_in, numbers_text
+from dynaorm.integrity.report import as_json
+from dynaorm.item.json_body import decode_body, encode_body
+from dynaorm.item.value import Item
+from dynaorm.plan.unit_of_work import UnitOfWork
+from dynaorm.record import record, replace
+
+
+class FactKind(StrEnum):
+    """What a keyed fact says."""
+
+    STORED = "stored"
+    """The item under an address; under that of a search, one that it may find."""
+
+    ASKED = "asked"
+    """A judgement, which is the key, asks for what is stored under the address in the text."""
+
+    CONCERNS = "concerns"
+    """What an item says of another one, whose address is the key."""
+
+    DOUBT = "doubt"
+    """Why sums are doubtful; it concerns all sums of the class that is the key."""
+
+    FINDING = "finding"
+    """What is wrong, as a line of ``verify --json``. The key is the address of the item."""
+
+
+class KeyedFact(NamedTuple):
+    """A fact, under the key by which an engine groups it. All three are texts without line breaks."""
+
+    kind: str
+    key: str
+    text: str
+
+
+class Answer(NamedTuple):
+    """What is stored under an address that a judgement asked for.
+
+    Attributes:
+        address: the text of the fact ``ASKED``.
+        item: the text of a fact ``STORED`` under that address; None if there is none.
+    """
+
+    address: str
+    item: str | None
+
+
+@record
+class KeyedScope:
+    """What is verified, as plain values that every process understands.
+
+    Attributes:
+        targets: the tables and classes, each as ``module:Name``.
+        now: seconds since the Unix epoch; what has expired by then is absent.
+        foreign_attributes: attributes that other programs write.
+        modules: the modules that declare further classes of the tables.
+        doubts: the key and text of every fact ``DOUBT``. Sums are judged with all of them.
+    """
+
+    targets: tuple[str, ...]
+    now: float
+    foreign_attributes: tuple[str, ...] = ()
+    modules: tuple[str, ...] = ()
+    doubts: tuple[tuple[str, str], ...] = ()
+
+    @cached_property
+    def scope(self) -> Scope:
+        """The scope of the verification. Raises UsageError if a target cannot be found in this process."""
+        for module in self.modules:
+            import_module(module)
+        scope = scope_of([target_named(one) for one in self.targets], lambda: UnitOfWork(self.now, "", str))
+        return replace(scope, foreign_attributes=frozenset(self.foreign_attributes))
+
+    @cached_property
+    def tables(self) -> Mapping[str, Table]:
+        """The tables whose items are needed, by name."""
+        return {table.name: table for table in self.scope.known_tables}
+
+
+def facts_of(item: Item, table: str, declared: KeyedScope) -> Iterator[KeyedFact]:
+    """The facts that one stored item gives.
+
+    Args:
+        item: the item, in DynamoDB's low-level form.
+        table: the declared name of its table.
+        declared: what is verified.
+    """
+    home = declared.tables[table]
+    address = ItemAddress(home, {name: item[name] for name in home.key_names})
+    text = encode_body(item).decode()
+    yield KeyedFact(FactKind.STORED, _ident_text(address.ident), text)
+    own = encode_body(address.key).decode()
+    searches = {one.ident for kind in KINDS for one in kind.searches_for(address)}
+    yield from (KeyedFact(FactKind.STORED, _ident_text(one), own) for one in searches)
+    if home in declared.scope.tables:
+        yield from _judged_item(address, {address.ident: [item]}, declared)
+
+
+def findings_of(key: str, facts: Iterable[str | Answer], declared: KeyedScope) -> Iterator[KeyedFact]:
+    """What follows from all facts under one key: findings, and facts that have to be grouped again.
+
+    Args:
+        key: the key.
+        facts: under the key of a question, every answer; under an address, the texts of all facts ``CONCERNS``.
+        declared: what is verified.
+    """
+    if key.startswith(_QUESTION):
+        answers: dict[str, list[Item]] = {}
+        for one in facts:
+            assert isinstance(one, Answer)
+            found = answers.setdefault(one.address, [])
+            if one.item is not None:
+                found.append(decode_body(one.item.encode()))
+        known = {_ident_in(text): items for text, items in answers.items()}
+        question = json.loads(key)
+    else:
+        known, question = {}, [_LEFT, folded([str(one) for one in facts], declared)]
+    if question[0] == _LEFT:
+        yield from _judged_left(question[1], known, declared)
+    else:
+        yield from _judged_item(address_in(json.dumps(question[1]), declared.tables), known, declared)
+
+
+# The keys of questions begin with a number, and those of addresses with a text.
+_ITEM, _LEFT = 1, 2
+_QUESTION: Final = ("[1", "[2")
+
+
+def _judged_item(
+    address: ItemAddress, known: Mapping[Ident, Sequence[Item]], declared: KeyedScope
+) -> Iterator[KeyedFact]:
+    found = answer_partly(judge(address, declared.scope), known)
+    if isinstance(found, Asked):
+        question = json.dumps([_ITEM, json.loads(address_text(address))])
+        yield from _asked(question, found)
+        return
+    assert isinstance(found, Judgement)
+    yield from _findings(found.diagnoses)
+    for fact in found.facts:
+        yield KeyedFact(FactKind.CONCERNS, _ident_text(fact.address.ident), _fact_text(fact))
+    if found.doubt is not None:
+        yield KeyedFact(FactKind.DOUBT, found.doubt.source or "", found.doubt.reason)
+
+
+def _judged_left(
+    facts: Sequence[str], known: Mapping[Ident, Sequence[Item]], declared: KeyedScope
+) -> Iterator[KeyedFact]:
+    ledger = MemoryLedger()
+    for source, reason in declared.doubts:
+        ledger.doubt(Doubt(source or None, reason))
+    for text in facts:
+        ledger.add(_fact_in(text, declared))
+    check: StoredCheck[list[Diagnosis]] = judge_left(ledger, declared.scope)
+    found = answer_partly(check, known)
+    if isinstance(found, Asked):
+        yield from _asked(json.dumps([_LEFT, facts]), found)
+    else:
+        yield from _findings(found)
+
+
+def _asked(question: str, asked: Asked) -> Iterator[KeyedFact]:
+    for ident in asked.addresses:
+        yield KeyedFact(FactKind.ASKED, question, _ident_text(ident))
+
+
+def _findings(diagnoses: Iterable[Diagnosis]) -> Iterator[KeyedFact]:
+    for one in diagnoses:
+        finding = one.finding
+        key = _ident_text((finding.table, *(repr(value) for value in finding.key.values())))
+        yield KeyedFact(FactKind.FINDING, key, as_json(finding, with_secrets=True))
+
+
+def folded(texts: Iterable[str], declared: KeyedScope) -> list[str]:
+    """As few facts ``CONCERNS`` as say the same about one address. An engine may fold them as early as it likes.
+
+    Args:
+        texts: the texts of facts under one key.
+        declared: what is verified.
+    """
+    ledger = MemoryLedger()
+    held: set[str] = set()
+    for text in texts:
+        fact = _fact_in(text, declared)
+        if isinstance(fact, Amount):
+            ledger.add(fact)
+        else:
+            held.add(text)
+    sums = [_fact_text(Amount(address, numbers)) for address, numbers in ledger.sums()]
+    # Those that are kept do not depend on the order of the facts.
+    return [*sorted(held)[:MOST_HOLDERS], *sums]
+
+
+# -- texts -------------------------------------------------------------------------------------------------------------
+
+
+def _fact_text(fact: Fact) -> str:
+    if isinstance(fact, Amount):
+        return json.dumps([address_text(fact.address), numbers_text(fact.numbers)])
+    holder = None if fact.holder is None else address_text(fact.holder)
+    return json.dumps([address_text(fact.address), holder, fact.is_harmless])
+
+
+def _fact_in(text: str, declared: KeyedScope) -> Fact:
+    address, *said = json.loads(text)
+    place = address_in(address, declared.tables)
+    if len(said) == 1:
+        return Amount(place, numbers_in(said[0]))
+    holder, is_harmless = said
+    return Holding(place, None if holder is None else address_in(holder, declared.tables), is_harmless)
+
+
+def _ident_text(ident: Ident) -> str:
+    return json.dumps(ident, default=_binary)
+
+
+def _ident_in(text: str) -> Ident:
+    return tuple(b64decode(one["B"]) if isinstance(one, dict) else one for one in json.loads(text))
+
+
+def _binary(value: object) -> dict[str, str]:
+    assert isinstance(value, bytes)
+    return {"B": b64encode(value).decode()}
+
+
+# -- targets -----------------------------------------------------------------------------------------------------------
+
+
+def target_named(text: str) -> Table | type[Any]:
+    """The table or class that ``module:Name`` names. Raises UsageError."""
+    module, _, path = text.partition(":")
+    try:
+        found: Any = import_module(module)
+        for name in path.split("."):
+            found = getattr(found, name)
+    except (ImportError, AttributeError, ValueError) as failure:
+        raise UsageError(
+            problem=f"{text!r} cannot be found: {failure}",
+            remedy="write module:Table or module:Class, and let every process import the module",
+        ) from failure
+    if not isinstance(found, Table | type):
+        raise UsageError(
+            problem=f"{text} is neither a Table nor an entity class", remedy="name a Table or an entity class"
+        )
+    return found
+
+
+def name_of(target: Table | type[Any] | str) -> str:
+    """The name ``module:Name`` by which other processes find a table or class. Raises UsageError if it has none."""
+    if isinstance(target, str):
+        target_named(target)
+        return target
+    if isinstance(target, type):
+        names = [f"{target.__module__}:{target.__qualname__}"]
+    else:
+        # The program that runs has another name in its processes.
+        modules = [(name, one) for name, one in sys.modules.items() if name != "__main__"]
+        found = (
+            (module, name) for module, one in modules for name, value in _named_in(one) if value is target
+        )
+        names = sorted(f"{module}:{name}" for module, name in found)
+    for name in names:
+        if "<locals>" not in name and target_named(name) is target:
+            return name
+    shown = target.__qualname__ if isinstance(target, type) else f"the table {target.name!r}"
+    raise UsageError(
+        problem=f"other processes cannot find {shown}: no module has it under a name",
+        remedy="name it as 'module:Name'",
+    )
+
+
+def _named_in(module: Any) -> list[tuple[str, Any]]:
+    """What a module names; nothing if it is one of those that only look like a module."""
+    return list(getattr(module, "__dict__", {}).items())
