@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from dynaorm.entity.mapping.aggregate import Aggregate
     from dynaorm.entity.marker import (
         Attribute,
+        Computed,
         CreatedAt,
         ExpiresAt,
         InKey,
@@ -83,6 +84,7 @@ __all__ = [
     "Changed",
     "Clock",
     "Collection",
+    "Computed",
     "CreatedAt",
     "Deleted",
     "DirectTransport",
@@ -146,6 +148,7 @@ _HOMES: Final = {
     "dynaorm.entity.mapping.aggregate": ("Aggregate",),
     "dynaorm.entity.marker": (
         "Attribute",
+        "Computed",
         "CreatedAt",
         "ExpiresAt",
         "InKey",

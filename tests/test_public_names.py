@@ -37,6 +37,7 @@ NAMES = {
     "Changed": "dynaorm.streams.change",
     "Clock": "dynaorm.flow.protocol.call",
     "Collection": "dynaorm.session.query",
+    "Computed": "dynaorm.entity.marker",
     "CreatedAt": "dynaorm.entity.marker",
     "Deleted": "dynaorm.streams.change",
     "DirectTransport": "dynaorm.transport.direct.transport",

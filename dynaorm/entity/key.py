@@ -26,6 +26,9 @@ class Key(Generic[E]):
         fields: the fields of the key.
         primary_key: the rendered key, as attribute values.
 
+    A computed part of the key can be left out if the fields that it looks at are given in its place, and a field with a
+    static default too.
+
     Raises:
         UnknownField: a keyword is not a field of the class's primary key.
         InvalidValue: a value cannot be part of the key.
@@ -51,7 +54,7 @@ class Key(Generic[E]):
                 remedy="write Key(User, ...) with the class itself, or give an object in place of its key",
             )
         mapping = mappings.mapping_of(entity)
-        check_key_fields(mapping, fields)
+        fields = key_values(mapping, fields)
         self.entity = entity
         self.fields = MappingProxyType(mapping.secrets.hiding(fields))
         self.primary_key = mapping.rendered_key(fields)
@@ -108,20 +111,34 @@ def sought_key(entity: type[E], fields: Mapping[str, Any]) -> Key[E]:
     return _restore(entity, fields, {})
 
 
-def check_key_fields(mapping: "EntityMapping", fields: Mapping[str, Any]) -> None:
-    """Raises UnknownField or UsageError unless these are exactly the fields of the primary key."""
+def key_values(mapping: "EntityMapping", fields: dict[str, Any]) -> dict[str, Any]:
+    """The values of the fields of the primary key, with those that others decide, and static defaults.
+
+    Raises:
+        UnknownField: one of the fields is not needed for the key.
+        UsageError: a field of the key is missing.
+        InvalidValue: a field of the key cannot be computed.
+    """
     wanted = mapping.key_fields
     if fields.keys() == set(wanted):
-        return
+        return fields
     name = mapping.entity.__name__
+    asked = [mapping.computed[one] for one in wanted if one in mapping.computed and one not in fields]
+    looked_at = frozenset[str]().union(*(one.fields for one in asked if one.is_told))
     for given in fields:
-        if given not in wanted:
-            raise UnknownField(entity=name, field=given, known=wanted)
-    if missing := [one for one in wanted if one not in fields]:
+        if given not in wanted and given not in looked_at:
+            raise UnknownField(entity=name, field=given, known=(*wanted, *sorted(looked_at - {*wanted})))
+    defaults = mapping.static_defaults
+    known = {**{one: defaults[one] for one in (*wanted, *looked_at) if one in defaults}, **fields}
+    ready = [one.name for one in asked if one.is_told and one.fields <= known.keys()]
+    values = mapping.key_computed(known, ready)
+    known = {one: values[one] for one in wanted if one in values}
+    if missing := [one for one in wanted if one not in known]:
         raise UsageError(
             problem=f"the primary key of {name} is made of {', '.join(wanted)}, and {', '.join(missing)} is missing",
             remedy=f"give {', '.join(f'{one}=...' for one in missing)}",
         )
+    return known
 
 
 def stored_key(mapping: "EntityMapping", primary_key: Mapping[str, AttributeValue]) -> Key[Any]:

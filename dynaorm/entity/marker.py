@@ -110,6 +110,37 @@ class ExpiresAt:
 
 
 @record
+class Computed:
+    """What a computed field looks at, in the type that it returns.
+
+    Without it, a computed field may look at every field. So a write by key that changes any field, or a key that the
+    computed field is a part of, needs all of them. A function that reads another field raises ``InvalidValue`` when it
+    is first called.
+
+    Args:
+        of: the fields that the function reads.
+
+    Examples:
+        >>> from pydantic import computed_field
+        >>> class Reading(Entity, table=app, pk="SENSOR#{sensor}", sk="{bucket}#{number:06d}"):
+        ...     sensor: str
+        ...     number: int
+        ...     value: float = 0.0
+        ...     @computed_field
+        ...     @property
+        ...     def bucket(self) -> Annotated[str, Computed(of="number")]:
+        ...         return str(self.number // 100)
+        >>> Key(Reading, sensor="s", number=250).primary_key["SK"]
+        {'S': '2#000250'}
+    """
+
+    of: tuple[str, ...]
+
+    def __init__(self, *, of: str | tuple[str, ...]) -> None:
+        object.__setattr__(self, "of", _names(of))
+
+
+@record
 class CreatedAt:
     """The time at which the entity was stored first. The session sets it, and it stays over every later write.
 
@@ -176,7 +207,7 @@ class Attribute:
         object.__setattr__(self, "codec", codec)
 
 
-MARKERS = (Unique, Versioned, InKey, ExpiresAt, CreatedAt, UpdatedAt, Attribute)
+MARKERS = (Unique, Versioned, InKey, ExpiresAt, CreatedAt, UpdatedAt, Attribute, Computed)
 
 
 def _names(given: Any) -> tuple[Any, ...]:
@@ -190,7 +221,7 @@ _FUNCTIONS: Final = ("normalize", "encode", "decode")
 def argument_problems(marker: object) -> Iterator[str]:
     """What is wrong with the arguments of a marker, one sentence each."""
     kind = type(marker).__name__
-    for name, given in ((one, getattr(marker, one, None)) for one in (*_TEXTS, "scope", "formerly")):
+    for name, given in ((one, getattr(marker, one, None)) for one in (*_TEXTS, "scope", "formerly", "of")):
         if given is not None and not all(isinstance(one, str) for one in _names(given)):
             yield f"{kind}({name}={given!r}) is no text; give {'a str' if name in _TEXTS else 'names'}"
     for name, given in ((one, getattr(marker, one, None)) for one in _FUNCTIONS):

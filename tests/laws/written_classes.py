@@ -22,7 +22,7 @@ from pydantic import (
 )
 
 from dynaorm import Aggregate, AnyValue, Entity, F, GlobalIndex, Index, Table
-from dynaorm.entity.marker import CreatedAt, ExpiresAt, Unique, UpdatedAt
+from dynaorm.entity.marker import Computed, CreatedAt, ExpiresAt, Unique, UpdatedAt
 from dynaorm.item.condition import Condition
 from dynaorm.item.value import Item
 
@@ -154,6 +154,7 @@ class Spec(NamedTuple):
     together: bool
     times: bool
     computed: bool
+    told: bool
     conditional: bool
     by_function: bool
     counted: bool
@@ -179,6 +180,7 @@ _ANY: Final = st.builds(
     together=st.booleans(),
     times=st.booleans(),
     computed=st.booleans(),
+    told=st.booleans(),
     conditional=st.booleans(),
     by_function=st.booleans(),
     counted=st.booleans(),
@@ -394,12 +396,14 @@ def _indexes(spec: Spec) -> dict[str, Index]:
 
 
 def labelled(spec: Spec) -> Callable[[Any], Any]:
-    """The function of the computed field, with a marker if that is unique."""
+    """The function of the computed field, with markers if that is unique, or says what it looks at."""
 
     def computed(self: Any) -> Any:
         return label(self)
 
     kind: Any = str | None
+    if spec.told:
+        kind = Annotated[kind, Computed(of=("number", "text"))]
     computed.__annotations__["return"] = Annotated[kind, _unique(spec)] if spec.unique else kind
     return computed
 

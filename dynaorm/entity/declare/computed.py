@@ -9,9 +9,11 @@ from pydantic.fields import FieldInfo
 
 from dynaorm.entity.annotation import Marked, marked
 from dynaorm.entity.mapping.computed import Computed, computed_field_value, nested_value
+from dynaorm.entity.marker import Computed as ComputedMarker
 from dynaorm.entity.marker import Unique
 from dynaorm.entity.text.of_type import scalar_of
 from dynaorm.entity.type_tree import TypeTree, type_tree
+from dynaorm.failure import suggestion
 
 _IN_BRACES: Final = re.compile(r"\{([^\W\d]\w*(?:\.[^\W\d]\w*)+)")
 
@@ -22,22 +24,32 @@ def computed_marks(entity: type[BaseModel]) -> dict[str, Marked]:
     return {name: marked(name, FieldInfo.from_annotation(info.return_type)) for name, info in found}
 
 
-def marker_problems(marks: Mapping[str, Marked]) -> Iterator[str]:
-    """Why computed fields cannot have some markers, one sentence each."""
+def marker_problems(marks: Mapping[str, Marked], fields: Iterable[str]) -> Iterator[str]:
+    """Why computed fields cannot have some markers, one sentence each. ``fields``: those of the class."""
     for name, mark in marks.items():
         yield from mark.problems
         for marker in mark.markers:
-            if not isinstance(marker, Unique):
+            if isinstance(marker, ComputedMarker):
+                for one in marker.of:
+                    if one not in fields:
+                        yield f"{name}: Computed(of=...) names {one!r}; {suggestion(one, fields)}"
+            elif not isinstance(marker, Unique):
                 kind = type(marker).__name__
                 yield f"{name}: {kind}() says how a field is stored, and a computed field is not stored; drop it"
 
 
 def computed_fields(entity: type[BaseModel]) -> Iterator[Computed]:
     """The computed fields of a class whose values have one text."""
+    marks = computed_marks(entity)
     for name, info in entity.model_computed_fields.items():
         if (scalar := scalar_of(info.return_type)) is not None:
-            nullable, fields = type_tree(info.return_type).accepts_none, frozenset(entity.model_fields)
-            yield Computed(name, scalar, nullable, fields, computed_field_value(entity, name))
+            named = [field for marker in marks[name].find(ComputedMarker) for field in marker.of]
+            fields = frozenset(named or entity.model_fields)
+            nullable, value = (
+                type_tree(info.return_type).accepts_none,
+                computed_field_value(entity, name, fields),
+            )
+            yield Computed(name, scalar, nullable, fields, value, is_told=bool(named))
 
 
 def nested_names(template: Any) -> Iterator[str]:
@@ -56,9 +68,8 @@ def nested_fields(types: Mapping[str, TypeTree], names: Iterable[Any]) -> Iterat
             nullable |= found is not None and found.accepts_none
             found = _member(found.without_none, step) if found is not None else None
         if found is not None and (scalar := scalar_of(found)) is not None:
-            yield Computed(
-                name, scalar, nullable or found.accepts_none, frozenset(path[:1]), nested_value(path)
-            )
+            nullable, fields = nullable or found.accepts_none, frozenset(path[:1])
+            yield Computed(name, scalar, nullable, fields, nested_value(path), is_told=True)
 
 
 def _member(record: TypeTree, name: str) -> TypeTree | None:

@@ -27,6 +27,7 @@ from dynaorm.entity.mapping.rules import is_model_of_fields, validates_default
 from dynaorm.entity.marker import (
     MARKERS,
     Attribute,
+    Computed,
     CreatedAt,
     ExpiresAt,
     InKey,
@@ -76,9 +77,11 @@ def declare(entity: type[BaseModel], options: ClassOptions) -> None:
 
 
 def _class_problems(entity: type[BaseModel], marks: Mapping[str, Marked]) -> Iterator[str]:
-    for mark in marks.values():
+    for name, mark in marks.items():
         yield from mark.problems
-    yield from marker_problems(computed_marks(entity))
+        if mark.find(Computed):
+            yield f"{name}: Computed() says what a computed field looks at, and this field is stored; drop it"
+    yield from marker_problems(computed_marks(entity), entity.model_fields)
     yield from _dropped_markers(entity, marks)
     if entity.model_config.get("extra") == "allow":
         yield "extra='allow' takes fields without a type, which cannot be stored; declare a dict field"

@@ -2,7 +2,8 @@
 
 Rule 1. They are computed from the fields whenever a key is rendered, never taken from an object: a cached property may
         be older than the fields that it was made of.
-Rule 2. A computed field may look at every field of the class. A nested field depends on the field that it is in.
+Rule 2. A computed field may look at every field of the class, or at those that ``Computed(of=...)`` names: its function
+        gets no others. A nested field depends on the field that it is in.
 """
 
 from collections.abc import Callable, Mapping
@@ -37,6 +38,7 @@ class Computed:
         nullable: it may be None.
         fields: the fields that it depends on.
         value: computes it from the values of these fields.
+        is_told: the declaration says what it depends on.
     """
 
     name: str
@@ -44,6 +46,7 @@ class Computed:
     nullable: bool
     fields: frozenset[str]
     value: Callable[[Mapping[str, Any]], Any]
+    is_told: bool = False
 
     @property
     def is_nested(self) -> bool:
@@ -77,22 +80,31 @@ class Computed:
             raise NotComputed.of(self.name, None, Remedied(wrong, _REMEDY)) from cause
 
 
-def computed_field_value(entity: type[BaseModel], name: str) -> Callable[[Mapping[str, Any]], Any]:
-    """Computes a pydantic computed field from the values of all fields."""
+def computed_field_value(
+    entity: type[BaseModel], name: str, looks_at: frozenset[str]
+) -> Callable[[Mapping[str, Any]], Any]:
+    """Computes a pydantic computed field from the values of the fields that it looks at."""
     declared = entity.model_computed_fields[name].wrapped_property
     # A cached property would look for a cached value.
     function: Any = declared.func if isinstance(declared, cached_property) else declared.fget
 
     def value(values: Mapping[str, Any]) -> Any:
-        return function(_object(entity, values))
+        try:
+            return function(_object(entity, values, looks_at))
+        except AttributeError as problem:
+            if problem.name in looks_at or problem.name not in entity.model_fields:
+                raise
+            raise AttributeError(
+                f"it looks at {problem.name}, which Computed(of=...) does not name"
+            ) from problem
 
     return value
 
 
-def _object(entity: type[BaseModel], values: Mapping[str, Any]) -> BaseModel:
-    """An object with these values, which were validated before."""
+def _object(entity: type[BaseModel], values: Mapping[str, Any], looks_at: frozenset[str]) -> BaseModel:
+    """An object with the values of some fields, which were validated before."""
     made = entity.__new__(entity)
-    fields = {name: values[name] for name in entity.model_fields if name in values}
+    fields = {name: values[name] for name in entity.model_fields if name in looks_at and name in values}
     object.__setattr__(made, "__dict__", fields)
     object.__setattr__(made, "__pydantic_fields_set__", set(fields))
     object.__setattr__(made, "__pydantic_extra__", None)

@@ -11,6 +11,7 @@ from functools import cached_property
 from typing import Any, Final, cast
 
 from pydantic import BaseModel, ValidationError
+from pydantic_core import PydanticUndefined
 
 from dynaorm.entity.annotation import complete
 from dynaorm.entity.codec.expiry import is_expired, seconds_of
@@ -218,8 +219,18 @@ class EntityMapping:
         """The primary key of an entity with these field values. Raises InvalidValue as ``rendered_key`` does."""
         if not self.computed:
             return self.rendered_key(values)
+        return self.rendered_key(self.key_computed(values, self.key_fields))
+
+    @cached_property
+    def static_defaults(self) -> Mapping[str, Any]:
+        """The fields with a default that is a value, and not None."""
+        found = ((name, info.default) for name, info in self.entity.model_fields.items())
+        return {name: value for name, value in found if value is not None and value is not PydanticUndefined}
+
+    def key_computed(self, values: Mapping[str, Any], names: Iterable[str]) -> Mapping[str, Any]:
+        """The same for parts of a key. Raises InvalidValue."""
         try:
-            return self.rendered_key(self.with_computed(values, self.key_fields))
+            return self.with_computed(values, names)
         except KeyValueError as problem:
             raise self.invalid_key(problem) from self.cause_of(problem.field, problem)
 
