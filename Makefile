@@ -22,6 +22,8 @@ FUZZ_EXAMPLES ?= 2000
 MUTATE_ARGS ?=
 # Arguments for what stays flat, as in: make bench-scale SCALE_ARGS="--items 100000 --entities 10000 --write"
 SCALE_ARGS ?=
+# Arguments for the verification of exports, as in: make bench-exports EXPORTS_ARGS="--items 100000 --engine duckdb2"
+EXPORTS_ARGS ?=
 # Arguments for the starts of a Lambda function, as in: make bench-lambda LAMBDA_ARGS="--sizes"
 LAMBDA_ARGS ?=
 # Arguments for the comparison with peers, as in: make bench-peers PEERS_ARGS="--rounds 5 --cold-rounds 3 --write"
@@ -33,13 +35,14 @@ SECRETS := $(addprefix --disable-plugin ,HexHighEntropyString Base64HighEntropyS
 SCANNED := $(wildcard .ci .github .gitignore .pre-commit-config.yaml *.md *.toml LICENSE Makefile benchmarks docs dynaorm examples tests tools)
 
 .DELETE_ON_ERROR:
-.PHONY: help demo test coverage test-browser test-dependencies lint audit format async commands docs pictures torture torture-changes fuzz mutate mutate-entity mutate-endings bench bench-scale bench-fairness bench-lambda bench-peers clean
+.PHONY: help demo test coverage test-browser test-spark bench-exports test-dependencies lint audit format async commands docs pictures torture torture-changes fuzz mutate mutate-entity mutate-endings bench bench-scale bench-fairness bench-lambda bench-peers clean
 
 help:
 	@echo "make demo         three scenes on an in-memory DynamoDB: what each write does to the items"
 	@echo "make test         format, lint, types, floors, tests"
 	@echo "make coverage     run the tests, and list the lines that none of them runs"
 	@echo "make test-browser test the page of a table in a Chromium that is on PATH"
+	@echo "make test-spark   test the verification with Spark, which needs Java 17 on PATH"
 	@echo "make test-dependencies  core tests with the lowest and with the newest dependencies (RESOLUTION=highest: only these)"
 	@echo "make lint         the same without the tests"
 	@echo "make audit        look for known vulnerabilities in the installed packages (asks pypi.org)"
@@ -56,6 +59,7 @@ help:
 	@echo "make bench        measure what must be fast"
 	@echo "make bench-scale  measure what must stay flat"
 	@echo "make bench-fairness  measure how evenly a session serves many tasks and threads"
+	@echo "make bench-exports  measure how fast exports are verified, and in how much memory"
 	@echo "make bench-lambda measure how fast a Lambda function starts"
 	@echo "make bench-peers  compare with other DynamoDB libraries"
 	@echo "make clean        remove everything the other commands created"
@@ -76,6 +80,9 @@ coverage: .venv/.dev .venv-ministack/.installed
 # Not part of make test: not every machine has a browser.
 test-browser: .venv/.browser
 	DYNAORM_BROWSER=1 $(BIN)/python -m pytest --numprocesses=auto --maxprocesses=$(WORKERS) tests/browser $(PYTEST_ARGS)
+
+test-spark: .venv/.spark
+	$(BIN)/pytest tests/integrity/test_spark.py $(PYTEST_ARGS)
 
 # Not part of make test, because it installs another environment. The reader of JSON needs pydantic 2.13, and falls back.
 test-dependencies: $(addprefix test-dependencies-,$(RESOLUTION))
@@ -155,6 +162,9 @@ bench-scale: .venv/.dev
 bench-fairness: .venv/.dev
 	$(BIN)/python -m benchmarks.fairness
 
+bench-exports: .venv/.dev
+	PYTHONPATH=. $(BIN)/python benchmarks/exports.py $(EXPORTS_ARGS)
+
 bench-lambda: .venv/.dev
 	$(BIN)/python benchmarks/lambda_start.py $(LAMBDA_ARGS)
 
@@ -178,6 +188,10 @@ clean:
 .venv/.dev: pyproject.toml | .venv/bin/python
 	$(BIN)/python $(PIP_INSTALL) --editable ".[dev]"
 	@touch $@ .venv/.demo
+
+.venv/.spark: pyproject.toml | .venv/.dev
+	$(BIN)/python $(PIP_INSTALL) --editable ".[spark]"
+	@touch $@
 
 .venv/.browser: pyproject.toml | .venv/bin/python
 	$(BIN)/python $(PIP_INSTALL) --editable ".[browser,dev]"

@@ -10,29 +10,25 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, ProcessPoolExecutor, wait
 from contextlib import ExitStack
-from functools import cache
-from itertools import groupby, islice
+from itertools import islice
 from pathlib import Path
-from tempfile import TemporaryDirectory
-from typing import Any, Final, Self
+from tempfile import TemporaryDirectory, mkstemp
+from typing import Any, Final
 
 import duckdb
 
 from dynaorm.argument import check_count
 from dynaorm.entity.table import Table
 from dynaorm.flow.integrity.finding import Finding
-from dynaorm.integrity.exported import ExportFile, items_in
-from dynaorm.integrity.keyed import Answer, FactKind, KeyedFact, KeyedScope, facts_of, findings_of, folded
-from dynaorm.integrity.keyed_export import Sources, sources_of
+from dynaorm.integrity.exported import ExportFile
+from dynaorm.integrity.keyed import FactKind, KeyedFact, KeyedScope
+from dynaorm.integrity.keyed_export import Sources, mapped, reduced, sources_of
 from dynaorm.integrity.report import finding_in
 
 __all__ = ["verify_export"]
 
 _ROWS: Final = 4000
 """How many rows a process gets at a time, if one key has no more."""
-
-_FOLDED: Final = 20_000
-"""How many facts a process folds before it writes them."""
 
 # An item of 400 KB whose every character is escaped, twice.
 _LONGEST_LINE: Final = 8_000_000
@@ -194,74 +190,26 @@ def _executor(workers: int) -> Executor:
 # -- in the processes --------------------------------------------------------------------------------------------------
 
 
-@cache
-def _known(declared: KeyedScope) -> KeyedScope:
-    """The same object for equal declarations, which looks up its classes once in a process."""
-    return declared
-
-
-class _Facts:
-    """Files of facts, one for each kind of fact."""
-
-    def __init__(self, folder: str, declared: KeyedScope) -> None:
-        self.paths: dict[str, str] = {}
-        self._folder = folder
-        self._declared = declared
-        self._files = ExitStack()
-        self._writers: dict[str, Any] = {}
-        self._concerns: dict[str, list[str]] = {}
-        self._count = 0
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *raised: object) -> None:
-        self._fold()
-        self._files.close()
-
-    def add(self, fact: KeyedFact) -> None:
-        if fact.kind != FactKind.CONCERNS:
-            self._write(fact)
-            return
-        # Millions of entities may add to one total.
-        self._concerns.setdefault(fact.key, []).append(fact.text)
-        self._count += 1
-        if self._count >= _FOLDED:
-            self._fold()
-
-    def _fold(self) -> None:
-        for key, texts in self._concerns.items():
-            for text in folded(texts, self._declared):
-                self._write(KeyedFact(FactKind.CONCERNS, key, text))
-        self._concerns, self._count = {}, 0
-
-    def _write(self, fact: KeyedFact) -> None:
-        if fact.kind not in self._writers:
-            path = f"{self._folder}/{fact.kind}-{os.getpid()}-{id(self)}-{os.urandom(8).hex()}"
-            file = self._files.enter_context(Path(path).open("w", encoding="utf-8", newline=""))  # noqa: SIM115
-            self.paths[str(fact.kind)] = path
-            self._writers[fact.kind] = csv.writer(
-                file, delimiter="\t", lineterminator="\n", quoting=csv.QUOTE_ALL
-            )
-        self._writers[fact.kind].writerow((fact.key, fact.text))
-
-
-def _mapped(file: ExportFile, table: str, declared: KeyedScope, folder: str) -> dict[str, str]:
+def _mapped(file: ExportFile, table: str, scope: KeyedScope, folder: str) -> dict[str, str]:
     """The files of the facts that the items of a data file give."""
-    declared = _known(declared)
-    with _Facts(folder, declared) as facts:
-        for item in items_in(file):
-            for fact in facts_of(item, table, declared):
-                facts.add(fact)
-    return facts.paths
+    return _written(mapped(file, table, scope), folder)
 
 
-def _reduced(rows: list[_Row], declared: KeyedScope, folder: str) -> dict[str, str]:
+def _reduced(rows: list[_Row], scope: KeyedScope, folder: str) -> dict[str, str]:
     """The files of the facts that follow from rows, all rows of a key together."""
-    declared = _known(declared)
-    with _Facts(folder, declared) as facts:
-        for key, some in groupby(rows, key=lambda row: row[0]):
-            said = (Answer(row[1], row[2]) if len(row) == 3 else row[1] for row in some)
-            for fact in findings_of(key, said, declared):
-                facts.add(fact)
-    return facts.paths
+    return _written(reduced(rows, scope), folder)
+
+
+def _written(facts: Iterable[KeyedFact], folder: str) -> dict[str, str]:
+    """Files of facts, one for each kind of fact."""
+    paths: dict[str, str] = {}
+    writers: dict[str, Any] = {}
+    with ExitStack() as files:
+        for fact in facts:
+            kind = str(fact.kind)
+            if kind not in writers:
+                opened, paths[kind] = mkstemp(prefix=kind, dir=folder)
+                file = files.enter_context(os.fdopen(opened, "w", encoding="utf-8", newline=""))
+                writers[kind] = csv.writer(file, delimiter="\t", lineterminator="\n", quoting=csv.QUOTE_ALL)
+            writers[kind].writerow((fact.key, fact.text))
+    return paths

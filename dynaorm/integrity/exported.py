@@ -126,7 +126,7 @@ def _opened(path: str) -> IO[Any]:
     if "://" not in path:
         return Path(path).open("rb")
     try:
-        import fsspec  # type: ignore[import-not-found,unused-ignore]  # noqa: PLC0415 - only for URLs
+        import fsspec  # noqa: PLC0415 - only for URLs
     except ImportError as missing:
         raise UsageError(
             problem=f"{path} is a URL, and fsspec is not installed", remedy="install fsspec, and s3fs for S3"

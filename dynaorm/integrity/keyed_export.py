@@ -1,14 +1,29 @@
 """The exports that a verification needs, and what it judges in them: the same for every engine."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache
+from itertools import groupby
+from operator import itemgetter
+from typing import Any, Final
 
 from dynaorm.entity.declare.catalog import catalog_of
 from dynaorm.entity.table import Table
 from dynaorm.errors import UsageError
-from dynaorm.integrity.exported import ExportFile, open_export
-from dynaorm.integrity.keyed import KeyedScope, name_of
+from dynaorm.integrity.exported import ExportFile, items_in, open_export
+from dynaorm.integrity.keyed import (
+    Answer,
+    FactKind,
+    KeyedFact,
+    KeyedScope,
+    facts_of,
+    findings_of,
+    folded,
+    name_of,
+)
 from dynaorm.record import record, replace
+
+_FOLDED: Final = 20_000
+"""How many facts a process folds before it passes them on."""
 
 
 @record
@@ -71,3 +86,60 @@ def sources_of(
         KeyedScope(names, moment, foreign, tuple(sorted(modules - {"__main__"}))),
         tuple((name, file) for name, export in exports.items() for file in export.files),
     )
+
+
+# -- in the processes of an engine -------------------------------------------------------------------------------------
+
+
+def mapped(file: ExportFile, table: str, scope: KeyedScope) -> Iterator[KeyedFact]:
+    """The facts that the items of a data file give. Raises UsageError if it is not as its manifest says."""
+    scope = _known(scope)
+    return _fewer((fact for item in items_in(file) for fact in facts_of(item, table, scope)), scope)
+
+
+def reduced(rows: Iterable[Sequence[Any]], scope: KeyedScope) -> Iterator[KeyedFact]:
+    """What follows from rows, all rows of a key after each other.
+
+    Args:
+        rows: a key and the text of a fact, or a key, an address, and the item that is stored there.
+        scope: what is verified.
+    """
+    scope = _known(scope)
+    return _fewer(
+        (
+            fact
+            for key, some in groupby(rows, key=itemgetter(0))
+            for fact in findings_of(
+                key, (Answer(*row[1:]) if len(row) == 3 else row[1] for row in some), scope
+            )
+        ),
+        scope,
+    )
+
+
+@cache
+def _known(scope: KeyedScope) -> KeyedScope:
+    """The same object for equal scopes, which looks up its classes once in a process."""
+    return scope
+
+
+def _fewer(facts: Iterable[KeyedFact], scope: KeyedScope) -> Iterator[KeyedFact]:
+    """As few facts as say the same, as far as a process can tell: millions of entities may add to one total."""
+    waiting: dict[str, list[str]] = {}
+    count = 0
+    for fact in facts:
+        if fact.kind != FactKind.CONCERNS:
+            yield fact
+            continue
+        waiting.setdefault(fact.key, []).append(fact.text)
+        count += 1
+        if count >= _FOLDED:
+            yield from _folded(waiting, scope)
+            waiting, count = {}, 0
+    yield from _folded(waiting, scope)
+
+
+def _folded(waiting: Mapping[str, list[str]], scope: KeyedScope) -> Iterator[KeyedFact]:
+    for key, texts in waiting.items():
+        for text in folded(texts, scope):
+            yield KeyedFact(FactKind.CONCERNS, key, text)

@@ -1,0 +1,122 @@
+"""Verify an export with Spark: a table of any size on many machines, without a request to DynamoDB.
+
+Needs the extra ``dynaorm[spark]`` and Java. Python judges the items on the executors, and Spark groups the facts.
+dynaorm and the modules of the classes have to be importable there.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
+from typing import Any, Final
+
+from pyspark import StorageLevel
+from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql.functions import col
+from pyspark.sql.functions import min as least
+
+from dynaorm.entity.table import Table
+from dynaorm.integrity.exported import ExportFile
+from dynaorm.integrity.keyed import FactKind, KeyedFact, KeyedScope
+from dynaorm.integrity.keyed_export import mapped, reduced, sources_of
+
+__all__ = ["verify_export"]
+
+_FACTS: Final = "kind string, key string, text string"
+
+
+def verify_export(
+    spark: SparkSession,
+    path: str | Mapping[str, str],
+    /,
+    *targets: Table | type[Any] | str,
+    now: float | None = None,
+    foreign_attributes: Iterable[str] = (),
+) -> DataFrame:
+    """The findings in a full export, as ``session.verify`` would have found them at its moment.
+
+    Args:
+        spark: the Spark session.
+        path: the folder of the export, or the folders by the names of their tables, if several belong together. Every
+            executor reads it, so it is a folder that all of them have, or a URL that fsspec opens.
+        *targets: tables and classes, as objects or as ``module:Name``.
+        now: what has expired by then is absent, in seconds since the Unix epoch; None for the time of the export.
+        foreign_attributes: attributes that other programs write, as for ``RunOptions``.
+
+    Returns:
+        A row for each finding, with the columns ``key``, by which they can be sorted, and ``text``: a line as that of
+        ``verify --json``, with the values of secret fields.
+
+    Raises:
+        UsageError: it is no full export; a table is missing; the executors cannot find a target.
+
+    Examples:
+        ```python
+        def main() -> None:
+            from pyspark.sql import SparkSession
+
+            from dynaorm.integrations.spark import verify_export
+
+            spark = SparkSession.builder.getOrCreate()
+            found = verify_export(spark, "s3://bucket/AWSDynamoDB/01690000000000-a1b2c3d4", "shop.models:app")
+            found.select("text").write.text("findings")
+        ```
+    """
+    sources = sources_of(path, targets, now, foreign_attributes)
+    context, scope = spark.sparkContext, sources.declared
+    files = context.parallelize(sources.files, max(1, len(sources.files)))
+    mapped = _kept(spark, files.mapPartitions(partial(_mapped, scope=scope)))
+    stored = _of(mapped, FactKind.STORED).select(col("key").alias("address"), col("text").alias("item"))
+    found = _answered(spark, mapped, stored, scope)
+    doubts = _together(found, FactKind.DOUBT).groupBy("key").agg(least("text").alias("reason")).sort("key")
+    scope = sources.with_doubts((row["key"], row["reason"]) for row in doubts.collect())
+    concerns = _together(found, FactKind.CONCERNS).select("key", "text")
+    left = _kept(spark, _grouped(concerns).mapPartitions(partial(_reduced, scope=scope)))
+    found += _answered(spark, left, stored, scope)
+    return _together(found, FactKind.FINDING).select("key", "text")
+
+
+def _answered(spark: SparkSession, facts: DataFrame, stored: DataFrame, scope: KeyedScope) -> list[DataFrame]:
+    """Some facts, and those that follow when all that is asked in them is answered."""
+    found = [facts]
+    while not (asked := _of(found[-1], FactKind.ASKED)).isEmpty():
+        answers = asked.join(stored, asked["text"] == stored["address"], "left").select(
+            asked["key"], asked["text"], stored["item"]
+        )
+        found.append(_kept(spark, _grouped(answers).mapPartitions(partial(_reduced, scope=scope))))
+    return found
+
+
+def _kept(spark: SparkSession, facts: Any) -> DataFrame:
+    """Facts on the disks of the executors: each judgement is made once."""
+    return spark.createDataFrame(facts, _FACTS).persist(StorageLevel.DISK_ONLY)
+
+
+def _of(facts: DataFrame, kind: FactKind) -> DataFrame:
+    return facts.where(col("kind") == str(kind))
+
+
+def _together(facts: list[DataFrame], kind: FactKind) -> DataFrame:
+    first, *others = [_of(one, kind) for one in facts]
+    for one in others:
+        first = first.union(one)
+    return first
+
+
+def _grouped(rows: DataFrame) -> Any:
+    """Rows with all rows of a key after each other, in one partition."""
+    return rows.repartition("key").sortWithinPartitions("key").rdd
+
+
+# -- on the executors --------------------------------------------------------------------------------------------------
+
+
+def _mapped(files: Iterable[tuple[str, ExportFile]], scope: KeyedScope) -> Iterator[tuple[str, ...]]:
+    for table, file in files:
+        yield from map(_row, mapped(file, table, scope))
+
+
+def _reduced(rows: Iterable[Row], scope: KeyedScope) -> Iterator[tuple[str, ...]]:
+    return map(_row, reduced(rows, scope))
+
+
+def _row(fact: KeyedFact) -> tuple[str, ...]:
+    return str(fact.kind), fact.key, fact.text

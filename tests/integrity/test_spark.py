@@ -1,0 +1,49 @@
+"""Spark finds in an export exactly what verify finds in the live table. ``make test-spark`` runs it."""
+
+import os
+import shutil
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dynaorm.integrity.run import verify
+from tests.conftest import ROOT
+from tests.integrity.damages import portions
+from tests.integrity.test_engines import exported, lines
+from tests.integrity.zoo import TABLES, Raw
+
+pytest.importorskip("pyspark", reason='pip install "dynaorm[spark]"')
+if shutil.which("java") is None:
+    pytest.skip("Spark needs Java 17 on PATH", allow_module_level=True)
+
+
+@pytest.fixture(scope="module")
+def spark() -> Iterator[Any]:
+    from pyspark.sql import SparkSession  # noqa: PLC0415 - it is an extra
+
+    with pytest.MonkeyPatch.context() as changed:
+        changed.setenv("PYTHONPATH", os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")]))
+        changed.setenv("PYSPARK_PYTHON", sys.executable)
+        builder = SparkSession.builder.master("local[2]").config("spark.sql.shuffle.partitions", "2")
+        session = builder.config("spark.ui.enabled", "false").getOrCreate()
+        yield session
+        session.stop()
+
+
+def test_spark_finds_in_exports_what_verify_finds_in_the_tables(
+    moto: Raw, spark: Any, tmp_path: Path
+) -> None:
+    from dynaorm.integrations.spark import verify_export  # noqa: PLC0415 - it is an extra
+
+    for number, damages in enumerate(portions()):
+        for table in TABLES:
+            for item in moto.items(table)[table.name]:
+                moto.delete(table, {name: item[name] for name in table.key_names})
+        moto.fill()
+        for damage in damages:
+            damage.do(moto)
+        found = verify_export(spark, exported(moto, tmp_path / str(number)), *TABLES)
+        assert sorted(row["text"] for row in found.collect()) == lines(verify(moto.session, *TABLES))
