@@ -1,4 +1,4 @@
-"""``Computed(of=...)``: computed fields that say what they look at, and keys that follow from a part of their fields."""
+"""``Computed(of=...)``: computed fields that say what they look at, and keys that follow from some of their fields."""
 
 from typing import Annotated, Any
 
