@@ -8,9 +8,8 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from dynaorm.entity.annotation import Marked, marked
-from dynaorm.entity.mapping.computed import Computed, computed_field_value, nested_value
-from dynaorm.entity.marker import Computed as ComputedMarker
-from dynaorm.entity.marker import Unique
+from dynaorm.entity.mapping.computed import ComputedValue, computed_field_value, nested_value
+from dynaorm.entity.marker import Computed, Unique
 from dynaorm.entity.text.of_type import scalar_of
 from dynaorm.entity.type_tree import TypeTree, type_tree
 from dynaorm.failure import suggestion
@@ -29,7 +28,7 @@ def marker_problems(marks: Mapping[str, Marked], fields: Iterable[str]) -> Itera
     for name, mark in marks.items():
         yield from mark.problems
         for marker in mark.markers:
-            if isinstance(marker, ComputedMarker):
+            if isinstance(marker, Computed):
                 for one in marker.of:
                     if one not in fields:
                         yield f"{name}: Computed(of=...) names {one!r}; {suggestion(one, fields)}"
@@ -38,18 +37,18 @@ def marker_problems(marks: Mapping[str, Marked], fields: Iterable[str]) -> Itera
                 yield f"{name}: {kind}() says how a field is stored, and a computed field is not stored; drop it"
 
 
-def computed_fields(entity: type[BaseModel]) -> Iterator[Computed]:
+def computed_fields(entity: type[BaseModel]) -> Iterator[ComputedValue]:
     """The computed fields of a class whose values have one text."""
     marks = computed_marks(entity)
     for name, info in entity.model_computed_fields.items():
         if (scalar := scalar_of(info.return_type)) is not None:
-            named = [field for marker in marks[name].find(ComputedMarker) for field in marker.of]
+            named = [field for marker in marks[name].find(Computed) for field in marker.of]
             fields = frozenset(named or entity.model_fields)
             nullable, value = (
                 type_tree(info.return_type).accepts_none,
                 computed_field_value(entity, name, fields),
             )
-            yield Computed(name, scalar, nullable, fields, value, is_told=bool(named))
+            yield ComputedValue(name, scalar, nullable, fields, value, is_told=bool(named))
 
 
 def nested_names(template: Any) -> Iterator[str]:
@@ -59,7 +58,7 @@ def nested_names(template: Any) -> Iterator[str]:
             yield from _IN_BRACES.findall(text)
 
 
-def nested_fields(types: Mapping[str, TypeTree], names: Iterable[Any]) -> Iterator[Computed]:
+def nested_fields(types: Mapping[str, TypeTree], names: Iterable[Any]) -> Iterator[ComputedValue]:
     """The nested fields among some names: those that exist, and whose values can be written as text."""
     for name in dict.fromkeys(name for name in names if isinstance(name, str) and "." in name):
         path = tuple(name.split("."))
@@ -69,7 +68,7 @@ def nested_fields(types: Mapping[str, TypeTree], names: Iterable[Any]) -> Iterat
             found = _member(found.without_none, step) if found is not None else None
         if found is not None and (scalar := scalar_of(found)) is not None:
             nullable, fields = nullable or found.accepts_none, frozenset(path[:1])
-            yield Computed(name, scalar, nullable, fields, nested_value(path), is_told=True)
+            yield ComputedValue(name, scalar, nullable, fields, nested_value(path), is_told=True)
 
 
 def _member(record: TypeTree, name: str) -> TypeTree | None:

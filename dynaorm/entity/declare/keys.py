@@ -13,7 +13,7 @@ from dynaorm.entity.declare.options import ClassOptions
 from dynaorm.entity.encoded import encoded_scalar
 from dynaorm.entity.index import Index, TemplateText
 from dynaorm.entity.mapping.aggregate import Aggregate
-from dynaorm.entity.mapping.computed import Computed
+from dynaorm.entity.mapping.computed import ComputedValue
 from dynaorm.entity.mapping.place import IndexMapping, places_of
 from dynaorm.entity.mapping.when import declared_when
 from dynaorm.entity.marker import Attribute, InKey, Unique
@@ -59,7 +59,7 @@ class KeysOf:
     nullable: frozenset[str]
     encoded: Mapping[str, Scalar]
     texts: Mapping[str, Scalar]
-    computed: Mapping[str, Computed]
+    computed: Mapping[str, ComputedValue]
     problems: list[str]
     in_key: frozenset[str] = frozenset()
     partition: KeyPart | None = None
@@ -175,7 +175,7 @@ def fields_for_keys(
 
 def _computed(
     entity: type[BaseModel], options: ClassOptions, marks: Mapping[str, Marked]
-) -> Iterator[Computed]:
+) -> Iterator[ComputedValue]:
     """The computed fields of a class, and the nested fields that its declarations name."""
     templates: list[Any] = [options.pk, options.sk, options.versioned]
     for _, index in declarations_of(entity, Index):

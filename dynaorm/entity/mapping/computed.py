@@ -29,7 +29,7 @@ class NotComputed(KeyValueError):
 
 
 @record
-class Computed:
+class ComputedValue:
     """A value that templates, constraints, totals and queries name like a field.
 
     Attributes:

@@ -18,7 +18,7 @@ from dynaorm.entity.core_schema import (
     looks_beside,
     path_to_fields,
 )
-from dynaorm.entity.mapping.computed import Computed
+from dynaorm.entity.mapping.computed import ComputedValue
 from dynaorm.entity.mapping.made_of import MadeOf
 from dynaorm.record import record
 
@@ -75,7 +75,9 @@ class Dependence:
 _NONE: Final[frozenset[str]] = frozenset()
 
 
-def dependence_of(entity: type[BaseModel], computed: Mapping[str, Computed], made_of: MadeOf) -> Dependence:
+def dependence_of(
+    entity: type[BaseModel], computed: Mapping[str, ComputedValue], made_of: MadeOf
+) -> Dependence:
     """What depends on what in a class whose fields are complete."""
     info, derived = entity.model_fields, made_of.each
     fields = frozenset(info)

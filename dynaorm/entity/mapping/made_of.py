@@ -9,7 +9,7 @@ from typing import Final, Protocol
 from pydantic import BaseModel
 
 from dynaorm.entity.mapping.aggregate import AggregateMapping
-from dynaorm.entity.mapping.computed import Computed
+from dynaorm.entity.mapping.computed import ComputedValue
 from dynaorm.entity.mapping.constraint import Constraint
 from dynaorm.entity.mapping.field import FieldMapping
 from dynaorm.entity.mapping.place import IndexPlaces
@@ -68,7 +68,7 @@ class Declared(Protocol):
     def entity(self) -> type[BaseModel]: ...
 
     @property
-    def computed(self) -> Mapping[str, Computed]: ...
+    def computed(self) -> Mapping[str, ComputedValue]: ...
 
     @property
     def key_fields(self) -> tuple[str, ...]: ...

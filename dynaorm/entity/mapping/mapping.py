@@ -16,7 +16,7 @@ from pydantic_core import PydanticUndefined
 from dynaorm.entity.annotation import complete
 from dynaorm.entity.codec.expiry import is_expired, seconds_of
 from dynaorm.entity.mapping.aggregate import AggregateMapping
-from dynaorm.entity.mapping.computed import Computed
+from dynaorm.entity.mapping.computed import ComputedValue
 from dynaorm.entity.mapping.constraint import Constraint
 from dynaorm.entity.mapping.dependence import Dependence, dependence_of
 from dynaorm.entity.mapping.encoder import Encoder, encoder_of
@@ -87,7 +87,7 @@ class EntityMapping:
     aggregates: Mapping[str, AggregateMapping]
     created: FieldMapping | None = None
     updated: FieldMapping | None = None
-    computed: Mapping[str, Computed] = dataclasses.field(default_factory=dict)
+    computed: Mapping[str, ComputedValue] = dataclasses.field(default_factory=dict)
     formerly: tuple[str, ...] = ()
 
     def __reduce__(self) -> tuple[Any, ...]:

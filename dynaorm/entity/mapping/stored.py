@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any, Protocol
 
-from dynaorm.entity.mapping.computed import Computed
+from dynaorm.entity.mapping.computed import ComputedValue
 from dynaorm.entity.mapping.field import FieldMapping
 from dynaorm.entity.mapping.secret import Secrets
 from dynaorm.errors import DecodeError
@@ -30,7 +30,7 @@ class Decoder(Protocol):
     def secrets(self) -> Secrets: ...
 
     @property
-    def computed(self) -> Mapping[str, Computed]: ...
+    def computed(self) -> Mapping[str, ComputedValue]: ...
 
 
 class StoredValues(Mapping[str, Any]):
@@ -87,7 +87,7 @@ class StoredValues(Mapping[str, Any]):
                 )
         return self._cache[name]
 
-    def _computed(self, one: Computed) -> Any:
+    def _computed(self, one: ComputedValue) -> Any:
         is_known = all(name in self._cache for name in one.fields)
         values = self._cache if is_known else vars(self.entity)
         kept_out = self._mapping.maintained
