@@ -131,7 +131,10 @@ class Output:
                 self._note(f"not judged: {one}")
         if self._counted[Outcome.PLANNED.value]:
             self._note("nothing was written; give --yes to write")
-        return {"examined": self._examined, "found": dict(self._counted), "not_judged": left_out}
+        result = {"examined": self._examined, "found": dict(self._counted), "not_judged": left_out}
+        if self._as_lines:
+            self._tell(json.dumps({"result": self._verb, **result}))
+        return result
 
     def _not_judged(self) -> list[str]:
         count, doubtful = self._unjudged["not judged"], self._unjudged["doubtful"]

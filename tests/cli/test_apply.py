@@ -80,7 +80,8 @@ def test_it_adds_the_index_and_completes_the_entities(
     summary = tmp_path / "summary"
     run = dynaorm("apply", AT, *where, "--yes", "--json", "--summary", str(summary))
     assert run.returncode == 1
-    lines = [json.loads(line) for line in run.stdout.splitlines()]
+    *lines, result = [json.loads(line) for line in run.stdout.splitlines()]
+    assert (result["result"], result["found"]) == ("apply", {"mended": 2})
     assert [one["kind"] for one in lines] == ["change", "plan", "incomplete", "incomplete"]
     assert [one["outcome"] for one in lines[2:]] == ["mended", "mended"]
     assert (lines[0]["applied"], lines[0]["index"]) == (False, "Other")

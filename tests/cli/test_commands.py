@@ -29,11 +29,13 @@ from tests.raw_tables import aws_client
 
 
 def told(output: str) -> list[Any]:
-    """The findings among JSON lines, which begin with the tables of the run."""
+    """The findings among JSON lines, which begin with the tables of the run and end with its result."""
     lines = [json.loads(line) for line in output.splitlines()]
     places = [line for line in lines if "run" in line]
     assert lines[: len(places)] == places != []
-    return lines[len(places) :]
+    *found, result = lines[len(places) :]
+    assert (result["result"], sum(result["found"].values())) == (places[0]["run"], len(found))
+    return found
 
 
 def begun(*arguments: str) -> subprocess.Popen[str]:
