@@ -129,7 +129,8 @@ def overwritten(session: Session) -> None:
     """A block that reads several items of each table together."""
     with session.transaction() as tx:
         for number in "12":
-            tx.save(Note(topic="t", number=int(number)), overwrite=True)
+            # With a condition, the item is read first.
+            tx.save(Note(topic="t", number=int(number)), condition=~(F.topic == "z"), overwrite=True)
             tx.save(User(name=f"o{number}", email=f"o{number}@x"), overwrite=True)
             tx.save(Group(group=f"o{number}"), overwrite=True)
 

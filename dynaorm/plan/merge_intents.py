@@ -10,7 +10,6 @@ Rule 3. Any other pair of intents about one item is refused: the outcome would d
 from collections.abc import Mapping, Sequence
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from dynaorm.argument import check_flag
 from dynaorm.entity.ident import Ident, ident_of
 from dynaorm.entity.key import Key, no_class, stored_key
 from dynaorm.entity.mapping.default import untouched_defaults
@@ -186,8 +185,6 @@ def _stamped_changes(edit: Edit, mapping: EntityMapping, now: float) -> tuple[Ch
 def _resolved_save(intent: Save, now: float) -> ItemIntents:
     entity = intent.entity
     mapping, state = mapping_of(type(entity)), state_of(entity)
-    if intent.overwrite is not False:
-        check_flag("overwrite={}", intent.overwrite)
     if state is None or intent.overwrite:
         if state is not None:
             refuse_old_version(mapping, state)

@@ -7,7 +7,7 @@ from datetime import timedelta
 from inspect import isawaitable
 from typing import Any, Final, TypeAlias, TypeVar
 
-from dynaorm.argument import check_count, check_function, check_plain_function
+from dynaorm.argument import check_count, check_flag, check_function, check_plain_function
 from dynaorm.entity.key import Key
 from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
 from dynaorm.entity.resolve import FieldResolver
@@ -337,6 +337,7 @@ def save_of(
     entity: Any, condition: Condition | None, replacing: Condition | None, *, overwrite: bool
 ) -> Save:
     """The save that was asked for. Raises UsageError for a condition that the class does not have."""
+    check_flag("overwrite={}", overwrite)
     if replacing is not None and overwrite:
         raise UsageError(
             problem="overwrite=True replaces whatever is stored, and replacing= only some of it",
