@@ -11,6 +11,7 @@ Examples:
 
 import json
 import zlib
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal, InvalidOperation
 from typing import Any, Final
@@ -18,7 +19,7 @@ from typing import Any, Final
 from dynaorm.entity.codec.json import PLAIN
 from dynaorm.entity.codec.value import content
 from dynaorm.entity.stored_form import StoredForm
-from dynaorm.entity.text.scalar import BETWEEN, SCALARS, in_utc
+from dynaorm.entity.text.scalar import BETWEEN, SCALARS, NaiveDatetime, Scalar, in_utc
 from dynaorm.entity.text.shape import Shape, digits, pattern_of
 from dynaorm.failure import shown, with_article
 from dynaorm.item.value import AttributeValue, number_text
@@ -29,6 +30,8 @@ __all__ = [
     "EPOCH_MILLISECONDS",
     "EPOCH_SECONDS",
     "ISO_MILLISECONDS",
+    "ISO_NAIVE_MILLISECONDS",
+    "ISO_NAIVE_SECONDS",
     "ISO_SECONDS",
     "PYNAMODB_JSON",
     "PYNAMODB_UTC",
@@ -36,6 +39,7 @@ __all__ = [
 
 _DATETIME: Final = SCALARS[datetime]
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_NAIVE: Final = SCALARS[NaiveDatetime]
 
 
 def _time(value: Any) -> datetime:
@@ -44,15 +48,31 @@ def _time(value: Any) -> datetime:
     return in_utc(value)
 
 
-def _iso(name: str, timespec: str, step: timedelta, *, ending: str = "Z", places: int = 0) -> StoredForm:
-    """Times as ISO 8601 in UTC, cut to a step. They sort as the times do."""
+def _wall_time(value: Any) -> datetime:
+    # For its errors: it is no datetime, or has a time zone.
+    _NAIVE.to_text(value)
+    found: datetime = value
+    return found
+
+
+def _iso(
+    name: str,
+    timespec: str,
+    step: timedelta,
+    *,
+    ending: str = "Z",
+    places: int = 0,
+    kind: Scalar = _DATETIME,
+    read: Callable[[Any], datetime] = _time,
+) -> StoredForm:
+    """Times as ISO 8601, cut to a step. They sort as the times do. ``read``: checks a value of the type."""
 
     def to_text(value: Any) -> str:
         # A datetime without its zone, so that isoformat writes none.
-        return _time(value).replace(tzinfo=None).isoformat("T", timespec) + ending
+        return read(value).replace(tzinfo=None).isoformat("T", timespec) + ending
 
     def bound(value: Any) -> str:
-        is_cut = (_time(value) - _EPOCH) % step
+        is_cut = (read(value).replace(tzinfo=UTC) - _EPOCH) % step
         # As a bound, a time that would be cut lies after the stored text of its step, and before that of the next.
         return to_text(value) + (BETWEEN if is_cut else "")
 
@@ -61,7 +81,7 @@ def _iso(name: str, timespec: str, step: timedelta, *, ending: str = "Z", places
     time: Shape = ("T", digits(2, 2), ":", digits(2, 2), ":", digits(2, 2), *fraction, ending)
     shape = (*day, *time)
     pattern = pattern_of(shape)
-    return StoredForm(name, replace(_DATETIME, to_text=to_text, shape=shape, pattern=pattern, bound=bound))
+    return StoredForm(name, replace(kind, to_text=to_text, shape=shape, pattern=pattern, bound=bound))
 
 
 def _epoch(name: str, step: timedelta) -> StoredForm:
@@ -98,6 +118,22 @@ ISO_SECONDS: Final = _iso("ISO_SECONDS", "seconds", timedelta(seconds=1))
 
 ISO_MILLISECONDS: Final = _iso("ISO_MILLISECONDS", "milliseconds", timedelta(milliseconds=1), places=3)
 """Times as ``2024-05-01T10:15:00.000Z``, which JavaScript's ``toISOString`` writes. Microseconds are dropped."""
+
+ISO_NAIVE_SECONDS: Final = _iso(
+    "ISO_NAIVE_SECONDS", "seconds", timedelta(seconds=1), ending="", kind=_NAIVE, read=_wall_time
+)
+"""Wall times, of a ``NaiveDatetime``, as ``2024-05-01T10:15:00``. Fractions of a second are dropped."""
+
+ISO_NAIVE_MILLISECONDS: Final = _iso(
+    "ISO_NAIVE_MILLISECONDS",
+    "milliseconds",
+    timedelta(milliseconds=1),
+    ending="",
+    places=3,
+    kind=_NAIVE,
+    read=_wall_time,
+)
+"""Wall times, of a ``NaiveDatetime``, as ``2024-05-01T10:15:00.000``. Microseconds are dropped."""
 
 PYNAMODB_UTC: Final = _iso(
     "PYNAMODB_UTC", "microseconds", timedelta(microseconds=1), ending="+0000", places=6

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import BaseModel, JsonValue
+from pydantic import BaseModel, JsonValue, NaiveDatetime
 from pynamodb.attributes import JSONAttribute, UTCDateTimeAttribute
 
 from dynaorm import AnyValue, Attribute, Entity, Table, codecs
@@ -102,6 +102,37 @@ def test_pynamodb_reads_and_writes_the_same_time(at: datetime) -> None:
     # strftime writes years before 1000 with fewer digits on some platforms.
     if at.year >= 1000:
         assert theirs.serialize(at) == text
+
+
+NAIVE_FORMS = {
+    codecs.ISO_NAIVE_SECONDS: ("2024-05-01T12:00:00", timedelta(seconds=1)),
+    codecs.ISO_NAIVE_MILLISECONDS: ("2024-05-01T12:00:00.123", timedelta(milliseconds=1)),
+}
+
+
+@pytest.mark.parametrize("form", NAIVE_FORMS, ids=repr)
+@given(one=st.datetimes(), other=st.datetimes())
+def test_wall_times_are_cut_to_their_step_and_compare_as_stored(
+    form: StoredForm, one: datetime, other: datetime
+) -> None:
+    text, step = NAIVE_FORMS[form]
+    made = codec(form, NaiveDatetime)
+    assert made.encode(NOON.replace(tzinfo=None)) == {"S": text}
+    loaded = made.decode(made.encode(one))
+    assert loaded == one - (one - EPOCH.replace(tzinfo=None)) % step
+    assert made.bound is not None
+    left, right = made.encode(loaded)["S"], made.bound(other)["S"]
+    assert (left < right, left == right) == (loaded < other, loaded == other)
+
+
+@pytest.mark.parametrize("form", NAIVE_FORMS, ids=repr)
+def test_an_instant_is_no_wall_time(form: StoredForm) -> None:
+    with pytest.raises(ValueError, match="with a time zone, in a field declared NaiveDatetime"):
+        codec(form, NaiveDatetime).encode(NOON)
+    with pytest.raises(ValueError, match="with a time zone"):
+        codec(form, NaiveDatetime).decode({"S": "2024-05-01T12:00:00Z"})
+    with pytest.raises(Unstorable, match="is for a NaiveDatetime"):
+        codec(form)
 
 
 JSON = st.recursive(

@@ -1,8 +1,9 @@
 """The attribute that changes with every write of an item.
 
 Rule 1. A text is new for every write, so an item that carries it was written by the write that made the text.
-Rule 2. A number is one more than before, and 1 where there was none. Two writers may write the same number, so it says
-        that an item changed, and not who changed it. After a deletion the numbers begin anew.
+Rule 2. A number is one more than before, and 1 where there was none, unless another start is declared. Two writers may
+        write the same number, so it says that an item changed, and not who changed it. After a deletion the numbers
+        begin anew.
 """
 
 from decimal import Decimal, InvalidOperation
@@ -39,6 +40,7 @@ class NumberRevision:
 
     Attributes:
         name: the attribute.
+        start: the first write of an item stores the number after this one. With -1, the numbers begin at 0.
 
     Examples:
         >>> carts = Table("carts", sk=None, revision_attribute=NumberRevision("version"))
@@ -50,6 +52,7 @@ class NumberRevision:
     """
 
     name: str
+    start: int = 0
 
 
 @record
@@ -59,10 +62,12 @@ class Revision:
     Attributes:
         attribute: its name.
         kind: S for a text, N for a number.
+        start: the number before that of the first write.
     """
 
     attribute: str
     kind: Literal["S", "N"] = "S"
+    start: int = 0
 
     def of(self, item: Item) -> str | None:
         """The revision of an item as text; None if it has none, or one that this revision never is."""
@@ -96,10 +101,12 @@ class Revision:
         if self.kind == "S":
             return {"S": write_id}
         found = None if before is None else self.of(before)
-        return {"N": number_text(int(found or 0) + 1)}
+        return {"N": number_text(int(found or self.start) + 1)}
 
     def change(self, write_id: str) -> "update.Change":
         """The same as a change of an item that was not read."""
         if self.kind == "S":
             return update.SetTo((self.attribute,), {"S": write_id})
-        return update.AddTo((self.attribute,), {"N": "1"})
+        # ADD begins at 0 by itself.
+        start: AttributeValue | None = {"N": str(self.start)} if self.start else None
+        return update.AddTo((self.attribute,), {"N": "1"}, start)

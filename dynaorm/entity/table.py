@@ -95,7 +95,7 @@ def _projection(projection: str | Iterable[str]) -> Projection:
 
 def _revision(declared: str | NumberRevision | None) -> Revision | None:
     if isinstance(declared, NumberRevision):
-        return Revision(declared.name, "N")
+        return Revision(declared.name, "N", declared.start)
     return None if declared is None else Revision(declared)
 
 
@@ -401,5 +401,7 @@ def _reserved_problems(table: Table) -> Iterator[str]:
             )
         elif reserved in keys:
             yield f"{label}_attribute {reserved!r} is a key attribute; choose another name or None"
+    if table.revision is not None and type(table.revision.start) is not int:
+        yield f"NumberRevision(start={table.revision.start!r}) is no whole number; give an int, such as 0"
     if table.type_attribute is not None and table.type_attribute == table.revision_attribute:
         yield f"type_attribute and revision_attribute are both {table.type_attribute!r}; name them differently"

@@ -31,7 +31,7 @@ blobs: Final = Table(
 bare: Final = Table("bare", revision_attribute=None)
 untyped: Final = Table("untyped", type_attribute=None, revision_attribute=None, key_fields="in_key")
 counted: Final = Table(
-    "counted", type_attribute="kind", revision_attribute=NumberRevision("version"), escape=False
+    "counted", type_attribute="kind", revision_attribute=NumberRevision("version", start=0), escape=False
 )
 """As other libraries keep them: a revision that counts, keys without escapes, a type attribute of another name."""
 
