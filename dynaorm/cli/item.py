@@ -11,7 +11,7 @@ from pydantic_core import to_jsonable_python
 
 from dynaorm.cli.lines import complain, write_line, write_rows, write_sentences
 from dynaorm.cli.options import AS_JSON, SHOW_SECRETS, TableAccess, connected, options
-from dynaorm.cli.status import CLEAN, NOTHING
+from dynaorm.cli.status import CLEAN, FOUND, NOTHING
 from dynaorm.cli.target import load_table
 from dynaorm.describe.description import TableDescription
 from dynaorm.describe.entry import Entry, classify
@@ -56,7 +56,8 @@ def show_command(
 ) -> None:
     """Show any stored item by its raw key: what it is, whom it belongs to, and what verify would find.
 
-    Without a sort key, show what the items of the partition are. A binary key is given as base64.
+    Without a sort key, show what the items of the partition are. A binary key is given as base64. Exit status: 1 if
+    something is wrong with the item, or if there is none.
 
     Example: dynaorm show shop.models:app USER#u1 PROFILE
     """
@@ -66,6 +67,7 @@ def show_command(
     if sort is not None and table.sk is None:
         raise UsageError(problem=f"{table} has no sort key", remedy="give the partition key alone")
     keys += [] if sort is None or table.sk is None else [_key_value(table.sk, sort)]
+    findings: Sequence[Finding] | None = None
     with connection.session([target], [table]) as session:
         if len(keys) == len(table.keys):
             found = stored_item(session, table, dict(zip(table.key_names, keys, strict=True)))
@@ -74,14 +76,15 @@ def show_command(
             items = stored_partition(session, table, keys[0], limit + 1)
         if len(items) == 1:
             key = {name: items[0][name] for name in table.key_names}
-            shown.one(items[0], findings_of(session, table, key))
+            findings = findings_of(session, table, key)
+            shown.one(items[0], findings)
     if not items:
         complain(f"no item of {table} has this key: {' '.join(filter(None, (partition, sort)))}")
     elif len(items) > 1:
         shown.several(items[:limit])
         if len(items) > limit:
             write_sentences(f"there are more items: --limit {2 * limit}", err=True)
-    click.get_current_context().exit(CLEAN if items else NOTHING)
+    click.get_current_context().exit((FOUND if findings else CLEAN) if items else NOTHING)
 
 
 def _key_value(key: KeyAttribute, text: str) -> AttributeValue:

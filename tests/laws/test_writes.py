@@ -353,7 +353,7 @@ OPERATIONS = (
 
 
 @pytest.mark.parametrize("other", OTHERS)
-@settings(max_examples=int(os.environ.get("FUZZ_EXAMPLES", "450")) // len(OTHERS))
+@settings(max_examples=int(os.environ.get("FUZZ_EXAMPLES", "225")) // len(OTHERS))
 @given(spec=SPECS, data=st.data())
 def test_what_is_stored_is_what_loads(
     other: Kind, spec: Spec, data: st.DataObject, engine_with_table: Transport

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from dynaorm import AsyncSession, NoAnswer, Refusal, errors
+from dynaorm import AsyncSession, NoAnswer, PynamoTransport, Refusal, errors
 from dynaorm.errors import DynaormError
 from dynaorm.testing import strict_moto
 from tests.test_public_names import PUBLIC_MODULES
@@ -29,12 +29,19 @@ NAMED = tuple(
 """The packages whose names an example takes as imported."""
 
 DECLARATIONS = (ROOT / "tools" / "site" / "declarations.py").read_text()
+# To make a client of botocore takes longer than most examples.
+OVER_ONE_CLIENT = DECLARATIONS.replace('Session(region="eu-west-1")', "Session(transport=transport)")
 
 
 HIDDEN = re.compile(
     "|".join(one[1:] for one in re.findall(r'"(!\^[^"]+)"', (ROOT / "tools/site/mkdocs.yml").read_text()))
 )
 """The names that the reference leaves out."""
+
+
+@pytest.fixture(scope="module")
+def transport() -> PynamoTransport:
+    return PynamoTransport(region="eu-west-1")
 
 
 def documented() -> Iterator[tuple[str, Any]]:
@@ -70,11 +77,11 @@ EXAMPLES = {
 
 @pytest.mark.parametrize(("name", "examples"), EXAMPLES.values(), ids=[name for name, _ in EXAMPLES.values()])
 def test_the_example_of_a_public_name_prints_what_it_shows(
-    name: str, examples: list[doctest.Example]
+    name: str, examples: list[doctest.Example], transport: PynamoTransport
 ) -> None:
     with strict_moto(), asyncio.Runner() as loop:
-        names: dict[str, Any] = {"__name__": "declarations"}
-        exec(compile(DECLARATIONS, "declarations.py", "exec"), names)
+        names: dict[str, Any] = {"__name__": "declarations", "transport": transport}
+        exec(compile(OVER_ONE_CLIENT, "declarations.py", "exec"), names)
         names |= {one: getattr(package, one) for package in NAMED for one in package.__all__}
         names |= {one.__name__: one for one in vars(errors).values() if inspect.isclass(one)}
         names |= {"UTC": UTC, "date": date, "datetime": datetime, "timedelta": timedelta}
