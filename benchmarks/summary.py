@@ -1,4 +1,6 @@
-"""Draw the picture of docs/performance.md, and list there what is faster than dynaorm, from benchmarks/RESULTS.md.
+"""Write the figures of two pages from benchmarks/RESULTS.md: docs/performance.md and docs/comparison.md.
+
+The first has a picture and a list of what is faster than dynaorm, the second a table of some clients.
 
 Run: python -m benchmarks.summary
 
@@ -14,6 +16,7 @@ from typing import Final, NamedTuple
 from benchmarks.page import RESULTS, ROOT, replaced, table
 
 PAGE: Final = ROOT / "docs" / "performance.md"
+COMPARISON: Final = ROOT / "docs" / "comparison.md"
 REFERENCE: Final = "botocore (by hand)"
 SESSION: Final = "dynaorm"
 ASYNC: Final = "dynaorm-async"
@@ -34,6 +37,17 @@ NAMES: Final[Mapping[str, str]] = {
     "query1000_change_save": "query 1,000, save 1",
     "query100_json": "query 100 to JSON",
 }
+
+# The clients of docs/comparison.md, which has the libraries that people ask about.
+COMPARED: Final = (
+    "boto3 Table",
+    "pynamodb Model",
+    "pydynox",
+    "dyntastic",
+    "aiodynamo (aiohttp)",
+    SESSION,
+    ASYNC,
+)
 
 _STYLE: Final = """
 text { font: 14px system-ui, -apple-system, "Segoe UI", "Helvetica Neue", Arial, sans-serif; fill: #1f2328 }
@@ -200,9 +214,31 @@ def summarised(page: str, results: str) -> str:
     return replaced(page, "faster", faster(results))
 
 
+def compared(page: str, results: str) -> str:
+    """The page with two tables of some clients: CPU time of operations; cold start and memory."""
+    operations = {name: ratios(results)[name] for name in ("get", "put", "query100")}
+    fast = [
+        [client, *(f"{row[client]:.2f}x" for row in operations.values() if client in row)]
+        for client in COMPARED
+    ]
+    starts, kept = (_table(results, title) for title in ("Cold start", "Memory of one entity kept"))
+    small = [[client, f"{starts[client][3]} ms", f"{kept[client][0]} kB"] for client in COMPARED]
+    page = replaced(page, "fast", table(["", *(NAMES[name] for name in operations)], fast, words=1))
+    return replaced(page, "small", table(["", "first get", "kept entity"], small, words=1))
+
+
+def _table(results: str, title: str) -> dict[str, Sequence[str]]:
+    """The rows of the first table of a section, by their first cell."""
+    _, _, section = results.partition(f"### {title}\n")
+    section, _, _ = section.partition("\n### ")
+    rows = [_cells(line) for line in section.splitlines() if line.startswith("| ")]
+    return {name: cells for name, *cells in rows}
+
+
 def main() -> None:
     results = RESULTS.read_text(encoding="utf-8")
-    PAGE.write_text(summarised(PAGE.read_text(encoding="utf-8"), results), encoding="utf-8")
+    for path, written in ((PAGE, summarised), (COMPARISON, compared)):
+        path.write_text(written(path.read_text(encoding="utf-8"), results), encoding="utf-8")
     for name, layout in PICTURES.items():
         (PAGE.parent / name).write_text(picture(results, layout), encoding="utf-8")
 

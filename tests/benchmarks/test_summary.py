@@ -1,11 +1,23 @@
-"""The picture and the list of docs/performance.md are those of the committed figures."""
+"""The figures of docs/performance.md and docs/comparison.md are those of the committed results."""
 
 import re
 
 import pytest
 
 from benchmarks.page import RESULTS
-from benchmarks.summary import ASYNC, NAMES, PAGE, PICTURES, REFERENCE, SESSION, picture, ratios, summarised
+from benchmarks.summary import (
+    ASYNC,
+    COMPARISON,
+    NAMES,
+    PAGE,
+    PICTURES,
+    REFERENCE,
+    SESSION,
+    compared,
+    picture,
+    ratios,
+    summarised,
+)
 
 FIGURES = RESULTS.read_text(encoding="utf-8")
 
@@ -18,6 +30,11 @@ def test_the_picture_is_drawn_from_the_results(name: str) -> None:
 def test_the_page_lists_what_the_results_list() -> None:
     page = PAGE.read_text(encoding="utf-8")
     assert page == summarised(page, FIGURES)
+
+
+def test_the_comparison_shows_what_was_measured() -> None:
+    page = COMPARISON.read_text(encoding="utf-8")
+    assert page == compared(page, FIGURES)
 
 
 @pytest.mark.parametrize("name", PICTURES)
