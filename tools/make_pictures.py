@@ -1,7 +1,7 @@
 """Makes the pictures and texts that documents show, from the programs that they show: ``make pictures``.
 
-The picture of README.md has the items that its first program leaves. The golden files of ``tests/layout`` have the
-samples of some examples in every form that ``dynaorm.layout`` has.
+The picture of README.md has the items that its first program leaves, and that of a recipe those of all its programs.
+The golden files of ``tests/layout`` have the samples of some examples in every form that ``dynaorm.layout`` has.
 """
 
 import contextlib
@@ -27,6 +27,7 @@ from dynaorm.testing import strict_moto
 ROOT: Final = Path(__file__).parents[1]
 README: Final = ROOT / "README.md"
 PICTURE: Final = ROOT / "docs" / "readme.svg"
+RECIPES: Final = [page for page in sorted((ROOT / "docs" / "recipes").glob("*.md")) if page.stem != "index"]
 GOLDEN: Final = ROOT / "tests" / "layout" / "golden"
 
 EXAMPLES: Final = {
@@ -72,9 +73,18 @@ def run(program: str) -> dict[str, Any]:
 
 def first_program() -> Ran:
     """The first program of the README, run on an empty DynamoDB."""
+    return _ran(programs(README.read_text(encoding="utf-8"))[0])
+
+
+def recipe(page: Path) -> Ran:
+    """All programs of a recipe, run on an empty DynamoDB one after the other."""
+    return _ran("\n\n".join(programs(page.read_text(encoding="utf-8"))))
+
+
+def _ran(program: str) -> Ran:
     printed = io.StringIO()
     with in_memory(), contextlib.redirect_stdout(printed):
-        table = run(programs(README.read_text(encoding="utf-8"))[0])["app"]
+        (table,) = (value for value in run(program).values() if isinstance(value, Table))
         with contextlib.closing(PynamoTransport(region="eu-west-1")) as transport:
             answer: Any = transport.call(Call("Scan", {"TableName": table.name}))
     # A revision is another one in every run.
@@ -106,7 +116,8 @@ def golden_files() -> Iterator[tuple[Path, str]]:
 def main() -> None:
     """Write every file."""
     GOLDEN.mkdir(exist_ok=True)
-    for path, text in ((PICTURE, picture_of(first_program())), *golden_files()):
+    recipes = ((page.with_suffix(".svg"), picture_of(recipe(page))) for page in RECIPES)
+    for path, text in ((PICTURE, picture_of(first_program())), *recipes, *golden_files()):
         path.write_text(text, encoding="utf-8")
 
 

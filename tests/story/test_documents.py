@@ -8,6 +8,7 @@ import pytest
 
 from dynaorm import Session, Table
 from dynaorm.testing import assert_consistent, strict_moto
+from tools.make_pictures import RECIPES, picture_of, recipe
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -47,6 +48,18 @@ def test_a_document_runs_and_leaves_a_table_in_which_everything_fits(name: str) 
         assert list(session.verify(*tables)) == []
 
 
+@pytest.mark.parametrize("page", RECIPES, ids=lambda page: page.stem)
+def test_a_recipe_runs_and_its_picture_is_what_it_stores(page: Path) -> None:
+    ran = recipe(page)
+    assert page.with_suffix(".svg").read_text("utf-8") == picture_of(ran), "run make pictures"
+    assert f"![The items that this page stores]({page.stem}.svg)" in page.read_text("utf-8")
+
+
+def test_every_recipe_is_in_the_list() -> None:
+    text = (DOCS / "recipes" / "index.md").read_text("utf-8")
+    assert [page.stem for page in RECIPES if f"]({page.name})" not in text] == []
+
+
 @pytest.mark.parametrize("name", ["concepts", "how-a-save-travels"])
 def test_the_plan_that_a_page_shows_is_the_one_that_its_example_prints(
     name: str, capsys: pytest.CaptureFixture[str]
@@ -74,7 +87,16 @@ def test_the_page_about_a_save_names_modules_that_exist() -> None:
 
 PAGES = [
     page
-    for folder in (".", "docs", "docs/tutorial", "examples", "benchmarks", "benchmarks/peers", "tests")
+    for folder in (
+        ".",
+        "docs",
+        "docs/recipes",
+        "docs/tutorial",
+        "examples",
+        "benchmarks",
+        "benchmarks/peers",
+        "tests",
+    )
     for page in (ROOT / folder).glob("*.md")
 ]
 
