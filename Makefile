@@ -35,7 +35,7 @@ SECRETS := $(addprefix --disable-plugin ,HexHighEntropyString Base64HighEntropyS
 SCANNED := $(wildcard .ci .github .gitignore .pre-commit-config.yaml *.md *.toml LICENSE Makefile benchmarks docs dynaorm examples tests tools)
 
 .DELETE_ON_ERROR:
-.PHONY: help demo test coverage test-browser test-spark bench-exports test-dependencies lint audit format async commands docs pictures torture torture-changes fuzz mutate mutate-entity mutate-endings bench bench-scale bench-fairness bench-lambda bench-peers clean
+.PHONY: help demo test environments coverage test-browser test-spark bench-exports test-dependencies lint audit format async commands docs pictures torture torture-changes fuzz mutate mutate-entity mutate-endings bench bench-scale bench-fairness bench-lambda bench-peers clean
 
 help:
 	@echo "make demo         three scenes on an in-memory DynamoDB: what each write does to the items"
@@ -67,7 +67,11 @@ help:
 demo: .venv/.demo
 	@$(BIN)/python examples/demo.py
 
-test: lint .venv-ministack/.installed
+# Two environments are installed at a time, because that is mostly waiting.
+environments:
+	@$(MAKE) --no-print-directory --jobs=2 .venv/.dev .venv-ministack/.installed
+
+test: environments lint
 	$(BIN)/python -m pytest --numprocesses=auto --maxprocesses=$(WORKERS) $(PYTEST_ARGS)
 
 # Not part of make test: tracing doubles the CPU time. Interrupted runs leave data behind: erase it first.

@@ -25,7 +25,7 @@ ROOT = Path(__file__).parents[1]
 gc.set_threshold(100_000, 20, 50)
 
 settings.register_profile("dev", max_examples=50, deadline=None)
-settings.register_profile("ci", max_examples=35, deadline=None, print_blob=True, derandomize=True)
+settings.register_profile("ci", max_examples=25, deadline=None, print_blob=True, derandomize=True)
 # make fuzz: as long as it takes, and no time spent on explaining what fails.
 settings.register_profile(
     "fuzz",

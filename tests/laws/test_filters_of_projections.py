@@ -119,7 +119,7 @@ def fetched(wire: FaultyTransport) -> int:
 
 
 @pytest.mark.parametrize(("index", "projected"), INDEXES.values(), ids=INDEXES)
-@settings(max_examples=25)
+@settings(max_examples=15)
 @given(data=st.data())
 def test_a_filter_is_applied_before_whole_items_are_fetched(
     session: Session, wire: FaultyTransport, index: Any, projected: frozenset[str], data: st.DataObject

@@ -157,7 +157,7 @@ def _is_bounded(found: Any, sign: str, values: Sequence[Any]) -> bool:
 
 
 # Each example makes a table, and reads it in a hundred ways.
-EXAMPLES = settings(max_examples=int(os.environ.get("FUZZ_EXAMPLES", "25")))
+EXAMPLES = settings(max_examples=int(os.environ.get("FUZZ_EXAMPLES", "15")))
 
 
 # -- the law -----------------------------------------------------------------------------------------------------------
