@@ -1,4 +1,7 @@
-"""The README shows what its programs do: they run, they pass mypy --strict, and its picture and output are theirs."""
+"""The README shows what its programs do: they run, they pass mypy --strict, and its picture and output are theirs.
+
+The page about types passes mypy --strict, too, in the same run.
+"""
 
 import contextlib
 import io
@@ -21,15 +24,17 @@ PROGRAMS = dict(
         strict=True,
     )
 )
+PAGE_ABOUT_TYPES = "\n\n".join(programs((ROOT / "docs" / "typing.md").read_text(encoding="utf-8")))
 RUNNABLE = {name: program for name, program in PROGRAMS.items() if name != "tests"}
 
 
 @pytest.fixture(scope="module")
 def complaints(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """What mypy says of the README's programs, all but the one that is a test, and of two misspelt imports."""
+    """What mypy says of the README's programs, all but the one that is a test, of a page, and of misspelt imports."""
     folder = tmp_path_factory.mktemp("readme")
     misspelt = "from dynaorm import Sesion\nfrom dynaorm.testing import FakeClok\n"
-    for name, program in {**RUNNABLE, "misspelt": misspelt}.items():
+    checked_programs = {**RUNNABLE, "page_about_types": PAGE_ABOUT_TYPES, "misspelt": misspelt}
+    for name, program in checked_programs.items():
         (folder / f"{name}.py").write_text(program)
     checked = subprocess.run(
         [
@@ -51,7 +56,7 @@ def complaints(tmp_path_factory: pytest.TempPathFactory) -> str:
     return checked.stdout + checked.stderr
 
 
-def test_the_programs_of_the_readme_pass_mypy_strict(complaints: str) -> None:
+def test_the_programs_of_the_readme_and_the_page_about_types_pass_mypy_strict(complaints: str) -> None:
     assert [line for line in complaints.splitlines() if not line.startswith("misspelt.py")][:-1] == []
 
 

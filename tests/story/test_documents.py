@@ -32,6 +32,7 @@ DOCS = ROOT / "docs"
         "pynamodb",
         "streams",
         "telemetry",
+        "typing",
         "versions",
         "writing",
     ],
