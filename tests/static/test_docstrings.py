@@ -19,7 +19,7 @@ from dynaorm import AsyncSession, NoAnswer, PynamoTransport, Refusal, errors
 from dynaorm.errors import DynaormError
 from dynaorm.testing import strict_moto
 from tests.test_public_names import PUBLIC_MODULES
-from tools.site.reference import TOPICS
+from tools.site.reference import MADE_ELSEWHERE, TOPICS
 
 ROOT = Path(__file__).parents[2]
 NAMED = tuple(
@@ -115,8 +115,7 @@ def _printed(source: str, names: dict[str, Any], loop: asyncio.Runner) -> str:
     return output.getvalue() + (f"{value!r}\n" if is_value and value is not None else "")
 
 
-NOT_MADE_BY_USERS = {
-    *("Plan", "Query", "AsyncQuery", "Collection", "AsyncCollection", "Results", "Row", "StreamHandler"),
+NOT_MADE_BY_USERS = {name.rpartition(".")[2] for name in MADE_ELSEWHERE} | {
     *("Broken", "Literals", "Ksuid", "KsuidMs", "Entity"),
 }
 """Classes whose objects come from elsewhere, or whose signature is not that of their own ``__init__``."""

@@ -70,6 +70,11 @@ def test_the_site_is_built_strictly_and_asks_no_other_server(tmp_path: Path) -> 
         if "rel=canonical" not in page
     }
     assert asked == set()
+    for page in ("queries", "session", "async"):
+        text = re.sub(r"<[^>]+>", "", built[tmp_path / "html" / "reference" / page / "index.html"])
+        assert [
+            name for name in ("QuerySpec", "RunFlow", "wants_item", "subscriptions") if name in text
+        ] == []
     for error in vars(errors).values():
         if isinstance(error, type) and issubclass(error, errors.DynaormError):
             page, _, anchor = place_of(error).partition("#")

@@ -116,13 +116,25 @@ TOPICS: Final = {
 }
 
 
+MADE_ELSEWHERE: Final = frozenset(
+    _of(
+        "dynaorm",
+        "Plan Query AsyncQuery Collection AsyncCollection Results Page Row Version StreamHandler Transaction",
+    )
+)
+"""The classes whose objects a method or a function gives. What they are made of is no part of the interface."""
+
+_WITHOUT_SIGNATURE: Final = "\n    options:\n      merge_init_into_class: false"
+
+
+def _shown(name: str) -> str:
+    return f"::: {name}{_WITHOUT_SIGNATURE if name in MADE_ELSEWHERE else ''}"
+
+
 def reference_pages() -> dict[str, str]:
     """The pages of the reference, by their path."""
     found = {
-        f"reference/{name}.md": "\n\n".join(
-            [f"# {one.title}", one.text, *(f"::: {public}" for public in one.names)]
-        )
-        + "\n"
+        f"reference/{name}.md": "\n\n".join([f"# {one.title}", one.text, *map(_shown, one.names)]) + "\n"
         for name, one in TOPICS.items()
     }
     listed = "".join(f"| [{one.title}]({name}.md) | {one.text} |\n" for name, one in TOPICS.items())
