@@ -20,7 +20,9 @@ from dynaorm.flow.protocol.call import Call, Transport
 from dynaorm.testing.clock import FakeClock
 from dynaorm.testing.faults import FaultyTransport
 from dynaorm.testing.scripted import ScriptedTransport
+from dynaorm.testing.tables import tables_of
 from tests.cast.documents import Page
+from tests.cast.orders import Login
 from tests.cast.people import USER, Guest, User
 from tests.cast.seen import items
 from tests.cast.tables import app, away, fleeting, locks
@@ -71,6 +73,8 @@ def test_create_table_is_idempotent_and_refuses_other_keys(session: Session) -> 
 
 def test_a_table_that_expires_gets_ttl_and_its_guards_too(moto: Transport, clock: FakeClock) -> None:
     session = Session(transport=moto, clock=clock)
+    # The class is named, because only one that is imported says that the table expires.
+    assert tables_of(Login) == (fleeting,)
     session.create_table(fleeting)
     session.create_table(fleeting)
     found = moto.call(Call("DescribeTimeToLive", {"TableName": "fleeting"}))["TimeToLiveDescription"]

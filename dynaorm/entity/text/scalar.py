@@ -172,7 +172,10 @@ def _checked(kind: type, to_text: Callable[[Any], str]) -> Callable[[Any], str]:
 
 def _mistyped(value: object, kind: type) -> ValueError:
     found = "None" if value is None else with_article(type(value).__name__)
-    return ValueError(f"is {found}, not {with_article(kind.__name__)}")
+    problem = f"is {found}, not {with_article(kind.__name__)}"
+    if issubclass(kind, pydantic.SecretStr | pydantic.SecretBytes):
+        return Remedied(problem, f"give {kind.__name__}(...) of it")
+    return ValueError(problem)
 
 
 def _text(value: Any) -> str:
