@@ -188,7 +188,7 @@ class Attribute:
     name: str | None = None
     formerly: tuple[str, ...] = ()
     encode: Callable[[Any], AttributeValue] | None = None
-    decode: Callable[[AttributeValue], Any] | None = None
+    decode: Callable[[Any], Any] | None = None
     codec: StoredForm | None = None
 
     def __init__(
@@ -196,7 +196,7 @@ class Attribute:
         name: str | None = None,
         formerly: str | tuple[str, ...] = (),
         encode: Callable[[Any], AttributeValue] | None = None,
-        decode: Callable[[AttributeValue], Any] | None = None,
+        decode: Callable[[Any], Any] | None = None,
         *,
         codec: StoredForm | None = None,
     ) -> None:
