@@ -213,7 +213,7 @@ class Attribute:
     name: str | None = None
     formerly: tuple[str, ...] = ()
     encode: Callable[[Any], AttributeValue] | None = None
-    decode: Callable[[AttributeValue], Any] | None = None
+    decode: Callable[[Any], Any] | None = None
     codec: StoredForm | None = None
 
     def __init__(
@@ -221,7 +221,7 @@ class Attribute:
         name: str | None = None,
         formerly: str | tuple[str, ...] = (),
         encode: Callable[[Any], AttributeValue] | None = None,
-        decode: Callable[[AttributeValue], Any] | None = None,
+        decode: Callable[[Any], Any] | None = None,
         *,
         codec: StoredForm | None = None,
     ) -> None:

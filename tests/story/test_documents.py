@@ -8,7 +8,7 @@ import pytest
 
 from dynaorm import Session, Table
 from dynaorm.testing import assert_consistent, strict_moto
-from tools.make_pictures import RECIPES, picture_of, recipe
+from tools.make_pictures import RECIPES, picture_of, programs, recipe
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -63,6 +63,14 @@ def test_a_recipe_runs_and_its_picture_is_what_it_stores(page: Path) -> None:
     ran = recipe(page)
     assert page.with_suffix(".svg").read_text("utf-8") == picture_of(ran), "run make pictures"
     assert f"![The items that this page stores]({page.stem}.svg)" in page.read_text("utf-8")
+
+
+@pytest.mark.parametrize("page", RECIPES, ids=lambda page: page.stem)
+def test_a_recipe_asserts_its_price_and_says_what_it_is_not_for(page: Path) -> None:
+    text = page.read_text("utf-8")
+    assert "| call | requests | units |" in text
+    assert any(".write_units == " in program for program in programs(text))
+    assert "**Not for**" in text
 
 
 def test_every_recipe_is_in_the_list() -> None:

@@ -44,6 +44,20 @@ def _leaves(nav: Any) -> list[str]:
     return [leaf for one in (nav.values() if isinstance(nav, dict) else nav) for leaf in _leaves(one)]
 
 
+def test_a_link_to_a_file_without_a_page_leads_to_the_repository() -> None:
+    (line,) = (
+        one for one in str(pages("https://example.org/us/it")["laws.md"]).splitlines() if "test_reads" in one
+    )
+    assert "[test_reads](https://example.org/us/it/blob/main/tests/laws/test_reads.py)" in line
+
+
+def test_a_link_to_a_file_without_a_page_leads_to_a_copy_until_the_repository_has_an_address() -> None:
+    made = pages("")
+    (line,) = (one for one in str(made["laws.md"]).splitlines() if "test_reads" in one)
+    assert "[test_reads](source/tests/laws/test_reads.py.txt)" in line
+    assert made["source/tests/laws/test_reads.py.txt"] == (ROOT / "tests/laws/test_reads.py").read_bytes()
+
+
 # ``make docs`` takes the other builder, too.
 def test_the_site_is_built_strictly_and_asks_no_other_server(tmp_path: Path) -> None:
     write_site(tmp_path)

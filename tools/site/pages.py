@@ -1,12 +1,13 @@
 """The pages of the site, made from the files of the repository.
 
 Rule 1. A page of ``docs/`` keeps its name. A document of the root, an example and the reference get pages of their own.
-Rule 2. A link to a file that has a page leads to that page; a link to any other file is plain text, until the project
-        has a home.
+Rule 2. A link to a file that has a page leads to that page. A link to any other file leads to the repository, or to a
+        copy of the file until the repository has an address: ``[project.urls] Repository`` in pyproject.toml.
 """
 
 import re
 import shutil
+import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Final
@@ -55,14 +56,26 @@ def configuration() -> str:
     return text.replace(overview, overview + "".join(examples))
 
 
-def pages() -> dict[str, str | bytes]:
-    """Every file of the site, by its path."""
+def repository() -> str:
+    """The address of the repository, without a slash at its end; empty if it is not known."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    return str(project.get("urls", {}).get("Repository", "")).rstrip("/")
+
+
+def pages(home: str | None = None) -> dict[str, str | bytes]:
+    """Every file of the site, by its path.
+
+    Args:
+        home: the address of the repository, or nothing for copies of the files; that of pyproject.toml by default.
+    """
     found: dict[str, str | bytes] = {}
     places = dict(_places())
+    home = repository() if home is None else home
     for path, page in places.items():
         source = ROOT / path
         if source.suffix == ".md":
-            found[page] = linked(source.read_text(encoding="utf-8"), path, places)
+            found[page], copied = linked(source.read_text(encoding="utf-8"), path, places, home)
+            found |= {_copy(name): (ROOT / name).read_bytes() for name in copied}
         elif source.suffix == ".py":
             found[page] = _example(source)
         else:
@@ -85,9 +98,15 @@ def _places() -> Iterator[tuple[str, str]]:
         yield f"examples/{source.name}", f"examples/{source.stem}.md"
 
 
-def linked(text: str, path: str, places: Mapping[str, str]) -> str:
-    """The text of a document with links that lead to pages of the site."""
+def _copy(name: str) -> str:
+    """Where a copy of a file of the repository lies. The name ends so that browsers show it."""
+    return f"source/{name}.txt"
+
+
+def linked(text: str, path: str, places: Mapping[str, str], home: str) -> tuple[str, set[str]]:
+    """The text of a document with links that lead somewhere from the site, and the files that it needs copies of."""
     fences: list[str] = []
+    copied: set[str] = set()
     made = _made()
 
     def kept(fence: re.Match[str]) -> str:
@@ -100,19 +119,22 @@ def linked(text: str, path: str, places: Mapping[str, str]) -> str:
     def replaced(link: re.Match[str]) -> str:
         mark, words, target, anchor = link.groups()
         file = folder.joinpath(target).resolve()
-        named = file.relative_to(ROOT).as_posix() if file.is_relative_to(ROOT) else ""
+        named = file.relative_to(ROOT).as_posix()
         page = places.get(f"{named}/README.md", places.get(named, made.get(named)))
         if named == "README.md":  # the site has a first page of its own
             page, anchor = "index.md", ""
+        if page is None and home:
+            return f"{mark}[{words}]({home}/blob/main/{named}{anchor or ''})"
         if page is None:
-            return str(words)
+            copied.add(named)
+            page = _copy(named)
         here = Path(places[path]).parent
         up = "../" * len(here.parts)
         return f"{mark}[{words}]({up}{page}{anchor or ''})"
 
     # A link in a program is a text of the program.
     outside = _LINK.sub(replaced, _FENCE.sub(kept, text))
-    return re.sub("\0(\\d+)\0", lambda number: fences[int(number[1])], outside)
+    return re.sub("\0(\\d+)\0", lambda number: fences[int(number[1])], outside), copied
 
 
 def _example(source: Path) -> str:
