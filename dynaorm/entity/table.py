@@ -370,7 +370,7 @@ def _given_indexes(name: str, given: Any) -> tuple[AnyIndex, ...]:
         raise _undeclarable(name, (f"indexes={given!r} is no list of indexes; write indexes=[...]",))
     indexes = tuple(given)
     if wrong := [one for one in indexes if not isinstance(one, AnyIndex)]:
-        remedy = "write GlobalIndex(name), LocalIndex(name) or VectorIndex(name, dimensions=...)"
+        remedy = "write GlobalIndex(name), LocalIndex(name) or VectorIndex(name, ...)"
         raise _undeclarable(name, tuple(f"indexes={one!r} is no index; {remedy}" for one in wrong))
     return indexes
 

@@ -102,9 +102,7 @@ def test_names_within_dynamodb_s_rules_are_taken(name: str) -> None:
         ),
         (
             {"indexes": "I"},
-            [
-                "indexes='I' is no index; write GlobalIndex(name), LocalIndex(name) or VectorIndex(name, dimensions=...)"
-            ],
+            ["indexes='I' is no index; write GlobalIndex(name), LocalIndex(name) or VectorIndex(name, ...)"],
         ),
         ({"key_fields": "in-key"}, ["key_fields='in-key'; write 'stored' or 'in_key'"]),
         ({"escape": "no"}, ["escape='no' is neither True nor False; give one of them"]),
