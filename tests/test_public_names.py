@@ -142,6 +142,7 @@ DESCRIBE_NAMES = {
     "TemplateDescription": "dynaorm.describe.description",
     "TotalDescription": "dynaorm.describe.description",
     "UniqueDescription": "dynaorm.describe.description",
+    "VectorDescription": "dynaorm.describe.description",
     "answer_of": "dynaorm.describe.answer",
     "call_of": "dynaorm.describe.answer",
     "classify": "dynaorm.describe.entry",
