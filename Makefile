@@ -102,6 +102,8 @@ lint: .venv/.dev
 	$(BIN)/ruff format --check
 	$(BIN)/ruff check
 	$(BIN)/mypy
+	$(BIN)/python -m tools.user_code
+	$(BIN)/pyright
 	$(BIN)/lint-imports --no-logo
 	$(BIN)/python -m pip check
 	@echo "detect-secrets: every file except those that commands created"

@@ -26,12 +26,13 @@ if TYPE_CHECKING:
         InKey,
         Unique,
         UpdatedAt,
+        Vector,
         Versioned,
     )
     from dynaorm.entity.revision import NumberRevision
     from dynaorm.entity.state import LOADING
     from dynaorm.entity.stored_entity import entity_of
-    from dynaorm.entity.table import BinaryKey, GlobalIndex, LocalIndex, NumberKey, Table
+    from dynaorm.entity.table import BinaryKey, GlobalIndex, LocalIndex, NumberKey, Table, VectorIndex
     from dynaorm.entity.text.ksuid import Ksuid, KsuidMs, ksuid_range, new_ksuid
     from dynaorm.entity.version import Version
     from dynaorm.flow.protocol.call import (
@@ -51,13 +52,15 @@ if TYPE_CHECKING:
     from dynaorm.plan.item_of import item_of
     from dynaorm.plan.plan import Plan
     from dynaorm.query.query_spec import any_of
-    from dynaorm.query.results import Page, Results
+    from dynaorm.query.results import Match, Page, Results
     from dynaorm.query.row import Row
     from dynaorm.session._async.query import AsyncCollection, AsyncQuery
+    from dynaorm.session._async.search import AsyncSearch
     from dynaorm.session._async.session import AsyncSession
     from dynaorm.session.attempt import Attempt
     from dynaorm.session.handler import StreamHandler, handler
     from dynaorm.session.query import Collection, Query
+    from dynaorm.session.search import Search
     from dynaorm.session.session import Session
     from dynaorm.session.transaction import Transaction
     from dynaorm.streams.change import Changed, Deleted, Inserted, Internal, Unreadable
@@ -75,6 +78,7 @@ __all__ = [
     "AsyncDirectTransport",
     "AsyncPynamoTransport",
     "AsyncQuery",
+    "AsyncSearch",
     "AsyncSession",
     "AsyncTransport",
     "Attempt",
@@ -100,6 +104,7 @@ __all__ = [
     "Ksuid",
     "KsuidMs",
     "LocalIndex",
+    "Match",
     "NoAnswer",
     "NumberKey",
     "NumberRevision",
@@ -113,6 +118,7 @@ __all__ = [
     "Results",
     "Retry",
     "Row",
+    "Search",
     "Session",
     "StreamHandler",
     "Table",
@@ -121,6 +127,8 @@ __all__ = [
     "Unique",
     "Unreadable",
     "UpdatedAt",
+    "Vector",
+    "VectorIndex",
     "Version",
     "Versioned",
     "any_of",
@@ -154,6 +162,7 @@ _HOMES: Final = {
         "InKey",
         "Unique",
         "UpdatedAt",
+        "Vector",
         "Versioned",
     ),
     "dynaorm.entity.revision": ("NumberRevision",),
@@ -165,6 +174,7 @@ _HOMES: Final = {
         "LocalIndex",
         "NumberKey",
         "Table",
+        "VectorIndex",
     ),
     "dynaorm.entity.text.ksuid": (
         "Ksuid",
@@ -191,6 +201,7 @@ _HOMES: Final = {
     "dynaorm.plan.item_of": ("item_of",),
     "dynaorm.query.query_spec": ("any_of",),
     "dynaorm.query.results": (
+        "Match",
         "Page",
         "Results",
     ),
@@ -199,6 +210,7 @@ _HOMES: Final = {
         "AsyncCollection",
         "AsyncQuery",
     ),
+    "dynaorm.session._async.search": ("AsyncSearch",),
     "dynaorm.session._async.session": ("AsyncSession",),
     "dynaorm.session.attempt": ("Attempt",),
     "dynaorm.session.handler": (
@@ -209,6 +221,7 @@ _HOMES: Final = {
         "Collection",
         "Query",
     ),
+    "dynaorm.session.search": ("Search",),
     "dynaorm.session.session": ("Session",),
     "dynaorm.session.transaction": ("Transaction",),
     "dynaorm.streams.change": (

@@ -15,7 +15,7 @@ from dynaorm.entity.declare.catalog import catalog_of
 from dynaorm.entity.dispatch import literal_beginning
 from dynaorm.entity.mapping.constraint import Constraint
 from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
-from dynaorm.entity.table import GlobalIndex, Table
+from dynaorm.entity.table import Table
 from dynaorm.entity.template.key_part import KeyPart
 from dynaorm.entity.token_item import TOKEN_PREFIX
 from dynaorm.errors import UsageError
@@ -170,7 +170,8 @@ _Grant: TypeAlias = Iterator[tuple[_Resource, frozenset[str]]]
 def _read(mapping: EntityMapping) -> _Grant:
     yield (mapping.table, None), _READ
     for index in mapping.indexes.values():
-        yield (mapping.table, index.name), frozenset({"Query"})
+        is_searched = mapping.table.indexes[index.name].kind == "vector"
+        yield (mapping.table, index.name), frozenset({"SearchVectors" if is_searched else "Query"})
     if mapping.constraints:
         yield (mapping.table.guards, None), frozenset({"GetItem"})
 
@@ -178,6 +179,8 @@ def _read(mapping: EntityMapping) -> _Grant:
 def _scan(mapping: EntityMapping) -> _Grant:
     yield (mapping.table, None), frozenset({"Scan"})
     for index in mapping.indexes.values():
+        if mapping.table.indexes[index.name].kind == "vector":
+            continue
         yield (mapping.table, index.name), frozenset({"Scan"})
         if mapping.table.indexes[index.name].projection != "ALL":  # the whole items are fetched by key
             yield (mapping.table, None), frozenset({"BatchGetItem"})
@@ -222,7 +225,7 @@ def _apply(mapping: EntityMapping) -> _Grant:
     yield from _compare(mapping)
     yield from _create(mapping)
     for table in dict.fromkeys([mapping.table, mapping.table.guards]):
-        if table.stream is not None or any(isinstance(one, GlobalIndex) for one in table.indexes.values()):
+        if table.stream is not None or any(one.kind != "local" for one in table.indexes.values()):
             yield (table, None), frozenset({"UpdateTable"})
 
 

@@ -50,6 +50,13 @@ _REMEDIES: Final[Mapping[str, str]] = {
     "SubscriptionRequired": _NOT_SIGNED_UP,
 }
 
+# An endpoint that leaves VectorIndexes out of CreateTable finds attributes that no key has.
+_NO_VECTORS: Final = (
+    "Number of attributes in KeySchema does not exactly match",
+    "moto has no vector indexes",
+)
+_WITH_VECTORS: Final = "moto has no vector indexes: test on ministack (dynaorm.testing.Ministack)"
+
 # A signature of another time is refused under the code of a wrong one; only the message tells.
 _OF_ANOTHER_TIME: Final = ("Signature expired", "Signature not yet current")
 
@@ -59,6 +66,8 @@ def remedy_of_refusal(code: str, message: str) -> str | None:
     remedy = _REMEDIES.get(_plain(code))
     if remedy is _SIGNED_WRONGLY and message.startswith(_OF_ANOTHER_TIME):
         return _CLOCK
+    if remedy is None and any(one in message for one in _NO_VECTORS):
+        return _WITH_VECTORS
     return remedy
 
 

@@ -21,7 +21,7 @@ from typing import Final, NamedTuple, TypeGuard
 ROOT: Final = Path(__file__).parents[1]
 SESSION: Final = ROOT / "dynaorm" / "session"
 
-SOURCES: Final = ("session.py", "query.py")
+SOURCES: Final = ("session.py", "query.py", "search.py")
 
 AWAITED: Final = {
     "self._run",
@@ -43,6 +43,7 @@ NAMES: Final = {
     "Session": "AsyncSession",
     "Query": "AsyncQuery",
     "Collection": "AsyncCollection",
+    "Search": "AsyncSearch",
     "RunFlow": "AsyncRunFlow",
     "Transport": "AsyncTransport",
     "Work": "AsyncWork",
@@ -61,11 +62,11 @@ NAMES: Final = {
 
 TEXT: Final = {
     # Modules with an asynchronous counterpart.
-    r"\bdynaorm\.session\.query\b": "dynaorm.session._async.query",
-    r"\bdynaorm\.session import query\b": "dynaorm.session._async import query",
+    r"\bdynaorm\.session\.(query|search)\b": r"dynaorm.session._async.\1",
+    r"\bdynaorm\.session import (query|search)\b": r"dynaorm.session._async import \1",
     r"\bdynaorm\.session\.drive\b": "dynaorm.session.drive_async",
     # Docstrings.
-    r"``(Session|Query|Collection)``": r"``Async\1``",
+    r"``(Session|Query|Collection|Search)``": r"``Async\1``",
     r"``for (\w+) in session": r"``async for \1 in session",
     r"\n\n``make async`` generates .* from this module\.\n": "",
 }
@@ -76,8 +77,8 @@ EXAMPLES: Final = {
     r"\b(with|def) (session\.transaction\(|Session\(|\w+\(tx\))": r"async \1 \2",
     r"\bSession\(": "AsyncSession(",
     # A query is sent by its ending, anything else by the method itself.
-    r"(session\.(?:query|scan|collection)\(.*\)\.(?:all|first|one|count|page|split)\()": r"await \1",
-    r"(?<!in )(session\.(?!query|scan|collection|transaction|plan\b)\w+\()": r"await \1",
+    r"(session\.(?:query|scan|collection|search)\(.*\)\.(?:all|first|one|count|page|split)\()": r"await \1",
+    r"(?<!in )(session\.(?!query|scan|collection|search|transaction|plan\b)\w+\()": r"await \1",
 }
 """Replacements in the lines of programs in docstrings."""
 

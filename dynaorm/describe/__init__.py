@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         TemplateDescription,
         TotalDescription,
         UniqueDescription,
+        VectorDescription,
     )
     from dynaorm.describe.entry import Entry, classify
     from dynaorm.describe.live import differences
@@ -49,6 +50,7 @@ __all__ = [
     "TemplateDescription",
     "TotalDescription",
     "UniqueDescription",
+    "VectorDescription",
     "answer_of",
     "call_of",
     "classify",
@@ -75,6 +77,7 @@ _HOMES: Final = {
         "TemplateDescription",
         "TotalDescription",
         "UniqueDescription",
+        "VectorDescription",
     ),
     "dynaorm.describe.entry": ("Entry", "classify"),
     "dynaorm.describe.live": ("differences",),

@@ -11,9 +11,9 @@ from collections.abc import Mapping
 from dataclasses import field
 from typing import Any, ClassVar, Final, Literal, TypeAlias
 
-from dynaorm.entity.table import KeyKind, Projection
+from dynaorm.entity.table import Distance, IndexKind, KeyKind, Projection
 from dynaorm.failure import texts_of
-from dynaorm.flow.table_definition import Keys, definition_of
+from dynaorm.flow.table_definition import IndexShape, Keys, VectorShape, definition_of
 from dynaorm.record import FIELDS, record
 
 FORMAT: Final = "dynaorm.description/1"
@@ -42,15 +42,43 @@ class KeyAttributeDescription:
 
 
 @record
+class VectorDescription:
+    """The vectors of a vector index.
+
+    Attributes:
+        attribute: the attribute that holds them.
+        dimensions: how many numbers each has.
+        distance: ``"cosine"``, ``"euclidean"`` or ``"dot_product"``.
+        filters: the attributes that a search can filter by.
+
+    Examples:
+        >>> papers = Table("papers", indexes=[VectorIndex("semantic", dimensions=3)])
+        >>> describe(papers).indexes[0].vector
+        VectorDescription(attribute='semanticVector', dimensions=3, distance='cosine', filters=())
+    """
+
+    attribute: str
+    dimensions: int
+    distance: Distance
+    filters: tuple[KeyAttributeDescription, ...] = ()
+
+    @property
+    def shape(self) -> VectorShape:
+        """The same as CreateTable takes it."""
+        return VectorShape(self.attribute, self.dimensions, self.distance, _keys(self.filters))
+
+
+@record
 class IndexDescription:
     """A secondary index.
 
     Attributes:
         name: its name.
-        kind: ``"global"`` or ``"local"``.
+        kind: ``"global"``, ``"local"`` or ``"vector"``.
         partition: its partition key attributes; a local index has the table's.
         sort: its sort key attributes, possibly none.
         projection: ``"ALL"``, ``"KEYS_ONLY"``, or the attributes that it has besides the keys.
+        vector: what its vectors are, if it is a vector index.
 
     Examples:
         >>> description = describe(app)
@@ -59,10 +87,11 @@ class IndexDescription:
     """
 
     name: str
-    kind: Literal["global", "local"]
+    kind: IndexKind
     partition: tuple[KeyAttributeDescription, ...]
     sort: tuple[KeyAttributeDescription, ...]
     projection: Projection
+    vector: VectorDescription | None = None
 
 
 @record
@@ -441,7 +470,14 @@ class TableDescription:
             'app'
         """
         indexes = [
-            (one.name, one.kind, _keys(one.partition), _keys(one.sort), one.projection)
+            IndexShape(
+                one.name,
+                one.kind,
+                _keys(one.partition),
+                _keys(one.sort),
+                one.projection,
+                None if one.vector is None else one.vector.shape,
+            )
             for one in self.indexes
         ]
         return definition_of(self.name, _keys(self.partition), _keys(self.sort), indexes, stream=self.stream)

@@ -55,8 +55,13 @@ def _of_class(mapping: EntityMapping) -> Iterator[Question]:
             operations=("GetItem", "BatchGetItem"),
             consistent="always",
         )
-    for place in mapping.indexes.values():
-        yield _query(Source(mapping, place))
+    yield from (_query(one) for one in _in_indexes(mapping))
+
+
+def _in_indexes(mapping: EntityMapping) -> Iterator[Source]:
+    """The places that Query reads. A vector index is asked by a vector, of which there are no sample values."""
+    sources = (Source(mapping, place) for place in mapping.indexes.values())
+    return (one for one in sources if not one.is_searched)
 
 
 def _question(kind: QuestionKind, text: str, name: str, fields: Iterable[str]) -> Question:
@@ -139,7 +144,7 @@ def _and(names: Iterable[str]) -> str:
 def _collections(mappings: Iterable[EntityMapping]) -> Iterator[Question]:
     groups: dict[tuple[object, ...], list[Source]] = {}
     for mapping in mappings:
-        for source in (Source(mapping), *(Source(mapping, one) for one in mapping.indexes.values())):
+        for source in (Source(mapping), *_in_indexes(mapping)):
             groups.setdefault(_form_of(source), []).append(source)
     for sources in groups.values():
         together = _without_repetition(sources)

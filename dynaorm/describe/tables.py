@@ -1,10 +1,15 @@
 """The description of a table, from its declarations."""
 
 from dynaorm.describe.classes import class_description
-from dynaorm.describe.description import IndexDescription, KeyAttributeDescription, TableDescription
+from dynaorm.describe.description import (
+    IndexDescription,
+    KeyAttributeDescription,
+    TableDescription,
+    VectorDescription,
+)
 from dynaorm.describe.questions import questions_of
 from dynaorm.entity.declare.catalog import catalog_of, derived
-from dynaorm.entity.table import GlobalIndex, KeyAttribute, LocalIndex, Table
+from dynaorm.entity.table import AnyIndex, KeyAttribute, Table, VectorIndex
 from dynaorm.errors import UsageError
 
 
@@ -55,12 +60,14 @@ def _keys(*keys: KeyAttribute) -> tuple[KeyAttributeDescription, ...]:
     return tuple(KeyAttributeDescription(one.name, one.kind) for one in keys)
 
 
-def _index(table: Table, index: GlobalIndex | LocalIndex) -> IndexDescription:
-    is_global = isinstance(index, GlobalIndex)
+def _index(table: Table, index: AnyIndex) -> IndexDescription:
     return IndexDescription(
         name=index.name,
-        kind="global" if is_global else "local",
-        partition=_keys(*index.pk) if isinstance(index, GlobalIndex) else _keys(table.pk),
+        kind=index.kind,
+        partition=_keys(*(index.pk or (table.pk,))),
         sort=_keys(*index.sk),
         projection=index.projection,
+        vector=VectorDescription(index.vector, index.dimensions, index.distance, _keys(*index.filters))
+        if isinstance(index, VectorIndex)
+        else None,
     )

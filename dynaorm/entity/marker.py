@@ -167,6 +167,31 @@ class UpdatedAt:
 
 
 @record
+class Vector:
+    """The field is the vector by which a search finds the entity (``session.search``).
+
+    It is stored under the name that the index gives (``VectorIndex(vector=...)``), as numbers of nine digits: DynamoDB
+    compares 32-bit floats. The class also declares its place in the index, whose ``pk`` says which entities are
+    searched together.
+
+    Args:
+        index: the name of a ``VectorIndex`` of the table.
+
+    Examples:
+        >>> papers = Table("papers", indexes=[VectorIndex("semantic", dimensions=3)])
+        >>> class Paper(Entity, table=papers, pk="PAPER#{id}", sk="PAPER"):
+        ...     id: str
+        ...     tenant: str
+        ...     meaning: Annotated[list[float], Vector("semantic")]
+        ...     semantic = Index("semantic", pk="TENANT#{tenant}")
+        >>> item_of(Paper(id="1", tenant="a", meaning=[1, 0.5, 0]))["semanticVector"]
+        {'L': [{'N': '1'}, {'N': '0.5'}, {'N': '0'}]}
+    """
+
+    index: str
+
+
+@record
 class Attribute:
     """The name and encoding of a field in the stored item.
 
@@ -188,7 +213,7 @@ class Attribute:
     name: str | None = None
     formerly: tuple[str, ...] = ()
     encode: Callable[[Any], AttributeValue] | None = None
-    decode: Callable[[AttributeValue], Any] | None = None
+    decode: Callable[[Any], Any] | None = None
     codec: StoredForm | None = None
 
     def __init__(
@@ -196,7 +221,7 @@ class Attribute:
         name: str | None = None,
         formerly: str | tuple[str, ...] = (),
         encode: Callable[[Any], AttributeValue] | None = None,
-        decode: Callable[[AttributeValue], Any] | None = None,
+        decode: Callable[[Any], Any] | None = None,
         *,
         codec: StoredForm | None = None,
     ) -> None:
@@ -207,14 +232,14 @@ class Attribute:
         object.__setattr__(self, "codec", codec)
 
 
-MARKERS = (Unique, Versioned, InKey, ExpiresAt, CreatedAt, UpdatedAt, Attribute, Computed)
+MARKERS = (Unique, Versioned, InKey, ExpiresAt, CreatedAt, UpdatedAt, Attribute, Computed, Vector)
 
 
 def _names(given: Any) -> tuple[Any, ...]:
     return (given,) if isinstance(given, str) or not isinstance(given, Iterable) else tuple(given)
 
 
-_TEXTS: Final = ("name", "pk", "sk")
+_TEXTS: Final = ("name", "pk", "sk", "index")
 _FUNCTIONS: Final = ("normalize", "encode", "decode")
 
 

@@ -18,6 +18,8 @@ from dynaorm.record import record
 KeyKind: TypeAlias = Literal["S", "N", "B"]
 Projection: TypeAlias = str | tuple[str, ...]
 StreamView: TypeAlias = Literal["KEYS_ONLY", "NEW_IMAGE", "OLD_IMAGE", "NEW_AND_OLD_IMAGES"]
+IndexKind: TypeAlias = Literal["global", "local", "vector"]
+Distance: TypeAlias = Literal["cosine", "euclidean", "dot_product"]
 
 
 @record
@@ -114,6 +116,8 @@ class GlobalIndex:
         'music'
     """
 
+    kind: Final = "global"
+
     def __init__(
         self,
         name: str,
@@ -144,15 +148,70 @@ class LocalIndex:
         'music'
     """
 
+    kind: Final = "local"
+
     def __init__(
         self, name: str, *, sk: KeySpec | None = None, projection: str | Iterable[str] = "ALL"
     ) -> None:
         self.name = name
+        self.pk: tuple[KeyAttribute, ...] = ()
         self.sk = _key_attributes(sk if sk is not None else f"{name}SK")
         self.projection = _projection(projection)
 
     def __repr__(self) -> str:
         return f"LocalIndex({self.name!r})"
+
+
+class VectorIndex:
+    """A vector index: finds the items whose vectors are nearest to a given one (``session.search``).
+
+    DynamoDB has one only in tables with on-demand billing, at most five in a table. Its entries have the numbers of a
+    vector as 32-bit floats. Source: Amazon DynamoDB API Reference, CreateTable (``VectorIndexes``), SearchVectors.
+
+    Args:
+        name: the index's name.
+        dimensions: how many numbers a vector has: 1 to 4096.
+        distance: what "near" means: ``"cosine"``, ``"euclidean"`` or ``"dot_product"``.
+        pk: its partition key attribute (default ``<name>PK``). A search looks at one partition. Only entities have
+            the attribute: guard items and versions are in no vector index.
+        vector: the attribute that holds the vector (default ``<name>Vector``).
+        filters: the attributes that a search can filter by: names (of texts), ``NumberKey(name)``,
+            ``BinaryKey(name)``.
+        projection: as for ``GlobalIndex``. Whole items are fetched by key, so ``"KEYS_ONLY"`` is enough for dynaorm.
+
+    Examples:
+        >>> papers = Table("papers", indexes=[VectorIndex("semantic", dimensions=3, filters=["category"])])
+        >>> papers.indexes["semantic"].vector
+        'semanticVector'
+    """
+
+    kind: Final = "vector"
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        dimensions: int,
+        distance: Distance = "cosine",
+        pk: KeySpec | None = None,
+        vector: str | None = None,
+        filters: Iterable[KeySpec] = (),
+        projection: str | Iterable[str] = "KEYS_ONLY",
+    ) -> None:
+        self.name = name
+        self.dimensions = dimensions
+        self.distance: Distance = distance
+        self.pk = _key_attributes(pk if pk is not None else f"{name}PK")
+        self.sk: tuple[KeyAttribute, ...] = ()
+        self.vector = vector if vector is not None else f"{name}Vector"
+        self.filters = _key_attributes((filters,) if isinstance(filters, str) else tuple(filters))
+        self.projection = _projection(projection)
+
+    def __repr__(self) -> str:
+        return f"VectorIndex({self.name!r})"
+
+
+AnyIndex: TypeAlias = GlobalIndex | LocalIndex | VectorIndex
 
 
 @record(eq=False)
@@ -193,7 +252,7 @@ class Table:
         name: the table's declared name; a session may map it to another (``table_names=``).
         pk: the partition key: an attribute name (a string key), ``NumberKey(name)`` or ``BinaryKey(name)``.
         sk: the sort key likewise; None for a table with a partition key only.
-        indexes: its ``GlobalIndex`` and ``LocalIndex`` declarations.
+        indexes: its ``GlobalIndex``, ``LocalIndex`` and ``VectorIndex`` declarations.
         type_attribute: the attribute that names an item's class; None for none.
         revision_attribute: the attribute that changes with every write: a name, or ``NumberRevision(name)`` for a
             number that other libraries keep too; None for none.
@@ -222,7 +281,7 @@ class Table:
         *,
         pk: KeySpec = "PK",
         sk: KeySpec | None = "SK",
-        indexes: Iterable[GlobalIndex | LocalIndex] = (),
+        indexes: Iterable[AnyIndex] = (),
         type_attribute: str | None = "_type",
         revision_attribute: str | NumberRevision | None = REVISION_ATTRIBUTE,
         guard_table: "Table | None" = None,
@@ -234,7 +293,7 @@ class Table:
         self.pk = key_attribute(pk)
         self.sk = key_attribute(sk) if sk is not None else None
         indexes = _given_indexes(name, indexes)
-        self.indexes = {index.name: index for index in indexes}
+        self.indexes: dict[str, AnyIndex] = {index.name: index for index in indexes}
         self.type_attribute = type_attribute
         self.revision = _revision(revision_attribute)
         self.revision_attribute = None if self.revision is None else self.revision.attribute
@@ -259,11 +318,21 @@ class Table:
 
     @property
     def kinds(self) -> dict[str, KeyKind]:
-        """The type of every key attribute of the table and its indexes."""
+        """The type of every key attribute of the table and its indexes, and of those that a search filters by."""
         found = {key.name: key.kind for key in self.keys}
         for index in self.indexes.values():
-            found |= {key.name: key.kind for _, side in _sides(index) for key in side}
-        return found
+            found |= {key.name: key.kind for key in (*index.pk, *index.sk)}
+        return self.searched | found
+
+    @property
+    def searched(self) -> dict[str, KeyKind]:
+        """The type of every attribute that a search filters by."""
+        return {key.name: key.kind for index in self.vector_indexes for key in index.filters}
+
+    @property
+    def vector_indexes(self) -> tuple[VectorIndex, ...]:
+        """The vector indexes of the table."""
+        return tuple(index for index in self.indexes.values() if isinstance(index, VectorIndex))
 
     @property
     def guards(self) -> "Table":
@@ -295,18 +364,18 @@ _NAME = re.compile(r"[A-Za-z0-9_.\-]{3,255}")
 _PARTS = 4
 
 
-def _given_indexes(name: str, given: Any) -> tuple[GlobalIndex | LocalIndex, ...]:
+def _given_indexes(name: str, given: Any) -> tuple[AnyIndex, ...]:
     """The indexes of a table. Raises DeclarationError for anything else."""
     if not isinstance(given, Iterable):
         raise _undeclarable(name, (f"indexes={given!r} is no list of indexes; write indexes=[...]",))
     indexes = tuple(given)
-    if wrong := [one for one in indexes if not isinstance(one, GlobalIndex | LocalIndex)]:
-        remedy = "write GlobalIndex(name) or LocalIndex(name)"
+    if wrong := [one for one in indexes if not isinstance(one, AnyIndex)]:
+        remedy = "write GlobalIndex(name), LocalIndex(name) or VectorIndex(name, ...)"
         raise _undeclarable(name, tuple(f"indexes={one!r} is no index; {remedy}" for one in wrong))
     return indexes
 
 
-def _problems(table: Table, indexes: tuple[GlobalIndex | LocalIndex, ...]) -> Iterator[str]:
+def _problems(table: Table, indexes: tuple[AnyIndex, ...]) -> Iterator[str]:
     # Names of tables and indexes: 3-255 of A-Z a-z 0-9 _ . - (Developer Guide, "Naming rules").
     names: list[object] = [table.name, *(index.name for index in indexes)]
     for name in names:
@@ -318,6 +387,7 @@ def _problems(table: Table, indexes: tuple[GlobalIndex | LocalIndex, ...]) -> It
         yield from wrong
     else:
         yield from _key_problems(table, indexes)
+        yield from _vector_problems(table)
     yield from _projection_problems(indexes)
     yield from _reserved_problems(table)
     yield from _guard_table_problems(table.guard_table)
@@ -330,27 +400,35 @@ def _problems(table: Table, indexes: tuple[GlobalIndex | LocalIndex, ...]) -> It
         yield f"stream={table.stream!r}; write one of {', '.join(map(repr, get_args(StreamView)))}, or None"
 
 
-def _key_name_problems(table: Table, indexes: tuple[GlobalIndex | LocalIndex, ...]) -> Iterator[str]:
-    for key in (*table.keys, *(key for index in indexes for _, side in _sides(index) for key in side)):
-        if not _is_name(key.name):
-            yield f"{key.name!r} cannot name a key attribute; give a name of 1 to {_KEY_NAME_LIMIT} bytes"
+def _key_name_problems(table: Table, indexes: tuple[AnyIndex, ...]) -> Iterator[str]:
+    names: list[object] = [
+        key.name for key in (*table.keys, *(key for one in indexes for key in _named(one)))
+    ]
+    names += [one.vector for one in indexes if isinstance(one, VectorIndex)]
+    for name in names:
+        if not _is_name(name):
+            yield f"{name!r} cannot name a key attribute; give a name of 1 to {_KEY_NAME_LIMIT} bytes"
+
+
+def _named(index: AnyIndex) -> tuple[KeyAttribute, ...]:
+    """The attributes of an index that have a type of their own: CreateTable defines each."""
+    return (*index.pk, *index.sk, *(index.filters if isinstance(index, VectorIndex) else ()))
 
 
 def _is_name(name: object) -> bool:
     return isinstance(name, str) and 1 <= len(name.encode()) <= _KEY_NAME_LIMIT
 
 
-def _key_problems(table: Table, indexes: tuple[GlobalIndex | LocalIndex, ...]) -> Iterator[str]:
+def _key_problems(table: Table, indexes: tuple[AnyIndex, ...]) -> Iterator[str]:
     if table.sk is not None and table.sk.name == table.pk.name:
         yield f"partition key and sort key are both called {table.pk.name!r}; name them differently"
     kinds = {key.name: key.kind for key in table.keys}
     for index in indexes:
         if isinstance(index, LocalIndex) and table.sk is None:
             yield f"{index}: a local index needs a table with a sort key; declare a GlobalIndex"
-        for side, attributes in _sides(index):
-            yield from _count_problems(index, side, len(attributes))
-        names = [] if isinstance(index, GlobalIndex) else [table.pk.name]
-        for attribute in (one for _, attributes in _sides(index) for one in attributes):
+        yield from _count_problems(index)
+        names = [table.pk.name] if isinstance(index, LocalIndex) else []
+        for attribute in _named(index):
             if attribute.name in names:
                 yield f"{index}: {attribute.name!r} is twice in its key; name another attribute"
             names.append(attribute.name)
@@ -358,15 +436,39 @@ def _key_problems(table: Table, indexes: tuple[GlobalIndex | LocalIndex, ...]) -
                 yield f"{index}: {attribute.name!r} is a key of two types; use one type everywhere"
 
 
-def _count_problems(index: GlobalIndex | LocalIndex, side: str, count: int) -> Iterator[str]:
+def _count_problems(index: AnyIndex) -> Iterator[str]:
     most = _PARTS if isinstance(index, GlobalIndex) else 1
-    if count > most:
-        yield f"{index}: {side} has {count} attributes; DynamoDB allows {most}, drop some"
-    if not count and (side == "pk" or isinstance(index, LocalIndex)):
-        yield f"{index}: {side} has no attribute; name one"
+    for side, attributes in (("pk", index.pk), ("sk", index.sk)):
+        if len(attributes) > most:
+            yield f"{index}: {side} has {len(attributes)} attributes; DynamoDB allows {most}, drop some"
+        if not attributes and side == _NEEDED_SIDES[index.kind]:
+            yield f"{index}: {side} has no attribute; name one"
 
 
-def _projection_problems(indexes: tuple[GlobalIndex | LocalIndex, ...]) -> Iterator[str]:
+_NEEDED_SIDES: Final[dict[IndexKind, str]] = {"global": "pk", "local": "sk", "vector": "pk"}
+
+# Vector indexes of a table, and numbers of a vector (Amazon DynamoDB API Reference, CreateTable, SearchVectors).
+_VECTOR_INDEXES: Final = 5
+_DIMENSIONS: Final = 4096
+
+
+def _vector_problems(table: Table) -> Iterator[str]:
+    indexes, sizes = table.vector_indexes, dict[str, int]()
+    if len(indexes) > _VECTOR_INDEXES:
+        yield f"{len(indexes)} vector indexes, and a table has at most {_VECTOR_INDEXES}; drop some"
+    for index in indexes:
+        dimensions: object = index.dimensions
+        if type(dimensions) is not int or not 1 <= dimensions <= _DIMENSIONS:
+            yield f"{index}: dimensions={dimensions!r}; give an int of 1 to {_DIMENSIONS}"
+        elif sizes.setdefault(index.vector, dimensions) != dimensions:
+            yield f"{index}: {index.vector!r} is a vector of two lengths; give each length an attribute of its own"
+        if index.distance not in get_args(Distance):
+            yield f"{index}: distance={index.distance!r}; write one of {', '.join(map(repr, get_args(Distance)))}"
+        if index.vector in table.kinds:
+            yield f"{index}: {index.vector!r} is a vector, and a key or filter too; name another attribute"
+
+
+def _projection_problems(indexes: tuple[AnyIndex, ...]) -> Iterator[str]:
     for index in indexes:
         given: object = index.projection
         are_names = isinstance(given, tuple) and given != () and all(map(_is_name, given))
@@ -385,10 +487,6 @@ def _guard_table_problems(guards: object) -> Iterator[str]:
     for key in guards.keys:
         if key.kind != "S":
             yield f"guard_table {guards.name!r}: its key {key.name!r} is not a string key; use one"
-
-
-def _sides(index: GlobalIndex | LocalIndex) -> list[tuple[str, tuple[KeyAttribute, ...]]]:
-    return [("pk", index.pk), ("sk", index.sk)] if isinstance(index, GlobalIndex) else [("sk", index.sk)]
 
 
 def _reserved_problems(table: Table) -> Iterator[str]:

@@ -65,6 +65,7 @@ def stack_of(
             problem=f"{wrong[0]!r} is no description of a table",
             remedy="give describe(table), or several of them",
         )
+    refuse_vectors(one for one in given if isinstance(one, TableDescription))
     if not given:
         raise UsageError(problem="a stack of no table is empty", remedy="give describe(table)")
     stack = tuple(
@@ -85,6 +86,17 @@ def stack_of(
                 remedy="export them into different stacks, or name them differently",
             )
     return stack
+
+
+def refuse_vectors(tables: Iterable[TableDescription]) -> None:
+    """Raises UsageError for a vector index, which the formats of other tools do not have."""
+    for table in tables:
+        for index in table.indexes:
+            if index.vector is not None:
+                raise UsageError(
+                    problem=f"{table.name!r} has the vector index {index.name!r}, which this format does not have",
+                    remedy="use --format create-table, or create the table without the index and add it: dynaorm apply",
+                )
 
 
 def _physical(name: str, table_names: TableNames) -> str:

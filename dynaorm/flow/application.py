@@ -2,9 +2,9 @@
 
 Rule 1. Every step is judged from the live table. So ``apply`` that was killed is continued by running it again, and two
         that run at once do no step twice.
-Rule 2. UpdateTable changes one global index or the stream, and the next one waits until the table is active and no
-        index is being created or deleted (Amazon DynamoDB API Reference, UpdateTable). What another program changes is
-        waited for, too.
+Rule 2. UpdateTable changes one global or vector index or the stream, and the next one waits until the table is active
+        and no index is being created or deleted (Amazon DynamoDB API Reference, UpdateTable). What another program
+        changes is waited for, too.
 Rule 3. Nothing is deleted, switched off or replaced. What would need that is left, with the reason.
 Rule 4. A table with other keys than declared is taken for another table, and nothing in it is changed.
 """
@@ -23,7 +23,8 @@ from dynaorm.flow.protocol.call import Flow, Pause, Refusal, Reply
 from dynaorm.flow.protocol.context import Context
 from dynaorm.flow.provision import LiveTable, call_of, live_table
 from dynaorm.flow.read import answered, refused
-from dynaorm.flow.table_differences import Difference, TableStep
+from dynaorm.flow.table_definition import INDEXES
+from dynaorm.flow.table_differences import Difference, TableStep, changed_indexes
 from dynaorm.flow.table_location import TableLocation, location_of
 from dynaorm.record import record
 
@@ -284,13 +285,13 @@ def _change(one: Difference, *, is_another: bool) -> PlannedChange:
 
 
 def _creates_index(step: TableStep) -> bool:
-    return any("Create" in one for one in step.request.get("GlobalSecondaryIndexUpdates", ()))
+    return any("Create" in one for one in changed_indexes(step))
 
 
 def _in_change(description: Mapping[str, Any]) -> list[str]:
     """What DynamoDB is changing in a table, in words."""
     found = []
-    for index in description.get("GlobalSecondaryIndexes") or ():
+    for index in (one for _, argument in INDEXES for one in description.get(argument) or ()):
         if (status := index.get("IndexStatus", "ACTIVE")) in _IN_CHANGE:
             filled = ", and being filled" if index.get("Backfilling") else ""
             found.append(f"the index {index['IndexName']!r} is {status}{filled}")

@@ -17,14 +17,14 @@ from dynaorm.plan.fingerprint import is_fixed
 from dynaorm.plan.kinds.own_item import is_as_expected
 from dynaorm.plan.plan import Plan
 from dynaorm.plan.planned import FAILED, FailedAction, Planned
-from dynaorm.plan.remember import Match, compare, revision_in
+from dynaorm.plan.remember import TokenMatch, compare, revision_in
 from dynaorm.plan.verdict import UNFIT
 
 _MATCHES: Final = {
-    Match.SAME: Event.SAME,
-    Match.OTHER: Event.REMEMBERED,
-    Match.PERHAPS: Event.PERHAPS,
-    Match.FREE: Event.NOT_SHOWN,
+    TokenMatch.SAME: Event.SAME,
+    TokenMatch.OTHER: Event.REMEMBERED,
+    TokenMatch.PERHAPS: Event.PERHAPS,
+    TokenMatch.FREE: Event.NOT_SHOWN,
 }
 _MISMATCH: Final = "IdempotentParameterMismatchException"
 
@@ -79,7 +79,7 @@ def of_refusal(plan: Plan, refusal: Refusal, context: Context) -> Flow[Found]:
         # It is read even if nothing is wrong with it: what is in the block's way may be what the block itself wrote.
         met = next((one.item for one in failures if one.planned is token_item), None)
         match = yield from _remembered(token_item, context, met)
-        if match is not Match.FREE:
+        if match is not TokenMatch.FREE:
             return Found(_MATCHES[match], trouble=refusal)
         if is_mismatch:
             return Found(Event.FORGOTTEN, trouble=refusal)
@@ -201,7 +201,7 @@ def _is_made(item: Item, change: Change) -> bool | None:
     return str(change.path[0]) not in item if isinstance(change, Remove) else None
 
 
-def _remembered(token_item: Planned, context: Context, met: Item | None) -> Flow[Match]:
+def _remembered(token_item: Planned, context: Context, met: Item | None) -> Flow[TokenMatch]:
     """What the stored token item says about a block. ``met``: the item, if a refusal returned it."""
     item = (yield from stored(token_item, context)) if met is None else met
     return compare(token_item, item, context.clock.now())
@@ -209,7 +209,7 @@ def _remembered(token_item: Planned, context: Context, met: Item | None) -> Flow
 
 def _is_forgotten(token_item: Planned, context: Context) -> bool:
     """Whether the token item would have expired by now, if the plan had put it."""
-    return compare(token_item, token_item.after, context.clock.now()) is Match.FREE
+    return compare(token_item, token_item.after, context.clock.now()) is TokenMatch.FREE
 
 
 def revision_of_block(plan: Plan, context: Context) -> Flow[str | None]:

@@ -1,33 +1,75 @@
 """The arguments of CreateTable: what a table is for DynamoDB, as a declaration says it."""
 
 from collections.abc import Iterable
-from typing import Any, Final, Literal, TypeAlias
+from typing import Any, Final, TypeAlias
 
-from dynaorm.entity.table import GlobalIndex, KeyAttribute, KeyKind, Projection, Table
+from dynaorm.entity.table import Distance, IndexKind, KeyAttribute, KeyKind, Projection, Table, VectorIndex
+from dynaorm.record import record
 
 Keys: TypeAlias = tuple[tuple[str, KeyKind], ...]
 """The key attributes of one side, with their types."""
 
-IndexKind: TypeAlias = Literal["global", "local"]
-
-IndexShape: TypeAlias = tuple[str, IndexKind, Keys, Keys, Projection]
-"""Name, kind, partition key, sort key and projection of an index."""
-
 INDEXES: Final[tuple[tuple[IndexKind, str], ...]] = (
     ("global", "GlobalSecondaryIndexes"),
     ("local", "LocalSecondaryIndexes"),
+    ("vector", "VectorIndexes"),
 )
 """The kinds of indexes, and the arguments of CreateTable that hold them."""
+
+DISTANCES: Final[dict[Distance, str]] = {
+    "cosine": "COSINE",
+    "euclidean": "EUCLIDEAN",
+    "dot_product": "DOT_PRODUCT",
+}
+"""The ``DistanceFunction`` of CreateTable for each distance."""
+
+
+@record
+class VectorShape:
+    """What a vector index has besides a key: the attribute, length and distance of its vectors, and its filters."""
+
+    attribute: str
+    dimensions: int
+    distance: Distance
+    filters: Keys = ()
+
+
+@record
+class IndexShape:
+    """An index as CreateTable takes it.
+
+    Attributes:
+        name: its name.
+        kind: what it is.
+        partition: its partition key.
+        sort: its sort key.
+        projection: the attributes that it has.
+        vector: its vectors, if it is a vector index.
+    """
+
+    name: str
+    kind: IndexKind
+    partition: Keys
+    sort: Keys
+    projection: Projection
+    vector: VectorShape | None = None
 
 
 def definition(table: Table, name: str) -> dict[str, Any]:
     """The arguments of CreateTable for a table with this physical name, with on-demand billing."""
-    indexes: list[IndexShape] = []
-    for one in table.indexes.values():
-        if isinstance(one, GlobalIndex):
-            indexes.append((one.name, "global", _keys(one.pk), _keys(one.sk), one.projection))
-        else:
-            indexes.append((one.name, "local", _keys((table.pk,)), _keys(one.sk), one.projection))
+    indexes = [
+        IndexShape(
+            one.name,
+            one.kind,
+            _keys(one.pk or (table.pk,)),
+            _keys(one.sk),
+            one.projection,
+            VectorShape(one.vector, one.dimensions, one.distance, _keys(one.filters))
+            if isinstance(one, VectorIndex)
+            else None,
+        )
+        for one in table.indexes.values()
+    ]
     return definition_of(name, _keys((table.pk,)), _keys(table.keys[1:]), indexes, stream=table.stream)
 
 
@@ -41,7 +83,7 @@ def definition_of(
     """The arguments of CreateTable, with on-demand billing."""
     indexes = [*indexes]
     # By name: several indexes may have one key attribute, and CreateTable refuses one that is defined twice.
-    types = dict((*partition, *sort, *(key for _, _, *sides, _ in indexes for side in sides for key in side)))
+    types = dict((*partition, *sort, *(key for one in indexes for key in _defined(one))))
     found: dict[str, Any] = {
         "TableName": name,
         "BillingMode": "PAY_PER_REQUEST",
@@ -53,17 +95,30 @@ def definition_of(
     if stream is not None:
         found["StreamSpecification"] = {"StreamEnabled": True, "StreamViewType": stream}
     for wanted, argument in INDEXES:
-        if described := [_index(one) for one in indexes if one[1] == wanted]:
+        if described := [_index(one) for one in indexes if one.kind == wanted]:
             found[argument] = described
     return found
 
 
+def _defined(index: IndexShape) -> Keys:
+    return (*index.partition, *index.sort, *(index.vector.filters if index.vector is not None else ()))
+
+
 def _index(index: IndexShape) -> dict[str, Any]:
-    name, _, partition, sort, projection = index
+    found = {"IndexName": index.name, "Projection": projection_of(index.projection)}
+    if index.vector is None:
+        return {**found, "KeySchema": key_schema(index.partition, index.sort)}
+    sides = (("HASH", index.partition), ("INLINE_FILTER", index.vector.filters))
     return {
-        "IndexName": name,
-        "KeySchema": key_schema(partition, sort),
-        "Projection": projection_of(projection),
+        **found,
+        "VectorAttribute": {"AttributeName": index.vector.attribute},
+        "Dimensions": index.vector.dimensions,
+        "DistanceFunction": DISTANCES[index.vector.distance],
+        "SearchSchema": [
+            {"AttributeName": name, "SearchSchemaElementType": role}
+            for role, side in sides
+            for name, _ in side
+        ],
     }
 
 

@@ -5,6 +5,8 @@ Rule 1. A live table may have more than is declared: other indexes, wider projec
 Rule 2. One UpdateTable changes one global index or the stream, and the next one waits until the table is active (Amazon
         DynamoDB API Reference, UpdateTable). So a difference may take several steps.
 Rule 3. Keys of a table and its local indexes can only be given when it is created.
+Rule 4. A vector index has a SearchSchema in place of a KeySchema, and what it is else: vectors, their length, their
+        distance. Together they are its keys here.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -93,9 +95,7 @@ def table_steps(differences: Iterable[Difference], *, delete: bool = False) -> t
     found = [one for one in differences if delete or not one.removes]
     steps = [step for one in found for step in one.steps]
     # An index that is deleted makes room for another one.
-    return tuple(
-        sorted(steps, key=lambda step: not (step.deletes and "GlobalSecondaryIndexUpdates" in step.request))
-    )
+    return tuple(sorted(steps, key=lambda step: not (step.deletes and changed_indexes(step))))
 
 
 # -- the whole table ---------------------------------------------------------------------------------------------------
@@ -209,7 +209,7 @@ class _Comparison:
             )
             return
         declared, keys = _keys(self.index, _types(self.wanted)), _keys(index, _types(self.live))
-        if keys != declared:
+        if sorted(keys) != sorted(declared) if self.kind == "vector" else keys != declared:
             yield self._difference(
                 "index keys",
                 declared=_text(declared),
@@ -222,14 +222,14 @@ class _Comparison:
             yield difference
 
     def _missing(self, stored: object) -> Difference:
-        can = self.kind == "global" and not self._clashes
+        can = self.kind != "local" and not self._clashes
         remedy = (
             "wait until the index of this name is deleted, then create it"
             if stored is not None
             else "create it: session.apply(table), which also completes what was stored without its keys"
             if can
             else f"a key attribute of it has another type in the table ({', '.join(self._clashes)}); name another one"
-            if self.kind == "global"
+            if self.kind != "local"
             else "a local index can only be created with its table; declare a GlobalIndex"
         )
         return self._difference(
@@ -278,26 +278,26 @@ class _Comparison:
     def _clashes(self) -> list[str]:
         """The key attributes of the index that have another type in the live table."""
         types, live = _types(self.wanted), _types(self.live)
-        names = [one["AttributeName"] for one in self.index["KeySchema"]]
-        return [name for name in names if live.get(name, types[name]) != types[name]]
+        return [name for name in _named(self.index) if live.get(name, types[name]) != types[name]]
 
     @property
     def _replacing(self) -> tuple[TableStep, ...]:
         if self.kind == "local" or self._clashes:
             return ()
-        return (_deleting(self.wanted["TableName"], self.name), self._creating)
+        return (_deleting(self.wanted["TableName"], self.name, self.kind), self._creating)
 
     @property
     def _creating(self) -> TableStep:
         types = _types(self.wanted)
-        created = {**self.index, **_throughput(self.live)}
+        # A table with a vector index has on-demand billing (Amazon DynamoDB API Reference, CreateTable).
+        created = {**self.index, **(_throughput(self.live) if self.kind == "global" else {})}
         request = {
             "TableName": self.wanted["TableName"],
             "AttributeDefinitions": [
                 {"AttributeName": name, "AttributeType": types[name]}
-                for name in dict.fromkeys(one["AttributeName"] for one in self.index["KeySchema"])
+                for name in dict.fromkeys(_named(self.index))
             ],
-            "GlobalSecondaryIndexUpdates": [{"Create": created}],
+            UPDATES[self.kind]: [{"Create": created}],
         }
         return TableStep("UpdateTable", request, f"create the index {self.name!r}")
 
@@ -311,8 +311,17 @@ def _throughput(live: Mapping[str, Any]) -> dict[str, Any]:
     return {"ProvisionedThroughput": given} if given else {}
 
 
-def _deleting(table: str, index: str) -> TableStep:
-    request = {"TableName": table, "GlobalSecondaryIndexUpdates": [{"Delete": {"IndexName": index}}]}
+UPDATES: Final = {"global": "GlobalSecondaryIndexUpdates", "vector": "VectorIndexUpdates"}
+"""The argument of UpdateTable that creates and deletes indexes of a kind."""
+
+
+def changed_indexes(step: TableStep) -> list[Mapping[str, Any]]:
+    """What a step does to indexes: ``{"Create": ...}`` or ``{"Delete": ...}``."""
+    return [one for argument in UPDATES.values() for one in step.request.get(argument, ())]
+
+
+def _deleting(table: str, index: str, kind: str) -> TableStep:
+    request = {"TableName": table, UPDATES[kind]: [{"Delete": {"IndexName": index}}]}
     return TableStep("UpdateTable", request, f"delete the index {index!r}", deletes=True)
 
 
@@ -322,15 +331,13 @@ def _other_index(table: str, name: str, kind: str, index: Mapping[str, Any]) -> 
         kind="other index",
         index=name,
         declared=None,
-        live=_text([(one["KeyType"], one["AttributeName"], "?") for one in index["KeySchema"]]).replace(
-            " ?", ""
-        ),
+        live=_text(_keys(index, {})).replace(" ?", ""),
         problem=f"it has an index {name!r}, which is not declared",
         remedy="declare it, or delete it if no other program uses it"
-        if kind == "global"
+        if kind != "local"
         else "declare it: a local index cannot be deleted",
         is_harmless=True,
-        steps=(_deleting(table, name),) if kind == "global" else (),
+        steps=(_deleting(table, name, kind),) if kind != "local" else (),
     )
 
 
@@ -440,10 +447,24 @@ def _types(table: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _keys(schema: Mapping[str, Any], types: Mapping[str, str]) -> list[tuple[str, str, str]]:
+    if "VectorAttribute" not in schema:
+        return [
+            (one["KeyType"], one["AttributeName"], types.get(one["AttributeName"], "?"))
+            for one in schema["KeySchema"]
+        ]
+    (vector,) = schema["VectorAttribute"].values()
     return [
-        (one["KeyType"], one["AttributeName"], types.get(one["AttributeName"], "?"))
-        for one in schema["KeySchema"]
+        *(
+            (one["SearchSchemaElementType"], one["AttributeName"], types.get(one["AttributeName"], "?"))
+            for one in schema.get("SearchSchema") or ()
+        ),
+        (f"{schema['Dimensions']} numbers", str(vector), str(schema["DistanceFunction"])),
     ]
+
+
+def _named(index: Mapping[str, Any]) -> list[str]:
+    """The attributes of an index that have a type of their own."""
+    return [one["AttributeName"] for one in index.get("KeySchema") or index.get("SearchSchema") or ()]
 
 
 def _text(keys: Iterable[tuple[str, str, str]]) -> str:

@@ -182,7 +182,7 @@ def _consequences(plan: Plan | DynaormError) -> object:
 
 def _consequence(planned: Planned) -> object:
     before, after = planned.before, planned.after
-    keys = {key.name for one in planned.table.indexes.values() for key in (*one.sk, *getattr(one, "pk", ()))}
+    keys = {key.name for one in planned.table.indexes.values() for key in (*one.sk, *one.pk)}
     moved = {key for key in keys if before and after and before.get(key) != after.get(key)}
     constraint = planned.label[0] if planned.kind is GUARDS else ""
     return planned.kind, planned.purpose, planned.mapping.name, frozenset(moved), constraint

@@ -3,11 +3,14 @@
 A write costs one unit per started KB of the larger of the old and new image; a transaction doubles that. An index entry
 costs one unit per started KB of what is projected, twice where its key changes (the old entry is deleted), and nothing
 where the projected view stays as it is. Source: Amazon DynamoDB Developer Guide, "Read/write capacity mode".
+
+A vector of a vector index counts as four bytes for each number, and its entries cost bytes of their own, which are no
+write units.
 """
 
 from collections.abc import Iterable
 
-from dynaorm.entity.table import GlobalIndex, LocalIndex, Projection, Table
+from dynaorm.entity.table import GlobalIndex, LocalIndex, Projection, Table, VectorIndex
 from dynaorm.item.action import Action, ConditionCheck, Update, to_wire
 from dynaorm.item.size import item_size, write_units
 from dynaorm.item.value import Item
@@ -26,7 +29,17 @@ def sent_bytes(action: Action) -> int:
 
 def item_units(planned: Planned) -> int:
     """Write units of the item itself, before a transaction doubles them."""
-    return write_units(max(image_bytes(planned.before), image_bytes(planned.after)))
+    table = planned.table
+    return write_units(max(_billed_bytes(table, planned.before), _billed_bytes(table, planned.after)))
+
+
+def _billed_bytes(table: Table, item: Item | None) -> int:
+    """The bytes of an item, with a vector as 32-bit floats."""
+    found = image_bytes(item)
+    for name, dimensions in {one.vector: one.dimensions for one in table.vector_indexes}.items():
+        if item is not None and name in item:
+            found += len(name.encode()) + 4 * dimensions - item_size({name: item[name]})
+    return found
 
 
 def index_units(planned: Planned) -> int:
@@ -37,12 +50,12 @@ def index_units(planned: Planned) -> int:
     action = planned.action
     if isinstance(action, ConditionCheck) or (isinstance(action, Update) and planned.after is None):
         return 0
-    return sum(_entry_units(planned, planned.table, index) for index in planned.table.indexes.values())
+    indexes = [one for one in planned.table.indexes.values() if not isinstance(one, VectorIndex)]
+    return sum(_entry_units(planned, planned.table, index) for index in indexes)
 
 
 def _entry_units(planned: Planned, table: Table, index: GlobalIndex | LocalIndex) -> int:
-    partition = index.pk if isinstance(index, GlobalIndex) else (table.pk,)
-    keys = [key.name for key in (*partition, *index.sk)]
+    keys = [key.name for key in (*(index.pk or (table.pk,)), *index.sk)]
     before = _entry(table, planned.before, keys, index.projection)
     after = _entry(table, planned.after, keys, index.projection)
     if before == after:

@@ -29,7 +29,7 @@ from dynaorm.plan.planned import Effect, Planned
 from dynaorm.plan.unit_of_work import EVER, UnitOfWork
 
 
-class Match(Enum):
+class TokenMatch(Enum):
     """What a stored token item says about a block."""
 
     FREE = "the token was not used, or its time is over"
@@ -61,27 +61,27 @@ def _is_over(stored: Item, now: float) -> bool:
         return False
 
 
-def compare(ours: Planned, stored: Item | None, now: float) -> Match:
+def compare(ours: Planned, stored: Item | None, now: float) -> TokenMatch:
     """What a stored token item says about the block that puts its own, ``ours``."""
     if stored is None or _is_over(stored, now):
-        return Match.FREE
+        return TokenMatch.FREE
     first = _fingerprints_in(stored)
     if first is None or revision_in(stored) is None:
-        return Match.OTHER
+        return TokenMatch.OTHER
     present, former = _fingerprints_in(ours.after or {}), _fingerprints_of(ours.label.first_formula)
     is_marked = _text_in(stored).startswith(_MARK)
     # Without a mark, it may have been stored by the first formula.
     found = [_match(first, again) for again in (present, None if is_marked else former) if again is not None]
-    return next((one for one in (Match.SAME, Match.PERHAPS) if one in found), Match.OTHER)
+    return next((one for one in (TokenMatch.SAME, TokenMatch.PERHAPS) if one in found), TokenMatch.OTHER)
 
 
-def _match(first: Fingerprints, again: Fingerprints) -> Match:
+def _match(first: Fingerprints, again: Fingerprints) -> TokenMatch:
     """What the fingerprints of an applied block say about those of another one, by the same formula."""
     if first.outline != again.outline:
-        return Match.OTHER
+        return TokenMatch.OTHER
     if first.changes == again.changes or first.values == again.values:
-        return Match.SAME
-    return Match.PERHAPS if LOADED in (first.origin, again.origin) else Match.OTHER
+        return TokenMatch.SAME
+    return TokenMatch.PERHAPS if LOADED in (first.origin, again.origin) else TokenMatch.OTHER
 
 
 def _fingerprints_in(item: Item) -> Fingerprints | None:
@@ -109,7 +109,7 @@ def is_of_block(plan: Plan, merged: Sequence[ItemIntents], unit: UnitOfWork) -> 
     if plan.token_item is None or unit.remember is None:
         revision = revision_under_token(merged, unit)
         return any(planned.revision == revision for planned in plan.actions)
-    return compare(remember(merged, unit), plan.token_item.after, EVER) is Match.SAME
+    return compare(remember(merged, unit), plan.token_item.after, EVER) is TokenMatch.SAME
 
 
 def effects_of_repeat(one: ItemIntents, revision: str) -> Iterator[Effect]:

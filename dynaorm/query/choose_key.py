@@ -237,6 +237,8 @@ def _other_key(source: Source, names: Sequence[str], given: Mapping[str, Any]) -
         return None
     for index in (None, *mapping.indexes.values()):
         other = Source(mapping, index)
+        if other.is_searched:
+            continue
         fields = other.partition_fields | other.sort_fields
         if set(names) <= fields and not other.missing(given):
             return f"use {other}: session.query({other}, {', '.join(f'{name}=...' for name in given)})"

@@ -1,9 +1,9 @@
 """The requests of a query in words."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from dynaorm.failure import MASK
-from dynaorm.item.condition import And, Condition, Or, paths_of, render
+from dynaorm.item.condition import And, Condition, Or, all_of, paths_of, render
 from dynaorm.item.placeholder import Placeholders
 from dynaorm.item.printable import printable
 from dynaorm.item.value import AttributeValue
@@ -43,6 +43,30 @@ def explained(spec: QuerySpec, key_queries: KeyQueries, *, is_fetching: bool) ->
     lines += [f"{number}. {_request(spec, one)}" for number, one in enumerate(found, 1)]
     lines += _afterwards(spec, key_queries, is_fetching=is_fetching)
     # Stored text is part of it, and it is printed on terminals.
+    return "\n".join(map(printable, lines))
+
+
+def explained_search(
+    query: QuerySpec, key_queries: KeyQueries, terms: Iterable[Condition], *, is_fetching: bool
+) -> str:
+    """What is sent for a search: one line for each partition, and what is done with the replies.
+
+    ``terms``: the filters.
+    """
+    found = key_queries.key_queries
+    if not found:
+        return "Nothing to send: nothing can be found."
+    lines = [f"{len(found)} requests, sent together, merged by score" if len(found) > 1 else "1 request"]
+    for number, one in enumerate(found, 1):
+        condition = all_of(one.within, *terms)
+        text = "" if condition is None else f": {_text(query, condition)}"
+        request = one.request
+        lines.append(
+            f"{number}. SearchVectors {request['TableName']} index {request['IndexName']}{text}, "
+            f"the nearest {query.limit}"
+        )
+    if is_fetching:
+        lines.append(f"The whole items are fetched by key: BatchGetItem {found[0].request['TableName']}.")
     return "\n".join(map(printable, lines))
 
 

@@ -28,6 +28,24 @@ class Results(list[E]):
 
 
 @record
+class Match(Generic[E]):
+    """An entity that a search found.
+
+    Attributes:
+        entity: the entity, or its key.
+        score: how near it is, as DynamoDB computes it from 32-bit floats. For the distances ``cosine`` (0 to 2) and
+            ``euclidean``, less is nearer; for ``dot_product``, more is.
+
+    Examples:
+        >>> Match(Key(User, user_id="2"), 0.25).score
+        0.25
+    """
+
+    entity: E
+    score: float
+
+
+@record
 class Page(Generic[E]):
     """One page of a query.
 

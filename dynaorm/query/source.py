@@ -9,7 +9,7 @@ from dynaorm.entity.dispatch import literal_beginning
 from dynaorm.entity.index import IndexOf
 from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
 from dynaorm.entity.mapping.place import IndexMapping
-from dynaorm.entity.table import GlobalIndex, KeyAttribute, LocalIndex, Table
+from dynaorm.entity.table import AnyIndex, KeyAttribute, Table
 from dynaorm.entity.template.key_part import KeyPart
 from dynaorm.entity.text.shape import may_meet
 from dynaorm.errors import UsageError
@@ -34,7 +34,7 @@ class Source:
         return self.mapping.table
 
     @property
-    def declared_index(self) -> GlobalIndex | LocalIndex | None:
+    def declared_index(self) -> AnyIndex | None:
         return self.table.indexes[self.index.name] if self.index is not None else None
 
     @property
@@ -84,9 +84,17 @@ class Source:
 
     @cached_property
     def is_whole(self) -> bool:
-        """Whether the table or index holds whole items. From any other projection, items are fetched by key."""
+        """Whether the table or index holds whole items. From any other projection, items are fetched by key.
+
+        SearchVectors answers without the vector, or with numbers that are rounded.
+        """
         declared = self.declared_index
-        return declared is None or declared.projection == "ALL"
+        return declared is None or (declared.projection == "ALL" and not self.is_searched)
+
+    @property
+    def is_searched(self) -> bool:
+        """Whether a vector index is read, which finds by nearness."""
+        return self.declared_index is not None and self.declared_index.kind == "vector"
 
     @cached_property
     def projected(self) -> frozenset[str] | None:
@@ -100,8 +108,8 @@ class Source:
 
     @cached_property
     def is_global(self) -> bool:
-        """Whether a global index is read, which has no consistent reads."""
-        return isinstance(self.declared_index, GlobalIndex)
+        """Whether a global or vector index is read, which has no consistent reads."""
+        return self.declared_index is not None and self.declared_index.kind != "local"
 
     @property
     def other_places(self) -> tuple[IndexMapping, ...]:
@@ -168,10 +176,16 @@ def source_of(named: Any) -> Source:
     """The source a class or ``Class.index`` names.
 
     Raises:
-        UsageError: it is neither, or its class is not mapped, or was declared again.
+        UsageError: it is neither, or its class is not mapped, or was declared again; or it is in a vector index.
     """
     if isinstance(named, IndexOf):
-        return known_source(named.entity, named.index.attribute_name)
+        found = known_source(named.entity, named.index.attribute_name)
+        if found.is_searched:
+            raise UsageError(
+                problem=f"{found} is a place in a vector index, which DynamoDB only searches",
+                remedy=f"call session.search({found}, vector, k=10)",
+            )
+        return found
     if isinstance(named, type):
         return known_source(named, None)
     raise UsageError(

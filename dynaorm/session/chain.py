@@ -1,5 +1,6 @@
 """The methods that build a query. Synchronous and asynchronous queries share them, because they send nothing."""
 
+from collections.abc import Iterable
 from typing import Any, Generic, NoReturn, Self, TypeVar
 
 from dynaorm.errors import UsageError
@@ -10,6 +11,16 @@ from dynaorm.query.filter import filter_of
 from dynaorm.query.query_spec import QuerySpec
 
 E = TypeVar("E")
+
+
+def check_conditions(given: Iterable[object]) -> None:
+    """Raises UsageError for what is no condition."""
+    for one in given:
+        if not isinstance(one, Condition):
+            raise UsageError(
+                problem=f"filter({one!r}) is not a condition",
+                remedy='write one with F, such as F.status == "open"',
+            )
 
 
 class Chain(Generic[E]):
@@ -170,12 +181,7 @@ class Chain(Generic[E]):
             >>> [ticket.number for ticket in session.query(Ticket, project="p1").filter(F.status == "closed")]
             [2]
         """
-        for one in conditions:
-            if not isinstance(one, Condition):
-                raise UsageError(
-                    problem=f"filter({one!r}) is not a condition",
-                    remedy='write one with F, such as F.status == "open"',
-                )
+        check_conditions(conditions)
         spec = self._spec.filtered(conditions)
         # For its errors alone: a filter that the class does not understand is refused here, not by the query's ending.
         filter_of(spec)

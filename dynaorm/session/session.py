@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime, timedelta
 from os import PathLike
@@ -52,9 +52,10 @@ if TYPE_CHECKING:
     from dynaorm.item.update import Change
     from dynaorm.plan import intent
     from dynaorm.plan.plan import Plan
-    from dynaorm.query import query_spec
+    from dynaorm.query import query_spec, search_spec
     from dynaorm.session import line_file
     from dynaorm.session import query as queries
+    from dynaorm.session import search as searches
     from dynaorm.session import transaction as block
     from dynaorm.session.watch import FlowWatch, OnAttempt
     from dynaorm.streams.change import AnyChange, StreamChange
@@ -80,6 +81,8 @@ else:
         queries="dynaorm.session.query",
         query_spec="dynaorm.query.query_spec",
         repair="dynaorm.flow.integrity.repair",
+        search_spec="dynaorm.query.search_spec",
+        searches="dynaorm.session.search",
         stream="dynaorm.flow.stream",
         targets="dynaorm.flow.target",
         verbs="dynaorm.flow.entity",
@@ -497,6 +500,30 @@ class Session:
             Ticket(project='p1', number=1, status='open')
         """
         return queries.Query(query_spec.queried(source, fields), self._context, self._run)
+
+    def search(
+        self, place: IndexOf[E], vector: Sequence[float], /, *, k: int = 10, **fields: Any
+    ) -> searches.Search[E]:
+        """Build a search for the entities whose vectors are nearest to one. Nothing is sent until you iterate it.
+
+        Args:
+            place: a place of a class in a vector index: ``Paper.semantic``.
+            vector: as many numbers as the index has dimensions.
+            k: the most matches: 1 to 100.
+            **fields: the fields of the index's partition key, each with its value, or with several: ``any_of(...)``.
+
+        Raises:
+            UnknownField: a keyword is not a field of the class.
+            InvalidValue: the index has no such vectors.
+            UsageError: it is no place in a vector index, or ``k`` is not 1 to 100.
+
+        Examples:
+            ```python
+            for match in session.search(Paper.semantic, [0.1, 0.9, 0.2], k=3, tenant="a"):
+                print(match.score, match.entity.title)
+            ```
+        """
+        return searches.Search(search_spec.searched(place, vector, k, fields), self._context, self._run)
 
     @overload
     def collection(self, first: Source[A], /, **fields: Any) -> queries.Collection[A, tuple[list[A]]]: ...

@@ -194,6 +194,8 @@ def _check(operation: str | None, handler: DynamoHandler) -> None:
             problem = _wrong_type(table_of(request["TableName"]), request["Item"])
             if problem is not None:
                 raise Unacceptable(problem)
+        case "CreateTable" | "UpdateTable" if not {"VectorIndexes", "VectorIndexUpdates"}.isdisjoint(request):
+            raise Unacceptable("moto has no vector indexes")
         case "UpdateItem" | "DeleteItem" | "Query" | "Scan":
             request_rules.check_values_used(request)
     request_rules.check_item_sizes(request)

@@ -100,7 +100,10 @@ def test_names_within_dynamodb_s_rules_are_taken(name: str) -> None:
             {"indexes": [LocalIndex("LSI", sk="s" * 256)]},
             [f"'{'s' * 256}' cannot name a key attribute; give a name of 1 to 255 bytes"],
         ),
-        ({"indexes": "I"}, ["indexes='I' is no index; write GlobalIndex(name) or LocalIndex(name)"]),
+        (
+            {"indexes": "I"},
+            ["indexes='I' is no index; write GlobalIndex(name), LocalIndex(name) or VectorIndex(name, ...)"],
+        ),
         ({"key_fields": "in-key"}, ["key_fields='in-key'; write 'stored' or 'in_key'"]),
         ({"escape": "no"}, ["escape='no' is neither True nor False; give one of them"]),
         ({"guard_table": "guards"}, ["guard_table='guards' is no Table; write guard_table=Table(name)"]),

@@ -18,7 +18,7 @@ from dynaorm.plan.merge_intents import merge_intents
 from dynaorm.plan.plan import Plan
 from dynaorm.plan.planned import Planned, Purpose
 from dynaorm.plan.reads import NOTHING_READ
-from dynaorm.plan.remember import Match, compare, effects_of_repeat, is_of_block, revision_in
+from dynaorm.plan.remember import TokenMatch, compare, effects_of_repeat, is_of_block, revision_in
 from dynaorm.plan.unit_of_work import UnitOfWork
 from tests.plan.compiling import NOW, stored
 
@@ -88,7 +88,7 @@ ADD = Edit(Key(User, name="u"), (F.visits.add(1),))
 REMOVE = Deletion(Key(User, name="u"))
 
 
-def match(first: Intent, second: Intent) -> Match:
+def match(first: Intent, second: Intent) -> TokenMatch:
     return compare(action_of(second), token_item(first), NOW)
 
 
@@ -140,42 +140,42 @@ def test_the_block_of_a_plan_is_known_with_and_without_one() -> None:
 @pytest.mark.parametrize(
     ("first", "second", "said"),
     [
-        (ADD, ADD, Match.SAME),
-        (Save(User(name="u")), Save(User(name="u")), Match.SAME),
-        (Save(User(name="u")), Save(User(name="u", city="b")), Match.OTHER),
-        (Save(User(name="u")), Save(User(name="v")), Match.OTHER),
-        (Save(User(name="u")), Save(User(name="u", shelf="b")), Match.OTHER),
-        (Save(User(name="u")), Save(User(name="u"), None, True), Match.OTHER),
-        (Save(User(name="u")), Save(User(name="u"), F.visits == 0), Match.OTHER),
-        (ADD, REMOVE, Match.OTHER),
-        (ADD, Edit(Key(User, name="u"), (F.visits.add(2),)), Match.OTHER),
-        (REMOVE, Check(Key(User, name="u")), Match.OTHER),
-        (REMOVE, Deletion(loaded()), Match.SAME),
-        (Edit(loaded(), (F.city.set("b"),)), Edit(loaded(visits=3), (F.city.set("b"),)), Match.SAME),
-        (changed(loaded(), city="b"), changed(loaded(visits=3), city="b"), Match.SAME),
-        (changed(loaded(), city="b"), Save(loaded(city="b")), Match.SAME),
-        (changed(loaded(Tidy), city="b"), changed(loaded(Tidy, visits=3), city="b"), Match.SAME),
-        (Save(User(name="u", city="b")), Save(loaded(city="b")), Match.SAME),
-        (changed(loaded(), city="b"), Save(loaded(city="b", visits=3)), Match.PERHAPS),
-        (changed(loaded(), visits=1), changed(loaded(visits=1), visits=2), Match.PERHAPS),
-        (changed(loaded(), shelf="b"), changed(loaded(), shelf="c"), Match.PERHAPS),
-        (changed(loaded(), city="b"), changed(loaded(name="v"), city="b"), Match.OTHER),
+        (ADD, ADD, TokenMatch.SAME),
+        (Save(User(name="u")), Save(User(name="u")), TokenMatch.SAME),
+        (Save(User(name="u")), Save(User(name="u", city="b")), TokenMatch.OTHER),
+        (Save(User(name="u")), Save(User(name="v")), TokenMatch.OTHER),
+        (Save(User(name="u")), Save(User(name="u", shelf="b")), TokenMatch.OTHER),
+        (Save(User(name="u")), Save(User(name="u"), None, True), TokenMatch.OTHER),
+        (Save(User(name="u")), Save(User(name="u"), F.visits == 0), TokenMatch.OTHER),
+        (ADD, REMOVE, TokenMatch.OTHER),
+        (ADD, Edit(Key(User, name="u"), (F.visits.add(2),)), TokenMatch.OTHER),
+        (REMOVE, Check(Key(User, name="u")), TokenMatch.OTHER),
+        (REMOVE, Deletion(loaded()), TokenMatch.SAME),
+        (Edit(loaded(), (F.city.set("b"),)), Edit(loaded(visits=3), (F.city.set("b"),)), TokenMatch.SAME),
+        (changed(loaded(), city="b"), changed(loaded(visits=3), city="b"), TokenMatch.SAME),
+        (changed(loaded(), city="b"), Save(loaded(city="b")), TokenMatch.SAME),
+        (changed(loaded(Tidy), city="b"), changed(loaded(Tidy, visits=3), city="b"), TokenMatch.SAME),
+        (Save(User(name="u", city="b")), Save(loaded(city="b")), TokenMatch.SAME),
+        (changed(loaded(), city="b"), Save(loaded(city="b", visits=3)), TokenMatch.PERHAPS),
+        (changed(loaded(), visits=1), changed(loaded(visits=1), visits=2), TokenMatch.PERHAPS),
+        (changed(loaded(), shelf="b"), changed(loaded(), shelf="c"), TokenMatch.PERHAPS),
+        (changed(loaded(), city="b"), changed(loaded(name="v"), city="b"), TokenMatch.OTHER),
     ],
 )
-def test_blocks_are_compared_by_what_was_given(first: Intent, second: Intent, said: Match) -> None:
+def test_blocks_are_compared_by_what_was_given(first: Intent, second: Intent, said: TokenMatch) -> None:
     assert match(first, second) is said
 
 
 def test_a_token_is_free_when_its_time_is_over() -> None:
     ours, theirs = action_of(ADD), token_item(REMOVE)
-    assert compare(ours, None, NOW) is Match.FREE
-    assert compare(ours, theirs, NOW + 3599) is Match.OTHER
-    assert compare(ours, theirs, NOW + 3600) is Match.FREE
+    assert compare(ours, None, NOW) is TokenMatch.FREE
+    assert compare(ours, theirs, NOW + 3599) is TokenMatch.OTHER
+    assert compare(ours, theirs, NOW + 3600) is TokenMatch.FREE
 
 
 def test_an_item_under_its_key_that_is_none_is_another_block() -> None:
     item = {"id": token_item(ADD)["id"], "owner": {"S": "?"}}
-    assert compare(action_of(ADD), item, NOW) is Match.OTHER
+    assert compare(action_of(ADD), item, NOW) is TokenMatch.OTHER
 
 
 @pytest.mark.parametrize("name", ["_block", "_revision"])
@@ -183,14 +183,14 @@ def test_an_item_under_its_key_that_is_none_is_another_block() -> None:
 def test_an_item_under_its_key_that_another_program_changed_is_another_block(name: str, value: Any) -> None:
     ours = token_item(ADD)
     theirs = {**ours, name: value} if value is not None else {one: ours[one] for one in ours if one != name}
-    assert compare(action_of(ADD), theirs, NOW) is Match.OTHER
+    assert compare(action_of(ADD), theirs, NOW) is TokenMatch.OTHER
 
 
 @pytest.mark.parametrize("until", [{"S": "x"}, {"N": "x"}, {"NULL": True}])
 def test_an_item_under_its_key_whose_time_cannot_be_read_is_not_over(until: Any) -> None:
     ours = token_item(ADD)
-    assert compare(action_of(ADD), {**ours, "_until": until}, NOW + 10_000) is Match.SAME
-    assert compare(action_of(ADD), {**ours, "_until": {"N": "1.5"}}, NOW) is Match.FREE
+    assert compare(action_of(ADD), {**ours, "_until": until}, NOW + 10_000) is TokenMatch.SAME
+    assert compare(action_of(ADD), {**ours, "_until": {"N": "1.5"}}, NOW) is TokenMatch.FREE
 
 
 @pytest.mark.parametrize(
@@ -293,4 +293,4 @@ def test_the_order_of_a_map_makes_no_other_block() -> None:
         parts: dict[str, bytes]
 
     one, other = Map(name="m", parts={"a": b"1", "b": b"2"}), Map(name="m", parts={"b": b"2", "a": b"1"})
-    assert match(Save(one), Save(other)) is Match.SAME
+    assert match(Save(one), Save(other)) is TokenMatch.SAME

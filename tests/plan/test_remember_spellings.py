@@ -20,7 +20,7 @@ from dynaorm.plan.intent import Check, Deletion, Edit, Intent, Save
 from dynaorm.plan.merge_intents import merge_intents
 from dynaorm.plan.planned import Planned
 from dynaorm.plan.reads import NOTHING_READ
-from dynaorm.plan.remember import Match, compare
+from dynaorm.plan.remember import TokenMatch, compare
 from dynaorm.plan.unit_of_work import UnitOfWork
 from tests.plan.compiling import NOW, stored
 
@@ -60,7 +60,7 @@ def revision(*intents: Intent) -> str:
     return revision_under_token(merge_intents(intents, NOW), unit)
 
 
-def match(first: Intent, second: Intent) -> Match:
+def match(first: Intent, second: Intent) -> TokenMatch:
     return compare(token_action(second), token_action(first).after, NOW)
 
 
@@ -123,7 +123,7 @@ def test_an_equal_block_is_recognised_however_its_values_are_spelled(
     pairs: list[tuple[Intent, Intent]],
 ) -> None:
     for one, other in pairs:
-        assert match(one, other) is Match.SAME
+        assert match(one, other) is TokenMatch.SAME
 
 
 @given(spelled_twice())
@@ -137,7 +137,7 @@ def test_an_equal_block_has_an_equal_revision_however_its_values_are_spelled(
 @given(size=DECIMALS, other=DECIMALS)
 def test_another_value_that_lives_in_a_key_is_another_block(size: Decimal, other: Decimal) -> None:
     said = match(Save(Shelf(name="a", size=size, at=NOON)), Save(Shelf(name="a", size=other, at=NOON)))
-    assert said is (Match.SAME if size == other else Match.OTHER)
+    assert said is (TokenMatch.SAME if size == other else TokenMatch.OTHER)
 
 
 # -- earlier formulas --------------------------------------------------------------------------------------------------
@@ -171,9 +171,9 @@ def test_a_block_that_was_applied_before_the_formula_changed_is_recognised(name:
     intent, text = FIRST[name]
     ours = token_action(intent)
     before = {**(ours.after or {}), "_block": {"S": text}}
-    assert compare(ours, before, NOW) is Match.SAME
+    assert compare(ours, before, NOW) is TokenMatch.SAME
     other = Save(Shelf(name="a", size=Decimal(3), at=NOON))
-    assert compare(token_action(other), before, NOW) is Match.OTHER
+    assert compare(token_action(other), before, NOW) is TokenMatch.OTHER
 
 
 @pytest.mark.parametrize("name", FIRST)

@@ -1,5 +1,7 @@
 """What users write about items and streams, for the type checkers. It is never run, like ``user_code``."""
 
+# pyright: reportUnnecessaryTypeIgnoreComment=true
+
 from collections.abc import Iterator
 from typing import Any, assert_type
 

@@ -4,12 +4,14 @@ It is never run. Each mistake that a checker must report has a ``type: ignore``:
 mistake, it reports the unused comment.
 """
 
+# pyright: reportUnnecessaryTypeIgnoreComment=true
+
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Annotated, Any, ClassVar, assert_type
 
-from pydantic import BaseModel, Field, computed_field, field_validator
+from pydantic import BaseModel, Field, field_validator
 
 from dynaorm import (
     Aggregate,
@@ -50,6 +52,7 @@ from dynaorm import (
 from dynaorm.describe import Difference, Entry, TableDescription, answer_of, classify
 from dynaorm.entity.index import IndexOf
 from dynaorm.export import cloudformation
+from tests.static.computed_code import Dated
 
 app = Table(
     "app", indexes=[GlobalIndex("GSI1"), GlobalIndex("Regions", pk=("tenant", "region")), LocalIndex("LSI1")]
@@ -138,9 +141,8 @@ class Monthly(Entity, table=app, pk="MONTHLY#{month}", sk="TOTAL"):
     sales: int = 0
 
 
-class Sale(Entity, table=app, pk="SALE#{sale_id}", sk="SALE", unique={"slot": ("address.city", "month")}):
+class Sale(Dated, table=app, pk="SALE#{sale_id}", sk="SALE", unique={"slot": ("address.city", "month")}):
     sale_id: str
-    at: Annotated[datetime, Attribute(codec=codecs.EPOCH_SECONDS)]
     address: Address
     status: str = "open"
     notes: Annotated[dict[str, Any], Attribute(codec=codecs.PYNAMODB_JSON)] = Field(default_factory=dict)
@@ -152,11 +154,6 @@ class Sale(Entity, table=app, pk="SALE#{sale_id}", sk="SALE", unique={"slot": ("
     closed_ones = Index(
         "GSI1", pk="MONTH#{month}", sk="CLOSED#{at!s}", when=lambda sale: sale.status == "closed"
     )
-
-    @computed_field  # type: ignore[prop-decorator]  # mypy does not allow it on a property
-    @property
-    def month(self) -> Annotated[str, Unique("month")]:
-        return f"{self.at:%Y-%m}"
 
 
 class TicketOut(Ticket, table=None):

@@ -49,6 +49,15 @@ def test_a_document_runs_and_leaves_a_table_in_which_everything_fits(name: str) 
         assert list(session.verify(*tables)) == []
 
 
+def test_the_page_about_vectors_runs_on_a_server_that_has_them(ministack_endpoint: str) -> None:
+    found = re.findall(r"^```python\n(.*?)^```$", (DOCS / "vectors.md").read_text(), re.MULTILINE | re.DOTALL)
+    with Session(endpoint=ministack_endpoint, region="us-east-1") as session:
+        names: dict[str, Any] = {"__name__": "docs.vectors", "session": session}
+        exec(compile("\n\n".join(found), "vectors.md", "exec"), names)
+        assert_consistent(session, names["library"])
+        session.delete_table(names["library"], name="library")
+
+
 @pytest.mark.parametrize("page", RECIPES, ids=lambda page: page.stem)
 def test_a_recipe_runs_and_its_picture_is_what_it_stores(page: Path) -> None:
     ran = recipe(page)

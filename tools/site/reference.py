@@ -34,14 +34,14 @@ TOPICS: Final = {
     "async": Topic(
         "AsyncSession",
         "The asynchronous session. It is generated from the synchronous one.",
-        _of("dynaorm", "AsyncSession AsyncQuery AsyncCollection"),
+        _of("dynaorm", "AsyncSession AsyncQuery AsyncCollection AsyncSearch"),
     ),
     "entity": Topic(
         "Entity and Table",
         "What you declare: a table with its indexes, and the classes in it.",
         _of(
             "dynaorm",
-            "Table GlobalIndex LocalIndex NumberKey BinaryKey NumberRevision Entity Key Index Aggregate",
+            "Table GlobalIndex LocalIndex VectorIndex NumberKey BinaryKey NumberRevision Entity Key Index Aggregate",
         ),
     ),
     "markers": Topic(
@@ -49,14 +49,14 @@ TOPICS: Final = {
         "What you write into `Annotated[...]`, and types for fields.",
         _of(
             "dynaorm",
-            "Unique Versioned Attribute InKey ExpiresAt CreatedAt UpdatedAt Computed AnyValue LOADING Ksuid KsuidMs "
-            "new_ksuid ksuid_range",
+            "Unique Versioned Attribute InKey ExpiresAt CreatedAt UpdatedAt Computed Vector AnyValue LOADING Ksuid "
+            "KsuidMs new_ksuid ksuid_range",
         ),
     ),
     "queries": Topic(
         "Queries and conditions",
         "Expressions over fields, queries and their results.",
-        _of("dynaorm", "F any_of Query Collection Results Page Row Version"),
+        _of("dynaorm", "F any_of Query Collection Search Results Page Match Row Version"),
     ),
     "items": Topic(
         "Items and entities",
@@ -119,7 +119,8 @@ TOPICS: Final = {
 MADE_ELSEWHERE: Final = frozenset(
     _of(
         "dynaorm",
-        "Plan Query AsyncQuery Collection AsyncCollection Results Page Row Version StreamHandler Transaction",
+        "Plan Query AsyncQuery Collection AsyncCollection Search AsyncSearch Results Page Row Version StreamHandler "
+        "Transaction",
     )
 )
 """The classes whose objects a method or a function gives. What they are made of is no part of the interface."""

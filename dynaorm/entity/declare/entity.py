@@ -11,14 +11,16 @@ from dynaorm.entity.annotation import Marked, marked
 from dynaorm.entity.codec.expiry import EXPIRY, is_expiry
 from dynaorm.entity.codec.of_type import Codec, Unstorable, codec_of
 from dynaorm.entity.codec.value import optional
+from dynaorm.entity.codec.vector import searched_codec, vector_codec
 from dynaorm.entity.declare.aggregates import aggregate_conflicts, aggregates_of
 from dynaorm.entity.declare.computed import computed_marks, marker_problems
 from dynaorm.entity.declare.conditions import with_conditions
 from dynaorm.entity.declare.constraints import constraints_of
-from dynaorm.entity.declare.keys import KeysOf, attribute_of, fields_for_keys, keys_of
+from dynaorm.entity.declare.keys import KeysOf, attribute_of, fields_for_keys, keys_of, vector_index_of
 from dynaorm.entity.declare.options import ClassOptions
 from dynaorm.entity.declare.registry import conflicts, register
 from dynaorm.entity.declare.times import expiry_problems, kept_time_problems
+from dynaorm.entity.declare.vectors import vector_problems
 from dynaorm.entity.index import Index
 from dynaorm.entity.mapping.aggregate import Aggregate, AggregateMapping
 from dynaorm.entity.mapping.field import FieldMapping
@@ -32,6 +34,7 @@ from dynaorm.entity.marker import (
     ExpiresAt,
     InKey,
     UpdatedAt,
+    Vector,
     Versioned,
 )
 from dynaorm.entity.table import Table
@@ -63,6 +66,7 @@ def declare(entity: type[BaseModel], options: ClassOptions) -> None:
         raise DeclarationError(entity=entity.__name__, problems=tuple(problems))
     keys = fields_for_keys(entity, options, marks, problems)
     keys_of(entity, options, keys)
+    keys.problems += vector_problems(marks, keys)
     aggregates = aggregates_of(entity, keys)
     mapping = _Draft(entity, options, options.table, marks, keys, aggregates).mapping()
     with _JOINING:
@@ -181,7 +185,7 @@ class _Draft:
             self._check_default(name, codec, default)
         return FieldMapping(
             name=name,
-            attribute=attribute_of(name, mark),
+            attribute=attribute_of(name, mark, self.table),
             codec=codec,
             formerly=next((one.formerly for one in mark.find(Attribute)), ()),
             default=default,
@@ -191,7 +195,7 @@ class _Draft:
             empty_is_absent=codec.is_set and not none_is_absent,
             in_key=self._in_key(name, mark),
             versioned=bool(mark.find(Versioned)),
-            exact=not mark.find(ExpiresAt)
+            exact=not (mark.find(ExpiresAt) or mark.find(Vector))
             and not any(one.encode or one.codec for one in mark.find(Attribute)),
         )
 
@@ -226,9 +230,16 @@ class _Draft:
             )
             return None
         try:
+            if (index := vector_index_of(mark, self.table)) is not None:
+                return vector_codec(mark.tree, index)
             info = self.entity.model_fields[name]
             strict = bool(self.entity.model_config.get("strict"))
-            return codec_of(mark.tree, (*mark.metadata, *mark.find(Attribute), info), strict=strict)
+            codec = codec_of(mark.tree, (*mark.metadata, *mark.find(Attribute), info), strict=strict)
+            return (
+                searched_codec(codec)
+                if attribute_of(name, mark, self.table) in self.table.searched
+                else codec
+            )
         except Unstorable as problem:
             self.keys.problems.append(f"{name}: {problem}")
             return None
@@ -266,7 +277,8 @@ class _Draft:
                 f"as {{{one.name}}}, or store the field under another name with Attribute(...)"
             )
             return
-        if self.options.versioned and one.attribute not in {key.name for key in self.table.keys}:
+        of_table = {key.name for key in self.table.keys}
+        if self.options.versioned and one.attribute not in of_table | self.table.searched.keys():
             yield (
                 f"{one.name}: {one.attribute!r} is the key of an index, and every version would repeat it; "
                 f"key the index by an attribute of its own, or store the field under another name"

@@ -16,8 +16,8 @@ from dynaorm.entity.mapping.aggregate import Aggregate
 from dynaorm.entity.mapping.computed import ComputedValue
 from dynaorm.entity.mapping.place import IndexMapping, places_of
 from dynaorm.entity.mapping.when import declared_when
-from dynaorm.entity.marker import Attribute, InKey, Unique
-from dynaorm.entity.table import KeyAttribute, LocalIndex, Table
+from dynaorm.entity.marker import Attribute, InKey, Unique, Vector
+from dynaorm.entity.table import KeyAttribute, Table, VectorIndex
 from dynaorm.entity.template.compile import compile_template
 from dynaorm.entity.template.key_part import (
     PARTITION_KEY_LIMIT,
@@ -147,7 +147,7 @@ def fields_for_keys(
     table = options.table
     assert table is not None
     scalars = {name: found for name, mark in marks.items() if (found := _scalar(mark)) is not None}
-    attributes = {name: attribute_of(name, mark) for name, mark in marks.items()}
+    attributes = {name: attribute_of(name, mark, table) for name, mark in marks.items()}
     nullable = frozenset(name for name, mark in marks.items() if mark.tree.accepts_none)
     own = [
         (name, mark, one)
@@ -199,10 +199,18 @@ def _scalar(mark: Marked) -> Scalar | None:
     return scalar_of(mark.tree) if form is None else form.scalar
 
 
-def attribute_of(name: str, mark: Marked) -> str:
+def attribute_of(name: str, mark: Marked, table: Table) -> str:
     """The stored name of a field."""
+    if (index := vector_index_of(mark, table)) is not None:
+        return index.vector
     found = mark.find(Attribute)
     return found[0].name if found and found[0].name is not None else name
+
+
+def vector_index_of(mark: Marked, table: Table) -> VectorIndex | None:
+    """The index whose vectors a field holds; None if it holds none, or if there is no such index."""
+    named = [table.indexes.get(one.index) for one in mark.find(Vector)]
+    return next((one for one in named if isinstance(one, VectorIndex)), None)
 
 
 def keys_of(entity: type, options: ClassOptions, keys: KeysOf) -> None:
@@ -293,7 +301,7 @@ def _index(keys: KeysOf, name: str, declared: Index) -> None:
         )
         keys.problems.append(f"{name}: {keys.table} has no index {declared.index_name!r}; {remedy}")
         return
-    if isinstance(index, LocalIndex):
+    if index.kind == "local":
         if declared.pk_text is not None:
             keys.problems.append(f"{name}: a local index has the table's partition key; drop pk=")
         partition: tuple[KeyPart | None, ...] = (keys.partition and _as_table_key(keys.partition),)

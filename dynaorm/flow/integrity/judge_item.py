@@ -13,7 +13,6 @@ from dynaorm.entity.dispatch import NotAnEntity, classify
 from dynaorm.entity.mapping.derive import index_keys, own_index_keys
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.stored_entity import shown_key
-from dynaorm.entity.table import GlobalIndex
 from dynaorm.errors import DecodeError, DynaormError
 from dynaorm.failure import shown
 from dynaorm.flow.integrity.finding import Diagnosis, Doubt, Finding, FindingKind, Judgement
@@ -167,11 +166,7 @@ def _foreign_index_keys(mapping: EntityMapping) -> set[str]:
     """The key attributes of indexes that a class does not declare, as far as they are none of its attributes."""
     table, known = mapping.table, {field.attribute for field in mapping.fields.values()}
     known |= mapping.made_up_keys
-    keys = {
-        key.name
-        for index in table.indexes.values()
-        for key in (*(index.pk if isinstance(index, GlobalIndex) else ()), *index.sk)
-    }
+    keys = {key.name for index in table.indexes.values() for key in (*index.pk, *index.sk)}
     return keys - known - set(table.key_names)
 
 

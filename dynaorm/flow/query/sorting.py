@@ -14,12 +14,15 @@ from typing import Any, Final, TypeGuard
 from dynaorm.entity.declare.catalog import catalog_of, rivals_of
 from dynaorm.entity.dispatch import NotAnEntity, classify, unknown_item
 from dynaorm.entity.ident import Ident, contents_of
+from dynaorm.entity.key import stored_key
 from dynaorm.entity.mapping.mapping import DELETED, EntityMapping
 from dynaorm.entity.page import is_entity
 from dynaorm.entity.table import Table
+from dynaorm.errors import DecodeError
 from dynaorm.flow.protocol.call import Flow
 from dynaorm.flow.protocol.context import Context
 from dynaorm.flow.protocol.cost import ReadCost
+from dynaorm.flow.protocol.reply_keys import check_item
 from dynaorm.flow.protocol.together import gather
 from dynaorm.flow.query.buffer import (
     FoundEntity,
@@ -35,7 +38,7 @@ from dynaorm.item.value import Item
 from dynaorm.query.filter import Filter
 from dynaorm.query.key_query import KeyQueries, KeyQuery
 from dynaorm.query.query_spec import QuerySpec
-from dynaorm.query.row import attributes_of_rows
+from dynaorm.query.row import attributes_of_rows, row_of
 
 _logger = logging.getLogger("dynaorm")
 CONCURRENCY: Final = 16
@@ -178,6 +181,27 @@ class Sorting:
         )
         self.cost.take(costs)
         return {ident: (one, head) for portion in read for ident, one, head in portion}
+
+    def entity(self, found: Any) -> Any | None:
+        """The entity, key or row of what was found; None for one that cannot be read and was reported."""
+        if not isinstance(found, FoundItem):
+            return found.entity if isinstance(found, FoundEntity) else found
+        mapping, item = found
+        try:
+            if (local := self._key_queries.local_filter) is not None:
+                local.check(mapping, item)
+            if self._spec.keys_only:
+                return stored_key(mapping, mapping.key_of(item))
+            return row_of(mapping, item, self._spec.names) if self._spec.names else mapping.hydrate(item)
+        except DecodeError as problem:
+            if self._context.on_decode_error is None:
+                raise
+            self._context.on_decode_error(problem)
+            return None
+        except Exception:
+            # The item may have come with an earlier page, whose reply is not remembered any more.
+            check_item(self._key_queries.key_queries[0].operation, item)
+            raise
 
     def report(self, item: Item) -> None:
         """Report an item of no declared class."""

@@ -13,16 +13,14 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import Any, Final
 
-from dynaorm.entity.key import stored_key
 from dynaorm.entity.page import ParsedReply, is_entity
-from dynaorm.errors import DecodeError, Unreachable
+from dynaorm.errors import Unreachable
 from dynaorm.flow.protocol.call import Call, Flow, Reply
 from dynaorm.flow.protocol.context import Context
 from dynaorm.flow.protocol.cost import ReadCost
-from dynaorm.flow.protocol.reply_keys import check_item, check_keys
+from dynaorm.flow.protocol.reply_keys import check_keys
 from dynaorm.flow.protocol.together import gather
 from dynaorm.flow.query.buffer import (
-    FoundEntity,
     FoundEntry,
     FoundItem,
     accepted,
@@ -38,7 +36,6 @@ from dynaorm.flow.read import BATCH_GET_LIMIT, repeat
 from dynaorm.query.cursor import Position
 from dynaorm.query.key_query import KeyQueries, KeyQuery
 from dynaorm.query.query_spec import QuerySpec
-from dynaorm.query.row import row_of
 
 _UNRESOLVED: Final = frozenset({FoundItem, FoundEntry})
 
@@ -286,7 +283,7 @@ class Walk:
                 self._put_back(whole[place:])
                 break
             self._last = progress.number, one
-            if (entity := self._entity(one)) is not None:
+            if (entity := self._sorting.entity(one)) is not None:
                 self._first = self._first or self._last
                 found.append(entity)
         else:
@@ -294,26 +291,6 @@ class Walk:
             progress, one = taken[-1]
             self._last = progress.number, one
         return found
-
-    def _entity(self, found: Any) -> Any | None:
-        if not isinstance(found, FoundItem):
-            return found.entity if isinstance(found, FoundEntity) else found
-        mapping, item = found
-        try:
-            if (local := self._key_queries.local_filter) is not None:
-                local.check(mapping, item)
-            if self.spec.keys_only:
-                return stored_key(mapping, mapping.key_of(item))
-            return row_of(mapping, item, self.spec.names) if self.spec.names else mapping.hydrate(item)
-        except DecodeError as problem:
-            if self._context.on_decode_error is None:
-                raise
-            self._context.on_decode_error(problem)
-            return None
-        except Exception:
-            # The item may have come with an earlier page, whose reply is not remembered any more.
-            check_item(self._key_queries.key_queries[0].operation, item)
-            raise
 
     # -- reading ---------------------------------------------------------------------------------------------------
 

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from datetime import datetime, timedelta
 from os import PathLike
@@ -50,10 +50,11 @@ if TYPE_CHECKING:
     from dynaorm.item.update import Change
     from dynaorm.plan import intent
     from dynaorm.plan.plan import Plan
-    from dynaorm.query import query_spec
+    from dynaorm.query import query_spec, search_spec
     from dynaorm.session import line_file
     from dynaorm.session import transaction as block
     from dynaorm.session._async import query as queries
+    from dynaorm.session._async import search as searches
     from dynaorm.session.watch import FlowWatch, OnAttempt
     from dynaorm.streams.change import AnyChange, StreamChange
     from dynaorm.transport.http.credentials import GivenCredentials
@@ -78,6 +79,8 @@ else:
         queries="dynaorm.session._async.query",
         query_spec="dynaorm.query.query_spec",
         repair="dynaorm.flow.integrity.repair",
+        search_spec="dynaorm.query.search_spec",
+        searches="dynaorm.session._async.search",
         stream="dynaorm.flow.stream",
         targets="dynaorm.flow.target",
         verbs="dynaorm.flow.entity",
@@ -497,6 +500,30 @@ class AsyncSession:
             Ticket(project='p1', number=1, status='open')
         """
         return queries.AsyncQuery(query_spec.queried(source, fields), self._context, self._run)
+
+    def search(
+        self, place: IndexOf[E], vector: Sequence[float], /, *, k: int = 10, **fields: Any
+    ) -> searches.AsyncSearch[E]:
+        """Build a search for the entities whose vectors are nearest to one. Nothing is sent until you iterate it.
+
+        Args:
+            place: a place of a class in a vector index: ``Paper.semantic``.
+            vector: as many numbers as the index has dimensions.
+            k: the most matches: 1 to 100.
+            **fields: the fields of the index's partition key, each with its value, or with several: ``any_of(...)``.
+
+        Raises:
+            UnknownField: a keyword is not a field of the class.
+            InvalidValue: the index has no such vectors.
+            UsageError: it is no place in a vector index, or ``k`` is not 1 to 100.
+
+        Examples:
+            ```python
+            async for match in session.search(Paper.semantic, [0.1, 0.9, 0.2], k=3, tenant="a"):
+                print(match.score, match.entity.title)
+            ```
+        """
+        return searches.AsyncSearch(search_spec.searched(place, vector, k, fields), self._context, self._run)
 
     @overload
     def collection(
