@@ -35,13 +35,14 @@ SECRETS := $(addprefix --disable-plugin ,HexHighEntropyString Base64HighEntropyS
 SCANNED := $(wildcard .ci .github .gitignore .pre-commit-config.yaml *.md *.toml LICENSE Makefile benchmarks docs dynaorm examples tests tools)
 
 .DELETE_ON_ERROR:
-.PHONY: help demo test environments coverage test-browser test-spark bench-exports test-dependencies lint audit format async commands docs pictures torture torture-changes fuzz mutate mutate-entity mutate-endings bench bench-scale bench-fairness bench-lambda bench-peers clean
+.PHONY: help demo test environments coverage test-browser test-owners test-spark bench-exports test-dependencies lint audit format async commands docs pictures torture torture-changes fuzz mutate mutate-entity mutate-endings bench bench-scale bench-fairness bench-lambda bench-peers clean
 
 help:
 	@echo "make demo         three scenes on an in-memory DynamoDB: what each write does to the items"
 	@echo "make test         format, lint, types, floors, tests"
 	@echo "make coverage     run the tests, and list the lines that none of them runs"
 	@echo "make test-browser test the page of a table in a Chromium that is on PATH"
+	@echo "make test-owners  test dynaorm beside the libraries whose tables it maps"
 	@echo "make test-spark   test the verification with Spark, which needs Java 17 on PATH"
 	@echo "make test-dependencies  core tests with the lowest and with the newest dependencies (RESOLUTION=highest: only these)"
 	@echo "make lint         the same without the tests"
@@ -84,6 +85,10 @@ coverage: .venv/.dev .venv-ministack/.installed
 # Not part of make test: not every machine has a browser.
 test-browser: .venv/.browser
 	DYNAORM_BROWSER=1 $(BIN)/python -m pytest --numprocesses=auto --maxprocesses=$(WORKERS) tests/browser $(PYTEST_ARGS)
+
+# Not part of make test, because the libraries of other programs are heavy. Their items are in the normal tests.
+test-owners: .venv/.owners
+	$(BIN)/pytest tests/owners $(PYTEST_ARGS)
 
 test-spark: .venv/.spark
 	$(BIN)/pytest tests/integrity/test_spark.py $(PYTEST_ARGS)
@@ -194,6 +199,10 @@ clean:
 .venv/.dev: pyproject.toml | .venv/bin/python
 	$(BIN)/python $(PIP_INSTALL) --editable ".[dev]"
 	@touch $@ .venv/.demo
+
+.venv/.owners: pyproject.toml | .venv/.dev
+	$(BIN)/python $(PIP_INSTALL) --editable ".[owners]"
+	@touch $@
 
 .venv/.spark: pyproject.toml | .venv/.dev
 	$(BIN)/python $(PIP_INSTALL) --editable ".[spark]"

@@ -20,7 +20,7 @@ from dynaorm.entity.codec.json import PLAIN
 from dynaorm.entity.codec.value import content
 from dynaorm.entity.stored_form import StoredForm
 from dynaorm.entity.text.scalar import BETWEEN, SCALARS, NaiveDatetime, Scalar, in_utc
-from dynaorm.entity.text.shape import Shape, digits, pattern_of
+from dynaorm.entity.text.shape import CharacterRun, Shape, digits, pattern_of
 from dynaorm.failure import shown, with_article
 from dynaorm.item.value import AttributeValue, number_text
 from dynaorm.record import replace
@@ -35,6 +35,7 @@ __all__ = [
     "ISO_SECONDS",
     "PYNAMODB_JSON",
     "PYNAMODB_UTC",
+    "PYTHON_ISO",
 ]
 
 _DATETIME: Final = SCALARS[datetime]
@@ -61,7 +62,7 @@ def _iso(
     step: timedelta,
     *,
     ending: str = "Z",
-    places: int = 0,
+    fraction: Shape = (),
     kind: Scalar = _DATETIME,
     read: Callable[[Any], datetime] = _time,
 ) -> StoredForm:
@@ -76,12 +77,15 @@ def _iso(
         # As a bound, a time that would be cut lies after the stored text of its step, and before that of the next.
         return to_text(value) + (BETWEEN if is_cut else "")
 
-    fraction: Shape = (".", digits(places, places)) if places else ()
     day: Shape = (digits(4, 4), "-", digits(2, 2), "-", digits(2, 2))
     time: Shape = ("T", digits(2, 2), ":", digits(2, 2), ":", digits(2, 2), *fraction, ending)
     shape = (*day, *time)
     pattern = pattern_of(shape)
     return StoredForm(name, replace(kind, to_text=to_text, shape=shape, pattern=pattern, bound=bound))
+
+
+def _fraction(places: int) -> Shape:
+    return ".", digits(places, places)
 
 
 def _epoch(name: str, step: timedelta) -> StoredForm:
@@ -116,7 +120,9 @@ def _epoch(name: str, step: timedelta) -> StoredForm:
 ISO_SECONDS: Final = _iso("ISO_SECONDS", "seconds", timedelta(seconds=1))
 """Times as ``2024-05-01T10:15:00Z``. Fractions of a second are dropped."""
 
-ISO_MILLISECONDS: Final = _iso("ISO_MILLISECONDS", "milliseconds", timedelta(milliseconds=1), places=3)
+ISO_MILLISECONDS: Final = _iso(
+    "ISO_MILLISECONDS", "milliseconds", timedelta(milliseconds=1), fraction=_fraction(3)
+)
 """Times as ``2024-05-01T10:15:00.000Z``, which JavaScript's ``toISOString`` writes. Microseconds are dropped."""
 
 ISO_NAIVE_SECONDS: Final = _iso(
@@ -129,16 +135,26 @@ ISO_NAIVE_MILLISECONDS: Final = _iso(
     "milliseconds",
     timedelta(milliseconds=1),
     ending="",
-    places=3,
+    fraction=_fraction(3),
     kind=_NAIVE,
     read=_wall_time,
 )
 """Wall times, of a ``NaiveDatetime``, as ``2024-05-01T10:15:00.000``. Microseconds are dropped."""
 
 PYNAMODB_UTC: Final = _iso(
-    "PYNAMODB_UTC", "microseconds", timedelta(microseconds=1), ending="+0000", places=6
+    "PYNAMODB_UTC", "microseconds", timedelta(microseconds=1), ending="+0000", fraction=_fraction(6)
 )
 """Times as ``2024-05-01T10:15:00.000000+0000``, which pynamodb's ``UTCDateTimeAttribute`` writes."""
+
+PYTHON_ISO: Final = _iso(
+    "PYTHON_ISO",
+    "auto",
+    timedelta(microseconds=1),
+    ending="+00:00",
+    fraction=(CharacterRun(frozenset("."), 0, 1), digits(0, 6)),
+)
+"""Times as Python's ``isoformat()`` writes those in UTC: ``2024-05-01T10:15:00+00:00``, with microseconds only where
+there are any. Such texts sort as the times do, because ``+`` sorts before ``.``."""
 
 EPOCH_SECONDS: Final = _epoch("EPOCH_SECONDS", timedelta(seconds=1))
 """Times as a number of seconds since 1970. Fractions of a second are dropped."""

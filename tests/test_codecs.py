@@ -27,6 +27,7 @@ FORMS = {
     codecs.ISO_SECONDS: ({"S": "2024-05-01T12:00:00Z"}, timedelta(seconds=1)),
     codecs.ISO_MILLISECONDS: ({"S": "2024-05-01T12:00:00.123Z"}, timedelta(milliseconds=1)),
     codecs.PYNAMODB_UTC: ({"S": "2024-05-01T12:00:00.123456+0000"}, timedelta(microseconds=1)),
+    codecs.PYTHON_ISO: ({"S": "2024-05-01T12:00:00.123456+00:00"}, timedelta(microseconds=1)),
     codecs.EPOCH_SECONDS: ({"N": "1714564800"}, timedelta(seconds=1)),
     codecs.EPOCH_MILLISECONDS: ({"N": "1714564800123"}, timedelta(milliseconds=1)),
 }
@@ -102,6 +103,12 @@ def test_pynamodb_reads_and_writes_the_same_time(at: datetime) -> None:
     # strftime writes years before 1000 with fewer digits on some platforms.
     if at.year >= 1000:
         assert theirs.serialize(at) == text
+
+
+@given(TIMES)
+def test_python_writes_the_same_text(at: datetime) -> None:
+    for one in (at, at.replace(microsecond=0)):
+        assert codec(codecs.PYTHON_ISO).encode(one) == {"S": one.isoformat()}
 
 
 NAIVE_FORMS = {

@@ -17,7 +17,7 @@ from dynaorm.entity.stored_form import StoredForm
 from dynaorm.errors import UsageError
 from dynaorm.flow.protocol.call import Transport
 
-TEXTS = (codecs.ISO_SECONDS, codecs.ISO_MILLISECONDS, codecs.PYNAMODB_UTC)
+TEXTS = (codecs.ISO_SECONDS, codecs.ISO_MILLISECONDS, codecs.PYNAMODB_UTC, codecs.PYTHON_ISO)
 NUMBERS = (codecs.EPOCH_SECONDS, codecs.EPOCH_MILLISECONDS)
 NOON = datetime(2024, 1, 1, 12, tzinfo=UTC)
 TIMES = st.integers(-3_000_000, 3_000_000).map(lambda step: NOON + timedelta(microseconds=step))
