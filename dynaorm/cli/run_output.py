@@ -10,7 +10,7 @@ from typing import Any, Self
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
-from dynaorm.cli.lines import printable_lines, write_line, write_sentences
+from dynaorm.cli.lines import write_line, write_sentences
 from dynaorm.flow.integrity.finding import Finding, FindingKind, Mended, Outcome
 from dynaorm.flow.table_location import TableLocation
 from dynaorm.integrity.report import as_json
@@ -114,7 +114,7 @@ class Output:
         self._counted[found.outcome.value if isinstance(found, Mended) else found.kind.value] += 1
         self._unjudged["not judged"] += finding.kind is FindingKind.NOT_JUDGED
         self._unjudged["doubtful"] += bool(finding.doubt)
-        self._tell(as_json(found) if self._as_lines else _sentence(found))
+        self._tell(as_json(found) if self._as_lines else str(found))
 
     def finish(self, seconds: float, unjudged: Sequence[str]) -> dict[str, Any]:
         """Print the result of a run that came to its end. Returns it as plain data.
@@ -215,11 +215,3 @@ def _time(seconds: float) -> str:
         return f"{whole} s"
     minutes, rest = divmod(whole, 60)
     return f"{minutes} min {rest} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
-
-
-def _sentence(found: Finding | Mended) -> str:
-    if isinstance(found, Finding):
-        return str(found)
-    reason = f" ({printable(found.reason)})" if found.reason else ""
-    plan = "" if found.plan is None else printable_lines(str(found.plan)).replace("\n", "\n    ")
-    return f"{found.outcome.value}: {found.finding}{reason}" + (f"\n    {plan}" if plan else "")

@@ -176,6 +176,11 @@ class Applied:
         """Whether nothing is left."""
         return not self.left and not self.findings
 
+    def __str__(self) -> str:
+        done = (f"{step.request['TableName']}: {step.text}: done" for step in self.steps)
+        left = (f"{one.difference.table}: {one}" for one in self.left)
+        return "\n".join((*done, *left, *map(str, self.findings))) or "the table was as declared"
+
 
 def check_apply(table: object, wait: object, progress: object, backfill: object = True) -> None:
     """Raises UsageError for what cannot be applied."""
