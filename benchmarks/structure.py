@@ -168,7 +168,9 @@ def _user(number: int) -> User:
 
 
 def main() -> None:
-    known = Grid("idea", "modules of plan and flow that know it", "that have a word of it", "that define names of it")
+    known = Grid(
+        "idea", "modules of plan and flow that know it", "that have a word of it", "that define names of it"
+    )
     console, shows_names = Console(), "names" in sys.argv[1:]
     for idea, words in IDEAS.items():
         found = knowing(words)
