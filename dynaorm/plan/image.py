@@ -302,8 +302,8 @@ _OTHER_REVISION: Final = {
 }
 
 
-def check_key_unchanged(mapping: EntityMapping, values: Mapping[str, Any], state: Loaded) -> None:
-    """Raises KeyChanged if the entity's fields render another primary key than the one it was loaded under."""
+def loaded_key(mapping: EntityMapping, values: Mapping[str, Any], state: Loaded) -> dict[str, AttributeValue]:
+    """The primary key that an entity was loaded under. Raises KeyChanged if its fields render another one."""
     stored = mapping.key_of(state.item)
     rendered = mapping.primary_key(values)
     # The same number may be stored in another spelling: 1.0 is the key 1.
@@ -315,3 +315,4 @@ def check_key_unchanged(mapping: EntityMapping, values: Mapping[str, Any], state
             after=stored_key(mapping, rendered),
             fields=tuple(name for name in mapping.key_fields if now[name] != old[name]),
         )
+    return stored

@@ -25,8 +25,8 @@ from dynaorm.plan.creation import created_if_valid
 from dynaorm.plan.given_values import valid_changes
 from dynaorm.plan.image import (
     UNSTORABLE,
-    check_key_unchanged,
     exact_changes,
+    loaded_key,
     unvalidated_changes,
     values_of,
     writable_state,
@@ -197,8 +197,8 @@ def _resolved_save(intent: Save, now: float) -> ItemIntents:
         return ItemIntents(mapping, key, None, ResolvedIntent(intent, mapping, state, valid))
     writable_state(mapping, state, now)
     write = _of_loaded(intent, mapping, state, now)
-    check_key_unchanged(mapping, write.valid.values, state)
-    return ItemIntents(mapping, mapping.key_of(state.item), None, write)
+    key = loaded_key(mapping, write.valid.values, state)
+    return ItemIntents(mapping, key, None, write)
 
 
 def _created(mapping: EntityMapping, entity: Any, state: Loaded | None) -> Any:

@@ -102,7 +102,10 @@ class DerivedKind(Kind, Generic[T]):
 
     def can_differ(self, mapping: EntityMapping, changed: AbstractSet[str]) -> bool:
         """Whether what an entity holds can differ if these fields change."""
-        return any(not fields.isdisjoint(changed) for fields in self.made_of(mapping))
+        for fields in self.made_of(mapping):  # noqa: SIM110 - a loop, because every save asks
+            if not fields.isdisjoint(changed):
+                return True
+        return False
 
     def held_by(self, image: Image) -> Iterable[Held[T]]:
         """The items that an entity holds."""
@@ -263,8 +266,9 @@ def _kinds_concerned(
     for kind in kinds:
         for change in changes:  # a loop, because every save asks
             before = change.before
-            if kind.follows_from(change.mapping) or (
-                before is not None and kind.follows_from(before.mapping)
+            mapping = change.mapping
+            if kind.follows_from(mapping) or (
+                before is not None and before.mapping is not mapping and kind.follows_from(before.mapping)
             ):
                 if len(changes) > 1 or _can_differ(kind, change):
                     found.append(kind)
