@@ -253,7 +253,10 @@ class KeyCondition:
 
     @property
     def is_empty(self) -> bool:
-        return any(one.is_empty for one in self.ranges)
+        for one in self.ranges:  # a loop, because every query asks  # noqa: SIM110
+            if one.is_empty:
+                return True
+        return False
 
     @property
     def asked(self) -> object:

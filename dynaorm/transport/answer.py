@@ -15,11 +15,11 @@ import re
 from binascii import crc32
 from collections.abc import Callable, Mapping
 from types import UnionType
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from dynaorm.errors import Unreachable
 from dynaorm.flow.protocol.call import READS, NoAnswer, Reason, Refusal, Reply
-from dynaorm.item.json_body import Body
+from dynaorm.item.json_body import Body, decode_object
 from dynaorm.item.well_formed import is_item, is_list_of
 from dynaorm.remedies import is_of_the_request_itself
 
@@ -41,7 +41,7 @@ def reply_of(operation: str, status: int, headers: Mapping[str, str], body: byte
     if checksum is not None and checksum != str(crc32(body)):
         raise NoAnswer(DAMAGED, request_id=request_id)
     if status == 200 and checksum is not None and operation in READS and body.lstrip().startswith(b"{"):
-        return _UnreadBody(body, request_id, operation)
+        return Body(body, request_id, _PARSES[operation])
     reply = Body(body, request_id)
     try:
         content = reply.content
@@ -87,42 +87,37 @@ def _reason(reason: Mapping[str, Any]) -> Reason | None:
     return None if code == "None" else Reason(code, reason.get("Message") or "", reason.get("Item"))
 
 
-class _UnreadBody(Body):
-    """A reply to a read, parsed when it is first looked into."""
+class _Parse:
+    """Parses the replies to a read when they are first looked into."""
 
-    __slots__ = ("_operation",)
-
-    def __init__(self, raw: bytes, request_id: str, operation: str) -> None:
-        super().__init__(raw, request_id)
+    def __init__(self, operation: str) -> None:
         self._operation = operation
 
-    @property
-    def content(self) -> dict[str, Any]:
+    def __call__(self, body: bytes) -> dict[str, Any]:
         """What it says. Raises Unreachable if it is not JSON, or a member of it is not the list or map it must be."""
-        if self._content is None:
-            try:
-                name = _invalid_member(super().content, self._operation, deeply=False)
-            except ValueError as error:
-                raise self._unreachable(f"no JSON: {error}") from None
-            if name:
-                # Whoever looks again gets the same error, not the content.
-                self._content = None
-                raise self._unreachable(f"a member {name} of the wrong type")
-        return super().content
+        try:
+            content = decode_object(body)
+        except ValueError as error:
+            raise self._unreachable(f"no JSON: {error}") from None
+        self.check(content, deeply=False)
+        return content
 
-    def check(self) -> None:
+    def check(self, content: dict[str, Any], *, deeply: bool = True) -> None:
         """Raise Unreachable if anything in it, at any depth, is of the wrong type."""
-        if name := _invalid_member(self.content, self._operation):
+        if name := _invalid_member(content, self._operation, deeply=deeply):
             raise self._unreachable(f"a member {name} of the wrong type")
 
     def _unreachable(self, reason: str) -> Unreachable:
         return Unreachable(operation=self._operation, attempts=1, reason=reason)
 
 
+_PARSES: Final = {operation: _Parse(operation) for operation in READS}
+
+
 def check_reply(reply: object) -> None:
     """Raise Unreachable if a reply is invalid: for whoever failed to read it, because checking all would cost much."""
-    if isinstance(reply, _UnreadBody):
-        reply.check()
+    if isinstance(reply, Body) and isinstance(reply.parse, _Parse):
+        reply.parse.check(reply.content)
 
 
 # -- the types of members ----------------------------------------------------------------------------------------------

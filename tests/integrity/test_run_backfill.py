@@ -5,14 +5,16 @@ from collections import Counter
 from collections.abc import Iterable
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pydantic import SecretStr
 
-from dynaorm import Aggregate, Entity, Key, Session, Table, Transport
+from dynaorm import Aggregate, Entity, Key, Session, Table, Transport, Unique
 from dynaorm.flow.integrity.finding import FindingKind, Mended, Outcome
+from dynaorm.integrity.report import as_json
 from dynaorm.integrity.run import RunOptions, backfill
 from dynaorm.testing.moto_engine import strict_moto
 from tests.integrity.shop import (
@@ -72,7 +74,10 @@ def test_everything_that_is_declared_is_added_and_what_two_hold_is_reported(raw:
     assert [one.number for one in session.history(page)] == [2, 1]
 
     (finding,) = session.verify(now)
-    assert str(finding).endswith("nick#bob: 2 live entities hold it; change it in all of them but one")
+    assert str(finding).endswith(
+        "nick#bob: 2 live entities hold it; change it in all of them but one "
+        "(PK=USER#2 SK=PROFILE and PK=USER#3 SK=PROFILE)"
+    )
     stored = raw.items(now)
     assert outcomes(session, now, duplicates=duplicates) == taken
     assert raw.items(now) == stored
@@ -213,3 +218,23 @@ def test_a_missing_target_is_made_of_the_class_that_has_all_of_its_totals(moto: 
     assert made == (Crew(name="a", members=3, hands=2) if sailors else Group(name="a", members=3))
     assert list(moto.session.verify(crews)) == []
     moto.client.delete_table(TableName="crews")
+
+
+def test_a_secret_in_the_key_of_who_holds_a_value_is_not_told() -> None:
+    earlier, later = (Table("patients") for _ in range(2))
+
+    class Unprotected(Entity, table=earlier, pk="{number}", sk="P", name="Patient"):
+        number: SecretStr
+        email: str
+
+    class Patient(Entity, table=later, pk="{number}", sk="P"):
+        number: SecretStr
+        email: Annotated[str, Unique()]
+
+    with strict_moto(), Session(region="us-east-1") as session:
+        session.create_table(earlier)
+        for number in ("hush1", "hush2"):
+            session.save(Unprotected(number=SecretStr(number), email="a@x"))
+        found = [one.finding for one in session.backfill(Patient)]
+    assert FindingKind.DUPLICATE in {one.kind for one in found}
+    assert [text for one in found for text in (str(one), as_json(one)) if "hush" in text] == []

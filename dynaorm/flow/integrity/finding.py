@@ -4,12 +4,12 @@ A ``Finding`` is plain data for the reader. A ``Diagnosis`` is a finding with th
 repairs it; they are conditional on exactly what was read.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
 from decimal import Decimal
 from enum import Enum
 from types import MappingProxyType
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from dynaorm.entity.ident import Ident
 from dynaorm.entity.table import Table
@@ -20,6 +20,9 @@ from dynaorm.item.value import Item
 from dynaorm.plan.plan import Plan
 from dynaorm.plan.planned import Planned
 from dynaorm.record import record
+
+NAMED: Final = 3
+"""How many keys a sentence names."""
 
 
 class FindingKind(Enum):
@@ -114,11 +117,25 @@ class Finding:
     doubt: str = ""
 
     def __str__(self) -> str:
-        texts = texts_of(self.key, lambda value: str(next(iter(value.values()))))
-        key = " ".join(f"{name}={text}" for name, text in texts.items())
+        key = _named(self.key)
+        # Who has to choose between them must know them.
+        held = "" if self.mendable or not self.owners else f" ({_some(self.owners)})"
         of = f" of {self.entity}" if self.entity is not None else ""
         doubt = f" (doubtful: {self.doubt})" if self.doubt else ""
-        return printable(f"{self.kind.value}{of} in {self.table}, {key}: {self.detail}{doubt}")
+        return printable(f"{self.kind.value}{of} in {self.table}, {key}: {self.detail}{held}{doubt}")
+
+
+def _some(keys: Sequence[Item]) -> str:
+    """The first of some keys, and how many there are beside them."""
+    *named, last = sorted(map(_named, keys))[:NAMED]
+    if len(keys) > NAMED:
+        named, last = [*named, last], f"{len(keys) - NAMED} more"
+    return f"{', '.join(named)} and {last}" if named else last
+
+
+def _named(key: Item) -> str:
+    texts = texts_of(key, lambda value: str(next(iter(value.values()))))
+    return " ".join(f"{name}={text}" for name, text in texts.items())
 
 
 class Outcome(Enum):

@@ -30,9 +30,10 @@ class ReadCost:
     def add(self, reply: Reply) -> None:
         """Count one answer to a request with ``ReturnConsumedCapacity``."""
         consumed = reply.get("ConsumedCapacity") or ()
-        # BatchGetItem reports each table.
-        tables = (consumed,) if isinstance(consumed, dict) else consumed
-        units = sum(float(one.get("CapacityUnits", 0)) for one in tables)
+        if isinstance(consumed, dict):
+            units = float(consumed.get("CapacityUnits", 0))
+        else:  # BatchGetItem reports each table.
+            units = sum(float(one.get("CapacityUnits", 0)) for one in consumed) if consumed else 0.0
         # Flows of a repair count in several threads. CPython switches between threads at calls, and here is none.
         self.requests += 1
         self.read_units += units

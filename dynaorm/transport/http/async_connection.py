@@ -23,9 +23,9 @@ from dynaorm.flow.protocol.call import NoAnswer
 from dynaorm.transport.http.connection import (
     IDLE_SECONDS,
     PIECE,
-    is_readable,
     no_answer_within,
     no_connection,
+    readable,
     sentence,
 )
 from dynaorm.transport.http.http_answer import AnswerReader, HttpAnswer, Malformed
@@ -44,6 +44,7 @@ class AsyncConnection(asyncio.BufferedProtocol):
     def __init__(self, loop: asyncio.AbstractEventLoop, opened: socket) -> None:
         self._loop = loop
         self._socket = opened
+        self._is_readable = readable(opened)
         self._transport: asyncio.Transport
         self._limits: Limits
         self._began = 0.0
@@ -108,7 +109,7 @@ class AsyncConnection(asyncio.BufferedProtocol):
         """Whether the server waits for a request: nothing came since the last answer, not even the end."""
         if self._transport.is_closing() or self._loop.time() - self.idle_since > IDLE_SECONDS:
             return False
-        return not is_readable(self._socket.fileno())
+        return not self._is_readable()
 
     def abort(self) -> None:
         """Close it at once; ``closed`` is done when that has happened, unless its event loop is closed."""

@@ -14,6 +14,7 @@ import socket
 import time
 import weakref
 from collections import deque
+from collections.abc import Callable
 from typing import Any
 
 from dynaorm.flow.protocol.call import NoAnswer
@@ -36,6 +37,7 @@ class Connection:
 
     def __init__(self, opened: socket.socket) -> None:
         self._socket = opened
+        self._is_readable = readable(opened)
         self.idle_since = time.monotonic()
         owned(self)
 
@@ -64,7 +66,7 @@ class Connection:
 
     def is_alive(self) -> bool:
         """Whether the server waits for a request: nothing came since the last answer, not even the end."""
-        return time.monotonic() - self.idle_since <= IDLE_SECONDS and not is_readable(self._socket.fileno())
+        return time.monotonic() - self.idle_since <= IDLE_SECONDS and not self._is_readable()
 
     def close(self) -> None:
         """Close it, without TLS's farewell."""
@@ -124,15 +126,15 @@ class ConnectionPool:
             connection.close()
 
 
-def is_readable(descriptor: int) -> bool:
-    """Whether a socket has bytes to read, or its end, or an error; True for one that is closed."""
-    if descriptor < 0:
-        return True
-    if hasattr(select, "poll"):
-        poll = select.poll()
-        poll.register(descriptor, select.POLLIN)
-        return bool(poll.poll(0))
-    return bool(select.select([descriptor], [], [], 0)[0])
+def readable(opened: socket.socket) -> Callable[[], bool]:
+    """Says at any time whether a socket has bytes to read, or its end, or an error; True once it is closed."""
+    if not hasattr(select, "poll"):
+        return lambda: opened.fileno() < 0 or bool(select.select([opened], [], [], 0)[0])
+    # Made once, because every request asks.
+    poll = select.poll()
+    poll.register(opened, select.POLLIN)
+    # The descriptor of a closed socket may be that of another one.
+    return lambda: opened.fileno() < 0 or bool(poll.poll(0))
 
 
 def no_answer_within(limits: Limits) -> str:

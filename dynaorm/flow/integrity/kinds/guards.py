@@ -519,7 +519,7 @@ def _class_of_key(owner: ItemAddress) -> EntityMapping | None:
 
 def _held_by_another(lacking: Lacking, guard: ItemAddress, owner: ItemAddress) -> Diagnosis:
     mapping = lacking.now.mapping
-    owners = owner.key, lacking.former_key
+    owners = shown_key(owner.table, owner.key), lacking.former_key
     detail = "another live entity holds it; change it in one of them"
     key = mapping.secrets.hiding_guard(_constraint_in(guard), guard.key)
     return Diagnosis(
