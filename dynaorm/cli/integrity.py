@@ -1,6 +1,6 @@
 """The commands ``verify``, ``repair`` and ``backfill``."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
@@ -127,17 +127,7 @@ def _work(verb: str, work: Work, given: dict[str, Any]) -> None:
     tell_of_empty(one for one in targets if isinstance(one, Table))
     meter = Meter()
     output = Output(verb, meter, as_lines=given["as_json"])
-    options = RunOptions(
-        segments=given["segments"],
-        segment=given["segment"],
-        rate=given["rate"],
-        progress=output.progress,
-        checkpoint=given["checkpoint"],
-        duplicates=given["duplicates"],
-        dry_run=verb != "verify" and not writes,
-        at_most=given.get("at_most"),
-        foreign_attributes=given["foreign_attributes"],
-    )
+    options = _run_options(verb, given, output, writes=writes)
     with (
         connection.session(given["targets"], targets, on_attempt=meter) as session,
         RunSummary(given["summary"], verb, session._context.clock, meter) as summary,
@@ -162,6 +152,20 @@ def _work(verb: str, work: Work, given: dict[str, Any]) -> None:
         status = STOPPED if output.is_stopped else CLEAN if output.is_clean else FOUND
         summary.add(status=status, **output.finish(summary.seconds, _unjudged(targets, options, output)))
     click.get_current_context().exit(status)
+
+
+def _run_options(verb: str, given: Mapping[str, Any], output: Output, *, writes: bool) -> RunOptions:
+    return RunOptions(
+        segments=given["segments"],
+        segment=given["segment"],
+        rate=given["rate"],
+        progress=output.progress,
+        checkpoint=given["checkpoint"],
+        duplicates=given["duplicates"],
+        dry_run=verb != "verify" and not writes,
+        at_most=given.get("at_most"),
+        foreign_attributes=given["foreign_attributes"],
+    )
 
 
 def _unjudged(targets: Sequence[Table | type[Any]], options: RunOptions, output: Output) -> list[str]:
