@@ -256,7 +256,11 @@ def writable_state(mapping: EntityMapping, state: Loaded | None, now: float) -> 
             problem=f"this {name} is new: no session has loaded or saved it",
             remedy=f"save it first, or name what is stored with Key({name}, ...)",
         )
-    refuse_old_version(mapping, state)
+    if state.read_only:
+        raise UsageError(
+            problem=f"this {name} was read at a version, and history is not rewritten",
+            remedy=f"use session.restore(Key({name}, ...), version=...), or get the latest copy and change that",
+        )
     if mapping.is_expired(state.item, now):
         key = stored_key(mapping, mapping.key_of(state.item))
         raise StaleEntity(
@@ -267,16 +271,6 @@ def writable_state(mapping: EntityMapping, state: Loaded | None, now: float) -> 
             remedy="insert it anew: session.save(detached(entity, ...)) with another expiry",
         )
     return state
-
-
-def refuse_old_version(mapping: EntityMapping, state: Loaded) -> None:
-    """Raises UsageError if the entity was read at a version."""
-    if state.read_only:
-        name = mapping.entity.__name__
-        raise UsageError(
-            problem=f"this {name} was read at a version, and history is not rewritten",
-            remedy=f"use session.restore(Key({name}, ...), version=...), or get the latest copy and change that",
-        )
 
 
 def other_revision(mapping: EntityMapping, item: Item) -> str:

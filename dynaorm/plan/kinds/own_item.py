@@ -8,10 +8,10 @@ from collections.abc import Iterable
 from typing import Final
 
 from dynaorm.entity.codec.expiry import expired
-from dynaorm.entity.declare.catalog import derived, expiring, of_type, stored_class
+from dynaorm.entity.declare.catalog import derived, entities_of, expiring, of_type, stored_class
 from dynaorm.entity.foreign_item import not_found
 from dynaorm.entity.mapping.derive import placed_in
-from dynaorm.entity.mapping.mapping import DELETED, EntityMapping
+from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.mapping.place import IndexMapping, IndexPlaces
 from dynaorm.entity.table import Table
 from dynaorm.errors import ConditionFailed, DecodeError, EntityNotFound, StaleEntity, StoreError, UsageError
@@ -311,9 +311,7 @@ def _required_of_class(mapping: EntityMapping, *, is_there: bool, is_written: bo
         table = mapping.table
         made[kind] = all_of(
             exists(table.pk.name) if is_there else None,
-            of_type([mapping], table.type_attribute) if table.type_attribute is not None else None,
-            table.revision.own if is_written and table.revision is not None else None,
-            missing(DELETED) if mapping.versioning is not None and table.type_attribute is None else None,
+            entities_of(mapping, table.revision.own if is_written and table.revision is not None else None),
         )
     return made[kind]
 
@@ -337,7 +335,7 @@ def _judge_insert(failed: FailedAction) -> StoreError | StaleKnowledge:
     # Of what is replaced without being read, only a read tells whether it may be, or of what class it is.
     if planned.purpose is Purpose.REPLACE:
         return StaleKnowledge({planned.ident: item})
-    if planned.from_read or planned.mapping.is_tombstone(item):
+    if planned.from_read or planned.mapping.undeleted(item) is None:
         return StaleKnowledge({planned.ident: item})
     return already_exists(planned.mapping, planned.entity_key, planned.after or {}, item)
 
@@ -349,8 +347,8 @@ def _judge_known(failed: FailedAction) -> StoreError | StaleKnowledge:
         return still_counted(planned, item) or ConditionFailed(key=key, stored=standing(mapping, item))
     if planned.from_read:
         return StaleKnowledge({planned.ident: item})
-    gone = item is None or mapping.is_tombstone(item)
-    current = None if gone or item is None else mapping.revision_of(item)
+    there = mapping.undeleted(item)
+    current = None if there is None else mapping.revision_of(there)
     expected = None if planned.before is None else mapping.revision_of(planned.before)
     return StaleEntity(key=key, expected=expected, found=current, stored=standing(mapping, item))
 
@@ -359,25 +357,25 @@ def _judge_blind(failed: FailedAction, now: float) -> StoreError | StaleKnowledg
     planned, item = failed.planned, failed.item
     mapping, key = planned.mapping, planned.subject
     creates = planned.purpose is Purpose.UPSERT
+    there = mapping.undeleted(item)
     # An expired entity can be deleted.
-    expired = item is not None and planned.purpose is not Purpose.DELETE and mapping.is_expired(item, now)
-    if item is None or mapping.is_tombstone(item) or expired:
+    if there is None or (planned.purpose is not Purpose.DELETE and mapping.is_expired(there, now)):
         if creates and item is not None:
             return StaleKnowledge({planned.ident: item})
         if creates or planned.purpose is Purpose.CHECK:
             return ConditionFailed(key=key)
         return EntityNotFound(key=key)
-    stored = stored_class(mapping, item)
+    stored = stored_class(mapping, there)
     if stored is None or not issubclass(stored.entity, mapping.entity):
-        return StaleKnowledge({planned.ident: item}) if creates else not_found(mapping, key, item, now)
+        return StaleKnowledge({planned.ident: there}) if creates else not_found(mapping, key, there, now)
     attribute = mapping.table.type_attribute
-    is_foreign = mapping.table.revision is not None and mapping.table.revision.is_foreign(item)
-    if stored is not mapping or is_foreign or (attribute is not None and attribute not in item):
-        return StaleKnowledge({planned.ident: item})
-    if planned.basis.bounds is not None and not holds(planned.basis.bounds, item):
+    is_foreign = mapping.table.revision is not None and mapping.table.revision.is_foreign(there)
+    if stored is not mapping or is_foreign or (attribute is not None and attribute not in there):
+        return StaleKnowledge({planned.ident: there})
+    if planned.basis.bounds is not None and not holds(planned.basis.bounds, there):
         # With the item, the rule itself can be checked, and the caller's condition as well.
-        return StaleKnowledge({planned.ident: item})
-    return still_counted(planned, item) or ConditionFailed(key=key, stored=standing(mapping, item))
+        return StaleKnowledge({planned.ident: there})
+    return still_counted(planned, there) or ConditionFailed(key=key, stored=standing(mapping, there))
 
 
 def is_as_expected(planned: Planned, item: Item | None) -> bool:
