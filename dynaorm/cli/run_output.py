@@ -85,15 +85,21 @@ class Output:
         return self._counted[Outcome.STOPPED.value] > 0
 
     def announce(
-        self, locations: Sequence[TableLocation], endpoint: str | None, options: RunOptions, *, writes: bool
+        self,
+        locations: Sequence[TableLocation],
+        endpoint: str | None,
+        options: RunOptions,
+        *,
+        writes: bool,
+        scans: bool = True,
     ) -> None:
-        """Print the tables that the command works on, where they are, what it will cost, and whether it writes."""
+        """Print the tables that the command works on, where they are, what a scan will cost, and whether it writes."""
         for location in locations:
             if self._as_lines:
                 line = {"run": self._verb, **place_of(location, endpoint), "writes": writes}
                 self._tell(json.dumps(line))
             self._note(place_text(location, endpoint))
-        if cost := _expected(locations, options):
+        if scans and (cost := _expected(locations, options)):
             self._note(cost)
         if self._verb != "verify":
             self._note(

@@ -26,6 +26,7 @@ from dynaorm.flow.read import answered, refused
 from dynaorm.flow.table_definition import INDEXES
 from dynaorm.flow.table_differences import Difference, TableStep, changed_indexes
 from dynaorm.flow.table_location import TableLocation, location_of
+from dynaorm.plan.kinds.derived_kinds import has_derived
 from dynaorm.record import record
 
 WAIT: Final = 86400.0
@@ -252,10 +253,7 @@ def _with_guards(table: Table) -> list[Table]:
 
 def _derives(table: Table) -> bool:
     """Whether something follows from the entities of a table, so that older ones can lack it."""
-    return any(
-        one.constraints or one.indexes or one.aggregates or one.versioning is not None
-        for one in catalog_of(table).mappings.values()
-    )
+    return any(one.indexes or has_derived(one) for one in catalog_of(table).mappings.values())
 
 
 # -- what is done about a difference -----------------------------------------------------------------------------------
