@@ -1,6 +1,7 @@
 """Makes the pictures and texts that documents show, from the programs that they show: ``make pictures``.
 
-The picture of README.md has the items that its first program leaves, and that of a recipe those of all its programs.
+The pictures of README.md and of the site's first page have the items that their first programs leave, and that of a
+recipe those of all its programs.
 The golden files of ``tests/layout`` have the samples of some examples in every form that ``dynaorm.layout`` has.
 """
 
@@ -27,6 +28,8 @@ from dynaorm.testing import strict_moto
 ROOT: Final = Path(__file__).parents[1]
 README: Final = ROOT / "README.md"
 PICTURE: Final = ROOT / "docs" / "readme.svg"
+START: Final = ROOT / "tools" / "site" / "index.md"
+PICTURE_OF_START: Final = ROOT / "docs" / "start.svg"
 RECIPES: Final = [page for page in sorted((ROOT / "docs" / "recipes").glob("*.md")) if page.stem != "index"]
 GOLDEN: Final = ROOT / "tests" / "layout" / "golden"
 
@@ -71,9 +74,9 @@ def run(program: str) -> dict[str, Any]:
     return variables
 
 
-def first_program() -> Ran:
-    """The first program of the README, run on an empty DynamoDB."""
-    return _ran(programs(README.read_text(encoding="utf-8"))[0])
+def first_program(page: Path = README) -> Ran:
+    """The first program of a page, run on an empty DynamoDB."""
+    return _ran(programs(page.read_text(encoding="utf-8"))[0])
 
 
 def recipe(page: Path) -> Ran:
@@ -117,7 +120,9 @@ def main() -> None:
     """Write every file."""
     GOLDEN.mkdir(exist_ok=True)
     recipes = ((page.with_suffix(".svg"), picture_of(recipe(page))) for page in RECIPES)
-    for path, text in ((PICTURE, picture_of(first_program())), *recipes, *golden_files()):
+    starts = ((PICTURE, first_program()), (PICTURE_OF_START, first_program(START)))
+    pictures = ((path, picture_of(ran)) for path, ran in starts)
+    for path, text in (*pictures, *recipes, *golden_files()):
         path.write_text(text, encoding="utf-8")
 
 

@@ -1,6 +1,7 @@
 """``verify --export``: verify an export of a table with DuckDB, without a request to DynamoDB."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from time import monotonic
 from typing import Any, Final
 
@@ -10,6 +11,7 @@ from dynaorm.cli.options import Option, TableAccess
 from dynaorm.cli.run_output import Meter, Output
 from dynaorm.cli.status import CLEAN, FOUND
 from dynaorm.integrity.exported import open_export
+from dynaorm.integrity.report import FindingsFile
 
 EXPORT: Final[Sequence[Option]] = (
     click.option(
@@ -59,7 +61,8 @@ def verify_exports(given: Mapping[str, Any]) -> int:
     begin, paths = monotonic(), _paths(given["exports"])
     output = Output("verify", Meter(), as_lines=given["as_json"])
     items = sum(open_export(one).items for one in ([paths] if isinstance(paths, str) else paths.values()))
-    with output:
+    with output, ExitStack() as opened:
+        file = None if given["findings"] is None else opened.enter_context(FindingsFile(given["findings"]))
         found = verify_export(
             paths,
             *given["targets"],
@@ -69,6 +72,8 @@ def verify_exports(given: Mapping[str, Any]) -> int:
             foreign_attributes=given["foreign_attributes"],
         )
         for one in found:
+            if file is not None:
+                file.add(one)
             output.report(one)
         output.progress(items, items)
     output.finish(monotonic() - begin, [])

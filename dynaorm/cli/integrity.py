@@ -1,6 +1,8 @@
 """The commands ``verify``, ``repair`` and ``backfill``."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -14,6 +16,7 @@ from dynaorm.cli.status import CLEAN, FOUND, STOPPED
 from dynaorm.cli.target import keep_totals, load_target, tell_of_empty
 from dynaorm.entity.table import Table
 from dynaorm.flow.integrity.finding import Finding, Mended
+from dynaorm.integrity.report import FindingsFile, read_findings
 from dynaorm.integrity.run import RunOptions, backfill, repair, table_locations, verify
 
 Work = Callable[..., Iterable[Finding | Mended]]
@@ -62,9 +65,19 @@ _WRITING: Final[Sequence[Callable[[Any], Any]]] = (
 )
 
 
+_FOUND: Final = click.option(
+    "--findings", type=_FILE, help="A private file for the findings, as JSON lines, for repair --findings."
+)
+_TO_REPAIR: Final = click.option(
+    "--findings",
+    type=click.Path(dir_okay=False, exists=True, path_type=Path),
+    help="Judge again and repair only what these findings name: a file of verify --findings.",
+)
+
+
 @click.command("verify", short_help="Find items that do not fit together.")
 @_TARGETS
-@options(*_OPTIONS, *EXPORT)
+@options(*_OPTIONS, _FOUND, *EXPORT)
 @connected
 def verify_command(**given: Any) -> None:
     """Find guards, versions, index keys and totals that do not fit, and unknown or unreadable items.
@@ -78,14 +91,17 @@ def verify_command(**given: Any) -> None:
 
 @click.command("repair", short_help="Repair what verify finds.")
 @_TARGETS
-@options(*_OPTIONS, *_WRITING)
+@options(*_OPTIONS, _TO_REPAIR, *_WRITING)
 @connected
 def repair_command(**given: Any) -> None:
     """Repair what verify finds, as far as that needs no choice. Writers may run meanwhile.
 
     Example: dynaorm repair shop.models:app --yes --checkpoint repair.sqlite
     """
-    _work("repair", repair, given)
+    if given["findings"] is None:
+        _work("repair", repair, given)
+    else:
+        _work("repair", partial(repair, findings=read_findings(given["findings"])), given)
 
 
 @click.command("backfill", short_help="Complete entities that are older than a declaration.")
@@ -111,7 +127,35 @@ def _work(verb: str, work: Work, given: dict[str, Any]) -> None:
     tell_of_empty(one for one in targets if isinstance(one, Table))
     meter = Meter()
     output = Output(verb, meter, as_lines=given["as_json"])
-    options = RunOptions(
+    options = _run_options(verb, given, output, writes=writes)
+    with (
+        connection.session(given["targets"], targets, on_attempt=meter) as session,
+        RunSummary(given["summary"], verb, session._context.clock, meter) as summary,
+        ExitStack() as opened,
+    ):
+        path = given["findings"] if verb == "verify" else None
+        file = None if path is None else opened.enter_context(FindingsFile(path))
+        with output:
+            locations = table_locations(session, *targets, writes=verb != "verify", options=options)
+            scans = verb != "repair" or given["findings"] is None
+            output.announce(locations, connection.endpoint, options, writes=writes, scans=scans)
+            summary.add(
+                tables=[place_of(one, connection.endpoint) for one in locations],
+                writes=writes,
+                segments=options.segments,
+                segment=options.segment,
+            )
+            for found in work(session, *targets, options=options):
+                if file is not None and isinstance(found, Finding):
+                    file.add(found)
+                output.report(found)
+        status = STOPPED if output.is_stopped else CLEAN if output.is_clean else FOUND
+        summary.add(status=status, **output.finish(summary.seconds, _unjudged(targets, options, output)))
+    click.get_current_context().exit(status)
+
+
+def _run_options(verb: str, given: Mapping[str, Any], output: Output, *, writes: bool) -> RunOptions:
+    return RunOptions(
         segments=given["segments"],
         segment=given["segment"],
         rate=given["rate"],
@@ -122,24 +166,6 @@ def _work(verb: str, work: Work, given: dict[str, Any]) -> None:
         at_most=given.get("at_most"),
         foreign_attributes=given["foreign_attributes"],
     )
-    with (
-        connection.session(given["targets"], targets, on_attempt=meter) as session,
-        RunSummary(given["summary"], verb, session._context.clock, meter) as summary,
-    ):
-        with output:
-            locations = table_locations(session, *targets, writes=verb != "verify", options=options)
-            output.announce(locations, connection.endpoint, options, writes=writes)
-            summary.add(
-                tables=[place_of(one, connection.endpoint) for one in locations],
-                writes=writes,
-                segments=options.segments,
-                segment=options.segment,
-            )
-            for found in work(session, *targets, options=options):
-                output.report(found)
-        status = STOPPED if output.is_stopped else CLEAN if output.is_clean else FOUND
-        summary.add(status=status, **output.finish(summary.seconds, _unjudged(targets, options, output)))
-    click.get_current_context().exit(status)
 
 
 def _unjudged(targets: Sequence[Table | type[Any]], options: RunOptions, output: Output) -> list[str]:

@@ -10,7 +10,7 @@ from typing import Any, Self
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
-from dynaorm.cli.lines import printable_lines, write_line, write_sentences
+from dynaorm.cli.lines import write_line, write_sentences
 from dynaorm.flow.integrity.finding import Finding, FindingKind, Mended, Outcome
 from dynaorm.flow.table_location import TableLocation
 from dynaorm.integrity.report import as_json
@@ -85,15 +85,21 @@ class Output:
         return self._counted[Outcome.STOPPED.value] > 0
 
     def announce(
-        self, locations: Sequence[TableLocation], endpoint: str | None, options: RunOptions, *, writes: bool
+        self,
+        locations: Sequence[TableLocation],
+        endpoint: str | None,
+        options: RunOptions,
+        *,
+        writes: bool,
+        scans: bool = True,
     ) -> None:
-        """Print the tables that the command works on, where they are, what it will cost, and whether it writes."""
+        """Print the tables that the command works on, where they are, what a scan will cost, and whether it writes."""
         for location in locations:
             if self._as_lines:
                 line = {"run": self._verb, **place_of(location, endpoint), "writes": writes}
                 self._tell(json.dumps(line))
             self._note(place_text(location, endpoint))
-        if cost := _expected(locations, options):
+        if scans and (cost := _expected(locations, options)):
             self._note(cost)
         if self._verb != "verify":
             self._note(
@@ -114,7 +120,7 @@ class Output:
         self._counted[found.outcome.value if isinstance(found, Mended) else found.kind.value] += 1
         self._unjudged["not judged"] += finding.kind is FindingKind.NOT_JUDGED
         self._unjudged["doubtful"] += bool(finding.doubt)
-        self._tell(as_json(found) if self._as_lines else _sentence(found))
+        self._tell(as_json(found) if self._as_lines else str(found))
 
     def finish(self, seconds: float, unjudged: Sequence[str]) -> dict[str, Any]:
         """Print the result of a run that came to its end. Returns it as plain data.
@@ -215,11 +221,3 @@ def _time(seconds: float) -> str:
         return f"{whole} s"
     minutes, rest = divmod(whole, 60)
     return f"{minutes} min {rest} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
-
-
-def _sentence(found: Finding | Mended) -> str:
-    if isinstance(found, Finding):
-        return str(found)
-    reason = f" ({printable(found.reason)})" if found.reason else ""
-    plan = "" if found.plan is None else printable_lines(str(found.plan)).replace("\n", "\n    ")
-    return f"{found.outcome.value}: {found.finding}{reason}" + (f"\n    {plan}" if plan else "")

@@ -26,6 +26,7 @@ from dynaorm.flow.read import answered, refused
 from dynaorm.flow.table_definition import INDEXES
 from dynaorm.flow.table_differences import Difference, TableStep, changed_indexes
 from dynaorm.flow.table_location import TableLocation, location_of
+from dynaorm.plan.kinds.derived_kinds import has_derived
 from dynaorm.record import record
 
 WAIT: Final = 86400.0
@@ -176,6 +177,11 @@ class Applied:
         """Whether nothing is left."""
         return not self.left and not self.findings
 
+    def __str__(self) -> str:
+        done = (f"{step.request['TableName']}: {step.text}: done" for step in self.steps)
+        left = (f"{one.difference.table}: {one}" for one in self.left)
+        return "\n".join((*done, *left, *map(str, self.findings))) or "the table was as declared"
+
 
 def check_apply(table: object, wait: object, progress: object, backfill: object = True) -> None:
     """Raises UsageError for what cannot be applied."""
@@ -247,10 +253,7 @@ def _with_guards(table: Table) -> list[Table]:
 
 def _derives(table: Table) -> bool:
     """Whether something follows from the entities of a table, so that older ones can lack it."""
-    return any(
-        one.constraints or one.indexes or one.aggregates or one.versioning is not None
-        for one in catalog_of(table).mappings.values()
-    )
+    return any(one.indexes or has_derived(one) for one in catalog_of(table).mappings.values())
 
 
 # -- what is done about a difference -----------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ Rule 2. A file that holds anything else than findings is refused, and left as it
 import json
 import os
 from base64 import b64decode, b64encode
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Final, Self
@@ -92,6 +92,64 @@ def _masked(key: Item) -> Item:
 def _text(value: object) -> str:
     assert isinstance(value, bytes)
     return b64encode(value).decode()
+
+
+def read_findings(path: Path) -> Iterator[Finding]:
+    """The findings in a file of lines: those of ``--findings``, of ``--json``, or of an engine.
+
+    Lines that tell of the run itself are left out.
+
+    Raises:
+        UsageError: the file cannot be read, or a line is no finding.
+    """
+    try:
+        lines = path.read_text("utf-8").splitlines()
+    except (OSError, ValueError) as problem:
+        raise UsageError(
+            problem=f"{path} cannot be read ({problem})", remedy="name a file that verify --findings wrote"
+        ) from problem
+    for number, line in enumerate(lines, 1):
+        try:
+            if {"run", "result"}.isdisjoint(json.loads(line)):
+                yield finding_in(line)
+        except (ValueError, LookupError, TypeError, AttributeError) as problem:
+            raise UsageError(
+                problem=f"line {number} of {path} is no finding ({type(problem).__name__}: {problem})",
+                remedy="name a file that verify --findings wrote",
+            ) from problem
+
+
+class FindingsFile:
+    """A new file of findings as JSON lines, for ``repair``. Only its owner may read it: it holds keys of secrets.
+
+    Args:
+        path: the file. What it holds is replaced.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._file: IO[str] | None = None
+
+    def __enter__(self) -> Self:
+        """Open the file. Raises UsageError if it cannot be opened."""
+        try:
+            self._file = open(self._path, "w", encoding="utf-8", opener=private)
+        except OSError as problem:
+            raise UsageError(
+                problem=f"{self._path} cannot be written ({problem})", remedy="name another file"
+            ) from problem
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, raised: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        assert self._file is not None
+        self._file.close()
+
+    def add(self, finding: Finding) -> None:
+        """Write a finding."""
+        assert self._file is not None
+        self._file.write(f"{as_json(finding, with_secrets=True)}\n")
 
 
 class DuplicatesFile:

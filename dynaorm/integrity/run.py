@@ -5,7 +5,7 @@ Rule 1. The position moves behind a page when every finding on it was dealt with
 Rule 2. If a finding can be corrected in more than one way, it is reported and left to people.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,11 +15,12 @@ from dynaorm.argument import check_count, check_flag
 from dynaorm.entity.declare.catalog import catalog_of
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.table import Table
-from dynaorm.errors import TableNotFound
+from dynaorm.errors import TableNotFound, UsageError
 from dynaorm.flow.bulk.limits import Progress, check_progress
 from dynaorm.flow.integrity.finding import Diagnosis, Finding, FindingKind, Mended, Outcome
+from dynaorm.flow.integrity.judge_found import judged_again
 from dynaorm.flow.integrity.repair import completion, repair_flows
-from dynaorm.flow.integrity.verify import describe, verification
+from dynaorm.flow.integrity.verify import Verification, describe, verification
 from dynaorm.flow.protocol.call import Flow
 from dynaorm.flow.table_location import TableLocation, location_of
 from dynaorm.integrity.checkpoint import Checkpoint
@@ -101,7 +102,12 @@ def verify(session: Session, *named: Named, options: RunOptions = DEFAULT) -> It
                 yield diagnosis.finding
 
 
-def repair(session: Session, *named: Named, options: RunOptions = DEFAULT) -> Iterator[Mended]:
+def repair(
+    session: Session,
+    *named: Named,
+    options: RunOptions = DEFAULT,
+    findings: Iterable[Finding] | None = None,
+) -> Iterator[Mended]:
     """Repair what ``verify`` finds, as far as that needs no choice, and yield what became of each finding.
 
     Each repair is one transaction, which is refused if another writer changed an item that it relies on; then the item
@@ -112,6 +118,8 @@ def repair(session: Session, *named: Named, options: RunOptions = DEFAULT) -> It
         session: reads, and writes what is repaired.
         named: tables and classes; of a table, all its classes.
         options: see ``RunOptions``.
+        findings: those of an earlier verification, of the tables or of an export. Only what they name is judged, as it
+            is now. With them, a run has no segments and no checkpoint.
 
     Raises:
         UsageError, Throttled, Unreachable, TableNotFound: as ``verify``; finished repairs stay.
@@ -122,7 +130,7 @@ def repair(session: Session, *named: Named, options: RunOptions = DEFAULT) -> It
         >>> [mended.outcome for mended in repair(session, app)]
         []
     """
-    yield from _mended("repair", session, named, options)
+    yield from _mended("repair", session, named, options, findings=findings)
 
 
 def backfill(session: Session, *named: Named, options: RunOptions = DEFAULT) -> Iterator[Mended]:
@@ -183,8 +191,15 @@ def table_locations(
     return found
 
 
-def _mended(name: str, session: Session, named: Sequence[Named], options: RunOptions) -> Iterator[Mended]:
-    with _Job(name, session, named, options) as job:
+def _mended(
+    name: str,
+    session: Session,
+    named: Sequence[Named],
+    options: RunOptions,
+    *,
+    findings: Iterable[Finding] | None = None,
+) -> Iterator[Mended]:
+    with _Job(name, session, named, options, findings=findings) as job:
         yield from map(mended_in, job.reported())
         left = options.at_most
         for diagnoses in job.steps():
@@ -199,6 +214,7 @@ def _mended(name: str, session: Session, named: Sequence[Named], options: RunOpt
                 yield Mended(refused.finding, Outcome.STOPPED, f"this run may make {options.at_most} repairs")
                 return
             left = None if left is None else left - sum(bool(one.actions) for one in allowed)
+        yield from job.work.rest()
 
 
 def _within(left: int | None, diagnoses: list[Diagnosis]) -> tuple[list[Diagnosis], Diagnosis | None]:
@@ -214,19 +230,20 @@ def _within(left: int | None, diagnoses: list[Diagnosis]) -> tuple[list[Diagnosi
 class _Job(ExitStack):
     """A run and its files."""
 
-    def __init__(self, name: str, session: Session, named: Sequence[Named], options: RunOptions) -> None:
+    def __init__(
+        self,
+        name: str,
+        session: Session,
+        named: Sequence[Named],
+        options: RunOptions,
+        *,
+        findings: Iterable[Finding] | None = None,
+    ) -> None:
         super().__init__()
         _check(options)
         self.options = options
         self._name = name
-        begin = completion if name == "backfill" else verification
-        self.work = begin(
-            named,
-            session._context,
-            segments=options.segments,
-            segment=options.segment,
-            rate=options.rate,
-        )
+        self.work = _begun(name, session, named, options, findings=findings)
         self.work.scope = replace(self.work.scope, foreign_attributes=frozenset(options.foreign_attributes))
         self._session = session
         path = None if options.dry_run else options.checkpoint
@@ -287,6 +304,27 @@ class _Job(ExitStack):
             share = 1 if self.options.segment is None else self.options.segments
             total = None if self._total is None else self._total // share
             self.options.progress(self.work.examined, total)
+
+
+def _begun(
+    name: str,
+    session: Session,
+    named: Sequence[Named],
+    options: RunOptions,
+    *,
+    findings: Iterable[Finding] | None,
+) -> Verification:
+    context = session._context
+    if findings is not None:
+        if (options.segments, options.segment, options.checkpoint) != (1, None, None):
+            raise UsageError(
+                problem="findings= names what is judged, so there are no segments and no position to keep",
+                remedy="leave segments=, segment= and checkpoint= out: what is repaired is not repaired twice",
+            )
+        return judged_again(named, findings, context, rate=options.rate)
+    begin = completion if name == "backfill" else verification
+    segments, segment = options.segments, options.segment
+    return begin(named, context, segments=segments, segment=segment, rate=options.rate)
 
 
 def _check(options: RunOptions) -> None:

@@ -21,6 +21,7 @@ from dynaorm.item.size import ITEM_LIMIT, item_size
 from dynaorm.item.value import Item
 from dynaorm.plan.image import new_image, values_of
 from dynaorm.plan.kept_times import times_of_loaded, times_of_new, validated_at
+from dynaorm.plan.kinds.derived_kinds import why_read
 from dynaorm.plan.kinds.own_item import OWN_ITEM
 from dynaorm.plan.plan import Plan
 from dynaorm.plan.planned import Effect, Planned, Purpose
@@ -111,22 +112,9 @@ def check_loadable(entity: type[Any]) -> None:
 
 def _check_class(entity: type[Any], mapping: EntityMapping) -> None:
     """``mapping``: the class, or one that shares its keys, so that its items may be replaced."""
-    if mapping.constraints:
-        kept = (
-            f"has unique values ({', '.join(mapping.constraints)}), and bulk_load checks and writes no guards"
+    if why := why_read(mapping, "bulk_load"):
+        name, other = entity.__name__, mapping.entity.__name__
+        raise UsageError(
+            problem=f"{name} {why}" if name == other else f"{name} shares its keys with {other}, which {why}",
+            remedy="use session.save_many(...), which saves each with everything that belongs to it",
         )
-    elif mapping.versioning is not None:
-        kept = "is versioned, and bulk_load writes no versions"
-    elif mapping.aggregates:
-        kept = (
-            f"keeps totals in other entities ({', '.join(mapping.aggregates)}), and bulk_load adds nothing up"
-        )
-    elif mapping.maintained:
-        kept = f"has totals ({', '.join(mapping.maintained)}), and bulk_load would write over them"
-    else:
-        return
-    name, other = entity.__name__, mapping.entity.__name__
-    raise UsageError(
-        problem=f"{name} {kept}" if name == other else f"{name} shares its keys with {other}, which {kept}",
-        remedy="use session.save_many(...), which saves each with everything that belongs to it",
-    )

@@ -30,6 +30,7 @@ from dynaorm.plan.item_change import (
     StoredItem,
 )
 from dynaorm.plan.kept_times import as_created, stamped, times_of_loaded, with_times
+from dynaorm.plan.kinds.derived_kinds import has_derived, why_read
 from dynaorm.plan.kinds.versions import over_origin
 from dynaorm.plan.merge_intents import ItemIntents, ResolvedIntent
 from dynaorm.plan.reads import Reads
@@ -52,10 +53,8 @@ def _needs_reading(one: ItemIntents) -> bool:
     if write is not None and isinstance(write.intent, Edit) and write.state is None:
         return write.blind is None
     if removal is not None and isinstance(removal.intent, Deletion) and removal.state is None:
-        mapping = removal.mapping
-        has_derived = bool(mapping.constraints or mapping.aggregates) or mapping.versioning is not None
         # The same for what a deletion by key releases. A Put in its place would require that nothing is stored.
-        return write is not None or has_derived or removal.intent.read_first
+        return write is not None or removal.intent.read_first or has_derived(removal.mapping)
     if removal is not None and isinstance(removal.intent, Move):
         # Without a revision that names one write, no condition says that no attribute was added since the entity was
         # loaded. The move would leave it behind.
@@ -67,10 +66,7 @@ def _is_replaced_unread(mapping: EntityMapping, save: Save) -> bool:
     """Whether an entity of the class is replaced by one PutItem: nothing depends on what it was."""
     return not (
         save.condition is not None
-        or mapping.constraints
-        or mapping.aggregates
-        or mapping.maintained
-        or mapping.versioning is not None
+        or why_read(mapping, "a Put")
         or mapping.created is not None
         # The next number follows from the one that is stored.
         or (mapping.table.revision is not None and mapping.table.revision.kind == "N")
@@ -162,14 +158,14 @@ def _is_same(left: Item, right: Item) -> bool:
 
 def _live(mapping: EntityMapping, key: Item, read: Item | None, now: float) -> StoredItem:
     """The entity that was read by key. Raises EntityNotFound if no live one is there."""
-    if read is not None and not mapping.is_tombstone(read):
-        stored = stored_class(mapping, read)
+    if (item := mapping.undeleted(read)) is not None:
+        stored = stored_class(mapping, item)
         if (
             stored is not None
             and issubclass(stored.entity, mapping.entity)
-            and not stored.is_expired(read, now)
+            and not stored.is_expired(item, now)
         ):
-            return StoredItem(stored, read, from_read=True)
+            return StoredItem(stored, item, from_read=True)
     raise not_found(mapping, stored_key(mapping, key), read, now)
 
 
@@ -256,7 +252,7 @@ def _insert(one: ItemIntents, save: Save, write: ResolvedIntent[Any], read: Any,
     if read is _UNREAD:
         return insert
     placed = _placed(insert, read, overwrite=save.overwrite, now=now)
-    if placed.before is not None and not mapping.is_tombstone(placed.before.item):
+    if placed.before is not None and mapping.undeleted(placed.before.item) is not None:
         _check_replaced(save.replacing, placed.before, one.key)
     return placed
 
@@ -266,7 +262,8 @@ def _placed(insert: ItemInsert, read: Item | None, *, overwrite: bool = False, n
     mapping = insert.mapping
     if read is None or has_expired(mapping, read, now):
         return insert._replace(found_nothing=overwrite)
-    stored = mapping if mapping.is_tombstone(read) else stored_class(mapping, read) if overwrite else None
+    is_deleted = mapping.undeleted(read) is None
+    stored = mapping if is_deleted else stored_class(mapping, read) if overwrite else None
     if stored is None:
         raise already_exists(mapping, insert.key, insert.image, read)
     return insert._replace(before=StoredItem(stored, read, from_read=True))

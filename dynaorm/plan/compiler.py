@@ -135,16 +135,16 @@ def _token(actions: list[Planned], unit: UnitOfWork) -> str | None:
 def _effects(change: ItemChange, image: Item | None) -> list[Effect]:
     """What becomes of the caller's objects: a written one is loaded, a deleted one is new again."""
     if isinstance(change, ItemInsert) and image is not None and change.entity is not None:
-        fresh, defaults = _fresh(change.mapping, image, change.totals)
+        fresh, defaults = _fresh(change.mapping, image, change.refreshed)
         loaded = (change.state or _NOT_LOADED).followed_by(image, defaults)
         values = {**change.altered, **fresh}
-        effects = [_giving(change.entity, loaded, values, spares_frozen=bool(change.totals))]
+        effects = [_giving(change.entity, loaded, values, spares_frozen=bool(change.refreshed))]
         if change.deleted is not None and change.deleted is not change.entity:
             effects.append(Effect(change.deleted, None))
         return effects
     if isinstance(change, ItemUpdate) and change.loaded is not None and image is not None:
         entity, state = change.loaded
-        names = change.changed if change.is_edit else change.totals
+        names = change.changed if change.is_edit else change.refreshed
         fresh, defaults = _fresh(change.mapping, image, names)
         values = {**change.altered, **fresh}
         return [_giving(entity, state.followed_by(image, defaults), values, spares_frozen=bool(names))]

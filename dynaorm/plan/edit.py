@@ -29,7 +29,7 @@ from dynaorm.item.update import (
 )
 from dynaorm.item.value import AttributeValue, Item, same
 from dynaorm.plan.given_values import judged_with
-from dynaorm.plan.image import advance, check_key_unchanged, over_stored, says, under_present_names
+from dynaorm.plan.image import advance, loaded_key, over_stored, says, under_present_names
 from dynaorm.record import replace
 
 
@@ -282,7 +282,7 @@ def _decoded(mapping: EntityMapping, before: Item, after: Item, names: frozenset
 def _check_key_stays(mapping: EntityMapping, values: Mapping[str, Any], before: Item) -> None:
     """Raises KeyChanged as for a loaded entity, but the caller need not hold one."""
     try:
-        check_key_unchanged(mapping, values, Loaded(before))
+        loaded_key(mapping, values, Loaded(before))
     except KeyChanged as changed:
         raise KeyChanged(
             entity=changed.entity,

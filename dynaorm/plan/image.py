@@ -256,7 +256,11 @@ def writable_state(mapping: EntityMapping, state: Loaded | None, now: float) -> 
             problem=f"this {name} is new: no session has loaded or saved it",
             remedy=f"save it first, or name what is stored with Key({name}, ...)",
         )
-    refuse_old_version(mapping, state)
+    if state.read_only:
+        raise UsageError(
+            problem=f"this {name} was read at a version, and history is not rewritten",
+            remedy=f"use session.restore(Key({name}, ...), version=...), or get the latest copy and change that",
+        )
     if mapping.is_expired(state.item, now):
         key = stored_key(mapping, mapping.key_of(state.item))
         raise StaleEntity(
@@ -267,16 +271,6 @@ def writable_state(mapping: EntityMapping, state: Loaded | None, now: float) -> 
             remedy="insert it anew: session.save(detached(entity, ...)) with another expiry",
         )
     return state
-
-
-def refuse_old_version(mapping: EntityMapping, state: Loaded) -> None:
-    """Raises UsageError if the entity was read at a version."""
-    if state.read_only:
-        name = mapping.entity.__name__
-        raise UsageError(
-            problem=f"this {name} was read at a version, and history is not rewritten",
-            remedy=f"use session.restore(Key({name}, ...), version=...), or get the latest copy and change that",
-        )
 
 
 def other_revision(mapping: EntityMapping, item: Item) -> str:
@@ -308,8 +302,8 @@ _OTHER_REVISION: Final = {
 }
 
 
-def check_key_unchanged(mapping: EntityMapping, values: Mapping[str, Any], state: Loaded) -> None:
-    """Raises KeyChanged if the entity's fields render another primary key than the one it was loaded under."""
+def loaded_key(mapping: EntityMapping, values: Mapping[str, Any], state: Loaded) -> dict[str, AttributeValue]:
+    """The primary key that an entity was loaded under. Raises KeyChanged if its fields render another one."""
     stored = mapping.key_of(state.item)
     rendered = mapping.primary_key(values)
     # The same number may be stored in another spelling: 1.0 is the key 1.
@@ -321,3 +315,4 @@ def check_key_unchanged(mapping: EntityMapping, values: Mapping[str, Any], state
             after=stored_key(mapping, rendered),
             fields=tuple(name for name in mapping.key_fields if now[name] != old[name]),
         )
+    return stored

@@ -6,15 +6,16 @@ A change is a frozen value. Each phase of the compiler takes changes and returns
 from collections.abc import Mapping
 from typing import Any, NamedTuple, TypeAlias
 
+from dynaorm.entity.key import Key
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.state import Loaded
+from dynaorm.errors import StoreError
 from dynaorm.item.condition import Condition
 from dynaorm.item.update import Change
 from dynaorm.item.value import AttributeValue, Item
 
 _NO_FIELDS: frozenset[str] = frozenset()
 _NO_VALUES: Mapping[str, Any] = {}
-NO_TOTALS: Mapping[str, AttributeValue] = {}
 
 
 class StoredItem(NamedTuple):
@@ -31,6 +32,22 @@ class StoredItem(NamedTuple):
     item: Item
     from_read: bool = False
     as_loaded: bool = False
+
+
+class Requirement:
+    """What must hold of a stored item so that it may be deleted, by a rule of another entity."""
+
+    def condition(self, mapping: EntityMapping) -> Condition | None:
+        """The condition of the deletion."""
+        raise NotImplementedError
+
+    def refusal(self, key: Key[Any], mapping: EntityMapping, item: Item) -> StoreError | None:
+        """The error of a deletion for which it does not hold; None if it does."""
+        raise NotImplementedError
+
+    def said(self) -> str:
+        """The requirement in words, at the end of a sentence."""
+        raise NotImplementedError
 
 
 class LoadedEntity(NamedTuple):
@@ -57,8 +74,8 @@ class ItemInsert(NamedTuple):
         replacing: what must hold for it, resolved.
         deleted: the caller's object that was deleted under the same key.
         condition: the caller's condition, resolved.
-        changed: the totals that this unit of work adds to.
-        totals: the totals of ``image`` that differ from those of the caller's object.
+        changed: the fields that others of the unit of work add to.
+        refreshed: the fields that the caller's object takes over from ``image``.
     """
 
     mapping: EntityMapping
@@ -75,7 +92,7 @@ class ItemInsert(NamedTuple):
     deleted: Any = None
     condition: Condition | None = None
     changed: frozenset[str] = _NO_FIELDS
-    totals: frozenset[str] = _NO_FIELDS
+    refreshed: frozenset[str] = _NO_FIELDS
 
 
 class ItemUpdate(NamedTuple):
@@ -91,7 +108,7 @@ class ItemUpdate(NamedTuple):
         is_edit: the change is a partial update: the caller's object gets the changed fields.
         altered: of a save, the field values that validation changed, for the caller's object.
         condition: the caller's condition, resolved.
-        totals: the totals of ``image`` that differ from those of the caller's object.
+        refreshed: the fields that the caller's object takes over from ``image``, beside those of a partial update.
     """
 
     mapping: EntityMapping
@@ -103,7 +120,7 @@ class ItemUpdate(NamedTuple):
     is_edit: bool = False
     altered: Mapping[str, Any] = _NO_VALUES
     condition: Condition | None = None
-    totals: frozenset[str] = _NO_FIELDS
+    refreshed: frozenset[str] = _NO_FIELDS
 
 
 class ItemEdit(NamedTuple):
@@ -139,8 +156,7 @@ class ItemDelete(NamedTuple):
         before: the stored item; None if it is not known.
         entity: the caller's object; None if the item is named by its key, or moved.
         condition: the caller's condition, resolved.
-        totals: totals that keep it from being deleted, each with the value that it has to have: 0, unless the same unit
-            of work ends what it counts.
+        requires: what else must hold, so that it may be deleted.
     """
 
     mapping: EntityMapping
@@ -148,7 +164,7 @@ class ItemDelete(NamedTuple):
     before: StoredItem | None = None
     entity: Any = None
     condition: Condition | None = None
-    totals: Mapping[str, AttributeValue] = NO_TOTALS
+    requires: Requirement | None = None
 
 
 class ItemCheck(NamedTuple):

@@ -84,7 +84,7 @@ def with_times(valid: Validated, values: Mapping[str, Any], times: Mapping[str, 
 def as_created(mapping: EntityMapping, valid: Validated, entity: Any, before: StoredItem) -> Validated:
     """The values of an entity that replaces a stored item, with the time at which that was created."""
     former = before.mapping.created
-    if mapping.created is None or former is None or before.mapping.is_tombstone(before.item):
+    if mapping.created is None or former is None or before.mapping.undeleted(before.item) is None:
         return valid
     created = before.mapping.subject(before.item)[former.name]
     times = {**{name: valid.values[name] for name in mapping.kept}, mapping.created.name: created}

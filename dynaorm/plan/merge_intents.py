@@ -25,9 +25,8 @@ from dynaorm.plan.creation import created_if_valid
 from dynaorm.plan.given_values import valid_changes
 from dynaorm.plan.image import (
     UNSTORABLE,
-    check_key_unchanged,
     exact_changes,
-    refuse_old_version,
+    loaded_key,
     unvalidated_changes,
     values_of,
     writable_state,
@@ -43,6 +42,7 @@ from dynaorm.plan.kept_times import (
     validated_at,
     with_times,
 )
+from dynaorm.plan.kinds.derived_kinds import DERIVED_KINDS
 from dynaorm.plan.unit_of_work import EVER
 from dynaorm.plan.without_reading import edit_without_reading, upsert_without_reading
 
@@ -187,7 +187,7 @@ def _resolved_save(intent: Save, now: float) -> ItemIntents:
     mapping, state = mapping_of(type(entity)), state_of(entity)
     if state is None or intent.overwrite:
         if state is not None:
-            refuse_old_version(mapping, state)
+            writable_state(mapping, state, EVER)
         times = times_of_new(mapping, now)
         if mapping.created is not None and (state is not None or intent.origin is not None):
             times[mapping.created.name] = _created(mapping, entity, state)
@@ -197,8 +197,8 @@ def _resolved_save(intent: Save, now: float) -> ItemIntents:
         return ItemIntents(mapping, key, None, ResolvedIntent(intent, mapping, state, valid))
     writable_state(mapping, state, now)
     write = _of_loaded(intent, mapping, state, now)
-    check_key_unchanged(mapping, write.valid.values, state)
-    return ItemIntents(mapping, mapping.key_of(state.item), None, write)
+    key = loaded_key(mapping, write.valid.values, state)
+    return ItemIntents(mapping, key, None, write)
 
 
 def _created(mapping: EntityMapping, entity: Any, state: Loaded | None) -> Any:
@@ -233,11 +233,12 @@ def _of_loaded(intent: IntentT, mapping: EntityMapping, state: Loaded, now: floa
 
 def _resolved_move(intent: Move, now: float) -> list[ItemIntents]:
     mapping = mapping_of(type(intent.entity))
-    if mapping.versioning is not None:
-        raise UsageError(
-            problem=f"{mapping.entity.__name__} keeps versions under its key, so it is not moved",
-            remedy="save detached(entity) as a new one, and delete the old one",
-        )
+    for kind in DERIVED_KINDS:
+        if kind.is_permanent and kind.follows_from(mapping):
+            raise UsageError(
+                problem=f"{mapping.entity.__name__} keeps {kind.noun} under its key, so it is not moved",
+                remedy="save detached(entity) as a new one, and delete the old one",
+            )
     state = writable_state(mapping, state_of(intent.entity), now)
     write = _of_loaded(intent, mapping, state, now)
     old, new = mapping.key_of(state.item), mapping.primary_key(write.valid.values)

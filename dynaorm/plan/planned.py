@@ -18,7 +18,7 @@ from dynaorm.errors import StoreError, Violation
 from dynaorm.item.action import Action, ConditionCheck, Put
 from dynaorm.item.condition import Condition
 from dynaorm.item.value import AttributeValue, Item
-from dynaorm.plan.item_change import NO_TOTALS
+from dynaorm.plan.item_change import Requirement
 from dynaorm.record import record
 
 FAILED: Final = "ConditionalCheckFailed"
@@ -58,7 +58,7 @@ class Basis(NamedTuple):
         blind: nothing was known of what is stored.
         from_read: what is expected came from a read of ours, not from the caller's entity.
         bounds: of a ``blind`` action, the part of its condition that holds it to the rules of its fields.
-        totals: of the deletion of a target, the totals that restrict it, each with the value that it has to have.
+        requires: of a deletion, what else must hold.
     """
 
     expected: str | None = None
@@ -67,7 +67,7 @@ class Basis(NamedTuple):
     blind: bool = False
     from_read: bool = False
     bounds: Condition | None = None
-    totals: Mapping[str, AttributeValue] = NO_TOTALS
+    requires: Requirement | None = None
 
 
 NOTHING_EXPECTED: Final = Basis()

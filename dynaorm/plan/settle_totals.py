@@ -26,7 +26,7 @@ from dynaorm.plan.item_change import (
     StoredItem,
 )
 from dynaorm.plan.kinds.derived import derived_items, sides_of
-from dynaorm.plan.kinds.total_rules import check_totals, restricting_totals, total_bounds
+from dynaorm.plan.kinds.total_rules import Uncounted, check_totals, restricting_totals, total_bounds
 from dynaorm.plan.kinds.totals import NO_TOTAL, TOTALS, TotalDelta, number_of_total
 from dynaorm.plan.merge_intents import ItemIntents
 
@@ -84,7 +84,7 @@ def _take_over(insert: ItemInsert, name: str) -> ItemInsert:
         )
     if same(given, stored):
         return insert
-    return insert._replace(image={**insert.image, attribute: stored}, totals=insert.totals | {name})
+    return insert._replace(image={**insert.image, attribute: stored}, refreshed=insert.refreshed | {name})
 
 
 def _restricted(change: ItemChange, delta: TotalDelta | None) -> ItemChange:
@@ -97,7 +97,7 @@ def _restricted(change: ItemChange, delta: TotalDelta | None) -> ItemChange:
         name: number_of_total(mapping, name, EXACT.minus(added.get(name, Decimal(0))))
         for name in restricting_totals(mapping)
     }
-    return change._replace(totals=totals)
+    return change._replace(requires=Uncounted(totals)) if totals else change
 
 
 def _unchanged(one: ItemIntents) -> ItemUpdate | None:
@@ -134,7 +134,7 @@ def _with_delta(change: ItemChange, delta: TotalDelta, one: ItemIntents) -> Item
         stored = Decimal(image.get(attribute, NO_TOTAL)["N"])
         image[attribute] = number_of_total(change.mapping, name, EXACT.add(stored, total))
     added = frozenset(delta.totals)
-    return change._replace(image=image, totals=change.totals | added, changed=change.changed | added)
+    return change._replace(image=image, refreshed=change.refreshed | added, changed=change.changed | added)
 
 
 def _write_of_checked(check: ItemCheck, merged: ItemIntents) -> ItemUpdate | ItemEdit:

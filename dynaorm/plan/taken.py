@@ -17,7 +17,8 @@ def standing(mapping: EntityMapping, item: Item | None) -> Any:
 
     None for no item, a tombstone, an item of no declared class, and one that does not fit its class.
     """
-    if item is None or mapping.is_tombstone(item):
+    item = mapping.undeleted(item)
+    if item is None:
         return None
     tag = type_in(mapping.table, item)
     found = stored_class(mapping, item) or (tag and class_named(mapping.table, tag.get("S")))

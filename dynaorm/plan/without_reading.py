@@ -12,7 +12,7 @@ Rule 4. So the read may be spared only if no such attribute can be absent from a
 
 from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
-from typing import Any, Final
+from typing import Any
 
 from dynaorm.entity.ident import Ident
 from dynaorm.entity.mapping.derive import index_keys
@@ -30,12 +30,8 @@ from dynaorm.plan.edit import in_their_indexes, stored_changes, touched
 from dynaorm.plan.image import new_image
 from dynaorm.plan.item_change import ItemEdit
 from dynaorm.plan.kinds.derived import DerivedKind, Image
-from dynaorm.plan.kinds.guards import GUARDS
-from dynaorm.plan.kinds.totals import TOTALS
-from dynaorm.plan.kinds.versions import VERSIONS
+from dynaorm.plan.kinds.derived_kinds import DERIVED_KINDS
 from dynaorm.plan.known_entity import KnownEntity, check_in_every, known_by_key
-
-_FOLLOWING: Final[tuple[DerivedKind[Any], ...]] = (VERSIONS, GUARDS, TOTALS)
 
 
 def edit_without_reading(
@@ -67,7 +63,7 @@ def _check_nothing_follows(mapping: EntityMapping, key: Item, changes: tuple[Cha
     is_renamed = any(mapping.fields[name].formerly for name in fields)
     if is_renamed or not mapping.made_of.computed_key.isdisjoint(changed):
         raise Unread("the primary key, or the name of an attribute")
-    for kind in _FOLLOWING:
+    for kind in DERIVED_KINDS:
         if kind.follows_from(mapping) and kind.can_differ(mapping, changed):
             known = known_by_key(mapping, key)
             later = _known_after(mapping, known, changes)
@@ -180,7 +176,7 @@ def _is_one_for_all(created: Image, changed: AbstractSet[str]) -> bool:
 
 def _follows_from(created: Image) -> bool:
     """Whether an entity that is created has a guard, a version or a share in a total."""
-    kinds = [kind for kind in _FOLLOWING if kind.follows_from(created.mapping)]
+    kinds = [kind for kind in DERIVED_KINDS if kind.follows_from(created.mapping)]
     if any(kind.is_permanent for kind in kinds):
         return True
     try:

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from dynaorm.flow.bulk import load as bulk_load
     from dynaorm.flow.bulk import read as bulk_read
     from dynaorm.flow.bulk import write as bulk_write
+    from dynaorm.flow.integrity import judge_found as found_again
     from dynaorm.flow.integrity import repair, verify
     from dynaorm.flow.integrity.finding import Finding, Mended
     from dynaorm.flow.integrity.verify import Verification
@@ -70,6 +71,7 @@ else:
         bulk_write="dynaorm.flow.bulk.write",
         commit="dynaorm.flow.commit",
         dumping="dynaorm.flow.transfer.dump",
+        found_again="dynaorm.flow.integrity.judge_found",
         gets="dynaorm.flow.get",
         history="dynaorm.flow.history",
         intent="dynaorm.plan.intent",
@@ -1548,6 +1550,7 @@ class Session:
         rate: float | None = None,
         dry_run: bool = False,
         progress: Progress | None = None,
+        findings: Iterable[Finding] | None = None,
     ) -> Iterator[Mended]:
         """Correct the problems that ``verify`` finds and that have only one solution; yield the result for each.
 
@@ -1560,6 +1563,8 @@ class Session:
             rate: as for ``verify``.
             dry_run: write nothing; each ``Mended`` has its plan.
             progress: as for ``verify``.
+            findings: those of an earlier ``verify``, or of ``verify_export``. Only what they name is judged, as it is
+                now: a finding that is no longer so is ``GONE``. Then ``segments`` is 1.
 
         Raises:
             UnexpectedRefusal: the credentials do not allow the write.
@@ -1569,8 +1574,11 @@ class Session:
             >>> [mended.outcome for mended in session.repair(app, dry_run=True)]
             []
         """
-        work = verify.verification(named, self._context, segments=segments, rate=rate)
-        return self._mended("repair", work, _reporting(work, progress), dry_run=_checked(dry_run))
+        if findings is None:
+            work = verify.verification(named, self._context, segments=segments, rate=rate)
+            return self._mended("repair", work, _reporting(work, progress), dry_run=_checked(dry_run))
+        again = found_again.judged_again(named, findings, self._context, rate=rate)
+        return self._mended("repair", again, _reporting(again, progress), dry_run=_checked(dry_run))
 
     def backfill(
         self,
@@ -1615,6 +1623,7 @@ class Session:
         for step in work.steps(report):
             for some in repair.repair_flows(self._run(verb, step), work, dry_run=dry_run):
                 yield from self._write(verb, some)
+        yield from work.rest()
 
 
 def _checked(dry_run: bool) -> bool:

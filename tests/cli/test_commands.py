@@ -559,3 +559,35 @@ def test_a_missing_permission_is_one_line_with_its_remedy_and_the_run_can_go_on(
         "unknown item",
         *(["missing guard", "index keys"] if command == ["verify"] else []),
     }
+
+
+def test_repair_judges_and_mends_only_what_a_file_of_findings_names(
+    dynaorm: Command, where: list[str], zoo: Raw, tmp_path: Path
+) -> None:
+    zoo.delete(app, key_of("email#ann@x"))
+    path = tmp_path / "found.jsonl"
+    assert dynaorm("verify", *TARGETS, *where, "--findings", str(path)).returncode == 1
+    assert path.stat().st_mode & 0o077 == 0
+    zoo.delete(app, key_of("email#bob@x"))  # after the verification
+    run = dynaorm("repair", *TARGETS, *where, "--findings", str(path))
+    assert run.returncode == 1
+    assert "planned: missing guard" in run.stdout
+    assert "for the items" not in run.stderr
+    run = dynaorm("repair", *TARGETS, *where, "--findings", str(path), "--yes")
+    assert run.returncode == 0
+    assert [line.split(":")[0] for line in run.stdout.splitlines()] == ["mended"]
+    run = dynaorm("repair", *TARGETS, *where, "--findings", str(path), "--yes", "--json")
+    assert [json.loads(line).get("outcome") for line in run.stdout.splitlines()][-2:] == ["gone", None]
+    assert "email#bob@x" in dynaorm("verify", *TARGETS, *where).stdout
+
+
+@pytest.mark.parametrize("text", ["{}", "nonsense", '{"kind": "other", "table": "zoo"}'])
+def test_a_file_of_something_else_is_no_file_of_findings(
+    dynaorm: Command, where: list[str], tmp_path: Path, text: str
+) -> None:
+    path = tmp_path / "found.jsonl"
+    path.write_text(text)
+    run = dynaorm("repair", *TARGETS, *where, "--findings", str(path))
+    assert run.returncode == 2
+    assert "line 1" in run.stderr
+    assert "verify --findings" in run.stderr.replace("\n", " ")

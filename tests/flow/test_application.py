@@ -142,6 +142,8 @@ def test_a_live_table_becomes_as_declared_but_for_what_would_be_removed(
         assert len(left) == sum(one in LEFT or one in HARMLESS for one in some)
         assert {one.problem for one in left} <= {one.problem for one in before}
         assert session.apply(declared) == Applied(left=applied.left)
+        assert len(str(applied).splitlines()) == len(applied.steps) + len(applied.left)
+        assert [one for one in applied.left if f": left, because {one.reason}" not in str(applied)] == []
 
 
 def test_entities_of_an_older_declaration_are_completed(moto: Transport) -> None:
@@ -163,6 +165,7 @@ def test_entities_of_an_older_declaration_are_completed(moto: Transport) -> None
         assert applied.steps == ()
         # Two tasks have one address. Nobody but a person can choose.
         assert [one.finding.kind.value for one in applied.findings] == ["duplicate value"]
+        assert str(applied).splitlines()[-1] == f"left: {applied.findings[0].finding}"
         assert not applied.is_complete
         assert len(session.query(Task.by_note, note="n").all()) == 4
         assert [one.kind.value for one in session.verify(Task)] == ["duplicate value"]
@@ -178,6 +181,8 @@ async def _applied_async() -> None:
         told: list[str] = []
         applied = await session.apply(table, progress=lambda one: told.append(str(one)))
         assert [step.text for step in applied.steps] == ["create the table 'applied-async'"]
+        assert str(applied) == "applied-async: create the table 'applied-async': done"
+        assert str(await session.apply(table)) == "the table was as declared"
         assert told == [
             f"applied-async: create the table 'applied-async': {end}" for end in ("begun", "done")
         ]

@@ -15,7 +15,7 @@ from dynaorm.item.value import AttributeValue, Item
 from dynaorm.plan.image import (
     advance,
     changes_of,
-    check_key_unchanged,
+    loaded_key,
     new_image,
     under_present_names,
     writable_state,
@@ -302,7 +302,7 @@ def test_a_changed_primary_key_is_refused_with_both_keys() -> None:
     state = state_of(one)
     assert state is not None
     with pytest.raises(KeyChanged) as raised:
-        check_key_unchanged(mapping_of(Ticket), vars(one), state)
+        loaded_key(mapping_of(Ticket), vars(one), state)
     error = raised.value
     assert (error.before, error.after) == (Key(Ticket, number=7), Key(Ticket, number=8))
     assert (error.entity, error.fields) == ("Ticket", ("number",))

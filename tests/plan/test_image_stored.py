@@ -12,7 +12,7 @@ from dynaorm.item.value import AttributeValue, Item
 from dynaorm.plan.image import (
     UNSTORABLE,
     changes_of,
-    check_key_unchanged,
+    loaded_key,
     new_image,
     refuse_other_revision,
     under_present_names,
@@ -119,10 +119,10 @@ def test_another_spelling_of_a_number_is_the_same_key() -> None:
     reading = mapping.hydrate(stored)
     state = state_of(reading)
     assert state is not None
-    check_key_unchanged(mapping, vars(reading), state)
+    loaded_key(mapping, vars(reading), state)
     reading.at = 8
     with pytest.raises(KeyChanged):
-        check_key_unchanged(mapping, vars(reading), state)
+        loaded_key(mapping, vars(reading), state)
 
 
 def test_each_field_that_lives_in_a_key_is_compared() -> None:

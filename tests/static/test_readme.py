@@ -13,7 +13,17 @@ from pathlib import Path
 
 import pytest
 
-from tools.make_pictures import PICTURE, README, first_program, in_memory, picture_of, programs, run
+from tools.make_pictures import (
+    PICTURE,
+    PICTURE_OF_START,
+    README,
+    START,
+    first_program,
+    in_memory,
+    picture_of,
+    programs,
+    run,
+)
 
 ROOT = Path(__file__).parents[2]
 TEXT = README.read_text(encoding="utf-8")
@@ -97,6 +107,12 @@ def test_the_output_and_the_picture_are_those_of_the_first_program() -> None:
     shown = re.findall(r"^```text\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL)
     assert shown == [ran.printed]
     assert PICTURE.read_text(encoding="utf-8") == picture_of(ran), "run `make pictures`"
+
+
+def test_the_picture_of_the_site_is_of_the_items_that_its_first_program_leaves() -> None:
+    assert PICTURE_OF_START.read_text(encoding="utf-8") == picture_of(first_program(START)), (
+        "run `make pictures`"
+    )
 
 
 def test_the_picture_comes_before_the_first_program() -> None:

@@ -21,6 +21,7 @@ FIRST_PAGE: Final = "tools/site/index.md"
 
 OF_ROOT: Final = {
     FIRST_PAGE: "index.md",
+    "tools/site/site.css": "site.css",
     "SECURITY.md": "security.md",
     "CHANGELOG.md": "changelog.md",
     "CONTRIBUTING.md": "contributing.md",
@@ -29,7 +30,7 @@ OF_ROOT: Final = {
     "benchmarks/RESULTS.md": "results.md",
     "tests/MUTATION.md": "mutation.md",
 }
-"""The documents outside of ``docs/`` that have a page, by their path in the repository."""
+"""The files outside of ``docs/`` that the site has, by their path in the repository."""
 
 _LINK: Final = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\]]*\])*)\]\((?![a-z]+:|#)([^)\s#]+)(#[^)\s]*)?\)")
 _FENCE: Final = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)

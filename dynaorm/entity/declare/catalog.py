@@ -5,7 +5,7 @@ from dataclasses import field
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from dynaorm.entity.mapping.constraint import Constraint
-from dynaorm.entity.mapping.mapping import EntityMapping
+from dynaorm.entity.mapping.mapping import DELETED, EntityMapping
 from dynaorm.entity.table import Table, TableRules
 from dynaorm.entity.template.version import VERSION_TYPE
 from dynaorm.entity.text.shape import may_meet
@@ -84,6 +84,16 @@ def of_type(mappings: Iterable[EntityMapping], attribute: str) -> "condition.Con
     if len(names) == 1:
         return condition.equals(attribute, names[0])
     return condition.IsIn(condition.Attr((attribute,)), tuple(names))
+
+
+def entities_of(
+    mapping: EntityMapping, revision: "condition.Condition | None"
+) -> "condition.Condition | None":
+    """The condition that an item is an entity of a class: of its type, with such a revision, and not deleted."""
+    attribute = mapping.table.type_attribute
+    if attribute is not None:  # what a deletion leaves has none
+        return condition.all_of(of_type([mapping], attribute), revision)
+    return condition.all_of(revision, None if mapping.versioning is None else condition.missing(DELETED))
 
 
 def constraint_at(table: Table, key: Item) -> str:

@@ -431,6 +431,10 @@ class EntityMapping:
         """Whether an item is the tombstone of a deleted versioned entity."""
         return self.versioning is not None and DELETED in item
 
+    def undeleted(self, item: Item | None) -> Item | None:
+        """The stored item of an entity; None where nothing is stored, or what a deletion left."""
+        return None if item is None or self.is_tombstone(item) else item
+
     def subject(self, item: Item, known: Mapping[str, Any] | None = None) -> StoredValues:
         """The field values of an item; ``known`` are values that need not be decoded."""
         return StoredValues(self, item, known)

@@ -41,6 +41,7 @@ from dynaorm.flow.protocol.context import Context
 from dynaorm.flow.protocol.together import outcomes
 from dynaorm.item.size import ACTION_LIMIT
 from dynaorm.plan.intent import Deletion, Intent, Save
+from dynaorm.plan.kinds.derived_kinds import DERIVED_KINDS
 from dynaorm.record import record
 
 E = TypeVar("E")
@@ -216,7 +217,7 @@ def _apart(blocks: Iterable[list[Any]]) -> list[list[list[Any]]]:
 
 
 def _targets(subject: Any) -> Iterator[object]:
-    """The items with totals that writing a subject may change: those that it names now, and its own.
+    """The items in which the write of a subject may meet others: those that it names now, and its own.
 
     The fields of a key may not name them. All keys that do not are taken to name one and the same.
     """
@@ -226,10 +227,7 @@ def _targets(subject: Any) -> Iterator[object]:
     except DynaormError:  # writing it says so
         return
     given = subject.fields if is_key else vars(subject)
-    named = [(one.target, one.key) for one in mapping.aggregates.values()]
-    if mapping.maintained:
-        named.append((mapping.entity, {name: name for name in mapping.key_fields}))
-    for target, key in named:
+    for target, key in (named for kind in DERIVED_KINDS for named in kind.contended(mapping)):
         values = _values(mapping, given, key.values())
         # A text, because a value need not be hashable. Two spellings of one target only mean a conflict, which is
         # repeated.

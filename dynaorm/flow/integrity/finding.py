@@ -173,6 +173,11 @@ class Mended:
     reason: str = ""
     plan: Plan | None = None
 
+    def __str__(self) -> str:
+        reason = f" ({printable(self.reason)})" if self.reason else ""
+        plan = "" if self.plan is None else str(self.plan).replace("\n", "\n    ")
+        return f"{self.outcome.value}: {self.finding}{reason}" + (f"\n    {plan}" if plan else "")
+
 
 @record
 class Diagnosis:

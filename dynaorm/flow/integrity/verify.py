@@ -5,15 +5,16 @@ Rule 2. Writers may run. What looks wrong is confirmed by one TransactGetItems o
 Rule 3. Nothing is written.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import field
 from typing import Any
 
 from dynaorm.argument import check_amount, check_count
+from dynaorm.entity.ident import Ident
 from dynaorm.entity.stored_entity import shown_key
 from dynaorm.entity.table import Table
 from dynaorm.flow.commit import unit_of_work
-from dynaorm.flow.integrity.finding import Diagnosis, Judgement, not_judged
+from dynaorm.flow.integrity.finding import Diagnosis, Judgement, Mended, not_judged
 from dynaorm.flow.integrity.judge_item import judge
 from dynaorm.flow.integrity.kinds.judged import Run
 from dynaorm.flow.integrity.kinds.judged_kinds import KINDS
@@ -24,6 +25,7 @@ from dynaorm.flow.integrity.stored_check import ItemAddress, StoredCheck, answer
 from dynaorm.flow.protocol.call import Flow
 from dynaorm.flow.protocol.context import Context
 from dynaorm.flow.read import describe_table
+from dynaorm.item.value import Item
 from dynaorm.record import record
 
 
@@ -65,14 +67,22 @@ class Verification(Run):
         pages = yield from read_pages(self.scan_segments, self.limiter)
         self._pages = pages
         found = [(_address(page, item), item) for page in pages for item in page.items]
+        return (
+            yield from self._judge(
+                [one for one, _ in found], {address.ident: item for address, item in found}
+            )
+        )
+
+    def _judge(self, addresses: Sequence[ItemAddress], seen: Mapping[Ident, Item]) -> Flow[list[Diagnosis]]:
+        """The diagnoses of the items at some addresses. ``seen``: those that were just read."""
         judged = yield from answer_all(
-            [self.judge(address, self.scope) for address, _ in found],
-            {address.ident: item for address, item in found},
+            [self.judge(address, self.scope) for address in addresses],
+            seen,
             self.limiter.context,
             self.limiter.cost,
         )
         self._judged = judged
-        wrong = [address for (address, _), one in zip(found, judged, strict=True) if one.diagnoses]
+        wrong = [address for address, one in zip(addresses, judged, strict=True) if one.diagnoses]
         checks = [(one, _diagnoses_at(self.judge, one, self.scope)) for one in wrong]
         return (yield from self.confirmed(checks))
 
@@ -89,6 +99,10 @@ class Verification(Run):
         yield from ()
         detail = "its totals changed each time they were counted; try again when fewer writers run"
         return [not_judged(one.table, shown_key(one.table, one.key), detail) for one in self.unstable]
+
+    def rest(self) -> Iterator[Mended]:
+        """What became of what was asked for and not judged; nothing where every item is."""
+        return iter(())
 
     def judge_again(self, addresses: Sequence[ItemAddress]) -> Flow[list[Diagnosis]]:
         """The diagnoses of items whose numbers were counted, counted again."""

@@ -16,7 +16,7 @@ from typing import Any, Generic, TypeVar
 from dynaorm.entity.ident import Ident
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.table import Table
-from dynaorm.errors import UniqueViolation, Violation
+from dynaorm.errors import StoreError, Violation
 from dynaorm.item.value import Item
 from dynaorm.plan.item_change import ItemChange, ItemCheck, ItemInsert, ItemUpdate
 from dynaorm.plan.planned import Kind, Planned
@@ -38,7 +38,7 @@ class Image:
         values: the field values that the item was made of, if they need not be decoded again.
         changed: only what is made of one of these fields is asked for; None: everything.
         at: which change of the unit of work it is a side of.
-        replaced: the stored item that it takes the place of.
+        replaced: the stored item that it takes the place of, which a deletion may have left.
         is_stored: it is the side before: nothing in it can be refused any more.
     """
 
@@ -86,9 +86,11 @@ class DerivedKind(Kind, Generic[T]):
 
     Attributes:
         is_summed: an item is the sum over its holders, so judging one asks for all of them.
+        noun: what its items are called.
     """
 
     is_summed = False
+    noun: str
 
     def follows_from(self, mapping: EntityMapping) -> bool:
         """Whether entities of a class can hold items of this kind."""
@@ -100,7 +102,10 @@ class DerivedKind(Kind, Generic[T]):
 
     def can_differ(self, mapping: EntityMapping, changed: AbstractSet[str]) -> bool:
         """Whether what an entity holds can differ if these fields change."""
-        return any(not fields.isdisjoint(changed) for fields in self.made_of(mapping))
+        for fields in self.made_of(mapping):  # noqa: SIM110 - a loop, because every save asks
+            if not fields.isdisjoint(changed):
+                return True
+        return False
 
     def held_by(self, image: Image) -> Iterable[Held[T]]:
         """The items that an entity holds."""
@@ -109,6 +114,20 @@ class DerivedKind(Kind, Generic[T]):
     def place(self, held: Held[T]) -> tuple[Table, Item]:
         """The table and the primary key of an item that is held."""
         raise NotImplementedError
+
+    def why_read(self, mapping: EntityMapping, writer: str) -> str:
+        """What a Put would lose or leave behind in place of an entity that was not read; empty for nothing.
+
+        ``writer``: what makes the Put, for the sentence.
+        """
+        return ""
+
+    def contended(self, mapping: EntityMapping) -> Iterable[tuple[type[Any], Mapping[str, str]]]:
+        """The classes of the items that writes of several entities of a class may meet in.
+
+        Each with the fields of its key, and the fields of the entity that name them.
+        """
+        return ()
 
     def tables_beside(self, mapping: EntityMapping) -> Iterable[Table]:
         """The tables of all items that say what items of this kind have to be, of entities of a class."""
@@ -138,6 +157,10 @@ class DerivedKind(Kind, Generic[T]):
         """Why the last of several new holders cannot hold the item, too; None if it can."""
         return None
 
+    def refused(self, mapping: EntityMapping, clashes: tuple[Violation, ...]) -> StoreError:
+        """The error of an entity of a class that cannot hold these items."""
+        raise NotImplementedError
+
     def in_order(self, items: list[DerivedItem[T]], change: ItemChange) -> list[DerivedItem[T]]:
         """The items that a change is the first to concern, in the order of their actions."""
         return items
@@ -155,16 +178,15 @@ def sides_of(
     if isinstance(change, ItemCheck) or (before is None and not isinstance(change, ItemInsert)):
         return None, None
     changed = change.changed if isinstance(change, ItemUpdate) and not has_rivals else None
-    old = None if before is None else Image(before.mapping, change.key, before.item, None, changed, at)
-    values = None
-    if isinstance(change, (ItemInsert, ItemUpdate)):
-        item: Item | None = change.image if final is None else final
-        values = change.values if isinstance(change, ItemInsert) else None
-    else:
-        item = final  # a tombstone, or nothing
-    if item is None:
+    old = replaced = None
+    if before is not None:
+        replaced = before.item
+        if before.mapping.undeleted(replaced) is not None:
+            old = Image(before.mapping, change.key, replaced, None, changed, at)
+    if not isinstance(change, (ItemInsert, ItemUpdate)):
         return old, None
-    replaced = None if before is None else before.item
+    item = change.image if final is None else final
+    values = change.values if isinstance(change, ItemInsert) else None
     return old, Image(change.mapping, change.key, item, values, changed, at, replaced, False)
 
 
@@ -174,7 +196,7 @@ def derived_items(
     """For each change the items of a kind that it is the first to concern, before or after.
 
     Raises:
-        UniqueViolation: two entities cannot hold one item.
+        StoreError: two entities cannot hold one item.
     """
     items: dict[Ident, DerivedItem[T]] = {}
     clashes: list[tuple[EntityMapping, Violation]] = []
@@ -190,8 +212,7 @@ def derived_items(
                 clashes.append((held.image.mapping, clash))
         ends.append(len(items))
     if clashes:
-        entity = clashes[0][0].entity.__name__
-        raise UniqueViolation(entity=entity, violations=tuple(clash for _, clash in clashes))
+        raise kind.refused(clashes[0][0], tuple(clash for _, clash in clashes))
     found = [*items.values()]
     return [found[start:end] for start, end in pairwise(ends)]
 
@@ -206,7 +227,7 @@ def derived_actions(
 ) -> list[list[Planned]]:
     """For each change the actions on the items that it is the first to concern, kind by kind.
 
-    ``finals``: the items of the changes as they will be stored, where that is known. Raises UniqueViolation.
+    ``finals``: the items of the changes as they will be stored, where that is known. Raises StoreError.
     """
     asked = _kinds_concerned(changes, kinds)
     if not asked:  # Most classes have nothing but their own items.
@@ -245,8 +266,9 @@ def _kinds_concerned(
     for kind in kinds:
         for change in changes:  # a loop, because every save asks
             before = change.before
-            if kind.follows_from(change.mapping) or (
-                before is not None and kind.follows_from(before.mapping)
+            mapping = change.mapping
+            if kind.follows_from(mapping) or (
+                before is not None and before.mapping is not mapping and kind.follows_from(before.mapping)
             ):
                 if len(changes) > 1 or _can_differ(kind, change):
                     found.append(kind)

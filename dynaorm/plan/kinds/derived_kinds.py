@@ -2,9 +2,23 @@
 
 from typing import Any, Final
 
+from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.plan.kinds.derived import DerivedKind
 from dynaorm.plan.kinds.guards import GUARDS
 from dynaorm.plan.kinds.totals import TOTALS
 from dynaorm.plan.kinds.versions import VERSIONS
 
 DERIVED_KINDS: Final[tuple[DerivedKind[Any], ...]] = (VERSIONS, GUARDS, TOTALS)
+
+
+def has_derived(mapping: EntityMapping) -> bool:
+    """Whether an entity of a class can hold items that follow from it."""
+    for kind in DERIVED_KINDS:  # noqa: SIM110 - a loop, because every deletion by key asks
+        if kind.follows_from(mapping):
+            return True
+    return False
+
+
+def why_read(mapping: EntityMapping, writer: str) -> str:
+    """What a Put would lose or leave behind in place of an entity that was not read; empty for nothing."""
+    return next(filter(None, (kind.why_read(mapping, writer) for kind in DERIVED_KINDS)), "")

@@ -21,7 +21,7 @@ from dynaorm.entity.mapping.constraint import OWNER, TABLE
 from dynaorm.entity.mapping.derive import Claim, claims
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.table import Table
-from dynaorm.errors import Violation
+from dynaorm.errors import UniqueViolation, Violation
 from dynaorm.item.action import Delete, Pattern, Put
 from dynaorm.item.condition import Attr, Compare, Condition, Or, all_of, as_in, exists, missing
 from dynaorm.item.value import AttributeValue, Item, same
@@ -52,6 +52,7 @@ class Guards(DerivedKind[Guarded]):
     """The guard items of the unique values of entities."""
 
     is_contested = True
+    noun = "guard items"
     # An upper bound: two keys of at most 1024 bytes, and the owner's of at most 2048 and 1024.
     most_bytes: int | None = 6 * 1024
 
@@ -77,6 +78,13 @@ class Guards(DerivedKind[Guarded]):
     def place(self, held: Held[Guarded]) -> tuple[Table, Item]:
         home = held.image.mapping.table.guards
         return home, held.label[0][1].in_table(home)
+
+    def why_read(self, mapping: EntityMapping, writer: str) -> str:
+        if not mapping.constraints:
+            return ""
+        return (
+            f"has unique values ({', '.join(mapping.constraints)}), and {writer} checks and writes no guards"
+        )
 
     def tables_beside(self, mapping: EntityMapping) -> Iterable[Table]:
         return [mapping.table.guards] if mapping.constraints else []
@@ -141,6 +149,9 @@ class Guards(DerivedKind[Guarded]):
     def is_given_up(self, held: Held[Guarded], stored: Item | None) -> bool:
         return stored is not None and (OWNER not in stored or same(stored[OWNER], held.label[1].owner))
 
+    def refused(self, mapping: EntityMapping, clashes: tuple[Violation, ...]) -> UniqueViolation:
+        return UniqueViolation(entity=mapping.entity.__name__, violations=clashes)
+
     # -- refusals and sentences ----------------------------------------------------------------------------------------
 
     def judged(self, failed: FailedAction, now: float) -> Judged:
@@ -201,7 +212,7 @@ def _claims(image: Image) -> list[Claim]:
     if changed is not None:
         guards = mapping.made_of.guards
         asked = {name: one for name, one in asked.items() if not guards[name].isdisjoint(changed)}
-    if not asked or mapping.is_tombstone(item):
+    if not asked:
         return []
     return claims(mapping, mapping.subject(item, image.values), asked)
 

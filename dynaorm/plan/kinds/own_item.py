@@ -8,10 +8,10 @@ from collections.abc import Iterable
 from typing import Final
 
 from dynaorm.entity.codec.expiry import expired
-from dynaorm.entity.declare.catalog import derived, expiring, of_type, stored_class
+from dynaorm.entity.declare.catalog import derived, entities_of, expiring, of_type, stored_class
 from dynaorm.entity.foreign_item import not_found
 from dynaorm.entity.mapping.derive import placed_in
-from dynaorm.entity.mapping.mapping import DELETED, EntityMapping
+from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.mapping.place import IndexMapping, IndexPlaces
 from dynaorm.entity.table import Table
 from dynaorm.errors import ConditionFailed, DecodeError, EntityNotFound, StaleEntity, StoreError, UsageError
@@ -31,7 +31,6 @@ from dynaorm.item.update import Change, Remove, SetTo
 from dynaorm.item.value import AttributeValue, Item, same
 from dynaorm.plan.image import refuse_other_revision
 from dynaorm.plan.item_change import (
-    NO_TOTALS,
     ItemChange,
     ItemCheck,
     ItemDelete,
@@ -40,7 +39,6 @@ from dynaorm.plan.item_change import (
     ItemUpdate,
     StoredItem,
 )
-from dynaorm.plan.kinds.total_rules import restriction, still_counted
 from dynaorm.plan.planned import (
     NOTHING_EXPECTED,
     Basis,
@@ -81,8 +79,8 @@ class OwnItem(Kind):
         text = _REASONS[planned.purpose].format(name=planned.name, provided=_provided(planned)) + _placed(
             planned
         )
-        if totals := planned.basis.totals:
-            text += f", and only if nothing is counted in {' and '.join(totals)} any more"
+        if (requires := planned.basis.requires) is not None:
+            text += requires.said()
         is_said = planned.blind and planned.purpose is Purpose.REPLACE
         return text + (
             ", and only under the caller's condition" if planned.basis.has_condition and not is_said else ""
@@ -107,10 +105,10 @@ def own_action(
         (None, None) if before is None else _expectation(change, before, is_told=is_told)
     )
     bounds = change.bounds if isinstance(change, ItemEdit) else None
-    totals = change.totals if isinstance(change, ItemDelete) else NO_TOTALS
+    requires = change.requires if isinstance(change, ItemDelete) else None
     condition = _with_own(change, _required(change, expected, expected_values, unit), bounds)
-    if totals:
-        condition = all_of(condition, restriction(mapping, totals))
+    if requires is not None:
+        condition = all_of(condition, requires.condition(mapping))
     if expected_values is not None and condition is not None:
         _check_length(change.mapping, condition, len(expected_values))
     action, purpose = _action(change, image, condition, unit)
@@ -118,9 +116,9 @@ def own_action(
         isinstance(change, ItemInsert) and change.replacing is not None
     )
     if before is not None:
-        basis = Basis(expected, expected_values, has_condition, False, before.from_read, None, totals)
+        basis = Basis(expected, expected_values, has_condition, False, before.from_read, None, requires)
     elif not isinstance(change, ItemInsert) or change.replaces:
-        basis = Basis(None, None, has_condition, True, False, bounds, totals)
+        basis = Basis(None, None, has_condition, True, False, bounds, requires)
     elif has_condition or change.found_nothing:
         basis = Basis(has_condition=has_condition, from_read=change.found_nothing)
     else:
@@ -213,10 +211,10 @@ def _expectation(
     change: ItemChange, before: StoredItem, *, is_told: bool
 ) -> tuple[str | None, dict[str, AttributeValue | None] | None]:
     """The revision that must be stored; unless it names one write, the attribute values that must be."""
-    refuse_other_revision(before.mapping, before.item)
     mark = before.mapping.table.mark_of(before.item)
     if mark is not None:
         return mark, None
+    refuse_other_revision(before.mapping, before.item)
     return None, {name: before.item.get(name) for name in _relied_on(change, before, is_told=is_told)}
 
 
@@ -311,9 +309,7 @@ def _required_of_class(mapping: EntityMapping, *, is_there: bool, is_written: bo
         table = mapping.table
         made[kind] = all_of(
             exists(table.pk.name) if is_there else None,
-            of_type([mapping], table.type_attribute) if table.type_attribute is not None else None,
-            table.revision.own if is_written and table.revision is not None else None,
-            missing(DELETED) if mapping.versioning is not None and table.type_attribute is None else None,
+            entities_of(mapping, table.revision.own if is_written and table.revision is not None else None),
         )
     return made[kind]
 
@@ -337,7 +333,7 @@ def _judge_insert(failed: FailedAction) -> StoreError | StaleKnowledge:
     # Of what is replaced without being read, only a read tells whether it may be, or of what class it is.
     if planned.purpose is Purpose.REPLACE:
         return StaleKnowledge({planned.ident: item})
-    if planned.from_read or planned.mapping.is_tombstone(item):
+    if planned.from_read or planned.mapping.undeleted(item) is None:
         return StaleKnowledge({planned.ident: item})
     return already_exists(planned.mapping, planned.entity_key, planned.after or {}, item)
 
@@ -346,11 +342,11 @@ def _judge_known(failed: FailedAction) -> StoreError | StaleKnowledge:
     planned, item = failed.planned, failed.item
     mapping, key = planned.mapping, planned.subject
     if item is not None and is_as_expected(planned, item):
-        return still_counted(planned, item) or ConditionFailed(key=key, stored=standing(mapping, item))
+        return _condition_failed(planned, item)
     if planned.from_read:
         return StaleKnowledge({planned.ident: item})
-    gone = item is None or mapping.is_tombstone(item)
-    current = None if gone or item is None else mapping.revision_of(item)
+    there = mapping.undeleted(item)
+    current = None if there is None else mapping.revision_of(there)
     expected = None if planned.before is None else mapping.revision_of(planned.before)
     return StaleEntity(key=key, expected=expected, found=current, stored=standing(mapping, item))
 
@@ -359,25 +355,32 @@ def _judge_blind(failed: FailedAction, now: float) -> StoreError | StaleKnowledg
     planned, item = failed.planned, failed.item
     mapping, key = planned.mapping, planned.subject
     creates = planned.purpose is Purpose.UPSERT
+    there = mapping.undeleted(item)
     # An expired entity can be deleted.
-    expired = item is not None and planned.purpose is not Purpose.DELETE and mapping.is_expired(item, now)
-    if item is None or mapping.is_tombstone(item) or expired:
+    if there is None or (planned.purpose is not Purpose.DELETE and mapping.is_expired(there, now)):
         if creates and item is not None:
             return StaleKnowledge({planned.ident: item})
         if creates or planned.purpose is Purpose.CHECK:
             return ConditionFailed(key=key)
         return EntityNotFound(key=key)
-    stored = stored_class(mapping, item)
+    stored = stored_class(mapping, there)
     if stored is None or not issubclass(stored.entity, mapping.entity):
-        return StaleKnowledge({planned.ident: item}) if creates else not_found(mapping, key, item, now)
+        return StaleKnowledge({planned.ident: there}) if creates else not_found(mapping, key, there, now)
     attribute = mapping.table.type_attribute
-    is_foreign = mapping.table.revision is not None and mapping.table.revision.is_foreign(item)
-    if stored is not mapping or is_foreign or (attribute is not None and attribute not in item):
-        return StaleKnowledge({planned.ident: item})
-    if planned.basis.bounds is not None and not holds(planned.basis.bounds, item):
+    is_foreign = mapping.table.revision is not None and mapping.table.revision.is_foreign(there)
+    if stored is not mapping or is_foreign or (attribute is not None and attribute not in there):
+        return StaleKnowledge({planned.ident: there})
+    if planned.basis.bounds is not None and not holds(planned.basis.bounds, there):
         # With the item, the rule itself can be checked, and the caller's condition as well.
-        return StaleKnowledge({planned.ident: item})
-    return still_counted(planned, item) or ConditionFailed(key=key, stored=standing(mapping, item))
+        return StaleKnowledge({planned.ident: there})
+    return _condition_failed(planned, there)
+
+
+def _condition_failed(planned: Planned, item: Item) -> StoreError:
+    """The error where an item is as it was expected, and a condition does not hold: a rule's, or the caller's."""
+    mapping, requires = planned.mapping, planned.basis.requires
+    refusal = None if requires is None else requires.refusal(planned.subject, mapping, item)
+    return refusal or ConditionFailed(key=planned.subject, stored=standing(mapping, item))
 
 
 def is_as_expected(planned: Planned, item: Item | None) -> bool:

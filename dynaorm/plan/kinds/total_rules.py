@@ -8,17 +8,19 @@ Rule 2. A target with a total that restricts can be deleted only if this total w
 
 from collections.abc import Iterator, Mapping
 from decimal import Decimal
-from typing import Final
+from typing import Any, Final
 
 from dynaorm.entity.declare.catalog import catalog_of
 from dynaorm.entity.declare.registry import is_of
+from dynaorm.entity.key import Key
 from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
 from dynaorm.errors import InvalidValue, StillCounted
 from dynaorm.item.condition import Condition, all_of, any_of_conditions, equals, missing
 from dynaorm.item.evaluate import holds
 from dynaorm.item.value import AttributeValue, Item, number_text
 from dynaorm.plan.bounds import limits
-from dynaorm.plan.planned import Planned
+from dynaorm.plan.item_change import Requirement
+from dynaorm.record import record
 
 # -- bounds ------------------------------------------------------------------------------------------------------------
 
@@ -83,30 +85,38 @@ def restricting_totals(mapping: EntityMapping) -> dict[str, str]:
     }
 
 
-def restriction(mapping: EntityMapping, totals: Mapping[str, AttributeValue]) -> Condition | None:
-    """The condition that a target has the totals with which it may be deleted; None for no totals."""
-    return all_of(*(_is_total(mapping, name, value) for name, value in totals.items()))
+@record
+class Uncounted(Requirement):
+    """Nothing is counted in a target any more.
+
+    Attributes:
+        totals: the totals that restrict it, each with the value that it has to have: 0, unless the same unit of work
+            ends what it counts.
+    """
+
+    totals: Mapping[str, AttributeValue]
+
+    def condition(self, mapping: EntityMapping) -> Condition | None:
+        return all_of(*(_is_total(mapping, name, value) for name, value in self.totals.items()))
+
+    def refusal(self, key: Key[Any], mapping: EntityMapping, item: Item) -> StillCounted | None:
+        wrong = [
+            name for name, value in self.totals.items() if not holds(_is_total(mapping, name, value), item)
+        ]
+        if not wrong:
+            return None
+        keepers, values = restricting_totals(mapping), mapping.subject(item)
+        return StillCounted(
+            key=key,
+            aggregates=tuple(dict.fromkeys(keepers[name] for name in wrong)),
+            totals=dict(mapping.secrets.hiding({name: values[name] for name in wrong})),
+        )
+
+    def said(self) -> str:
+        return f", and only if nothing is counted in {' and '.join(self.totals)} any more"
 
 
 def _is_total(mapping: EntityMapping, name: str, value: AttributeValue) -> Condition:
     attribute = mapping.fields[name].attribute
     equal = equals(attribute, value)
     return any_of_conditions(missing(attribute), equal) if value == {"N": "0"} else equal
-
-
-def still_counted(planned: Planned, item: Item) -> StillCounted | None:
-    """The error of a deletion that the totals of the stored item forbid; None if they do not."""
-    mapping, keepers = planned.mapping, restricting_totals(planned.mapping)
-    wrong = [
-        name
-        for name, value in planned.basis.totals.items()
-        if not holds(_is_total(mapping, name, value), item)
-    ]
-    if not wrong:
-        return None
-    stored = {name: mapping.subject(item)[name] for name in wrong}
-    return StillCounted(
-        key=planned.subject,
-        aggregates=tuple(dict.fromkeys(keepers[name] for name in wrong)),
-        totals=dict(mapping.secrets.hiding(stored)),
-    )

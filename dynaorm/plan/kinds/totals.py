@@ -97,6 +97,7 @@ class Totals(DerivedKind[Contribution]):
     """The totals of targets, by what their holders contribute."""
 
     is_summed = True
+    noun = "totals"
 
     def __reduce__(self) -> str:
         return "TOTALS"
@@ -109,7 +110,7 @@ class Totals(DerivedKind[Contribution]):
 
     def held_by(self, image: Image) -> Iterator[Held[Contribution]]:
         mapping, item, changed = image.mapping, image.item, image.changed
-        if not mapping.aggregates or mapping.is_tombstone(item):
+        if not mapping.aggregates:
             return
         values, fields = mapping.subject(item), mapping.made_of.totals
         for name, one in mapping.aggregates.items():
@@ -127,6 +128,19 @@ class Totals(DerivedKind[Contribution]):
     def place(self, held: Held[Contribution]) -> tuple[Table, Item]:
         delta = held.label.delta
         return delta.mapping.table, delta.key
+
+    def why_read(self, mapping: EntityMapping, writer: str) -> str:
+        if mapping.aggregates:
+            return f"keeps totals in other entities ({', '.join(mapping.aggregates)}), and {writer} adds nothing up"
+        if mapping.maintained:
+            return f"has totals ({', '.join(mapping.maintained)}), and {writer} would write over them"
+        return ""
+
+    def contended(self, mapping: EntityMapping) -> Iterator[tuple[type[Any], Mapping[str, str]]]:
+        for one in mapping.aggregates.values():
+            yield one.target, one.key
+        if mapping.maintained:
+            yield mapping.entity, {name: name for name in mapping.key_fields}
 
     def tables_beside(self, mapping: EntityMapping) -> Iterable[Table]:
         for target in (mapping, *targets_of(mapping)):

@@ -78,6 +78,7 @@ class Versions(DerivedKind[int]):
     is_evidence = True
     is_secondary = True
     is_permanent = True
+    noun = "versions"
 
     def __reduce__(self) -> str:
         return "VERSIONS"
@@ -97,6 +98,9 @@ class Versions(DerivedKind[int]):
     def place(self, held: Held[int]) -> tuple[Table, Item]:
         mapping = held.image.mapping
         return mapping.table, version_key(mapping, held.image.key, held.label)
+
+    def why_read(self, mapping: EntityMapping, writer: str) -> str:
+        return f"is versioned, and {writer} writes no versions" if self.follows_from(mapping) else ""
 
     def take_as_read(self, image: Image, label: int, stored: Item | None, unit: UnitOfWork) -> Planned:
         return put_version(image, label, unit)
@@ -149,7 +153,7 @@ VERSIONS: Final = Versions()
 def _number_in(image: Image) -> int | None:
     """The version that an entity is the first to have; None if it has none, or keeps that of the stored item."""
     mapping, item, replaced = image.mapping, image.item, image.replaced
-    if mapping.versioning is None or VERSION not in item or mapping.is_tombstone(item):
+    if mapping.versioning is None or VERSION not in item:
         return None
     if replaced is not None and replaced.get(VERSION) == item[VERSION]:
         return None

@@ -7,7 +7,7 @@ Rule 2. A deletion releases the guards. So a guard item of a versioned entity th
 Rule 3. An item is a guard item only if it has the attributes of one, and no others.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import Enum
 from typing import Any, Final
 
@@ -102,6 +102,17 @@ def _owner_address(guard: ItemAddress, item: Item) -> ItemAddress | None:
     if owner.keys() != set(table.key_names) or any(key.kind not in owner[key.name] for key in table.keys):
         return None
     return ItemAddress(table, owner)
+
+
+def _possible_owners(guard: ItemAddress, owners: Sequence[Item]) -> list[ItemAddress]:
+    """Where owners with these keys may be stored. A key does not say in which of the tables that are guarded here."""
+    tables = {one.table.name: one.table for one in constrained_by(_constraint_in(guard), guard.table)}
+    return [
+        ItemAddress(table, owner)
+        for owner in owners
+        for table in tables.values()
+        if owner.keys() == set(table.key_names)
+    ]
 
 
 def _owner_table(guard: ItemAddress, owner: Item) -> Table | None:
@@ -258,6 +269,15 @@ class JudgedGuards(JudgedKind):
                 return judgement
         judgement.facts.append(Holding(address, is_harmless=OWNER not in item))
         return judgement
+
+    def judged_with(self, address: ItemAddress, owners: Sequence[Item]) -> StoredCheck[Sequence[ItemAddress]]:
+        yield from ()
+        return _possible_owners(address, owners)
+
+    def facts_named(self, address: ItemAddress, owners: Sequence[Item]) -> Iterable[Fact]:
+        holders = [Holding(address, one) for one in _possible_owners(address, owners)]
+        is_guard = bool(constrained_by(_constraint_in(address), address.table))
+        return [Holding(address), *holders] if is_guard else holders
 
     def left(self, ledger: Ledger, scope: Scope) -> Iterator[tuple[ItemAddress, Sequence[ItemAddress]]]:
         return ledger.holdings()

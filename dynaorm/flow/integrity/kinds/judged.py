@@ -193,6 +193,15 @@ class JudgedKind:
         """The searches of judgements that may find the item at an address."""
         return ()
 
+    def judged_with(self, address: ItemAddress, owners: Sequence[Item]) -> StoredCheck[Sequence[ItemAddress]]:
+        """The items whose judgement shows what is wrong at an address. ``owners``: those that a finding there names."""
+        yield from ()
+        return ()
+
+    def facts_named(self, address: ItemAddress, owners: Sequence[Item]) -> Iterable[Fact]:
+        """What the owners that a finding names say of the item at its address."""
+        return ()
+
     # -- all facts under one address -----------------------------------------------------------------------------------
 
     def left(self, ledger: Ledger, scope: Scope) -> Iterator[tuple[ItemAddress, Any]]:

@@ -125,6 +125,16 @@ class JudgedVersions(JudgedKind):
             if latest is not None:
                 yield _NewestVersion(mapping, {**address.key, part.name: {part.kind: latest}})
 
+    def judged_with(self, address: ItemAddress, owners: Sequence[Item]) -> StoredCheck[Sequence[ItemAddress]]:
+        if (found := _latest_address(address) or _at_latest(address)) is None:
+            return ()
+        latest = ItemAddress(address.table, found[1])
+        # A version that nothing counts is found by its own item.
+        (newest,) = yield [_NewestVersion(*found)]
+        if newest is None:
+            return (latest,)
+        return latest, ItemAddress(address.table, {name: newest[name] for name in address.key})
+
     def judge_entity(
         self, subject: Subject, renewal: Renewal, held: Sequence[Held[int]]
     ) -> StoredCheck[Judgement]:
@@ -214,6 +224,14 @@ def _latest_address(version: ItemAddress) -> tuple[EntityMapping, Item] | None:
             and first.match(version.key[first.attribute.name][first.attribute.kind]) is not None
         ):
             return mapping, {**version.key, part.name: {part.kind: latest}}
+    return None
+
+
+def _at_latest(address: ItemAddress) -> tuple[EntityMapping, Item] | None:
+    """The class and the key of a latest copy or tombstone, which need not exist; None for any other key."""
+    for mapping in catalog_of(address.table).mappings.values():
+        if mapping.versioning is not None and mapping.key_matches(address.key):
+            return mapping, address.key
     return None
 
 

@@ -1,0 +1,143 @@
+"""Judge again what an earlier verification has found: the items at the keys of its findings, and nothing else.
+
+Rule 1. A finding is a hint. What is repaired follows from the items as they are now, read at one moment.
+Rule 2. A finding that an item no longer shows is gone. One that needs a choice is left, and is not judged.
+Rule 3. What only a whole run can know is taken from the findings: the entities that hold one value, and that no
+        other item makes a sum doubtful.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import field
+from typing import Any
+
+from dynaorm.argument import check_amount
+from dynaorm.entity.table import Table
+from dynaorm.errors import UsageError
+from dynaorm.failure import MASK
+from dynaorm.flow.bulk.limits import windows
+from dynaorm.flow.commit import unit_of_work
+from dynaorm.flow.integrity.finding import Diagnosis, Finding, FindingKind, Mended, Outcome
+from dynaorm.flow.integrity.kinds.judged import Run
+from dynaorm.flow.integrity.kinds.judged_kinds import KINDS
+from dynaorm.flow.integrity.ledger import MemoryLedger
+from dynaorm.flow.integrity.scan import RateLimiter
+from dynaorm.flow.integrity.scope import scope_of
+from dynaorm.flow.integrity.stored_check import ItemAddress, answer_all
+from dynaorm.flow.integrity.verify import Verification
+from dynaorm.flow.protocol.call import Flow
+from dynaorm.flow.protocol.context import Context
+from dynaorm.record import record, replace
+
+# How many items are judged in one step.
+_STEP = 500
+
+
+@record(frozen=False)
+class JudgedAgain(Verification):
+    """A verification of the items that some findings name.
+
+    Attributes:
+        found: the findings, each once.
+        addresses: the items that are left to be judged.
+        met: the findings that the items still show.
+    """
+
+    found: Sequence[Finding] = ()
+    addresses: list[ItemAddress] = field(default_factory=list)
+    met: list[Finding] = field(default_factory=list)
+
+    @property
+    def is_read(self) -> bool:
+        return not self.addresses
+
+    def steps(self, after_pages: Callable[[], object] = bool) -> Iterator[Flow[list[Diagnosis]]]:
+        tables = {table.name: table for table in self.scope.known_tables}
+        mendable = [(one, ItemAddress(tables[one.table], one.key)) for one in self.found if one.mendable]
+        sums = [address for one, address in mendable if one.kind is FindingKind.TOTAL]
+        for some in windows(sums, _STEP):
+            yield self._noting(self.judge_again(some))
+        yield self._begin([(one, at) for one, at in mendable if one.kind is not FindingKind.TOTAL])
+        for step in Verification.steps(self, after_pages):
+            yield self._noting(step)
+
+    def _begin(self, found: Sequence[tuple[Finding, ItemAddress]]) -> Flow[list[Diagnosis]]:
+        """Find the items to be judged, and remember what is known of them."""
+        asked = [(kind, at, one.owners) for one, at in found for kind in KINDS]
+        checks = [kind.judged_with(at, owners) for kind, at, owners in asked]
+        beside = yield from answer_all(checks, {}, self.limiter.context, self.limiter.cost)
+        addresses = [*(at for _, at in found), *(one for some in beside for one in some)]
+        self.addresses = [*{one.ident: one for one in addresses}.values()]
+        for kind, at, owners in asked:
+            for fact in kind.facts_named(at, owners):
+                self.ledger.add(fact)
+        return []
+
+    def judge_again(self, addresses: Sequence[ItemAddress]) -> Flow[list[Diagnosis]]:
+        # A sum is counted from all that is counted in it.
+        whole = replace(self.scope, reads_everything=True)
+        run, found = Run(whole, self.limiter, self.segments, self.ledger, self.unstable), list[Diagnosis]()
+        for kind in KINDS:
+            found += yield from kind.judge_again(addresses, run)
+        return found
+
+    def _noting(self, step: Flow[list[Diagnosis]]) -> Flow[list[Diagnosis]]:
+        found = yield from step
+        self.met += [one.finding for one in found]
+        return found
+
+    def _judge_pages(self) -> Flow[list[Diagnosis]]:
+        yield from self.limiter.wait()
+        return (yield from self._judge(self.addresses[:_STEP], {}))
+
+    def _finish_pages(self) -> None:
+        Verification._finish_pages(self)
+        del self.addresses[:_STEP]
+
+    def rest(self) -> Iterator[Mended]:
+        """What became of the findings that no item showed again: left if they need a choice, otherwise gone."""
+        again = {_identity(one) for one in self.met}
+        for one in self.found:
+            if _identity(one) not in again:
+                yield Mended(one, Outcome.GONE if one.mendable else Outcome.LEFT)
+
+
+def judged_again(
+    named: Sequence[Table | type[Any]],
+    findings: Iterable[Finding],
+    context: Context,
+    *,
+    rate: float | None = None,
+) -> JudgedAgain:
+    """A verification of what some findings name, in these tables and classes. It has not begun.
+
+    Raises:
+        UsageError: something is no finding, or is in another table, or has a masked key; the rate is not positive.
+    """
+    if rate is not None:
+        check_amount("rate={}", rate)
+    # Sums and owners that only a whole run knows are those of the findings.
+    scope = scope_of(named, lambda: unit_of_work(context), reads_everything=False)
+    tables = {table.name: table for table in scope.known_tables}
+    distinct = {_identity(one): one for one in _checked(findings, tables)}
+    return JudgedAgain(scope, RateLimiter(context, rate), 1, MemoryLedger(), found=[*distinct.values()])
+
+
+def _identity(finding: Finding) -> tuple[FindingKind, str, tuple[str, ...]]:
+    return finding.kind, finding.table, tuple(map(repr, finding.key.values()))
+
+
+def _checked(findings: Iterable[Finding], tables: Mapping[str, Table]) -> Iterator[Finding]:
+    for one in findings:
+        if not isinstance(one, Finding):
+            raise UsageError(problem=f"{one!r} is no finding", remedy="give those that verify yields")
+        if one.table not in tables:
+            raise UsageError(
+                problem=f"a finding is in the table {one.table!r}, which belongs to none that is named",
+                remedy="name its Table, too",
+            )
+        if any(MASK in value.values() for key in (one.key, *one.owners) for value in key.values()):
+            raise UsageError(
+                problem=f"a finding in {one.table!r} has a masked key, as terminals and logs show it",
+                remedy="write the findings to a private file: dynaorm verify --findings FILE",
+            )
+        yield one
