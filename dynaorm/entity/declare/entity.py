@@ -13,6 +13,7 @@ from dynaorm.entity.codec.of_type import Codec, Unstorable, codec_of
 from dynaorm.entity.codec.value import optional
 from dynaorm.entity.codec.vector import searched_codec, vector_codec
 from dynaorm.entity.declare.aggregates import aggregate_conflicts, aggregates_of
+from dynaorm.entity.declare.choices import choice_problems
 from dynaorm.entity.declare.computed import computed_marks, marker_problems
 from dynaorm.entity.declare.conditions import with_conditions
 from dynaorm.entity.declare.constraints import constraints_of
@@ -67,6 +68,7 @@ def declare(entity: type[BaseModel], options: ClassOptions) -> None:
     keys = fields_for_keys(entity, options, marks, problems)
     keys_of(entity, options, keys)
     keys.problems += vector_problems(marks, keys)
+    keys.problems += choice_problems({**marks, **computed_marks(entity)}, keys)
     aggregates = aggregates_of(entity, keys)
     mapping = _Draft(entity, options, options.table, marks, keys, aggregates).mapping()
     with _JOINING:
