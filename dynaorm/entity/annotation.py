@@ -62,16 +62,16 @@ def marked(name: str, info: FieldInfo) -> Marked:
         f"write Annotated[<the whole type>, {kind}()]"
         for kind in misplaced
     ]
-    wrong = {id(marker): found for marker in markers if (found := [*argument_problems(marker)])}
+    wrong = {
+        id(one): found for one in markers if (found := [*argument_problems(one), *_not_of_type(one, tree)])
+    }
     problems += [f"{name}: {problem}" for found in wrong.values() for problem in found]
     markers = [marker for marker in markers if id(marker) not in wrong]
     kinds = [type(marker) for marker in markers]
     problems += [
         f"{name}: {kind.__name__}() is given twice; keep one" for kind in MARKERS if kinds.count(kind) > 1
     ]
-    problems += [f"{name}: {problem}" for one in markers for problem in _not_of_type(one, tree)]
-    tree = tree if problems else _with_values(tree, markers)
-    return Marked(tree, tuple(metadata), tuple(markers), tuple(problems))
+    return Marked(_with_values(tree, markers), tuple(metadata), tuple(markers), tuple(problems))
 
 
 def tree_of_field(info: FieldInfo) -> TypeTree:

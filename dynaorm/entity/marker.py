@@ -173,7 +173,12 @@ class OneOf:
     def __init__(self, values: Iterable[Any]) -> None:
         object.__setattr__(self, "values", _names(values))
 
-    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+    def __get_pydantic_core_schema__(
+        self, source: Any, handler: GetCoreSchemaHandler | None = None
+    ) -> CoreSchema:
+        if handler is None:  # the class itself stands in Annotated, which the declaration refuses
+            given: Any = self
+            return source(given)  # type: ignore[no-any-return]  # it is the handler
         # The same schema as that of a Literal, so all who know one know the other.
         expected = [*self.values, None] if type_tree(source).accepts_none else [*self.values]
         return core_schema.literal_schema(expected) if expected else handler(source)
