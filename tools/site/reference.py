@@ -49,7 +49,7 @@ TOPICS: Final = {
         "What you write into `Annotated[...]`, and types for fields.",
         _of(
             "dynaorm",
-            "Unique Versioned Attribute InKey ExpiresAt CreatedAt UpdatedAt Computed Vector AnyValue LOADING Ksuid "
+            "Unique Versioned Attribute InKey ExpiresAt CreatedAt UpdatedAt Computed OneOf Vector AnyValue LOADING Ksuid "
             "KsuidMs new_ksuid ksuid_range",
         ),
     ),
