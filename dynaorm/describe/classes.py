@@ -139,8 +139,8 @@ def _marks(mapping: EntityMapping, field: FieldMapping) -> Iterator[str]:
         "versioned": versioning is not None and field.name in (versioning.fields or ()),
         "one of": bool(marked(field.name, mapping.entity.model_fields[field.name]).find(OneOf)),
         "expires": mapping.expires is field,
-        "created at": mapping.created is field,
-        "updated at": mapping.updated is field,
+        "created at": field in mapping.created,
+        "updated at": field in mapping.updated,
         "total": field.name in mapping.maintained,
     }
     yield from (mark for mark, is_so in marks.items() if is_so)

@@ -159,8 +159,8 @@ class _Draft:
             versioning=versioning,
             expires=expires,
             aggregates=self.aggregates,
-            created=self._time(fields, CreatedAt),
-            updated=self._time(fields, UpdatedAt),
+            created=self._times(fields, CreatedAt),
+            updated=self._times(fields, UpdatedAt),
             computed=self.keys.computed,
             formerly=self.options.formerly,
         )
@@ -335,10 +335,10 @@ class _Draft:
             return None
         return Versioning(self.keys.version_template, partial or None)
 
-    def _time(self, fields: Mapping[str, FieldMapping], kind: type) -> FieldMapping | None:
+    def _times(self, fields: Mapping[str, FieldMapping], kind: type) -> tuple[FieldMapping, ...]:
         marked_ones = {name: mark for name, mark in self.marks.items() if mark.find(kind)}
         self.keys.problems += kept_time_problems(self.entity, kind.__name__, marked_ones, self.keys.primary)
-        return next((fields[name] for name in marked_ones if name in fields), None)
+        return tuple(fields[name] for name in marked_ones if name in fields)
 
     def _expires(self, fields: Mapping[str, FieldMapping]) -> FieldMapping | None:
         names = [name for name, mark in self.marks.items() if mark.find(ExpiresAt) and name in fields]
