@@ -106,10 +106,15 @@ def apply_command(
             status = FOUND
         else:
             written.add(writes=True)
-            status = _apply(session, tables, wait, shown)
+            left = _apply(session, tables, wait, shown)
+            status = FOUND if left else CLEAN
             if completed := [table for table, plan in zip(tables, plans, strict=True) if plan.backfills]:
                 status = max(status, _complete(session, completed, run, output))
                 written.add(**output.finish(written.seconds, ()))
+            if left:
+                complain(
+                    f"apply: {left} {'difference is' if left == 1 else 'differences are'} left; the plan says why"
+                )
         written.add(status=status)
     click.get_current_context().exit(status)
 
@@ -128,8 +133,9 @@ def _agreed(*, as_json: bool) -> bool:
 
 
 def _apply(session: Session, tables: Sequence[Table], wait: float, shown: "_Shown") -> int:
-    left = [session.apply(one, backfill=False, wait=wait, progress=shown.progress).left for one in tables]
-    return FOUND if any(left) else CLEAN
+    """Change the tables. Returns how many differences are left."""
+    applied = [session.apply(one, backfill=False, wait=wait, progress=shown.progress) for one in tables]
+    return sum(len(one.left) for one in applied)
 
 
 def _complete(session: Session, tables: Sequence[Table], run: RunOptions, output: Output) -> int:
