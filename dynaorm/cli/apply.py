@@ -102,7 +102,6 @@ def apply_command(
         if all(one.does_nothing for one in plans):
             status = FOUND if any(one.left for one in plans) else CLEAN
         elif not (yes or _agreed(as_json=as_json)):
-            complain("apply: nothing was written; give --yes to write")
             status = FOUND
         else:
             written.add(writes=True)
@@ -127,9 +126,18 @@ def _without_guards(tables: Sequence[Table]) -> list[Table]:
 
 def _agreed(*, as_json: bool) -> bool:
     """Whether a person at the terminal wants it done."""
-    if as_json or not (sys.stdin is not None and sys.stdin.isatty() and sys.stderr.isatty()):
-        return False
-    return click.confirm("apply: do this?", err=True)
+    can_ask = not as_json and sys.stdin is not None and sys.stdin.isatty() and sys.stderr.isatty()
+    agreed = can_ask and click.confirm("apply: do this?", err=True)
+    if not agreed:
+        complain("apply: nothing was written; give --yes to write")
+    return agreed
+
+
+def _tell_left(count: int) -> None:
+    if count:
+        complain(
+            f"apply: {count} {'difference is' if count == 1 else 'differences are'} left; the plan says why"
+        )
 
 
 def _apply(session: Session, tables: Sequence[Table], wait: float, shown: "_Shown") -> int:
