@@ -110,10 +110,7 @@ def apply_command(
             if completed := [table for table, plan in zip(tables, plans, strict=True) if plan.backfills]:
                 status = max(status, _complete(session, completed, run, output))
                 written.add(**output.finish(written.seconds, ()))
-            if left:
-                complain(
-                    f"apply: {left} {'difference is' if left == 1 else 'differences are'} left; the plan says why"
-                )
+            _tell_left(left)
         written.add(status=status)
     click.get_current_context().exit(status)
 
