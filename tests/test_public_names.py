@@ -214,7 +214,9 @@ PUBLIC_MODULES = {
     "dynaorm.integrations.duckdb",
     "dynaorm.integrations.fastapi",
     "dynaorm.integrations.opentelemetry",
+    "dynaorm.integrity.processes",
     "dynaorm.integrity.run",
+    "dynaorm.integrity.tasks",
     "dynaorm.layout",
     "dynaorm.testing",
 }

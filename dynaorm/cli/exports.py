@@ -35,6 +35,7 @@ EXPORT: Final[Sequence[Option]] = (
 # What concerns the requests of a run, each with the value that it has if it is not given.
 _OF_A_TABLE: Final = {
     "segments": 1,
+    "processes": None,
     "segment": None,
     "rate": None,
     "checkpoint": None,

@@ -10,6 +10,7 @@ import click
 
 from dynaorm.cli.exports import EXPORT, verify_exports
 from dynaorm.cli.options import AS_JSON, Option, TableAccess, connected, options
+from dynaorm.cli.processes import PROCESSES, check_processes, divided
 from dynaorm.cli.run_output import Meter, Output, place_of
 from dynaorm.cli.run_summary import RunSummary
 from dynaorm.cli.status import CLEAN, FOUND, STOPPED
@@ -18,6 +19,7 @@ from dynaorm.entity.table import Table
 from dynaorm.flow.integrity.finding import Finding, Mended
 from dynaorm.integrity.report import FindingsFile, read_findings
 from dynaorm.integrity.run import RunOptions, backfill, repair, table_locations, verify
+from dynaorm.integrity.tasks import Verb
 
 Work = Callable[..., Iterable[Finding | Mended]]
 
@@ -31,6 +33,7 @@ _OPTIONS: Final[Sequence[Option]] = (
         show_default=True,
         help="Into how many segments each table is divided.",
     ),
+    PROCESSES,
     click.option(
         "--segment", type=int, help="Read only this segment (from 0); other machines read the others."
     ),
@@ -118,11 +121,13 @@ def backfill_command(**given: Any) -> None:
     _work("backfill", backfill, given)
 
 
-def _work(verb: str, work: Work, given: dict[str, Any]) -> None:
+def _work(verb: Verb, work: Work, given: dict[str, Any]) -> None:
     connection: TableAccess = given["connection"]
     writes = bool(given.get("yes"))
     if writes and given["dry_run"]:
         raise click.UsageError("--yes and --dry-run contradict each other; give one of them")
+    if given["processes"] is not None:
+        check_processes(verb, given)
     targets = [load_target(text) for text in given["targets"]]
     tell_of_empty(one for one in targets if isinstance(one, Table))
     meter = Meter()
@@ -145,7 +150,11 @@ def _work(verb: str, work: Work, given: dict[str, Any]) -> None:
                 segments=options.segments,
                 segment=options.segment,
             )
-            for found in work(session, *targets, options=options):
+            for found in (
+                work(session, *targets, options=options)
+                if given["processes"] is None
+                else divided(verb, given, options, meter)
+            ):
                 if file is not None and isinstance(found, Finding):
                     file.add(found)
                 output.report(found)
@@ -156,7 +165,7 @@ def _work(verb: str, work: Work, given: dict[str, Any]) -> None:
 
 def _run_options(verb: str, given: Mapping[str, Any], output: Output, *, writes: bool) -> RunOptions:
     return RunOptions(
-        segments=given["segments"],
+        segments=max(given["segments"], given["processes"] or 1),
         segment=given["segment"],
         rate=given["rate"],
         progress=output.progress,

@@ -30,6 +30,11 @@ class Meter:
             self.read_units += attempt.capacity or 0.0
             self.write_units += attempt.least_capacity
 
+    def add(self, read_units: float, write_units: float) -> None:
+        """Count what another process has used."""
+        self.read_units += read_units
+        self.write_units += write_units
+
     def __str__(self) -> str:
         written = f", {_units(self.write_units, 'write')}" if self.write_units else ""
         return f"{_units(self.read_units, 'read')}{written}"

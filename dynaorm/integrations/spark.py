@@ -1,10 +1,10 @@
-"""Verify an export with Spark: a table of any size on many machines, without a request to DynamoDB.
+"""Verify an export with Spark, without a request to DynamoDB; repair and complete live tables from many machines.
 
 Needs the extra ``dynaorm[spark]`` and Java. Python judges the items on the executors, and Spark groups the facts.
 dynaorm and the modules of the classes have to be importable there.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, Final
 
@@ -14,11 +14,13 @@ from pyspark.sql.functions import col
 from pyspark.sql.functions import min as least
 
 from dynaorm.entity.table import Table
+from dynaorm.errors import UsageError
 from dynaorm.integrity.exported import ExportFile
-from dynaorm.integrity.keyed import FactKind, KeyedFact, KeyedScope
+from dynaorm.integrity.keyed import FactKind, KeyedFact, KeyedScope, keyed
 from dynaorm.integrity.keyed_export import mapped, reduced, sources_of
+from dynaorm.integrity.tasks import SegmentTask, finish_tasks
 
-__all__ = ["verify_export"]
+__all__ = ["run_tasks", "verify_export"]
 
 _FACTS: Final = "kind string, key string, text string"
 
@@ -74,6 +76,63 @@ def verify_export(
     return _together(found, FactKind.FINDING).select("key", "text")
 
 
+def run_tasks(spark: SparkSession, tasks: Sequence[SegmentTask], /) -> DataFrame:
+    """Run the tasks of ``segment_tasks`` on the executors, to the end of the whole run.
+
+    Spark runs a task again that was killed. It goes on if its checkpoint file is in a folder that all executors have,
+    and otherwise starts again, which does no harm. What all tasks together tell is judged here, in the driver.
+
+    Args:
+        spark: the Spark session.
+        tasks: all tasks of the run. Each executor needs the credentials of their sessions. As ``at_once``, give the
+            number of tasks that Spark runs at a time: ``spark.sparkContext.defaultParallelism``.
+
+    Returns:
+        What was found, and what became of it, as ``verify_export`` returns it. What a task had repaired before it was
+        killed is not among it.
+
+    Raises:
+        UsageError: there is no task.
+        Throttled, Unreachable, TableNotFound, UnexpectedRefusal: as the run in one process.
+
+    Examples:
+        ```python
+        from dynaorm import Session
+
+
+        def open_session() -> Session:
+            return Session(region="eu-west-1")
+
+
+        def main() -> None:
+            from pyspark.sql import SparkSession
+
+            from dynaorm.integrations.spark import run_tasks
+            from dynaorm.integrity.tasks import segment_tasks
+
+            spark = SparkSession.builder.getOrCreate()
+            tasks = segment_tasks(
+                "backfill",
+                "shop.models:app",
+                session=open_session,
+                segments=256,
+                at_once=spark.sparkContext.defaultParallelism,
+                rate=4000,
+                checkpoint="/shared/backfill",
+            )
+            run_tasks(spark, tasks).select("text").write.text("/shared/left")
+        ```
+    """
+    if not tasks:
+        raise UsageError(problem="there is no task to run", remedy="make them with segment_tasks()")
+    divided = spark.sparkContext.parallelize(list(tasks), len(tasks))
+    said = _kept(spark, divided.mapPartitions(_ran))
+    said.count()  # once, whatever is done with the result
+    others = said.where(col("kind") != str(FactKind.FINDING)).toLocalIterator()
+    rest = [_row(keyed(one)) for one in finish_tasks(tasks, (KeyedFact(*row) for row in others))]
+    return _together([said, spark.createDataFrame(rest, _FACTS)], FactKind.FINDING).select("key", "text")
+
+
 def _answered(spark: SparkSession, facts: DataFrame, stored: DataFrame, scope: KeyedScope) -> list[DataFrame]:
     """Some facts, and those that follow when all that is asked in them is answered."""
     found = [facts]
@@ -107,6 +166,11 @@ def _grouped(rows: DataFrame) -> Any:
 
 
 # -- on the executors --------------------------------------------------------------------------------------------------
+
+
+def _ran(tasks: Iterable[SegmentTask]) -> Iterator[tuple[str, ...]]:
+    for task in tasks:
+        yield from map(_row, task.run())
 
 
 def _mapped(files: Iterable[tuple[str, ExportFile]], scope: KeyedScope) -> Iterator[tuple[str, ...]]:

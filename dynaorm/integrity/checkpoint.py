@@ -260,6 +260,16 @@ class Checkpoint:
         rows = self._run("SELECT source, reason FROM doubts ORDER BY source")
         return [Doubt(source or None, reason) for source, reason in rows]
 
+    def facts(self) -> Iterator[Fact]:
+        """What is remembered, as few facts as say the same. Doubts are beside them."""
+        for held, is_wrong in self._rows("SELECT address, is_wrong FROM held WHERE address > ?"):
+            query = "SELECT address FROM holders WHERE held = ? ORDER BY address LIMIT ?"
+            for (holder,) in self._run(query, (held, MOST_HOLDERS)) or [(None,)]:
+                found = None if holder is None else self._read(holder)
+                yield Holding(self._read(held), found, is_harmless=not is_wrong)
+        for address, numbers in self.sums():
+            yield Amount(address, numbers)
+
     def _rows(self, query: str) -> Iterator[Any]:
         """The rows of a query in the order of their addresses, some at a time, because the file changes meanwhile."""
         after = ""

@@ -21,10 +21,20 @@ from functools import cached_property
 from importlib import import_module
 from typing import Any, Final, NamedTuple
 
+from dynaorm.entity.declare.catalog import catalog_of
 from dynaorm.entity.ident import Ident
 from dynaorm.entity.table import Table
 from dynaorm.errors import UsageError
-from dynaorm.flow.integrity.finding import Amount, Diagnosis, Doubt, Fact, Holding, Judgement
+from dynaorm.flow.integrity.finding import (
+    Amount,
+    Diagnosis,
+    Doubt,
+    Fact,
+    Finding,
+    Holding,
+    Judgement,
+    Mended,
+)
 from dynaorm.flow.integrity.judge_item import judge
 from dynaorm.flow.integrity.judge_left import judge_left
 from dynaorm.flow.integrity.kinds.judged_kinds import KINDS
@@ -32,7 +42,7 @@ from dynaorm.flow.integrity.ledger import MOST_HOLDERS, MemoryLedger
 from dynaorm.flow.integrity.scope import Scope, scope_of
 from dynaorm.flow.integrity.stored_check import Asked, ItemAddress, StoredCheck, answer_partly
 from dynaorm.integrity.fact_text import address_in, address_text, numbers_in, numbers_text
-from dynaorm.integrity.report import as_json
+from dynaorm.integrity.report import as_json, found_in
 from dynaorm.item.json_body import decode_body, encode_body
 from dynaorm.item.value import Item
 from dynaorm.plan.unit_of_work import UnitOfWork
@@ -168,11 +178,11 @@ def _judged_item(
         yield from _asked(question, found)
         return
     assert isinstance(found, Judgement)
-    yield from _findings(found.diagnoses)
+    yield from (keyed(one.finding) for one in found.diagnoses)
     for fact in found.facts:
-        yield KeyedFact(FactKind.CONCERNS, _ident_text(fact.address.ident), _fact_text(fact))
+        yield keyed(fact)
     if found.doubt is not None:
-        yield KeyedFact(FactKind.DOUBT, found.doubt.source or "", found.doubt.reason)
+        yield keyed(found.doubt)
 
 
 def _judged_left(
@@ -188,19 +198,36 @@ def _judged_left(
     if isinstance(found, Asked):
         yield from _asked(json.dumps([_LEFT, facts]), found)
     else:
-        yield from _findings(found)
+        yield from (keyed(one.finding) for one in found)
+
+
+def keyed(said: Finding | Mended | Fact | Doubt) -> KeyedFact:
+    """What a run says, as an engine groups it."""
+    match said:
+        case Doubt():
+            return KeyedFact(FactKind.DOUBT, said.source or "", said.reason)
+        case Holding() | Amount():
+            return KeyedFact(FactKind.CONCERNS, _ident_text(said.address.ident), _fact_text(said))
+    finding = said.finding if isinstance(said, Mended) else said
+    key = _ident_text((finding.table, *(repr(value) for value in finding.key.values())))
+    return KeyedFact(FactKind.FINDING, key, as_json(said, with_secrets=True))
+
+
+def finding_of(fact: KeyedFact) -> Finding | Mended:
+    """The finding in a fact ``FINDING``, or what became of it."""
+    return found_in(fact.text)
+
+
+def said_in(fact: KeyedFact, declared: KeyedScope) -> Fact | Doubt:
+    """The fact or doubt that an engine groups."""
+    if fact.kind == FactKind.DOUBT:
+        return Doubt(fact.key or None, fact.text)
+    return _fact_in(fact.text, declared)
 
 
 def _asked(question: str, asked: Asked) -> Iterator[KeyedFact]:
     for ident in asked.addresses:
         yield KeyedFact(FactKind.ASKED, question, _ident_text(ident))
-
-
-def _findings(diagnoses: Iterable[Diagnosis]) -> Iterator[KeyedFact]:
-    for one in diagnoses:
-        finding = one.finding
-        key = _ident_text((finding.table, *(repr(value) for value in finding.key.values())))
-        yield KeyedFact(FactKind.FINDING, key, as_json(finding, with_secrets=True))
 
 
 def folded(texts: Iterable[str], declared: KeyedScope) -> list[str]:
@@ -299,6 +326,12 @@ def name_of(target: Table | type[Any] | str) -> str:
         problem=f"other processes cannot find {shown}: no module has it under a name",
         remedy="name it as 'module:Name'",
     )
+
+
+def modules_of(tables: Iterable[Table]) -> tuple[str, ...]:
+    """The modules that declare the classes of some tables, for other processes: any module may declare one."""
+    found = {one.entity.__module__ for table in tables for one in catalog_of(table).mappings.values()}
+    return tuple(sorted(found - {"__main__"}))
 
 
 def _named_in(module: Any) -> list[tuple[str, Any]]:

@@ -6,7 +6,6 @@ from itertools import groupby
 from operator import itemgetter
 from typing import Any, Final
 
-from dynaorm.entity.declare.catalog import catalog_of
 from dynaorm.entity.table import Table
 from dynaorm.errors import UsageError
 from dynaorm.integrity.exported import ExportFile, items_in, open_export
@@ -18,6 +17,7 @@ from dynaorm.integrity.keyed import (
     facts_of,
     findings_of,
     folded,
+    modules_of,
     name_of,
 )
 from dynaorm.record import record, replace
@@ -67,10 +67,6 @@ def sources_of(
     """
     names, foreign = tuple(map(name_of, targets)), tuple(foreign_attributes)
     known = KeyedScope(names, 0.0, foreign).tables
-    # Any module may declare a class of a table.
-    modules = {
-        one.entity.__module__ for table in known.values() for one in catalog_of(table).mappings.values()
-    }
     tables = sorted(known)
     paths = {tables[0]: path} if isinstance(path, str) else dict(path)
     wrong = [f"there is none of {name!r}" for name in tables if name not in paths]
@@ -83,7 +79,7 @@ def sources_of(
     exports = {name: open_export(one) for name, one in paths.items()}
     moment = max(one.time for one in exports.values()) if now is None else now
     return Sources(
-        KeyedScope(names, moment, foreign, tuple(sorted(modules - {"__main__"}))),
+        KeyedScope(names, moment, foreign, modules_of(known.values())),
         tuple((name, file) for name, export in exports.items() for file in export.files),
     )
 

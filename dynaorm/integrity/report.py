@@ -76,6 +76,11 @@ def mended_in(line: str) -> Mended:
     return Mended(finding_in(line), Outcome(found["outcome"]), found.get("reason", ""))
 
 
+def found_in(line: str) -> Finding | Mended:
+    """The finding in a line, or what became of it."""
+    return mended_in(line) if "outcome" in json.loads(line) else finding_in(line)
+
+
 def _key(found: Item, hidden: Sequence[str]) -> Item:
     key = {
         name: {kind: b64decode(content) if kind == "B" else content for kind, content in value.items()}

@@ -5,7 +5,7 @@ Rule 1. The position moves behind a page when every finding on it was dealt with
 Rule 2. If a finding can be corrected in more than one way, it is reported and left to people.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +17,15 @@ from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.table import Table
 from dynaorm.errors import TableNotFound, UsageError
 from dynaorm.flow.bulk.limits import Progress, check_progress
-from dynaorm.flow.integrity.finding import Diagnosis, Finding, FindingKind, Mended, Outcome
+from dynaorm.flow.integrity.finding import (
+    Diagnosis,
+    Doubt,
+    Fact,
+    Finding,
+    FindingKind,
+    Mended,
+    Outcome,
+)
 from dynaorm.flow.integrity.judge_found import judged_again
 from dynaorm.flow.integrity.repair import completion, repair_flows
 from dynaorm.flow.integrity.verify import Verification, describe, verification
@@ -32,6 +40,8 @@ from dynaorm.session.session import Session
 __all__ = ["RunOptions", "backfill", "repair", "verify"]
 
 Named = Table | type[Any]
+Used = Callable[[float, float], object]
+"""Is told the read and write units that were used."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,11 +105,7 @@ def verify(session: Session, *named: Named, options: RunOptions = DEFAULT) -> It
         []
     """
     with _Job("verify", session, named, options) as job:
-        yield from map(finding_in, job.reported())
-        for diagnoses in job.steps():
-            for diagnosis in diagnoses:
-                job.report(diagnosis.finding, as_json(diagnosis.finding, with_secrets=True))
-                yield diagnosis.finding
+        yield from _verified(job)
 
 
 def repair(
@@ -130,7 +136,8 @@ def repair(
         >>> [mended.outcome for mended in repair(session, app)]
         []
     """
-    yield from _mended("repair", session, named, options, findings=findings)
+    with _Job("repair", session, named, options, findings=findings) as job:
+        yield from _mended(job)
 
 
 def backfill(session: Session, *named: Named, options: RunOptions = DEFAULT) -> Iterator[Mended]:
@@ -153,7 +160,61 @@ def backfill(session: Session, *named: Named, options: RunOptions = DEFAULT) -> 
         >>> [mended.outcome for mended in backfill(session, User)]
         []
     """
-    yield from _mended("backfill", session, named, options)
+    with _Job("backfill", session, named, options) as job:
+        yield from _mended(job)
+
+
+def work_on_segment(
+    verb: str, session: Session, *named: Named, options: RunOptions, used: Used | None = None
+) -> Iterator[Finding | Mended | Fact | Doubt]:
+    """One segment of a run that is divided, and at its end what has to be judged with all segments.
+
+    Its checkpoint stays: the same run again reads nothing that was read, and says the same at its end.
+
+    Args:
+        verb: ``verify``, ``repair`` or ``backfill``.
+        session: reads, and writes what is repaired.
+        named: tables and classes; of a table, all its classes.
+        options: those of the segment.
+        used: called after each step with the read and write units that it used.
+
+    Raises:
+        UsageError, StoreError: as that run.
+    """
+    with _Job(verb, session, named, options, is_part=True) as job:
+        job.keep_checkpoint()
+        job.used = used
+        yield from _WORKS[verb](job)
+        job.tell_used()
+        yield from job.facts()
+
+
+def work_on_rest(
+    verb: str,
+    session: Session,
+    *named: Named,
+    options: RunOptions,
+    said: Iterable[Fact | Doubt],
+    used: Used | None = None,
+) -> Iterator[Finding | Mended]:
+    """The end of a run that is divided: what is judged with the facts of all segments.
+
+    Args:
+        verb: ``verify``, ``repair`` or ``backfill``.
+        session: reads, and writes what is repaired.
+        named: tables and classes; of a table, all its classes.
+        options: those of the whole run.
+        said: what the segments said at their ends.
+        used: called with the read and write units that were used.
+
+    Raises:
+        UsageError, StoreError: as that run.
+    """
+    with _Job(verb, session, named, options) as job:
+        job.used = used
+        job.read_elsewhere(said)
+        yield from _WORKS[verb](job)
+        job.tell_used()
 
 
 def table_locations(
@@ -191,30 +252,37 @@ def table_locations(
     return found
 
 
-def _mended(
-    name: str,
-    session: Session,
-    named: Sequence[Named],
-    options: RunOptions,
-    *,
-    findings: Iterable[Finding] | None = None,
-) -> Iterator[Mended]:
-    with _Job(name, session, named, options, findings=findings) as job:
-        yield from map(mended_in, job.reported())
-        left = options.at_most
-        for diagnoses in job.steps():
-            allowed, refused = _within(left, diagnoses)
-            for some in repair_flows(allowed, job.work, dry_run=options.dry_run):
-                for one in job.run(some):
-                    if one.outcome is Outcome.LEFT:
-                        job.report(one.finding, as_json(one, with_secrets=True))
-                    yield one
-            if refused is not None:
-                job.keep_checkpoint()
-                yield Mended(refused.finding, Outcome.STOPPED, f"this run may make {options.at_most} repairs")
-                return
-            left = None if left is None else left - sum(bool(one.actions) for one in allowed)
-        yield from job.work.rest()
+def _verified(job: "_Job") -> Iterator[Finding]:
+    yield from map(finding_in, job.reported())
+    for diagnoses in job.steps():
+        for diagnosis in diagnoses:
+            job.report(diagnosis.finding, as_json(diagnosis.finding, with_secrets=True))
+            yield diagnosis.finding
+
+
+def _mended(job: "_Job") -> Iterator[Mended]:
+    yield from map(mended_in, job.reported())
+    left = job.options.at_most
+    for diagnoses in job.steps():
+        allowed, refused = _within(left, diagnoses)
+        for some in repair_flows(allowed, job.work, dry_run=job.options.dry_run):
+            for one in job.run(some):
+                if one.outcome is Outcome.LEFT:
+                    job.report(one.finding, as_json(one, with_secrets=True))
+                yield one
+        if refused is not None:
+            job.keep_checkpoint()
+            yield Mended(refused.finding, Outcome.STOPPED, f"this run may make {job.options.at_most} repairs")
+            return
+        left = None if left is None else left - sum(bool(one.actions) for one in allowed)
+    yield from job.work.rest()
+
+
+_WORKS: Final[Mapping[str, Callable[["_Job"], Iterator[Finding | Mended]]]] = {
+    "verify": _verified,
+    "repair": _mended,
+    "backfill": _mended,
+}
 
 
 def _within(left: int | None, diagnoses: list[Diagnosis]) -> tuple[list[Diagnosis], Diagnosis | None]:
@@ -238,12 +306,13 @@ class _Job(ExitStack):
         options: RunOptions,
         *,
         findings: Iterable[Finding] | None = None,
+        is_part: bool = False,
     ) -> None:
         super().__init__()
         _check(options)
         self.options = options
         self._name = name
-        self.work = _begun(name, session, named, options, findings=findings)
+        self.work = _begun(name, session, named, options, findings=findings, is_part=is_part)
         self.work.scope = replace(self.work.scope, foreign_attributes=frozenset(options.foreign_attributes))
         self._session = session
         path = None if options.dry_run else options.checkpoint
@@ -259,6 +328,7 @@ class _Job(ExitStack):
             ],
             "segments": [options.segments, options.segment],
             "foreign": sorted(options.foreign_attributes),
+            **({"part": True} if is_part else {}),
         }
         self._duplicates: DuplicatesFile | None = None
         with ExitStack() as opened:
@@ -268,6 +338,8 @@ class _Job(ExitStack):
                 self._duplicates = opened.enter_context(DuplicatesFile(options.duplicates))
             self.push(opened.pop_all())  # without an error, they stay open as long as the job
         self.work.ledger = self._checkpoint
+        self.used: Used | None = None
+        self._told = (0.0, 0.0)
 
     def _described(self) -> list[dict[str, Any]]:
         found: list[dict[str, Any]] = self.run(describe(self.work.scope.tables, self.work.limiter.context))
@@ -275,6 +347,20 @@ class _Job(ExitStack):
 
     def run(self, flow: Flow[Any]) -> Any:
         return self._session._run(self._name, flow)
+
+    def read_elsewhere(self, said: Iterable[Fact | Doubt]) -> None:
+        """Take over what others have learned who read the items."""
+        self.work.scan_segments = []
+        for one in said:
+            if isinstance(one, Doubt):
+                self._checkpoint.doubt(one)
+            else:
+                self._checkpoint.add(one)
+
+    def facts(self) -> Iterator[Fact | Doubt]:
+        """What was learned, and is not judged yet."""
+        yield from self._checkpoint.facts()
+        yield from self._checkpoint.doubts()
 
     def keep_checkpoint(self) -> None:
         """Keep the checkpoint file at the end, because the run is not finished."""
@@ -298,6 +384,14 @@ class _Job(ExitStack):
     def _save(self) -> None:
         self._checkpoint.save(self.work)
         self._show_progress()
+        self.tell_used()
+
+    def tell_used(self) -> None:
+        """Say what was used since this was last said."""
+        if self.used is not None:
+            read, written = self._told
+            self._told = self.work.limiter.cost.read_units, self.work.limiter.written
+            self.used(self._told[0] - read, self._told[1] - written)
 
     def _show_progress(self) -> None:
         if self.options.progress is not None:
@@ -313,6 +407,7 @@ def _begun(
     options: RunOptions,
     *,
     findings: Iterable[Finding] | None,
+    is_part: bool,
 ) -> Verification:
     context = session._context
     if findings is not None:
@@ -323,8 +418,14 @@ def _begun(
             )
         return judged_again(named, findings, context, rate=options.rate)
     begin = completion if name == "backfill" else verification
-    segments, segment = options.segments, options.segment
-    return begin(named, context, segments=segments, segment=segment, rate=options.rate)
+    return begin(
+        named,
+        context,
+        segments=options.segments,
+        segment=options.segment,
+        rate=options.rate,
+        is_part=is_part,
+    )
 
 
 def _check(options: RunOptions) -> None:

@@ -154,7 +154,11 @@ class Raw:
         self.client = client
         self.name = name
         self.transport = transport
-        self.session = Session(transport=transport, table_names=name, clock=clock())
+        self.session = self.opened()
+
+    def opened(self) -> Session:
+        """Another session on the same tables."""
+        return Session(transport=self.transport, table_names=self.name, clock=clock())
 
     def session_before(self, operation: str, work: Callable[[], object], *, naming: str = "") -> Session:
         """A session that does something just before its first call of a kind whose request names a text."""

@@ -111,7 +111,7 @@ TOPICS: Final = {
     "integrity": Topic(
         "Checks of whole tables",
         "What the commands `verify`, `repair` and `backfill` stand on.",
-        ("dynaorm.integrity.run",),
+        ("dynaorm.integrity.run", "dynaorm.integrity.tasks", "dynaorm.integrity.processes"),
     ),
 }
 

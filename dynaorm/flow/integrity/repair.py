@@ -59,9 +59,10 @@ def completion(
     segments: int = 1,
     segment: int | None = None,
     rate: float | None = None,
+    is_part: bool = False,
 ) -> Verification:
     """A verification that asks what each entity lacks; it has not begun. Raises UsageError as ``verification``."""
-    work = verification(named, context, segments=segments, segment=segment, rate=rate)
+    work = verification(named, context, segments=segments, segment=segment, rate=rate, is_part=is_part)
     work.judge = complete
     work.scope = replace(work.scope, with_new_targets=True)
     return work

@@ -37,11 +37,13 @@ class Verification(Run):
         scan_segments: the segments to read, each with its position.
         judge: the judgement of each item.
         examined: how many items were read so far.
+        is_part: others read the other segments. What needs all facts stays in the ledger.
     """
 
     scan_segments: list[ScanSegment] = field(default_factory=list)
     judge: Callable[[ItemAddress, Scope], StoredCheck[Judgement]] = judge
     examined: int = 0
+    is_part: bool = False
     _pages: list[ScannedPage] = field(default_factory=list)
     _judged: list[Judgement] = field(default_factory=list)
 
@@ -59,6 +61,8 @@ class Verification(Run):
             yield self._judge_pages()
             self._finish_pages()
             after_pages()
+        if self.is_part:
+            return
         for kind in KINDS:
             yield from kind.judge_left(self)
         yield self._unjudged()
@@ -133,8 +137,17 @@ def verification(
     segments: int = 1,
     segment: int | None = None,
     rate: float | None = None,
+    is_part: bool = False,
 ) -> Verification:
     """A verification of some tables and classes that has not begun.
+
+    Args:
+        named: the tables and classes.
+        context: the session's settings.
+        segments: into how many segments each table is divided.
+        segment: the one to be read; None for all.
+        rate: capacity units per second.
+        is_part: the facts of all segments are judged together afterwards, so totals are, too.
 
     Raises:
         UsageError: the list is empty or names something else; the segment does not exist; the rate is not positive.
@@ -142,10 +155,11 @@ def verification(
     check_segments(segments, segment)
     if rate is not None:
         check_amount("rate={}", rate)
-    everything = segment is None or segments == 1
+    everything = is_part or segment is None or segments == 1
     scope = scope_of(named, lambda: unit_of_work(context), reads_everything=everything)
     parts = scan_segments_of(scope.tables, segments, segment)
-    return Verification(scope, RateLimiter(context, rate), segments, MemoryLedger(), scan_segments=parts)
+    limiter = RateLimiter(context, rate)
+    return Verification(scope, limiter, segments, MemoryLedger(), scan_segments=parts, is_part=is_part)
 
 
 def check_segments(segments: int, segment: int | None) -> None:

@@ -1,0 +1,270 @@
+"""Run the tasks of a divided run in processes of this machine, and judge here what all of them together tell.
+
+Rule 1. A process that was killed is started again, and goes on where its checkpoint is. What it said is said once.
+Rule 2. The facts of a process count when it has come to its end: half of a sum would be a wrong sum.
+Rule 3. A process ends when the one that started it is gone.
+"""
+
+import json
+import multiprocessing
+import os
+import signal
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, suppress
+from itertools import islice
+from multiprocessing.connection import Connection, wait
+from pathlib import Path
+from tempfile import TemporaryDirectory, TemporaryFile
+from typing import IO, Any, Final
+
+from dynaorm.argument import check_count
+from dynaorm.errors import UsageError
+from dynaorm.flow.bulk.limits import Progress, check_progress
+from dynaorm.flow.integrity.finding import Finding, Mended, Outcome
+from dynaorm.integrity.keyed import FactKind, KeyedFact, finding_of
+from dynaorm.integrity.run import Used
+from dynaorm.integrity.tasks import SegmentTask, finish_tasks
+from dynaorm.record import replace
+
+__all__ = ["run_tasks"]
+
+_MOST_ENDS: Final = 3
+"""How often in a row a process may end before it has read another page."""
+
+# A copy of this process would share its threads' locks.
+_NEW: Final = multiprocessing.get_context("spawn")
+
+
+def run_tasks(
+    tasks: Sequence[SegmentTask],
+    /,
+    *,
+    processes: int | None = None,
+    progress: Progress | None = None,
+    used: Used | None = None,
+) -> Iterator[Finding | Mended]:
+    """Run the tasks of ``segment_tasks`` in processes of this machine, to the end of the whole run.
+
+    Args:
+            tasks: all tasks of the run.
+            processes: how many tasks run at the same time; None for one per processor.
+            progress: called with the number of items examined by all processes, and about how many there are.
+            used: called with the read and write units that a process has used since it last said so.
+
+    Raises:
+            UsageError: there is no task; a process ended again and again.
+            Throttled, Unreachable, TableNotFound, UnexpectedRefusal: as the run in one process; finished repairs stay.
+
+    Examples:
+            ```python
+            from dynaorm import Session
+            from dynaorm.integrity.processes import run_tasks
+            from dynaorm.integrity.run import Used
+    from dynaorm.integrity.tasks import segment_tasks
+
+
+            def open_session() -> Session:
+                return Session(region="eu-west-1")
+
+
+            def main() -> None:
+                tasks = segment_tasks(
+                    "backfill", "shop.models:app", session=open_session, segments=32, at_once=4, rate=400
+                )
+                for mended in run_tasks(tasks, processes=4):
+                    print(mended)
+            ```
+    """
+    count = os.cpu_count() or 1 if processes is None else processes
+    check_count("processes={}", count)
+    check_progress(progress)
+    if not tasks:
+        raise UsageError(problem="there is no task to run", remedy="make them with segment_tasks()")
+    return _ran(list(tasks), count, progress or _nothing, used or _nothing)
+
+
+def _nothing(*_: object) -> None:
+    """Nobody wants to know."""
+
+
+def _ran(tasks: list[SegmentTask], count: int, progress: Progress, used: Used) -> Iterator[Finding | Mended]:
+    with ExitStack() as opened:
+        folder = opened.enter_context(TemporaryDirectory(prefix="dynaorm-"))
+        tasks = [
+            one if one.checkpoint is not None else replace(one, checkpoint=str(Path(folder, str(number))))
+            for number, one in enumerate(tasks)
+        ]
+        pool = opened.enter_context(_Pool(tasks, count))
+        for kind, said in pool.said():
+            if kind == "found":
+                yield said
+            elif kind == "used":
+                used(*said)
+            else:
+                progress(*said)
+        yield from finish_tasks(tasks, pool.facts(), used=used)
+
+
+class _Pool(ExitStack):
+    """Processes that do tasks, so many at a time, and the facts of those that have come to their end."""
+
+    def __init__(self, tasks: Sequence[SegmentTask], count: int) -> None:
+        super().__init__()
+        self._tasks = tasks
+        self._count = count
+        self._facts = _file()
+        self.enter_context(self._facts)
+        self._running: dict[Connection, _Process] = {}
+        self._examined: dict[int, tuple[int, int | None]] = {}
+        self.callback(self._stop)
+
+    def said(self) -> Iterator[tuple[str, Any]]:
+        """What the processes say, until all tasks are done."""
+        left = iter(self._tasks)
+        while True:
+            for task in islice(left, self._count - len(self._running)):
+                self._add(_Process(task))
+            if not self._running:
+                return
+            for connection in wait(list(self._running)):
+                assert isinstance(connection, Connection)
+                one = self._running[connection]
+                for kind, said in one.said():
+                    yield (kind, said) if kind != "progress" else (kind, self._sum(one, said))
+                del self._running[connection]
+                if one.is_over:
+                    one.give(self._facts)
+                else:
+                    self._add(one)
+
+    def _add(self, one: "_Process") -> None:
+        self._running[one.connection] = one
+
+    def _sum(self, one: "_Process", said: tuple[int, int | None]) -> tuple[int, int | None]:
+        self._examined[one.task.segment] = said
+        totals = [total for _, total in self._examined.values() if total is not None]
+        done = sum(done for done, _ in self._examined.values())
+        return done, max(totals) * len(self._tasks) if totals else None
+
+    def facts(self) -> Iterator[KeyedFact]:
+        """The facts of all tasks."""
+        self._facts.seek(0)
+        return (KeyedFact(*json.loads(line)) for line in self._facts)
+
+    def _stop(self) -> None:
+        for one in self._running.values():
+            one.stop()
+
+
+def _file() -> IO[str]:
+    """A file for facts, which is gone when it is closed."""
+    return TemporaryFile("w+", encoding="utf-8")
+
+
+class _Process:
+    """A process that does one task, and another one in its place if it is killed."""
+
+    def __init__(self, task: SegmentTask) -> None:
+        self.task = task
+        self.is_over = False
+        self._facts = _file()
+        self._told: set[int] = set()
+        self._ends = 0
+        self._start()
+
+    def _start(self) -> None:
+        self.connection, theirs = _NEW.Pipe(duplex=False)
+        self._process = _NEW.Process(target=_work, args=(self.task, theirs), daemon=True)
+        self._process.start()
+        theirs.close()
+
+    def said(self) -> Iterator[tuple[str, Any]]:
+        """What the process says now. Raises the error that ended it."""
+        try:
+            kind, said = self.connection.recv()
+        except (EOFError, OSError):
+            self._start_again()
+            return
+        if kind == "failed":
+            raise said
+        if kind == "over":
+            self.is_over = True
+        elif kind == "fact" and said.kind != FactKind.FINDING:
+            self._facts.write(f"{json.dumps(said)}\n")
+        elif kind == "fact":
+            yield from self._found(said)
+        else:
+            self._ends = 0
+            yield kind, said
+
+    def _found(self, fact: KeyedFact) -> Iterator[tuple[str, Any]]:
+        """A finding, unless a process that was killed has told it."""
+        found = finding_of(fact)
+        if isinstance(found, Mended) and found.outcome is not Outcome.LEFT:
+            yield "found", found
+        elif (mark := hash(fact.text)) not in self._told:
+            self._told.add(mark)
+            yield "found", found
+
+    def _start_again(self) -> None:
+        self._process.join()
+        self._ends += 1
+        if self._ends >= _MOST_ENDS:
+            raise UsageError(
+                problem=f"the process of segment {self.task.segment} of {self.task.segments} ended {self._ends} times "
+                f"before it had read a page (exit code {self._process.exitcode})",
+                remedy="take fewer processes if memory is short, and run it again: it goes on with its checkpoint",
+            )
+        self.connection.close()
+        self._facts.seek(0)
+        self._facts.truncate()
+        self._start()
+
+    def give(self, facts: IO[str]) -> None:
+        """Add the facts of a task that is over."""
+        self._facts.seek(0)
+        facts.writelines(self._facts)
+        self.stop()
+
+    def stop(self) -> None:
+        """End the process, if it still runs."""
+        if not self.is_over:
+            self._process.terminate()
+        self._process.join()
+        self.connection.close()
+        self._facts.close()
+
+
+# -- in the processes --------------------------------------------------------------------------------------------------
+
+
+def _work(task: SegmentTask, connection: Connection) -> None:
+    """Do a task, and say what comes of it."""
+    # The one that started this process is interrupted, too, and ends it.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    try:
+        for fact in task.run(
+            progress=lambda done, total: connection.send(("progress", (done, total))),
+            used=lambda read, written: connection.send(("used", (read, written))),
+        ):
+            connection.send(("fact", fact))
+        connection.send(("over", None))
+    except Exception as failure:  # noqa: BLE001 - whatever it is, it is raised where somebody waits
+        _tell(failure, connection)
+
+
+def _tell(failure: Exception, connection: Connection) -> None:
+    with suppress(OSError):  # nobody is there any more
+        try:
+            connection.send(("failed", failure))
+        except Exception:  # noqa: BLE001 - an error of another library that cannot be sent
+            connection.send(("failed", RuntimeError(f"{type(failure).__name__}: {failure}")))
+
+
+def _end_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        wait([parent.sentinel])
+        os._exit(2)

@@ -1,0 +1,67 @@
+"""``--processes``: a command divides its work among processes of its own."""
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dynaorm import Session, Table, Transport
+from tests.cli.conftest import Command
+from tests.integrity.shop import fill, now
+from tests.raw_tables import REGION
+
+AT = "tests.integrity.shop:now"
+
+
+@pytest.fixture
+def live(ministack_line: tuple[Transport, Any], unique_name: Callable[[str], str]) -> Iterator[Session]:
+    """A shop whose items are older than its declarations."""
+    name = unique_name(now.name)
+    with Session(transport=ministack_line[0], table_names={now.name: name}) as session:
+        session.create_table(Table("shop"))
+        fill(session)
+        session.apply(now, backfill=False)
+        yield session
+        session.delete_table(now, name=name)
+
+
+def test_processes_complete_the_entities_and_the_command_says_what_they_did(
+    dynaorm: Command, live: Session, ministack_endpoint: str, tmp_path: Path
+) -> None:
+    name = live._context.table_name(now.name)
+    where = ["--endpoint", ministack_endpoint, "--region", REGION, "--table-name", f"{now.name}={name}"]
+    duplicates, summary = tmp_path / "duplicates", tmp_path / "summary"
+    files = ["--duplicates", str(duplicates), "--summary", str(summary), "--checkpoint", str(tmp_path / "at")]
+    run = dynaorm("backfill", AT, *where, *files, "--processes", "2", "--yes", "--json")
+    assert run.returncode == 1, run.stderr  # two users have one nick
+    *_, result = map(json.loads, run.stdout.splitlines())
+    assert result["found"] == {"mended": 6, "left": 1}
+    assert [json.loads(line)["kind"] for line in duplicates.read_text().splitlines()] == ["duplicate value"]
+    written = json.loads(summary.read_text())
+    assert (written["segments"], written["status"]) == (2, 1)
+    assert written["read_units"] > 5
+    assert written["write_units"] > 5
+    assert {one.name for one in tmp_path.iterdir()} == {"duplicates", "summary"}
+    assert [one.kind.value for one in live.verify(now)] == ["duplicate value"]
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (["repair", AT], "--processes writes; give --yes"),
+        (["repair", AT, "--yes", "--at-most", "3"], "--at-most is for one process"),
+        (["verify", AT, "--segments", "4", "--segment", "0"], "--segment is for one process"),
+        (["verify", AT, "--export", "somewhere"], "--processes is about requests"),
+    ],
+)
+def test_what_only_one_process_can_do_is_refused(dynaorm: Command, given: list[str], said: str) -> None:
+    run = dynaorm(*given, "--processes", "2")
+    assert run.returncode == 2
+    assert said in run.stderr
+
+
+def test_there_is_at_least_one_process(dynaorm: Command) -> None:
+    run = dynaorm("verify", AT, "--processes", "0")
+    assert (run.returncode, "--processes 0 is not an int from 1 on" in run.stderr) == (2, True)
