@@ -29,6 +29,7 @@ DOCS = ROOT / "docs"
         "from-typedorm",
         "from-workbench",
         "how-a-save-travels",
+        "install",
         "pynamodb",
         "streams",
         "telemetry",
