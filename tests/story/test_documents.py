@@ -29,7 +29,6 @@ DOCS = ROOT / "docs"
         "from-typedorm",
         "from-workbench",
         "how-a-save-travels",
-        "install",
         "pynamodb",
         "streams",
         "telemetry",
