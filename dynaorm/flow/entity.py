@@ -156,7 +156,7 @@ def touch_of(named: Any) -> Edit:
             remedy="get the entity and touch the object",
         )
     mapping = target_of(named).mapping
-    if mapping.table.revision is None and mapping.updated is None:
+    if mapping.table.revision is None and not mapping.updated:
         raise UsageError(
             problem=f"{mapping.entity.__name__} keeps neither a revision nor the time of its last write, so touch() "
             "would write nothing",

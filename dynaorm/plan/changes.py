@@ -67,7 +67,7 @@ def _is_replaced_unread(mapping: EntityMapping, save: Save) -> bool:
     return not (
         save.condition is not None
         or why_read(mapping, "a Put")
-        or mapping.created is not None
+        or mapping.created
         # The next number follows from the one that is stored.
         or (mapping.table.revision is not None and mapping.table.revision.kind == "N")
     )
@@ -352,7 +352,7 @@ def _edit_known(
     try:
         image, changed = edited_image(before.mapping, before.item, edit.changes)
         # UpdatedAt is stamped only where something else changes: an edit without effect sends nothing.
-        if before.mapping.updated is not None and (edit.touches or not _is_unchanged(before, image)):
+        if before.mapping.updated and (edit.touches or not _is_unchanged(before, image)):
             changes = stamped(before.mapping, edit.changes, now, touches=edit.touches)
             image, changed = edited_image(before.mapping, before.item, changes)
     except InvalidValue:

@@ -13,6 +13,7 @@ from dynaorm.entity.codec.of_type import Codec, Unstorable, codec_of
 from dynaorm.entity.codec.value import optional
 from dynaorm.entity.codec.vector import searched_codec, vector_codec
 from dynaorm.entity.declare.aggregates import aggregate_conflicts, aggregates_of
+from dynaorm.entity.declare.choices import choice_problems
 from dynaorm.entity.declare.computed import computed_marks, marker_problems
 from dynaorm.entity.declare.conditions import with_conditions
 from dynaorm.entity.declare.constraints import constraints_of
@@ -67,6 +68,7 @@ def declare(entity: type[BaseModel], options: ClassOptions) -> None:
     keys = fields_for_keys(entity, options, marks, problems)
     keys_of(entity, options, keys)
     keys.problems += vector_problems(marks, keys)
+    keys.problems += choice_problems({**marks, **computed_marks(entity)}, keys)
     aggregates = aggregates_of(entity, keys)
     mapping = _Draft(entity, options, options.table, marks, keys, aggregates).mapping()
     with _JOINING:
@@ -157,8 +159,8 @@ class _Draft:
             versioning=versioning,
             expires=expires,
             aggregates=self.aggregates,
-            created=self._time(fields, CreatedAt),
-            updated=self._time(fields, UpdatedAt),
+            created=self._times(fields, CreatedAt),
+            updated=self._times(fields, UpdatedAt),
             computed=self.keys.computed,
             formerly=self.options.formerly,
         )
@@ -333,10 +335,10 @@ class _Draft:
             return None
         return Versioning(self.keys.version_template, partial or None)
 
-    def _time(self, fields: Mapping[str, FieldMapping], kind: type) -> FieldMapping | None:
+    def _times(self, fields: Mapping[str, FieldMapping], kind: type) -> tuple[FieldMapping, ...]:
         marked_ones = {name: mark for name, mark in self.marks.items() if mark.find(kind)}
         self.keys.problems += kept_time_problems(self.entity, kind.__name__, marked_ones, self.keys.primary)
-        return next((fields[name] for name in marked_ones if name in fields), None)
+        return tuple(fields[name] for name in marked_ones if name in fields)
 
     def _expires(self, fields: Mapping[str, FieldMapping]) -> FieldMapping | None:
         names = [name for name, mark in self.marks.items() if mark.find(ExpiresAt) and name in fields]

@@ -67,8 +67,8 @@ class EntityMapping:
         versioning: its version keys and versioned fields, if it keeps versions.
         expires: the field with its expiry time, if there is one.
         aggregates: the totals over this class, by the attribute name of the class.
-        created: the field with the time of its creation, if there is one.
-        updated: the field with the time of its last change, if there is one.
+        created: the fields with the time of its creation.
+        updated: the fields with the time of its last change.
         computed: its computed fields, and the nested fields in its keys, constraints and totals, by their names there.
         formerly: its earlier names, which items may still have. The next save that changes an item renames it.
     """
@@ -85,8 +85,8 @@ class EntityMapping:
     versioning: Versioning | None
     expires: FieldMapping | None
     aggregates: Mapping[str, AggregateMapping]
-    created: FieldMapping | None = None
-    updated: FieldMapping | None = None
+    created: tuple[FieldMapping, ...] = ()
+    updated: tuple[FieldMapping, ...] = ()
     computed: Mapping[str, ComputedValue] = dataclasses.field(default_factory=dict)
     formerly: tuple[str, ...] = ()
 
@@ -126,7 +126,7 @@ class EntityMapping:
     @cached_property
     def kept(self) -> Mapping[str, FieldMapping]:
         """The fields with times that sessions keep."""
-        return {one.name: one for one in (self.created, self.updated) if one is not None}
+        return {one.name: one for one in (*self.created, *self.updated)}
 
     @cached_property
     def places(self) -> Mapping[str, IndexPlaces]:
