@@ -1,5 +1,6 @@
 """The times that a session keeps: set by every write of an entity, and by nothing else."""
 
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Annotated, Any
 
