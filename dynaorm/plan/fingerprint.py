@@ -99,7 +99,7 @@ def is_fixed(plan: Plan) -> bool:
         not one.kind.is_repeatable(one)
         or one.mapping.expires is not None
         or one.mapping.kept
-        or one.mapping.table.guards.ttl_attribute is not None
+        or one.mapping.table.guards.expiry is not None
         for one in plan.actions
     )
 
