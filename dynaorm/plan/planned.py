@@ -240,7 +240,7 @@ class Kind:
         # The clock says which times a write sets, and what counts as expired in a table with TTL.
         mapping = planned.mapping
         asks_clock = (
-            bool(mapping.kept) or mapping.expires is not None or planned.table.ttl_attribute is not None
+            bool(mapping.kept) or mapping.expires is not None or planned.table.expiry is not None
         )
         return not asks_clock and not planned.from_read and planned.before is None
 
