@@ -60,7 +60,13 @@ class ItemSource:
     items: int | None = None
 
     def to_json(self) -> dict[str, Any]:
-        """The source as plain data."""
+        """The source as plain data, for ``json.dumps``.
+
+        Examples:
+            >>> source = ItemSource("app", None, "eu-west-1", datetime(2024, 5, 1, tzinfo=UTC), read=20, items=31)
+            >>> source.to_json()["read"]
+            20
+        """
         return {name: getattr(self, name) for name in getattr(self, FIELDS)} | {"at": self.at.isoformat()}
 
     @property
