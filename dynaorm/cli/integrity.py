@@ -49,6 +49,9 @@ _OPTIONS: Final[Sequence[Option]] = (
         metavar="NAME",
         help="An attribute that other programs write. Entities with other unknown attributes are not repaired.",
     ),
+    click.option(
+        "--show-secrets", is_flag=True, help="Show keys with secret fields, which are masked otherwise."
+    ),
     AS_JSON,
 )
 _WRITING: Final[Sequence[Callable[[Any], Any]]] = (
@@ -126,7 +129,7 @@ def _work(verb: str, work: Work, given: dict[str, Any]) -> None:
     targets = [load_target(text) for text in given["targets"]]
     tell_of_empty(one for one in targets if isinstance(one, Table))
     meter = Meter()
-    output = Output(verb, meter, as_lines=given["as_json"])
+    output = Output(verb, meter, as_lines=given["as_json"], secrets=given["show_secrets"])
     options = _run_options(verb, given, output, writes=writes)
     with (
         connection.session(given["targets"], targets, on_attempt=meter) as session,

@@ -15,6 +15,7 @@ from dynaorm.flow.integrity.finding import Finding, FindingKind, Mended, Outcome
 from dynaorm.flow.table_location import TableLocation
 from dynaorm.integrity.report import as_json
 from dynaorm.item.printable import printable
+from dynaorm.record import replace
 from dynaorm.session.attempt import Attempt
 
 
@@ -41,12 +42,15 @@ class Output:
         verb: the command.
         meter: counts what the run consumes.
         as_lines: print JSON lines instead of sentences.
+        secrets: show keys with secret fields, which are masked otherwise.
     """
 
-    def __init__(self, verb: str, meter: Meter, *, as_lines: bool) -> None:
+    def __init__(self, verb: str, meter: Meter, *, as_lines: bool, secrets: bool = False) -> None:
         self._verb = verb
         self._meter = meter
         self._as_lines = as_lines
+        self._secrets = secrets
+        self._masked = 0
         self._counted: Counter[str] = Counter()
         self._unjudged: Counter[str] = Counter()
         self._examined = 0
@@ -119,6 +123,12 @@ class Output:
         self._counted[found.outcome.value if isinstance(found, Mended) else found.kind.value] += 1
         self._unjudged["not judged"] += finding.kind is FindingKind.NOT_JUDGED
         self._unjudged["doubtful"] += bool(finding.doubt)
+        if finding.hides_keys and self._secrets:
+            found = (
+                replace(found, finding=finding.revealed) if isinstance(found, Mended) else finding.revealed
+            )
+        elif finding.hides_keys:
+            self._masked += 1
         self._tell(as_json(found) if self._as_lines else str(found))
 
     def finish(self, seconds: float, unjudged: Sequence[str]) -> dict[str, Any]:
@@ -128,6 +138,9 @@ class Output:
             seconds: how long the run took.
             unjudged: what it did not judge, one sentence for each.
         """
+        if self._masked:
+            are = "1 finding has" if self._masked == 1 else f"{self._masked} findings have"
+            self._note(f"{are} a key with a secret field, which is masked; --show-secrets shows it")
         left_out = [*unjudged, *self._not_judged()]
         if not self._as_lines:
             sums = ", ".join(f"{count} {name}" for name, count in sorted(self._counted.items()))
