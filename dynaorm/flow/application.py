@@ -207,7 +207,7 @@ def plan_apply(table: Table, context: Context, *, backfill: bool = True) -> Flow
     backfills: list[TableLocation] = []
     changes: list[PlannedChange] = []
     waits: list[str] = []
-    for one in _with_guards(table):
+    for one in reversed(table.homes):
         live = yield from live_table(one, context)
         location = location_of(one, context.table_name(one.name), live.description)
         tables.append(location)
@@ -242,13 +242,9 @@ def apply_table(
     """
     check_apply(table, wait, progress, backfill)
     made: list[TableStep] = []
-    for one in _with_guards(table):
+    for one in reversed(table.homes):
         made += yield from _Application(one, context, wait, progress).run()
     return tuple(made)
-
-
-def _with_guards(table: Table) -> list[Table]:
-    return [table] if table.guard_table is None else [table.guard_table, table]
 
 
 def _derives(table: Table) -> bool:

@@ -37,10 +37,10 @@ from dynaorm.item.condition import And, Condition, equals, missing
 from dynaorm.item.size import ACTION_LIMIT
 from dynaorm.item.value import Item
 from dynaorm.plan.image import refuse_other_revision
-from dynaorm.plan.kinds.own_item import OWN_ITEM
-from dynaorm.plan.kinds.versions import VERSIONS, version_key
+from dynaorm.plan.kinds.own_item import OWN_ITEM, ItemPurpose
+from dynaorm.plan.kinds.versions import VERSIONS, VersionPurpose, version_key
 from dynaorm.plan.plan import Plan
-from dynaorm.plan.planned import Basis, Planned, Purpose
+from dynaorm.plan.planned import Basis, Planned
 
 
 def check_versioned(mapping: EntityMapping) -> None:
@@ -298,7 +298,7 @@ def _watch(target: Target, tombstone: Item, context: Context, *, last: bool) -> 
     return Planned(
         Delete(table, target.key, condition) if last else ConditionCheck(table, target.key, condition),
         OWN_ITEM,
-        Purpose.PURGE if last else Purpose.CHECK,
+        ItemPurpose.PURGE if last else ItemPurpose.CHECK,
         target.mapping,
         target.key,
         before=tombstone,
@@ -313,7 +313,7 @@ def _removals(target: Target, numbers: Iterable[int], context: Context) -> Itera
             # again.
             _deletion(target, number, None, context),
             VERSIONS,
-            Purpose.PURGE,
+            VersionPurpose.PURGE,
             target.mapping,
             target.key,
             label=number,

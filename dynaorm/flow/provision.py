@@ -160,9 +160,8 @@ def compare_table(table: Table, context: Context) -> Flow[tuple[Difference, ...]
             problem=f"compare_table() takes a Table, not {table!r}", remedy="give the Table of the class"
         )
     found: tuple[Difference, ...] = ()
-    for one in (table, table.guard_table):
-        if one is not None:
-            found += yield from _compare_one(one, context)
+    for one in table.homes:
+        found += yield from _compare_one(one, context)
     return found
 
 

@@ -22,9 +22,9 @@ from dynaorm.item.value import Item
 from dynaorm.plan.image import new_image, values_of
 from dynaorm.plan.kept_times import times_of_loaded, times_of_new, validated_at
 from dynaorm.plan.kinds.derived_kinds import why_read
-from dynaorm.plan.kinds.own_item import OWN_ITEM
+from dynaorm.plan.kinds.own_item import OWN_ITEM, ItemPurpose
 from dynaorm.plan.plan import Plan
-from dynaorm.plan.planned import Effect, Planned, Purpose
+from dynaorm.plan.planned import Effect, Planned
 
 
 class Load(NamedTuple):
@@ -61,7 +61,7 @@ def plan_of(loads: Sequence[Load], table: str) -> Plan:
     planned = Planned(
         Put(table, last.item),
         OWN_ITEM,
-        Purpose.REPLACE,
+        ItemPurpose.REPLACE,
         last.mapping,
         last.key,
         after=last.item,

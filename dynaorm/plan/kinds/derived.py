@@ -16,7 +16,7 @@ from typing import Any, Generic, TypeVar
 from dynaorm.entity.ident import Ident
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.table import Table
-from dynaorm.errors import StoreError, Violation
+from dynaorm.errors import Violation
 from dynaorm.item.value import Item
 from dynaorm.plan.item_change import ItemChange, ItemCheck, ItemInsert, ItemUpdate
 from dynaorm.plan.planned import Kind, Planned
@@ -156,10 +156,6 @@ class DerivedKind(Kind, Generic[T]):
     def clash(self, derived: DerivedItem[T]) -> Violation | None:
         """Why the last of several new holders cannot hold the item, too; None if it can."""
         return None
-
-    def refused(self, mapping: EntityMapping, clashes: tuple[Violation, ...]) -> StoreError:
-        """The error of an entity of a class that cannot hold these items."""
-        raise NotImplementedError
 
     def in_order(self, items: list[DerivedItem[T]], change: ItemChange) -> list[DerivedItem[T]]:
         """The items that a change is the first to concern, in the order of their actions."""

@@ -93,6 +93,12 @@ class Contribution(NamedTuple):
     delta: TotalDelta
 
 
+class TotalPurpose(Purpose):
+    """Why an action on the target of totals is in a plan."""
+
+    ADD = "aggregate"
+
+
 class Totals(DerivedKind[Contribution]):
     """The totals of targets, by what their holders contribute."""
 
@@ -300,7 +306,7 @@ def addition(delta: TotalDelta, reads: Reads, unit: UnitOfWork) -> Planned | Non
             all_of(condition, total_bounds(mapping, delta.totals)),
         ),
         TOTALS,
-        Purpose.AGGREGATE,
+        TotalPurpose.ADD,
         mapping,
         delta.key,
         basis=Basis(blind=made is None, from_read=not delta.joined),

@@ -72,6 +72,13 @@ def _is_due(change: ItemInsert | ItemUpdate, versioning: Versioning) -> bool:
     )
 
 
+class VersionPurpose(Purpose):
+    """Why an action on a version item is in a plan."""
+
+    KEEP = "version"
+    PURGE = "purge"
+
+
 class Versions(DerivedKind[int]):
     """The version items of versioned entities; a label is the number."""
 
@@ -142,7 +149,7 @@ class Versions(DerivedKind[int]):
         )
 
     def reason(self, planned: Planned) -> str:
-        if planned.purpose is Purpose.PURGE:
+        if planned.purpose is VersionPurpose.PURGE:
             return f"remove version {planned.label} of {planned.name} for good"
         return f"keep version {planned.label} of {planned.name}, a number never used before"
 
@@ -165,7 +172,7 @@ def put_version(image: Image, number: int, unit: UnitOfWork) -> Planned:
     mapping = image.mapping
     item = version_item(mapping, image.key, image.item, number, replaced=image.replaced)
     put = Put(unit.table_name(mapping.table.name), item, missing(mapping.table.pk.name))
-    return Planned(put, VERSIONS, Purpose.VERSION, mapping, image.key, after=item, label=number)
+    return Planned(put, VERSIONS, VersionPurpose.KEEP, mapping, image.key, after=item, label=number)
 
 
 def version_item(
