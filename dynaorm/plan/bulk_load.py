@@ -80,8 +80,9 @@ def load_of(entity: Any, revision: str, now: float) -> Load:
     """
     mapping = mapping_of(type(entity))
     times = times_of_new(mapping, now)
-    if mapping.created is not None and (state := state_of(entity)) is not None:
-        times[mapping.created.name] = times_of_loaded(mapping, state)[mapping.created.name]
+    if mapping.created and (state := state_of(entity)) is not None:
+        stored = times_of_loaded(mapping, state)
+        times |= {field.name: stored[field.name] for field in mapping.created}
     spared = untouched_defaults(mapping, entity)
     values, altered, encoded = validated_at(mapping, values_of(mapping, entity), times, spared=spared)
     key = mapping.primary_key(values)

@@ -86,10 +86,12 @@ class DerivedKind(Kind, Generic[T]):
 
     Attributes:
         is_summed: an item is the sum over its holders, so judging one asks for all of them.
+        is_numbered: the item of a holder says which one it holds, as ``numbered`` gives it.
         noun: what its items are called.
     """
 
     is_summed = False
+    is_numbered = False
     noun: str
 
     def follows_from(self, mapping: EntityMapping) -> bool:
@@ -109,6 +111,13 @@ class DerivedKind(Kind, Generic[T]):
 
     def held_by(self, image: Image) -> Iterable[Held[T]]:
         """The items that an entity holds."""
+        raise NotImplementedError
+
+    def numbered(self, change: ItemChange, image: Item | None, unit: UnitOfWork) -> Item | None:
+        """The item of an entity, as it will be, with the number of the item that it will hold.
+
+        ``image``: the item without; None for a deletion, which leaves nothing or what keeps the number.
+        """
         raise NotImplementedError
 
     def place(self, held: Held[T]) -> tuple[Table, Item]:

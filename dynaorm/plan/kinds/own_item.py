@@ -5,7 +5,7 @@ Rule 1. If the refused action was compiled from a read of the session, or from t
 """
 
 from collections.abc import Iterable, Mapping
-from typing import Final
+from typing import Any, Final
 
 from dynaorm.entity.codec.expiry import expired
 from dynaorm.entity.declare.catalog import derived, entities_of, expiring, of_type, stored_class
@@ -39,6 +39,7 @@ from dynaorm.plan.item_change import (
     ItemUpdate,
     StoredItem,
 )
+from dynaorm.plan.kinds.derived import DerivedKind
 from dynaorm.plan.planned import (
     NOTHING_EXPECTED,
     Basis,
@@ -104,6 +105,23 @@ class OwnItem(Kind):
 
 
 OWN_ITEM: Final = OwnItem()
+
+
+def final_item(
+    change: ItemChange, kinds: Iterable[DerivedKind[Any]], unit: UnitOfWork
+) -> Mapping[str, AttributeValue] | None:
+    """The item that a change leaves, with its numbers and its revision; None if it leaves none, or it is not known.
+
+    ``kinds``: those that are numbered. A revision that is a text is the same for the whole unit of work.
+    """
+    image: Item | None = change.image if isinstance(change, (ItemInsert, ItemUpdate)) else None
+    for kind in kinds:
+        image = kind.numbered(change, image, unit)
+    revision = change.mapping.table.revision
+    if image is None or revision is None:
+        return image
+    before = None if change.before is None else change.before.item
+    return {**image, revision.attribute: revision.after(before, unit.write_id)}
 
 
 def own_action(
