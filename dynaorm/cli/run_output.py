@@ -141,7 +141,8 @@ class Output:
         if self._masked:
             are = "1 finding has" if self._masked == 1 else f"{self._masked} findings have"
             self._note(f"{are} a key with a secret field, which is masked; --show-secrets shows it")
-        left_out = [*unjudged, *self._not_judged()]
+        stopped = ["what comes after the last repair that --at-most allows; run it again"]
+        left_out = [*unjudged, *(stopped if self.is_stopped else ()), *self._not_judged()]
         if not self._as_lines:
             sums = ", ".join(f"{count} {name}" for name, count in sorted(self._counted.items()))
             self._note(f"{self._examined} items, {sums or 'nothing found'}; {self._meter}, {_time(seconds)}")

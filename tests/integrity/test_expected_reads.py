@@ -41,13 +41,16 @@ class Billed:
         self.scanned = self.beside = 0
 
     def call(self, call: Call, /) -> Reply:
-        return getattr(self, f"_{call.operation}")(call.request)
+        found: Reply = {"Scan": self._scan, "BatchGetItem": self._batch_get_item}[call.operation](
+            call.request
+        )
+        return found
 
     def of(self, table: Table) -> list[Item]:
         """The items of a table, in the order of a scan."""
         return [item for ident, item in sorted(self.items.items(), key=repr) if ident[0] == table.name]
 
-    def _Scan(self, request: Mapping[str, Any]) -> Reply:  # noqa: N802 - the operation's name
+    def _scan(self, request: Mapping[str, Any]) -> Reply:
         table = self._named[request["TableName"]]
         count, number = request.get("TotalSegments", 1), request.get("Segment", 0)
         items = [one for at, one in enumerate(self.of(table)) if at % count == number]
@@ -59,7 +62,7 @@ class Billed:
         is_full = len(page) == request["Limit"]
         return {"Items": page} | ({"LastEvaluatedKey": _key(table, page[-1])} if is_full else {})
 
-    def _BatchGetItem(self, request: Mapping[str, Any]) -> Reply:  # noqa: N802 - the operation's name
+    def _batch_get_item(self, request: Mapping[str, Any]) -> Reply:
         found: dict[str, list[Item]] = {}
         for name, wanted in request["RequestItems"].items():
             items = [self.items.get(ident_of(self._named[name], key)) for key in wanted["Keys"]]
