@@ -32,11 +32,11 @@ def numbered(change: ItemChange, unit: UnitOfWork) -> dict[str, AttributeValue] 
     """
     mapping = change.mapping
     versioning, revision = mapping.versioning, mapping.table.revision
-    if isinstance(change, (ItemInsert, ItemUpdate)):
+    if type(change) is ItemInsert or type(change) is ItemUpdate:
         image = {**change.image}
         if versioning is not None and _is_due(change, versioning):
             image |= stamp(_number_of(mapping, change.before) + 1, unit)
-    elif isinstance(change, ItemDelete) and versioning is not None:
+    elif type(change) is ItemDelete and versioning is not None:
         number = _number_of(mapping, change.before)
         image = tombstone_of(change.key, number, class_of_version(mapping), unit)
     else:
@@ -62,7 +62,7 @@ def _number_of(mapping: EntityMapping, before: StoredItem | None) -> int:
 
 
 def _is_due(change: ItemInsert | ItemUpdate, versioning: Versioning) -> bool:
-    if isinstance(change, ItemInsert) or VERSION not in change.before.item:
+    if type(change) is ItemInsert or VERSION not in change.before.item:
         return True
     before, fields = change.before.item, change.mapping.fields
     # A renamed attribute is no new content.
@@ -111,7 +111,7 @@ class Versions(DerivedKind[int]):
 
     def is_repeatable(self, planned: Planned) -> bool:
         # A version that is put has the time of its write.
-        return super().is_repeatable(planned) and not isinstance(planned.action, Put)
+        return super().is_repeatable(planned) and type(planned.action) is not Put
 
     def judged(self, failed: FailedAction, now: float) -> StoreError:
         """The version is stored already, though the latest copy is as expected.
