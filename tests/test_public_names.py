@@ -58,6 +58,7 @@ NAMES = {
     "NoAnswer": "dynaorm.flow.protocol.call",
     "NumberKey": "dynaorm.entity.table",
     "NumberRevision": "dynaorm.entity.revision",
+    "OneOf": "dynaorm.entity.marker",
     "Page": "dynaorm.query.results",
     "Plan": "dynaorm.plan.plan",
     "PynamoTransport": "dynaorm.transport.pynamodb",

@@ -102,14 +102,15 @@ def apply_command(
         if all(one.does_nothing for one in plans):
             status = FOUND if any(one.left for one in plans) else CLEAN
         elif not (yes or _agreed(as_json=as_json)):
-            complain("apply: nothing was written; give --yes to write")
             status = FOUND
         else:
             written.add(writes=True)
-            status = _apply(session, tables, wait, shown)
+            left = _apply(session, tables, wait, shown)
+            status = FOUND if left else CLEAN
             if completed := [table for table, plan in zip(tables, plans, strict=True) if plan.backfills]:
                 status = max(status, _complete(session, completed, run, output))
                 written.add(**output.finish(written.seconds, ()))
+            _tell_left(left)
         written.add(status=status)
     click.get_current_context().exit(status)
 
@@ -122,14 +123,24 @@ def _without_guards(tables: Sequence[Table]) -> list[Table]:
 
 def _agreed(*, as_json: bool) -> bool:
     """Whether a person at the terminal wants it done."""
-    if as_json or not (sys.stdin is not None and sys.stdin.isatty() and sys.stderr.isatty()):
-        return False
-    return click.confirm("apply: do this?", err=True)
+    can_ask = not as_json and sys.stdin is not None and sys.stdin.isatty() and sys.stderr.isatty()
+    agreed = can_ask and click.confirm("apply: do this?", err=True)
+    if not agreed:
+        complain("apply: nothing was written; give --yes to write")
+    return agreed
+
+
+def _tell_left(count: int) -> None:
+    if count:
+        complain(
+            f"apply: {count} {'difference is' if count == 1 else 'differences are'} left; the plan says why"
+        )
 
 
 def _apply(session: Session, tables: Sequence[Table], wait: float, shown: "_Shown") -> int:
-    left = [session.apply(one, backfill=False, wait=wait, progress=shown.progress).left for one in tables]
-    return FOUND if any(left) else CLEAN
+    """Change the tables. Returns how many differences are left."""
+    applied = [session.apply(one, backfill=False, wait=wait, progress=shown.progress) for one in tables]
+    return sum(len(one.left) for one in applied)
 
 
 def _complete(session: Session, tables: Sequence[Table], run: RunOptions, output: Output) -> int:

@@ -150,7 +150,7 @@ def _work(verb: str, work: Work, given: dict[str, Any]) -> None:
                     file.add(found)
                 output.report(found)
         status = STOPPED if output.is_stopped else CLEAN if output.is_clean else FOUND
-        summary.add(status=status, **output.finish(summary.seconds, _unjudged(targets, options, output)))
+        summary.add(status=status, **output.finish(summary.seconds, _unjudged(targets, options)))
     click.get_current_context().exit(status)
 
 
@@ -168,13 +168,11 @@ def _run_options(verb: str, given: Mapping[str, Any], output: Output, *, writes:
     )
 
 
-def _unjudged(targets: Sequence[Table | type[Any]], options: RunOptions, output: Output) -> list[str]:
+def _unjudged(targets: Sequence[Table | type[Any]], options: RunOptions) -> list[str]:
     """What a run did not judge, by what it was asked to do."""
     found = []
     if options.segment is not None and keep_totals(targets):
         found.append("totals, which need all segments")
     if classes := [one.__name__ for one in targets if not isinstance(one, Table)]:
         found.append(f"items that are no {' or '.join(classes)}; name the table to judge them all")
-    if output.is_stopped:
-        found.append("what comes after the last repair that --at-most allows; run it again")
     return found

@@ -129,7 +129,8 @@ class Output:
             seconds: how long the run took.
             unjudged: what it did not judge, one sentence for each.
         """
-        left_out = [*unjudged, *self._not_judged()]
+        stopped = ["what comes after the last repair that --at-most allows; run it again"]
+        left_out = [*unjudged, *(stopped if self.is_stopped else ()), *self._not_judged()]
         if not self._as_lines:
             sums = ", ".join(f"{count} {name}" for name, count in sorted(self._counted.items()))
             self._note(f"{self._examined} items, {sums or 'nothing found'}; {self._meter}, {_time(seconds)}")

@@ -19,12 +19,14 @@ from dynaorm.describe.description import (
     UniqueDescription,
 )
 from dynaorm.describe.type_text import type_text, value_text
+from dynaorm.entity.annotation import marked
 from dynaorm.entity.declare.catalog import catalog_of
 from dynaorm.entity.mapping.constraint import Constraint
 from dynaorm.entity.mapping.field import FieldMapping
 from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
 from dynaorm.entity.mapping.place import IndexMapping
 from dynaorm.entity.mapping.when import When
+from dynaorm.entity.marker import OneOf
 from dynaorm.entity.template.key_part import KeyPart
 from dynaorm.entity.template.template import KeyTemplate
 
@@ -135,9 +137,10 @@ def _marks(mapping: EntityMapping, field: FieldMapping) -> Iterator[str]:
     marks: Mapping[str, bool] = {
         "unique": any(field.name in one.fields for one in mapping.constraints.values()),
         "versioned": versioning is not None and field.name in (versioning.fields or ()),
+        "one of": bool(marked(field.name, mapping.entity.model_fields[field.name]).find(OneOf)),
         "expires": mapping.expires is field,
-        "created at": mapping.created is field,
-        "updated at": mapping.updated is field,
+        "created at": field in mapping.created,
+        "updated at": field in mapping.updated,
         "total": field.name in mapping.maintained,
     }
     yield from (mark for mark, is_so in marks.items() if is_so)

@@ -36,7 +36,10 @@ def differences(
     try:
         ttl = None if live_ttl is None else live_ttl.get("TimeToLiveDescription", live_ttl)
         found = live.get("Table", live)
-        return table_differences(wanted, found, ttl=description.ttl_attribute, live_ttl=ttl)
+        stored = {
+            one.attribute: f"{cls.name}.{one.name}" for cls in description.classes for one in cls.fields
+        }
+        return table_differences(wanted, found, ttl=description.ttl_attribute, live_ttl=ttl, stored=stored)
     except (LookupError, TypeError, AttributeError) as problem:
         raise UsageError(
             problem="this is no description of a table as DynamoDB gives it",

@@ -17,7 +17,9 @@ from uuid import UUID
 from pydantic import BaseModel, Secret, SecretBytes, SecretStr
 from pydantic.fields import FieldInfo
 
+from dynaorm.entity.annotation import tree_of_field
 from dynaorm.entity.codec.declared import fields_of
+from dynaorm.entity.marker import OneOf
 from dynaorm.entity.text.ksuid import Ksuid, KsuidMs
 from dynaorm.entity.text.of_type import plain_class
 from dynaorm.entity.text.scalar import NaiveDatetime
@@ -39,6 +41,8 @@ _BOUNDS: Final = (
 
 def type_of_field(info: FieldInfo) -> TypeTree:
     """The type of a pydantic field."""
+    if any(isinstance(one, OneOf) for one in info.metadata):
+        return tree_of_field(info)
     return type_tree(Annotated[info.annotation, *info.metadata] if info.metadata else info.annotation)
 
 

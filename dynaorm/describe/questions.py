@@ -104,9 +104,9 @@ def _along_keys(question: Question, source: Source, places: Mapping[str, IndexMa
 
 
 def _partitions(source: Source) -> int:
-    """How many partitions hold the answer: a field that only chooses a shard is not given."""
+    """How many partitions hold the answer: a field with a few texts is not given."""
     slots = (piece.placeholder for piece in _pieces(source))
-    return prod(one.shards for one in slots if one.shards and one.field in source.shard_fields)
+    return prod(len(one.choices) for one in slots if one.field in source.optional_fields)
 
 
 def _order(source: Source) -> Iterator[str]:
@@ -214,7 +214,7 @@ def _form_of(source: Source) -> tuple[object, ...]:
             one = piece.placeholder
             spec = one.source.removeprefix("{" + one.field)
             number = numbers.setdefault(one.field, len(numbers))
-            form += [piece.before, _Slot(spec, number, one.field in source.shard_fields)]
+            form += [piece.before, _Slot(spec, number, one.field in source.optional_fields)]
         form.append(part.template.after)
     return tuple(form)
 

@@ -8,16 +8,18 @@ members, which dynaorm does not support, so the class is refused.
 import re
 from collections.abc import Iterator
 from dataclasses import fields, is_dataclass
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import BaseModel, Secret, SecretBytes, SecretStr
 from pydantic.errors import PydanticUndefinedAnnotation
 from pydantic.fields import FieldInfo
 
-from dynaorm.entity.marker import MARKERS, Attribute, argument_problems
+from dynaorm.entity.marker import MARKERS, Attribute, OneOf, argument_problems
+from dynaorm.entity.text.of_type import scalar_of
+from dynaorm.entity.text.scalar import Scalar
 from dynaorm.entity.type_tree import TypeTree, type_tree
 from dynaorm.errors import DeclarationError
-from dynaorm.record import record
+from dynaorm.record import record, replace
 
 _SECRETS = (Secret, SecretStr, SecretBytes)
 
@@ -30,6 +32,13 @@ class Marked:
     metadata: tuple[object, ...]
     markers: tuple[object, ...]
     problems: tuple[str, ...] = ()
+
+    @property
+    def scalar(self) -> Scalar | None:
+        """The scalar of the type, with the values of ``OneOf``."""
+        found = scalar_of(self.tree)
+        values = [value for one in self.find(OneOf) for value in one.values]
+        return found if found is None or not values else replace(found, values=tuple(values))
 
     def find(self, kind: type) -> list[Any]:
         return [marker for marker in self.markers if isinstance(marker, kind)]
@@ -53,14 +62,41 @@ def marked(name: str, info: FieldInfo) -> Marked:
         f"write Annotated[<the whole type>, {kind}()]"
         for kind in misplaced
     ]
-    wrong = {id(marker): found for marker in markers if (found := [*argument_problems(marker)])}
+    wrong = {
+        id(one): found for one in markers if (found := [*argument_problems(one), *_not_of_type(one, tree)])
+    }
     problems += [f"{name}: {problem}" for found in wrong.values() for problem in found]
     markers = [marker for marker in markers if id(marker) not in wrong]
     kinds = [type(marker) for marker in markers]
     problems += [
         f"{name}: {kind.__name__}() is given twice; keep one" for kind in MARKERS if kinds.count(kind) > 1
     ]
-    return Marked(tree, tuple(metadata), tuple(markers), tuple(problems))
+    return Marked(_with_values(tree, markers), tuple(metadata), tuple(markers), tuple(problems))
+
+
+def tree_of_field(info: FieldInfo) -> TypeTree:
+    """The type of a field: with ``OneOf(values)`` it is the Literal of these values."""
+    return marked("", info).tree
+
+
+def _with_values(tree: TypeTree, markers: list[object]) -> TypeTree:
+    for one in markers:
+        if isinstance(one, OneOf):
+            none = (None,) if tree.accepts_none else ()
+            return type_tree(Literal[(*one.values, *none)])
+    return tree
+
+
+def _not_of_type(marker: object, tree: TypeTree) -> Iterator[str]:
+    """Why the values of ``OneOf`` are not those of the field's type, one sentence each."""
+    kind = tree.without_none.plain
+    for one in marker.values if isinstance(marker, OneOf) else ():
+        if type(one) is not kind:
+            yield (
+                f"OneOf() has the value {one!r}, which is no value of {tree.without_none.name}; "
+                f"give values of the field's type, or change the type"
+            )
+            return
 
 
 def complete(entity: type[BaseModel]) -> None:

@@ -1,10 +1,15 @@
 """The markers inside ``Annotated`` that say how a field is stored."""
 
 from collections.abc import Callable, Iterable, Iterator
+from enum import Enum
 from typing import Any, Final
+
+from pydantic import GetCoreSchemaHandler
+from pydantic_core import CoreSchema, core_schema
 
 from dynaorm.entity.declaration import GivenWhen
 from dynaorm.entity.stored_form import StoredForm
+from dynaorm.entity.type_tree import type_tree
 from dynaorm.item.value import AttributeValue
 from dynaorm.record import record
 
@@ -141,6 +146,45 @@ class Computed:
 
 
 @record
+class OneOf:
+    """The only values of a field, such as the shard number that another program drew when it wrote the item.
+
+    A query that does not give the field asks the partition of each value, and merges the answers in key order. The
+    values are those of a ``Literal``: any other one is refused.
+
+    Args:
+        values: the values: ``range(1, 11)``. Each must be of the field's type, an int, a str or a member of an Enum.
+
+    Examples:
+        >>> logs = Table("logs", pk="id", sk="at")
+        >>> class Line(Entity, table=logs, pk="{day}.{shard}"):
+        ...     day: str
+        ...     shard: Annotated[int, OneOf(range(1, 4))]
+        ...     at: str
+        >>> session.create_table(logs)
+        >>> for shard, at in ((3, "10:00"), (1, "11:00")):
+        ...     _ = session.save(Line(day="monday", shard=shard, at=at))
+        >>> [line.at for line in session.query(Line, day="monday")]
+        ['10:00', '11:00']
+    """
+
+    values: tuple[Any, ...]
+
+    def __init__(self, values: Iterable[Any]) -> None:
+        object.__setattr__(self, "values", _names(values))
+
+    def __get_pydantic_core_schema__(
+        self, source: Any, handler: GetCoreSchemaHandler | None = None
+    ) -> CoreSchema:
+        if handler is None:  # the class itself stands in Annotated, which the declaration refuses
+            given: Any = self
+            return source(given)  # type: ignore[no-any-return]  # it is the handler
+        # The same schema as that of a Literal, so all who know one know the other.
+        expected = [*self.values, None] if type_tree(source).accepts_none else [*self.values]
+        return core_schema.literal_schema(expected) if expected else handler(source)
+
+
+@record
 class CreatedAt:
     """The time at which the entity was stored first. The session sets it, and it stays over every later write.
 
@@ -232,7 +276,7 @@ class Attribute:
         object.__setattr__(self, "codec", codec)
 
 
-MARKERS = (Unique, Versioned, InKey, ExpiresAt, CreatedAt, UpdatedAt, Attribute, Computed, Vector)
+MARKERS = (Unique, Versioned, InKey, ExpiresAt, CreatedAt, UpdatedAt, Attribute, Computed, OneOf, Vector)
 
 
 def _names(given: Any) -> tuple[Any, ...]:
@@ -252,8 +296,21 @@ def argument_problems(marker: object) -> Iterator[str]:
     for name, given in ((one, getattr(marker, one, None)) for one in _FUNCTIONS):
         if given is not None and not callable(given):
             yield f"{kind}({name}={given!r}) is not a function; give one without calling it"
+    if isinstance(marker, OneOf):
+        yield from _value_problems(marker.values)
     shared, codec = getattr(marker, "shared", False), getattr(marker, "codec", None)
     if not isinstance(shared, bool):
         yield f"{kind}(shared={shared!r}) is neither True nor False; give one of them"
     if codec is not None and not isinstance(codec, StoredForm):
         yield f"{kind}(codec={codec!r}) is no form; give one of dynaorm.codecs"
+
+
+def _value_problems(values: tuple[Any, ...]) -> Iterator[str]:
+    """Why no field can have these values alone, one sentence each."""
+    if not values:
+        yield "OneOf() has no values, so no entity could be stored; give some: OneOf(range(1, 11))"
+    for one in values:
+        if isinstance(one, bool) or not isinstance(one, int | str | Enum):
+            yield f"OneOf() has the value {one!r}; give ints, texts or members of an Enum"
+    if len(set(map(repr, values))) < len(values):
+        yield "OneOf() has a value twice, and each is asked once; give it once"

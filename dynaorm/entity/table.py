@@ -340,6 +340,11 @@ class Table:
         return self.guard_table or self
 
     @property
+    def homes(self) -> "tuple[Table, ...]":
+        """The tables that its classes have items in: this one, and its ``guard_table``."""
+        return (self,) if self.guard_table is None else (self, self.guard_table)
+
+    @property
     def ttl_attribute(self) -> str | None:
         """The attribute by which DynamoDB expires items; None where no class has one."""
         return self.rules.ttl_attribute

@@ -142,8 +142,7 @@ class ApplyPlan:
 
     def _lines(self) -> Iterator[str]:
         yield from (f"wait: {one}" for one in self.waits)
-        for one in self.changes:
-            yield f"{one.difference.table}: {one}"
+        yield from (f"{one.difference.table}: {one}" for one in self.changes if one.steps)
         if (units := self.index_units) is not None and any(map(_creates_index, self.steps)):
             yield f"the new indexes take up to about {units} write units, by sizes that are up to 6 hours old"
         for table in self.backfills:
@@ -152,10 +151,14 @@ class ApplyPlan:
             items = sum(one.items or 0 for one in self.backfills)
             yield (
                 f"to look for them takes about {self.scan_units} read units for about {items} items, by sizes that are "
-                "up to 6 hours old; each entity that lacks something takes one transaction"
+                "up to 6 hours old; each entity that lacks something is read again with what belongs to it, two read "
+                "units for 4 KB, and completed by one transaction"
             )
         if self.does_nothing:
             yield "nothing to do: the table is as declared" + (", but for what is left" if self.left else "")
+        yield from (f"{one.difference.table}: {one}" for one in self.changes if not one.steps)
+        if any(one.difference.removes for one in self.left):
+            yield "dynaorm diff --format update-table --delete shows the requests that would remove it"
 
 
 @record
@@ -207,7 +210,7 @@ def plan_apply(table: Table, context: Context, *, backfill: bool = True) -> Flow
     backfills: list[TableLocation] = []
     changes: list[PlannedChange] = []
     waits: list[str] = []
-    for one in _with_guards(table):
+    for one in reversed(table.homes):
         live = yield from live_table(one, context)
         location = location_of(one, context.table_name(one.name), live.description)
         tables.append(location)
@@ -242,13 +245,9 @@ def apply_table(
     """
     check_apply(table, wait, progress, backfill)
     made: list[TableStep] = []
-    for one in _with_guards(table):
+    for one in reversed(table.homes):
         made += yield from _Application(one, context, wait, progress).run()
     return tuple(made)
-
-
-def _with_guards(table: Table) -> list[Table]:
-    return [table] if table.guard_table is None else [table.guard_table, table]
 
 
 def _derives(table: Table) -> bool:
@@ -275,14 +274,15 @@ def _change(one: Difference, *, is_another: bool) -> PlannedChange:
             reason="a table with other keys is taken for another table; declare its keys as they are, or name the "
             "right table (table_names=)",
         )
+    if one.is_harmless:
+        return PlannedChange(one, reason=f"it is harmless; {one.remedy}")
     if not one.steps:
         return PlannedChange(one, reason=f"DynamoDB has no request for it; {one.remedy}")
     if one.removes:
         needed = next(step.text for step in one.steps if step.deletes)
         return PlannedChange(
             one,
-            reason=f"apply removes nothing, and would have to {needed}; {one.remedy} (dynaorm diff --format "
-            "update-table --delete shows the requests)",
+            reason=f"apply removes nothing, and would have to {needed}; {one.remedy}",
         )
     return PlannedChange(one, steps=one.steps)
 

@@ -20,10 +20,10 @@ from dynaorm.item.action import ConditionCheck
 from dynaorm.item.condition import all_of, exists, missing
 from dynaorm.plan.fingerprint import revision_under_token
 from dynaorm.plan.intent import Intent
-from dynaorm.plan.kinds.own_item import OWN_ITEM
+from dynaorm.plan.kinds.own_item import OWN_ITEM, ItemPurpose
 from dynaorm.plan.merge_intents import ItemIntents, merge_intents
 from dynaorm.plan.plan import Plan
-from dynaorm.plan.planned import Effect, Planned, Purpose
+from dynaorm.plan.planned import Effect, Planned
 from dynaorm.plan.reads import Reads
 from dynaorm.plan.remember import effects_of_repeat, is_of_block, remember, revision_in
 from dynaorm.plan.unit_of_work import EVER, UnitOfWork
@@ -112,5 +112,5 @@ def _failing_check(one: ItemIntents, unit: UnitOfWork) -> Plan:
     never = all_of(exists(pk), missing(pk))
     assert never is not None
     check = ConditionCheck(unit.table_name(table.name), one.key, never)
-    planned = Planned(check, OWN_ITEM, Purpose.CHECK, one.mapping, one.key)
+    planned = Planned(check, OWN_ITEM, ItemPurpose.CHECK, one.mapping, one.key)
     return Plan((planned,), unit.token, made_at=unit.now, caller_token=True)

@@ -5,6 +5,7 @@ An existing table with other keys is refused. A table is deleted only if its phy
 
 from typing import Any
 
+from dynaorm.entity.declare.catalog import catalog_of
 from dynaorm.entity.table import StreamView, Table
 from dynaorm.errors import TableNotFound, Unreachable, UsageError
 from dynaorm.flow.protocol.call import Call, Flow, Pause, Refusal, Reply
@@ -118,7 +119,11 @@ def _create_one(table: Table, context: Context) -> Flow[None]:
             raise refused(refusal, Call("CreateTable", wanted)) from refusal
     description = yield from _active(name, context)
     # What follows switches the stream and TTL on.
-    found = [one for one in _differences(wanted, description) if one.kind != "stream" and not one.is_harmless]
+    found = [
+        one
+        for one in _differences(table, wanted, description)
+        if one.kind != "stream" and not one.is_harmless
+    ]
     if found:
         can_be_added = all(one.steps and not one.removes for one in found)
         raise UsageError(
@@ -160,9 +165,8 @@ def compare_table(table: Table, context: Context) -> Flow[tuple[Difference, ...]
             problem=f"compare_table() takes a Table, not {table!r}", remedy="give the Table of the class"
         )
     found: tuple[Difference, ...] = ()
-    for one in (table, table.guard_table):
-        if one is not None:
-            found += yield from _compare_one(one, context)
+    for one in table.homes:
+        found += yield from _compare_one(one, context)
     return found
 
 
@@ -192,15 +196,21 @@ def live_table(table: Table, context: Context) -> Flow[LiveTable]:
         live_ttl = yield from _describe_ttl(name, context)
     except TableNotFound:
         return LiveTable({}, (missing_table(wanted, table.ttl_attribute),))
-    return LiveTable(description, _differences(wanted, description, table.ttl_attribute, live_ttl))
+    return LiveTable(description, _differences(table, wanted, description, live_ttl))
 
 
 def _differences(
-    wanted: dict[str, Any], live: Reply, ttl: str | None = None, live_ttl: Reply | None = None
+    table: Table, wanted: dict[str, Any], live: Reply, live_ttl: Reply | None = None
 ) -> tuple[Difference, ...]:
     """What is not as wanted. Raises Unreachable for a description that DynamoDB does not give."""
+    mappings = catalog_of(table).mappings.values()
+    stored = {
+        one.attribute: f"{mapping.name}.{name}"
+        for mapping in mappings
+        for name, one in mapping.fields.items()
+    }
     try:
-        return table_differences(wanted, live, ttl=ttl, live_ttl=live_ttl)
+        return table_differences(wanted, live, ttl=table.ttl_attribute, live_ttl=live_ttl, stored=stored)
     except (LookupError, TypeError, AttributeError) as error:
         reason = "a description without keys or indexes as DynamoDB gives them"
         raise Unreachable(operation="DescribeTable", attempts=1, reason=reason) from error

@@ -125,7 +125,12 @@ def missing_table(wanted: Mapping[str, Any], ttl: str | None) -> Difference:
 
 
 def table_differences(
-    wanted: Mapping[str, Any], live: Mapping[str, Any], *, ttl: str | None, live_ttl: Mapping[str, Any] | None
+    wanted: Mapping[str, Any],
+    live: Mapping[str, Any],
+    *,
+    ttl: str | None,
+    live_ttl: Mapping[str, Any] | None,
+    stored: Mapping[str, str],
 ) -> tuple[Difference, ...]:
     """What differs between a declared table and a live one.
 
@@ -134,6 +139,7 @@ def table_differences(
         live: ``Table`` of DescribeTable.
         ttl: the declared TTL attribute; None for none.
         live_ttl: ``TimeToLiveDescription`` of DescribeTimeToLive; None leaves TTL out.
+        stored: the attributes that fields are stored as, each with such a field: ``Login.until``.
 
     Raises:
         LookupError, TypeError, AttributeError: these are not what DynamoDB answers.
@@ -144,7 +150,7 @@ def table_differences(
         *_stream_differences(wanted, live),
     ]
     if live_ttl is not None:
-        found += _ttl_differences(wanted["TableName"], ttl, live_ttl)
+        found += _ttl_differences(wanted["TableName"], ttl, live_ttl, stored)
     return tuple(found)
 
 
@@ -410,33 +416,49 @@ def expire_by(table: str, attribute: str) -> TableStep:
     return TableStep("UpdateTimeToLive", request, f"expire items by {attribute!r}")
 
 
-def _ttl_differences(name: str, ttl: str | None, description: Mapping[str, Any]) -> Iterator[Difference]:
-    stored = ttl_of(description)
-    if ttl == stored:
+def _ttl_differences(
+    name: str, ttl: str | None, description: Mapping[str, Any], stored: Mapping[str, str]
+) -> Iterator[Difference]:
+    live = ttl_of(description)
+    if ttl == live:
         return
     off = TableStep(
         "UpdateTimeToLive",
-        {"TableName": name, "TimeToLiveSpecification": {"Enabled": False, "AttributeName": stored}},
-        f"no longer expire items by {stored!r}",
+        {"TableName": name, "TimeToLiveSpecification": {"Enabled": False, "AttributeName": live}},
+        f"switch off the expiry of items by {live!r}",
         deletes=True,
     )
-    problem, remedy = (
-        ("it expires no items", f"switch it on, by {ttl!r}: session.apply(table)")
-        if stored is None
-        else (f"it expires items by {stored!r}", "declare ExpiresAt() on a field, or switch it off")
-        if ttl is None
-        else (f"it expires items by {stored!r}, not {ttl!r}", f"store the field as Attribute({stored!r})")
-    )
+    problem, remedy = _ttl_words(ttl, live, stored)
     yield Difference(
         table=name,
         kind="ttl",
         index=None,
         declared=ttl,
-        live=stored,
+        live=live,
         problem=problem,
         remedy=remedy,
-        steps=(*([] if stored is None else [off]), *([] if ttl is None else [expire_by(name, ttl)])),
+        # Items of another program expire (Rule 1). No entity has the attribute.
+        is_harmless=ttl is None and live not in stored,
+        steps=(*([] if live is None else [off]), *([] if ttl is None else [expire_by(name, ttl)])),
     )
+
+
+def _ttl_words(ttl: str | None, live: str | None, stored: Mapping[str, str]) -> tuple[str, str]:
+    """What is wrong with the expiry of items, and what to do about it."""
+    if live is None:
+        return "it expires no items", f"switch it on, by {ttl!r}: session.apply(table)"
+    if ttl is not None:
+        return f"it expires items by {live!r}, not {ttl!r}", f"store the field as Attribute({live!r})"
+    if live not in stored:
+        return (
+            f"it expires items by {live!r}, which no class stores",
+            f"leave it, if another program's items expire; for entities, declare ExpiresAt() and Attribute({live!r})",
+        )
+    problem = (
+        f"it expires items by {live!r}, and {stored[live]} is declared without ExpiresAt(), so DynamoDB deletes "
+        "entities and leaves their guard items, versions and totals behind"
+    )
+    return problem, f"declare ExpiresAt() on {stored[live]}, or switch TTL off"
 
 
 # -- keys --------------------------------------------------------------------------------------------------------------

@@ -165,7 +165,7 @@ def _made_of(mapping: EntityMapping, names: AbstractSet[str]) -> AbstractSet[str
 
 def _never_invented(mapping: EntityMapping, names: AbstractSet[str]) -> AbstractSet[str]:
     """The fields that must be stored: the edit has values for new items, which an older item does not get."""
-    own = set() if mapping.created is None else {mapping.created.name}
+    own = {field.name for field in mapping.created}
     others = mapping.fields.keys() - names
     return own | {name for name in others if _is_made_if_absent(mapping, name)}
 

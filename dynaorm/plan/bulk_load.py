@@ -22,9 +22,9 @@ from dynaorm.item.value import Item
 from dynaorm.plan.image import new_image, values_of
 from dynaorm.plan.kept_times import times_of_loaded, times_of_new, validated_at
 from dynaorm.plan.kinds.derived_kinds import why_read
-from dynaorm.plan.kinds.own_item import OWN_ITEM
+from dynaorm.plan.kinds.own_item import OWN_ITEM, ItemPurpose
 from dynaorm.plan.plan import Plan
-from dynaorm.plan.planned import Effect, Planned, Purpose
+from dynaorm.plan.planned import Effect, Planned
 
 
 class Load(NamedTuple):
@@ -61,7 +61,7 @@ def plan_of(loads: Sequence[Load], table: str) -> Plan:
     planned = Planned(
         Put(table, last.item),
         OWN_ITEM,
-        Purpose.REPLACE,
+        ItemPurpose.REPLACE,
         last.mapping,
         last.key,
         after=last.item,
@@ -80,8 +80,9 @@ def load_of(entity: Any, revision: str, now: float) -> Load:
     """
     mapping = mapping_of(type(entity))
     times = times_of_new(mapping, now)
-    if mapping.created is not None and (state := state_of(entity)) is not None:
-        times[mapping.created.name] = times_of_loaded(mapping, state)[mapping.created.name]
+    if mapping.created and (state := state_of(entity)) is not None:
+        stored = times_of_loaded(mapping, state)
+        times |= {field.name: stored[field.name] for field in mapping.created}
     spared = untouched_defaults(mapping, entity)
     values, altered, encoded = validated_at(mapping, values_of(mapping, entity), times, spared=spared)
     key = mapping.primary_key(values)

@@ -17,7 +17,7 @@ from dynaorm.item.resolve import resolve
 from dynaorm.item.value import AttributeValue, Item, same
 from dynaorm.plan.creation import created
 from dynaorm.plan.edit import edited_image, touched
-from dynaorm.plan.image import advance, changes_of, new_image, under_present_names
+from dynaorm.plan.image import advance, changes_of, new_image, over_origin, under_present_names
 from dynaorm.plan.intent import Deletion, Edit, Move, Save, condition_of
 from dynaorm.plan.item_change import (
     ItemChange,
@@ -31,7 +31,6 @@ from dynaorm.plan.item_change import (
 )
 from dynaorm.plan.kept_times import as_created, stamped, times_of_loaded, with_times
 from dynaorm.plan.kinds.derived_kinds import has_derived, why_read
-from dynaorm.plan.kinds.versions import over_origin
 from dynaorm.plan.merge_intents import ItemIntents, ResolvedIntent
 from dynaorm.plan.reads import Reads
 from dynaorm.plan.taken import already_exists, standing
@@ -71,7 +70,7 @@ def _is_replaced_unread(mapping: EntityMapping, save: Save) -> bool:
     return not (
         save.condition is not None
         or why_read(mapping, "a Put")
-        or mapping.created is not None
+        or mapping.created
         # The next number follows from the one that is stored.
         or (mapping.table.revision is not None and mapping.table.revision.kind == "N")
     )
@@ -356,7 +355,7 @@ def _edit_known(
     try:
         image, changed = edited_image(before.mapping, before.item, edit.changes)
         # UpdatedAt is stamped only where something else changes: an edit without effect sends nothing.
-        if before.mapping.updated is not None and (edit.touches or not _is_unchanged(before, image)):
+        if before.mapping.updated and (edit.touches or not _is_unchanged(before, image)):
             changes = stamped(before.mapping, edit.changes, now, touches=edit.touches)
             image, changed = edited_image(before.mapping, before.item, changes)
     except InvalidValue:

@@ -1,7 +1,7 @@
 """Merged intents become a plan: the table of contents of every write rule.
 
-merge_intents (one ``ItemIntents`` per item) -> changes (what happens to each item) -> totals of targets -> numbers
-(version, revision) -> own items -> what follows from them: versions, guards -> token item -> limits.
+merge_intents (one ``ItemIntents`` per item) -> changes (what happens to each item) -> what others add to these items ->
+own items, with their numbers and revisions -> what follows from them, kind by kind -> token item -> limits.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -18,19 +18,18 @@ from dynaorm.plan.intent import Deletion
 from dynaorm.plan.item_change import ItemChange, ItemCheck, ItemDelete, ItemInsert, ItemUpdate
 from dynaorm.plan.kinds.derived import derived_actions
 from dynaorm.plan.kinds.derived_kinds import DERIVED_KINDS
-from dynaorm.plan.kinds.own_item import own_action
-from dynaorm.plan.kinds.totals import TotalDelta, addition
-from dynaorm.plan.kinds.versions import numbered
+from dynaorm.plan.kinds.own_item import final_item, own_action
 from dynaorm.plan.merge_intents import ItemIntents
 from dynaorm.plan.plan import Plan, check_limits
 from dynaorm.plan.planned import Effect, Planned, held_in
 from dynaorm.plan.reads import Reads
 from dynaorm.plan.remember import remember
-from dynaorm.plan.settle_totals import settle_totals
+from dynaorm.plan.settled import additions, settled
 from dynaorm.plan.unit_of_work import UnitOfWork
 
 _NOT_LOADED: Final = Loaded({})
 # Sums are added to by all changes together.
+_NUMBERED: Final = tuple(kind for kind in DERIVED_KINDS if kind.is_numbered)
 _OF_ONE_CHANGE: Final = tuple(kind for kind in DERIVED_KINDS if not kind.is_summed)
 
 
@@ -67,23 +66,21 @@ def compile_plan(merged: Iterable[ItemIntents], reads: Reads, unit: UnitOfWork) 
 def planned_changes(
     changes: list[ItemChange], merged: Sequence[ItemIntents], reads: Reads, unit: UnitOfWork
 ) -> tuple[list[ItemChange], list[Planned], list[Effect]]:
-    """The changes with their totals, all actions, and what becomes of the caller's objects."""
-    deltas: list[TotalDelta] = []
-    if _are_counted(changes):
-        changes, deltas = settle_totals(changes, merged)
+    """The changes as they were settled, all actions, and what becomes of the caller's objects."""
+    changes, contributions = settled(changes, merged)
     finals: list[Item | None] = []
     own: list[Planned | None] = []
     untold: list[int] = []
     for change in changes:
-        final = numbered(change, unit)
+        final = final_item(change, _NUMBERED, unit)
         finals.append(final)
         planned = own_action(change, final, unit)
         if planned is not None and planned.basis.expected_values is not None and _is_untold(change, changes):
             untold.append(len(own))
         own.append(planned)
     derived = derived_actions(changes, finals, _OF_ONE_CHANGE, reads=reads, unit=unit)
-    totals = [one for delta in deltas if (one := addition(delta, reads, unit)) is not None] if deltas else []
-    if untold and _is_transaction([*filter(None, own), *chain(*derived), *totals], unit):
+    added = additions(contributions, reads, unit) if contributions else []
+    if untold and _is_transaction([*filter(None, own), *chain(*derived), *added], unit):
         for at in untold:
             own[at] = own_action(changes[at], finals[at], unit, is_told=False)
     actions: list[Planned] = []
@@ -93,7 +90,7 @@ def planned_changes(
             actions.append(planned)
         actions += others
         effects += _effects(change, None if planned is None else planned.after)
-    return changes, actions + totals, effects
+    return changes, actions + added, effects
 
 
 def _is_untold(change: ItemChange, changes: list[ItemChange]) -> bool:
@@ -120,14 +117,6 @@ def _returns_deleted(merged: Sequence[ItemIntents]) -> bool:
     for one in merged:
         if one.removal is not None and type(one.removal.intent) is Deletion:
             return one.removal.intent.returning
-    return False
-
-
-def _are_counted(changes: list[ItemChange]) -> bool:
-    """Whether a total may depend on any of these; a loop, because every save asks."""
-    for change in changes:  # noqa: SIM110
-        if change.mapping.table.rules.is_counted:
-            return True
     return False
 
 

@@ -54,12 +54,12 @@ def touched(mapping: EntityMapping, changes: tuple[Change, ...]) -> dict[str, Ch
             _check_kind(mapping, resolver.codec(change.path), change)
         found[field.name] = change
     if mapping.maintained:
-        refuse_written_totals(mapping, found)
+        refuse_maintained(mapping, found)
     return found
 
 
-def refuse_written_totals(mapping: EntityMapping, fields: Iterable[str]) -> None:
-    """Raises UsageError if a total is among the fields that a caller writes."""
+def refuse_maintained(mapping: EntityMapping, fields: Iterable[str]) -> None:
+    """Raises UsageError if a field that other entities keep is among those that a caller writes."""
     maintained = mapping.maintained
     if maintained and (name := next((one for one in fields if one in maintained), None)) is not None:
         raise UsageError(

@@ -95,13 +95,7 @@ def is_fixed(plan: Plan) -> bool:
 
     So if the token was used for other bytes, it was used for another block.
     """
-    return any(one.is_write for one in plan.actions) and not any(
-        not one.kind.is_repeatable(one)
-        or one.mapping.expires is not None
-        or one.mapping.kept
-        or one.mapping.table.guards.ttl_attribute is not None
-        for one in plan.actions
-    )
+    return any(one.is_write for one in plan.actions) and all(one.is_repeatable for one in plan.actions)
 
 
 def _given(one: ItemIntents, unit: UnitOfWork) -> list[Any]:

@@ -41,8 +41,7 @@ def times_of_loaded(mapping: EntityMapping, state: Loaded) -> dict[str, Any]:
 
 def times_of_changed(mapping: EntityMapping, now: float) -> dict[str, Any]:
     """The times that a change of an entity sets."""
-    field = mapping.updated
-    return {field.name: _time(field, now)} if field is not None and isfinite(now) else {}
+    return {field.name: _time(field, now) for field in mapping.updated} if isfinite(now) else {}
 
 
 def _time(field: FieldMapping, now: float) -> Any:
@@ -52,9 +51,13 @@ def _time(field: FieldMapping, now: float) -> Any:
     """
     if not isfinite(now):
         return None
-    encoded = field.encode(datetime.fromtimestamp(now, UTC))
-    assert encoded is not None
-    return field.codec.decode(encoded)
+    return _as_loaded(field, datetime.fromtimestamp(now, UTC))
+
+
+def _as_loaded(field: FieldMapping, time: Any) -> Any:
+    """A time as a field will load it; None for none."""
+    encoded = field.encode(time)
+    return None if encoded is None else field.codec.decode(encoded)
 
 
 def validated_at(
@@ -84,10 +87,14 @@ def with_times(valid: Validated, values: Mapping[str, Any], times: Mapping[str, 
 def as_created(mapping: EntityMapping, valid: Validated, entity: Any, before: StoredItem) -> Validated:
     """The values of an entity that replaces a stored item, with the time at which that was created."""
     former = before.mapping.created
-    if mapping.created is None or former is None or before.mapping.undeleted(before.item) is None:
+    if not (mapping.created and former) or before.mapping.undeleted(before.item) is None:
         return valid
-    created = before.mapping.subject(before.item)[former.name]
-    times = {**{name: valid.values[name] for name in mapping.kept}, mapping.created.name: created}
+    stored, names = before.mapping.subject(before.item), {field.name for field in former}
+    times = {name: valid.values[name] for name in mapping.kept}
+    for field in mapping.created:
+        # A class of another declaration may have stored the time under another name, or more exactly.
+        name = field.name if field.name in names else former[0].name
+        times[field.name] = _as_loaded(field, stored[name])
     return validated_at(mapping, vars(entity), times, spared=untouched_defaults(mapping, entity))
 
 
@@ -105,8 +112,8 @@ def stamped(
     """
     if not (changes or touches):
         return changes
-    created = mapping.created if creates else None
-    first = [SetIfMissing((created.name,), _time(created, now))] if created is not None else []
+    created = mapping.created if creates else ()
+    first = (SetIfMissing((field.name,), _time(field, now)) for field in created)
     return (
         *changes,
         *first,

@@ -191,8 +191,8 @@ def _resolved_save(intent: Save, now: float) -> ItemIntents:
         if state is not None:
             writable_state(mapping, state, EVER)
         times = times_of_new(mapping, now)
-        if mapping.created is not None and (state is not None or intent.origin is not None):
-            times[mapping.created.name] = _created(mapping, entity, state)
+        if state is not None or intent.origin is not None:
+            times |= _created(mapping, entity, state)
         spared = untouched_defaults(mapping, entity)
         valid = validated_at(mapping, values_of(mapping, entity), times, spared=spared)
         key = mapping.primary_key(valid.values)
@@ -203,11 +203,10 @@ def _resolved_save(intent: Save, now: float) -> ItemIntents:
     return ItemIntents(mapping, key, None, write)
 
 
-def _created(mapping: EntityMapping, entity: Any, state: Loaded | None) -> Any:
-    """When an entity was created that is stored as a whole again, by its snapshot or its own field."""
-    assert mapping.created is not None
+def _created(mapping: EntityMapping, entity: Any, state: Loaded | None) -> dict[str, Any]:
+    """When an entity was created that is stored as a whole again, by its snapshot or its own fields."""
     values = vars(entity) if state is None else times_of_loaded(mapping, state)
-    return values.get(mapping.created.name)
+    return {field.name: values.get(field.name) for field in mapping.created}
 
 
 def _of_loaded(intent: IntentT, mapping: EntityMapping, state: Loaded, now: float) -> ResolvedIntent[IntentT]:

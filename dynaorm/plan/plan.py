@@ -17,7 +17,7 @@ from dynaorm.item.size import ACTION_LIMIT, ITEM_LIMIT, TRANSACTION_LIMIT, item_
 from dynaorm.item.update import AddTo, Append, Change, Prepend, SetTo
 from dynaorm.item.value import AttributeValue, Item
 from dynaorm.plan.cost import index_units, item_units, sent_bytes
-from dynaorm.plan.planned import Effect, Planned, Purpose
+from dynaorm.plan.planned import Effect, Planned
 from dynaorm.plan.unit_of_work import client_token
 
 # A value of a form that DynamoDB does not have today counts with its text in Python, which may be longer than its JSON.
@@ -72,7 +72,7 @@ class Plan(_PlanFields):
     def token_item(self) -> Planned | None:
         """The action that remembers the caller's token: the last one; None if the block did not ask for it."""
         last = self.actions[-1] if self.actions else None
-        return last if last is not None and last.purpose is Purpose.REMEMBER else None
+        return last if last is not None and last.kind.is_memory else None
 
     @property
     def is_transaction(self) -> bool:

@@ -30,22 +30,7 @@ _UNCHANGEABLE: Final = frozenset({type(None), bool, int, float, str, bytes, date
 
 
 class Purpose(Enum):
-    """Why an action is in a plan."""
-
-    INSERT = "insert"
-    UPDATE = "update"
-    UPSERT = "upsert"
-    REPLACE = "replace"
-    DELETE = "delete"
-    BURY = "bury"
-    VERSION = "version"
-    CLAIM = "claim"
-    PASS_ON = "pass on"
-    RELEASE = "release"
-    CHECK = "check"
-    PURGE = "purge"
-    AGGREGATE = "aggregate"
-    REMEMBER = "remember"
+    """Why an action is in a plan. Each kind of item has purposes of its own."""
 
 
 class Basis(NamedTuple):
@@ -168,6 +153,11 @@ class Planned(NamedTuple):
         return type(self.action) is not ConditionCheck
 
     @property
+    def is_repeatable(self) -> bool:
+        """Whether an equal block sends the same action, whatever is stored, and whenever it runs."""
+        return self.kind.is_repeatable(self)
+
+    @property
     def reason(self) -> str:
         """Why it is in its plan."""
         return self.kind.reason(self)
@@ -218,6 +208,7 @@ class Kind:
         is_secondary: its refusal only says that another writer was first, if another action was refused, too.
         is_permanent: nobody gives up an item or takes over another's, so the new holder alone says what follows.
         is_contested: several entities may want one item, so what is right depends on what it says.
+        is_memory: its item remembers that the block was applied. It is the last of the block.
         most_bytes: the size that no item of the kind exceeds; None if each has to be measured.
     """
 
@@ -225,6 +216,7 @@ class Kind:
     is_secondary = False
     is_permanent = False
     is_contested = False
+    is_memory = False
     most_bytes: int | None = None
 
     def home(self, mapping: EntityMapping) -> Table:
@@ -235,13 +227,22 @@ class Kind:
         """What it means that the condition of an action does not hold."""
         raise NotImplementedError
 
+    def refused(self, mapping: EntityMapping, violations: tuple[Violation, ...]) -> StoreError:
+        """The error of an entity of a class that cannot have these items, because others have them."""
+        raise NotImplementedError
+
     def reason(self, planned: Planned) -> str:
         """Why an action is in its plan."""
         raise NotImplementedError
 
     def is_repeatable(self, planned: Planned) -> bool:
         """Whether the action of an equal block is equal, whatever is stored, and whenever it runs."""
-        return not planned.from_read and planned.before is None
+        # The clock says which times a write sets, and what counts as expired in a table with TTL.
+        mapping = planned.mapping
+        asks_clock = (
+            bool(mapping.kept) or mapping.expires is not None or planned.table.ttl_attribute is not None
+        )
+        return not asks_clock and not planned.from_read and planned.before is None
 
     def said(self, planned: Planned) -> str:
         """The item in words that a log may have: without its values."""

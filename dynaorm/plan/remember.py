@@ -50,7 +50,7 @@ def remember(merged: Sequence[ItemIntents], unit: UnitOfWork) -> Planned:
     # Where both formulas give the same, an earlier release can read the item, too.
     mark = "" if present == first_formula else _MARK
     first, held = merged[0], Remembered(unit.token, ":".join(first_formula))
-    return TOKEN_ITEMS.claim((first.mapping, first.key), mark + ":".join(present), held, unit)
+    return TOKEN_ITEMS.remember((first.mapping, first.key), mark + ":".join(present), held, unit)
 
 
 def _is_over(stored: Item, now: float) -> bool:

@@ -12,12 +12,12 @@ from dynaorm.entity.ident import Ident
 from dynaorm.errors import (
     AlreadyExists,
     ConditionFailed,
+    ConstraintViolation,
     DynaormError,
     EntityNotFound,
     StaleEntity,
     StoreError,
     UnexpectedRefusal,
-    UniqueViolation,
     Violation,
 )
 from dynaorm.item.action import Update
@@ -111,9 +111,9 @@ def _first(judged: Sequence[tuple[Planned, Judged]]) -> StoreError:
         )
         causes.append(found)
     elif violations:
-        claimer = next(planned for planned, one in judged if isinstance(one, Violation))
-        causes.append(UniqueViolation(entity=claimer.mapping.entity.__name__, violations=violations))
-    order = (StaleEntity, EntityNotFound, AlreadyExists, UniqueViolation, ConditionFailed)
+        planned = next(planned for planned, one in judged if isinstance(one, Violation))
+        causes.append(planned.kind.refused(planned.mapping, violations))
+    order = (StaleEntity, EntityNotFound, AlreadyExists, ConstraintViolation, ConditionFailed)
     causes.sort(key=lambda one: [isinstance(one, kind) for kind in order], reverse=True)
     causes[0].causes = tuple(causes)
     return causes[0]

@@ -61,19 +61,24 @@ class Source:
         return _fields(self.sort)
 
     @cached_property
-    def shard_fields(self) -> frozenset[str]:
-        """The fields that only choose a shard of the partition."""
+    def optional_fields(self) -> frozenset[str]:
+        """The fields of the partition that a query need not give: each of their few texts is asked then."""
         templates = [
             part.template for part in self.partition if part.template is not None and part.version is None
         ]
-        chosen = {name for template in templates for name in template.shards}
-        told = {name for template in templates for name in template.fields if name not in template.shards}
+        chosen = {name for template in templates for name in template.optional}
+        told = {name for template in templates for name in template.fields if name not in template.optional}
         return frozenset(chosen - told)
 
+    @cached_property
+    def shard_fields(self) -> frozenset[str]:
+        """Those of them whose values the partition key does not tell."""
+        return self.optional_fields - {name for part in self.partition for name in part.lossless}
+
     def missing(self, given: Container[str]) -> list[str]:
-        """The fields that name the partition and are not given. Those that only choose a shard may be missing."""
+        """The fields that name the partition and are not given. Those with a few texts may be missing."""
         names = dict.fromkeys(name for part in self.partition for name in part.fields)
-        return [name for name in names if name not in self.shard_fields and name not in given]
+        return [name for name in names if name not in self.optional_fields and name not in given]
 
     def or_filter(self, remedy: str, name: str) -> str:
         """A remedy for a query, or a filter on a field, if one can name it: DynamoDB filters on no key of the query."""

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from dynaorm.entity.mapping import mapping as mappings
     from dynaorm.entity.table import Table
     from dynaorm.entity.version import Version
-    from dynaorm.flow import application, commit, history, lookup, provision, stream, write
+    from dynaorm.flow import application, commit, history, lookup, past, provision, stream, write
     from dynaorm.flow import entity as verbs
     from dynaorm.flow import get as gets
     from dynaorm.flow import target as targets
@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from dynaorm.plan import intent
     from dynaorm.plan.plan import Plan
     from dynaorm.query import query_spec, search_spec
-    from dynaorm.session import line_file
+    from dynaorm.session import blocking, line_file
     from dynaorm.session import query as queries
     from dynaorm.session import search as searches
     from dynaorm.session import transaction as block
@@ -66,6 +66,7 @@ else:
         globals(),
         application="dynaorm.flow.application",
         block="dynaorm.session.transaction",
+        blocking="dynaorm.session.blocking",
         bulk_load="dynaorm.flow.bulk.load",
         bulk_read="dynaorm.flow.bulk.read",
         bulk_write="dynaorm.flow.bulk.write",
@@ -79,6 +80,7 @@ else:
         loading="dynaorm.flow.transfer.load",
         lookup="dynaorm.flow.lookup",
         mappings="dynaorm.entity.mapping.mapping",
+        past="dynaorm.flow.past",
         provision="dynaorm.flow.provision",
         queries="dynaorm.session.query",
         query_spec="dynaorm.query.query_spec",
@@ -1248,7 +1250,7 @@ class Session:
             >>> session.diff(Key(Audit, equipment_id="e1"), 1, 2)
             {'result': ('pass', 'fail')}
         """
-        return self._run("diff", verbs.diff(target, first, second, self._context))
+        return self._run("diff", past.diff(target, first, second, self._context))
 
     @overload
     def restore(self, target: Key[E], /, *, version: int, exactly_once: bool | None = None) -> E: ...
@@ -1274,7 +1276,7 @@ class Session:
             >>> session.restore(Key(Audit, equipment_id="e1"), version=1)
             Audit(equipment_id='e1', result='pass')
         """
-        flow = verbs.restore(target, version, self._context, exactly_once=exactly_once)
+        flow = past.restore(target, version, self._context, exactly_once=exactly_once)
         return self._write("restore", flow)
 
     def prune(
@@ -1342,7 +1344,7 @@ class Session:
         Args:
             table: the table. Guard items in a ``guard_table`` are in that table's own dump.
             target: the path of a new file, which is compressed if it ends with ``.gz``; or an open binary file. An
-                asynchronous session writes it without ``await``.
+                asynchronous session writes it in a thread, so that other tasks go on.
             entities: entities as the application shows them, ``{"type": "User", "entity": {...}}``, for people. What
                 the application masks or leaves out is lost, so ``load`` does not take these lines.
             segments: the number of parts that the table is divided into, several of which are read at the same time.
@@ -1368,9 +1370,9 @@ class Session:
             table, self._context, entities=entities, segments=segments, segment=segment, rate=rate
         )
         check_progress(progress)
-        with line_file.written(target) as file:
+        with blocking.opened(line_file.written, target) as file:
             for step in work.steps():
-                file.writelines(self._run("dump", step))
+                blocking.run(file.writelines, self._run("dump", step))
                 if progress is not None:
                     progress(work.lines, None)
         return work.result
@@ -1428,11 +1430,12 @@ class Session:
         if checkpoint is not None:
             (found,) = self._run("load", verify.describe([table], self._context))
             described = [found.get("TableArn"), found.get("TableId")]
-        with line_file.LoadFiles(
-            work, source, refused=refused, checkpoint=checkpoint, identity=described
+        with blocking.opened(
+            line_file.LoadFiles, work, source, refused=refused, checkpoint=checkpoint, identity=described
         ) as files:
-            for window in files.windows():
-                files.done(window, self._write("load", work.load(window)))
+            windows = files.windows()
+            while (window := blocking.run(next, windows, None)) is not None:
+                blocking.run(files.done, window, self._write("load", work.load(window)))
                 if progress is not None:
                     progress(work.lines, None)
         return work.result

@@ -101,7 +101,7 @@ def _times(mapping: EntityMapping, item: Item, made_at: float) -> Iterator[tuple
     for field in mapping.kept.values():
         if (stored := item.get(field.attribute)) is not None:
             is_now = stored == field.encode(datetime.fromtimestamp(made_at, UTC))
-            words[field.name] = NOW if is_now else CHANGED if field is mapping.updated else CREATED
+            words[field.name] = NOW if is_now else CHANGED if field in mapping.updated else CREATED
             yield next(iter(stored.values())), words[field.name]
     parts = [part for index in mapping.places.values() for place in index.places for part in place.parts]
     for part in parts:

@@ -189,8 +189,7 @@ class Store:
             self._ask("DeleteTable", name)
 
     def _drawn(self, table: Table, width: int, *, colour: bool) -> str:
-        homes = dict.fromkeys((table, table.guards))
-        entries = [classify(item, home) for home in homes for item in self._items(home)]
+        entries = [classify(item, home) for home in table.homes for item in self._items(home)]
         return text_of(view_of(describe(table), entries), width=width, colour=colour)
 
     def _items(self, table: Table) -> list[Any]:
@@ -204,7 +203,7 @@ class Store:
             request["ExclusiveStartKey"] = reply["LastEvaluatedKey"]
 
     def _declared(self, physical: str) -> Table | None:
-        known = (one for table in self.tables for one in (table, table.guards))
+        known = (one for table in self.tables for one in table.homes)
         return next((one for one in known if self.name(one.name) == physical), None)
 
     def _exists(self, table: Table) -> bool:

@@ -57,11 +57,12 @@ def test_the_plan_says_where_what_and_what_it_costs_and_nothing_is_written_witho
     assert run.returncode == 1
     told = run.stdout.splitlines()
     assert told[0] == f"{name}: it has no index 'GSI1': create the index 'GSI1'"
-    assert told[1].startswith(f"{name}: its index 'Other' does not project ALL attributes: left, because ")
-    assert "apply removes nothing, and would have to delete the index 'Other'" in told[1]
-    assert told[2].startswith("the new indexes take up to about 3 write units")
-    assert told[3].startswith(f"{name}: complete the entities that lack")
-    assert "up to 6 hours old" in told[4]
+    assert told[1].startswith("the new indexes take up to about 3 write units")
+    assert told[2].startswith(f"{name}: complete the entities that lack")
+    assert "up to 6 hours old" in told[3]
+    assert told[4].startswith(f"{name}: its index 'Other' does not project ALL attributes: left, because ")
+    assert "apply removes nothing, and would have to delete the index 'Other'" in told[4]
+    assert told[5] == "dynaorm diff --format update-table --delete shows the requests that would remove it"
     assert f"apply: table {declared.name} = {name}, account 000000000000, Region {REGION}" in run.stderr
     assert "nothing was written; give --yes to write" in run.stderr
     assert live.compare_table(declared) == differences
@@ -74,9 +75,11 @@ def test_it_adds_the_index_and_completes_the_entities(
     run = dynaorm("apply", AT, *where, "--yes", "--no-backfill")
     assert run.returncode == 1  # the projection is left
     assert any(line.endswith("create the index 'GSI1': done") for line in run.stdout.splitlines())
+    assert run.stderr.splitlines()[-1] == "apply: 1 difference is left; the plan says why"
     assert live.query(Book.by_slug, slug="s1").all() == []
     run = dynaorm("apply", AT, *where, "--yes", "--at-most", "1")
     assert run.returncode == 3
+    assert "not judged: what comes after the last repair that --at-most allows; run it again" in run.stderr
     summary = tmp_path / "summary"
     run = dynaorm("apply", AT, *where, "--yes", "--json", "--summary", str(summary))
     assert run.returncode == 1

@@ -16,16 +16,19 @@ from dynaorm.item.action import Put
 from dynaorm.item.value import Item
 from dynaorm.plan.compiler import compile_plan
 from dynaorm.plan.intent import Deletion, Intent, Save
+from dynaorm.plan.kinds.guards import GuardPurpose
+from dynaorm.plan.kinds.own_item import ItemPurpose
+from dynaorm.plan.kinds.versions import VersionPurpose
 from dynaorm.plan.merge_intents import merge_intents
-from dynaorm.plan.planned import Planned, Purpose
+from dynaorm.plan.planned import Planned
 from dynaorm.plan.reads import NOTHING_READ
 from dynaorm.plan.unit_of_work import UnitOfWork
 
 NOW = 1_700_000_000.0
 WHAT = {
-    Purpose.VERSION: NotAnEntity.VERSION,
-    Purpose.CLAIM: NotAnEntity.GUARD,
-    Purpose.BURY: NotAnEntity.TOMBSTONE,
+    VersionPurpose.KEEP: NotAnEntity.VERSION,
+    GuardPurpose.CLAIM: NotAnEntity.GUARD,
+    ItemPurpose.BURY: NotAnEntity.TOMBSTONE,
 }
 
 # Texts that look like guards, versions, escapes and other classes' keys.
@@ -121,7 +124,7 @@ def check(planned: Planned) -> None:
     assert isinstance(planned.action, Put)
     mapping, item = planned.mapping, planned.action.item
     event(planned.purpose.name)
-    if planned.purpose is Purpose.CLAIM:
+    if planned.purpose is GuardPurpose.CLAIM:
         home = mapping.table.guards
         assert classify(home, item) is NotAnEntity.GUARD
         assert classify(home, {name: item[name] for name in home.key_names}) is NotAnEntity.GUARD

@@ -171,6 +171,22 @@ def test_entities_of_an_older_declaration_are_completed(moto: Transport) -> None
         assert [one.kind.value for one in session.verify(Task)] == ["duplicate value"]
 
 
+def test_a_live_ttl_that_concerns_no_entity_leaves_the_table_complete(moto: Transport) -> None:
+    shared = Table("applied-shared", indexes=[GlobalIndex("GSI1")])
+    specification = {"Enabled": True, "AttributeName": "theirs"}
+    with Session(transport=moto, clock=FakeClock()) as session:
+        session.create_table(Table("applied-shared"))
+        moto.call(
+            Call("UpdateTimeToLive", {"TableName": shared.name, "TimeToLiveSpecification": specification})
+        )
+        applied = session.apply(shared)
+        assert applied.is_complete
+        assert [step.text for step in applied.steps] == ["create the index 'GSI1'"]
+        nothing, left = str(session.plan_apply(shared)).splitlines()
+        assert nothing == "nothing to do: the table is as declared"
+        assert "by 'theirs', which no class stores: left, because it is harmless; leave it" in left
+
+
 def test_an_asynchronous_session_applies_likewise(moto: Transport) -> None:
     asyncio.run(_applied_async())
 

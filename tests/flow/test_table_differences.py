@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from dynaorm import Entity, ExpiresAt, GlobalIndex, LocalIndex, NumberKey, Session, Table, describe
+from dynaorm import Attribute, Entity, ExpiresAt, GlobalIndex, LocalIndex, NumberKey, Session, Table, describe
 from dynaorm.describe import Difference, differences, table_steps
 from dynaorm.errors import UsageError
 from dynaorm.flow.protocol.call import Call, Transport
@@ -88,12 +88,18 @@ def test_a_table_does_not_differ_from_itself(table: Table) -> None:
 
 plain = Table("plain")
 fleeting = Table("differences-fleeting")
+lasting = Table("differences-lasting")
 local = Table("differences-local", indexes=[LocalIndex("LSI1"), GlobalIndex("GSI1")])
 
 
 class Login(Entity, table=fleeting, pk="LOGIN#{token}", sk="L"):
     token: str
     until: Annotated[datetime, ExpiresAt()]
+
+
+class Contract(Entity, table=lasting, pk="CONTRACT#{number}", sk="C"):
+    number: str
+    until: Annotated[int, Attribute("ends")]
 
 
 def live(table: Table, **changes: Any) -> dict[str, Any]:
@@ -122,7 +128,22 @@ def test_ttl_is_switched_on_or_to_another_attribute() -> None:
         {"Enabled": True, "AttributeName": "until"},
     ]
     assert table_steps([found]) == ()
-    assert only(differences(describe(plain), live(plain), other)).problem == "it expires items by 'ttl'"
+
+
+def test_a_live_ttl_that_is_not_declared_is_harmless_unless_a_field_is_stored_there() -> None:
+    def by(attribute: str) -> Difference:
+        live_ttl = {"TimeToLiveStatus": "ENABLED", "AttributeName": attribute}
+        return only(differences(describe(lasting), live(lasting), live_ttl))
+
+    assert by("elsewhere").is_harmless
+    assert by("elsewhere").problem == "it expires items by 'elsewhere', which no class stores"
+    found = by("ends")
+    assert not found.is_harmless
+    assert "Contract.until is declared without ExpiresAt(), so DynamoDB deletes entities" in found.problem
+    assert found.remedy == "declare ExpiresAt() on Contract.until, or switch TTL off"
+    assert [(step.text, step.deletes) for step in found.steps] == [
+        ("switch off the expiry of items by 'ends'", True)
+    ]
 
 
 def test_a_stream_is_switched_on_or_replaced_and_left_alone_where_none_is_declared() -> None:

@@ -126,7 +126,7 @@ def _on_key(
     pk, sk = key_texts(declared, named, index)
     equal: dict[str, tuple[Any, ...]] = {}
     for name, spec in levels([pk]):
-        if not spec.startswith("shard") or draw(st.booleans()):
+        if not (spec.startswith("shard") or name == "part") or draw(st.booleans()):
             equal[name] = draw(_choices(declared, named, name, drawn))
     bounds: list[tuple[str, str, Any]] = []
     for name, _ in levels([sk]):

@@ -25,6 +25,7 @@ from dynaorm import (
     InKey,
     LocalIndex,
     NumberKey,
+    OneOf,
     Table,
 )
 from dynaorm.record import record, replace
@@ -37,6 +38,7 @@ TIMES: Final = tuple(
     NOON + timedelta(microseconds=step)
     for step in (0, 1, 15_000, 1_000_000, 59_123_000, 60_000_000, 3_600_000_000, 86_400_000_000)
 )
+PARTS: Final = (1, 2, 3)
 # DynamoDB deletes what expired the day before, and keeps what did so long ago.
 YESTERDAY: Final = NOON - timedelta(days=1)
 LONG_AGO, LATER = datetime(2000, 1, 1, tzinfo=UTC), datetime(2100, 1, 1, tzinfo=UTC)
@@ -52,6 +54,7 @@ ANNOTATIONS: Final[Mapping[str, Any]] = {
     "blob": bytes,
     "note": str | None,
     "flag": int,
+    "part": int,
     "until": Annotated[datetime | None, ExpiresAt()],
     "row": int,
 }
@@ -70,6 +73,7 @@ VALUES: Final[Mapping[str, st.SearchStrategy[Any]]] = {
     "blob": st.sampled_from([b"\x00", b"\x00\xff", b"\x01", b"\xff", b"a"]),
     "note": st.sampled_from([None, "x", "y"]),
     "flag": st.sampled_from([7, 0, 1]),
+    "part": st.sampled_from(PARTS),
     "until": st.sampled_from([None, None, LATER, YESTERDAY, LONG_AGO]),
 }
 
@@ -148,7 +152,7 @@ _LEVELS: Final = (
     "K{0}#{{size}}#{{n:03d}}",
 )
 _NESTED: Final = ("ORDER#{b}", "ORDER#{b}#ITEM#{n:03d}", "ORDER#{b}#ITEM#{n:03d}#PART#{c}")
-_INDEX_PARTITIONS: Final = ("X#{c}", "X#{c}#{n:shard3}", "{c}", "X#{size}")
+_INDEX_PARTITIONS: Final = ("X#{c}", "X#{c}#{n:shard3}", "X#{c}#{part}", "{part}", "{c}", "X#{size}")
 _INDEX_SORTS: Final = (
     "{n:03d}#{a}",
     "{at}",
@@ -168,6 +172,7 @@ def schemas(draw: st.DrawFn, *, families: bool = True) -> Schema:
     has_type = draw(st.sampled_from([True, True, False]))
     projection: Any = draw(st.sampled_from(["KEYS_ONLY", ("a",), ("_type", "until"), ("n", "b", "_type")]))
     nested = kind == "S" and draw(st.booleans())
+    partition = draw(st.sampled_from(["P#{a}", "P#{a}", "P#{a}#{part}"]))
     classes: list[ClassSpec] = []
     for number in range(draw(st.integers(1, 3))):
         renamed = draw(st.sampled_from([(), (), (("a", f"owner{number}"),), (("b", f"name{number}"),)]))
@@ -175,7 +180,7 @@ def schemas(draw: st.DrawFn, *, families: bool = True) -> Schema:
             pk, sk = f"P{number}#{{a}}", {"N": "{v}", "B": "{blob}", "": None}[kind]
             pk = pk if kind else f"P{number}#{{a}}#{{n}}"
         else:
-            pk = "P#{a}"
+            pk = partition
             sk = _NESTED[number] if nested else draw(st.sampled_from(_LEVELS)).format(number)
         in_key = ("b",) if sk is not None and "{b}" in sk and draw(st.booleans()) else ()
         spec = ClassSpec(f"C{number}", None, pk, sk, renamed, draw(_indexes(kind)), in_key)
@@ -290,6 +295,9 @@ def _annotation(name: str, spec: ClassSpec) -> Any:
     found = ANNOTATIONS[name]
     if name == "at":
         return Annotated[found, Attribute("when")]
+    partitions = (spec.pk, *(one.pk or "" for _, one in spec.indexes))
+    if name == "part" and any("{part}" in text for text in partitions):
+        return Annotated[found, OneOf(PARTS)]
     return Annotated[found, InKey()] if name in spec.in_key else found
 
 

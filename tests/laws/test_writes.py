@@ -24,6 +24,7 @@ from dynaorm.testing import FakeClock
 from tests.iam_requests import Recorder
 from tests.laws.written_classes import (
     INDEXES,
+    KEPT,
     OTHERS,
     SPECS,
     TEXTS,
@@ -72,7 +73,7 @@ def exact(value: Any) -> Any:
 
 def without_times(values: dict[str, Any]) -> dict[str, Any]:
     """Values without the times that the session keeps, whatever the caller gave."""
-    return {name: value for name, value in values.items() if name not in ("created", "changed")}
+    return {name: value for name, value in values.items() if name not in KEPT}
 
 
 def constructed(kind: type[Entity], values: dict[str, Any]) -> dict[str, Any] | None:
@@ -152,6 +153,13 @@ class World:
         now = datetime.fromtimestamp(self.clock.now(), UTC)
         assert entity.created == self.births.setdefault(entity.name, now)
         assert entity.changed == now or after == before
+        # Every field of a time has the same one, as exact as it is stored.
+        assert entity.created_ms == _cut(entity.created, 1000)
+        assert entity.changed_iso == _cut(entity.changed, 1_000_000)
+
+
+def _cut(at: datetime, microseconds: int) -> datetime:
+    return at.replace(microsecond=at.microsecond // microseconds * microseconds)
 
 
 # -- operations --------------------------------------------------------------------------------------------------------
@@ -160,8 +168,9 @@ class World:
 def value_for(world: Any, name: str, draw: Any) -> Any:
     spec = world.spec
     inputs: dict[str, tuple[Any, ...]] = {
-        "name": TEXTS, "text": TEXTS, "number": spec.number.inputs, "many": spec.many.inputs, "created": TIMES,
-        "other": spec.other.inputs, "note": (None, "small", "echo", "Note", 5), "until": TIMES, "changed": TIMES,
+        "name": TEXTS, "text": TEXTS, "number": spec.number.inputs, "many": spec.many.inputs,
+        **dict.fromkeys(KEPT, TIMES),
+        "other": spec.other.inputs, "note": (None, "small", "echo", "Note", 5), "until": TIMES,
     }  # fmt: skip
     return copy.deepcopy(draw(st.sampled_from(inputs[name])))
 
@@ -261,7 +270,7 @@ def change_for(world: Any, entity: Any, draw: Any) -> tuple[Any, str, Any]:
         step, value = draw(st.sampled_from([("city", "LIMA"), ("floor", 2), ("floor", -1)]))
         return F.other[step].set(value), "other", {**vars(entity.other), step: value}
     name, value = assigned(world, draw)
-    while name in ("created", "changed"):
+    while name in KEPT:
         name, value = assigned(world, draw)
     return F[name].set(value), name, value
 

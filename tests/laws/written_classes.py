@@ -21,7 +21,8 @@ from pydantic import (
     model_validator,
 )
 
-from dynaorm import Aggregate, AnyValue, Entity, F, GlobalIndex, Index, Table
+from dynaorm import Aggregate, AnyValue, Attribute, Entity, F, GlobalIndex, Index, Table
+from dynaorm.codecs import EPOCH_MILLISECONDS, ISO_SECONDS
 from dynaorm.entity.marker import Computed, CreatedAt, ExpiresAt, Unique, UpdatedAt
 from dynaorm.item.condition import Condition
 from dynaorm.item.value import Item
@@ -124,6 +125,8 @@ OTHERS: Final = (
          ["\ud800"], {"a": 1j}, {1: "a"})),
     Kind(bool, False, (True, 0, "yes", "perhaps")),
 )  # fmt: skip
+KEPT: Final = ("created", "changed", "created_ms", "changed_iso")
+"""The fields of times that the session keeps, in classes that have them."""
 TIMES: Final = (
     None,
     datetime(2100, 1, 1, 12, 0, 0, 123_456, UTC),
@@ -438,8 +441,10 @@ def fields_of(spec: Spec) -> tuple[dict[str, Any], dict[str, Any]]:
         annotations |= {
             "created": Annotated[datetime | None, CreatedAt()],
             "changed": Annotated[datetime | None, UpdatedAt()],
+            "created_ms": Annotated[datetime | None, CreatedAt(), Attribute(codec=EPOCH_MILLISECONDS)],
+            "changed_iso": Annotated[datetime | None, UpdatedAt(), Attribute("changedAt", codec=ISO_SECONDS)],
         }
-        defaults |= {"created": None, "changed": None}
+        defaults |= dict.fromkeys(KEPT)
     return annotations, defaults
 
 

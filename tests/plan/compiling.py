@@ -12,6 +12,7 @@ from dynaorm.item.update import AddTo
 from dynaorm.item.value import Item
 from dynaorm.plan.compiler import compile_plan
 from dynaorm.plan.intent import Intent, Save
+from dynaorm.plan.kinds.totals import TotalPurpose
 from dynaorm.plan.merge_intents import merge_intents
 from dynaorm.plan.plan import Plan
 from dynaorm.plan.planned import Purpose
@@ -72,5 +73,5 @@ def added(plan: Plan) -> dict[str, dict[str, str]]:
             if isinstance(change, AddTo)
         }
         for planned in plan.actions
-        if planned.purpose is Purpose.AGGREGATE and isinstance(planned.action, Update)
+        if planned.purpose is TotalPurpose.ADD and isinstance(planned.action, Update)
     }

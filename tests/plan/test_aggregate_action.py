@@ -16,8 +16,10 @@ from dynaorm.item.update import AddTo, Change, SetIfMissing, SetTo
 from dynaorm.plan import intent
 from dynaorm.plan.intent import Intent, Save
 from dynaorm.plan.kinds.new_target import can_be_made
+from dynaorm.plan.kinds.own_item import ItemPurpose
+from dynaorm.plan.kinds.totals import TotalPurpose
 from dynaorm.plan.plan import Plan
-from dynaorm.plan.planned import FailedAction, Planned, Purpose, StaleKnowledge
+from dynaorm.plan.planned import FailedAction, Planned, StaleKnowledge
 from dynaorm.plan.reads import Reads
 from dynaorm.plan.verdict import verdict
 from tests.plan.compiling import NOW, OWN_REVISION, plan_of
@@ -94,7 +96,7 @@ STORED: dict[str, Any] = {**GROUP, "group_id": {"S": "g"}, "name": {"S": "x"}}
 
 def last(plan: Plan) -> tuple[Planned, Update]:
     planned = plan.actions[-1]
-    assert planned.purpose is Purpose.AGGREGATE
+    assert planned.purpose is TotalPurpose.ADD
     assert isinstance(planned.action, Update)
     return planned, planned.action
 
@@ -302,12 +304,12 @@ def test_who_leaves_what_is_gone_leaves_nothing_behind(found: dict[str, Any] | N
     outcome = verdict([FailedAction(planned, "ConditionalCheckFailed", "", found)], NOW)
     assert outcome == StaleKnowledge({planned.ident: found})
     again = plan_of(leaving(), reads=group_known(found))
-    assert [one.purpose for one in again.actions] == [Purpose.DELETE]
+    assert [one.purpose for one in again.actions] == [ItemPurpose.DELETE]
 
 
 def test_who_joins_does_not_rely_on_what_was_read_before() -> None:
     plan = plan_of(Save(Membership()), reads=group_known(None))
-    assert [one.purpose for one in plan.actions] == [Purpose.INSERT, Purpose.AGGREGATE]
+    assert [one.purpose for one in plan.actions] == [ItemPurpose.INSERT, TotalPurpose.ADD]
 
 
 @pytest.mark.parametrize("joins", [True, False])

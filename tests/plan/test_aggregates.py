@@ -16,8 +16,9 @@ from dynaorm.item.update import AddTo, SetTo
 from dynaorm.plan import intent
 from dynaorm.plan.changes import items_to_read
 from dynaorm.plan.intent import Edit, Move, Save
+from dynaorm.plan.kinds.own_item import ItemPurpose
+from dynaorm.plan.kinds.totals import TotalPurpose
 from dynaorm.plan.merge_intents import merge_intents
-from dynaorm.plan.planned import Purpose
 from dynaorm.plan.reads import Reads
 from tests.plan.compiling import NOW, OWN_REVISION, E, added, plan_of
 
@@ -110,7 +111,7 @@ def membership(**values: Any) -> Membership:
 
 def test_an_insert_adds_to_its_target_in_the_same_transaction() -> None:
     plan = plan_of(Save(membership()))
-    assert [planned.purpose for planned in plan.actions] == [Purpose.INSERT, Purpose.AGGREGATE]
+    assert [planned.purpose for planned in plan.actions] == [ItemPurpose.INSERT, TotalPurpose.ADD]
     assert plan.actions[1].action == Update(
         "totals",
         {"PK": {"S": "GROUP#g"}, "SK": {"S": "INFO"}},

@@ -23,7 +23,7 @@ from dynaorm.errors import InvalidValue, ItemTooLarge, UsageError
 from dynaorm.item.json_body import encode_body
 from dynaorm.item.size import ITEM_LIMIT, item_size
 from dynaorm.plan.bulk_load import check_loadable, load_of, plan_of
-from dynaorm.plan.planned import Purpose
+from dynaorm.plan.kinds.own_item import ItemPurpose
 
 app = Table("load-app", indexes=[GlobalIndex("GSI1")])
 plain = Table("load-plain", type_attribute=None, revision_attribute=None)
@@ -174,7 +174,7 @@ def test_the_plan_says_that_it_replaces_and_is_too_old_to_be_sent_again() -> Non
     )
     plan = plan_of([first, last], "real-table")
     (planned,) = plan.actions
-    assert (planned.purpose, planned.revision, planned.after) == (Purpose.REPLACE, "r2", last.item)
+    assert (planned.purpose, planned.revision, planned.after) == (ItemPurpose.REPLACE, "r2", last.item)
     assert plan.to_request() == {"TableName": "real-table", "Item": last.item}
     assert [effect.entity for effect in plan.effects] == [first.entity, last.entity]
     assert plan.made_at == float("-inf")

@@ -10,9 +10,11 @@ from dynaorm.item.update import AddTo, Remove, SetTo
 from dynaorm.item.value import Item
 from dynaorm.plan import intent
 from dynaorm.plan.intent import Edit, Save
-from dynaorm.plan.kinds.own_item import OWN_ITEM
+from dynaorm.plan.kinds.guards import GuardPurpose
+from dynaorm.plan.kinds.own_item import OWN_ITEM, ItemPurpose
+from dynaorm.plan.kinds.versions import VersionPurpose
 from dynaorm.plan.plan import Plan
-from dynaorm.plan.planned import Effect, Planned, Purpose
+from dynaorm.plan.planned import Effect, Planned
 from dynaorm.plan.reads import Reads
 from tests.plan.compiled import STOCK_KEY, Document, Stock, User, app, stock_item
 from tests.plan.compiling import NOW, OWN_REVISION, actions_of, plan_of, saved
@@ -30,7 +32,7 @@ def test_an_unguarded_insert_is_one_conditional_put() -> None:
             Planned(
                 action=action,
                 kind=OWN_ITEM,
-                purpose=Purpose.INSERT,
+                purpose=ItemPurpose.INSERT,
                 mapping=mapping_of(Stock),
                 entity_key=STOCK_KEY,
                 after=stock_item(),
@@ -59,7 +61,7 @@ def test_an_unguarded_update_is_one_update_of_what_changed_under_the_revision() 
     plan = plan_of(Save(stock))
     changes = (SetTo(("left",), {"N": "5"}), SetTo(("_rev",), {"S": "w2"}))
     assert actions_of(plan) == [
-        (Purpose.UPDATE, Update("compiler-app", STOCK_KEY, changes, equals("_rev", {"S": "w1"})))
+        (ItemPurpose.UPDATE, Update("compiler-app", STOCK_KEY, changes, equals("_rev", {"S": "w1"})))
     ]
     assert (plan.operation, plan.token) == ("UpdateItem", None)
     assert plan.to_request() == {
@@ -116,7 +118,7 @@ def test_an_unchanged_entity_with_a_condition_is_checked() -> None:
 def test_an_unguarded_delete_is_one_conditional_delete() -> None:
     plan = plan_of(intent.Deletion(saved(Stock(sku="a"))))
     assert actions_of(plan) == [
-        (Purpose.DELETE, Delete("compiler-app", STOCK_KEY, equals("_rev", {"S": "w1"})))
+        (ItemPurpose.DELETE, Delete("compiler-app", STOCK_KEY, equals("_rev", {"S": "w1"})))
     ]
     assert plan.operation == "DeleteItem"
     assert plan.to_request() == {
@@ -195,12 +197,12 @@ def test_an_overwrite_of_what_was_read_replaces_it_under_its_revision() -> None:
     )
     (planned,) = plan.actions
     assert planned.action == Put("compiler-app", stock_item(left={"N": "1"}), equals("_rev", {"S": "other"}))
-    assert (planned.purpose, planned.from_read, planned.before) == (Purpose.REPLACE, True, stored)
+    assert (planned.purpose, planned.from_read, planned.before) == (ItemPurpose.REPLACE, True, stored)
 
 
 def test_an_overwrite_of_nothing_is_an_insert() -> None:
     plan = plan_of(Save(Stock(sku="a"), overwrite=True), reads=Reads({ident_of(app, STOCK_KEY): None}))
-    assert actions_of(plan) == [(Purpose.INSERT, Put("compiler-app", stock_item(), missing("PK")))]
+    assert actions_of(plan) == [(ItemPurpose.INSERT, Put("compiler-app", stock_item(), missing("PK")))]
 
 
 # -- guards and versions -----------------------------------------------------------------------------------------------
@@ -209,7 +211,11 @@ def test_an_overwrite_of_nothing_is_an_insert() -> None:
 def test_the_actions_of_a_guarded_versioned_insert_come_entity_version_guard() -> None:
     document = Document(doc_id="d", text="t", slug="s", shelf="x")
     plan = plan_of(Save(document))
-    assert [planned.purpose for planned in plan.actions] == [Purpose.INSERT, Purpose.VERSION, Purpose.CLAIM]
+    assert [planned.purpose for planned in plan.actions] == [
+        ItemPurpose.INSERT,
+        VersionPurpose.KEEP,
+        GuardPurpose.CLAIM,
+    ]
     common = {
         "PK": {"S": "DOC#d"},
         "doc_id": {"S": "d"},
@@ -253,7 +259,7 @@ def test_delete_and_create_anew_is_one_put_under_the_revision_of_the_old_one() -
     (planned,) = plan.actions
     assert isinstance(planned.action, Put)
     assert planned.action.condition == equals("_rev", {"S": "w1"})
-    assert planned.purpose is Purpose.REPLACE
+    assert planned.purpose is ItemPurpose.REPLACE
     assert [(effect.entity, effect.state is None) for effect in plan.effects] == [(new, False), (old, True)]
 
 
@@ -272,7 +278,7 @@ def test_a_versioned_delete_leaves_a_tombstone_of_key_and_number() -> None:
         },
         equals("_rev", {"S": "w1"}),
     )
-    assert (main.purpose, guard.purpose) == (Purpose.BURY, Purpose.RELEASE)
+    assert (main.purpose, guard.purpose) == (ItemPurpose.BURY, GuardPurpose.RELEASE)
 
 
 def test_re_creation_replaces_the_tombstone_and_continues_the_numbers() -> None:

@@ -11,8 +11,8 @@ from dynaorm.plan import intent
 from dynaorm.plan.compiler import compile_plan
 from dynaorm.plan.intent import Check, Edit, Move, Save
 from dynaorm.plan.kinds.guards import GUARDS
+from dynaorm.plan.kinds.own_item import ItemPurpose
 from dynaorm.plan.merge_intents import merge_intents
-from dynaorm.plan.planned import Purpose
 from dynaorm.plan.reads import NOTHING_READ
 from dynaorm.plan.unit_of_work import UnitOfWork
 from tests.plan.compiled import STOCK_KEY, Document, Stock, User, stock_item
@@ -60,9 +60,9 @@ def test_a_move_deletes_and_puts_in_one_transaction_and_keeps_unknown_attributes
     stock.sku = "b"
     plan = plan_of(Move(stock))
     assert actions_of(plan) == [
-        (Purpose.DELETE, Delete("compiler-app", STOCK_KEY, equals("_rev", {"S": "w1"}))),
+        (ItemPurpose.DELETE, Delete("compiler-app", STOCK_KEY, equals("_rev", {"S": "w1"}))),
         (
-            Purpose.INSERT,
+            ItemPurpose.INSERT,
             Put(
                 "compiler-app",
                 stock_item(PK={"S": "STOCK#b"}, sku={"S": "b"}, legacy={"S": "kept"}),
@@ -80,8 +80,8 @@ def test_a_swap_of_keys_is_one_put_per_key_under_the_old_revision() -> None:
     one.sku, two.sku = "b", "a"
     plan = plan_of(Move(one), Move(two))
     assert [(planned.purpose, type(planned.action)) for planned in plan.actions] == [
-        (Purpose.REPLACE, Put),
-        (Purpose.REPLACE, Put),
+        (ItemPurpose.REPLACE, Put),
+        (ItemPurpose.REPLACE, Put),
     ]
     assert [planned.after and planned.after["left"] for planned in plan.actions] == [{"N": "2"}, {"N": "1"}]
     assert {effect.entity.sku for effect in plan.effects} == {"a", "b"}

@@ -12,7 +12,7 @@ from dynaorm.item.action import Update
 from dynaorm.item.condition import And, equals, exists, missing
 from dynaorm.item.update import AddTo, SetTo
 from dynaorm.plan.intent import Deletion, Edit, Save
-from dynaorm.plan.planned import Purpose
+from dynaorm.plan.kinds.own_item import ItemPurpose
 from tests.plan.compiling import actions_of, plan_of, reads_of, saved, stored
 
 app = Table("compiler-app")
@@ -58,7 +58,7 @@ def test_without_revisions_a_save_is_conditional_on_the_values_it_changes() -> N
     plan = plan_of(Save(loose))
     assert actions_of(plan) == [
         (
-            Purpose.UPDATE,
+            ItemPurpose.UPDATE,
             Update(
                 "compiler-bare",
                 {"PK": {"S": "LOOSE#l"}, "SK": {"S": "L"}},

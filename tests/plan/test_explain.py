@@ -11,8 +11,8 @@ from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.item.action import Delete
 from dynaorm.plan.compiler import compile_plan
 from dynaorm.plan.intent import Check, Deletion, Intent, Save
-from dynaorm.plan.kinds.own_item import OWN_ITEM
-from dynaorm.plan.kinds.versions import VERSIONS
+from dynaorm.plan.kinds.own_item import OWN_ITEM, ItemPurpose
+from dynaorm.plan.kinds.versions import VERSIONS, VersionPurpose
 from dynaorm.plan.merge_intents import merge_intents
 from dynaorm.plan.planned import Kind, Planned, Purpose
 from dynaorm.plan.reads import NOTHING_READ
@@ -142,19 +142,24 @@ def test_a_total_that_two_classes_keep_names_both() -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "number", "text"),
+    ("kind", "purpose", "number", "text"),
     [
-        (VERSIONS, 3, "remove version 3 of Audit(audit_id=7) for good"),
-        (OWN_ITEM, None, "remove the tombstone of Audit(audit_id=7), the last of its items"),
+        (VERSIONS, VersionPurpose.PURGE, 3, "remove version 3 of Audit(audit_id=7) for good"),
+        (
+            OWN_ITEM,
+            ItemPurpose.PURGE,
+            None,
+            "remove the tombstone of Audit(audit_id=7), the last of its items",
+        ),
     ],
     ids=["version", "tombstone"],
 )
 def test_what_is_removed_for_good_is_a_version_or_the_tombstone(
-    kind: Kind, number: int | None, text: str
+    kind: Kind, purpose: Purpose, number: int | None, text: str
 ) -> None:
     key = Key(Audit, audit_id=7).primary_key
     delete = Delete("app", key, None)
-    assert Planned(delete, kind, Purpose.PURGE, mapping_of(Audit), key, label=number).reason == text
+    assert Planned(delete, kind, purpose, mapping_of(Audit), key, label=number).reason == text
 
 
 def test_stored_text_cannot_begin_a_line_of_its_own() -> None:

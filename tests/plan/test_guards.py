@@ -16,7 +16,8 @@ from dynaorm.item.action import Action, Delete, Put, to_wire
 from dynaorm.item.condition import And, Attr, Compare, Or, equals, missing
 from dynaorm.item.value import AttributeValue, Item
 from dynaorm.plan.intent import Check, Deletion, Intent, Move, Save
-from dynaorm.plan.kinds.guards import GUARDS
+from dynaorm.plan.kinds.guards import GUARDS, GuardPurpose
+from dynaorm.plan.kinds.own_item import ItemPurpose
 from dynaorm.plan.plan import Plan
 from dynaorm.plan.planned import Purpose
 from dynaorm.plan.reads import Reads
@@ -132,11 +133,11 @@ def test_a_changed_value_releases_the_old_one_before_it_claims_the_new_one() -> 
     user.email = "b@x"
     first, second = guards_in(plan_of(Save(user)))
     assert first == (
-        Purpose.RELEASE,
+        GuardPurpose.RELEASE,
         "email#a@x",
         Delete("guards-app", key("email#a@x"), Or((missing("owner"), equals("owner", owner("1"))))),
     )
-    assert second[:2] == (Purpose.CLAIM, "email#b@x")
+    assert second[:2] == (GuardPurpose.CLAIM, "email#b@x")
 
 
 def test_an_unchanged_value_is_left_alone() -> None:
@@ -149,7 +150,7 @@ def test_a_value_changed_only_in_case_costs_no_guard() -> None:
     user = saved(User(user_id="1", email="a@x"))
     user.email = "A@X"
     plan = plan_of(Save(user))
-    assert [one.purpose for one in plan.actions] == [Purpose.UPDATE]
+    assert [one.purpose for one in plan.actions] == [ItemPurpose.UPDATE]
 
 
 def test_a_scope_is_part_of_the_value() -> None:
@@ -195,7 +196,7 @@ def test_a_swap_is_one_put_per_guard_under_the_old_owner() -> None:
     found = {text: (purpose, action) for purpose, text, action in guards_in(plan_of(Save(one), Save(two)))}
     assert found.keys() == {"email#a@x", "email#b@x"}
     purpose, action = found["email#a@x"]
-    assert purpose is Purpose.PASS_ON
+    assert purpose is GuardPurpose.PASS_ON
     assert action == Put(
         "guards-app",
         {**key("email#a@x"), "owner": owner("2")},
@@ -239,7 +240,7 @@ def test_a_value_that_is_passed_on_is_named_whatever_the_order(claimer_comes_fir
     giver.email = None
     intents: list[Intent] = [Save(giver), Save(User(user_id="2", email="a@x"))]
     plan = plan_of(*intents[:: -1 if claimer_comes_first else 1])
-    (passed_on,) = (one for one in plan.actions if one.purpose is Purpose.PASS_ON)
+    (passed_on,) = (one for one in plan.actions if one.purpose is GuardPurpose.PASS_ON)
     assert (passed_on.label[0], passed_on.label[2]) == ("email", "a@x")
 
 
@@ -264,7 +265,7 @@ def test_a_move_points_the_guards_to_the_new_key() -> None:
     user = saved(User(user_id="1", email="a@x"))
     user.user_id = "2"
     ((purpose, text, action),) = guards_in(plan_of(Move(user)))
-    assert (purpose, text) == (Purpose.PASS_ON, "email#a@x")
+    assert (purpose, text) == (GuardPurpose.PASS_ON, "email#a@x")
     assert isinstance(action, Put)
     assert action.item["owner"] == owner("2")
 
@@ -306,7 +307,7 @@ def test_a_changed_expiry_rewrites_the_guards() -> None:
     coupon = saved(Coupon(code="c", alias="a", until=epoch(100)))
     coupon.until = epoch(200)
     ((purpose, text, action),) = guards_in(plan_of(Save(coupon)))
-    assert (purpose, text) == (Purpose.CLAIM, "alias#a")
+    assert (purpose, text) == (GuardPurpose.CLAIM, "alias#a")
     assert isinstance(action, Put)
     assert action.item["until"] == {"N": str(int(NOW) + 200)}
 
@@ -372,7 +373,7 @@ def test_who_keeps_a_value_is_refused_by_dynamodb_alone_for_one_of_two_keepers_i
     stale, fresh = saved(User(user_id="1", phone="5")), saved(User(user_id="2", phone="5"))
     stale.tenant = fresh.tenant = "u"
     plan = plan_of(Save(stale), Save(fresh))
-    assert [one.purpose for one in plan.actions] == [Purpose.UPDATE, Purpose.UPDATE]
+    assert [one.purpose for one in plan.actions] == [ItemPurpose.UPDATE, ItemPurpose.UPDATE]
     assert all(one.expected is not None for one in plan.actions)
 
 

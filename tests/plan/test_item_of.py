@@ -12,7 +12,7 @@ from dynaorm.entity.state import Loaded, set_state, state_of
 from dynaorm.errors import DynaormError, InvalidValue, KeyChanged, UsageError
 from dynaorm.item.value import Item
 from dynaorm.plan.intent import Save
-from dynaorm.plan.planned import Purpose
+from dynaorm.plan.kinds.own_item import ItemPurpose
 from tests.laws.test_writes import World, new_entity, value_for
 from tests.laws.written_classes import SPECS, Spec, make
 from tests.plan.compiling import plan_of, saved
@@ -34,7 +34,7 @@ def _without(item: Item | None) -> dict[str, Any]:
 def _stored(entity: Any) -> Item:
     """The item that the plan of a save leaves in the table."""
     for one in plan_of(Save(entity)).actions:
-        if one.purpose in (Purpose.INSERT, Purpose.UPDATE):
+        if one.purpose in (ItemPurpose.INSERT, ItemPurpose.UPDATE):
             assert one.after is not None
             return one.after
     state = state_of(entity)

@@ -16,7 +16,7 @@ from dynaorm.item.condition import And, Attr, Compare, Or, missing
 from dynaorm.item.update import Change, SetIfMissing, SetTo
 from dynaorm.plan.intent import Edit, Intent, Move, Save
 from dynaorm.plan.kept_times import asked_for, stamped, times_of_changed, times_of_new
-from dynaorm.plan.planned import Purpose
+from dynaorm.plan.kinds.own_item import ItemPurpose
 from dynaorm.plan.reads import NOTHING_READ, Reads
 from tests.plan import compiling
 from tests.plan.compiling import committed, loaded, plan_of, reads_of, stored
@@ -231,7 +231,7 @@ def test_a_save_that_would_write_nothing_but_times_gives_the_object_the_stored_o
     letter = loaded(Letter(name="a"))
     letter.made = letter.seen = None
     plan = plan_of(Save(letter, F.text == ""), now=LATER)
-    assert [action.purpose for action in plan.actions] == [Purpose.CHECK]
+    assert [action.purpose for action in plan.actions] == [ItemPurpose.CHECK]
     committed(plan)
     assert [str(one) for one in (letter.made, letter.seen)] == ["2023-11-14 22:13:20+00:00"] * 2
 
@@ -246,7 +246,7 @@ def test_a_save_of_which_validation_leaves_nothing_to_write_sets_no_time() -> No
     assert [str(one) for one in (dated.made, dated.seen)] == ["2023-11-14 22:13:20+00:00"] * 2
     dated.title = "n"
     (check,) = plan_of(Save(dated, F.note == ""), now=LATER).actions
-    assert check.purpose is Purpose.CHECK
+    assert check.purpose is ItemPurpose.CHECK
 
 
 def test_a_class_that_keeps_only_the_time_of_its_changes_sets_none_for_no_change() -> None:
@@ -299,7 +299,7 @@ def test_an_overwrite_takes_over_the_time_of_creation_if_both_classes_keep_one(
 def test_a_write_without_effect_sets_no_time() -> None:
     assert plan_of(Edit(loaded(Letter(name="a", text="b")), SET), now=LATER).actions == ()
     check = plan_of(Edit(loaded(Letter(name="a", text="b")), SET, F.text == "b"), now=LATER).actions[0]
-    assert (check.purpose, check.after) == (Purpose.CHECK, old(text={"S": "b"}))
+    assert (check.purpose, check.after) == (ItemPurpose.CHECK, old(text={"S": "b"}))
 
 
 @pytest.mark.parametrize(
@@ -335,4 +335,4 @@ def test_an_upsert_that_found_nothing_is_an_insert_where_nothing_or_an_expired_i
         )
     )
     assert action.action == Put("plan-letters", action.after or {}, Or((missing("PK"), over)))
-    assert (action.purpose, action.from_read, action.blind) == (Purpose.INSERT, True, False)
+    assert (action.purpose, action.from_read, action.blind) == (ItemPurpose.INSERT, True, False)

@@ -14,9 +14,11 @@ from dynaorm.item.condition import Attr, Compare, Or, missing
 from dynaorm.item.value import Item
 from dynaorm.plan.compiler import compile_plan
 from dynaorm.plan.intent import Check, Deletion, Edit, Intent, Save
+from dynaorm.plan.kinds.own_item import ItemPurpose
+from dynaorm.plan.kinds.token_item import TokenPurpose
 from dynaorm.plan.merge_intents import merge_intents
 from dynaorm.plan.plan import Plan
-from dynaorm.plan.planned import Planned, Purpose
+from dynaorm.plan.planned import Planned
 from dynaorm.plan.reads import NOTHING_READ
 from dynaorm.plan.remember import TokenMatch, compare, effects_of_repeat, is_of_block, revision_in
 from dynaorm.plan.unit_of_work import UnitOfWork
@@ -94,7 +96,7 @@ def match(first: Intent, second: Intent) -> TokenMatch:
 
 def test_it_is_put_in_the_table_of_the_guard_items_as_the_last_action() -> None:
     plan = plan_of(ADD)
-    assert [planned.purpose for planned in plan.actions] == [Purpose.UPDATE, Purpose.REMEMBER]
+    assert [planned.purpose for planned in plan.actions] == [ItemPurpose.UPDATE, TokenPurpose.REMEMBER]
     put = plan.to_request()["TransactItems"][1]["Put"]
     assert put["TableName"] == "remember-guards"
     assert put["Item"] == {

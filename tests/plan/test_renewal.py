@@ -10,7 +10,10 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, SecretSt
 from dynaorm import Aggregate, Attribute, Entity, GlobalIndex, Index, InKey, Table, Unique
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.errors import DecodeError
-from dynaorm.plan.planned import Purpose
+from dynaorm.plan.kinds.guards import GuardPurpose
+from dynaorm.plan.kinds.own_item import ItemPurpose
+from dynaorm.plan.kinds.totals import TotalPurpose
+from dynaorm.plan.kinds.versions import VersionPurpose
 from dynaorm.plan.reads import NOTHING_READ
 from dynaorm.plan.renewal import Renewal, renewal_actions, renewal_of
 from dynaorm.plan.unit_of_work import UnitOfWork
@@ -217,11 +220,11 @@ def test_guards_and_totals_follow_in_the_same_transaction() -> None:
     item = person(email={"S": "A@x"}, team={"S": "RED"}, hours={"N": "-2"})
     actions = renewal_actions(renewal_of(mapping_of(Person), item), NOTHING_READ, UnitOfWork(NOW, "w2", str))
     assert [(one.purpose, one.item_key["PK"]["S"]) for one in actions] == [
-        (Purpose.UPDATE, "PERSON#p"),
-        (Purpose.RELEASE, "email#A@x"),
-        (Purpose.CLAIM, "email#a@x"),
-        (Purpose.AGGREGATE, "TEAM#RED"),
-        (Purpose.AGGREGATE, "TEAM#red"),
+        (ItemPurpose.UPDATE, "PERSON#p"),
+        (GuardPurpose.RELEASE, "email#A@x"),
+        (GuardPurpose.CLAIM, "email#a@x"),
+        (TotalPurpose.ADD, "TEAM#RED"),
+        (TotalPurpose.ADD, "TEAM#red"),
     ]
 
 
@@ -235,7 +238,10 @@ def test_a_renewal_is_a_new_version_and_changes_no_old_one() -> None:
         "place": {"M": {"city": {"S": "ROME"}, "a": {"S": "b"}}},
     }
     actions = renewal_actions(renewal_of(mapping_of(Paper), item), NOTHING_READ, UnitOfWork(NOW, "w2", str))
-    assert [(one.purpose, one.label) for one in actions] == [(Purpose.UPDATE, None), (Purpose.VERSION, 5)]
+    assert [(one.purpose, one.label) for one in actions] == [
+        (ItemPurpose.UPDATE, None),
+        (VersionPurpose.KEEP, 5),
+    ]
     assert actions[1].after is not None
     assert actions[1].after["place"] == {"M": {"city": {"S": "rome"}, "a": {"S": "b"}}}
 
@@ -250,4 +256,4 @@ def test_the_item_of_a_renewal_was_read() -> None:
         NOTHING_READ,
         UnitOfWork(NOW, "w2", str),
     )
-    assert (action.purpose, action.from_read) == (Purpose.UPDATE, True)
+    assert (action.purpose, action.from_read) == (ItemPurpose.UPDATE, True)

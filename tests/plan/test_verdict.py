@@ -21,6 +21,9 @@ from dynaorm.errors import (
 from dynaorm.item.update import AddTo, SetTo
 from dynaorm.item.value import AttributeValue, Item
 from dynaorm.plan.intent import Check, Deletion, Edit, Save
+from dynaorm.plan.kinds.guards import GuardPurpose
+from dynaorm.plan.kinds.own_item import ItemPurpose
+from dynaorm.plan.kinds.versions import VersionPurpose
 from dynaorm.plan.plan import Plan
 from dynaorm.plan.planned import FailedAction, Purpose, StaleKnowledge
 from dynaorm.plan.reads import Reads
@@ -118,22 +121,24 @@ CHECK = plan_of(Check(Key(Stock, sku="a"), F.left > 0))
 
 def test_an_item_with_the_plans_own_revision_is_its_own_commit() -> None:
     stored = item("User", _rev=rev("w2"))
-    assert judged(INSERT, {Purpose.INSERT: stored}) == Committed(stored)
+    assert judged(INSERT, {ItemPurpose.INSERT: stored}) == Committed(stored)
 
 
 def test_its_own_commit_is_recognised_whatever_else_failed() -> None:
-    outcome = judged(INSERT, {Purpose.INSERT: item("User", _rev=rev("w2")), Purpose.CLAIM: guard_of("9")})
+    outcome = judged(
+        INSERT, {ItemPurpose.INSERT: item("User", _rev=rev("w2")), GuardPurpose.CLAIM: guard_of("9")}
+    )
     assert isinstance(outcome, Committed)
 
 
 def test_a_taken_key_is_already_exists() -> None:
-    error = raised(judged(INSERT, {Purpose.INSERT: item("User", _rev=rev("w9"))}))
+    error = raised(judged(INSERT, {ItemPurpose.INSERT: item("User", _rev=rev("w9"))}))
     assert (type(error), error.key, error.violations) == (AlreadyExists, Key(User, user_id="1"), ())
 
 
 def test_a_taken_value_names_constraint_fields_value_and_owner() -> None:
     plan = plan_of(Save(User(user_id="1", email="a@x")))
-    error = raised(judged(plan, {Purpose.CLAIM: guard_of("9")}))
+    error = raised(judged(plan, {GuardPurpose.CLAIM: guard_of("9")}))
     assert isinstance(error, UniqueViolation)
     assert (error.entity, error.constraint, error.fields) == ("User", "email", ("email",))
     assert (error.value, error.owner) == ("a@x", Key(User, user_id="9"))
@@ -141,25 +146,25 @@ def test_a_taken_value_names_constraint_fields_value_and_owner() -> None:
 
 
 def test_all_taken_values_are_named() -> None:
-    error = raised(judged(INSERT, {Purpose.CLAIM: guard_of("9")}))
+    error = raised(judged(INSERT, {GuardPurpose.CLAIM: guard_of("9")}))
     assert [one.constraint for one in error.violations] == ["email", "tel"]
     assert [one.value for one in error.violations] == ["a@x", "5"]
 
 
 def test_a_taken_key_and_taken_values_are_one_already_exists() -> None:
-    outcome = judged(INSERT, {Purpose.INSERT: item("User"), Purpose.CLAIM: guard_of("9")})
+    outcome = judged(INSERT, {ItemPurpose.INSERT: item("User"), GuardPurpose.CLAIM: guard_of("9")})
     error = raised(outcome)
     assert isinstance(error, AlreadyExists)
     assert [one.constraint for one in error.violations] == ["email", "tel"]
 
 
 def test_the_owner_of_a_guard_without_one_is_none() -> None:
-    error = raised(judged(INSERT, {Purpose.CLAIM: {"PK": {"S": "email#a@x"}}}))
+    error = raised(judged(INSERT, {GuardPurpose.CLAIM: {"PK": {"S": "email#a@x"}}}))
     assert [one.owner for one in error.violations] == [None, None]
 
 
 def test_a_refused_claim_that_comes_without_its_guard_has_no_known_owner() -> None:
-    error = raised(judged(plan_of(Save(User(user_id="1", email="a@x"))), {Purpose.CLAIM: None}))
+    error = raised(judged(plan_of(Save(User(user_id="1", email="a@x"))), {GuardPurpose.CLAIM: None}))
     assert isinstance(error, UniqueViolation)
     assert (error.constraint, error.value, error.owner) == ("email", "a@x", None)
 
@@ -169,12 +174,12 @@ def test_the_owner_of_a_guard_in_another_table_is_told_without_the_tables_name()
     guard: Item = {
         "owner": {"M": {"table": {"S": "verdict-away"}, "PK": {"S": "MEMBER#2"}, "SK": {"S": "M"}}}
     }
-    assert raised(judged(plan, {Purpose.CLAIM: guard})).owner == Key(Member, name="2")
+    assert raised(judged(plan, {GuardPurpose.CLAIM: guard})).owner == Key(Member, name="2")
 
 
 def test_another_revision_is_stale_and_says_which() -> None:
     plan = plan_of(Save(changed(email="b@x")))
-    error = raised(judged(plan, {Purpose.UPDATE: item("User", _rev=rev("w9"))}))
+    error = raised(judged(plan, {ItemPurpose.UPDATE: item("User", _rev=rev("w9"))}))
     assert (type(error), error.expected, error.found) == (StaleEntity, "w1", "w9")
     assert error.key == Key(User, user_id="1")
 
@@ -190,14 +195,14 @@ def test_what_was_deleted_into_a_tombstone_is_stale() -> None:
     document = saved(Document(doc_id="d"))
     document.text = "t"
     tombstone = item("Document", deleted={"BOOL": True}, _rev=rev("w9"))
-    error = raised(judged(plan_of(Save(document)), {Purpose.UPDATE: tombstone}))
+    error = raised(judged(plan_of(Save(document)), {ItemPurpose.UPDATE: tombstone}))
     assert (type(error), error.found) == (StaleEntity, None)
 
 
 def test_the_expected_revision_means_that_the_callers_condition_failed() -> None:
     user = changed(email="b@x")
     plan = plan_of(Save(user, F.email == "z"))
-    error = raised(judged(plan, {Purpose.UPDATE: item("User", _rev=rev("w1"))}))
+    error = raised(judged(plan, {ItemPurpose.UPDATE: item("User", _rev=rev("w1"))}))
     assert (type(error), error.key) == (ConditionFailed, Key(User, user_id="1"))
 
 
@@ -206,8 +211,8 @@ def test_without_revisions_the_values_tell_a_stale_entity_from_a_failed_conditio
     thing.left = 2
     plan = plan_of(Save(thing, F.left == 1))
     as_loaded = {"name": {"S": "l"}, "left": {"N": "1.0"}, "_type": {"S": "Loose"}}
-    assert type(judged(plan, {Purpose.UPDATE: as_loaded})) is ConditionFailed
-    assert type(judged(plan, {Purpose.UPDATE: {**as_loaded, "left": {"N": "3"}}})) is StaleEntity
+    assert type(judged(plan, {ItemPurpose.UPDATE: as_loaded})) is ConditionFailed
+    assert type(judged(plan, {ItemPurpose.UPDATE: {**as_loaded, "left": {"N": "3"}}})) is StaleEntity
 
 
 def test_what_was_read_by_the_library_is_learned_anew() -> None:
@@ -215,28 +220,28 @@ def test_what_was_read_by_the_library_is_learned_anew() -> None:
     ident = ident_of(app, {"PK": {"S": "USER#a"}, "SK": {"S": "U"}})
     plan = plan_of(Deletion(Key(User, user_id="a")), reads=Reads({ident: stored}))
     now = {**stored, "_rev": rev("w9")}
-    assert judged(plan, {Purpose.DELETE: now}) == StaleKnowledge({ident: now})
-    assert judged(plan, {Purpose.DELETE: None}) == StaleKnowledge({ident: None})
+    assert judged(plan, {ItemPurpose.DELETE: now}) == StaleKnowledge({ident: now})
+    assert judged(plan, {ItemPurpose.DELETE: None}) == StaleKnowledge({ident: None})
 
 
 def test_a_tombstone_under_an_insert_is_learned() -> None:
     tombstone = item("Document", deleted={"BOOL": True}, version={"N": "3"})
     plan = plan_of(Save(Document(doc_id="d")))
-    assert judged(plan, {Purpose.INSERT: tombstone, Purpose.VERSION: {}}) == StaleKnowledge(
+    assert judged(plan, {ItemPurpose.INSERT: tombstone, VersionPurpose.KEEP: {}}) == StaleKnowledge(
         {plan.actions[0].ident: tombstone}
     )
 
 
 def test_an_insert_refused_over_nothing_failed_the_callers_condition() -> None:
     plan = plan_of(Save(Stock(sku="a"), F.left == 1))
-    error = raised(judged(plan, {Purpose.INSERT: None}))
+    error = raised(judged(plan, {ItemPurpose.INSERT: None}))
     assert (type(error), error.key) == (ConditionFailed, Key(Stock, sku="a"))
 
 
 def test_a_release_of_somebody_elses_guard_is_learned_as_foreign() -> None:
     plan = plan_of(Save(changed(email="b@x")))
     release = plan.actions[1]
-    assert judged(plan, {Purpose.RELEASE: guard_of("9")}) == StaleKnowledge(
+    assert judged(plan, {GuardPurpose.RELEASE: guard_of("9")}) == StaleKnowledge(
         foreign=frozenset({release.ident})
     )
 
@@ -244,7 +249,7 @@ def test_a_release_of_somebody_elses_guard_is_learned_as_foreign() -> None:
 def test_a_stale_entity_is_stale_although_its_old_value_belongs_to_another_entity() -> None:
     plan = plan_of(Save(changed(email="b@x")))
     now = item("User", _rev=rev("w9"), user_id={"S": "a"}, email={"S": "c@x"})
-    error = raised(judged(plan, {Purpose.UPDATE: now, Purpose.RELEASE: guard_of("9")}))
+    error = raised(judged(plan, {ItemPurpose.UPDATE: now, GuardPurpose.RELEASE: guard_of("9")}))
     assert (type(error), error.found) == (StaleEntity, "w9")
 
 
@@ -273,42 +278,42 @@ def test_a_blind_write_that_meets_no_live_entity_finds_none(plan: Plan, stored: 
     ids=["expired", "of another class", "of a derived class"],
 )
 def test_an_upsert_that_meets_what_it_does_not_expect_learns_the_item(stored: Item) -> None:
-    assert judged(UPSERT, {Purpose.UPSERT: stored}) == StaleKnowledge({UPSERT.actions[0].ident: stored})
+    assert judged(UPSERT, {ItemPurpose.UPSERT: stored}) == StaleKnowledge({UPSERT.actions[0].ident: stored})
 
 
 def test_an_upsert_that_meets_nothing_failed_the_callers_condition() -> None:
-    assert isinstance(raised(judged(UPSERT, {Purpose.UPSERT: None})), ConditionFailed)
+    assert isinstance(raised(judged(UPSERT, {ItemPurpose.UPSERT: None})), ConditionFailed)
 
 
 def test_a_delete_of_an_expired_entity_failed_the_callers_condition() -> None:
-    assert isinstance(raised(judged(BLIND_DELETE, {Purpose.DELETE: EXPIRED})), ConditionFailed)
+    assert isinstance(raised(judged(BLIND_DELETE, {ItemPurpose.DELETE: EXPIRED})), ConditionFailed)
 
 
 def test_a_blind_write_that_meets_a_subclass_learns_the_item() -> None:
     stored = item("Fragile")
-    assert judged(BLIND, {Purpose.UPDATE: stored}) == StaleKnowledge({BLIND.actions[0].ident: stored})
+    assert judged(BLIND, {ItemPurpose.UPDATE: stored}) == StaleKnowledge({BLIND.actions[0].ident: stored})
 
 
 def test_a_blind_write_that_meets_an_item_without_type_learns_the_item() -> None:
     stored = {name: value for name, value in item("Stock").items() if name != "_type"}
-    assert judged(BLIND, {Purpose.UPDATE: stored}) == StaleKnowledge({BLIND.actions[0].ident: stored})
+    assert judged(BLIND, {ItemPurpose.UPDATE: stored}) == StaleKnowledge({BLIND.actions[0].ident: stored})
 
 
 def test_a_blind_write_that_meets_its_entity_failed_the_callers_condition() -> None:
-    error = raised(judged(BLIND, {Purpose.UPDATE: item("Stock", left={"N": "9"})}))
+    error = raised(judged(BLIND, {ItemPurpose.UPDATE: item("Stock", left={"N": "9"})}))
     assert (type(error), error.key) == (ConditionFailed, Key(Stock, sku="a"))
 
 
 @pytest.mark.parametrize("stored", [None, item("Stock")])
 def test_a_failed_check_is_a_failed_condition(stored: Item | None) -> None:
-    error = raised(judged(CHECK, {Purpose.CHECK: stored}))
+    error = raised(judged(CHECK, {ItemPurpose.CHECK: stored}))
     assert (type(error), error.key) == (ConditionFailed, Key(Stock, sku="a"))
 
 
 def test_a_version_that_exists_already_is_unexpected() -> None:
     document = saved(Document(doc_id="d"))
     document.text = "t"
-    error = raised(judged(plan_of(Save(document)), {Purpose.VERSION: {}}))
+    error = raised(judged(plan_of(Save(document)), {VersionPurpose.KEEP: {}}))
     assert isinstance(error, UnexpectedRefusal)
     assert "version 2 is already stored" in error.message
     assert (error.code, error.request_id, error.reasons) == ("ConditionalCheckFailed", "", ())
@@ -318,14 +323,14 @@ def test_a_version_that_exists_already_is_unexpected() -> None:
 def test_a_version_that_exists_beside_a_stale_entity_says_nothing_more() -> None:
     document = saved(Document(doc_id="d"))
     document.text = "t"
-    stored = {Purpose.UPDATE: item("Document", _rev=rev("w9")), Purpose.VERSION: item("Document")}
+    stored = {ItemPurpose.UPDATE: item("Document", _rev=rev("w9")), VersionPurpose.KEEP: item("Document")}
     error = raised(judged(plan_of(Save(document)), stored))
     assert [type(cause) for cause in error.causes] == [StaleEntity]
 
 
 @pytest.mark.parametrize("code", ["ValidationError", "ItemCollectionSizeLimitExceeded"])
 def test_another_reason_names_the_action_it_speaks_of(code: str) -> None:
-    error = raised(judged(INSERT, {Purpose.INSERT: None}, code))
+    error = raised(judged(INSERT, {ItemPurpose.INSERT: None}, code))
     assert isinstance(error, UnexpectedRefusal)
     assert error.code == ("ValidationException" if code == "ValidationError" else code)
     assert "insert User(user_id='1')" in error.action
@@ -346,7 +351,7 @@ def test_a_refusal_that_no_plan_explains_is_handed_on_whole() -> None:
 def test_all_foreign_guards_are_learned_at_once() -> None:
     user = saved(User(user_id="1", email="a@x", phone="5"))
     plan = plan_of(Deletion(user))
-    releases = [one for one in plan.actions if one.purpose is Purpose.RELEASE]
+    releases = [one for one in plan.actions if one.purpose is GuardPurpose.RELEASE]
     assert len(releases) == 2
     failures = [FailedAction(one, "ConditionalCheckFailed", "", guard_of("9")) for one in releases]
     assert verdict(failures, NOW) == StaleKnowledge(foreign=frozenset(one.ident for one in releases))
@@ -355,7 +360,7 @@ def test_all_foreign_guards_are_learned_at_once() -> None:
 def test_a_tombstone_under_a_blind_write_is_nothing() -> None:
     plan = plan_of(Edit(Key(Audit, name="a"), (SetTo(("note",), "n"),)))
     tombstone = item("Audit", deleted={"BOOL": True})
-    error = raised(judged(plan, {Purpose.UPDATE: tombstone}))
+    error = raised(judged(plan, {ItemPurpose.UPDATE: tombstone}))
     assert (type(error), error.key) == (EntityNotFound, Key(Audit, name="a"))
 
 
@@ -406,9 +411,9 @@ def test_a_taken_value_is_refused_to_the_class_that_claims_it_beside_others_that
     plan = plan_of(Save(stale), Save(loser), Save(User(user_id="1", email="a@x")))
     others = {"owner": {"M": {"PK": {"S": "USER#2"}, "SK": {"S": "U"}}}}
     failed = [
-        FailedAction(one, "ConditionalCheckFailed", "", None if one.purpose is Purpose.UPDATE else others)
+        FailedAction(one, "ConditionalCheckFailed", "", None if one.purpose is ItemPurpose.UPDATE else others)
         for one in plan.actions
-        if one.purpose in (Purpose.UPDATE, Purpose.RELEASE, Purpose.CLAIM)
+        if one.purpose in (ItemPurpose.UPDATE, GuardPurpose.RELEASE, GuardPurpose.CLAIM)
     ]
     error = verdict(failed, NOW)
     assert isinstance(error, StaleEntity)

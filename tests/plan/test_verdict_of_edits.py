@@ -10,9 +10,9 @@ from dynaorm.entity.ident import ident_of
 from dynaorm.errors import ConditionFailed, UnexpectedRefusal
 from dynaorm.item.update import AddTo
 from dynaorm.plan.intent import Deletion, Edit
-from dynaorm.plan.kinds.own_item import is_as_expected
+from dynaorm.plan.kinds.own_item import ItemPurpose, is_as_expected
 from dynaorm.plan.plan import Plan
-from dynaorm.plan.planned import FailedAction, Purpose, StaleKnowledge
+from dynaorm.plan.planned import FailedAction, StaleKnowledge
 from dynaorm.plan.verdict import verdict
 from tests.plan.compiling import NOW, plan_of, saved
 from tests.plan.test_verdict import BLIND, BLIND_DELETE, CHECK, INSERT, Loose, app, item, judged, rev
@@ -55,20 +55,20 @@ def test_nothing_else_that_is_invalid_is_planned_again(plan: Plan, code: str, me
 def test_an_update_that_broke_the_bounds_of_a_field_is_planned_again_with_the_item() -> None:
     plan = plan_of(Edit(Key(Shelf, name="a"), (AddTo(("size",), 2),), F.note == "x"))
     full, other = item("Shelf", size={"N": "8"}), item("Shelf", size={"N": "7"})
-    assert judged(plan, {Purpose.UPDATE: full}) == StaleKnowledge({ident_of(app, full): full})
-    assert isinstance(judged(plan, {Purpose.UPDATE: other}), ConditionFailed)
+    assert judged(plan, {ItemPurpose.UPDATE: full}) == StaleKnowledge({ident_of(app, full): full})
+    assert isinstance(judged(plan, {ItemPurpose.UPDATE: other}), ConditionFailed)
 
 
 def test_a_revision_of_another_library_is_met_with_the_item() -> None:
     counted = item("Stock", _rev={"N": "3"}, left={"N": "9"})
-    assert judged(BLIND, {Purpose.UPDATE: counted}) == StaleKnowledge({ident_of(app, counted): counted})
+    assert judged(BLIND, {ItemPurpose.UPDATE: counted}) == StaleKnowledge({ident_of(app, counted): counted})
     for unknown in (item("Stock", left={"N": "9"}), item("Stock", _rev=rev("w1"), left={"N": "9"})):
-        assert isinstance(judged(BLIND, {Purpose.UPDATE: unknown}), ConditionFailed)
+        assert isinstance(judged(BLIND, {ItemPurpose.UPDATE: unknown}), ConditionFailed)
 
 
 def test_a_table_without_revisions_has_none_of_another_library() -> None:
     plan = plan_of(Edit(Key(Loose, name="a"), (AddTo(("left",), 1),), F.left < 9))
-    assert isinstance(judged(plan, {Purpose.UPDATE: item("Loose", left={"N": "9"})}), ConditionFailed)
+    assert isinstance(judged(plan, {ItemPurpose.UPDATE: item("Loose", left={"N": "9"})}), ConditionFailed)
 
 
 def test_nothing_is_not_what_a_plan_expects() -> None:

@@ -12,10 +12,11 @@ from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.entity.state import set_state
 from dynaorm.item.update import AddTo
 from dynaorm.item.value import AttributeValue, Item
+from dynaorm.plan.image import over_origin
 from dynaorm.plan.intent import Check, Deletion, Edit, Save
-from dynaorm.plan.kinds.versions import over_origin, version_key
+from dynaorm.plan.kinds.own_item import ItemPurpose
+from dynaorm.plan.kinds.versions import VersionPurpose, version_key
 from dynaorm.plan.plan import Plan
-from dynaorm.plan.planned import Purpose
 from dynaorm.plan.reads import Reads
 from tests.plan.compiling import NOW, plan_of, reads_of, saved, stored
 
@@ -57,7 +58,7 @@ class Loose(Entity, table=loose, pk="LOOSE#{name}", sk="L", versioned=True):
 
 
 def versions_in(plan: Plan) -> list[Item]:
-    return [planned.after or {} for planned in plan.actions if planned.purpose is Purpose.VERSION]
+    return [planned.after or {} for planned in plan.actions if planned.purpose is VersionPurpose.KEEP]
 
 
 def test_every_item_of_a_unit_of_work_carries_its_id_as_revision() -> None:
@@ -134,7 +135,7 @@ def test_only_a_change_of_a_versioned_field_writes_a_version() -> None:
     audit = saved(Audit(audit_id="a", result="good"))
     audit.note = "n"
     plan = plan_of(Save(audit))
-    assert [planned.purpose for planned in plan.actions] == [Purpose.UPDATE]
+    assert [planned.purpose for planned in plan.actions] == [ItemPurpose.UPDATE]
     assert (plan.actions[0].after or {})["version"] == {"N": "1"}
     audit.result = "bad"
     assert [one["version"] for one in versions_in(plan_of(Save(audit)))] == [{"N": "2"}]

@@ -9,6 +9,7 @@ from pydantic import model_validator
 
 from dynaorm import (
     Aggregate,
+    Attribute,
     CreatedAt,
     Entity,
     F,
@@ -23,6 +24,7 @@ from dynaorm import (
     detached,
     inspect,
 )
+from dynaorm.codecs import EPOCH_MILLISECONDS, ISO_SECONDS
 from dynaorm.errors import InvalidValue, UsageError
 from dynaorm.item.value import Item
 from dynaorm.testing import FakeClock, FaultyTransport
@@ -30,7 +32,7 @@ from tests.cast.documents import Page
 from tests.cast.events import Note
 from tests.cast.others import Stall
 from tests.cast.people import Member, Team
-from tests.cast.seen import put
+from tests.cast.seen import items, operations, put
 
 
 def at(seconds: float) -> datetime:
@@ -286,3 +288,54 @@ def test_a_bulk_load_sets_the_times(session: Session, clock: FakeClock) -> None:
     note.text = "b"
     session.bulk_load([note])
     assert times(note) == times(session.get_one(Note, note="a")) == (at(0), at(60))
+
+
+class Row(Entity, table=switches, pk="ROW#{name}", sk="R"):
+    """Two programs keep its times, each in a form of its own."""
+
+    name: str
+    text: str = ""
+    created: Annotated[datetime | None, CreatedAt()] = None
+    ctime: Annotated[datetime | None, CreatedAt(), Attribute("c", codec=EPOCH_MILLISECONDS)] = None
+    changed: Annotated[datetime | None, UpdatedAt()] = None
+    mtime: Annotated[datetime | None, UpdatedAt(), Attribute("m", codec=ISO_SECONDS)] = None
+
+
+def kept_in(transport: Transport) -> list[str]:
+    (item,) = items(transport, switches).values()
+    return [next(iter(item[name].values())) for name in ("created", "c", "changed", "m")]
+
+
+BORN = ["2023-11-14T22:13:20.250000Z", "1700000000250", "2023-11-14T22:13:20.250000Z", "2023-11-14T22:13:20Z"]
+LATER = ["2023-11-14T22:14:20.250000Z", "2023-11-14T22:14:20Z"]
+
+
+@pytest.mark.parametrize(
+    ("write", "sent"),
+    [
+        (lambda session, _: session.update(Key(Row, name="a"), F.text.set("b")), ["UpdateItem"]),
+        (lambda session, row: session.update(row, F.text.set("b")), ["UpdateItem"]),
+        (lambda session, _: session.upsert(Key(Row, name="a"), F.text.set("b")), ["UpdateItem"]),
+        (lambda session, row: session.save(_assigned(row)), ["UpdateItem"]),
+        (lambda session, row: session.touch(row), ["UpdateItem"]),
+        (lambda session, row: session.save(_assigned(row), overwrite=True), ["GetItem", "PutItem"]),
+    ],
+)
+def test_a_class_keeps_its_times_in_several_forms(
+    session: Session,
+    wire: FaultyTransport,
+    clock: FakeClock,
+    write: Callable[[Session, Row], Any],
+    sent: list[str],
+) -> None:
+    clock.advance(0.25)
+    row = session.save(Row(name="a"))
+    assert kept_in(wire) == BORN
+    later(clock)
+    wire.calls.clear()
+    write(session, row)
+    assert operations(wire) == sent
+    assert kept_in(wire) == BORN[:2] + LATER
+    found = session.get_one(Row, name="a")
+    assert (found.created, found.ctime) == (at(0.25), at(0.25))
+    assert (found.changed, found.mtime) == (at(60.25), at(60))

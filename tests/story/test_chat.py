@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 from chat import Message, messages
 
-from dynaorm import Key
 from tests.story.engine import Engine
 
 
@@ -67,13 +66,6 @@ def test_a_message_is_stored_under_its_shard_with_the_user_first_and_the_time_fi
     assert items["Another room"]["chatroomID"]["S"] in {"seattle%2D1-1", "seattle%2D1-2"}
 
 
-def test_a_message_is_found_by_its_key_in_the_one_shard_that_its_time_chose(room: Engine) -> None:
-    with room.session() as session:
-        for user_name, at, text in MESSAGES:
-            assert session.get_one(Key(Message, room="seattle", user_name=user_name, at=at)).text == text
-    assert [call.operation for call in room.calls] == ["GetItem"] * len(MESSAGES)
-
-
 def test_the_messages_of_a_user_come_from_every_shard_merged_in_order(room: Engine) -> None:
     found = room.session().query(Message, room="seattle", user_name="amsg").all()
     assert texts(found) == ["Almost", "Anybody?", "Welcome!", "It rains"]
@@ -95,38 +87,9 @@ def test_a_user_and_a_year_or_a_month_are_a_prefix_of_the_sort_key(room: Engine)
     assert prefixes == {"amsg#2018", "amsg#2018-08", "amsg#2018-08-01:09"}
 
 
-def test_the_beginning_of_a_users_name_is_another_user(room: Engine) -> None:
-    query = room.session().query(Message, room="seattle", user_name="ams")
-    assert texts(query) == ["A shorter name"]
-    both = room.session().query(Message, room="seattle").begins_with(user_name="ams")
-    assert {one.user_name for one in both} == {"ams", "amsg"}
-
-
-def test_the_index_turned_around_gives_the_room_in_order_of_time(room: Engine) -> None:
-    by_time = room.session().query(Message.by_time, room="seattle")
-    assert texts(by_time) == [text for _, _, text in MESSAGES]
-    assert texts(by_time.begins_with(at="2018-08")) == ["Me", "Welcome!", "It rains", "A shorter name"]
-    assert texts(by_time.ge(at=time(2018, 8, 29, 12, 0, 0))) == ["It rains", "A shorter name", "Still"]
-    assert texts(by_time.gt(at=time(2018, 8, 29, 12, 0, 0))) == ["A shorter name", "Still"]
-
-
 def test_the_last_messages_of_the_room_are_merged_from_the_ends_of_its_shards(room: Engine) -> None:
     found = room.session().query(Message.by_time, room="seattle").descending().limit(3).all()
     assert texts(found) == ["Still", "A shorter name", "It rains"]
     assert found.requests == 2
     assert [call.request["ScanIndexForward"] for call in room.calls] == [False, False]
     assert all(call.request["Limit"] <= 4 for call in room.calls)
-
-
-def test_a_room_is_read_page_by_page_across_its_shards(room: Engine) -> None:
-    query = room.session().query(Message.by_time, room="seattle")
-    read: list[str] = []
-    cursor = None
-    while True:
-        page = query.page(2, after=cursor)
-        read += texts(page)
-        cursor = page.cursor
-        if cursor is None:
-            break
-        assert len(page) == 2
-    assert read == [text for _, _, text in MESSAGES]

@@ -1,11 +1,12 @@
 """AWS's sample model "DeviceStateLog", mapped as published: unusual key names, and plain attributes as index keys."""
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 from device_state_log import ROWS, LogEntry, log
 
-from dynaorm import F, Key, Session, detached
+from dynaorm import Session, detached
 from dynaorm.errors import AlreadyExists
 from tests.story.engine import Engine
 
@@ -38,19 +39,6 @@ def published(engine: Engine) -> Session:
     for item in PUBLISHED:
         engine.put(log, **item)
     return engine.session()
-
-
-def escalated_again(session: Session) -> list[LogEntry]:
-    """Three more entries for Sara, in two states and on two days."""
-    rows = [
-        ("d#11223", "WARNING4", "2020-04-28T08:00:00"),
-        ("d#12345", "WARNING1", "2020-04-27T09:00:00"),
-        ("d#54321", "WARNING4", "2020-04-27T23:59:59"),
-    ]
-    return [
-        session.save(LogEntry(device_id=device, state=state, date=date, operator="Sue", escalated_to="Sara"))
-        for device, state, date in rows
-    ]
 
 
 # -- items -------------------------------------------------------------------------------------------------------------
@@ -105,15 +93,6 @@ def test_escalating_an_entry_sets_one_attribute_and_that_puts_it_in_the_index(
     assert published.query(LogEntry.by_supervisor, escalated_to="Sara").all() == [ESCALATED]
 
 
-def test_a_correction_by_key_touches_the_named_attribute_and_leaves_the_rest_as_published(
-    engine: Engine, published: Session
-) -> None:
-    key = Key(LogEntry, device_id="d#54321", state="WARNING2", date="2020-04-11T09:25:00")
-    published.update(key, F.operator.set("Liz"))
-    (changed,) = [item for item in engine.raw(log) if item not in PUBLISHED]
-    assert changed == {**PUBLISHED[4], "Operator": {"S": "Liz"}}
-
-
 # -- access patterns, in the order they are published ------------------------------------------------------------------
 
 
@@ -132,70 +111,68 @@ def test_create_log_entry_for_specific_device(engine: Engine, published: Session
         published.save(detached(entry, operator="Liz"))
 
 
-def test_get_logs_for_specific_device(published: Session) -> None:
-    found = published.query(LogEntry, device_id="d#12345").all()
-    assert [(one.state, one.date) for one in found] == [
-        ("NORMAL", "2020-04-24T14:55:00"),
-        ("WARNING1", "2020-04-24T14:40:00"),
-        ("WARNING1", "2020-04-24T14:45:00"),
-        ("WARNING1", "2020-04-24T14:50:00"),
-    ]
-    assert found.requests == 1
+def shown(found: Any) -> list[tuple[str, str, str]]:
+    return [(one.device_id, one.state, one.date) for one in found]
 
 
-def test_get_warning_logs_for_specific_device(published: Session) -> None:
-    found = published.query(LogEntry, device_id="d#54321").begins_with(state="WARNING").all()
-    assert [(one.state, one.date) for one in found] == [
-        ("WARNING2", "2020-04-11T09:25:00"),
-        ("WARNING3", "2020-04-11T05:50:00"),
-        ("WARNING3", "2020-04-11T05:55:00"),
-    ]
-    assert found.requests == 1
+LATER: list[tuple[str, str, str]] = [
+    ("d#11223", "WARNING4", "2020-04-28T08:00:00"),
+    ("d#12345", "WARNING1", "2020-04-27T09:00:00"),
+    ("d#54321", "WARNING4", "2020-04-27T23:59:59"),
+]
+"""Three more entries for Sara, in two states and on two days."""
+FIRST = ("d#11223", "WARNING4", "2020-04-27T16:15:00")
+
+PATTERNS: dict[str, tuple[Callable[[Session], Any], list[tuple[str, str, str]]]] = {
+    "logs of a device": (
+        lambda session: session.query(LogEntry, device_id="d#12345"),
+        [("d#12345", "NORMAL", "2020-04-24T14:55:00")]
+        + [("d#12345", "WARNING1", f"2020-04-24T14:{minute}:00") for minute in (40, 45, 50)],
+    ),
+    "warnings of a device": (
+        lambda session: session.query(LogEntry, device_id="d#54321").begins_with(state="WARNING"),
+        [
+            ("d#54321", "WARNING2", "2020-04-11T09:25:00"),
+            ("d#54321", "WARNING3", "2020-04-11T05:50:00"),
+            ("d#54321", "WARNING3", "2020-04-11T05:55:00"),
+        ],
+    ),
+    "logs of an operator between two dates": (
+        lambda session: session.query(LogEntry.by_operator, operator="Liz").between(
+            date=("2020-04-11T00:00:00", "2020-04-24T14:45:00")
+        ),
+        [
+            ("d#54321", "WARNING3", "2020-04-11T05:55:00"),
+            ("d#54321", "NORMAL", "2020-04-11T06:00:00"),
+            ("d#12345", "WARNING1", "2020-04-24T14:40:00"),
+            ("d#12345", "WARNING1", "2020-04-24T14:45:00"),
+        ],
+    ),
+    # The index is sparse: ten of the eleven published entries are not in it.
+    "escalated logs of a supervisor": (
+        lambda session: session.query(LogEntry.by_supervisor, escalated_to="Sara"),
+        [LATER[1], FIRST, LATER[2], LATER[0]],
+    ),
+    "of one status": (
+        lambda session: session.query(LogEntry.by_supervisor, escalated_to="Sara", state="WARNING4"),
+        [FIRST, LATER[2], LATER[0]],
+    ),
+    "of one status and date": (
+        lambda session: session.query(
+            LogEntry.by_supervisor, escalated_to="Sara", state="WARNING4"
+        ).begins_with(date="2020-04-27"),
+        [FIRST, LATER[2]],
+    ),
+}
 
 
-def test_a_warning_level_is_never_the_beginning_of_another(published: Session) -> None:
-    published.save(
-        LogEntry(device_id="d#12345", state="WARNING12", date="2020-04-24T14:41:00", operator="Liz")
-    )
-    levels = published.query(LogEntry, device_id="d#12345", state="WARNING1").all()
-    assert [one.state for one in levels] == ["WARNING1"] * 3
-
-
-def test_get_logs_for_operator_between_two_dates(published: Session) -> None:
-    logs = published.query(LogEntry.by_operator, operator="Liz")
-    found = logs.between(date=("2020-04-11T00:00:00", "2020-04-24T14:45:00")).all()
-    assert [(one.device_id, one.date) for one in found] == [
-        ("d#54321", "2020-04-11T05:55:00"),
-        ("d#54321", "2020-04-11T06:00:00"),
-        ("d#12345", "2020-04-24T14:40:00"),
-        ("d#12345", "2020-04-24T14:45:00"),
-    ]
-    assert found.requests == 1
-    assert logs.ge(date="2020-04-11").lt(date="2020-04-12").all() == found[:2]
-
-
-def test_get_escalated_logs_for_supervisor(published: Session) -> None:
-    """The index is sparse: ten of the eleven published entries are not in it."""
-    found = published.query(LogEntry.by_supervisor, escalated_to="Sara").all()
-    assert found == [ESCALATED]
-    assert found.requests == 1
-    assert published.query(LogEntry.by_supervisor, escalated_to="Liz").all() == []
-
-
-def test_get_escalated_logs_with_specific_status_for_supervisor(published: Session) -> None:
-    later, other_state, late = escalated_again(published)
-    of_state = published.query(LogEntry.by_supervisor, escalated_to="Sara", state="WARNING4")
-    assert of_state.all() == [ESCALATED, late, later]
-    assert of_state.descending().all() == [later, late, ESCALATED]
-    assert published.query(LogEntry.by_supervisor, escalated_to="Sara", state="WARNING1").all() == [
-        other_state
-    ]
-
-
-def test_get_escalated_logs_with_specific_status_for_supervisor_for_date(published: Session) -> None:
-    later, _, late = escalated_again(published)
-    of_state = published.query(LogEntry.by_supervisor, escalated_to="Sara", state="WARNING4")
-    found = of_state.begins_with(date="2020-04-27").all()
-    assert found == [ESCALATED, late]
-    assert found.requests == 1
-    assert of_state.begins_with(date="2020-04-28").all() == [later]
+@pytest.mark.parametrize("pattern", PATTERNS)
+def test_an_access_pattern_is_one_request(published: Session, pattern: str) -> None:
+    query, expected = PATTERNS[pattern]
+    if "escalated" in pattern or "status" in pattern:
+        for device, state, date in LATER:
+            published.save(
+                LogEntry(device_id=device, state=state, date=date, operator="Sue", escalated_to="Sara")
+            )
+    found = query(published).all()
+    assert (shown(found), found.requests) == (expected, 1)

@@ -113,32 +113,3 @@ def test_a_document_is_one_partition_whose_items_differ_in_their_attributes(
         layout.version("v_1", 1, 0, "s3://drafts/1"),
         layout.version("v_2", 2, 1, "s3://final/1"),
     ]
-
-
-def test_equality_on_the_sort_key_reads_one_facet(engine: Engine, layout: Layout) -> None:
-    track(engine, layout)
-    with engine.session() as session:
-        metadata = session.get_one(layout.metadata, document_id="1")
-        assert metadata == layout.metadata(document_id="1", title="Plan", author="liz")
-        permissions = session.get_one(layout.permissions, document_id="1")
-        assert (permissions.readers, permissions.writers) == ({"ann", "sue"}, {"liz"})
-        document = session.get_one(layout.document, document_id="1")
-        assert document == layout.document(document_id="1", location="s3://final/1")
-    partition, sort = (key.name for key in layout.table.keys)
-    assert [(call.operation, call.request["Key"]) for call in engine.calls] == [
-        ("GetItem", {partition: {"S": "1"}, sort: {"S": facet}})
-        for facet in ("metadata", "permissions", "v_0")
-    ]
-
-
-def test_a_change_of_one_facet_is_one_plain_write_of_its_item(engine: Engine, layout: Layout) -> None:
-    track(engine, layout)
-    before = engine.items(layout.table)
-    with engine.session() as session:
-        metadata = session.get_one(layout.metadata, document_id="1")
-        metadata.title = "The plan"
-        engine.forget()
-        session.save(metadata)
-    assert engine.operations == ["UpdateItem"]
-    changed = layout.item("metadata", title={"S": "The plan"}, author={"S": "liz"})
-    assert engine.items(layout.table) == [changed, *before[1:]]

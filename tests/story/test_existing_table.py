@@ -7,8 +7,8 @@ from typing import Annotated, Any
 import pytest
 from pydantic import Field
 
-from dynaorm import Attribute, Entity, F, GlobalIndex, Index, InKey, Key, Session, Table, any_of, inspect
-from dynaorm.errors import AlreadyExists, ConditionFailed, DecodeError, EntityNotFound, StaleEntity
+from dynaorm import Attribute, Entity, F, GlobalIndex, Index, InKey, Key, Session, Table, inspect
+from dynaorm.errors import DecodeError, StaleEntity
 from tests.story.engine import Engine
 
 legacy = Table(
@@ -91,25 +91,6 @@ def test_an_existing_table_with_odd_names_and_no_attributes_of_dynaorm_is_read(s
     assert session.get_one(Preference, name="a#b%c").value == "1"
 
 
-def test_an_existing_table_is_queried_by_its_keys_and_its_index(session: Session) -> None:
-    found = session.query(Entry, device="1").all()
-    assert [one.state for one in found] == ["NORMAL", "WARNING", "WARNING"]
-    warnings = session.query(Entry, device="1", state="WARNING")
-    assert [one.date for one in warnings.gt(date="2020-04-24T14:45:00")] == ["2020-04-24T14:50:00"]
-    by_operator = session.query(Entry.by_operator, operator=any_of("Liz", "Sue"))
-    assert [one.operator for one in by_operator] == ["Liz", "Sue"]
-    assert session.query(Entry.by_operator, operator="Sue", state="NORMAL").all() == []
-    hot = session.query(Entry, device="1").filter(F.celsius > 20)
-    assert [one.celsius for one in hot] == [Decimal("21.5")]
-    assert [one.state for one in session.query(Entry, device="1").filter(F.tags.contains("x"))] == ["WARNING"]
-
-
-def test_a_scan_of_one_class_leaves_the_items_of_others_out(session: Session) -> None:
-    assert len(session.scan(Entry).all()) == 3
-    assert [one.name for one in session.scan(Preference)] == ["a#b%c"]
-    assert len(session.scan(Entry, segments=3).all()) == 3
-
-
 def test_a_save_changes_the_declared_attribute_that_changed_and_adds_none(
     filled: Engine, session: Session
 ) -> None:
@@ -121,48 +102,6 @@ def test_a_save_changes_the_declared_attribute_that_changed_and_adds_none(
     session.save(entry)
     without = {name: value for name, value in FIRST.items() if name != "Operator Name"}
     assert filled.raw(legacy) == [OTHER, {**without, "temp.°C": {"N": "22"}}, SECOND, THIRD]
-
-
-def test_an_update_by_key_changes_the_named_attribute_and_adds_none(filled: Engine, session: Session) -> None:
-    key = Key(Entry, device="1", state="WARNING", date="2020-04-24T14:45:00")
-    updated = session.update(key, F.celsius.set(Decimal(30)), F.tags.add({"y"}))
-    assert (updated.celsius, updated.tags) == (Decimal(30), {"x", "y"})
-    (stored,) = [item for item in filled.raw(legacy) if item["State#Date"] == SECOND["State#Date"]]
-    assert sorted(stored.pop("tags[]")["SS"]) == ["x", "y"]
-    assert stored == {
-        "Device-ID": {"S": "d#1"},
-        "State#Date": {"S": "WARNING#2020-04-24T14:45:00"},
-        "temp.°C": {"N": "30"},
-    }
-    with pytest.raises(ConditionFailed):
-        session.update(key, F.celsius.set(Decimal(31)), condition=F.celsius < 30)
-
-
-def test_an_insert_stores_the_declared_attributes_alone_and_never_overwrites(
-    filled: Engine, session: Session
-) -> None:
-    session.save(Entry(device="2", state="NORMAL", date="2020-04-25T00:00:00", operator="Ann"))
-    added = [item for item in filled.raw(legacy) if item not in ITEMS]
-    assert added == [
-        {
-            "Device-ID": {"S": "d#2"},
-            "State#Date": {"S": "NORMAL#2020-04-25T00:00:00"},
-            "Operator Name": {"S": "Ann"},
-        }
-    ]
-    with pytest.raises(AlreadyExists):
-        session.save(Entry(device="1", state="NORMAL", date="2020-04-24T14:40:00"))
-    assert FIRST in filled.raw(legacy)
-
-
-def test_a_deletion_by_entity_or_by_key_deletes_that_item_and_leaves_nothing_behind(
-    filled: Engine, session: Session
-) -> None:
-    session.delete(first(session))
-    session.delete(Key(Entry, device="1", state="WARNING", date="2020-04-24T14:45:00"))
-    assert filled.raw(legacy) == [OTHER, THIRD]
-    with pytest.raises(EntityNotFound):
-        session.delete(Key(Entry, device="1", state="WARNING", date="2020-04-24T14:45:00"))
 
 
 def test_a_move_takes_along_what_nobody_declared(filled: Engine, session: Session) -> None:
@@ -270,32 +209,3 @@ def test_times_stored_without_a_zone_are_datetimes_in_keys_and_index_keys_by_an_
         {"Place": {"S": "Oslo"}, "Date": {"S": "2020-04-24T14:45:00"}},
         stored[2],
     ]
-
-
-# -- existing bookkeeping attributes are used --------------------------------------------------------------------------
-
-versions = Table("Accounts", pk="id", sk=None, type_attribute="kind", revision_attribute="etag")
-
-
-class Account(Entity, table=versions, pk="{account}", name="account"):
-    account: Annotated[str, Attribute("id")]
-    opened: datetime | None = None
-
-
-def test_an_item_without_the_revision_of_its_table_gets_one_with_its_first_change(engine: Engine) -> None:
-    engine.create(versions)
-    engine.put(versions, id={"S": "1"}, kind={"S": "account"}, note={"S": "kept"})
-    with engine.session() as session:
-        account = session.get_one(Account, account="1")
-        session.save(account)
-        assert engine.raw(versions) == [{"id": {"S": "1"}, "kind": {"S": "account"}, "note": {"S": "kept"}}]
-        account.opened = datetime(2020, 1, 1, tzinfo=UTC)
-        session.save(account)
-    (stored,) = engine.raw(versions)
-    assert stored.pop("etag")["S"]
-    assert stored == {
-        "id": {"S": "1"},
-        "kind": {"S": "account"},
-        "note": {"S": "kept"},
-        "opened": {"S": "2020-01-01T00:00:00.000000Z"},
-    }

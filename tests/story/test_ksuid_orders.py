@@ -1,25 +1,19 @@
 """KSUIDs as sort keys, with the document's orders: order of creation, ranges of time, texts and bytes."""
 
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import Annotated, Any
 
 import pytest
 from orders_ksuid import IDS, Order, PackedOrder, orders, packed
 from pydantic import Field
 
-from dynaorm import Attribute, Entity, Ksuid, KsuidMs, Table, ksuid_range, new_ksuid
+from dynaorm import Attribute, Entity, Ksuid, Table, ksuid_range, new_ksuid
 from tests.story.engine import Engine
 
 
 class TextOrder(Entity, table=orders, pk="TEXT#{order}", sk="ORDERID#{order_id}"):
     order: str
     order_id: str = Field(default_factory=new_ksuid)
-    product: Annotated[str, Attribute("Product")]
-
-
-class FineOrder(Entity, table=orders, pk="FINE#{order}", sk="ORDERID#{order_id}"):
-    order: str
-    order_id: KsuidMs
     product: Annotated[str, Attribute("Product")]
 
 
@@ -39,28 +33,12 @@ def ordered(engine: Engine, kind: Any, table: Table) -> None:
     engine.forget()
 
 
-def test_the_documents_ksuid_tells_when_it_was_made() -> None:
-    found = Ksuid.from_base62("1YnlHOfSSk3DhX4BR6lMAceAo1V")
-    assert found.datetime == datetime(2020, 3, 7, 13, 2, 30, tzinfo=UTC)
-    assert found.timestamp == 1583586150.0
-
-
 def test_the_orders_are_stored_as_the_document_stores_them(engine: Engine) -> None:
     ordered(engine, Order, orders)
     assert engine.raw(orders) == [
         {"PK": {"S": "ORDER#220"}, "Product": {"S": product}, "SK": {"S": f"ORDERID#{order_id}"}}
         for product, order_id in IDS.items()
     ]
-
-
-def test_orders_are_read_in_order_of_creation_whatever_order_they_were_saved_in(engine: Engine) -> None:
-    ordered(engine, Order, orders)
-    found = engine.session().query(Order, order="220").all()
-    assert [one.product for one in found] == PRODUCTS
-    assert [one.order_id for one in found] == [ksuid(product) for product in PRODUCTS]
-    assert found.requests == 1
-    newest_first = engine.session().query(Order, order="220").descending()
-    assert [one.product for one in newest_first.limit(2)] == ["Product5", "Product4"]
 
 
 def test_a_binary_sort_key_holds_the_twenty_bytes_of_a_ksuid_and_sorts_as_its_text(engine: Engine) -> None:
@@ -116,31 +94,3 @@ def test_a_range_of_time_is_given_as_it_comes_where_the_field_is_a_text(engine: 
         times = ksuid_range(start, ksuid("Product4").datetime)
         found = session.query(TextOrder, order="220").between(order_id=times).all()
     assert [one.product for one in found] == ["Product2", "Product3"]
-
-
-def test_orders_made_with_generated_ksuids_are_found_in_their_time(engine: Engine) -> None:
-    engine.create(orders)
-    with engine.session() as session:
-        first = session.save(Order(order="221", product="Product1"))
-        second = session.save(TextOrder(order="221", product="Product2"))
-        assert session.get_one(Order, order="221", order_id=first.order_id) == first
-        made = Ksuid.from_base62(second.order_id).datetime
-        hour = ksuid_range(made - timedelta(minutes=30), made + timedelta(minutes=30))
-        assert session.query(TextOrder, order="221").between(order_id=hour).one() == second
-
-
-def test_steps_of_four_milliseconds_keep_their_order(engine: Engine) -> None:
-    engine.create(orders)
-    noon = datetime(2023, 7, 4, 12, tzinfo=UTC)
-    with engine.session() as session:
-        for number in (4, 0, 3, 1, 2):
-            order_id = KsuidMs(noon + timedelta(milliseconds=4 * number))
-            session.save(FineOrder(order="220", order_id=order_id, product=str(number)))
-        query = session.query(FineOrder, order="220")
-        assert [one.product for one in query] == ["0", "1", "2", "3", "4"]
-        within = tuple(map(KsuidMs.from_base62, ksuid_range(noon, noon + timedelta(seconds=1))))
-        assert [one.product for one in query.between(order_id=within)] == ["0", "1", "2", "3", "4"]
-        assert [one.order_id.datetime for one in query.limit(2)] == [
-            noon,
-            noon + timedelta(milliseconds=4),
-        ]

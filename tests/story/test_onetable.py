@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import pytest
 
 from dynaorm import Attribute, Entity, F, GlobalIndex, Index, Key, Session, Table, Unique, any_of, codecs
-from dynaorm.errors import AlreadyExists, OwnerUnknown, UniqueViolation
+from dynaorm.errors import UniqueViolation
 from tests.story.engine import Engine
 
 table = Table(
@@ -155,12 +155,6 @@ def test_a_changed_value_moves_the_item_and_a_deletion_removes_it(engine: Engine
     assert engine.items(table) == [INVOICE, BREAD]
 
 
-def test_a_guard_without_owner_names_nobody(filled: Session) -> None:
-    with pytest.raises(OwnerUnknown):
-        filled.get_by(User, email="peter@example.com")
-    assert filled.get_by(User, email="nobody@example.com") is None
-
-
 @pytest.mark.parametrize("more", [{}, {"_type": {"S": "_Unique"}}], ids=["plain", "typed"])
 def test_items_for_unique_values_are_no_entities(
     engine: Engine, filled: Session, more: dict[str, Any]
@@ -180,33 +174,9 @@ def test_verify_and_repair_know_the_items(engine: Engine, filled: Session) -> No
     assert engine.items(table) == [PETER, {**EMAIL, **OWNER}, INVOICE, BREAD]
 
 
-def test_two_users_of_one_block_cannot_claim_one_value(session: Session) -> None:
-    with pytest.raises(UniqueViolation), session.transaction() as tx:
-        tx.save(User(name="a", email="x"))
-        tx.save(User(name="b", email="x"))
-
-
-def test_a_key_and_a_value_that_are_taken_are_both_named(filled: Session) -> None:
-    with pytest.raises(AlreadyExists) as caught:
-        filled.save(User(name="Peter Smith", email="peter@example.com"))
-    assert [violation.constraint for violation in caught.value.violations] == ["email"]
-
-
 def test_a_conditional_update_by_key_reads_and_claims(engine: Engine, filled: Session) -> None:
     filled.update(Key(User, name="Peter Smith"), F.phone.set("7"))
     assert filled.get_one(User, name="Peter Smith").phone == "7"
     assert [one["pk"]["S"] for one in engine.items(table) if "owner" in one] == ["_unique#User#phone#7"]
     assert filled.query(Product.by_name).filter(F.name.is_in(["Bread", "Rolls"])).count() == 1
     assert filled.query(Invoice, accountId=any_of("A1", "A2")).count() == 1
-
-
-def test_an_item_of_another_user_is_left_alone_and_the_log_does_not_show_its_value(
-    engine: Engine, filled: Session, caplog: pytest.LogCaptureFixture
-) -> None:
-    theirs = {**EMAIL, "owner": {"M": item(pk="User#Other", sk="User#")}}
-    engine.put(table, **theirs)
-    filled.delete(filled.get_one(User, name="Peter Smith"))
-    assert engine.items(table) == [theirs, INVOICE, BREAD]
-    (message,) = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
-    assert message.startswith("a guard item of 'email' in table OneTable belongs to another entity")
-    assert "peter" not in message

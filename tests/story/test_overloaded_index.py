@@ -6,7 +6,6 @@ import pytest
 from tickets_overloaded import ROWS, Admission, Member, Task, Transfer, project
 
 from dynaorm import detached
-from dynaorm.errors import UsageError
 from tests.story.engine import Engine
 
 KINDS: tuple[Any, ...] = (Task, Member, Admission, Transfer)
@@ -90,12 +89,3 @@ def test_a_local_index_gives_the_items_of_a_project_another_order(stocked: Engin
         everything = session.collection(*(kind.by_status for kind in KINDS), project="202")
         assert [one.status for one in everything] == ["close", "open", "open", "open", "working", "working"]
         assert everything.all().requests == 1
-
-
-def test_a_local_index_may_be_read_strongly_consistent_and_a_global_one_may_not(stocked: Engine) -> None:
-    with stocked.session() as session:
-        stocked.forget()
-        session.query(Task.by_status, project="202", status="open").consistent().all()
-        assert stocked.calls[0].request["ConsistentRead"] is True
-        with pytest.raises(UsageError, match="eventually consistent"):
-            session.query(Task.by_sort_key, number=96452).consistent()

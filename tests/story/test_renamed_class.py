@@ -120,18 +120,6 @@ def test_versions_of_the_old_name_are_versions(engine: Engine, session: Session)
     assert list(session.verify(app)) == []
 
 
-def test_a_former_name_belongs_to_one_class() -> None:
-    with pytest.raises(DeclarationError, match=r"the name 'User' is already that of .*Person"):
-
-        class User(Entity, table=app, pk="OTHER#{name}", sk="U"):
-            name: str
-
-    with pytest.raises(DeclarationError, match="the name 'Page' is already that of"):
-
-        class Sheet(Entity, table=app, pk="SHEET#{name}", sk="S", formerly="Page"):
-            name: str
-
-
 def test_a_former_name_needs_a_type_attribute() -> None:
     with pytest.raises(DeclarationError, match="formerly= renames what the type attribute says"):
 

@@ -7,7 +7,7 @@ from typing import Annotated, Any, TypeAlias
 import pytest
 from students import ROWS, Student, students
 
-from dynaorm import Attribute, Entity, F, GlobalIndex, Index, Key, Session, Table, any_of
+from dynaorm import Attribute, Entity, F, GlobalIndex, Index, Key, Session, Table
 from tests.story.engine import Engine
 
 # The usual layout: index keys that are made of several fields.
@@ -97,20 +97,6 @@ def test_the_items_are_the_documents_and_an_absent_enrollment_is_no_attribute(en
     assert engine.raw(students) == sorted(expected, key=lambda item: (item["pk"]["S"], item["sk"]["S"]))
 
 
-def test_of_six_students_three_are_in_the_index(engine: Engine, kind: Layout) -> None:
-    assert in_index(engine, kind) == ENROLLED
-
-
-@pytest.mark.parametrize("kind", [Student], indirect=True)
-def test_an_index_keyed_by_the_day_is_asked_by_day_or_by_several(engine: Engine, kind: Layout) -> None:
-    query = engine.session().query(Student.by_enrollment, enrollment=date(2020, 3, 22))
-    assert [one.student_id for one in query] == ["98244"]
-    days = any_of(date(2020, 2, 12), date(2020, 3, 23), date(2020, 5, 10))
-    found = engine.session().query(Student.by_enrollment, enrollment=days).all()
-    assert {one.student_id for one in found} == {"72442", "23552"}
-    assert found.requests == 3
-
-
 @pytest.mark.parametrize("kind", [AppStudent], indirect=True)
 def test_an_index_keyed_by_the_month_is_asked_by_any_day_of_it_and_gives_that_day_alone(
     engine: Engine, kind: Layout
@@ -118,13 +104,6 @@ def test_an_index_keyed_by_the_month_is_asked_by_any_day_of_it_and_gives_that_da
     for day, expected in [(22, ["98244"]), (23, ["23552"]), (24, [])]:
         query = engine.session().query(AppStudent.by_enrollment, enrollment=date(2020, 3, day))
         assert [one.student_id for one in query] == expected
-
-
-def test_a_student_who_is_not_in_the_index_is_found_by_key_all_the_same(engine: Engine, kind: Layout) -> None:
-    with engine.session() as session:
-        for row in ROWS:
-            assert session.get(key_of(student(kind, row))) == student(kind, row)
-        assert len(session.scan(kind).all()) == 6
 
 
 # -- in and out --------------------------------------------------------------------------------------------------
@@ -163,27 +142,3 @@ def test_a_value_set_changed_and_cleared_moves_a_student_into_within_and_out_of_
         assert session.get_one(key_of(late)).enrollment is None
     assert in_index(engine, kind) == ENROLLED
     assert index_attributes(engine, kind, "23512") == {}
-
-
-def test_a_move_takes_the_index_keys_along(engine: Engine, kind: Layout) -> None:
-    with engine.session() as session:
-        one = session.get_one(key_of(student(kind, ROWS[0])))
-        one.course = "CourseZ"
-        session.move(one)
-        assert in_index(engine, kind) == ENROLLED
-        assert [each.course for each in session.query(kind.by_enrollment, enrollment=one.enrollment)] == [
-            "CourseZ"
-        ]
-
-
-def test_a_change_of_another_field_neither_writes_nor_removes_index_keys(
-    engine: Engine, kind: Layout
-) -> None:
-    before = index_attributes(engine, kind, "23552")
-    with engine.session() as session:
-        one = session.get_one(key_of(student(kind, ROWS[0])))
-        one.creation_date = date(2020, 3, 24)
-        engine.forget()
-        session.save(one)
-    assert "GSI1" not in str(engine.calls[0].request)
-    assert index_attributes(engine, kind, "23552") == before

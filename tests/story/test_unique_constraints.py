@@ -12,7 +12,7 @@ from two_tables import User as Apart
 from two_tables import users as apart
 
 from dynaorm import Attribute, Entity, Key, Table, Unique
-from dynaorm.errors import AlreadyExists, OwnerUnknown, UniqueViolation
+from dynaorm.errors import UniqueViolation
 from tests.story.engine import Engine
 
 # The article's layout: a partition key only, and items without type and revision.
@@ -49,13 +49,6 @@ PHONY = {
     "email": "bobby.tables@gmail.com",
     "fullName": "Phony Bobby Tables",
     "phoneNumber": "+1-202-555-0124",
-}
-JOHN = {
-    "pk": "8ec436a8-97e6-4e72-aec2-b47668e96a94",
-    "userName": "jsmith",
-    "email": "johnsmith@yahoo.com",
-    "fullName": "John Smith",
-    "phoneNumber": "+1-404-555-9325",
 }
 PETER = {
     "pk": "eed78b78-29f9-4893-a432-4c4f50b0d1c4",
@@ -197,20 +190,6 @@ def test_the_registration_is_sent_as_the_article_writes_it_by_hand(moto: Engine)
     }
 
 
-def test_replaying_the_token_after_a_later_change_does_not_undo_the_change(
-    engine: Engine, layout: Layout
-) -> None:
-    token = engine.name("TRANSACTION1")
-    with engine.session() as session:
-        with session.transaction(token=token) as tx:
-            bobby = tx.save(layout.user(BOBBY))
-        bobby.email = "bobby@tables.com"
-        session.save(bobby)
-        with session.transaction(token=token) as tx:
-            tx.save(layout.user(BOBBY))
-    assert layout.items(engine) == layout.all({**BOBBY, "email": "bobby@tables.com"})
-
-
 def test_a_phony_bobby_is_refused_for_the_third_action_alone_and_nothing_of_him_is_stored(
     engine: Engine, layout: Layout
 ) -> None:
@@ -252,17 +231,6 @@ def test_every_value_that_is_taken_is_named_at_once_each_with_its_owner(
     assert layout.items(engine) == layout.all(BOBBY, PETER)
 
 
-def test_the_uuid_itself_is_unique_too(engine: Engine, layout: Layout) -> None:
-    with engine.session() as session:
-        session.save(layout.user(BOBBY))
-        with pytest.raises(AlreadyExists) as refused:
-            session.save(layout.user({**PETER, "pk": BOBBY["pk"]}))
-        assert engine.reasons == ["ConditionalCheckFailed", None, None]
-        assert refused.value.key == layout.key(BOBBY)
-        assert refused.value.violations == ()
-    assert layout.items(engine) == layout.all(BOBBY)
-
-
 def test_a_new_address_is_an_update_a_delete_and_a_put_that_leave_the_user_name_alone(
     engine: Engine, layout: Layout
 ) -> None:
@@ -298,17 +266,6 @@ def test_deletion_removes_the_user_and_both_guards_in_one_transaction(
             ("Delete", "email#bobby@tables.com"),
         ]
     assert layout.items(engine) == []
-
-
-def test_all_the_rows_of_the_article_live_side_by_side(engine: Engine, layout: Layout) -> None:
-    with engine.session() as session:
-        for row in (BOBBY, JOHN, PETER):
-            session.save(layout.user(row))
-        for row in (BOBBY, JOHN, PETER):
-            assert session.get_by(layout.entity, user_name=row["userName"]) == layout.user(row)
-            assert session.get_by(layout.entity, email=row["email"]) == layout.user(row)
-    assert len(layout.items(engine)) == 9
-    assert layout.items(engine) == layout.all(BOBBY, JOHN, PETER)
 
 
 guarded = Table("Guarded", guard_table=Table("Guards"))
@@ -380,20 +337,6 @@ def test_a_published_bobby_changes_his_address_and_the_guard_without_owner_is_re
         *in_published_layout({**BOBBY, "email": "bobby@tables.com"})[:2],
         {"pk": {"S": "userName#btables"}},
     ]
-
-
-def test_a_published_bobby_is_deleted_with_his_guards(engine: Engine) -> None:
-    publish(engine)
-    with engine.session() as session:
-        session.delete(Key(Published, pk=BOBBY["pk"]))
-    assert engine.raw(by_hand) == []
-
-
-def test_a_guard_written_by_hand_cannot_tell_whose_value_it_is(engine: Engine) -> None:
-    publish(engine)
-    with engine.session() as session, pytest.raises(OwnerUnknown) as unknown:
-        session.get_by(Published, email="bobby.tables@gmail.com")
-    assert (unknown.value.constraint, unknown.value.value) == ("email", "bobby.tables@gmail.com")
 
 
 def test_a_missing_guard_of_a_published_user_is_released_as_nothing(engine: Engine) -> None:

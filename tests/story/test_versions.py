@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 
 from dynaorm import Entity, Key, Table, inspect
-from dynaorm.errors import StaleEntity
 from tests.story.engine import Engine
 
 plain = Table("Equipment", type_attribute=None, revision_attribute=None)
@@ -156,45 +155,6 @@ def test_a_new_revision_is_an_update_of_v0_and_a_put_of_its_version(engine: Engi
     assert put["Put"]["ConditionExpression"] == "attribute_not_exists(#n0)"
 
 
-def test_the_latest_audit_is_one_read_of_the_v0_item(engine: Engine, layout: Layout) -> None:
-    hold_audits(engine, layout)
-    with engine.session() as session:
-        latest = session.get_one(layout.key)
-    assert (latest.auditor, latest.result) == ("Ann", "pass")
-    assert engine.operations == ["GetItem"]
-    assert engine.calls[0].request["Key"] == {"PK": {"S": "Equipment_1"}, "SK": {"S": "v0_Audit"}}
-
-
-def test_the_history_is_everything_under_the_partition_key_except_v0(engine: Engine, layout: Layout) -> None:
-    hold_audits(engine, layout)
-    with engine.session() as session:
-        history = list(session.history(layout.key))
-    assert [(one.number, one.at.isoformat()) for one in history] == [
-        (3, "2024-01-01T02:00:00+00:00"),
-        (2, "2024-01-01T01:00:00+00:00"),
-        (1, "2024-01-01T00:00:00+00:00"),
-    ]
-    assert [(one.values["auditor"], one.values["result"]) for one in reversed(history)] == list(AUDITS)
-    stored = query(engine, layout.table, "Equipment_1", "v")
-    assert [item["SK"]["S"] for item in stored if not item["SK"]["S"].startswith("v0_")] == [
-        f"v{one.number}_Audit" for one in reversed(history)
-    ]
-
-
-def test_any_version_is_read_by_its_number_or_its_time(engine: Engine, layout: Layout) -> None:
-    hold_audits(engine, layout)
-    with engine.session() as session:
-        history = {one.number: one for one in session.history(layout.key)}
-        second = session.get_one(layout.key, version=2)
-        assert (second.auditor, second.result) == ("Sue", "fail: valve")
-        assert session.get_one(layout.key, as_of=history[2].at) == second
-        assert session.get(layout.key, version=4) is None
-        assert session.diff(layout.key, 1, 2) == {
-            "auditor": ("Liz", "Sue"),
-            "result": ("pass", "fail: valve"),
-        }
-
-
 def test_one_query_of_prefix_v0_gives_the_latest_audit_of_every_part(engine: Engine, layout: Layout) -> None:
     hold_audits(engine, layout)
     with engine.session() as session:
@@ -209,69 +169,6 @@ def test_one_query_of_prefix_v0_gives_the_latest_audit_of_every_part(engine: Eng
         layout.item("v0_Audit#part70", 1, HOURS[3], "Liz", "pass 1"),
         layout.item("v0_Audit#part8", 2, HOURS[3], "Liz", "pass 2"),
     ]
-
-
-def test_every_part_has_a_history_of_its_own(engine: Engine, layout: Layout) -> None:
-    hold_audits(engine, layout)
-    with engine.session() as session:
-        for part, auditor in (("part7", "Sue"), ("part8", "Ann"), ("part7", "Liz")):
-            key = Key(layout.part_audit, equipment="Equipment_1", part=part)
-            audit = session.get(key)
-            fresh = layout.part_audit(equipment="Equipment_1", part=part, auditor=auditor, result="pass")
-            if audit is not None:
-                audit.auditor = auditor
-            session.save(audit or fresh)
-        seventh = Key(layout.part_audit, equipment="Equipment_1", part="part7")
-        assert [(one.number, one.values["auditor"]) for one in session.history(seventh)] == [
-            (2, "Liz"),
-            (1, "Sue"),
-        ]
-        assert [one.number for one in session.history(layout.key)] == [3, 2, 1]
-    assert [item for item in engine.items(layout.table) if "part" in item] == [
-        layout.item("v0_Audit#part7", 2, HOURS[3], "Liz", "pass"),
-        layout.item("v0_Audit#part8", 1, HOURS[3], "Ann", "pass"),
-        layout.item("v1_Audit#part7", 1, HOURS[3], "Sue", "pass"),
-        layout.item("v1_Audit#part8", 1, HOURS[3], "Ann", "pass"),
-        layout.item("v2_Audit#part7", 2, HOURS[3], "Liz", "pass"),
-    ]
-
-
-def test_of_two_auditors_at_once_the_second_is_refused_and_takes_the_next_number(
-    engine: Engine, layout: Layout
-) -> None:
-    hold_audits(engine, layout)
-    before = engine.items(layout.table)
-    with engine.session() as of_liz, engine.session() as of_sue:
-        by_liz, by_sue = of_liz.get_one(layout.key), of_sue.get_one(layout.key)
-        by_liz.auditor, by_sue.auditor = "Liz", "Sue"
-        of_liz.save(by_liz)
-        with pytest.raises(StaleEntity):
-            of_sue.save(by_sue)
-        assert engine.items(layout.table) == [
-            layout.item("v0_Audit", 4, HOURS[3], "Liz", "pass"),
-            *before[1:],
-            layout.item("v4_Audit", 4, HOURS[3], "Liz", "pass"),
-        ]
-        of_sue.refresh(by_sue).auditor = "Sue"
-        of_sue.save(by_sue)
-        assert [one.values["auditor"] for one in of_sue.history(by_sue)] == [
-            "Sue",
-            "Liz",
-            "Ann",
-            "Sue",
-            "Liz",
-        ]
-
-
-def test_an_audit_that_found_nothing_new_is_no_version(engine: Engine, layout: Layout) -> None:
-    hold_audits(engine, layout)
-    before = engine.raw(layout.table)
-    with engine.session() as session:
-        audit = session.get_one(layout.key)
-        audit.auditor = "Ann"
-        session.save(audit)
-    assert engine.operations == ["GetItem"]
-    assert engine.raw(layout.table) == before
 
 
 def test_a_deleted_audit_leaves_its_versions_and_a_tombstone_and_goes_on_counting_when_made_anew(

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from datetime import timedelta
 from typing import Any, Final
 
+from dynaorm.entity.annotation import tree_of_field
 from dynaorm.entity.declaration import declarations_of
 from dynaorm.entity.declare.catalog import catalog_of
 from dynaorm.entity.declare.keys import KeysOf
@@ -20,7 +21,6 @@ from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
 from dynaorm.entity.mapping.when import declared_when
 from dynaorm.entity.text.of_type import scalar_of
 from dynaorm.entity.text.scalar import Scalar
-from dynaorm.entity.type_tree import type_tree
 from dynaorm.errors import DeclarationError, UsageError
 from dynaorm.failure import suggestion
 
@@ -114,7 +114,7 @@ def _type_of(target: EntityMapping, name: str) -> str | None:
     if name in target.computed:
         return target.computed[name].scalar.name
     info = target.entity.model_fields.get(name)
-    scalar = scalar_of(info.annotation) if info is not None else None
+    scalar = scalar_of(tree_of_field(info)) if info is not None else None
     return scalar.name if scalar is not None else None
 
 
@@ -239,7 +239,7 @@ def _target_problems(target: EntityMapping, one: AggregateMapping, label: str) -
 
 def _field_problems(target: EntityMapping, name: str) -> Iterator[str]:
     field, info = target.fields[name], target.entity.model_fields[name]
-    tree = type_tree(info.annotation)
+    tree = tree_of_field(info)
     if _type_of(target, name) not in _NUMBERS or tree.accepts_none or not field.codec.tags:
         yield "is not a plain number; make it an int, Decimal or float"
     # False equals 0.

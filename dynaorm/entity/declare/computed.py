@@ -9,9 +9,9 @@ from pydantic.fields import FieldInfo
 
 from dynaorm.entity.annotation import Marked, marked
 from dynaorm.entity.mapping.computed import ComputedValue, computed_field_value, nested_value
-from dynaorm.entity.marker import Computed, Unique
+from dynaorm.entity.marker import Computed, OneOf, Unique
 from dynaorm.entity.text.of_type import scalar_of
-from dynaorm.entity.type_tree import TypeTree, type_tree
+from dynaorm.entity.type_tree import TypeTree
 from dynaorm.failure import suggestion
 
 _IN_BRACES: Final = re.compile(r"\{([^\W\d]\w*(?:\.[^\W\d]\w*)+)")
@@ -32,7 +32,7 @@ def marker_problems(marks: Mapping[str, Marked], fields: Iterable[str]) -> Itera
                 for one in marker.of:
                     if one not in fields:
                         yield f"{name}: Computed(of=...) names {one!r}; {suggestion(one, fields)}"
-            elif not isinstance(marker, Unique):
+            elif not isinstance(marker, Unique | OneOf):
                 kind = type(marker).__name__
                 yield f"{name}: {kind}() says how a field is stored, and a computed field is not stored; drop it"
 
@@ -40,12 +40,12 @@ def marker_problems(marks: Mapping[str, Marked], fields: Iterable[str]) -> Itera
 def computed_fields(entity: type[BaseModel]) -> Iterator[ComputedValue]:
     """The computed fields of a class whose values have one text."""
     marks = computed_marks(entity)
-    for name, info in entity.model_computed_fields.items():
-        if (scalar := scalar_of(info.return_type)) is not None:
+    for name in entity.model_computed_fields:
+        if (scalar := marks[name].scalar) is not None:
             named = [field for marker in marks[name].find(Computed) for field in marker.of]
             fields = frozenset(named or entity.model_fields)
             nullable, value = (
-                type_tree(info.return_type).accepts_none,
+                marks[name].tree.accepts_none,
                 computed_field_value(entity, name, fields),
             )
             yield ComputedValue(name, scalar, nullable, fields, value, is_told=bool(named))

@@ -13,6 +13,7 @@ from dynaorm.entity.codec.of_type import Codec, Unstorable, codec_of
 from dynaorm.entity.codec.value import optional
 from dynaorm.entity.codec.vector import searched_codec, vector_codec
 from dynaorm.entity.declare.aggregates import aggregate_conflicts, aggregates_of
+from dynaorm.entity.declare.choices import choice_problems
 from dynaorm.entity.declare.computed import computed_marks, marker_problems
 from dynaorm.entity.declare.conditions import with_conditions
 from dynaorm.entity.declare.constraints import constraints_of
@@ -24,7 +25,7 @@ from dynaorm.entity.declare.vectors import vector_problems
 from dynaorm.entity.index import Index
 from dynaorm.entity.mapping.aggregate import Aggregate, AggregateMapping
 from dynaorm.entity.mapping.field import FieldMapping
-from dynaorm.entity.mapping.mapping import DELETED, MAPPING, VERSION, VERSION_AT, EntityMapping
+from dynaorm.entity.mapping.mapping import BOOKKEEPING, MAPPING, VERSION, EntityMapping
 from dynaorm.entity.mapping.rules import is_model_of_fields, validates_default
 from dynaorm.entity.marker import (
     MARKERS,
@@ -38,17 +39,9 @@ from dynaorm.entity.marker import (
     Versioned,
 )
 from dynaorm.entity.table import Table
-from dynaorm.entity.template.version import PREVIOUS_DELETION, VERSION_TYPE, Versioning
+from dynaorm.entity.template.version import Versioning
 from dynaorm.errors import DeclarationError
 from dynaorm.record import record
-
-_VERSIONED: Final = {
-    VERSION: "the version's number",
-    VERSION_AT: "the version's time",
-    DELETED: "the mark of a deletion",
-    VERSION_TYPE: "the class of a version",
-    PREVIOUS_DELETION: "the time of the deletion before a version",
-}
 
 # Modules may be imported in several threads. A class that joins a table is compared with every class that has joined.
 _JOINING: Final = threading.RLock()
@@ -67,6 +60,7 @@ def declare(entity: type[BaseModel], options: ClassOptions) -> None:
     keys = fields_for_keys(entity, options, marks, problems)
     keys_of(entity, options, keys)
     keys.problems += vector_problems(marks, keys)
+    keys.problems += choice_problems({**marks, **computed_marks(entity)}, keys)
     aggregates = aggregates_of(entity, keys)
     mapping = _Draft(entity, options, options.table, marks, keys, aggregates).mapping()
     with _JOINING:
@@ -157,8 +151,8 @@ class _Draft:
             versioning=versioning,
             expires=expires,
             aggregates=self.aggregates,
-            created=self._time(fields, CreatedAt),
-            updated=self._time(fields, UpdatedAt),
+            created=self._times(fields, CreatedAt),
+            updated=self._times(fields, UpdatedAt),
             computed=self.keys.computed,
             formerly=self.options.formerly,
         )
@@ -300,7 +294,7 @@ class _Draft:
             (self.table.revision_attribute, "the revision"),
         )
         reserved = {name: what for name, what in known if name is not None}
-        return {**reserved, **_VERSIONED} if self.options.versioned else reserved
+        return {**reserved, **BOOKKEEPING} if self.options.versioned else reserved
 
     def _shared_attributes(self, fields: Mapping[str, FieldMapping]) -> Iterator[str]:
         taken: dict[str, str] = {}
@@ -326,17 +320,17 @@ class _Draft:
         self.keys.problems += [
             f"{reserved!r} is a key attribute of {self.table}, and a versioned class stores {what} there; "
             f"rename the key, or drop versioned="
-            for reserved, what in _VERSIONED.items()
+            for reserved, what in BOOKKEEPING.items()
             if reserved in self.table.kinds
         ]
         if self.keys.version_template is None:
             return None
         return Versioning(self.keys.version_template, partial or None)
 
-    def _time(self, fields: Mapping[str, FieldMapping], kind: type) -> FieldMapping | None:
+    def _times(self, fields: Mapping[str, FieldMapping], kind: type) -> tuple[FieldMapping, ...]:
         marked_ones = {name: mark for name, mark in self.marks.items() if mark.find(kind)}
         self.keys.problems += kept_time_problems(self.entity, kind.__name__, marked_ones, self.keys.primary)
-        return next((fields[name] for name in marked_ones if name in fields), None)
+        return tuple(fields[name] for name in marked_ones if name in fields)
 
     def _expires(self, fields: Mapping[str, FieldMapping]) -> FieldMapping | None:
         names = [name for name, mark in self.marks.items() if mark.find(ExpiresAt) and name in fields]

@@ -196,7 +196,7 @@ def _computed(
 def _scalar(mark: Marked) -> Scalar | None:
     """The scalar of a field's type, or of the form it is stored in."""
     form = next((one.codec for one in mark.find(Attribute)), None)
-    return scalar_of(mark.tree) if form is None else form.scalar
+    return mark.scalar if form is None else form.scalar
 
 
 def attribute_of(name: str, mark: Marked, table: Table) -> str:

@@ -145,7 +145,7 @@ def _guard_table_conflicts(mapping: EntityMapping) -> Iterator[str]:
 
 
 def _expiry_conflicts(mapping: EntityMapping, attribute: str) -> Iterator[str]:
-    for home in dict.fromkeys((mapping.table, mapping.table.guards)):
+    for home in mapping.table.homes:
         taken = _expiry_attribute(
             one
             for one in (*catalog_of(home).mappings.values(), *catalog_of(home).guarded.values())

@@ -14,8 +14,6 @@ def kept_time_problems(
     entity: type[BaseModel], kind: str, marks: Mapping[str, Marked], primary: Collection[KeyPart]
 ) -> Iterator[str]:
     """The problems of the fields with one of the two markers, one sentence each."""
-    if len(marks) > 1:
-        yield f"{' and '.join(marks)} are both {kind}(), and one write has one time; keep one"
     for name, mark in marks.items():
         info = entity.model_fields[name]
         has_none = mark.tree.accepts_none and not info.is_required() and info.default is None

@@ -33,7 +33,7 @@ from dynaorm.entity.state import LOADING, Defaults, Loaded, set_state
 from dynaorm.entity.table import Table
 from dynaorm.entity.template.key_part import KeyPart, differs
 from dynaorm.entity.template.template import KeyValueError
-from dynaorm.entity.template.version import Versioning, version_number
+from dynaorm.entity.template.version import PREVIOUS_DELETION, VERSION_TYPE, Versioning, version_number
 from dynaorm.errors import DecodeError, InvalidValue, UsageError
 from dynaorm.failure import remedy_of, shown
 from dynaorm.item.value import AttributeValue, Item, same
@@ -46,6 +46,14 @@ FAILURE: Final = "__dynaorm_failure__"
 VERSION = "version"
 VERSION_AT = "version_at"
 DELETED = "deleted"
+BOOKKEEPING: Final = {
+    VERSION: "the version's number",
+    VERSION_AT: "the version's time",
+    DELETED: "the mark of a deletion",
+    VERSION_TYPE: "the class of a version",
+    PREVIOUS_DELETION: "the time of the deletion before a version",
+}
+"""The attributes that only dynaorm writes, in items of versioned classes, and what each holds."""
 
 _NOTHING: Final[Mapping[str, str]] = {}
 
@@ -67,8 +75,8 @@ class EntityMapping:
         versioning: its version keys and versioned fields, if it keeps versions.
         expires: the field with its expiry time, if there is one.
         aggregates: the totals over this class, by the attribute name of the class.
-        created: the field with the time of its creation, if there is one.
-        updated: the field with the time of its last change, if there is one.
+        created: the fields with the time of its creation.
+        updated: the fields with the time of its last change.
         computed: its computed fields, and the nested fields in its keys, constraints and totals, by their names there.
         formerly: its earlier names, which items may still have. The next save that changes an item renames it.
     """
@@ -85,8 +93,8 @@ class EntityMapping:
     versioning: Versioning | None
     expires: FieldMapping | None
     aggregates: Mapping[str, AggregateMapping]
-    created: FieldMapping | None = None
-    updated: FieldMapping | None = None
+    created: tuple[FieldMapping, ...] = ()
+    updated: tuple[FieldMapping, ...] = ()
     computed: Mapping[str, ComputedValue] = dataclasses.field(default_factory=dict)
     formerly: tuple[str, ...] = ()
 
@@ -126,7 +134,7 @@ class EntityMapping:
     @cached_property
     def kept(self) -> Mapping[str, FieldMapping]:
         """The fields with times that sessions keep."""
-        return {one.name: one for one in (self.created, self.updated) if one is not None}
+        return {one.name: one for one in (*self.created, *self.updated)}
 
     @cached_property
     def places(self) -> Mapping[str, IndexPlaces]:

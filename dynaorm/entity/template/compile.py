@@ -90,6 +90,7 @@ def _compiled(
         bare=fields[0] if is_bare else None,
         lossless=_lossless(placeholders),
         shards={field: shards for field in fields if (shards := _shards(field, placeholders))},
+        optional=frozenset(field for field in fields if _is_optional(field, placeholders)),
         shape=tuple(part for part in (*parts, after) if part) if packing is None else (ANYTHING,),
         render=_renderer(pieces, after) if packing is None else _packed_renderer(pieces[0], packing),
         packing=packing,
@@ -113,6 +114,10 @@ def _shards(field: str, placeholders: Sequence[Placeholder]) -> int:
     own = [placeholder.shards for placeholder in placeholders if placeholder.field == field]
     # A field that is also in the key itself does more than choose a shard.
     return max(own) if all(own) else 0
+
+
+def _is_optional(field: str, placeholders: Sequence[Placeholder]) -> bool:
+    return all(one.choices for one in placeholders if one.field == field)
 
 
 def _piece(before: str, placeholder: Placeholder, special: frozenset[str]) -> Piece:

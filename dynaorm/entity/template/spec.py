@@ -65,6 +65,13 @@ class Placeholder:
     desc: bool = False
     directives: str = ""
 
+    @property
+    def choices(self) -> tuple[str, ...]:
+        """Its only texts, which a query asks one by one without a value of the field; nothing where there are more."""
+        if self.shards:
+            return tuple(map(str, range(1, self.shards + 1)))
+        return tuple(map(self.write, self.scalar.values))
+
 
 _CASES: Final[Mapping[str, Callable[[str], str]]] = {
     "upper": str.upper,

@@ -87,6 +87,7 @@ class KeyTemplate:
         bare: the field of a template that is one field without spec; None for any other template.
         lossless: the fields that ``match`` restores exactly.
         shards: the fields that only choose a shard, and how many shards there are.
+        optional: these, and the fields with ``OneOf``: a query need not give them.
         shape: the keys it can render.
         render: field values to the key, a str (the text of the number for N) or bytes; None where a field is None.
             Raises KeyValueError for a value that cannot be part of the key.
@@ -102,6 +103,7 @@ class KeyTemplate:
     bare: str | None
     lossless: frozenset[str]
     shards: Mapping[str, int]
+    optional: frozenset[str]
     shape: Shape
     render: Callable[[Mapping[str, Any]], str | bytes | None]
     pattern: re.Pattern[str]
@@ -141,7 +143,7 @@ class KeyTemplate:
             return None
 
     def renders(self, values: Mapping[str, Any]) -> tuple[str | bytes, ...]:
-        """Every key of some field values: one key for each shard if the field that chooses the shard is not given.
+        """Every key of some field values: one key for each choice of a field that is not given and has only a few.
 
         There is no key where any other field is None or not given. Raises KeyValueError as ``render`` does.
         """
@@ -150,13 +152,13 @@ class KeyTemplate:
             value = values.get(piece.placeholder.field)
             if value is not None and self.kind == "S":
                 choices.append((piece.before + piece.text(value),))
-            elif piece.placeholder.shards:
-                shards = range(1, piece.placeholder.shards + 1)
-                choices.append(tuple(f"{piece.before}{number}" for number in shards))
+            elif value is None and (texts := piece.placeholder.choices):
+                choices.append(tuple(piece.before + piece.escape(text) for text in texts))
             else:
                 key = self.render(values)
                 return () if key is None else (key,)
-        return tuple("".join((*parts, self.after)) for parts in product(*choices))
+        found = ("".join((*parts, self.after)) for parts in product(*choices))
+        return tuple(found if self.packing is None else map(self.packing.pack, found))
 
     def gap(self, missing: str, field: str, value: object) -> KeyValueError:
         """The error for a field that is given although a field before it is missing."""

@@ -61,6 +61,7 @@ class Scalar:
             holds them faster; None where both are alike.
         takes_ints: an int is a value of the type, too, where it is no key.
         node: the kind of node that pydantic's schemas have for the type; empty for none of its own.
+        values: the only values of a field with ``OneOf``; nothing for any other.
         is_json: pydantic reads the content of the attribute value in the JSON of a reply as the codec does.
     """
 
@@ -79,6 +80,7 @@ class Scalar:
     in_attribute: tuple[Callable[[Any], str], Callable[[str], Any]] | None = None
     takes_ints: bool = False
     node: str = ""
+    values: tuple[Any, ...] = ()
     is_json: bool = False
 
 

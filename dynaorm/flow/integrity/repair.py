@@ -35,8 +35,9 @@ from dynaorm.flow.protocol.together import gather
 from dynaorm.flow.write import send
 from dynaorm.item.action import Put
 from dynaorm.item.value import Item
+from dynaorm.plan.kinds.own_item import ItemPurpose
 from dynaorm.plan.plan import Plan, check_limits
-from dynaorm.plan.planned import FAILED, Planned, Purpose
+from dynaorm.plan.planned import FAILED, Planned
 from dynaorm.plan.verdict import Committed
 from dynaorm.record import replace
 
@@ -151,8 +152,8 @@ def _one_for_each_item(actions: Sequence[Planned]) -> tuple[Planned, ...]:
 
     A guard item can name any key as its owner, also that of an item which its repair writes.
     """
-    written = {one.ident for one in actions if one.purpose is not Purpose.CHECK}
-    return tuple(one for one in actions if one.purpose is not Purpose.CHECK or one.ident not in written)
+    written = {one.ident for one in actions if one.purpose is not ItemPurpose.CHECK}
+    return tuple(one for one in actions if one.purpose is not ItemPurpose.CHECK or one.ident not in written)
 
 
 def mend(diagnosis: Diagnosis, limiter: RateLimiter) -> Flow[list[Mended]]:

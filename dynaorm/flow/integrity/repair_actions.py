@@ -17,7 +17,7 @@ from dynaorm.item.condition import Condition, all_of, as_in, exists, missing
 from dynaorm.item.update import Change, SetTo
 from dynaorm.item.value import Item
 from dynaorm.plan.kinds.derived import DerivedKind, Image
-from dynaorm.plan.kinds.own_item import OWN_ITEM, difference
+from dynaorm.plan.kinds.own_item import OWN_ITEM, ItemPurpose, difference
 from dynaorm.plan.planned import Basis, Planned, Purpose
 from dynaorm.plan.unit_of_work import UnitOfWork
 
@@ -96,7 +96,7 @@ def check(
     table = mapping.table
     condition = missing(table.pk.name) if item is None else unchanged(mapping, item, also)
     action = ConditionCheck(unit.table_name(table.name), mapping.key_of(key), condition)
-    return own_action(action, Purpose.CHECK, mapping, key, expected=item)
+    return own_action(action, ItemPurpose.CHECK, mapping, key, expected=item)
 
 
 def update(
@@ -117,7 +117,9 @@ def update(
         unit.table_name(table.name), mapping.key_of(item), changes, unchanged(mapping, item, also)
     )
     revision = revision_written(mapping, unit) if is_revised else None
-    return own_action(action, Purpose.UPDATE, mapping, item, expected=item, before=item, revision=revision)
+    return own_action(
+        action, ItemPurpose.UPDATE, mapping, item, expected=item, before=item, revision=revision
+    )
 
 
 def _revision(mapping: EntityMapping, item: Item | None) -> str | None:
@@ -149,11 +151,11 @@ def _as_deleted(mapping: EntityMapping, item: Item, unit: UnitOfWork) -> Planned
     """Delete the item of an entity, if all of it is as it was read."""
     table = mapping.table
     action = Delete(unit.table_name(table.name), mapping.key_of(item), unchanged(mapping, item, item))
-    return own_action(action, Purpose.DELETE, mapping, item, expected=item, before=item)
+    return own_action(action, ItemPurpose.DELETE, mapping, item, expected=item, before=item)
 
 
 def as_inserted(mapping: EntityMapping, image: Item, unit: UnitOfWork) -> Planned:
     """Put the item of an entity, if its key is free."""
     table = mapping.table
     action = Put(unit.table_name(table.name), image, missing(table.pk.name))
-    return own_action(action, Purpose.INSERT, mapping, image, revision=revision_written(mapping, unit))
+    return own_action(action, ItemPurpose.INSERT, mapping, image, revision=revision_written(mapping, unit))

@@ -16,7 +16,7 @@ from typing import Any, Generic, TypeVar
 from dynaorm.entity.ident import Ident
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.table import Table
-from dynaorm.errors import StoreError, Violation
+from dynaorm.errors import Violation
 from dynaorm.item.value import Item
 from dynaorm.plan.item_change import ItemChange, ItemCheck, ItemInsert, ItemUpdate
 from dynaorm.plan.planned import Kind, Planned
@@ -86,10 +86,12 @@ class DerivedKind(Kind, Generic[T]):
 
     Attributes:
         is_summed: an item is the sum over its holders, so judging one asks for all of them.
+        is_numbered: the item of a holder says which one it holds, as ``numbered`` gives it.
         noun: what its items are called.
     """
 
     is_summed = False
+    is_numbered = False
     noun: str
 
     def follows_from(self, mapping: EntityMapping) -> bool:
@@ -109,6 +111,13 @@ class DerivedKind(Kind, Generic[T]):
 
     def held_by(self, image: Image) -> Iterable[Held[T]]:
         """The items that an entity holds."""
+        raise NotImplementedError
+
+    def numbered(self, change: ItemChange, image: Item | None, unit: UnitOfWork) -> Item | None:
+        """The item of an entity, as it will be, with the number of the item that it will hold.
+
+        ``image``: the item without; None for a deletion, which leaves nothing or what keeps the number.
+        """
         raise NotImplementedError
 
     def place(self, held: Held[T]) -> tuple[Table, Item]:
@@ -156,10 +165,6 @@ class DerivedKind(Kind, Generic[T]):
     def clash(self, derived: DerivedItem[T]) -> Violation | None:
         """Why the last of several new holders cannot hold the item, too; None if it can."""
         return None
-
-    def refused(self, mapping: EntityMapping, clashes: tuple[Violation, ...]) -> StoreError:
-        """The error of an entity of a class that cannot hold these items."""
-        raise NotImplementedError
 
     def in_order(self, items: list[DerivedItem[T]], change: ItemChange) -> list[DerivedItem[T]]:
         """The items that a change is the first to concern, in the order of their actions."""

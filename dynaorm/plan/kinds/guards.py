@@ -36,6 +36,14 @@ CLAIM_MARGIN: Final = 60
 """How many seconds a guard stays claimed after its entity's expiry, for clocks that differ between writers."""
 
 
+class GuardPurpose(Purpose):
+    """Why an action on a guard item is in a plan."""
+
+    CLAIM = "claim"
+    PASS_ON = "pass on"
+    RELEASE = "release"
+
+
 @record(frozen=False)  # not changed either, but a frozen one takes twice as long to make
 class Says:
     """What the guard items of an entity say: their owner, and when they expire."""
@@ -129,7 +137,7 @@ class Guards(DerivedKind[Guarded]):
             return None
         condition = _passed_on(image.mapping.table.guards, before.owner, says.owner, unit)
         taken = claim_of(image, new.label, condition, unit)
-        purpose = Purpose.CLAIM if before.owner == says.owner else Purpose.PASS_ON
+        purpose = GuardPurpose.CLAIM if before.owner == says.owner else GuardPurpose.PASS_ON
         return taken._replace(purpose=purpose, before={**taken.item_key, OWNER: before.owner})
 
     def actions_of_new(self, image: Image, unit: UnitOfWork) -> list[Planned]:
@@ -144,19 +152,19 @@ class Guards(DerivedKind[Guarded]):
         taken = claim_of(
             image, (label[0], says_of(image)), _as_read(image.mapping.table.guards, stored), unit
         )
-        return taken if stored is None else taken._replace(purpose=Purpose.PASS_ON)
+        return taken if stored is None else taken._replace(purpose=GuardPurpose.PASS_ON)
 
     def is_given_up(self, held: Held[Guarded], stored: Item | None) -> bool:
         return stored is not None and (OWNER not in stored or same(stored[OWNER], held.label[1].owner))
 
-    def refused(self, mapping: EntityMapping, clashes: tuple[Violation, ...]) -> UniqueViolation:
-        return UniqueViolation(entity=mapping.entity.__name__, violations=clashes)
+    def refused(self, mapping: EntityMapping, violations: tuple[Violation, ...]) -> UniqueViolation:
+        return UniqueViolation(entity=mapping.entity.__name__, violations=violations)
 
     # -- refusals and sentences ----------------------------------------------------------------------------------------
 
     def judged(self, failed: FailedAction, now: float) -> Judged:
         planned = failed.planned
-        if planned.purpose is Purpose.RELEASE:
+        if planned.purpose is GuardPurpose.RELEASE:
             return StaleKnowledge(foreign=frozenset({planned.ident}))
         constraint, _, value = planned.label
         owner = failed.item.get(OWNER, {}).get("M") if failed.item is not None else None
@@ -166,9 +174,9 @@ class Guards(DerivedKind[Guarded]):
     def reason(self, planned: Planned) -> str:
         constraint, _, value = planned.label
         said = f"{constraint} = {value!r}"
-        if planned.purpose is Purpose.PASS_ON:
+        if planned.purpose is GuardPurpose.PASS_ON:
             return f"pass {said} on to {planned.name}, if it is still where it was"
-        if planned.purpose is Purpose.RELEASE:
+        if planned.purpose is GuardPurpose.RELEASE:
             return f"release {said}, which {planned.name} no longer holds"
         when = planned.mapping.constraints[constraint].when
         text = when.text(planned.mapping.secrets.fields) if when is not None else ""
@@ -231,7 +239,7 @@ def claim_of(image: Image, held: Guarded, free: Condition, unit: UnitOfWork) -> 
     if says.expiry is not None and mapping.expires is not None:
         item[mapping.expires.attribute] = {"N": str(says.expiry)}
     put = Put(unit.table_name(home.name), item, free)
-    return Planned(put, GUARDS, Purpose.CLAIM, mapping, image.key, None, item, label=claim)
+    return Planned(put, GUARDS, GuardPurpose.CLAIM, mapping, image.key, None, item, label=claim)
 
 
 def _release(old: Held[Guarded], reads: Reads, unit: UnitOfWork) -> Planned | None:
@@ -242,7 +250,7 @@ def _release(old: Held[Guarded], reads: Reads, unit: UnitOfWork) -> Planned | No
         return None
     delete = Delete(unit.table_name(home.name), key, _RELEASES.of(says.owner))
     before = {**key, OWNER: says.owner}
-    return Planned(delete, GUARDS, Purpose.RELEASE, mapping, image.key, before, label=claim)
+    return Planned(delete, GUARDS, GuardPurpose.RELEASE, mapping, image.key, before, label=claim)
 
 
 def release_as_read(
@@ -256,7 +264,7 @@ def release_as_read(
     home = mapping.table.guards
     key = claim[1].in_table(home)
     delete = Delete(unit.table_name(home.name), key, _as_read(home, stored))
-    return Planned(delete, GUARDS, Purpose.RELEASE, mapping, mapping.key_of(owner), label=claim)
+    return Planned(delete, GUARDS, GuardPurpose.RELEASE, mapping, mapping.key_of(owner), label=claim)
 
 
 # -- conditions --------------------------------------------------------------------------------------------------------

@@ -4,8 +4,8 @@ Rule 1. If the refused action was compiled from a read of the session, or from t
         plan is compiled again. If it was compiled from the caller's entity, the caller gets an error.
 """
 
-from collections.abc import Iterable
-from typing import Final
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
 
 from dynaorm.entity.codec.expiry import expired
 from dynaorm.entity.declare.catalog import derived, entities_of, expiring, of_type, stored_class
@@ -39,6 +39,7 @@ from dynaorm.plan.item_change import (
     ItemUpdate,
     StoredItem,
 )
+from dynaorm.plan.kinds.derived import DerivedKind
 from dynaorm.plan.planned import (
     NOTHING_EXPECTED,
     Basis,
@@ -52,7 +53,21 @@ from dynaorm.plan.planned import (
 from dynaorm.plan.taken import already_exists, standing
 from dynaorm.plan.unit_of_work import UnitOfWork
 
-_MAIN: Final = (Purpose.INSERT, Purpose.UPDATE, Purpose.REPLACE)
+
+class ItemPurpose(Purpose):
+    """Why an action on the item of an entity is in a plan."""
+
+    INSERT = "insert"
+    UPDATE = "update"
+    UPSERT = "upsert"
+    REPLACE = "replace"
+    DELETE = "delete"
+    BURY = "bury"
+    CHECK = "check"
+    PURGE = "purge"
+
+
+_MAIN: Final = (ItemPurpose.INSERT, ItemPurpose.UPDATE, ItemPurpose.REPLACE)
 # A condition that compares fewer attributes is short enough: DynamoDB accepts 300 operators.
 _MANY: Final = 100
 
@@ -67,13 +82,15 @@ class OwnItem(Kind):
 
     def judged(self, failed: FailedAction, now: float) -> Judged:
         planned = failed.planned
-        if planned.purpose is Purpose.INSERT or (planned.purpose is Purpose.REPLACE and planned.blind):
+        if planned.purpose is ItemPurpose.INSERT or (
+            planned.purpose is ItemPurpose.REPLACE and planned.blind
+        ):
             return _judge_insert(failed)
         return _judge_blind(failed, now) if planned.blind else _judge_known(failed)
 
     def is_repeatable(self, planned: Planned) -> bool:
         # What default factories give to an upsert may differ.
-        return super().is_repeatable(planned) and planned.purpose is not Purpose.UPSERT
+        return super().is_repeatable(planned) and planned.purpose is not ItemPurpose.UPSERT
 
     def reason(self, planned: Planned) -> str:
         text = _REASONS[planned.purpose].format(name=planned.name, provided=_provided(planned)) + _placed(
@@ -81,13 +98,30 @@ class OwnItem(Kind):
         )
         if (requires := planned.basis.requires) is not None:
             text += requires.said()
-        is_said = planned.blind and planned.purpose is Purpose.REPLACE
+        is_said = planned.blind and planned.purpose is ItemPurpose.REPLACE
         return text + (
             ", and only under the caller's condition" if planned.basis.has_condition and not is_said else ""
         )
 
 
 OWN_ITEM: Final = OwnItem()
+
+
+def final_item(
+    change: ItemChange, kinds: Iterable[DerivedKind[Any]], unit: UnitOfWork
+) -> Mapping[str, AttributeValue] | None:
+    """The item that a change leaves, with its numbers and its revision; None if it leaves none, or it is not known.
+
+    ``kinds``: those that are numbered. A revision that is a text is the same for the whole unit of work.
+    """
+    image: Item | None = change.image if type(change) is ItemInsert or type(change) is ItemUpdate else None
+    for kind in kinds:
+        image = kind.numbered(change, image, unit)
+    revision = change.mapping.table.revision
+    if image is None or revision is None:
+        return image
+    before = None if change.before is None else change.before.item
+    return {**image, revision.attribute: revision.after(before, unit.write_id)}
 
 
 def own_action(
@@ -173,7 +207,7 @@ def _action(
     table, key = unit.table_name(change.mapping.table.name), change.key
     if type(change) is ItemInsert and image is not None:
         is_new = change.before is None and not change.replaces
-        return Put(table, image, condition), Purpose.INSERT if is_new else Purpose.REPLACE
+        return Put(table, image, condition), ItemPurpose.INSERT if is_new else ItemPurpose.REPLACE
     if type(change) is ItemEdit:
         changes, revision = change.edits, change.mapping.table.revision
         if revision is not None:
@@ -184,15 +218,17 @@ def _action(
             and not change.creates
         ):
             changes = (*changes, SetTo((kind,), {"S": change.mapping.name}))
-        return Update(table, key, changes, condition), Purpose.UPSERT if change.creates else Purpose.UPDATE
+        return Update(
+            table, key, changes, condition
+        ), ItemPurpose.UPSERT if change.creates else ItemPurpose.UPDATE
     if type(change) is ItemCheck:
         assert condition is not None  # a check requires at least that the item exists
-        return ConditionCheck(table, key, condition), Purpose.CHECK
+        return ConditionCheck(table, key, condition), ItemPurpose.CHECK
     if image is None:
-        return Delete(table, key, condition), Purpose.DELETE
+        return Delete(table, key, condition), ItemPurpose.DELETE
     if type(change) is ItemUpdate:
-        return Update(table, key, difference(change.before.item, image), condition), Purpose.UPDATE
-    return Put(table, image, condition), Purpose.BURY
+        return Update(table, key, difference(change.before.item, image), condition), ItemPurpose.UPDATE
+    return Put(table, image, condition), ItemPurpose.BURY
 
 
 def difference(before: Item, after: Item) -> tuple[Change, ...]:
@@ -331,7 +367,7 @@ def _judge_insert(failed: FailedAction) -> StoreError | StaleKnowledge:
     if item is None:
         return ConditionFailed(key=planned.subject)
     # Of what is replaced without being read, only a read tells whether it may be, or of what class it is.
-    if planned.purpose is Purpose.REPLACE:
+    if planned.purpose is ItemPurpose.REPLACE:
         return StaleKnowledge({planned.ident: item})
     if planned.from_read or planned.mapping.undeleted(item) is None:
         return StaleKnowledge({planned.ident: item})
@@ -354,13 +390,13 @@ def _judge_known(failed: FailedAction) -> StoreError | StaleKnowledge:
 def _judge_blind(failed: FailedAction, now: float) -> StoreError | StaleKnowledge:
     planned, item = failed.planned, failed.item
     mapping, key = planned.mapping, planned.subject
-    creates = planned.purpose is Purpose.UPSERT
+    creates = planned.purpose is ItemPurpose.UPSERT
     there = mapping.undeleted(item)
     # An expired entity can be deleted.
-    if there is None or (planned.purpose is not Purpose.DELETE and mapping.is_expired(there, now)):
+    if there is None or (planned.purpose is not ItemPurpose.DELETE and mapping.is_expired(there, now)):
         if creates and item is not None:
             return StaleKnowledge({planned.ident: item})
-        if creates or planned.purpose is Purpose.CHECK:
+        if creates or planned.purpose is ItemPurpose.CHECK:
             return ConditionFailed(key=key)
         return EntityNotFound(key=key)
     stored = stored_class(mapping, there)
@@ -395,20 +431,20 @@ def is_as_expected(planned: Planned, item: Item | None) -> bool:
 
 # -- sentences ---------------------------------------------------------------------------------------------------------
 
-_REASONS: Final = {
-    Purpose.INSERT: "insert {name}, if nothing is stored under its key",
-    Purpose.UPDATE: "write what changed of {name}{provided}",
-    Purpose.UPSERT: "create {name} if it is not stored, otherwise write the changes",
-    Purpose.REPLACE: "replace {name}{provided}",
-    Purpose.DELETE: "delete {name}{provided}",
-    Purpose.BURY: "delete {name}, leaving a tombstone that keeps its version number{provided}",
-    Purpose.CHECK: "write nothing, but refuse everything unless {name} is as expected",
-    Purpose.PURGE: "remove the tombstone of {name}, the last of its items",
+_REASONS: Final[Mapping[Purpose, str]] = {
+    ItemPurpose.INSERT: "insert {name}, if nothing is stored under its key",
+    ItemPurpose.UPDATE: "write what changed of {name}{provided}",
+    ItemPurpose.UPSERT: "create {name} if it is not stored, otherwise write the changes",
+    ItemPurpose.REPLACE: "replace {name}{provided}",
+    ItemPurpose.DELETE: "delete {name}{provided}",
+    ItemPurpose.BURY: "delete {name}, leaving a tombstone that keeps its version number{provided}",
+    ItemPurpose.CHECK: "write nothing, but refuse everything unless {name} is as expected",
+    ItemPurpose.PURGE: "remove the tombstone of {name}, the last of its items",
 }
 
 
 def _provided(planned: Planned) -> str:
-    if planned.blind and planned.purpose is Purpose.REPLACE:
+    if planned.blind and planned.purpose is ItemPurpose.REPLACE:
         only = ", if the condition on what is replaced holds" if planned.basis.has_condition else ""
         return f"{only}, or insert it if nothing is stored under its key"
     if planned.blind:

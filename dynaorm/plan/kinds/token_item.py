@@ -1,6 +1,6 @@
 """Token items, which remember that a block was applied: one for each token, and the block itself holds it.
 
-A block claims its token once and never gives it up. What a stored token item says of a block that runs again is a
+A block takes its token once and never gives it up. What a stored token item says of a block that runs again is a
 matter of recognition, and is decided elsewhere.
 """
 
@@ -21,6 +21,12 @@ from dynaorm.plan.unit_of_work import UnitOfWork
 _AT_LEAST: Final = 600.0
 
 
+class TokenPurpose(Purpose):
+    """Why the action on a token item is in a plan."""
+
+    REMEMBER = "remember"
+
+
 class Remembered(NamedTuple):
     """What a token item holds for its block.
 
@@ -36,13 +42,15 @@ class Remembered(NamedTuple):
 class TokenItems(Kind):
     """The token items of blocks."""
 
+    is_memory = True
+
     def __reduce__(self) -> str:
         return "TOKEN_ITEMS"
 
     def home(self, mapping: EntityMapping) -> Table:
         return mapping.table.guards
 
-    def claim(
+    def remember(
         self, holder: tuple[EntityMapping, Item], fingerprints: str, held: Remembered, unit: UnitOfWork
     ) -> Planned:
         """Put the token item of a block, if none is stored or the stored one has expired.
@@ -68,11 +76,14 @@ class TokenItems(Kind):
         is_over = Compare(Attr((UNTIL,)), "<=", {"N": str(int(unit.now))})
         free = any_of_conditions(missing(home.pk.name), is_over)
         put = Put(unit.table_name(home.name), item, free)
-        return Planned(put, self, Purpose.REMEMBER, mapping, key, after=item, label=held)
+        return Planned(put, self, TokenPurpose.REMEMBER, mapping, key, after=item, label=held)
 
     def judged(self, failed: FailedAction, now: float) -> Judged:
         # Whoever sends the plan compares the two blocks first.
         return ConditionFailed(key=failed.planned.subject)
+
+    def is_repeatable(self, planned: Planned) -> bool:
+        return False  # It says when it ends.
 
     def reason(self, planned: Planned) -> str:
         return f"remember the token {planned.label.token!r}, if it is not remembered yet"

@@ -4,7 +4,7 @@ Rule 1. What an entity contributes follows from its stored images: the old contr
         added. The write of the entity is conditional on the old image, so a total never counts what was not there.
 Rule 2. A total belongs to the key it is stored under, not to an object: replacing an item keeps it, a new one begins
         at 0, and only contributions change it.
-Rule 3. A target that is written in the same unit of work takes its contributions in that write (``settle_totals``).
+Rule 3. A target that is written in the same unit of work takes its contributions in that write (``settled``).
         Any other gets one ADD without a read, which does not conflict with other writers; contributions that cancel
         send nothing.
 Rule 4. Joining requires an existing target, unless the target can be made of its key. Leaving a missing target is
@@ -91,6 +91,12 @@ class Contribution(NamedTuple):
 
     aggregate: str
     delta: TotalDelta
+
+
+class TotalPurpose(Purpose):
+    """Why an action on the target of totals is in a plan."""
+
+    ADD = "aggregate"
 
 
 class Totals(DerivedKind[Contribution]):
@@ -300,7 +306,7 @@ def addition(delta: TotalDelta, reads: Reads, unit: UnitOfWork) -> Planned | Non
             all_of(condition, total_bounds(mapping, delta.totals)),
         ),
         TOTALS,
-        Purpose.AGGREGATE,
+        TotalPurpose.ADD,
         mapping,
         delta.key,
         basis=Basis(blind=made is None, from_read=not delta.joined),

@@ -8,7 +8,6 @@ on the item says its version itself.
 from collections.abc import Iterable
 from typing import Final
 
-from dynaorm.entity.codec.value import restore
 from dynaorm.entity.declare.catalog import are_several
 from dynaorm.entity.ident import ident_of
 from dynaorm.entity.mapping.mapping import DELETED, VERSION, VERSION_AT, EntityMapping
@@ -19,32 +18,10 @@ from dynaorm.errors import AlreadyExists, StoreError, UnexpectedRefusal
 from dynaorm.item.action import Put
 from dynaorm.item.condition import missing
 from dynaorm.item.value import AttributeValue, Item, same
-from dynaorm.plan.item_change import ItemChange, ItemDelete, ItemInsert, ItemUpdate, StoredItem
+from dynaorm.plan.item_change import ItemChange, ItemDelete, ItemInsert, ItemUpdate
 from dynaorm.plan.kinds.derived import DerivedKind, Held, Image
 from dynaorm.plan.planned import FAILED, FailedAction, Planned, Purpose
 from dynaorm.plan.unit_of_work import UnitOfWork
-
-
-def numbered(change: ItemChange, unit: UnitOfWork) -> dict[str, AttributeValue] | None:
-    """The item as it will be stored, with its version and revision; None if none is left, or if it is not known.
-
-    A revision that is a text is the same for the whole unit of work.
-    """
-    mapping = change.mapping
-    versioning, revision = mapping.versioning, mapping.table.revision
-    if type(change) is ItemInsert or type(change) is ItemUpdate:
-        image = {**change.image}
-        if versioning is not None and _is_due(change, versioning):
-            image |= stamp(_number_of(mapping, change.before) + 1, unit)
-    elif type(change) is ItemDelete and versioning is not None:
-        number = _number_of(mapping, change.before)
-        image = tombstone_of(change.key, number, class_of_version(mapping), unit)
-    else:
-        return None
-    if revision is not None:
-        before = None if change.before is None else change.before.item
-        image[revision.attribute] = revision.after(before, unit.write_id)
-    return image
 
 
 def tombstone_of(key: Item, number: int, kind: Item, unit: UnitOfWork) -> dict[str, AttributeValue]:
@@ -55,10 +32,6 @@ def tombstone_of(key: Item, number: int, kind: Item, unit: UnitOfWork) -> dict[s
 def stamp(number: int, unit: UnitOfWork) -> dict[str, AttributeValue]:
     """The number and the time of a version."""
     return {VERSION: {"N": str(number)}, VERSION_AT: {"S": datetime_text(unit.now)}}
-
-
-def _number_of(mapping: EntityMapping, before: StoredItem | None) -> int:
-    return 0 if before is None else mapping.version_of(before.item) or 0
 
 
 def _is_due(change: ItemInsert | ItemUpdate, versioning: Versioning) -> bool:
@@ -72,12 +45,20 @@ def _is_due(change: ItemInsert | ItemUpdate, versioning: Versioning) -> bool:
     )
 
 
+class VersionPurpose(Purpose):
+    """Why an action on a version item is in a plan."""
+
+    KEEP = "version"
+    PURGE = "purge"
+
+
 class Versions(DerivedKind[int]):
     """The version items of versioned entities; a label is the number."""
 
     is_evidence = True
     is_secondary = True
     is_permanent = True
+    is_numbered = True
     noun = "versions"
 
     def __reduce__(self) -> str:
@@ -94,6 +75,23 @@ class Versions(DerivedKind[int]):
             return []
         mapping = image.mapping
         return [Held(ident_of(mapping.table, version_key(mapping, image.key, number)), image, number)]
+
+    def numbered(self, change: ItemChange, image: Item | None, unit: UnitOfWork) -> Item | None:
+        mapping, before = change.mapping, change.before
+        versioning = mapping.versioning
+        if versioning is None:
+            return image
+        number = 0 if before is None else mapping.version_of(before.item) or 0
+        if type(change) is ItemDelete:
+            return tombstone_of(change.key, number, class_of_version(mapping), unit)
+        if (
+            image is not None
+            and type(change) is ItemInsert
+            or type(change) is ItemUpdate
+            and _is_due(change, versioning)
+        ):
+            return {**image, **stamp(number + 1, unit)}
+        return image
 
     def place(self, held: Held[int]) -> tuple[Table, Item]:
         mapping = held.image.mapping
@@ -142,7 +140,7 @@ class Versions(DerivedKind[int]):
         )
 
     def reason(self, planned: Planned) -> str:
-        if planned.purpose is Purpose.PURGE:
+        if planned.purpose is VersionPurpose.PURGE:
             return f"remove version {planned.label} of {planned.name} for good"
         return f"keep version {planned.label} of {planned.name}, a number never used before"
 
@@ -165,7 +163,7 @@ def put_version(image: Image, number: int, unit: UnitOfWork) -> Planned:
     mapping = image.mapping
     item = version_item(mapping, image.key, image.item, number, replaced=image.replaced)
     put = Put(unit.table_name(mapping.table.name), item, missing(mapping.table.pk.name))
-    return Planned(put, VERSIONS, Purpose.VERSION, mapping, image.key, after=item, label=number)
+    return Planned(put, VERSIONS, VersionPurpose.KEEP, mapping, image.key, after=item, label=number)
 
 
 def version_item(
@@ -203,20 +201,6 @@ def differences(mapping: EntityMapping, item: Item, version: Item) -> list[str]:
 
 def class_of_version(mapping: EntityMapping) -> dict[str, AttributeValue]:
     return {VERSION_TYPE: {"S": mapping.name}} if are_several(mapping) else {}
-
-
-def over_origin(mapping: EntityMapping, image: Item, origin: Item) -> dict[str, AttributeValue]:
-    """The item of a new entity: what no class knows, and the spelling of its values, as in the item it comes from."""
-    known = {VERSION, VERSION_AT, VERSION_TYPE, PREVIOUS_DELETION, mapping.table.revision_attribute}
-    known.update(*(index.made_up for index in mapping.places.values()))
-    for field in mapping.fields.values():
-        known |= {field.attribute, *field.formerly}
-    found = {name: value for name, value in origin.items() if name not in known} | dict(image)
-    for field in mapping.fields.values():
-        stored, now = field.stored_in(origin), image.get(field.attribute)
-        if not field.in_key and stored is not None and now is not None:
-            found[field.attribute] = restore(field.codec, stored, now)
-    return found
 
 
 def version_key(mapping: EntityMapping, key: Item, number: int) -> dict[str, AttributeValue]:

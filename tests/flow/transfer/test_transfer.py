@@ -3,11 +3,12 @@
 import asyncio
 import gzip
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
 from io import BytesIO
 from itertools import count
 from pathlib import Path
+from threading import Event, get_ident
 from typing import Annotated, Any, Final
 
 import pytest
@@ -442,6 +443,74 @@ def test_an_asynchronous_session_dumps_and_loads_likewise(moto: Transport, lines
             return file.getvalue().splitlines(keepends=True)
 
     assert sorted(asyncio.run(work())) == sorted(lines)
+
+
+class Watched(BytesIO):
+    """A file that knows which threads use it, and calls somebody before it is written."""
+
+    def __init__(self, data: bytes = b"", before: Callable[[], object] = bool) -> None:
+        super().__init__(data)
+        self.threads: set[int] = set()
+        self._before = before
+
+    def writelines(self, lines: Iterable[Any], /) -> None:
+        self.threads.add(get_ident())
+        self._before()
+        super().writelines(lines)
+
+    def __next__(self) -> bytes:
+        self.threads.add(get_ident())
+        return super().__next__()
+
+
+def test_files_of_an_asynchronous_session_are_not_used_in_the_thread_of_its_loop(
+    moto: Transport, lines: list[bytes]
+) -> None:
+    name = opened(moto, shop)._context.table_name(shop.name)
+    source, target = Watched(b"".join(lines)), Watched()
+
+    async def work() -> None:
+        async with AsyncSession(
+            region="us-east-1", clock=FakeClock(), table_names={shop.name: name}
+        ) as session:
+            await session.load(shop, source, raw=True)
+            await session.dump(shop, target)
+
+    asyncio.run(work())
+    assert target.threads
+    assert source.threads
+    assert get_ident() not in source.threads | target.threads
+
+
+def test_a_dump_that_is_cancelled_ends_when_nobody_uses_its_file_any_more(
+    moto: Transport, lines: list[bytes]
+) -> None:
+    name = opened(moto, shop)._context.table_name(shop.name)
+    begun, may_go_on = Event(), Event()
+
+    def wait() -> None:
+        begun.set()
+        may_go_on.wait()
+
+    target = Watched(before=wait)
+
+    async def work() -> None:
+        async with AsyncSession(
+            region="us-east-1", clock=FakeClock(), table_names={shop.name: name}
+        ) as session:
+            await session.load(shop, BytesIO(b"".join(lines)), raw=True)
+            dumping = asyncio.ensure_future(session.dump(shop, target))
+            await asyncio.to_thread(begun.wait)
+            for _ in range(2):
+                dumping.cancel()
+                await asyncio.wait([dumping], timeout=0.01)
+                assert not dumping.done()
+            may_go_on.set()
+            with pytest.raises(asyncio.CancelledError):
+                await dumping
+
+    asyncio.run(work())
+    assert len(target.getvalue().splitlines()) == len(lines)
 
 
 @pytest.mark.parametrize(

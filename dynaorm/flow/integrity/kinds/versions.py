@@ -36,8 +36,9 @@ from dynaorm.item.condition import all_of, as_in, exists, missing
 from dynaorm.item.value import Item
 from dynaorm.plan.image import other_revision
 from dynaorm.plan.kinds.derived import DerivedKind, Held
+from dynaorm.plan.kinds.own_item import ItemPurpose
 from dynaorm.plan.kinds.versions import VERSIONS, differences, stamp, tombstone_of, version_key
-from dynaorm.plan.planned import Planned, Purpose
+from dynaorm.plan.planned import Planned
 from dynaorm.plan.renewal import Renewal
 from dynaorm.plan.unit_of_work import UnitOfWork
 from dynaorm.record import record
@@ -376,7 +377,7 @@ class _LastVersion:
             assert condition is not None
             own = version_key(self.mapping, self.key, number)
             action = ConditionCheck(unit.table_name(table.name), own, condition)
-            yield own_action(action, Purpose.CHECK, self.mapping, self.key)
+            yield own_action(action, ItemPurpose.CHECK, self.mapping, self.key)
 
 
 def _judge_version(
@@ -456,7 +457,7 @@ def _buried(last: _LastVersion, unit: UnitOfWork) -> tuple[Planned, ...]:
     tombstone = tombstone_of(mapping.key_of(last.key), last.number, kind, unit)
     if revision is not None:
         tombstone[revision.attribute] = revision.after(None, unit.write_id)
-    return (as_inserted(mapping, tombstone, unit)._replace(purpose=Purpose.BURY), *last.as_read(unit))
+    return (as_inserted(mapping, tombstone, unit)._replace(purpose=ItemPurpose.BURY), *last.as_read(unit))
 
 
 def _counting(last: _LastVersion, tombstone: Item, unit: UnitOfWork) -> tuple[Planned, ...]:

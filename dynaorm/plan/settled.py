@@ -13,7 +13,7 @@ from dynaorm.entity.key import stored_key
 from dynaorm.errors import EntityNotFound
 from dynaorm.item.condition import all_of
 from dynaorm.item.value import EXACT, same
-from dynaorm.plan.edit import refuse_written_totals
+from dynaorm.plan.edit import refuse_maintained
 from dynaorm.plan.intent import target_of_intent
 from dynaorm.plan.item_change import (
     ItemChange,
@@ -27,19 +27,37 @@ from dynaorm.plan.item_change import (
 )
 from dynaorm.plan.kinds.derived import derived_items, sides_of
 from dynaorm.plan.kinds.total_rules import Uncounted, check_totals, restricting_totals, total_bounds
-from dynaorm.plan.kinds.totals import NO_TOTAL, TOTALS, TotalDelta, number_of_total
+from dynaorm.plan.kinds.totals import NO_TOTAL, TOTALS, TotalDelta, addition, number_of_total
 from dynaorm.plan.merge_intents import ItemIntents
+from dynaorm.plan.planned import Planned
+from dynaorm.plan.reads import Reads
+from dynaorm.plan.unit_of_work import UnitOfWork
 
 
-def settle_totals(
-    changes: Sequence[ItemChange], merged: Sequence[ItemIntents]
+def settled(
+    changes: list[ItemChange], merged: Sequence[ItemIntents]
 ) -> tuple[list[ItemChange], list[TotalDelta]]:
-    """The changes with the totals of targets that are written themselves, and the deltas of other targets.
+    """The changes with what others add to the items that they write, and what is added to other items.
 
     Raises:
         UsageError (and InvalidValue, if it is inserted): a total is written by hand.
         EntityNotFound: an entity joins an item that is no target of its kind.
     """
+    for change in changes:  # a loop, because every save asks
+        if change.mapping.table.rules.is_counted:
+            return _settled(changes, merged)
+    return changes, []
+
+
+def additions(deltas: Sequence[TotalDelta], reads: Reads, unit: UnitOfWork) -> list[Planned]:
+    """The actions on items that the block adds to, and does not write otherwise. Raises UsageError."""
+    found = [addition(delta, reads, unit) for delta in deltas]
+    return [one for one in found if one is not None]
+
+
+def _settled(
+    changes: Sequence[ItemChange], merged: Sequence[ItemIntents]
+) -> tuple[list[ItemChange], list[TotalDelta]]:
     written = {ident_of(one.mapping.table, one.key): _own_totals(one) for one in changes}
     intents = {one.ident: one for one in merged}
     left: list[TotalDelta] = []
@@ -60,7 +78,7 @@ def _own_totals(change: ItemChange) -> ItemChange:
     """A put item takes over the totals of the item that it replaces. Raises UsageError for a total written by hand."""
     maintained = change.mapping.maintained
     if maintained and isinstance(change, ItemUpdate):
-        refuse_written_totals(change.mapping, change.changed)
+        refuse_maintained(change.mapping, change.changed)
     if maintained and isinstance(change, ItemInsert):
         for name in maintained:
             change = _take_over(change, name)
