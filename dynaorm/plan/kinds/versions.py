@@ -84,12 +84,7 @@ class Versions(DerivedKind[int]):
         number = 0 if before is None else mapping.version_of(before.item) or 0
         if type(change) is ItemDelete:
             return tombstone_of(change.key, number, class_of_version(mapping), unit)
-        if (
-            image is not None
-            and type(change) is ItemInsert
-            or type(change) is ItemUpdate
-            and _is_due(change, versioning)
-        ):
+        if image is not None and isinstance(change, (ItemInsert, ItemUpdate)) and _is_due(change, versioning):
             return {**image, **stamp(number + 1, unit)}
         return image
 
@@ -109,7 +104,7 @@ class Versions(DerivedKind[int]):
 
     def is_repeatable(self, planned: Planned) -> bool:
         # A version that is put has the time of its write.
-        return super().is_repeatable(planned) and type(planned.action) is not Put
+        return super().is_repeatable(planned) and not isinstance(planned.action, Put)
 
     def judged(self, failed: FailedAction, now: float) -> StoreError:
         """The version is stored already, though the latest copy is as expected.
