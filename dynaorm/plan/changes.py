@@ -178,10 +178,7 @@ def _live(mapping: EntityMapping, key: Item, read: Item | None, now: float) -> S
 def _check(one: ItemIntents, read: Any, now: float) -> ItemCheck:
     if read is _UNREAD:
         return ItemCheck(one.mapping, one.key)
-    try:
-        stored = _live(one.mapping, one.key, read, now)
-    except EntityNotFound as absent:
-        raise ConditionFailed(key=absent.key) from absent
+    stored = _live(one.mapping, one.key, read, now)
     return ItemCheck(stored.mapping, one.key, stored)
 
 

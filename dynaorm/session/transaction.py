@@ -200,7 +200,7 @@ class Transaction:
         """Refuse the whole block unless a condition holds.
 
         Without a condition, a loaded entity must be unchanged since it was loaded, and an entity with the given key
-        must exist.
+        must exist. The commit raises ``StaleEntity``, ``EntityNotFound`` or ``ConditionFailed``.
 
         Args:
             target: a loaded entity, or a ``Key``.

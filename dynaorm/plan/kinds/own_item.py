@@ -396,7 +396,7 @@ def _judge_blind(failed: FailedAction, now: float) -> StoreError | StaleKnowledg
     if there is None or (planned.purpose is not ItemPurpose.DELETE and mapping.is_expired(there, now)):
         if creates and item is not None:
             return StaleKnowledge({planned.ident: item})
-        if creates or planned.purpose is ItemPurpose.CHECK:
+        if creates:
             return ConditionFailed(key=key)
         return EntityNotFound(key=key)
     stored = stored_class(mapping, there)
