@@ -45,7 +45,9 @@ class SessionOpener:
 
 
 def check_processes(verb: str, given: Mapping[str, Any]) -> None:
-    """Raises UsageError, or click.UsageError for options that cannot be given together."""
+    """Raises UsageError, or click.UsageError for options that cannot be given with ``--processes``."""
+    if given["processes"] is None:
+        return
     check_count("--processes {}", given["processes"])
     for name, default in _OF_ONE.items():
         # The findings that verify writes come from all processes.

@@ -17,6 +17,7 @@ from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.table import Table
 from dynaorm.errors import TableNotFound, UsageError
 from dynaorm.flow.bulk.limits import Progress, check_progress
+from dynaorm.flow.integrity.expected_reads import ExpectedReads, expected_reads
 from dynaorm.flow.integrity.finding import (
     Diagnosis,
     Doubt,
@@ -233,13 +234,7 @@ def table_locations(
         UsageError, Throttled, Unreachable, TableNotFound: as ``verify``.
     """
     _check(options)
-    work = verification(
-        named,
-        session._context,
-        segments=options.segments,
-        segment=options.segment,
-        rate=options.rate,
-    )
+    work = _verification(session, named, options)
     found = []
     for table in work.scope.known_tables if writes else work.scope.tables:
         try:
@@ -250,6 +245,35 @@ def table_locations(
             continue
         found.append(location_of(table, session._context.table_name(table.name), described))
     return found
+
+
+def reads_of_run(
+    session: Session, *named: Named, locations: Sequence[TableLocation], options: RunOptions = DEFAULT
+) -> ExpectedReads | None:
+    """What the scans of a run will read; None if a table does not say how large it is. Nothing is sent.
+
+    Args:
+        session: the session of the run.
+        *named: the tables and classes.
+        locations: those of ``table_locations``.
+        options: the options of the run.
+
+    Raises:
+        UsageError: as ``verify``.
+    """
+    work = _verification(session, named, options)
+    known = {one.declared: one for one in locations}
+    return expected_reads(work, {table: known[table.name] for table in work.scope.tables})
+
+
+def _verification(session: Session, named: Sequence[Named], options: RunOptions) -> Verification:
+    return verification(
+        named,
+        session._context,
+        segments=options.segments,
+        segment=options.segment,
+        rate=options.rate,
+    )
 
 
 def _verified(job: "_Job") -> Iterator[Finding]:
@@ -326,9 +350,8 @@ class _Job(ExitStack):
             "classes": [
                 _shape(one) for table in self.work.scope.tables for one in catalog_of(table).mappings.values()
             ],
-            "segments": [options.segments, options.segment],
+            "segments": [options.segments, options.segment, *(["part"] if is_part else [])],
             "foreign": sorted(options.foreign_attributes),
-            **({"part": True} if is_part else {}),
         }
         self._duplicates: DuplicatesFile | None = None
         with ExitStack() as opened:

@@ -92,9 +92,8 @@ def commands(folder: Path) -> Iterator[list[str]]:
     yield ["verify", AT, "--json", "--processes", "1"]
     yield ["apply", AT]
     yield ["apply", AT, "--yes", "--no-backfill", "--json"]
-    for extra in ([], ["--json"]):
-        yield ["backfill", AT, *extra]
-        yield ["repair", AT, *extra]
+    yield ["backfill", AT, "--json"]
+    yield ["repair", AT]
     stopped = ["--at-most", "1", "--checkpoint", str(folder / "backfill-checkpoint")]
     yield ["backfill", AT, "--yes", *stopped, *files("stopped", "summary", "duplicates")]
     yield ["repair", AT, "--yes", "--findings", str(folder / "verify-findings")]
@@ -126,9 +125,8 @@ def test_no_job_tells_a_secret_but_to_a_private_file(
             assert run.returncode in (0, 1, 3), run.stderr
             told[f"{number} {' '.join(command[:1])}"] = run.stdout + run.stderr
     told["logs"] = caplog.text
-    private, public = [], []
-    for path in tmp_path.iterdir():
-        (private if path.name.rpartition("-")[2] in PRIVATE else public).append(path)
+    private = [path for path in tmp_path.iterdir() if path.name.rpartition("-")[2] in PRIVATE]
+    public = [path for path in tmp_path.iterdir() if path not in private]
     told |= {path.name: path.read_text() for path in public}
     assert [f"{one}: {text}" for one, text in told.items() if SECRET in text] == []
     assert {path.name.rpartition("-")[2] for path in public} == {"summary"}
