@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 
 import click
 
-from dynaorm.cli.lines import complain, terminal_width, wrapped, write_line, write_sentences
+from dynaorm.cli.lines import complain, is_terminal, width_of_lines, wrapped, write_line, write_sentences
 from dynaorm.cli.options import CLASSES, TableAccess, connected, options
 from dynaorm.cli.status import CLEAN, NOTHING
 from dynaorm.cli.table_items import items_of_table
@@ -206,12 +206,11 @@ def _items(
 
 def _text(what: _Drawn, chosen: dict[str, Any]) -> str:
     view = view_of(what.description, what.entries, chosen["index"])
-    width = None if chosen["output"] is not None else terminal_width()
-    # In a file or a pipe, a person reads it later, on a page of 80 columns.
-    colour = width is not None and not os.environ.get("NO_COLOR")
-    text = text_of(view, width=width or GOLDEN_WIDTH, colour=colour, whole=chosen["whole"])
+    width = GOLDEN_WIDTH if chosen["output"] is not None else width_of_lines() or GOLDEN_WIDTH
+    colour = chosen["output"] is None and is_terminal() and not os.environ.get("NO_COLOR")
+    text = text_of(view, width=width, colour=colour, whole=chosen["whole"])
     if what.source is not None:
-        text += f"\n{wrapped(what.source.text, width or GOLDEN_WIDTH, 0)}"
+        text += f"\n{wrapped(what.source.text, width, 0)}"
     return text.removesuffix("\n")
 
 

@@ -31,6 +31,11 @@ WITH_ITEMS = ("text", "html", "json", "svg")
 SUFFIXES = {"text": ".txt", "md": ".md", "mermaid": ".mmd", "svg": ".svg", "html": ".html", "json": ".json"}
 
 
+@pytest.fixture(autouse=True)
+def _80_columns(dynaorm: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("COLUMNS")
+
+
 @pytest.mark.parametrize("name", DRAWN)
 def test_every_format_is_what_the_library_draws(dynaorm: Command, tmp_path: Path, name: str) -> None:
     expected = DRAWN[name]()
