@@ -18,7 +18,6 @@ from dynaorm import Call, Entity, ExpiresAt, F, Key, Session, Table, Transport, 
 from dynaorm.entity.codec.expiry import expired, is_expired
 from dynaorm.errors import (
     AlreadyExists,
-    ConditionFailed,
     DecodeError,
     EntityNotFound,
     UniqueViolation,
@@ -173,7 +172,7 @@ DECISIONS: Final[Mapping[str, Callable[[World, str], bool]]] = {
         refused=False,
     ),
     "update in a block": _refused(EntityNotFound, _in_block, refused=False),
-    "check": _refused(ConditionFailed, _checked, refused=False),
+    "check": _refused(EntityNotFound, _checked, refused=False),
     "upsert": _finds(_upserted),
 }
 

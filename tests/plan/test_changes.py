@@ -12,7 +12,6 @@ from dynaorm.entity.state import Loaded
 from dynaorm.entity.state import state_of as _state_of
 from dynaorm.errors import (
     AlreadyExists,
-    ConditionFailed,
     EntityNotFound,
     InvalidValue,
     SameItemTwice,
@@ -223,7 +222,7 @@ def test_the_stored_type_decides_the_class(intent: Intent) -> None:
 
 @pytest.mark.parametrize("stored", [None, EXPIRED, STRANGER])
 def test_a_check_of_what_is_not_there_fails(stored: Item | None) -> None:
-    with pytest.raises(ConditionFailed):
+    with pytest.raises(EntityNotFound):
         change(Check(KEY), stored=stored)
 
 
@@ -374,7 +373,7 @@ def test_a_check_of_what_was_read_knows_it() -> None:
         StoredItem(mapping_of(Fragile), read, from_read=True),
         condition=Compare(Attr(("left",)), ">", {"N": "0"}),
     )
-    with pytest.raises(ConditionFailed) as absent:
+    with pytest.raises(EntityNotFound) as absent:
         change(Check(KEY, F.left > 0), stored=None)
     assert absent.value.key == KEY
 

@@ -304,10 +304,12 @@ def test_a_blind_write_that_meets_its_entity_failed_the_callers_condition() -> N
     assert (type(error), error.key) == (ConditionFailed, Key(Stock, sku="a"))
 
 
-@pytest.mark.parametrize("stored", [None, item("Stock")])
-def test_a_failed_check_is_a_failed_condition(stored: Item | None) -> None:
+@pytest.mark.parametrize(("stored", "refusal"), [(None, EntityNotFound), (item("Stock"), ConditionFailed)])
+def test_a_failed_check_says_whether_the_entity_or_the_condition_is_missing(
+    stored: Item | None, refusal: type[StoreError]
+) -> None:
     error = raised(judged(CHECK, {ItemPurpose.CHECK: stored}))
-    assert (type(error), error.key) == (ConditionFailed, Key(Stock, sku="a"))
+    assert (type(error), error.key) == (refusal, Key(Stock, sku="a"))
 
 
 def test_a_version_that_exists_already_is_unexpected() -> None:
