@@ -150,7 +150,7 @@ UNTOUCHED: Final = {
     "--findings",
     "--endpoint",
 }
-_SIGNS: Final = "a= =b :=  = a:=[ null \0 \x1b[31m 💥 \ud800 {} % -- PK status=open a.b=1 é=1"
+_SIGNS: Final = "a= =b :=  = a:=[ null \x07 \x1b[31m 💥 \udcff {} % -- PK status=open a.b=1 é=1"
 _NUMBERS: Final = "-1 0 1 1e999 nan 2024-13-45 true"
 TEXTS: Final = st.sampled_from([*f"{_SIGNS} {_NUMBERS}".split(" "), "9" * 400, "x" * 3000])
 
