@@ -14,7 +14,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import PydanticUndefined
 
 from dynaorm.entity.annotation import complete
-from dynaorm.entity.codec.expiry import is_expired, seconds_of
+from dynaorm.entity.expiry import Expiry
 from dynaorm.entity.mapping.aggregate import AggregateMapping
 from dynaorm.entity.mapping.computed import ComputedValue
 from dynaorm.entity.mapping.constraint import Constraint
@@ -74,6 +74,7 @@ class EntityMapping:
         constraints: its unique constraints, by name.
         versioning: its version keys and versioned fields, if it keeps versions.
         expires: the field with its expiry time, if there is one.
+        expiry: how that is stored.
         aggregates: the totals over this class, by the attribute name of the class.
         created: the fields with the time of its creation.
         updated: the fields with the time of its last change.
@@ -93,6 +94,7 @@ class EntityMapping:
     versioning: Versioning | None
     expires: FieldMapping | None
     aggregates: Mapping[str, AggregateMapping]
+    expiry: Expiry | None = None
     created: tuple[FieldMapping, ...] = ()
     updated: tuple[FieldMapping, ...] = ()
     computed: Mapping[str, ComputedValue] = dataclasses.field(default_factory=dict)
@@ -409,17 +411,17 @@ class EntityMapping:
             raise self.unreadable(item, (f"{VERSION}: {problem}",)) from problem
 
     def expiry_of(self, item: Item) -> int | None:
-        """When an item expires, in epoch seconds; None for never. Raises DecodeError."""
-        if self.expires is None or "N" not in (found := item.get(self.expires.attribute, {})):
+        """When an item expires, in its unit since the epoch; None for never. Raises DecodeError."""
+        if self.expiry is None or self.expires is None:
             return None
         try:
-            return seconds_of(found)
+            return self.expiry.time_in(item)
         except ValueError as problem:
             raise self.unreadable(item, (f"{self.expires.name}: {problem}",)) from problem
 
     def is_expired(self, item: Item, now: float) -> bool:
         """Whether an item has expired. One whose expiry cannot be read has not: loading it raises DecodeError."""
-        return self.expires is not None and is_expired(item.get(self.expires.attribute), now)
+        return self.expiry is not None and self.expiry.is_over(item, now)
 
     @cached_property
     def bookkeeping(self) -> tuple[str, ...]:

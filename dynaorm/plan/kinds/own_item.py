@@ -7,7 +7,6 @@ Rule 1. If the refused action was compiled from a read of the session, or from t
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from dynaorm.entity.codec.expiry import expired
 from dynaorm.entity.declare.catalog import derived, entities_of, expiring, of_type, stored_class
 from dynaorm.entity.foreign_item import not_found
 from dynaorm.entity.mapping.derive import placed_in
@@ -294,15 +293,15 @@ def _required(
     unit: UnitOfWork,
 ) -> Condition | None:
     mapping, table = change.mapping, change.mapping.table
-    expires = mapping.expires.attribute if mapping.expires is not None else None
+    expiry = mapping.expiry
     if type(change) is ItemDelete:
-        expires = None  # an expired entity can be deleted
+        expiry = None  # an expired entity can be deleted
     if type(change) is ItemInsert and change.before is None:
         absent = missing(table.pk.name)
-        if expires is not None:
-            free = any_of_conditions(absent, expired(expires, unit.now))
+        if expiry is not None:
+            free = any_of_conditions(absent, expiry.condition(unit.now))
         else:  # Most tables have no expiry times.
-            free = absent if table.rules.ttl_attribute is None else _absent_or_expired(mapping, absent, unit)
+            free = absent if table.expiry is None else _absent_or_expired(mapping, absent, unit)
         if not change.replaces:
             return free
         of_class = _required_of_class(mapping, is_there=False, is_written=True)
@@ -323,17 +322,17 @@ def _required(
         is_there=not (type(change) is ItemEdit and change.creates),
         is_written=type(change) is not ItemCheck,
     )
-    if expires is None:
+    if expiry is None:
         return of_class
-    return all_of(of_class, ~expired(expires, unit.now))
+    return all_of(of_class, ~expiry.condition(unit.now))
 
 
 def _absent_or_expired(mapping: EntityMapping, absent: Condition, unit: UnitOfWork) -> Condition:
     """The condition that nothing is stored under a key of the class, or an expired item of another class."""
     others, table = expiring(mapping), mapping.table
-    if not others or table.ttl_attribute is None or table.type_attribute is None:
+    if not others or table.expiry is None or table.type_attribute is None:
         return absent
-    is_over = of_type(others, table.type_attribute) & expired(table.ttl_attribute, unit.now)
+    is_over = of_type(others, table.type_attribute) & table.expiry.condition(unit.now)
     return any_of_conditions(absent, is_over)
 
 
