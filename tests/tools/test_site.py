@@ -14,7 +14,7 @@ from dynaorm import errors
 from dynaorm.failure import place_of
 from tests.test_public_names import PUBLIC_MODULES
 from tools.site.pages import configuration, pages, write_site
-from tools.site.reference import TOPICS
+from tools.site.reference import IN_SIGNATURES, TOPICS
 
 ROOT = Path(__file__).parents[2]
 
@@ -93,6 +93,21 @@ def test_the_site_is_built_strictly_and_asks_no_other_server(tmp_path: Path) -> 
         assert [
             name for name in ("QuerySpec", "RunFlow", "wants_item", "subscriptions") if name in text
         ] == []
+    known = {
+        name.rpartition(".")[2]
+        for names in (IN_SIGNATURES, *(topic.names for topic in TOPICS.values()))
+        for name in names
+    }
+    signatures = re.findall(
+        r"doc-signature.*?</pre>", built[tmp_path / "html/reference/session/index.html"], re.DOTALL
+    )
+    assert len(signatures) > 40
+    unlinked = {
+        name
+        for signature in signatures
+        for name in re.findall(r">([A-Z]\w+)<", re.sub(r"<a [^>]*>.*?</a>", "", signature))
+    }
+    assert known & unlinked == {"Session"}  # its own
     for error in vars(errors).values():
         if isinstance(error, type) and issubclass(error, errors.DynaormError):
             page, _, anchor = place_of(error).partition("#")
