@@ -175,8 +175,8 @@ class FieldDescription:
         required: whether a new entity must be given a value.
         default: its static default, as Python text; None without one, and for a secret field.
         stored_in_key: whether it is stored in a key alone.
-        marks: what else is declared of it: ``"unique"``, ``"versioned"``, ``"expires"``, ``"created at"``,
-            ``"updated at"``, ``"total"``, ``"one of"``.
+        marks: what else is declared of it: ``"unique"``, ``"versioned"``, ``"expires"``, ``"expires in ms"``,
+            ``"created at"``, ``"updated at"``, ``"total"``, ``"one of"``.
         secret: whether its values are masked.
         formerly: its earlier attribute names.
         doc: its description, as given to pydantic; empty without one.

@@ -122,7 +122,7 @@ def _is_guard(mapping: EntityMapping, item: Item) -> bool:
     """Whether an item is a guard although its key matches this class; the key looks like a guard's."""
     if any(part.bare for part in mapping.primary_parts):
         return True
-    return item.keys() <= {*mapping.table.key_names, OWNER, mapping.table.ttl_attribute}
+    return item.keys() <= {*mapping.table.key_names, OWNER, *mapping.table.expiry_attributes}
 
 
 def version_number_in(mapping: EntityMapping, item: Item) -> int | None:

@@ -8,6 +8,7 @@ from pydantic import GetCoreSchemaHandler
 from pydantic_core import CoreSchema, core_schema
 
 from dynaorm.entity.declaration import GivenWhen
+from dynaorm.entity.expiry import WORDS, Unit
 from dynaorm.entity.stored_form import StoredForm
 from dynaorm.entity.type_tree import type_tree
 from dynaorm.item.value import AttributeValue
@@ -105,6 +106,13 @@ class ExpiresAt:
     From then on the entity is absent. A time of 0 or less, and one that is more than five years past, never expires,
     because DynamoDB's TTL ignores it.
 
+    DynamoDB's TTL reads no other unit. With ``unit="ms"``, for a table whose program keeps milliseconds, DynamoDB
+    deletes nothing: no TTL is declared on the attribute. The entity is absent from then on all the same, however long
+    ago that was, until somebody deletes or replaces the item.
+
+    Args:
+        unit: ``"s"``, or ``"ms"`` for epoch milliseconds.
+
     Examples:
         >>> class Login(Entity, table=app, pk="LOGIN#{token}", sk="LOGIN"):
         ...     token: str
@@ -112,6 +120,11 @@ class ExpiresAt:
         >>> item_of(Login(token="t", until=datetime(2024, 5, 1, tzinfo=UTC)))["until"]
         {'N': '1714521600'}
     """
+
+    unit: Unit = "s"
+
+    def __init__(self, *, unit: Unit = "s") -> None:
+        object.__setattr__(self, "unit", unit)
 
 
 @record
@@ -296,13 +309,20 @@ def argument_problems(marker: object) -> Iterator[str]:
     for name, given in ((one, getattr(marker, one, None)) for one in _FUNCTIONS):
         if given is not None and not callable(given):
             yield f"{kind}({name}={given!r}) is not a function; give one without calling it"
-    if isinstance(marker, OneOf):
-        yield from _value_problems(marker.values)
+    yield from _no_choice(marker)
     shared, codec = getattr(marker, "shared", False), getattr(marker, "codec", None)
     if not isinstance(shared, bool):
         yield f"{kind}(shared={shared!r}) is neither True nor False; give one of them"
     if codec is not None and not isinstance(codec, StoredForm):
         yield f"{kind}(codec={codec!r}) is no form; give one of dynaorm.codecs"
+
+
+def _no_choice(marker: object) -> Iterator[str]:
+    """Why an argument is none of those that there are, one sentence each."""
+    if isinstance(marker, ExpiresAt) and marker.unit not in [*WORDS]:
+        yield f'ExpiresAt(unit={marker.unit!r}) is no unit of time; give "s" or "ms"'
+    if isinstance(marker, OneOf):
+        yield from _value_problems(marker.values)
 
 
 def _value_problems(values: tuple[Any, ...]) -> Iterator[str]:

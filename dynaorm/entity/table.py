@@ -10,6 +10,7 @@ from enum import Enum
 from functools import cached_property
 from typing import Any, Final, Literal, TypeAlias, get_args
 
+from dynaorm.entity.expiry import Expiry
 from dynaorm.entity.revision import REVISION_ATTRIBUTE, NumberRevision, Revision
 from dynaorm.errors import DeclarationError
 from dynaorm.item.value import Item
@@ -224,13 +225,13 @@ class TableRules:
     """What the classes of a table demand of its items. ``declare.catalog.Catalog`` adds the classes themselves.
 
     Attributes:
-        ttl_attribute: the attribute by which DynamoDB expires items; None where no class has one.
+        expiry: how items expire; None where no class has a time for it.
         reserved: keys that no entity may have: the key attribute, how such keys begin, and what they are keys of.
         maintained: the fields that hold totals: class name to field to the ``Aggregate`` that maintains it.
         is_counted: whether a total, here or in another table, depends on the items of this table.
     """
 
-    ttl_attribute: str | None = None
+    expiry: Expiry | None = None
     reserved: tuple[tuple[str, re.Pattern[str], str], ...] = ()
     maintained: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     is_counted: bool = False
@@ -352,7 +353,17 @@ class Table:
     @property
     def ttl_attribute(self) -> str | None:
         """The attribute by which DynamoDB expires items; None where no class has one."""
-        return self.rules.ttl_attribute
+        return None if self.expiry is None else self.expiry.ttl
+
+    @property
+    def expiry_attributes(self) -> tuple[str, ...]:
+        """The attribute that says when an item expires; nothing where none does."""
+        return () if self.expiry is None else (self.expiry.attribute,)
+
+    @property
+    def expiry(self) -> Expiry | None:
+        """How items expire, entities and guard items alike; None where no class has a time for it."""
+        return self.rules.expiry
 
     def mark_of(self, item: Item) -> str | None:
         """The revision of an item if it names one write. A number does not: two writers may write the same."""

@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
-from dynaorm.entity.codec.expiry import is_expired
 from dynaorm.entity.dispatch import live_class
 from dynaorm.entity.mapping.constraint import OWNER, TABLE, Constraint, GuardKey
 from dynaorm.entity.mapping.derive import Claim, claims, guard_key_of
@@ -134,7 +133,7 @@ def _owner(mapping: EntityMapping, guard: Item) -> Item | None:
 
 def guard_expired(home: Table, guard: Item, now: float) -> bool:
     """Whether a guard item is absent to every read, because it has expired."""
-    return home.ttl_attribute is not None and is_expired(guard.get(home.ttl_attribute), now)
+    return home.expiry is not None and home.expiry.is_over(guard, now)
 
 
 def constraint_of(mapping: EntityMapping, fields: Mapping[str, Any]) -> Constraint:

@@ -32,7 +32,7 @@ def declared_digest(mapping: EntityMapping) -> str:
         (name, one.attribute, one.formerly, _plain([defaults.get(name)]))
         for name, one in mapping.fields.items()
     ]
-    expires = None if mapping.expires is None else mapping.expires.name
+    expires = None if mapping.expires is None else (mapping.expires.name, mapping.expiry)
     declared = (_texts(mapping.primary_parts), fields, expires, constraints, indexes, totals)
     return hashlib.sha256(repr(declared).encode()).hexdigest()[:16]
 

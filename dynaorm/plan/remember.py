@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 from enum import Enum
 from typing import Final
 
-from dynaorm.entity.codec.expiry import seconds_of
+from dynaorm.entity.expiry import since_epoch
 from dynaorm.entity.state import Loaded
 from dynaorm.entity.token_item import BLOCK, REVISION, UNTIL
 from dynaorm.item.value import Item
@@ -56,7 +56,7 @@ def remember(merged: Sequence[ItemIntents], unit: UnitOfWork) -> Planned:
 def _is_over(stored: Item, now: float) -> bool:
     """Whether the time of a stored token item is over. That is our own time: however old, it stays over."""
     try:
-        return seconds_of(stored.get(UNTIL, {})) <= now
+        return since_epoch(stored.get(UNTIL, {})) <= now
     except ValueError:
         return False
 

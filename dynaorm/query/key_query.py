@@ -251,7 +251,7 @@ def _projection(spec: QuerySpec, form: QueryForm, filtered: Filter | None) -> tu
 def _needed_for_keys(spec: QuerySpec, form: QueryForm, filtered: Filter | None) -> list[str]:
     """The attributes that tell the class of an item, whether it is live, and whether it is wanted."""
     table = spec.source.table
-    extra = [table.type_attribute, table.ttl_attribute]
+    extra = [table.type_attribute, *table.expiry_attributes]
     if any(source.mapping.versioning is not None for source in spec.sources):
         extra.append(DELETED)
     if filtered is not None and filtered.is_local:

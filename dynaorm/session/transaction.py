@@ -341,13 +341,16 @@ def save_of(
 ) -> Save:
     """The save that was asked for. Raises UsageError for a condition that the class does not have."""
     check_flag("overwrite={}", overwrite)
-    if replacing is not None and overwrite:
-        raise UsageError(
-            problem="overwrite=True replaces whatever is stored, and replacing= only some of it",
-            remedy="give one of the two",
-        )
-    checked_condition(entity, replacing, "replacing")
-    return Save(entity, checked_condition(entity, condition), overwrite or replacing is not None, replacing)
+    if replacing is not None:
+        if overwrite:
+            raise UsageError(
+                problem="overwrite=True replaces whatever is stored, and replacing= only some of it",
+                remedy="give one of the two",
+            )
+        checked_condition(entity, replacing, "replacing")
+    if condition is not None:
+        checked_condition(entity, condition)
+    return Save(entity, condition, overwrite or replacing is not None, replacing)
 
 
 def checked_condition(target: Any, condition: Condition | None, name: str = "condition") -> Condition | None:

@@ -7,8 +7,9 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from dynaorm.entity.codec.expiry import expired_between
+from dynaorm.entity.expiry import Expiry
 from dynaorm.entity.mapping.mapping import VERSION_AT, EntityMapping
+from dynaorm.entity.table import Table
 from dynaorm.entity.text.scalar import datetime_text
 from dynaorm.item.value import Item
 from dynaorm.plan.kinds.guards import CLAIM_MARGIN
@@ -91,8 +92,15 @@ def _volatile(plan: Plan) -> Iterator[tuple[str, str]]:
             yield planned.revision, WRITTEN
     yield datetime_text(plan.made_at), NOW
     yield str(int(plan.made_at)), NOW
-    yield from zip(map(str, expired_between(plan.made_at)), BOUNDS, strict=True)
-    yield from zip(map(str, expired_between(plan.made_at, CLAIM_MARGIN)), CLAIM_BOUNDS, strict=True)
+    expiries = (one for planned in plan.actions for one in _expiries(planned.mapping.table))
+    for expiry in dict.fromkeys([*expiries, Expiry("")]):
+        yield from zip(map(str, expiry.between(plan.made_at)), BOUNDS, strict=True)
+        yield from zip(map(str, expiry.between(plan.made_at, CLAIM_MARGIN)), CLAIM_BOUNDS, strict=True)
+
+
+def _expiries(table: Table) -> Iterator[Expiry]:
+    """How the entities and the guard items of a table expire."""
+    yield from (one.expiry for one in (table, table.guards) if one.expiry is not None)
 
 
 def _times(mapping: EntityMapping, item: Item, made_at: float) -> Iterator[tuple[str, str]]:

@@ -15,7 +15,8 @@ from hypothesis import event, example, given, settings
 from hypothesis import strategies as st
 
 from dynaorm import Call, Entity, ExpiresAt, F, Key, Session, Table, Transport, Unique
-from dynaorm.entity.codec.expiry import expired, is_expired
+from dynaorm.entity.expiry import Expiry, Unit
+from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.errors import (
     AlreadyExists,
     DecodeError,
@@ -28,6 +29,7 @@ from dynaorm.testing import FakeClock
 
 FIVE_YEARS: Final = 5 * 365 * 86_400
 NOW: Final = 1_700_000_000
+UNITS: Final[tuple[Unit, ...]] = ("s", "ms")
 app = Table("expiry-of-every-age")
 
 
@@ -36,6 +38,29 @@ class Mark(Entity, table=app, pk="MARK#{id}", sk="MARK"):
     slug: Annotated[str | None, Unique()] = None
     n: int = 0
     until: Annotated[datetime | None, ExpiresAt()] = None
+
+
+class Instant(Entity, table=Table("expiry-in-milliseconds"), pk="MARK#{id}", sk="MARK", name="Mark"):
+    """The same where a program keeps milliseconds."""
+
+    id: str
+    slug: Annotated[str | None, Unique()] = None
+    n: int = 0
+    until: Annotated[datetime | None, ExpiresAt(unit="ms")] = None
+
+
+def has_expired(stored: AttributeValue | None, now: Decimal, margin: int, unit: str) -> bool:
+    """Whether an item with this time has expired."""
+    if unit == "s":
+        return would_delete(stored, now, margin)
+    return stored is not None and "N" in stored and 0 < Decimal(stored["N"]) // 1 <= (now - margin) * 1000
+
+
+def in_unit(stored: AttributeValue | None, unit: str) -> AttributeValue | None:
+    """A time in seconds as a program stores it that counts in a unit."""
+    if stored is None or "N" not in stored or unit == "s":
+        return stored
+    return {"N": str(Decimal(stored["N"]) * 1000)}
 
 
 def would_delete(stored: AttributeValue | None, now: Decimal, margin: int = 0) -> bool:
@@ -68,23 +93,26 @@ TTLS: Final = (
 )
 
 
-@given(ttl=TTLS, now=NOWS, margin=st.sampled_from([0, 60]))
+@given(ttl=TTLS, now=NOWS, margin=st.sampled_from([0, 60]), unit=st.sampled_from(UNITS))
 def test_the_condition_and_the_function_agree_with_the_rule(
-    ttl: AttributeValue | None, now: Decimal, margin: int
+    ttl: AttributeValue | None, now: Decimal, margin: int, unit: Unit
 ) -> None:
-    wanted = would_delete(ttl, now, margin)
-    item = {} if ttl is None else {"until": ttl}
-    assert is_expired(item.get("until"), float(now), margin) is wanted
-    assert holds(expired("until", float(now), margin), item) is wanted
-    assert holds(~expired("until", float(now), margin), item) is not wanted
+    stored, expiry = in_unit(ttl, unit), Expiry("until", unit)
+    wanted = has_expired(stored, now, margin, unit)
+    item = {} if stored is None else {"until": stored}
+    assert expiry.is_over(item, float(now), margin) is wanted
+    assert holds(expiry.condition(float(now), margin), item) is wanted
+    assert holds(~expiry.condition(float(now), margin), item) is not wanted
 
 
 class World:
     """A session at a time, over rows that another program wrote."""
 
-    def __init__(self, transport: Transport) -> None:
-        self.transport = transport
-        self.at(Decimal(NOW)).create_table(app)
+    def __init__(self, transport: Transport, unit: Unit) -> None:
+        self.transport, self.unit = transport, unit
+        self.kind: Any = Mark if unit == "s" else Instant
+        self.table = app if unit == "s" else mapping_of(Instant).table
+        self.at(Decimal(NOW)).create_table(self.table)
 
     def at(self, now: Decimal) -> Session:
         self.session = Session(transport=self.transport, clock=FakeClock(float(now)))
@@ -92,7 +120,8 @@ class World:
 
     def row(self, ttl: AttributeValue | None, *, guarded: bool = True) -> str:
         """The id of a new row, which holds the slug of that name."""
-        name, until = str(next(ROWS)), {} if ttl is None else {"until": ttl}
+        stored = in_unit(ttl, self.unit)
+        name, until = str(next(ROWS)), {} if stored is None else {"until": stored}
         key = {"PK": {"S": f"MARK#{name}"}, "SK": {"S": "MARK"}}
         fields = {"id": {"S": name}, "slug": {"S": name}, "n": {"N": "41"}}
         self.put({**key, "_type": {"S": "Mark"}, "_rev": {"S": "r"}, **fields, **until})
@@ -102,18 +131,21 @@ class World:
         return name
 
     def put(self, item: Mapping[str, Any]) -> None:
-        self.transport.call(Call("PutItem", {"TableName": app.name, "Item": item}))
+        self.transport.call(Call("PutItem", {"TableName": self.table.name, "Item": item}))
 
     def remove_all(self) -> None:
-        for item in self.transport.call(Call("Scan", {"TableName": app.name}))["Items"]:
+        for item in self.transport.call(Call("Scan", {"TableName": self.table.name}))["Items"]:
             key = {"PK": item["PK"], "SK": item["SK"]}
-            self.transport.call(Call("DeleteItem", {"TableName": app.name, "Key": key}))
+            self.transport.call(Call("DeleteItem", {"TableName": self.table.name, "Key": key}))
+
+    def has_expired(self, ttl: AttributeValue | None, now: Decimal, margin: int = 0) -> bool:
+        return has_expired(in_unit(ttl, self.unit), now, margin, self.unit)
 
 
-def _finds(read: Callable[[Session, str], object]) -> Callable[[World, str], bool]:
+def _finds(read: Callable[[World, str], object]) -> Callable[[World, str], bool]:
     def keeps(world: World, name: str) -> bool:
         try:
-            return bool(read(world.session, name))
+            return bool(read(world, name))
         except DecodeError:  # it is there, and its TTL is no time
             return True
 
@@ -121,13 +153,13 @@ def _finds(read: Callable[[Session, str], object]) -> Callable[[World, str], boo
 
 
 def _refused(
-    error: type[Exception], write: Callable[[Session, str], object], *, refused: bool
+    error: type[Exception], write: Callable[[World, str], object], *, refused: bool
 ) -> Callable[[World, str], bool]:
     """A write that is refused by this error if the item is there, or if it is not."""
 
     def keeps(world: World, name: str) -> bool:
         try:
-            write(world.session, name)
+            write(world, name)
         except error:
             return refused
         except DecodeError:
@@ -137,38 +169,42 @@ def _refused(
     return keeps
 
 
-def _in_block(session: Session, name: str) -> None:
-    with session.transaction() as tx:
-        tx.update(Key(Mark, id=name), F.n.add(1))
-        tx.save(Mark(id=f"beside {name}"))
+def _in_block(world: World, name: str) -> None:
+    with world.session.transaction() as tx:
+        tx.update(Key(world.kind, id=name), F.n.add(1))
+        tx.save(world.kind(id=f"beside {name}"))
 
 
-def _checked(session: Session, name: str) -> None:
-    with session.transaction() as tx:
-        tx.check(Key(Mark, id=name), F.n == 41)
-        tx.save(Mark(id=f"beside {name}"))
+def _checked(world: World, name: str) -> None:
+    with world.session.transaction() as tx:
+        tx.check(Key(world.kind, id=name), F.n == 41)
+        tx.save(world.kind(id=f"beside {name}"))
 
 
-def _upserted(session: Session, name: str) -> bool:
-    return session.upsert(Key(Mark, id=name), F.n.add(1)).n == 42
+def _upserted(world: World, name: str) -> bool:
+    return bool(world.session.upsert(Key(world.kind, id=name), F.n.add(1)).n == 42)
 
 
 DECISIONS: Final[Mapping[str, Callable[[World, str], bool]]] = {
-    "get": _finds(lambda session, name: session.get(Mark, id=name)),
-    "get_by": _finds(lambda session, name: session.get_by(Mark, slug=name)),
-    "get_many": _finds(lambda session, name: session.get_many([Key(Mark, id=name)])[0]),
-    "exists": _finds(lambda session, name: session.exists(Mark, id=name)),
-    "snapshot": _finds(lambda session, name: session.snapshot([Key(Mark, id=name)])[0]),
-    "query": _finds(lambda session, name: session.query(Mark, id=name).all()),
-    "count": _finds(lambda session, name: session.query(Mark, id=name).count()),
-    "filter": _finds(lambda session, name: session.query(Mark, id=name).filter(F.n == 41).all()),
-    "insert": _refused(AlreadyExists, lambda session, name: session.save(Mark(id=name)), refused=True),
+    "get": _finds(lambda world, name: world.session.get(world.kind, id=name)),
+    "get_by": _finds(lambda world, name: world.session.get_by(world.kind, slug=name)),
+    "get_many": _finds(lambda world, name: world.session.get_many([Key(world.kind, id=name)])[0]),
+    "exists": _finds(lambda world, name: world.session.exists(world.kind, id=name)),
+    "snapshot": _finds(lambda world, name: world.session.snapshot([Key(world.kind, id=name)])[0]),
+    "query": _finds(lambda world, name: world.session.query(world.kind, id=name).all()),
+    "count": _finds(lambda world, name: world.session.query(world.kind, id=name).count()),
+    "filter": _finds(lambda world, name: world.session.query(world.kind, id=name).filter(F.n == 41).all()),
+    "insert": _refused(
+        AlreadyExists, lambda world, name: world.session.save(world.kind(id=name)), refused=True
+    ),
     "update": _refused(
-        EntityNotFound, lambda session, name: session.update(Key(Mark, id=name), F.n.add(1)), refused=False
+        EntityNotFound,
+        lambda world, name: world.session.update(Key(world.kind, id=name), F.n.add(1)),
+        refused=False,
     ),
     "update that reads": _refused(
         EntityNotFound,
-        lambda session, name: session.update(Key(Mark, id=name), {"slug": None}),
+        lambda world, name: world.session.update(Key(world.kind, id=name), {"slug": None}),
         refused=False,
     ),
     "update in a block": _refused(EntityNotFound, _in_block, refused=False),
@@ -177,9 +213,9 @@ DECISIONS: Final[Mapping[str, Callable[[World, str], bool]]] = {
 }
 
 
-@pytest.fixture(scope="module")
-def world(transport: Transport) -> World:
-    return World(transport)
+@pytest.fixture(scope="module", params=UNITS)
+def world(transport: Transport, request: pytest.FixtureRequest) -> World:
+    return World(transport, request.param)
 
 
 def of_every_age(examples: int) -> Callable[[Callable[..., None]], Any]:
@@ -197,7 +233,7 @@ def of_every_age(examples: int) -> Callable[[Callable[..., None]], Any]:
 def test_every_read_and_every_write_decide_as_dynamodb(
     world: World, ttl: AttributeValue | None, now: Decimal
 ) -> None:
-    wanted = not would_delete(ttl, now)
+    wanted = not world.has_expired(ttl, now)
     event(f"kept: {wanted}")
     world.at(now)
     assert {way: keeps(world, world.row(ttl)) for way, keeps in DECISIONS.items()} == dict.fromkeys(
@@ -212,9 +248,11 @@ def test_a_value_is_free_a_minute_after_its_guard_expired_and_otherwise_taken(
     world.at(now)
     name = world.row(ttl)
     claims = _refused(
-        UniqueViolation, lambda s, slug: s.save(Mark(id=f"another {slug}", slug=slug)), refused=True
+        UniqueViolation,
+        lambda world, slug: world.session.save(world.kind(id=f"another {slug}", slug=slug)),
+        refused=True,
     )
-    assert claims(world, name) is not would_delete(ttl, now, margin=60)
+    assert claims(world, name) is not world.has_expired(ttl, now, margin=60)
 
 
 @of_every_age(examples=12)
@@ -224,7 +262,7 @@ def test_verify_expects_a_guard_of_what_dynamodb_keeps(
     world.remove_all()
     session = world.at(now)
     world.row(ttl, guarded=False)
-    assert bool(list(session.verify(app))) is not would_delete(ttl, now)
+    assert bool(list(session.verify(world.table))) is not world.has_expired(ttl, now)
 
 
 @of_every_age(examples=6)
@@ -234,5 +272,5 @@ def test_whatever_has_expired_or_not_can_be_deleted(
     world.remove_all()
     session = world.at(now)
     name = world.row(ttl)
-    session.delete(Key(Mark, id=name))
-    assert world.transport.call(Call("Scan", {"TableName": app.name}))["Items"] == []
+    session.delete(Key(world.kind, id=name))
+    assert world.transport.call(Call("Scan", {"TableName": world.table.name}))["Items"] == []

@@ -87,7 +87,9 @@ def constructed(kind: type[Entity], values: dict[str, Any]) -> dict[str, Any] | 
     if exact(once) != exact(twice) or not all(map(is_storable, once.values())):
         return None
     if isinstance(once.get("until"), datetime):
-        once["until"] = once["until"].replace(microsecond=0)
+        expiry = mapping_of(kind).expiry
+        assert expiry is not None
+        once["until"] = _cut(once["until"], 1000 if expiry.unit == "ms" else 1_000_000)
     return dict(once)
 
 

@@ -149,6 +149,7 @@ class Spec(NamedTuple):
     indexed: bool
     versioned: bool
     expires: bool
+    milliseconds: bool
     typed: bool
     revised: bool
     rule: str
@@ -175,6 +176,7 @@ _ANY: Final = st.builds(
     indexed=st.booleans(),
     versioned=st.booleans(),
     expires=st.booleans(),
+    milliseconds=st.booleans(),
     typed=st.booleans(),
     revised=st.booleans(),
     rule=st.sampled_from(["", "", "bounded", "derived", "filled"]),
@@ -435,7 +437,7 @@ def fields_of(spec: Spec) -> tuple[dict[str, Any], dict[str, Any]]:
     if spec.optional_text:
         defaults["text"] = None
     if spec.expires and not spec.versioned:
-        annotations["until"] = Annotated[datetime | None, ExpiresAt()]
+        annotations["until"] = Annotated[datetime | None, ExpiresAt(unit="ms" if spec.milliseconds else "s")]
         defaults["until"] = None
     if spec.times:
         annotations |= {

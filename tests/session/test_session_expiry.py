@@ -1,16 +1,20 @@
 """Expired entities are absent for reads, inserts and claims, even if DynamoDB has not deleted them yet."""
 
+import json
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
+from typing import Annotated
 
 import pytest
 
-from dynaorm import Entity, F, Key, Session
+from dynaorm import Entity, ExpiresAt, F, Key, Session, Table, Unique, describe, iam_policy
 from dynaorm.errors import AlreadyExists, StaleEntity
 from dynaorm.flow.protocol.call import Call, Transport
 from dynaorm.testing.clock import FakeClock
+from dynaorm.testing.faults import FaultyTransport
 from tests.cast.orders import Login
 from tests.cast.others import Spot, Stall, Thing
+from tests.cast.seen import items
 
 
 def at(clock: FakeClock, seconds: float) -> datetime:
@@ -87,3 +91,53 @@ def test_an_entity_that_has_not_expired_is_an_obstacle_to_inserts_of_all_classes
         with pytest.raises(AlreadyExists):
             session.save(entity)
     assert session.upsert(Key(Spot, name="a")) == stall
+
+
+leases = Table("leases-in-milliseconds")
+
+
+class Lease(Entity, table=leases, pk="LEASE#{name}", sk="LEASE"):
+    """Of a program that keeps milliseconds, and deletes what is over by itself."""
+
+    name: str
+    holder: Annotated[str | None, Unique()] = None
+    until: Annotated[datetime | None, ExpiresAt(unit="ms")] = None
+
+
+def test_milliseconds_expire_an_entity_and_its_guards_without_ttl(
+    session: Session, wire: FaultyTransport, clock: FakeClock
+) -> None:
+    now = datetime.fromtimestamp(clock.now(), UTC)
+    session.save(Lease(name="a", holder="h", until=now + timedelta(milliseconds=1500, microseconds=700)))
+    stored = items(wire, leases)
+    time = {"N": str(int(clock.now() * 1000) + 1500)}
+    assert [one["until"] for one in stored.values()] == [time, time]
+    clock.advance(1.499)
+    assert session.get(Lease, name="a") is not None
+    assert session.scan(Lease).filter(F.until > now + timedelta(seconds=1)).count() == 1
+    clock.advance(0.002)
+    assert session.get(Lease, name="a") is None
+    assert session.get_by(Lease, holder="h") is None
+    clock.advance(60)
+    taken = session.save(Lease(name="a", holder="h"))
+    assert session.get_by(Lease, holder="h") == taken
+    assert list(session.verify(leases)) == []
+
+
+def test_what_expired_by_milliseconds_never_comes_back(session: Session, clock: FakeClock) -> None:
+    session.save(Lease(name="a", until=datetime.fromtimestamp(clock.now() + 1, UTC)))
+    clock.advance(20 * 365 * 86_400)
+    assert session.get(Lease, name="a") is None
+    assert session.query(Lease, name="a").all() == []
+    assert session.query(Lease, name="a").expired().count() == 1
+
+
+def test_no_ttl_is_declared_on_milliseconds(session: Session, wire: FaultyTransport) -> None:
+    assert leases.ttl_attribute is None
+    assert describe(leases).ttl_attribute is None
+    session.create_table(leases)
+    assert not any("TimeToLive" in call.operation for call in wire.calls)
+    assert session.compare_table(leases) == ()
+    assert "dynamodb:UpdateTimeToLive" not in json.dumps(
+        iam_policy(Lease, account="1", region="r", actions="create")
+    )

@@ -8,7 +8,7 @@ from pydantic import BaseModel
 from pydantic_core import PydanticUndefined
 
 from dynaorm.entity.annotation import Marked, marked
-from dynaorm.entity.codec.expiry import EXPIRY, is_expiry
+from dynaorm.entity.codec.expiry import EXPIRIES, is_expiry
 from dynaorm.entity.codec.of_type import Codec, Unstorable, codec_of
 from dynaorm.entity.codec.value import optional
 from dynaorm.entity.codec.vector import searched_codec, vector_codec
@@ -22,6 +22,7 @@ from dynaorm.entity.declare.options import ClassOptions
 from dynaorm.entity.declare.registry import conflicts, register
 from dynaorm.entity.declare.times import expiry_problems, kept_time_problems
 from dynaorm.entity.declare.vectors import vector_problems
+from dynaorm.entity.expiry import Expiry
 from dynaorm.entity.index import Index
 from dynaorm.entity.mapping.aggregate import Aggregate, AggregateMapping
 from dynaorm.entity.mapping.field import FieldMapping
@@ -150,6 +151,7 @@ class _Draft:
             constraints=constraints,
             versioning=versioning,
             expires=expires,
+            expiry=self._expiry(expires),
             aggregates=self.aggregates,
             created=self._times(fields, CreatedAt),
             updated=self._times(fields, UpdatedAt),
@@ -216,9 +218,10 @@ class _Draft:
         attribute = next(iter(mark.find(Attribute)), None)
         if mark.find(ExpiresAt):
             if attribute is not None and attribute.codec is not None:
-                self.keys.problems.append(f"{name}: ExpiresAt() is stored in epoch seconds; drop codec=")
+                self.keys.problems.append(f"{name}: ExpiresAt() says how it is stored; drop codec=")
             if is_expiry(mark.tree):
-                return optional(EXPIRY) if mark.tree.accepts_none else EXPIRY
+                codec = EXPIRIES[mark.find(ExpiresAt)[0].unit]
+                return optional(codec) if mark.tree.accepts_none else codec
             self.keys.problems.append(
                 f"{name}: ExpiresAt() needs a field that is a time; write datetime | None"
             )
@@ -337,3 +340,8 @@ class _Draft:
         has_versions = bool(self.options.versioned)
         self.keys.problems += expiry_problems(names, self.keys.primary, has_versions=has_versions)
         return fields[names[0]] if names else None
+
+    def _expiry(self, field: FieldMapping | None) -> Expiry | None:
+        return (
+            None if field is None else Expiry(field.attribute, self.marks[field.name].find(ExpiresAt)[0].unit)
+        )

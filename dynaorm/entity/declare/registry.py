@@ -20,6 +20,7 @@ from dynaorm.entity.declare.catalog import (
     names_of,
 )
 from dynaorm.entity.declare.options import declared_options
+from dynaorm.entity.expiry import WORDS, Expiry
 from dynaorm.entity.mapping.constraint import OWNER, TABLE, Constraint
 from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
 from dynaorm.entity.table import KeyAttribute, Table
@@ -41,8 +42,8 @@ def conflicts(mapping: EntityMapping) -> Iterator[str]:
             )
     yield from _guard_conflicts(mapping)
     yield from _guard_table_conflicts(mapping)
-    if mapping.expires is not None:
-        yield from _expiry_conflicts(mapping, mapping.expires.attribute)
+    if mapping.expiry is not None:
+        yield from _expiry_conflicts(mapping, mapping.expiry)
 
 
 def _name_conflicts(mapping: EntityMapping) -> Iterator[str]:
@@ -144,17 +145,24 @@ def _guard_table_conflicts(mapping: EntityMapping) -> Iterator[str]:
         yield f"a key attribute is called {TABLE!r}, which the {OWNER!r} of a guard in another table needs; rename it"
 
 
-def _expiry_conflicts(mapping: EntityMapping, attribute: str) -> Iterator[str]:
+def _expiry_conflicts(mapping: EntityMapping, own: Expiry) -> Iterator[str]:
     for home in mapping.table.homes:
-        taken = _expiry_attribute(
+        taken = _expiry(
             one
             for one in (*catalog_of(home).mappings.values(), *catalog_of(home).guarded.values())
             if not replaces(mapping, one)
         )
-        if taken not in (None, attribute):
+        if taken is None:
+            continue
+        if taken.attribute != own.attribute:
             yield (
-                f"{home} already expires items by {taken!r} and a table has one TTL attribute; "
-                f"store this field as Attribute({taken!r})"
+                f"{home} already expires items by {taken.attribute!r} and a table has one TTL attribute; "
+                f"store this field as Attribute({taken.attribute!r})"
+            )
+        if taken.unit != own.unit:
+            yield (
+                f"{home} already expires items by {WORDS[taken.unit]}, and its guard items have one unit; "
+                f"declare the field ExpiresAt(unit={taken.unit!r}), or the class in a table of its own"
             )
 
 
@@ -212,7 +220,7 @@ def _update(
     maintained = {name: fields for name, one in mappings.items() if (fields := _maintained(one, counted))}
     # As a whole: other threads read it without the lock.
     table.rules = Catalog(
-        ttl_attribute=_expiry_attribute([*mappings.values(), *guarded.values()]),
+        expiry=_expiry([*mappings.values(), *guarded.values()]),
         reserved=tuple(dict.fromkeys(reserved)),
         maintained=maintained,
         is_counted=bool(maintained) or any(one.aggregates for one in mappings.values()),
@@ -253,8 +261,8 @@ def _maintained(mapping: EntityMapping, counted: Mapping[ClassIdentity, EntityMa
     return found
 
 
-def _expiry_attribute(members: Iterable[EntityMapping]) -> str | None:
-    return next((one.expires.attribute for one in members if one.expires is not None), None)
+def _expiry(members: Iterable[EntityMapping]) -> Expiry | None:
+    return next((one.expiry for one in members if one.expiry is not None), None)
 
 
 def _claims(guarded: Mapping[ClassIdentity, EntityMapping]) -> Iterator[tuple[Constraint, EntityMapping]]:

@@ -41,7 +41,7 @@ def expiry_problems(
     for name in names:
         if any(name in part.fields for part in primary):
             yield (
-                f"{name}: ExpiresAt() is stored in whole seconds, so the primary key cannot be made of it; "
+                f"{name}: ExpiresAt() is not stored exactly, so the primary key cannot be made of it; "
                 f"use another field there"
             )
     if names and has_versions:

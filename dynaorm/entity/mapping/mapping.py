@@ -8,13 +8,13 @@ Rule 2. A mapping is built once per class and never changes.
 import dataclasses
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Any, Final, cast
+from typing import Any, Final
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import PydanticUndefined
 
 from dynaorm.entity.annotation import complete
-from dynaorm.entity.codec.expiry import is_expired, seconds_of
+from dynaorm.entity.expiry import Expiry
 from dynaorm.entity.mapping.aggregate import AggregateMapping
 from dynaorm.entity.mapping.computed import ComputedValue
 from dynaorm.entity.mapping.constraint import Constraint
@@ -23,7 +23,7 @@ from dynaorm.entity.mapping.encoder import Encoder, encoder_of
 from dynaorm.entity.mapping.exact import ExactEncoder, exact_encoder_of
 from dynaorm.entity.mapping.field import FieldMapping
 from dynaorm.entity.mapping.key_fields import KeyFields, key_fields_of
-from dynaorm.entity.mapping.key_writer import KeyWriter, key_writer_of
+from dynaorm.entity.mapping.key_writer import KeyWriter, key_writer_of, write_no_key
 from dynaorm.entity.mapping.made_of import MadeOf, made_of
 from dynaorm.entity.mapping.place import IndexMapping, IndexPlaces, places_of
 from dynaorm.entity.mapping.rules import ClassRules, rules_of
@@ -74,6 +74,7 @@ class EntityMapping:
         constraints: its unique constraints, by name.
         versioning: its version keys and versioned fields, if it keeps versions.
         expires: the field with its expiry time, if there is one.
+        expiry: how that is stored.
         aggregates: the totals over this class, by the attribute name of the class.
         created: the fields with the time of its creation.
         updated: the fields with the time of its last change.
@@ -93,6 +94,7 @@ class EntityMapping:
     versioning: Versioning | None
     expires: FieldMapping | None
     aggregates: Mapping[str, AggregateMapping]
+    expiry: Expiry | None = None
     created: tuple[FieldMapping, ...] = ()
     updated: tuple[FieldMapping, ...] = ()
     computed: Mapping[str, ComputedValue] = dataclasses.field(default_factory=dict)
@@ -173,6 +175,7 @@ class EntityMapping:
 
     def encode(self, values: Mapping[str, Any]) -> dict[str, AttributeValue]:
         """The attributes of all fields, without keys and index keys. Raises InvalidValue."""
+        item: Any
         try:
             item = self._encoder(values)
         except (KeyError, ValueError, RecursionError):
@@ -182,21 +185,21 @@ class EntityMapping:
                 for field in self.fields.values()
                 if not field.in_key
             }
-        return self._without_absent(item)
+        return self._without_absent(item) if self._has_absent else item
 
     def encode_exact(self, values: Mapping[str, Any]) -> dict[str, AttributeValue] | None:
         """The same of values that are valid as they are, by their types alone; None if these do not tell."""
-        if self._exact_encoder is None:
+        encode = self._exact_encoder
+        if encode is None:
             return None
         try:
-            return self._without_absent(self._exact_encoder(values))
+            item: Any = encode(values)
         except (KeyError, ValueError, RecursionError):
             return None
+        return self._without_absent(item) if self._has_absent else item
 
     def _without_absent(self, item: dict[str, AttributeValue | None]) -> dict[str, AttributeValue]:
-        if self._has_absent and None in item.values():
-            item = {name: value for name, value in item.items() if value is not None}
-        return cast("dict[str, AttributeValue]", item)
+        return {name: value for name, value in item.items() if value is not None}
 
     @cached_property
     def _has_absent(self) -> bool:
@@ -252,16 +255,7 @@ class EntityMapping:
 
     def rendered_key(self, values: Mapping[str, Any]) -> dict[str, AttributeValue]:
         """The primary key with these parts. Raises InvalidValue if a part is None or cannot be part of a key."""
-        return self._written_key(values) or self._templated_key(values)
-
-    def _written_key(self, values: Mapping[str, Any]) -> dict[str, AttributeValue] | None:
-        """The primary key; None if only its templates can render it, or say what is wrong."""
-        if self._key_writer is None:
-            return None
-        try:
-            return self._key_writer(values)
-        except (KeyError, ValueError):
-            return None
+        return self._write_key(values) or self._templated_key(values)
 
     def _templated_key(self, values: Mapping[str, Any]) -> dict[str, AttributeValue]:
         key: dict[str, AttributeValue] = {}
@@ -286,8 +280,8 @@ class EntityMapping:
         return self.secrets.hiding_key(key)
 
     @cached_property
-    def _key_writer(self) -> KeyWriter | None:
-        return None if self.secrets.keys else key_writer_of(self.primary_parts, self.table)
+    def _write_key(self) -> KeyWriter:
+        return write_no_key if self.secrets.keys else key_writer_of(self.primary_parts, self.table)
 
     def invalid(self, field: str, value: object, problem: str | Exception, remedy: str = "") -> InvalidValue:
         """The error for a value. A secret is masked; ``error.value.get_secret_value()`` returns it."""
@@ -417,17 +411,17 @@ class EntityMapping:
             raise self.unreadable(item, (f"{VERSION}: {problem}",)) from problem
 
     def expiry_of(self, item: Item) -> int | None:
-        """When an item expires, in epoch seconds; None for never. Raises DecodeError."""
-        if self.expires is None or "N" not in (found := item.get(self.expires.attribute, {})):
+        """When an item expires, in its unit since the epoch; None for never. Raises DecodeError."""
+        if self.expiry is None or self.expires is None:
             return None
         try:
-            return seconds_of(found)
+            return self.expiry.time_in(item)
         except ValueError as problem:
             raise self.unreadable(item, (f"{self.expires.name}: {problem}",)) from problem
 
     def is_expired(self, item: Item, now: float) -> bool:
         """Whether an item has expired. One whose expiry cannot be read has not: loading it raises DecodeError."""
-        return self.expires is not None and is_expired(item.get(self.expires.attribute), now)
+        return self.expiry is not None and self.expiry.is_over(item, now)
 
     @cached_property
     def bookkeeping(self) -> tuple[str, ...]:

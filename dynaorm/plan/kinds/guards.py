@@ -13,7 +13,6 @@ from collections.abc import Iterable
 from functools import cache
 from typing import Any, Final, TypeAlias
 
-from dynaorm.entity.codec.expiry import expired
 from dynaorm.entity.declare.catalog import catalog_of
 from dynaorm.entity.ident import ident_of
 from dynaorm.entity.key import found_key, stored_key
@@ -276,7 +275,7 @@ _UNOWNED: Final = missing(OWNER)
 def _unclaimed(mapping: EntityMapping, owner: AttributeValue, unit: UnitOfWork) -> Condition:
     """Nothing is stored, or the guard is the claimer's already, or it has expired."""
     home = mapping.table.guards
-    if home.ttl_attribute is None:
+    if home.expiry is None:
         return _unclaimed_pattern(home.pk.name).of(owner)
     return Or((missing(home.pk.name), Compare(_OWNER, "=", owner), *_expired(home, unit)))
 
@@ -285,8 +284,7 @@ def _as_read(home: Table, stored: Item | None) -> Condition:
     """The guard item is as it was read, or still absent."""
     if stored is None:
         return missing(home.pk.name)
-    names = [OWNER] if home.ttl_attribute is None else [OWNER, home.ttl_attribute]
-    found = all_of(exists(home.pk.name), as_in(stored, names))
+    found = all_of(exists(home.pk.name), as_in(stored, [OWNER, *home.expiry_attributes]))
     assert found is not None
     return found
 
@@ -299,9 +297,7 @@ def _passed_on(home: Table, old: AttributeValue, new: AttributeValue, unit: Unit
 
 
 def _expired(home: Table, unit: UnitOfWork) -> tuple[Condition, ...]:
-    if home.ttl_attribute is None:
-        return ()
-    return (expired(home.ttl_attribute, unit.now, CLAIM_MARGIN),)
+    return () if home.expiry is None else (home.expiry.condition(unit.now, CLAIM_MARGIN),)
 
 
 @cache

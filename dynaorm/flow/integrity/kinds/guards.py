@@ -11,7 +11,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import Enum
 from typing import Any, Final
 
-from dynaorm.entity.codec.expiry import seconds_of
 from dynaorm.entity.declare.catalog import catalog_of, constraint_at, is_guard_of_others, version_class
 from dynaorm.entity.dispatch import NotAnEntity, classify
 from dynaorm.entity.ident import ident_of
@@ -47,10 +46,9 @@ def _constraint_in(guard: ItemAddress) -> str:
 
 
 def _expiry_in(table: Table, guard: Item) -> int | None:
-    """When a guard item expires, in epoch seconds; None for never, as for what is no time."""
-    found = guard.get(table.ttl_attribute) if table.ttl_attribute is not None else None
+    """When a guard item expires, in the unit of its table; None for never, as for what is no time."""
     try:
-        return seconds_of(found) if found is not None else None
+        return None if table.expiry is None else table.expiry.time_in(guard)
     except ValueError:
         return None
 
@@ -181,7 +179,7 @@ def _key(guard: ItemAddress) -> GuardKey:
 
 def _more_than_a_guard(home: Table, item: Item) -> list[str]:
     """The attributes of an item that a guard item does not have."""
-    return sorted(item.keys() - {*home.key_names, OWNER, home.ttl_attribute})
+    return sorted(item.keys() - {*home.key_names, OWNER, *home.expiry_attributes})
 
 
 def _not_a_guard(home: Table, item: Item) -> str:
@@ -269,6 +267,12 @@ class JudgedGuards(JudgedKind):
                 return judgement
         judgement.facts.append(Holding(address, is_harmless=OWNER not in item))
         return judgement
+
+    def reads_of_entity(self, mapping: EntityMapping) -> int:
+        return len(mapping.constraints)
+
+    def reads_of_item(self, mapping: EntityMapping) -> int:
+        return 1 if mapping.constraints else 0  # the owner
 
     def judged_with(self, address: ItemAddress, owners: Sequence[Item]) -> StoredCheck[Sequence[ItemAddress]]:
         yield from ()
