@@ -24,7 +24,7 @@ def new_image(
     values: Mapping[str, Any],
     encoded: Mapping[str, AttributeValue] | None = None,
 ) -> dict[str, AttributeValue]:
-    """The item of a new entity under this key: its index keys, type and fields, from validated values.
+    """The item of a new entity under this key: its type, fields, and what follows from these, from validated values.
 
     ``encoded``: the attributes of the values, if they are known.
     """
@@ -32,7 +32,7 @@ def new_image(
     if kind is not None:
         image[kind] = {"S": mapping.name}
     image |= mapping.encode(values) if encoded is None else encoded
-    if not mapping.indexes:
+    if not mapping.places:
         return image
     return {**key, **index_keys(mapping, mapping.subject(image, values)), **image}
 

@@ -202,7 +202,7 @@ def class_of_version(mapping: EntityMapping) -> dict[str, AttributeValue]:
 def over_origin(mapping: EntityMapping, image: Item, origin: Item) -> dict[str, AttributeValue]:
     """The item of a new entity: what no class knows, and the spelling of its values, as in the item it comes from."""
     known = {VERSION, VERSION_AT, VERSION_TYPE, PREVIOUS_DELETION, mapping.table.revision_attribute}
-    known.update(*(index.made_up for index in mapping.places.values()))
+    known |= mapping.made_up
     for field in mapping.fields.values():
         known |= {field.attribute, *field.formerly}
     found = {name: value for name, value in origin.items() if name not in known} | dict(image)
