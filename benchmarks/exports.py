@@ -1,12 +1,15 @@
-"""Verify exports of growing size with each engine: items a second, and the most memory of all processes.
+"""Verify tables of growing size with each engine: items a second, and the most memory of all processes.
 
-``exports.py --items 100000 --items 1000000 --engine duckdb1 --engine duckdb2 --engine spark2 --folder /tmp/exports``
+``exports.py --items 100000 --items 1000000 --engine verify1 --engine duckdb1 --engine duckdb2 --engine spark2``
+
+``verify1`` is ``verify`` on one machine, of a table whose answers cost nothing. The others read an export.
 """
 
 import argparse
 import gzip
 import json
 import os
+import re
 import subprocess
 import sys
 import time
@@ -15,7 +18,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Annotated, Any
 
-from dynaorm import Aggregate, Entity, Table, Unique
+from dynaorm import Aggregate, Entity, Session, Table, Unique
+from dynaorm.flow.protocol.call import Call, Reply
+from dynaorm.integrity.run import verify
 from dynaorm.item.json_body import encode_body
 
 app = Table("bench")
@@ -39,20 +44,21 @@ class Person(Entity, table=app, pk="PERSON#{person:010d}", sk="PERSON"):
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--items", type=int, action="append")
-    parser.add_argument("--engine", action="append", choices=["duckdb1", "duckdb2", "spark2"])
+    parser.add_argument("--engine", action="append", choices=["verify1", "duckdb1", "duckdb2", "spark2"])
+    parser.add_argument("--memory", default="300MB", help="the limit of DuckDB")
     parser.add_argument("--folder", type=Path)
     parser.add_argument("--run", help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.run:
-        sys.stdout.write(f"{_found(given.run, str(given.folder))}\n")
+        sys.stdout.write(f"{_found(given.run, str(given.folder), given.memory)}\n")
         return
     with TemporaryDirectory(dir=given.folder) as folder:
         for items in given.items or [100_000, 1_000_000]:
             export = Path(folder, str(items))
             _write(export, items)
-            for engine in given.engine or ["duckdb1", "duckdb2"]:
+            for engine in given.engine or ["verify1", "duckdb1", "duckdb2"]:
                 load = os.getloadavg()[0]
-                seconds, memory, found = _measured(engine, export)
+                seconds, memory, found = _measured(engine, export, given.memory)
                 line = f"{engine}: {items} items, {items / seconds:.0f} items/s, {seconds:.1f} s"
                 sys.stdout.write(f"{line}, {memory >> 20} MB, {found} findings, load {load:.1f} before\n")
                 sys.stdout.flush()
@@ -76,26 +82,69 @@ def _write(folder: Path, items: int) -> None:
 def _items(people: range) -> Iterator[dict[str, Any]]:
     """People and the guard items of their addresses; the guard of one in ten thousand is missing."""
     for person in people:
-        key, address = f"PERSON#{person:010d}", f"person{person}@example.com"
-        owner = {"PK": {"S": key}, "SK": {"S": "PERSON"}}
-        yield {
-            **owner,
-            "_type": {"S": "Person"},
-            "_rev": {"S": f"revision{person}"},
-            "person": {"N": str(person)},
-            "email": {"S": address},
-            "team": {"N": str(person % 1000)},
-            "notes": {"S": f"what is known of {person} " * 10},
-        }
-        if person % 10_000:
-            guard = {"S": f"email#{address}"}
-            yield {"PK": guard, "SK": guard, "owner": {"M": owner}}
+        yield from _of_person(person)
 
 
-def _measured(engine: str, export: Path) -> tuple[float, int, int]:
+def _of_person(person: int) -> list[dict[str, Any]]:
+    """A person, and the guard item of the address."""
+    key, address = f"PERSON#{person:010d}", f"person{person}@example.com"
+    owner = {"PK": {"S": key}, "SK": {"S": "PERSON"}}
+    stored = {
+        **owner,
+        "_type": {"S": "Person"},
+        "_rev": {"S": f"revision{person}"},
+        "person": {"N": str(person)},
+        "email": {"S": address},
+        "team": {"N": str(person % 1000)},
+        "notes": {"S": f"what is known of {person} " * 10},
+    }
+    guard = {"S": f"email#{address}"}
+    return [stored, *([{"PK": guard, "SK": guard, "owner": {"M": owner}}] if person % 10_000 else [])]
+
+
+class _Answers:
+    """A transport that makes its answers of the keys that are asked for, and keeps nothing."""
+
+    def __init__(self, people: int) -> None:
+        self._people = people
+
+    def call(self, call: Call, /) -> Reply:
+        request: Any = call.request
+        if call.operation == "Scan":
+            return self._page(request)
+        if call.operation == "BatchGetItem":
+            keys = {name: asked["Keys"] for name, asked in request["RequestItems"].items()}
+            return {
+                "Responses": {
+                    name: [one for one in map(self._at, some) if one] for name, some in keys.items()
+                }
+            }
+        gets = [one["Get"]["Key"] for one in request["TransactItems"]]
+        return {"Responses": [{"Item": one} if one else {} for one in map(self._at, gets)]}
+
+    def _page(self, request: Any) -> Reply:
+        after = request.get("ExclusiveStartKey")
+        begin = 0 if after is None else _person_in(after) + 1
+        end = min(self._people, begin + request["Limit"] // 2)
+        found = {"Items": list(_items(range(begin, end)))}
+        if end == self._people:
+            return found
+        return {**found, "LastEvaluatedKey": {name: found["Items"][-1][name] for name in ("PK", "SK")}}
+
+    def _at(self, key: Any) -> dict[str, Any] | None:
+        own = {} if key["PK"]["S"].startswith("TEAM") else _of_person(_person_in(key))
+        return next((one for one in own if one["PK"] == key["PK"]), None)
+
+
+def _person_in(key: Any) -> int:
+    text: str = key["PK"]["S"]
+    return int(re.findall("[0-9]+", text)[0])
+
+
+def _measured(engine: str, export: Path, limit: str) -> tuple[float, int, int]:
     """The seconds that an engine takes, the most memory of its processes in bytes, and the number of findings."""
     begin, most = time.monotonic(), 0
-    command = [sys.executable, __file__, "--run", engine, "--folder", str(export)]
+    command = [sys.executable, __file__, "--run", engine, "--folder", str(export), "--memory", limit]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
         while process.poll() is None:
             most = max(most, _memory(process.pid))
@@ -119,7 +168,10 @@ def _memory(process: int) -> int:
     return pages * os.sysconf("SC_PAGE_SIZE") + sum(map(_memory, children))
 
 
-def _found(engine: str, export: str) -> int:
+def _found(engine: str, export: str, limit: str) -> int:
+    if engine == "verify1":
+        with Session(transport=_Answers(int(Path(export).name) // 2)) as session:
+            return sum(1 for _ in verify(session, app))
     if engine.startswith("duckdb"):
         from dynaorm.integrations import duckdb  # noqa: PLC0415 - only what is measured is loaded
 
@@ -129,7 +181,7 @@ def _found(engine: str, export: str) -> int:
                 export,
                 "benchmarks.exports:app",
                 workers=int(engine[-1]),
-                memory_limit="300MB",
+                memory_limit=limit,
                 temp_directory=str(Path(export).parent),
             )
         )

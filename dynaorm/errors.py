@@ -699,7 +699,9 @@ class OwnerUnknown(StoreError):
     constraint: str
     value: object
     problem: str = "{constraint} {value!r} is taken, but its guard item does not say by whom"
-    remedy: str = "find the entity by its key or through an index, or write the owner into the guard item"
+    remedy: str = (
+        "find the entity by its key or an index; session.backfill(class) writes owners into guard items"
+    )
 
 
 class TableNotFound(StoreError):

@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import Any
 
 from dynaorm.argument import check_count
-from dynaorm.entity.declare.catalog import version_class
+from dynaorm.entity.declare.catalog import stored_class, version_class
 from dynaorm.entity.key import identity
 from dynaorm.entity.mapping.mapping import DELETED, VERSION, VERSION_AT, EntityMapping
 from dynaorm.entity.template.version import PREVIOUS_DELETION
@@ -41,6 +41,7 @@ from dynaorm.plan.kinds.own_item import OWN_ITEM, ItemPurpose
 from dynaorm.plan.kinds.versions import VERSIONS, VersionPurpose, version_key
 from dynaorm.plan.plan import Plan
 from dynaorm.plan.planned import Basis, Planned
+from dynaorm.record import replace
 
 
 def check_versioned(mapping: EntityMapping) -> None:
@@ -82,8 +83,14 @@ def beginning(target: Target, context: Context) -> Flow[tuple[Target, int]]:
 def _beginning(target: Target, copy: Item | None, context: Context) -> Flow[tuple[Target, int]]:
     if copy is None:
         return target, (yield from newest_version(target.mapping, target.key, context))
-    target = target.as_stored(copy)
+    target = as_stored(target, copy)
     return target, newest(target, copy)
+
+
+def as_stored(target: Target, item: Item) -> Target:
+    """The same entity with the class that its item or tombstone names, which may be a subclass."""
+    named = version_class(target.mapping, item) or stored_class(target.mapping, item)
+    return replace(target, mapping=named or target.mapping)
 
 
 def at_version(target: Target, number: int, context: Context) -> Flow[Version[Any] | None]:

@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from typing import Any
 
-from dynaorm.entity.declare.catalog import stored_class, version_class
 from dynaorm.entity.key import Key, no_class, stored_key
 from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
 from dynaorm.entity.state import Loaded, state_of
@@ -30,11 +29,6 @@ class Target:
     def name(self) -> Key[Any]:
         """The key as users and errors know it."""
         return stored_key(self.mapping, self.key)
-
-    def as_stored(self, item: Item) -> "Target":
-        """The same entity with the class that its item or tombstone names, which may be a subclass."""
-        named = version_class(self.mapping, item) or stored_class(self.mapping, item)
-        return Target(named or self.mapping, self.key, self.state)
 
 
 def target_of(named: Any) -> Target:

@@ -17,7 +17,7 @@ from dynaorm.item.resolve import resolve
 from dynaorm.item.value import AttributeValue, Item, same
 from dynaorm.plan.creation import created
 from dynaorm.plan.edit import edited_image, touched
-from dynaorm.plan.image import advance, changes_of, new_image, under_present_names
+from dynaorm.plan.image import advance, changes_of, new_image, over_origin, under_present_names
 from dynaorm.plan.intent import Deletion, Edit, Move, Save, condition_of
 from dynaorm.plan.item_change import (
     ItemChange,
@@ -31,7 +31,6 @@ from dynaorm.plan.item_change import (
 )
 from dynaorm.plan.kept_times import as_created, stamped, times_of_loaded, with_times
 from dynaorm.plan.kinds.derived_kinds import has_derived, why_read
-from dynaorm.plan.kinds.versions import over_origin
 from dynaorm.plan.merge_intents import ItemIntents, ResolvedIntent
 from dynaorm.plan.reads import Reads
 from dynaorm.plan.taken import already_exists, standing

@@ -7,7 +7,7 @@ from dynaorm.entity.codec.value import merge, restore
 from dynaorm.entity.key import stored_key
 from dynaorm.entity.mapping.derive import index_keys
 from dynaorm.entity.mapping.field import FieldMapping
-from dynaorm.entity.mapping.mapping import EntityMapping
+from dynaorm.entity.mapping.mapping import BOOKKEEPING, EntityMapping
 from dynaorm.entity.mapping.part import values_in
 from dynaorm.entity.state import Loaded
 from dynaorm.errors import DecodeError, InvalidValue, KeyChanged, StaleEntity, UnknownField, UsageError
@@ -316,3 +316,17 @@ def loaded_key(mapping: EntityMapping, values: Mapping[str, Any], state: Loaded)
             fields=tuple(name for name in mapping.key_fields if now[name] != old[name]),
         )
     return stored
+
+
+def over_origin(mapping: EntityMapping, image: Item, origin: Item) -> dict[str, AttributeValue]:
+    """The item of a new entity: what no class knows, and the spelling of its values, as in the item it comes from."""
+    known = {*BOOKKEEPING, mapping.table.revision_attribute}
+    known |= mapping.made_up
+    for field in mapping.fields.values():
+        known |= {field.attribute, *field.formerly}
+    found = {name: value for name, value in origin.items() if name not in known} | dict(image)
+    for field in mapping.fields.values():
+        stored, now = field.stored_in(origin), image.get(field.attribute)
+        if not field.in_key and stored is not None and now is not None:
+            found[field.attribute] = restore(field.codec, stored, now)
+    return found

@@ -6,6 +6,7 @@ from dynaorm import Entity, Key, Table
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.entity.state import state_of
 from dynaorm.errors import InvalidValue, UnknownField, UsageError
+from dynaorm.flow.history import as_stored
 from dynaorm.flow.target import Target, key_and_options, target_of
 from dynaorm.item.value import Item
 
@@ -42,8 +43,8 @@ def test_a_loaded_entity_names_the_key_it_is_stored_under() -> None:
 
 def test_the_stored_type_decides_the_class() -> None:
     target = target_of(Key(Stock, sku="a"))
-    assert target.as_stored({**KEY, "_type": {"S": "Fragile"}}).mapping is mapping_of(Fragile)
-    assert target.as_stored({**KEY, "_type": {"S": "Unknown"}}).mapping is mapping_of(Stock)
+    assert as_stored(target, {**KEY, "_type": {"S": "Fragile"}}).mapping is mapping_of(Fragile)
+    assert as_stored(target, {**KEY, "_type": {"S": "Unknown"}}).mapping is mapping_of(Stock)
 
 
 def test_a_class_and_fields_name_a_key_and_a_key_takes_options() -> None:

@@ -17,7 +17,7 @@ from tests.laws.test_writes import World, new_entity, value_for
 from tests.laws.written_classes import SPECS, Spec, make
 from tests.plan.compiling import plan_of, saved
 
-GIVEN_BY_THE_WRITE = {"_rev", "version", "version_at", "created", "changed"}
+GIVEN_BY_THE_WRITE = {"_rev", "version", "version_at", "created", "changed", "created_ms", "changedAt"}
 
 
 class Planned(World):

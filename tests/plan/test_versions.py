@@ -12,9 +12,10 @@ from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.entity.state import set_state
 from dynaorm.item.update import AddTo
 from dynaorm.item.value import AttributeValue, Item
+from dynaorm.plan.image import over_origin
 from dynaorm.plan.intent import Check, Deletion, Edit, Save
 from dynaorm.plan.kinds.own_item import ItemPurpose
-from dynaorm.plan.kinds.versions import VersionPurpose, over_origin, version_key
+from dynaorm.plan.kinds.versions import VersionPurpose, version_key
 from dynaorm.plan.plan import Plan
 from dynaorm.plan.reads import Reads
 from tests.plan.compiling import NOW, plan_of, reads_of, saved, stored

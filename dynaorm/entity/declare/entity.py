@@ -27,7 +27,7 @@ from dynaorm.entity.expiry import Expiry
 from dynaorm.entity.index import Index
 from dynaorm.entity.mapping.aggregate import Aggregate, AggregateMapping
 from dynaorm.entity.mapping.field import FieldMapping
-from dynaorm.entity.mapping.mapping import DELETED, MAPPING, VERSION, VERSION_AT, EntityMapping
+from dynaorm.entity.mapping.mapping import BOOKKEEPING, MAPPING, VERSION, EntityMapping
 from dynaorm.entity.mapping.place import StoredPlace
 from dynaorm.entity.mapping.rules import is_model_of_fields, validates_default
 from dynaorm.entity.marker import (
@@ -43,17 +43,9 @@ from dynaorm.entity.marker import (
     Versioned,
 )
 from dynaorm.entity.table import Table
-from dynaorm.entity.template.version import PREVIOUS_DELETION, VERSION_TYPE, Versioning
+from dynaorm.entity.template.version import Versioning
 from dynaorm.errors import DeclarationError
 from dynaorm.record import record
-
-_VERSIONED: Final = {
-    VERSION: "the version's number",
-    VERSION_AT: "the version's time",
-    DELETED: "the mark of a deletion",
-    VERSION_TYPE: "the class of a version",
-    PREVIOUS_DELETION: "the time of the deletion before a version",
-}
 
 # Modules may be imported in several threads. A class that joins a table is compared with every class that has joined.
 _JOINING: Final = threading.RLock()
@@ -312,7 +304,7 @@ class _Draft:
             (self.table.revision_attribute, "the revision"),
         )
         reserved = {name: what for name, what in known if name is not None}
-        return {**reserved, **_VERSIONED} if self.options.versioned else reserved
+        return {**reserved, **BOOKKEEPING} if self.options.versioned else reserved
 
     def _shared_attributes(self, fields: Mapping[str, FieldMapping]) -> Iterator[str]:
         taken: dict[str, str] = {}
@@ -356,7 +348,7 @@ class _Draft:
         self.keys.problems += [
             f"{reserved!r} is a key attribute of {self.table}, and a versioned class stores {what} there; "
             f"rename the key, or drop versioned="
-            for reserved, what in _VERSIONED.items()
+            for reserved, what in BOOKKEEPING.items()
             if reserved in self.table.kinds
         ]
         if self.keys.version_template is None:

@@ -33,7 +33,7 @@ from dynaorm.entity.state import LOADING, Defaults, Loaded, set_state
 from dynaorm.entity.table import Table
 from dynaorm.entity.template.key_part import KeyPart, differs
 from dynaorm.entity.template.template import KeyValueError
-from dynaorm.entity.template.version import Versioning, version_number
+from dynaorm.entity.template.version import PREVIOUS_DELETION, VERSION_TYPE, Versioning, version_number
 from dynaorm.errors import DecodeError, InvalidValue, UsageError
 from dynaorm.failure import remedy_of, shown
 from dynaorm.item.value import AttributeValue, Item, same
@@ -46,6 +46,14 @@ FAILURE: Final = "__dynaorm_failure__"
 VERSION = "version"
 VERSION_AT = "version_at"
 DELETED = "deleted"
+BOOKKEEPING: Final = {
+    VERSION: "the version's number",
+    VERSION_AT: "the version's time",
+    DELETED: "the mark of a deletion",
+    VERSION_TYPE: "the class of a version",
+    PREVIOUS_DELETION: "the time of the deletion before a version",
+}
+"""The attributes that only dynaorm writes, in items of versioned classes, and what each holds."""
 
 _NOTHING: Final[Mapping[str, str]] = {}
 

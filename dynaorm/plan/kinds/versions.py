@@ -8,7 +8,6 @@ on the item says its version itself.
 from collections.abc import Iterable
 from typing import Final
 
-from dynaorm.entity.codec.value import restore
 from dynaorm.entity.declare.catalog import are_several
 from dynaorm.entity.ident import ident_of
 from dynaorm.entity.mapping.mapping import DELETED, VERSION, VERSION_AT, EntityMapping
@@ -197,20 +196,6 @@ def differences(mapping: EntityMapping, item: Item, version: Item) -> list[str]:
 
 def class_of_version(mapping: EntityMapping) -> dict[str, AttributeValue]:
     return {VERSION_TYPE: {"S": mapping.name}} if are_several(mapping) else {}
-
-
-def over_origin(mapping: EntityMapping, image: Item, origin: Item) -> dict[str, AttributeValue]:
-    """The item of a new entity: what no class knows, and the spelling of its values, as in the item it comes from."""
-    known = {VERSION, VERSION_AT, VERSION_TYPE, PREVIOUS_DELETION, mapping.table.revision_attribute}
-    known |= mapping.made_up
-    for field in mapping.fields.values():
-        known |= {field.attribute, *field.formerly}
-    found = {name: value for name, value in origin.items() if name not in known} | dict(image)
-    for field in mapping.fields.values():
-        stored, now = field.stored_in(origin), image.get(field.attribute)
-        if not field.in_key and stored is not None and now is not None:
-            found[field.attribute] = restore(field.codec, stored, now)
-    return found
 
 
 def version_key(mapping: EntityMapping, key: Item, number: int) -> dict[str, AttributeValue]:
