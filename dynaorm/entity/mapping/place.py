@@ -6,11 +6,10 @@ Rule 3. Two indexes may share a key attribute. An entity that leaves one of them
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import field
 from functools import cached_property
 from typing import Any
 
-from dynaorm.entity.codec.of_type import Codec
+from dynaorm.entity.codec.value import NONE, Codec
 from dynaorm.entity.mapping.stored import StoredValues
 from dynaorm.entity.mapping.when import When
 from dynaorm.entity.template.key_part import KeyPart
@@ -92,7 +91,7 @@ class StoredPlace(IndexMapping):
     """
 
     attribute: str = ""
-    codec: Codec = field(kw_only=True)
+    codec: Codec = NONE
 
     @property
     def made_up(self) -> tuple[str, ...]:
