@@ -5,8 +5,9 @@ Run: python -m benchmarks.instructions [row ...]
 The last figures are in ``instructions.txt``.
 
 valgrind must be installed. It runs this module again, with callgrind; each row ends with a call of libc's
-``getloadavg``, before which callgrind writes down what it counted since the call before. The transport answers in this
-process, so a row counts what dynaorm, pydantic and Python do, the request's JSON too, and no connection.
+``getloadavg``, before which callgrind writes down what it counted since the call before. In the first rows the
+transport answers in this process: they count what dynaorm, pydantic and Python do, the request's JSON too, and no
+connection. The rows that name a client count all that this client does, as ``benchmarks.peers`` measures it.
 """
 
 import gc
@@ -19,12 +20,16 @@ import tempfile
 from collections.abc import Callable
 from datetime import UTC, datetime
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Final
 
 from rich.console import Console
 from rich.table import Table as Grid
 
+from benchmarks.peers.environment import surroundings
+from benchmarks.peers.stub import stub_server
+from benchmarks.peers.worker import Worker
 from dynaorm import Entity, F, GlobalIndex, Index, Key, Session, Table, Unique
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.flow.protocol.call import Call, Reply
@@ -34,6 +39,23 @@ from dynaorm.plan.image import new_image
 TURNS: Final = 20
 # What is compiled when it is worth it is compiled by then.
 WARM: Final = 50
+CLIENTS: Final = {
+    "direct": "dynaorm_direct",
+    "default": "dynaorm_default",
+    "async direct": "dynaorm_async_direct",
+    "async default": "dynaorm_async",
+}
+"""The clients that are counted over a connection, and their modules."""
+OPERATIONS: Final = (
+    "get",
+    "put",
+    "transact3",
+    "query1",
+    "query10",
+    "query100",
+    "batch_get100",
+    "batch_write25",
+)
 app = Table("bench", indexes=[GlobalIndex("GSI1")])
 
 
@@ -93,8 +115,8 @@ def _item(entity: Entity) -> dict[str, Any]:
     return {**image, "_rev": {"S": "r"}}
 
 
-def rows() -> dict[str, Callable[[], object]]:
-    """What is counted. Each call starts from the same state."""
+def own_rows() -> dict[str, Callable[[], object]]:
+    """What is counted without a connection. Each call starts from the same state."""
     plain, user, page = Plain(id="1", customer="c"), User(id="1", email="A@x", phone="7"), Page(id="1")
     tickets = [Ticket(project="p", number=number) for number in range(10)]
     nothing, plains, users, pages = (
@@ -145,36 +167,53 @@ def rows() -> dict[str, Callable[[], object]]:
     }
 
 
-def run(chosen: list[str]) -> None:
+def names() -> list[str]:
+    """The names of all rows, in the order in which they are counted."""
+    return [*own_rows(), *(f"{client}: {operation}" for client in CLIENTS for operation in OPERATIONS)]
+
+
+def run(endpoint: str, chosen: list[str]) -> None:
     """Run the rows, with a call that callgrind sees before and after each."""
-    for name, work in rows().items():
-        if chosen and name not in chosen:
+    own = own_rows()
+    workers: dict[str, Worker] = {}
+    for name in chosen:
+        if name in own:
+            _marked(partial(_repeat, own[name]))
             continue
-        for _ in range(WARM):
-            work()
-        gc.collect()
-        gc.disable()
-        os.getloadavg()
-        for _ in range(TURNS):
-            work()
-        os.getloadavg()
-        gc.enable()
+        client, _, operation = name.partition(": ")
+        if client not in workers:
+            workers[client] = Worker(CLIENTS[client], endpoint)
+        _marked(partial(workers[client].repeat, operation))
+
+
+def _repeat(work: Callable[[], object], times: int) -> None:
+    for _ in range(times):
+        work()
+
+
+def _marked(repeat: Callable[[int], object]) -> None:
+    repeat(WARM)
+    gc.collect()
+    gc.disable()
+    os.getloadavg()
+    repeat(TURNS)
+    os.getloadavg()
+    gc.enable()
 
 
 def counted(chosen: list[str]) -> dict[str, int]:
     """The instructions of one turn of each row."""
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as folder, stub_server() as endpoint:
         callgrind = [
             "valgrind", "--tool=callgrind", "--dump-before=getloadavg", f"--callgrind-out-file={folder}/out"
         ]  # fmt: skip
-        program = [sys.executable, "-m", "benchmarks.instructions", "--run", *chosen]
-        environment = {**os.environ, "PYTHONHASHSEED": "0"}
+        program = [sys.executable, "-m", "benchmarks.instructions", "--run", endpoint, *chosen]
+        environment = {**surroundings(), "PYTHONHASHSEED": "0"}
         subprocess.run([*callgrind, *program], env=environment, check=True, capture_output=True)
         parts = sorted(Path(folder).glob("out.*"), key=lambda path: int(path.suffix[1:]))
         totals = [int(_total(path)) for path in parts]
     # The first part ends where the first row begins; then rows and what is between them take turns.
-    names = [name for name in rows() if not chosen or name in chosen]
-    return {name: total // TURNS for name, total in zip(names, totals[1::2], strict=True)}
+    return {name: total // TURNS for name, total in zip(chosen, totals[1::2], strict=True)}
 
 
 def _total(path: Path) -> str:
@@ -186,11 +225,12 @@ def _total(path: Path) -> str:
 def main() -> None:
     if shutil.which("valgrind") is None:
         sys.exit("instructions are counted by valgrind, which is not installed: apt-get install valgrind")
-    grid = Grid("call", "thousand instructions", title="dynaorm's own work, without a connection")
-    for name, count in counted(sys.argv[1:]).items():
+    chosen = [name for name in names() if not sys.argv[1:] or name in sys.argv[1:]]
+    grid = Grid("call", "thousand instructions", title="what a call takes, in this process")
+    for name, count in counted(chosen).items():
         grid.add_row(name, f"{count / 1000:,.1f}")
     Console(width=80).print(grid)
 
 
 if __name__ == "__main__":
-    run(sys.argv[2:]) if sys.argv[1:2] == ["--run"] else main()
+    run(sys.argv[2], sys.argv[3:]) if sys.argv[1:2] == ["--run"] else main()

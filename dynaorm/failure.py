@@ -175,6 +175,12 @@ def texts_of(values: Mapping[str, Any], text: Callable[[Any], str] = repr) -> di
     return {name: MASK if name in hidden else text(value) for name, value in values.items()}
 
 
+def counted(count: float, one: str, many: str = "") -> str:
+    """``1 item``, ``2 items``, ``0.5 units``. ``many``: the plural, where it is not made by an ``s``."""
+    number = str(count) if isinstance(count, int) else f"{count:.1f}".removesuffix(".0")
+    return f"{number} {one if count == 1 else many or f'{one}s'}"
+
+
 def with_article(name: str) -> str:
     """``a Cat``, ``an Address``."""
     return f"{'an' if name[0] in 'aeioAEIO' else 'a'} {name}"

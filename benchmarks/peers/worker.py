@@ -70,6 +70,10 @@ class Worker:
         method, arguments = self._operation(name)
         self._finish(method(*arguments))  # the connection may have to be opened again
         gc.collect()
+        return self.repeat(name, times)
+
+    def repeat(self, name: str, times: int) -> dict[str, float]:
+        method, arguments = self._operation(name)
         if self.loop is not None:
             return self.loop.run(_repeat_awaiting(method, arguments, times))
         return _repeat(method, arguments, times)

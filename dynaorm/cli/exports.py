@@ -59,7 +59,7 @@ def verify_exports(given: Mapping[str, Any]) -> int:
     connection: TableAccess = given["connection"]
     connection.load_modules()
     begin, paths = monotonic(), _paths(given["exports"])
-    output = Output("verify", Meter(), as_lines=given["as_json"])
+    output = Output("verify", Meter(), as_lines=given["as_json"], secrets=given["show_secrets"])
     items = sum(open_export(one).items for one in ([paths] if isinstance(paths, str) else paths.values()))
     with output, ExitStack() as opened:
         file = None if given["findings"] is None else opened.enter_context(FindingsFile(given["findings"]))

@@ -17,7 +17,7 @@ from dynaorm.cli.target import keep_totals, load_target, tell_of_empty
 from dynaorm.entity.table import Table
 from dynaorm.flow.integrity.finding import Finding, Mended
 from dynaorm.integrity.report import FindingsFile, read_findings
-from dynaorm.integrity.run import RunOptions, backfill, repair, table_locations, verify
+from dynaorm.integrity.run import RunOptions, backfill, reads_of_run, repair, table_locations, verify
 
 Work = Callable[..., Iterable[Finding | Mended]]
 
@@ -48,6 +48,9 @@ _OPTIONS: Final[Sequence[Option]] = (
         multiple=True,
         metavar="NAME",
         help="An attribute that other programs write. Entities with other unknown attributes are not repaired.",
+    ),
+    click.option(
+        "--show-secrets", is_flag=True, help="Show keys with secret fields, which are masked otherwise."
     ),
     AS_JSON,
 )
@@ -126,7 +129,7 @@ def _work(verb: str, work: Work, given: dict[str, Any]) -> None:
     targets = [load_target(text) for text in given["targets"]]
     tell_of_empty(one for one in targets if isinstance(one, Table))
     meter = Meter()
-    output = Output(verb, meter, as_lines=given["as_json"])
+    output = Output(verb, meter, as_lines=given["as_json"], secrets=given["show_secrets"])
     options = _run_options(verb, given, output, writes=writes)
     with (
         connection.session(given["targets"], targets, on_attempt=meter) as session,
@@ -138,7 +141,8 @@ def _work(verb: str, work: Work, given: dict[str, Any]) -> None:
         with output:
             locations = table_locations(session, *targets, writes=verb != "verify", options=options)
             scans = verb != "repair" or given["findings"] is None
-            output.announce(locations, connection.endpoint, options, writes=writes, scans=scans)
+            reads = reads_of_run(session, *targets, locations=locations, options=options) if scans else None
+            output.announce(locations, connection.endpoint, reads, rate=options.rate, writes=writes)
             summary.add(
                 tables=[place_of(one, connection.endpoint) for one in locations],
                 writes=writes,

@@ -4,7 +4,7 @@ import json
 from base64 import b64decode
 from collections.abc import Sequence
 from decimal import Decimal, InvalidOperation
-from typing import Any
+from typing import Any, Final
 
 import click
 from pydantic_core import to_jsonable_python
@@ -26,6 +26,11 @@ from dynaorm.item.printable import printable
 from dynaorm.item.value import AttributeValue, Item
 from dynaorm.layout.value_text import value_text
 from dynaorm.layout.view import ItemRow, view_of
+
+_MASKED: Final = (
+    "its values are masked, because its class may have secrets; name the module of the class with --import, "
+    "or give --show-secrets"
+)
 
 
 @click.command("show", short_help="Show a stored item: what it is, and what is wrong with it.")
@@ -122,6 +127,8 @@ class _ShownItems:
             write_sentences(f"  {one.kind.value}: {printable(one.detail)}")
             if one.kind is FindingKind.ORPHAN_GUARD:
                 write_sentences("  (another entity may hold the value: verify looks at all of them)")
+        if entry.kind == "unknown" and not self._secrets:
+            write_sentences(f"  ({_MASKED})")
         write_rows(self._values(entry, row))
 
     def several(self, items: Sequence[Item]) -> None:

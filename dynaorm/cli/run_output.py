@@ -3,7 +3,6 @@
 import json
 from collections import Counter
 from collections.abc import Sequence
-from math import ceil
 from types import TracebackType
 from typing import Any, Self
 
@@ -11,11 +10,12 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
 from dynaorm.cli.lines import write_line, write_sentences
+from dynaorm.flow.integrity.expected_reads import ExpectedReads
 from dynaorm.flow.integrity.finding import Finding, FindingKind, Mended, Outcome
 from dynaorm.flow.table_location import TableLocation
 from dynaorm.integrity.report import as_json
-from dynaorm.integrity.run import RunOptions
 from dynaorm.item.printable import printable
+from dynaorm.record import replace
 from dynaorm.session.attempt import Attempt
 
 
@@ -42,12 +42,15 @@ class Output:
         verb: the command.
         meter: counts what the run consumes.
         as_lines: print JSON lines instead of sentences.
+        secrets: show keys with secret fields, which are masked otherwise.
     """
 
-    def __init__(self, verb: str, meter: Meter, *, as_lines: bool) -> None:
+    def __init__(self, verb: str, meter: Meter, *, as_lines: bool, secrets: bool = False) -> None:
         self._verb = verb
         self._meter = meter
         self._as_lines = as_lines
+        self._secrets = secrets
+        self._masked = 0
         self._counted: Counter[str] = Counter()
         self._unjudged: Counter[str] = Counter()
         self._examined = 0
@@ -88,10 +91,10 @@ class Output:
         self,
         locations: Sequence[TableLocation],
         endpoint: str | None,
-        options: RunOptions,
+        reads: ExpectedReads | None,
         *,
+        rate: float | None,
         writes: bool,
-        scans: bool = True,
     ) -> None:
         """Print the tables that the command works on, where they are, what a scan will cost, and whether it writes."""
         for location in locations:
@@ -99,8 +102,8 @@ class Output:
                 line = {"run": self._verb, **place_of(location, endpoint), "writes": writes}
                 self._tell(json.dumps(line))
             self._note(place_text(location, endpoint))
-        if scans and (cost := _expected(locations, options)):
-            self._note(cost)
+        if reads is not None:
+            self._note(_expected(reads, rate))
         if self._verb != "verify":
             self._note(
                 "writes to these tables" if writes else "shows what it would write, and writes nothing"
@@ -120,6 +123,12 @@ class Output:
         self._counted[found.outcome.value if isinstance(found, Mended) else found.kind.value] += 1
         self._unjudged["not judged"] += finding.kind is FindingKind.NOT_JUDGED
         self._unjudged["doubtful"] += bool(finding.doubt)
+        if finding.hides_keys and self._secrets:
+            found = (
+                replace(found, finding=finding.revealed) if isinstance(found, Mended) else finding.revealed
+            )
+        elif finding.hides_keys:
+            self._masked += 1
         self._tell(as_json(found) if self._as_lines else str(found))
 
     def finish(self, seconds: float, unjudged: Sequence[str]) -> dict[str, Any]:
@@ -129,6 +138,9 @@ class Output:
             seconds: how long the run took.
             unjudged: what it did not judge, one sentence for each.
         """
+        if self._masked:
+            are = "1 finding has" if self._masked == 1 else f"{self._masked} findings have"
+            self._note(f"{are} a key with a secret field, which is masked; --show-secrets shows it")
         stopped = ["what comes after the last repair that --at-most allows; run it again"]
         left_out = [*unjudged, *(stopped if self.is_stopped else ()), *self._not_judged()]
         if not self._as_lines:
@@ -197,18 +209,13 @@ def place_text(location: TableLocation, endpoint: str | None) -> str:
     return ", ".join(words)
 
 
-def _expected(locations: Sequence[TableLocation], options: RunOptions) -> str:
-    """What a run will consume, in words; empty if a table does not say how large it is."""
-    items = [one.items for one in locations if one.items is not None]
-    scans = [one.scan_units for one in locations if one.scan_units is not None]
-    if not len(items) == len(scans) == len(locations):
-        return ""
-    share = 1 if options.segment is None else options.segments
-    scan, beside = (ceil(sum(some) / share) for some in (scans, items))
-    words = f"will use about {_units(scan, 'read')} for the items, and up to about {beside} for what belongs to them"
-    if options.rate is not None:
-        words += f"; at --rate {options.rate:g}, up to {_time((scan + beside) / options.rate)}"
-    return words
+def _expected(reads: ExpectedReads, rate: float | None) -> str:
+    """What a run will consume, in words."""
+    least, most = reads.least, reads.most
+    words = f"will use {least} to {_units(most, 'read')}, by the sizes that DynamoDB updates every six hours"
+    if rate is not None:
+        words += f"; at --rate {rate:g}, up to {_time(most / rate)}"
+    return f"{words}; what looks wrong is read again, which comes on top"
 
 
 def _units(units: float, kind: str) -> str:

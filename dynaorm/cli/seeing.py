@@ -3,7 +3,7 @@
 import json
 import os
 import webbrowser
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import mkstemp
@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 
 import click
 
-from dynaorm.cli.lines import complain, terminal_width, write_line, write_sentences
+from dynaorm.cli.lines import complain, terminal_width, wrapped, write_line, write_sentences
 from dynaorm.cli.options import CLASSES, TableAccess, connected, options
 from dynaorm.cli.status import CLEAN, NOTHING
 from dynaorm.cli.table_items import items_of_table
@@ -21,6 +21,7 @@ from dynaorm.describe.description import TableDescription
 from dynaorm.describe.entry import Entry
 from dynaorm.describe.sample_items import samples
 from dynaorm.describe.tables import describe
+from dynaorm.entity.declare.catalog import catalog_of
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.entity.table import Table
 from dynaorm.errors import UsageError
@@ -31,11 +32,12 @@ from dynaorm.layout.html_page import ItemSource, page
 from dynaorm.layout.markdown import markdown_of
 from dynaorm.layout.mermaid import mermaid_of
 from dynaorm.layout.svg import svg_of
-from dynaorm.layout.text import text_of
+from dynaorm.layout.text import GOLDEN_WIDTH, text_of
 from dynaorm.layout.view import view_of
 from dynaorm.layout.without_values import without_values
 
 _FORMATS: Final = ("text", "md", "mermaid", "svg", "html", "json")
+_WITHOUT_ITEMS: Final = ("md", "mermaid")
 _SUFFIXES: Final = {
     ".txt": "text",
     ".md": "md",
@@ -45,6 +47,10 @@ _SUFFIXES: Final = {
     ".htm": "html",
     ".json": "json",
 }
+
+
+# A class without entities would otherwise cost a scan of the whole table.
+_MOST_READ: Final = 10_000
 
 
 @click.command("layout", short_help="Draw a table: its items, keys and questions.")
@@ -77,6 +83,13 @@ _SUFFIXES: Final = {
         metavar="N",
         help="Draw up to N stored entities of each class, in place of samples.",
     ),
+    click.option(
+        "--read-at-most",
+        "read_at_most",
+        type=click.IntRange(min=1),
+        metavar="N",
+        help=f"With --from-table: the most items that are read to find them. Default: {_MOST_READ}.",
+    ),
     click.option("--with-values", is_flag=True, help="With --from-table: show the stored values, too."),
     click.option("--whole", is_flag=True, help="In text: every attribute, in as many lines as it takes."),
 )
@@ -97,12 +110,10 @@ def layout_command(*, connection: TableAccess, target: str, classes: tuple[str, 
     if not description.classes:
         complain(f"the table {description.name} has no class, so there is nothing to draw")
         click.get_current_context().exit(NOTHING)
-    drawn = _items(connection, target, table, chosen)
+    drawn = _items(target, table, names, connection=connection, chosen=chosen)
     kept = [one for one in drawn.entries if not names or _class_of(one) in names]
     what = _Drawn(description, kept, drawn.source, frozenset(names))
     _write(_RENDERERS[wanted](what, chosen), wanted, chosen)
-    if drawn.source is not None and wanted != "html":  # which says so itself
-        write_sentences(drawn.source.text, err=True)
     click.get_current_context().exit(CLEAN if kept else NOTHING)
 
 
@@ -142,10 +153,16 @@ def _check(description: TableDescription, wanted: str, chosen: dict[str, Any]) -
         raise UsageError(problem=f"the table {description.name} has no index {index!r}", remedy=remedy)
     if index is not None and wanted not in ("text", "svg"):
         raise click.UsageError(f"--index is for text and SVG; {wanted} has every index")
-    if chosen["with_values"] and chosen["from_table"] is None:
-        raise click.UsageError("--with-values belongs to --from-table")
+    for name in ("with_values", "read_at_most"):
+        if chosen[name] and chosen["from_table"] is None:
+            option = f"--{name.replace('_', '-')}"
+            raise click.UsageError(f"{option} belongs to --from-table; give that, too, or leave {option} out")
     if chosen["seeds"] is not None and chosen["from_table"] is not None:
         raise click.UsageError("--seeds and --from-table contradict each other; give one of them")
+    for name in ("seeds", "from_table"):
+        if wanted in _WITHOUT_ITEMS and chosen[name] is not None:
+            option = f"--{name.replace('_', '-')}"
+            raise click.UsageError(f"{option} is about items, and {wanted} shows none; leave {option} out")
 
 
 def _class_of(entry: Entry) -> str | None:
@@ -155,17 +172,33 @@ def _class_of(entry: Entry) -> str | None:
 # -- the items ---------------------------------------------------------------------------------------------------------
 
 
-def _items(connection: TableAccess, target: str, table: Table, chosen: dict[str, Any]) -> _Drawn:
+def _items(
+    target: str, table: Table, names: Collection[str], *, connection: TableAccess, chosen: dict[str, Any]
+) -> _Drawn:
     description, most = describe(table), chosen["from_table"]
     if most is None:
         seeds = None if chosen["seeds"] is None else chosen["seeds"].read_text("utf-8").splitlines()
         return _Drawn(description, samples(table, seeds=seeds), None)
     with connection.session([target], [table]) as session:
         (location, *_) = table_locations(session, table, writes=False)
-        entries = items_of_table(session, table, most)
+        classes = [
+            one.entity for one in catalog_of(table).mappings.values() if not names or name_of(one) in names
+        ]
+        read_at_most = chosen["read_at_most"] or _MOST_READ
+        found = items_of_table(session, table, classes, most, read_at_most=read_at_most)
         at = datetime.fromtimestamp(session._context.clock.now(), UTC)
-    source = ItemSource(location.name, location.account, location.region, at, chosen["with_values"])
-    return _Drawn(description, entries if chosen["with_values"] else without_values(table, entries), source)
+    source = ItemSource(
+        location.name,
+        location.account,
+        location.region,
+        at,
+        chosen["with_values"],
+        read=found.read,
+        is_all=found.is_all,
+        items=location.items,
+    )
+    entries = found.entries if source.with_values else without_values(table, found.entries)
+    return _Drawn(description, entries, source)
 
 
 # -- what is written ---------------------------------------------------------------------------------------------------
@@ -176,12 +209,15 @@ def _text(what: _Drawn, chosen: dict[str, Any]) -> str:
     width = None if chosen["output"] is not None else terminal_width()
     # In a file or a pipe, a person reads it later, on a page of 80 columns.
     colour = width is not None and not os.environ.get("NO_COLOR")
-    text = text_of(view, width=width or 80, colour=colour, whole=chosen["whole"])
+    text = text_of(view, width=width or GOLDEN_WIDTH, colour=colour, whole=chosen["whole"])
+    if what.source is not None:
+        text += f"\n{wrapped(what.source.text, width or GOLDEN_WIDTH, 0)}"
     return text.removesuffix("\n")
 
 
 def _svg(what: _Drawn, chosen: dict[str, Any]) -> str:
-    return svg_of(view_of(what.description, what.entries, chosen["index"]))
+    said = "" if what.source is None else what.source.text
+    return svg_of(view_of(what.description, what.entries, chosen["index"]), said)
 
 
 def _html(what: _Drawn, chosen: dict[str, Any]) -> str:  # noqa: ARG001 - every renderer is called alike
@@ -190,6 +226,8 @@ def _html(what: _Drawn, chosen: dict[str, Any]) -> str:  # noqa: ARG001 - every 
 
 def _json(what: _Drawn, chosen: dict[str, Any]) -> str:
     document = document_of(what.description, what.entries)
+    if what.source is not None:
+        document["source"] = what.source.to_json()
     return json.dumps(document, indent=2 if chosen["output"] is not None else None)
 
 

@@ -2,7 +2,7 @@
 
 Rule 1. Any item has an entry. What cannot be found out about it is left out, and no value of it is an error.
 Rule 2. ``Entry.item`` has all values, secrets too. ``visible`` masks them, in keys and guards as well. Of an item whose
-        class is not known, it masks what is secret in any class of the table.
+        class is not known, it masks all that no declaration explains: any of it may be a secret of that class.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -13,16 +13,20 @@ from dynaorm.entity.declare.catalog import catalog_of, class_named, constraint_a
 from dynaorm.entity.dispatch import NotAnEntity, key_beginnings, version_number_in
 from dynaorm.entity.mapping.constraint import OWNER, TABLE
 from dynaorm.entity.mapping.derive import placed_in
-from dynaorm.entity.mapping.mapping import EntityMapping
+from dynaorm.entity.mapping.mapping import DELETED, VERSION, VERSION_AT, EntityMapping
 from dynaorm.entity.mapping.place import IndexMapping
 from dynaorm.entity.stored_entity import checked_item, class_of
 from dynaorm.entity.table import Table
+from dynaorm.entity.template.version import PREVIOUS_DELETION, VERSION_TYPE
 from dynaorm.errors import DynaormError
 from dynaorm.failure import MASK
 from dynaorm.item.value import Item
 from dynaorm.record import record
 
 EntryKind: TypeAlias = Literal["entity", "guard", "version", "tombstone", "token", "unknown"]
+
+VERSION_ATTRIBUTES: Final = frozenset((VERSION, VERSION_AT, VERSION_TYPE, PREVIOUS_DELETION, DELETED))
+"""What versions, latest copies and tombstones have besides their fields."""
 
 _NOTHING: Final[frozenset[str]] = frozenset()
 
@@ -115,7 +119,9 @@ def classify(item: Mapping[str, Any], table: Table, /) -> Entry:
         case NotAnEntity.TOKEN:
             return Entry(stored, "token")
         case NotAnEntity.UNKNOWN:
-            return Entry(stored, "unknown", secret=_secret_in_any(table))
+            return Entry(
+                stored, "unknown", secret=_secret_in_any(table) | (stored.keys() - _explained(table))
+            )
 
 
 # -- entities ----------------------------------------------------------------------------------------------------------
@@ -143,6 +149,11 @@ def secret_attributes(mapping: EntityMapping) -> frozenset[str]:
     """The attributes of a class whose values are not for showing."""
     own = (mapping.fields[name] for name in mapping.secrets.fields if name in mapping.fields)
     return mapping.secrets.keys.union(*((one.attribute, *one.formerly) for one in own))
+
+
+def _explained(table: Table) -> frozenset[str | None]:
+    """The attributes of any item that the table itself declares."""
+    return frozenset((*table.key_names, table.type_attribute, table.revision_attribute))
 
 
 def _secret_in_any(table: Table) -> frozenset[str]:
@@ -226,12 +237,18 @@ def _kept(
     own = version_class(mapping, item) or mapping
     # The family shares its keys, and the class of the version may not be known.
     family = [one for one in catalog_of(mapping.table).mappings.values() if one.root is mapping.root]
+    secret = _NOTHING.union(*map(secret_attributes, family))
+    if VERSION_TYPE in item and version_class(mapping, item) is None:
+        known = {
+            name for one in family for of in one.fields.values() for name in (of.attribute, *of.formerly)
+        }
+        secret |= item.keys() - known - VERSION_ATTRIBUTES - _explained(mapping.table)
     return Entry(
         item,
         kind,
         own.entity,
         owner=owner,
         number=number,
-        secret=_NOTHING.union(*map(secret_attributes, family)),
+        secret=secret,
         owner_secret=own.secrets.keys,
     )

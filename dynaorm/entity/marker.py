@@ -257,7 +257,7 @@ class Vector:
     compares 32-bit floats. The class also declares its place in the index, whose ``pk`` says which entities are
     searched together.
 
-    Args:
+    Attributes:
         index: the name of a ``VectorIndex`` of the table.
 
     Examples:

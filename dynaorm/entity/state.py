@@ -117,6 +117,8 @@ class Unsettled:
 def state_of(entity: object) -> Loaded | None:
     """The entity's snapshot; None for a new one."""
     found = carried_by(entity)
+    if found is None or type(found) is Loaded:  # as for most writes
+        return found
     if isinstance(found, LazyItem):
         found = slot_of(entity)
     return found.state if isinstance(found, Unsettled) else found

@@ -1,6 +1,6 @@
 """A unit of work from intents to commit: settle pending writes, read, compile, send, and compile again if refused."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -108,7 +108,7 @@ def commit(
         OutcomeUnknown: it may have been written.
     """
     unit = unit_of_work(context, token, remembered_for, exactly_once=exactly_once)
-    if any(map(_unsettled, intents)):
+    if _are_unsettled(intents):
         done = yield from _settled_before(intents, unit, context)
         if done is not None:
             return done, None
@@ -120,12 +120,10 @@ def _committed(
     intents: Sequence[Intent], unit: UnitOfWork, reads: Reads, context: Context
 ) -> Flow[tuple[Plan, Item | None]]:
     """Compile and send until it is committed, because what it was compiled from may be out of date."""
-    pauses = context.retry.pauses(context.clock)
-    is_repeated = False
+    until = context.retry.until(context.clock)
+    pauses: Iterator[float] | None = None
     while True:
-        merged = yield from _merged(intents, unit, context)
-        reads = yield from with_items(reads, items_to_read(merged), context)
-        plan = yield from _compiled(merged, reads, unit, context)
+        merged, reads, plan = yield from _compiled(intents, reads, unit, context)
         if not plan.actions:
             for effect in plan.effects:
                 effect.apply()
@@ -134,42 +132,49 @@ def _committed(
         if isinstance(outcome, Committed):
             return plan, outcome.item
         reads = yield from _with_unread(_with_refusal(reads, plan, outcome), outcome, context)
-        if not is_repeated:  # the first refusal (a tombstone, a guard of another entity) is no contention yet
+        if pauses is None:  # the first refusal (a tombstone, a guard of another entity) is no contention yet
+            pauses = context.retry.pauses(context.clock, until)
             is_going_on = next(pauses, None) is not None
         elif is_going_on := (yield from waited(pauses)):
             # After a pause, the items of the refusal would be out of date again.
             reads = Reads({}, reads.foreign)
         if not is_going_on:
             raise Contention(attempts=context.retry.attempts, code="ConditionalCheckFailed")
-        is_repeated = True
         unit = unit._replace(now=context.clock.now(), write_id=context.clock.new_id())
 
 
-def _merged(intents: Sequence[Intent], unit: UnitOfWork, context: Context) -> Flow[list[ItemIntents]]:
-    """The merged intents; none if an equal block was applied before, which expired entities must not hide."""
+def _compiled(
+    intents: Sequence[Intent], reads: Reads, unit: UnitOfWork, context: Context
+) -> Flow[tuple[list[ItemIntents], Reads, Plan]]:
+    """The merged intents, what has been read for them, and their plan; an empty one if an equal block was applied."""
     try:
-        return merge_intents(intents, unit.now)
+        merged = merge_intents(intents, unit.now)
     except StoreError:
-        if unit.remember is None:
-            raise
         # An expired entity is refused only if its block was not applied before.
-        if not (yield from is_applied(merge_intents(intents, EVER), NOTHING_READ, unit, context)):
+        if unit.remember is None or not (
+            yield from is_applied(merge_intents(intents, EVER), NOTHING_READ, unit, context)
+        ):
             raise
-        return []
-
-
-def _compiled(merged: Sequence[ItemIntents], reads: Reads, unit: UnitOfWork, context: Context) -> Flow[Plan]:
-    """The plan of these intents; an empty one if an equal block under the same token was applied before."""
+        merged = []
+    if places := items_to_read(merged):
+        reads = yield from with_items(reads, places, context)
     try:
-        return compile_plan(merged, reads, unit)
+        return merged, reads, compile_plan(merged, reads, unit)
     except StoreError:
-        if unit.token is None:
+        if unit.token is None or not (yield from _is_applied(merged, reads, unit, context)):
             raise
-        if not (yield from is_applied(merged, reads, unit, context)):
-            if unit.remember is None:
-                yield from check_token_is_unused(merged[0], unit, context)
-            raise
-        return Plan((), unit.token, made_at=unit.now, caller_token=True)
+        return merged, reads, Plan((), unit.token, made_at=unit.now, caller_token=True)
+
+
+def _is_applied(
+    merged: Sequence[ItemIntents], reads: Reads, unit: UnitOfWork, context: Context
+) -> Flow[bool]:
+    """Whether an equal block under the same token was applied before. Raises TokenReused for another block."""
+    if (yield from is_applied(merged, reads, unit, context)):
+        return True
+    if unit.remember is None:
+        yield from check_token_is_unused(merged[0], unit, context)
+    return False
 
 
 def _with_unread(reads: Reads, refusal: StaleKnowledge, context: Context) -> Flow[Reads]:
@@ -222,6 +227,14 @@ def settle(intents: Sequence[Intent], context: Context) -> Flow[list[Intent]]:
         if unsettled is None or not (yield from _is_deleted(intent, unsettled, context)):
             left.append(intent)
     return left
+
+
+def _are_unsettled(intents: Sequence[Intent]) -> bool:
+    """Whether an earlier write of one of the entities has no known outcome; a loop, because every write asks."""
+    for intent in intents:  # noqa: SIM110
+        if _unsettled(intent) is not None:
+            return True
+    return False
 
 
 def _unsettled(intent: Intent) -> Unsettled | None:

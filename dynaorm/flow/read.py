@@ -53,8 +53,8 @@ def repeat(call: Call, context: Context, pauses: Iterator[float] | None = None) 
 
 def answered(call: Call, context: Context, pauses: Iterator[float] | None = None) -> Flow[Reply]:
     """The reply to a call, as ``repeat`` does, but without translating refusals. Raises Refusal."""
-    if pauses is None:
-        pauses = context.retry.pauses(context.clock)
+    # Most calls are not repeated, and need no pauses.
+    until = context.retry.until(context.clock) if pauses is None else 0.0
     attempts = 0
     while True:
         attempts += 1
@@ -69,6 +69,8 @@ def answered(call: Call, context: Context, pauses: Iterator[float] | None = None
             trouble = refusal
         else:
             return reply
+        if pauses is None:
+            pauses = context.retry.pauses(context.clock, until)
         if not (yield from waited(pauses)):
             raise spent(trouble, call, attempts) from trouble
 

@@ -3,7 +3,7 @@
 The conversation is here, and the objects that it changes; every decision is in the table.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final, TypeAlias
 
 from dynaorm.errors import OutcomeUnknown, StoreError, TokenReused, UsageError
@@ -147,8 +147,9 @@ class Writing:
         """What happened in the end, after attempts and looks."""
         if self.state not in _SENT:
             return (yield from look(self.plan, self.context))
-        clock = self.context.clock
-        pauses = self.context.retry.pauses(clock, age=clock.now() - self.plan.made_at)
+        clock, retry = self.context.clock, self.context.retry
+        until = retry.until(clock, clock.now() - self.plan.made_at)
+        pauses: Iterator[float] | None = None
         while True:
             found = yield from self._attempt()
             step = TABLE[found.event, self.state]
@@ -159,6 +160,8 @@ class Writing:
                 self.state = State.DOUBT
             elif step is not AGAIN:
                 return found
+            if pauses is None:
+                pauses = retry.pauses(clock, until)
             if not (yield from waited(pauses)):
                 return found._replace(event=Event.SPENT)
 
@@ -168,6 +171,8 @@ class Writing:
         self.in_flight = True
         try:
             reply = yield self.call
+            if not self.plan.wants_item:
+                return Found(_REPLY)
             return Found(_REPLY, updated_item(self.call, reply, self.plan.actions[0].table.keys))
         except NoAnswer as silence:
             self.in_flight = False

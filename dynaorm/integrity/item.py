@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from dynaorm.entity.table import Table
 from dynaorm.flow.integrity.finding import Finding
 from dynaorm.flow.integrity.judge_address import judge_address
-from dynaorm.flow.integrity.scan import RateLimiter, ScanSegment, read_pages
+from dynaorm.flow.integrity.scan import RateLimiter, ScannedPage, ScanSegment, read_pages
 from dynaorm.flow.integrity.stored_check import ItemAddress
 from dynaorm.flow.protocol.call import Flow
 from dynaorm.flow.read import get_item
@@ -29,20 +29,21 @@ def stored_partition(session: Session, table: Table, value: AttributeValue, most
     def first_items() -> Flow[list[Item]]:
         found: list[Item] = []
         while not segment.is_over and len(found) < most:
-            (page,) = yield from read_pages([segment], RateLimiter(session._context, rate=None))
+            limiter = RateLimiter(session._context, most=most - len(found))
+            (page,) = yield from read_pages([segment], limiter)
             found += page.items
             page.finish()
-        return found[:most]
+        return found
 
     return session._run("verify", first_items())
 
 
-def table_items(session: Session, table: Table, most: int) -> Iterator[Item]:
+def table_pages(session: Session, table: Table, most: int) -> Iterator[ScannedPage]:
     """The first items of a table that a scan meets, page by page as you iterate. Raises as ``stored_item``."""
     segment, left = ScanSegment(table), most
     while not segment.is_over and left > 0:
-        (page,) = session._run("verify", read_pages([segment], RateLimiter(session._context, rate=None)))
-        yield from page.items[:left]
+        (page,) = session._run("verify", read_pages([segment], RateLimiter(session._context, most=left)))
+        yield page
         left -= len(page.items)
         page.finish()
 

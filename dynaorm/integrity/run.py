@@ -17,6 +17,7 @@ from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.table import Table
 from dynaorm.errors import TableNotFound, UsageError
 from dynaorm.flow.bulk.limits import Progress, check_progress
+from dynaorm.flow.integrity.expected_reads import ExpectedReads, expected_reads
 from dynaorm.flow.integrity.finding import Diagnosis, Finding, FindingKind, Mended, Outcome
 from dynaorm.flow.integrity.judge_found import judged_again
 from dynaorm.flow.integrity.repair import completion, repair_flows
@@ -172,13 +173,7 @@ def table_locations(
         UsageError, Throttled, Unreachable, TableNotFound: as ``verify``.
     """
     _check(options)
-    work = verification(
-        named,
-        session._context,
-        segments=options.segments,
-        segment=options.segment,
-        rate=options.rate,
-    )
+    work = _verification(session, named, options)
     found = []
     for table in work.scope.known_tables if writes else work.scope.tables:
         try:
@@ -189,6 +184,35 @@ def table_locations(
             continue
         found.append(location_of(table, session._context.table_name(table.name), described))
     return found
+
+
+def reads_of_run(
+    session: Session, *named: Named, locations: Sequence[TableLocation], options: RunOptions = DEFAULT
+) -> ExpectedReads | None:
+    """What the scans of a run will read; None if a table does not say how large it is. Nothing is sent.
+
+    Args:
+        session: the session of the run.
+        *named: the tables and classes.
+        locations: those of ``table_locations``.
+        options: the options of the run.
+
+    Raises:
+        UsageError: as ``verify``.
+    """
+    work = _verification(session, named, options)
+    known = {one.declared: one for one in locations}
+    return expected_reads(work, {table: known[table.name] for table in work.scope.tables})
+
+
+def _verification(session: Session, named: Sequence[Named], options: RunOptions) -> Verification:
+    return verification(
+        named,
+        session._context,
+        segments=options.segments,
+        segment=options.segment,
+        rate=options.rate,
+    )
 
 
 def _mended(

@@ -7,7 +7,7 @@ several, and frozen ones take twice as long to make.
 
 from collections.abc import Callable
 from dataclasses import field
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, final
 
 from dynaorm.item.condition import Condition, Or, render
 from dynaorm.item.placeholder import Placeholders
@@ -16,6 +16,7 @@ from dynaorm.item.value import AttributeValue, Item
 from dynaorm.record import record
 
 
+@final
 @record(frozen=False)
 class Put:
     """Store the whole item."""
@@ -25,6 +26,7 @@ class Put:
     condition: Condition | None = field(default=None, repr=False)
 
 
+@final
 @record(frozen=False)
 class Update:
     """Change parts of the item with this key."""
@@ -35,6 +37,7 @@ class Update:
     condition: Condition | None = field(default=None, repr=False)
 
 
+@final
 @record(frozen=False)
 class Delete:
     """Delete the item with this key."""
@@ -44,6 +47,7 @@ class Delete:
     condition: Condition | None = field(default=None, repr=False)
 
 
+@final
 @record(frozen=False)
 class ConditionCheck:
     """Write nothing; DynamoDB refuses the transaction unless the condition holds."""
@@ -75,9 +79,9 @@ def operation_of(action: Action) -> str:
 
 def to_wire(action: Action) -> dict[str, dict[str, Any]]:
     """The action as TransactWriteItems takes it. The value under ``Put`` is also the request of a PutItem."""
-    if isinstance(action, Put):
+    if type(action) is Put:
         wire: dict[str, Any] = {"TableName": action.table, "Item": action.item}
-    elif isinstance(action, Update):
+    elif type(action) is Update:
         return {"Update": _update_wire(action)}
     else:
         wire = {"TableName": action.table, "Key": action.key}

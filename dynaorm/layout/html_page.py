@@ -14,14 +14,15 @@ from functools import cache
 from hashlib import sha256
 from html import escape
 from importlib.resources import files
-from typing import Final
+from typing import Any, Final
 
 from dynaorm.describe.description import TableDescription
 from dynaorm.describe.entry import Entry
 from dynaorm.describe.tables import describe
 from dynaorm.entity.table import Table
+from dynaorm.failure import counted
 from dynaorm.layout.page_data import page_data
-from dynaorm.record import record
+from dynaorm.record import FIELDS, record
 
 # What ends the island, what JavaScript took for the end of a line, and half a surrogate pair, which no file can hold.
 _UNSAFE: Final = re.compile("[<\u2028\u2029\ud800-\udfff]")
@@ -40,6 +41,9 @@ class ItemSource:
         region: the AWS Region; None if it is not known.
         at: when they were read, with a time zone.
         with_values: whether the items have their values; otherwise the values were replaced before.
+        read: how many items were read to find them; None if that is not known.
+        is_all: whether these are all items of the table.
+        items: how many items the table has, approximately; None if that is not known.
 
     Examples:
         >>> ItemSource(table="app", account=None, region="eu-west-1", at=datetime(2024, 5, 1, tzinfo=UTC)).with_values
@@ -51,18 +55,41 @@ class ItemSource:
     region: str | None
     at: datetime
     with_values: bool = False
+    read: int | None = None
+    is_all: bool = False
+    items: int | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """The source as plain data, for ``json.dumps``.
+
+        Examples:
+            >>> source = ItemSource("app", None, "eu-west-1", datetime(2024, 5, 1, tzinfo=UTC), read=20, items=31)
+            >>> source.to_json()["read"]
+            20
+        """
+        return {name: getattr(self, name) for name in getattr(self, FIELDS)} | {"at": self.at.isoformat()}
 
     @property
     def text(self) -> str:
-        """What the page says of it."""
+        """What a picture of the items says of it."""
         at = self.at.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
         where = f"account {self.account or 'unknown'}, Region {self.region or 'unknown'}"
-        values = (
-            "This page has their values: pass it on with care."
+        said = [f"Items of the table {self.table} ({where}), read at {at}."]
+        if self.read is not None:
+            said.append(self._extent(self.read))
+        said.append(
+            "Their values are shown: pass this on with care."
             if self.with_values
             else "Their values are replaced by their types."
         )
-        return f"Items of the table {self.table} ({where}), read at {at}. {values}"
+        return " ".join(said)
+
+    def _extent(self, read: int) -> str:
+        if self.is_all:
+            return f"The table has {counted(read, 'item')}, and all are read."
+        if self.items is not None and self.items > read:
+            return f"{read} of about {self.items} items are read."
+        return f"It has more items than the {counted(read, 'item')} that {'is' if read == 1 else 'are'} read."
 
 
 def page(table: Table | TableDescription, entries: Sequence[Entry], source: ItemSource | None = None) -> str:

@@ -6,6 +6,7 @@ Rule 2. The widths of texts are estimated, because nothing measures them here. A
 
 from collections.abc import Iterable, Iterator, Sequence
 from html import escape
+from textwrap import wrap
 from typing import Final, NamedTuple
 
 from dynaorm.layout.cells import beginning, one_line, shortened, width_of
@@ -39,11 +40,12 @@ _STYLE: Final = (
 )
 
 
-def svg_of(view: TableView) -> str:
+def svg_of(view: TableView, said: str = "") -> str:
     """A table or an index as an SVG document, 860 px wide and as high as its items.
 
     Args:
         view: what to show.
+        said: a text that stands below the items, such as where they are from.
 
     Examples:
         >>> view = view_of(describe(app), samples(app))
@@ -52,6 +54,7 @@ def svg_of(view: TableView) -> str:
     """
     drawing = _Drawing(view)
     drawing.draw()
+    drawing.say(said)
     height = drawing.y + _MARGIN - _GAP
     label = (
         f"The items of {view.index or 'the table'} {'of ' if view.index else ''}{view.table}: {view.summary}"
@@ -106,10 +109,20 @@ class _Drawing:
         if self.view.absence:
             self._heading(self.view.absence)
 
-    def _heading(self, text: str) -> None:
+    def say(self, text: str) -> None:
+        """Draw a text below the items, in lines as wide as the picture."""
+        for line in wrap(one_line(text), _cells(WIDTH - 2 * _MARGIN - 28)):
+            self._line(line)
+            self.y += _LINE
+        self.y += _GAP if text else 0
+
+    def _line(self, text: str) -> None:
         self.parts.append(
             f'<text class="h" x="{_COLUMNS[0] + 14}" y="{self.y + 16}">{_text(one_line(text))}</text>'
         )
+
+    def _heading(self, text: str) -> None:
+        self._line(text)
         self.y += 26 + _GAP
 
     def _block(self, block: PartitionBlock) -> None:

@@ -21,7 +21,7 @@ from dynaorm.describe.description import (
     TableDescription,
     TemplateDescription,
 )
-from dynaorm.describe.entry import Entry, EntryKind
+from dynaorm.describe.entry import VERSION_ATTRIBUTES, Entry, EntryKind
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.failure import MASK
 from dynaorm.item.size import item_size
@@ -33,9 +33,6 @@ from dynaorm.record import record
 AttributeRole: TypeAlias = Literal["field", "key", "own", "unknown"]
 
 _APART: Final = frozenset({"guard", "token"})
-_VERSION_ATTRIBUTES: Final = frozenset(
-    {"version", "version_at", "version_type", "previous_deletion", "deleted"}
-)
 _LAST: Final = 1_000_000
 
 
@@ -431,7 +428,7 @@ class _Viewer:
             return "field"
         if name in self.index_keys:
             return "key"
-        return "own" if name in _VERSION_ATTRIBUTES and entry.kind != "unknown" else "unknown"
+        return "own" if name in VERSION_ATTRIBUTES and entry.kind != "unknown" else "unknown"
 
     def _is_extra(self, entry: Entry, name: str, role: AttributeRole, *, is_in_key: bool) -> bool:
         if entry.kind == "unknown":

@@ -41,20 +41,24 @@ _UNREAD: Any = object()
 
 def items_to_read(merged: Iterable[ItemIntents]) -> list[tuple[EntityMapping, Item]]:
     """The items that must be read, consistently, before these intents can be planned."""
-    return [(one.mapping, one.key) for one in merged if _needs_reading(one)]
+    found: list[tuple[EntityMapping, Item]] = []
+    for one in merged:  # a loop, because every save asks
+        if _needs_reading(one):
+            found.append((one.mapping, one.key))  # noqa: PERF401 - see above
+    return found
 
 
 def _needs_reading(one: ItemIntents) -> bool:
     write, removal = one.write, one.removal
-    if write is not None and removal is None and isinstance(write.intent, Save):
+    if write is not None and removal is None and type(write.intent) is Save:
         # What is replaced may have guards, versions and totals, which only its item tells.
         return write.intent.overwrite and not _is_replaced_unread(write.mapping, write.intent)
-    if write is not None and isinstance(write.intent, Edit) and write.state is None:
+    if write is not None and type(write.intent) is Edit and write.state is None:
         return write.blind is None
-    if removal is not None and isinstance(removal.intent, Deletion) and removal.state is None:
+    if removal is not None and type(removal.intent) is Deletion and removal.state is None:
         # The same for what a deletion by key releases. A Put in its place would require that nothing is stored.
         return write is not None or removal.intent.read_first or has_derived(removal.mapping)
-    if removal is not None and isinstance(removal.intent, Move):
+    if removal is not None and type(removal.intent) is Move:
         # Without a revision that names one write, no condition says that no attribute was added since the entity was
         # loaded. The move would leave it behind.
         return removal.state is not None and one.mapping.table.mark_of(removal.state.item) is None
@@ -117,7 +121,7 @@ def _with_conditions(one: ItemIntents, change: ItemChange) -> ItemChange:
         for resolved in one.intents
         if (given := condition_of(resolved.intent)) is not None
         # The condition of an upsert was judged on nothing. An expired item or a tombstone may be stored.
-        and not (isinstance(change, ItemInsert) and isinstance(resolved.intent, Edit))
+        and not (type(change) is ItemInsert and type(resolved.intent) is Edit)
     ]
     return change._replace(condition=all_of(*conditions)) if conditions else change
 
@@ -126,11 +130,11 @@ def _with_checks(one: ItemIntents, change: ItemChange) -> ItemChange:
     """The change, only if the item is as the objects that are checked were loaded."""
     for check in one.checks:
         if check.intent.condition is None:
-            makes = isinstance(change, ItemInsert) and change.before is None
-            if makes or (isinstance(change, ItemEdit) and change.creates):
+            makes = type(change) is ItemInsert and change.before is None
+            if makes or (type(change) is ItemEdit and change.creates):
                 raise one.refuse("is inserted as new, and checked to be stored already")
             # An edit by key knows its item if there is such a check.
-            if check.state is not None and not isinstance(change, ItemEdit):
+            if check.state is not None and type(change) is not ItemEdit:
                 before = _as_loaded(change, check.mapping, check.state.item)
                 change = change._replace(before=before)
     return change
@@ -174,17 +178,14 @@ def _live(mapping: EntityMapping, key: Item, read: Item | None, now: float) -> S
 def _check(one: ItemIntents, read: Any, now: float) -> ItemCheck:
     if read is _UNREAD:
         return ItemCheck(one.mapping, one.key)
-    try:
-        stored = _live(one.mapping, one.key, read, now)
-    except EntityNotFound as absent:
-        raise ConditionFailed(key=absent.key) from absent
+    stored = _live(one.mapping, one.key, read, now)
     return ItemCheck(stored.mapping, one.key, stored)
 
 
 def _delete(one: ItemIntents, removal: ResolvedIntent[Deletion | Move], read: Any) -> ItemDelete:
     intent, mapping, state = removal.intent, removal.mapping, removal.state
     if state is not None:
-        if isinstance(intent, Deletion):
+        if type(intent) is Deletion:
             return ItemDelete(mapping, one.key, StoredItem(mapping, state.item), intent.target)
         if read is not _UNREAD and (read is None or not _is_same(state.item, read)):
             there = standing(mapping, read)
@@ -210,9 +211,9 @@ def _write(
     now: float,
 ) -> ItemChange | None:
     intent, state = write.intent, write.state
-    if isinstance(intent, Edit):
+    if type(intent) is Edit:
         return _edit(one, intent, write, read, now=now)
-    if isinstance(intent, Move):
+    if type(intent) is Move:
         insert = _move(one, intent.entity, write)
     elif state is not None and not intent.overwrite:
         return _update(one, intent, write)

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.state import NO_DEFAULTS, Defaults, Loaded, defaults_in
-from dynaorm.item.action import Update
+from dynaorm.item.action import ConditionCheck, Update
 from dynaorm.item.value import Item
 from dynaorm.plan.changes import change_of
 from dynaorm.plan.fingerprint import in_order, revision_under_token
@@ -41,7 +41,10 @@ def compile_plan(merged: Iterable[ItemIntents], reads: Reads, unit: UnitOfWork) 
         StoreError (and its kinds): what was read already forbids it.
     """
     merged = tuple(merged)
-    changes = [change for one in merged if (change := change_of(one, reads, unit)) is not None]
+    changes: list[ItemChange] = []
+    for one in merged:  # a loop, here and below, because every save takes this way
+        if (change := change_of(one, reads, unit)) is not None:
+            changes.append(change)  # noqa: PERF401 - see above
     if unit.token is not None and unit.remember is None:
         unit = unit._replace(write_id=revision_under_token(merged, unit))
     changes, actions, effects = planned_changes(changes, merged, reads, unit)
@@ -92,25 +95,27 @@ def planned_changes(
 
 def _is_untold(change: ItemChange, changes: list[ItemChange]) -> bool:
     """Whether a change without a revision has an object, or an answer, that must be what is stored."""
-    return isinstance(change, ItemUpdate) and (change.loaded is not None or len(changes) == 1)
+    return type(change) is ItemUpdate and (change.loaded is not None or len(changes) == 1)
 
 
 def _is_transaction(actions: list[Planned], unit: UnitOfWork) -> bool:
     """Whether these are sent as one; a plan that only checks always is."""
     if unit.token is not None:
         return True
-    return len(actions) > 1 or (bool(actions) and (unit.exactly_once or not actions[0].is_write))
+    if len(actions) != 1:
+        return bool(actions)
+    return unit.exactly_once or type(actions[0].action) is ConditionCheck
 
 
 def _wants_item(actions: list[Planned]) -> bool:
     """Whether what an update leaves of its item is not known before; it is if a revision names what is stored."""
-    return len(actions) == 1 and actions[0].expected is None and isinstance(actions[0].action, Update)
+    return len(actions) == 1 and type(actions[0].action) is Update and actions[0].expected is None
 
 
 def _returns_deleted(merged: Sequence[ItemIntents]) -> bool:
     """Whether the caller asks for what is deleted; a loop, because every save asks."""
     for one in merged:
-        if one.removal is not None and isinstance(one.removal.intent, Deletion):
+        if one.removal is not None and type(one.removal.intent) is Deletion:
             return one.removal.intent.returning
     return False
 
@@ -123,7 +128,7 @@ def _token(actions: list[Planned], unit: UnitOfWork) -> str | None:
 
 def _effects(change: ItemChange, image: Item | None) -> list[Effect]:
     """What becomes of the caller's objects: a written one is loaded, a deleted one is new again."""
-    if isinstance(change, ItemInsert) and image is not None and change.entity is not None:
+    if type(change) is ItemInsert and image is not None and change.entity is not None:
         fresh, defaults = _fresh(change.mapping, image, change.refreshed)
         loaded = (change.state or _NOT_LOADED).followed_by(image, defaults)
         values = {**change.altered, **fresh}
@@ -131,15 +136,15 @@ def _effects(change: ItemChange, image: Item | None) -> list[Effect]:
         if change.deleted is not None and change.deleted is not change.entity:
             effects.append(Effect(change.deleted, None))
         return effects
-    if isinstance(change, ItemUpdate) and change.loaded is not None and image is not None:
+    if type(change) is ItemUpdate and change.loaded is not None and image is not None:
         entity, state = change.loaded
         names = change.changed if change.is_edit else change.refreshed
         fresh, defaults = _fresh(change.mapping, image, names)
         values = {**change.altered, **fresh}
         return [_giving(entity, state.followed_by(image, defaults), values, spares_frozen=bool(names))]
-    if isinstance(change, ItemDelete) and change.entity is not None:
+    if type(change) is ItemDelete and change.entity is not None:
         return [Effect(change.entity, None)]
-    if isinstance(change, ItemCheck) and change.loaded is not None and change.altered:
+    if type(change) is ItemCheck and change.loaded is not None and change.altered:
         return [_giving(change.loaded.entity, change.loaded.state, change.altered)]
     return []
 

@@ -1,6 +1,6 @@
 """What a caller asked for, before anything is known of what is stored."""
 
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias, final
 
 from dynaorm.entity.key import Key
 from dynaorm.item.condition import Condition
@@ -8,6 +8,7 @@ from dynaorm.item.update import Change
 from dynaorm.item.value import Item
 
 
+@final
 class Save(NamedTuple):
     """Insert a new entity, write the changed fields of a loaded one, or replace the stored item.
 
@@ -23,6 +24,7 @@ class Save(NamedTuple):
     origin: Item | None = None
 
 
+@final
 class Edit(NamedTuple):
     """Change some fields of the entity under a key; ``changes`` are in field names and Python values.
 
@@ -41,6 +43,7 @@ class Edit(NamedTuple):
     touches: bool = False
 
 
+@final
 class Deletion(NamedTuple):
     """Delete a loaded entity, or the one under a key.
 
@@ -53,12 +56,14 @@ class Deletion(NamedTuple):
     read_first: bool = False
 
 
+@final
 class Move(NamedTuple):
     """Store a loaded entity under the primary key that its fields render now, and delete the item under the old key."""
 
     entity: Any
 
 
+@final
 class Check(NamedTuple):
     """Fail the unit of work unless a condition holds; without one, unless the entity is unchanged since loaded."""
 
@@ -71,9 +76,9 @@ Intent: TypeAlias = Save | Edit | Deletion | Move | Check
 
 def target_of_intent(intent: Intent) -> Any:
     """The entity object or key that an intent names."""
-    return intent.entity if isinstance(intent, (Save, Move)) else intent.target
+    return intent.entity if type(intent) is Save or type(intent) is Move else intent.target
 
 
 def condition_of(intent: Intent) -> Condition | None:
     """The caller's condition."""
-    return None if isinstance(intent, Move) else intent.condition
+    return None if type(intent) is Move else intent.condition

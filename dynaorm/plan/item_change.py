@@ -4,7 +4,7 @@ A change is a frozen value. Each phase of the compiler takes changes and returns
 """
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias, final
 
 from dynaorm.entity.key import Key
 from dynaorm.entity.mapping.mapping import EntityMapping
@@ -57,6 +57,7 @@ class LoadedEntity(NamedTuple):
     state: Loaded
 
 
+@final
 class ItemInsert(NamedTuple):
     """The whole item is put, where nothing is stored or in place of what is.
 
@@ -95,6 +96,7 @@ class ItemInsert(NamedTuple):
     refreshed: frozenset[str] = _NO_FIELDS
 
 
+@final
 class ItemUpdate(NamedTuple):
     """A stored item is changed, and it is known what it becomes.
 
@@ -123,6 +125,7 @@ class ItemUpdate(NamedTuple):
     refreshed: frozenset[str] = _NO_FIELDS
 
 
+@final
 class ItemEdit(NamedTuple):
     """An item is changed by key, without knowing what is stored.
 
@@ -147,6 +150,7 @@ class ItemEdit(NamedTuple):
         """Nothing is known of the stored item."""
 
 
+@final
 class ItemDelete(NamedTuple):
     """An item is deleted; a versioned one is replaced by a tombstone.
 
@@ -167,6 +171,7 @@ class ItemDelete(NamedTuple):
     requires: Requirement | None = None
 
 
+@final
 class ItemCheck(NamedTuple):
     """Nothing is written, but the unit of work fails unless the item is as expected.
 

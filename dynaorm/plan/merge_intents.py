@@ -121,7 +121,9 @@ def merge_intents(intents: Sequence[Intent], now: float) -> list[ItemIntents]:
         KeyChanged, StaleEntity, UsageError: an intent cannot be planned whatever is stored.
     """
     if len(intents) == 1:
-        return [_with_blind_edit(one, now) for one in _resolved(intents[0], now)]
+        # Of the changes by key, which have one item; a move of two has none.
+        first, *others = _resolved(intents[0], now)
+        return [_with_blind_edit(first, now), *others]
     merged: dict[Ident, ItemIntents] = {}
     for intent in intents:
         for one in _resolved(intent, now):
@@ -136,7 +138,7 @@ def merge_intents(intents: Sequence[Intent], now: float) -> list[ItemIntents]:
 def _with_blind_edit(one: ItemIntents, now: float) -> ItemIntents:
     """The intents with the change that is made without reading, if they change by key an item that need not be read."""
     write = one.write
-    if write is None or write.state is not None or not isinstance(write.intent, Edit):
+    if write is None or write.state is not None or type(write.intent) is not Edit:
         return one
     mapping, edit = one.mapping, write.intent
     values = created_if_valid(mapping, edit.target, edit.changes, now) if edit.creates else None
@@ -152,9 +154,9 @@ def _with_blind_edit(one: ItemIntents, now: float) -> ItemIntents:
 
 def _resolved(intent: Intent, now: float) -> list[ItemIntents]:
     """What an intent is about, as if there were no other: one item; two for a move."""
-    if isinstance(intent, Save):
+    if type(intent) is Save:
         return [_resolved_save(intent, now)]
-    if isinstance(intent, Move):
+    if type(intent) is Move:
         return _resolved_move(intent, now)
     named = intent.target
     if isinstance(named, Key):
@@ -164,11 +166,11 @@ def _resolved(intent: Intent, now: float) -> list[ItemIntents]:
     else:
         mapping = mapping_of(type(named))
         # An expired entity can be deleted.
-        state = writable_state(mapping, state_of(named), EVER if isinstance(intent, Deletion) else now)
+        state = writable_state(mapping, state_of(named), EVER if type(intent) is Deletion else now)
         key = mapping.key_of(state.item)
-    if isinstance(intent, Check):
+    if type(intent) is Check:
         return [ItemIntents(mapping, key, checks=(ResolvedIntent(intent, mapping, state),))]
-    if isinstance(intent, Deletion):
+    if type(intent) is Deletion:
         return [ItemIntents(mapping, key, removal=ResolvedIntent(intent, mapping, state))]
     refuse_written_times(mapping, intent.changes)
     if not intent.is_valid:
@@ -269,7 +271,7 @@ def _merged_removal(
     first, second = one.removal.intent, removal.intent
     if not _same_target(first, second):
         raise one.refuse("is deleted twice, by two different objects")
-    if isinstance(first, Deletion) and isinstance(second, Deletion):
+    if type(first) is Deletion and type(second) is Deletion:
         both = second._replace(condition=all_of(first.condition, second.condition))
         return removal._replace(intent=both)
     if type(first) is not type(second):
@@ -283,14 +285,14 @@ def _merged_write(
     if one.write is None:
         return write
     first, second = one.write.intent, write.intent
-    if isinstance(first, Edit) and isinstance(second, Edit) and _same_target(first, second):
+    if type(first) is Edit and type(second) is Edit and _same_target(first, second):
         if first.creates != second.creates:
             raise one.refuse("is both updated, which requires it, and upserted")
         changes = _combined(one, first.changes, second.changes)
         condition = all_of(first.condition, second.condition)
         edit = Edit(first.target, changes, condition, creates=first.creates)
         return write._replace(intent=edit._replace(touches=first.touches or second.touches))
-    if isinstance(first, Save) and isinstance(second, Save) and first.entity is second.entity:
+    if type(first) is Save and type(second) is Save and first.entity is second.entity:
         if first.replacing is not second.replacing:
             raise one.refuse("is saved twice, with two conditions on what it replaces")
         condition = all_of(first.condition, second.condition)
@@ -298,7 +300,7 @@ def _merged_write(
         # Only an overwrite has validated an entity that did not change.
         validating = one.write if first.overwrite else write
         return write._replace(intent=save, valid=validating.valid, changes=validating.changes)
-    if isinstance(first, Move) and isinstance(second, Move) and first.entity is second.entity:
+    if type(first) is Move and type(second) is Move and first.entity is second.entity:
         return write
     raise one.refuse("is written twice, and the outcome would depend on the order")
 
@@ -315,9 +317,7 @@ def _refuse_deleted_and_changed(one: ItemIntents) -> None:
     if one.removal is None or one.write is None:
         return
     write = one.write.intent
-    inserts = isinstance(write, Move) or (
-        isinstance(write, Save) and (one.write.state is None or write.overwrite)
-    )
+    inserts = type(write) is Move or (type(write) is Save and (one.write.state is None or write.overwrite))
     if not inserts or _same_target(one.removal.intent, write):
         raise one.refuse("is both deleted and changed")
 

@@ -78,9 +78,7 @@ class Plan(_PlanFields):
     def is_transaction(self) -> bool:
         """Whether it is sent as TransactWriteItems, at twice the price of plain writes."""
         return (
-            self.token is not None
-            or len(self.actions) != 1
-            or isinstance(self.actions[0].action, ConditionCheck)
+            self.token is not None or len(self.actions) != 1 or type(self.actions[0].action) is ConditionCheck
         )
 
     def to_request(self) -> dict[str, Any]:
@@ -155,7 +153,7 @@ def _sentence(planned: Planned) -> str:
 
 def verb_of(planned: Planned) -> str:
     """The action of TransactWriteItems in one word: ``Put``, ``Update``, ``Delete`` or ``Check``."""
-    return "Check" if isinstance(planned.action, ConditionCheck) else type(planned.action).__name__
+    return "Check" if type(planned.action) is ConditionCheck else type(planned.action).__name__
 
 
 def check_limits(plan: Plan) -> Plan:
@@ -179,7 +177,7 @@ def check_limits(plan: Plan) -> Plan:
 
 def _is_sent(planned: Planned) -> bool:
     """Whether all that is known of the item, as the action leaves it, is in the request."""
-    return planned.after is None or isinstance(planned.action, Put)
+    return planned.after is None or type(planned.action) is Put
 
 
 def _written(planned: Planned) -> Item:
@@ -189,7 +187,7 @@ def _written(planned: Planned) -> Item:
     """
     found = dict(planned.item_key)
     nested: dict[str, list[AttributeValue]] = {}
-    for change in planned.action.changes if isinstance(planned.action, Update) else ():
+    for change in planned.action.changes if type(planned.action) is Update else ():
         if (value := _stored_by(change)) is not None:
             name = str(change.path[0])
             if len(change.path) > 1:

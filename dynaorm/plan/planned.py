@@ -112,7 +112,7 @@ class Planned(NamedTuple):
     def item_key(self) -> Item:
         """The primary key of the item it writes; for guards, versions and token items not the ``entity_key``."""
         action = self.action
-        if isinstance(action, Put):
+        if type(action) is Put:
             return {name: action.item[name] for name in self.table.key_names}
         return action.key
 
@@ -120,7 +120,7 @@ class Planned(NamedTuple):
     def ident(self) -> Ident:
         """The identity of the item it writes."""
         action = self.action
-        return ident_of(self.table, action.item if isinstance(action, Put) else action.key)
+        return ident_of(self.table, action.item if type(action) is Put else action.key)
 
     @property
     def expected(self) -> str | None:
@@ -150,7 +150,7 @@ class Planned(NamedTuple):
     @property
     def is_write(self) -> bool:
         """Whether it changes its item, and does not only check it."""
-        return not isinstance(self.action, ConditionCheck)
+        return type(self.action) is not ConditionCheck
 
     @property
     def is_repeatable(self) -> bool:

@@ -109,7 +109,7 @@ def _secrets(spec: QuerySpec) -> set[str]:
 def _afterwards(spec: QuerySpec, key_queries: KeyQueries, *, is_fetching: bool) -> Iterator[str]:
     table = key_queries.key_queries[0].request["TableName"]
     if any(one.wanted for one in key_queries.key_queries):
-        yield "Items between the keys that are wanted are dropped."
+        yield "What is read beside the wanted keys is dropped."
     if is_fetching:
         yield f"The whole items are fetched by key: BatchGetItem {table}, 100 in a request."
     if key_queries.local_filter is not None:

@@ -200,7 +200,7 @@ class Transaction:
         """Refuse the whole block unless a condition holds.
 
         Without a condition, a loaded entity must be unchanged since it was loaded, and an entity with the given key
-        must exist.
+        must exist. The commit raises ``StaleEntity``, ``EntityNotFound`` or ``ConditionFailed``.
 
         Args:
             target: a loaded entity, or a ``Key``.
@@ -338,13 +338,16 @@ def save_of(
 ) -> Save:
     """The save that was asked for. Raises UsageError for a condition that the class does not have."""
     check_flag("overwrite={}", overwrite)
-    if replacing is not None and overwrite:
-        raise UsageError(
-            problem="overwrite=True replaces whatever is stored, and replacing= only some of it",
-            remedy="give one of the two",
-        )
-    checked_condition(entity, replacing, "replacing")
-    return Save(entity, checked_condition(entity, condition), overwrite or replacing is not None, replacing)
+    if replacing is not None:
+        if overwrite:
+            raise UsageError(
+                problem="overwrite=True replaces whatever is stored, and replacing= only some of it",
+                remedy="give one of the two",
+            )
+        checked_condition(entity, replacing, "replacing")
+    if condition is not None:
+        checked_condition(entity, condition)
+    return Save(entity, condition, overwrite or replacing is not None, replacing)
 
 
 def checked_condition(target: Any, condition: Condition | None, name: str = "condition") -> Condition | None:

@@ -16,27 +16,6 @@ class Stock(Entity, table=app, pk="STOCK#{sku}", sk="S"):
     left: int = 0
 
 
-class Order(Entity, table=app, pk="CUST#{cust}", sk="ORDER#{order}"):
-    """In one partition with its lines, and in one index with them."""
-
-    cust: str
-    order: str
-    rank: int = 1
-    zone: str = "x"
-    every = Index("GSI1", pk="ZONE#{zone}", sk="{rank:03d}#{order}")
-
-
-class Line(Entity, table=app, pk="CUST#{cust}", sk="ORDER#{order}#ITEM#{n:03d}"):
-    """Its sort key continues that of its order."""
-
-    cust: str
-    order: str
-    n: int
-    rank: int = 1
-    zone: str = "x"
-    every = Index("GSI1", pk="ZONE#{zone}", sk="{rank:03d}#{order}#{n:03d}")
-
-
 class Place(BaseModel):
     city: str = ""
     street: str = ""

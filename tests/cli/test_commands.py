@@ -50,7 +50,7 @@ def test_a_healthy_table_is_clean(dynaorm: Command, zoo: Raw, where: list[str]) 
     count = sum(map(len, zoo.items(*TABLES).values()))
     assert (run.returncode, run.stdout) == (0, "")
     cost, result = run.stderr.splitlines()[len(TABLES) :]
-    assert cost.startswith("verify: will use about ")
+    assert cost.startswith("verify: will use ")
     assert result.startswith(f"verify: {count} items, nothing found; ")
 
 
@@ -90,14 +90,16 @@ def test_findings_are_told_repaired_and_gone(
 def test_it_says_what_it_will_use_and_what_it_used(dynaorm: Command, zoo: Raw, where: list[str]) -> None:
     run = dynaorm("verify", *TARGETS, *where, "--rate", "1000")
     said = re.search(
-        r"will use about (\d+) read units for the items, and up to about (\d+) for what belongs to them; "
-        r"at --rate 1000, up to 0 s\n",
+        r"will use (\d+) to (\d+) read units, by the sizes that DynamoDB updates every six hours; "
+        r"at --rate 1000, up to 0 s; what looks wrong is read again, which comes on top\n",
         run.stderr,
     )
     used = re.search(r"nothing found; (\d+) read units, \d+ s\n", run.stderr)
     assert said is not None
     assert used is not None
-    assert 0 < int(used[1]) <= int(said[1]) + int(said[2])
+    # ministack bills one unit for a page of any size, and has sizes of its own.
+    assert 0 < int(said[1]) <= int(said[2])
+    assert 0 < int(used[1]) <= int(said[2])
 
 
 def test_it_says_what_it_did_not_judge(dynaorm: Command, zoo: Raw, where: list[str], tmp_path: Path) -> None:

@@ -11,6 +11,10 @@ from tests.cli.conftest import Command
 from tests.cli.desk import Case, Guide, bare, desk
 
 AT = "tests.cli.desk"
+MASKED = (
+    "its values are masked, because its class may have secrets; name the module of the class with --import, "
+    "or give --show-secrets"
+)
 GUARD = "guard item: reserves email for Agent(agent='liz'); the owner exists and holds it"
 
 
@@ -71,11 +75,28 @@ def test_it_says_what_is_wrong(ask: Command, raw: Any) -> None:
         "Guide(slug='first'); this is wrong:",
         "  missing version: the latest copy is version 3, and that version item does not exist",
     ]
-    raw.put("JUNK#1", "JUNK")
+    raw.put("JUNK#1", "JUNK", pin={"S": "4711"})
     assert said(ask, "JUNK#1", "JUNK") == [
         "it is an item of no declared class; this is wrong:",
         "  unknown item: it belongs to no class of the table",
+        f"  ({MASKED})",
     ]
+    assert "4711" not in ask("show", f"{AT}:desk", "JUNK#1", "JUNK").stdout
+    assert "4711" not in ask("show", f"{AT}:desk", "JUNK#1", "JUNK", "--json").stdout
+    assert "4711" in ask("show", f"{AT}:desk", "JUNK#1", "JUNK", "--show-secrets").stdout
+
+
+def test_a_finding_with_a_masked_key_can_be_seen_when_it_is_asked_for(ask: Command, raw: Any) -> None:
+    raw.put("LOGIN#tok-2", "LOGIN", _type={"S": "Login"}, token={"S": "tok-2"}, agent={"N": "1"})
+    for command in ("verify", "repair"):
+        for form in ([], ["--json"]):
+            run = ask(command, f"{AT}:desk", *form)
+            assert "tok-2" not in run.stdout + run.stderr
+            hint = "1 finding has a key with a secret field, which is masked; --show-secrets shows it"
+            assert " ".join(run.stderr.split()).count(hint) == 1
+            run = ask(command, f"{AT}:desk", *form, "--show-secrets")
+            assert "LOGIN#tok-2" in run.stdout
+            assert "masked" not in run.stderr
 
 
 def test_a_tombstone_says_of_what(ask: Command, desk_session: Session) -> None:

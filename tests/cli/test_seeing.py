@@ -1,6 +1,7 @@
 """``layout``: a table drawn from samples, from seeds and from its items."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -26,6 +27,7 @@ DRAWN = {
     "html": lambda: page(describe(desk), samples(desk)),
     "json": lambda: json.dumps(document_of(describe(desk), samples(desk))) + "\n",
 }
+WITH_ITEMS = ("text", "html", "json", "svg")
 SUFFIXES = {"text": ".txt", "md": ".md", "mermaid": ".mmd", "svg": ".svg", "html": ".html", "json": ".json"}
 
 
@@ -109,17 +111,33 @@ VALUES = (
 )
 
 
-@pytest.mark.parametrize("name", DRAWN)
-def test_items_of_a_table_are_drawn_without_their_values(ask: Command, name: str) -> None:
+@pytest.mark.parametrize("name", WITH_ITEMS)
+def test_items_of_a_table_are_drawn_without_their_values_and_say_where_they_are_from(
+    ask: Command, name: str
+) -> None:
     run = ask("layout", f"{AT}:desk", "--from-table", "3", "--format", name)
-    assert run.returncode == 0, run.stderr
+    assert (run.returncode, run.stderr) == (0, "")
     assert [value for value in VALUES if value in run.stdout] == []
-    said = run.stdout if name == "html" else run.stderr
-    assert "Items of the table desk-" in said
-    assert "Their values are replaced by their types." in said
+    # A picture breaks its lines.
+    said = " ".join(re.sub(r"</text>\s*<text[^>]*>", " ", run.stdout).split())
+    if name == "json":
+        source = json.loads(run.stdout)["source"]
+        assert source["table"].startswith("desk-")
+        assert (source["with_values"], source["read"], source["is_all"]) == (False, 13, True)
+    else:
+        assert "Items of the table desk-" in said
+        assert "The table has 13 items, and all are read. Their values are replaced by their types." in said
 
 
-@pytest.mark.parametrize("name", ["text", "html", "json", "svg"])
+@pytest.mark.parametrize(("most", "read"), [("1", 1), ("6", 6), ("7", 7), ("20", 13)])
+def test_no_more_items_are_read_than_allowed(ask: Command, most: str, read: int) -> None:
+    run = ask("layout", f"{AT}:desk", "--from-table", "9", "--read-at-most", most, "--json")
+    found = json.loads(run.stdout)
+    assert (found["source"]["read"], found["source"]["is_all"]) == (read, read == 13)
+    assert len(found["entries"]) <= read
+
+
+@pytest.mark.parametrize("name", WITH_ITEMS)
 def test_items_of_a_table_are_drawn_with_their_values_and_without_secrets(ask: Command, name: str) -> None:
     run = ask("layout", f"{AT}:desk", "--from-table", "3", "--with-values", "--format", name)
     assert run.returncode == 0, run.stderr
@@ -156,6 +174,12 @@ def test_a_table_without_classes_has_nothing_to_draw(dynaorm: Command) -> None:
         (["--index", "GSI1", "--format", "html"], "--index is for text and SVG; html has every index"),
         (["--class", "Cas"], "the table has no class 'Cas'; did you mean 'Case'?"),
         (["--with-values"], "--with-values belongs to --from-table"),
+        (["--read-at-most", "9"], "--read-at-most belongs to --from-table"),
+        (["--from-table", "2", "--format", "md"], "--from-table is about items, and md shows none; leave"),
+        (
+            ["--seeds", "pyproject.toml", "--format", "mermaid"],
+            "--seeds is about items, and mermaid shows none",
+        ),
         (["--from-table", "0"], "Invalid value for '--from-table'"),
         (["--from-table", "2", "--seeds", "pyproject.toml"], "contradict each other"),
         (["--json", "--format", "md"], "--json and --format md contradict each other"),

@@ -123,6 +123,25 @@ def test_no_secret_is_visible_in_any_item(moto: Transport) -> None:
             assert any(secret in str(item) for item in items)
 
 
+def test_nothing_of_a_class_that_is_not_loaded_is_visible_but_its_key_and_its_name() -> None:
+    former = classify(
+        {"PK": {"S": "OLD#1"}, "SK": {"S": "OLD"}, "_type": {"S": "Old"}, "pin": {"S": "4711"}}, app
+    )
+    assert former.visible == {**former.item, "pin": {"S": "**********"}}
+    version = classify(
+        {
+            "PK": {"S": "TEXT#p"},
+            "SK": {"S": "v3_TEXT"},
+            "version": {"N": "3"},
+            "version_type": {"S": "Novel"},
+            "text": {"S": "once"},
+            "pin": {"S": "4711"},
+        },
+        app,
+    )
+    assert (version.kind, version.visible) == ("version", {**version.item, "pin": {"S": "**********"}})
+
+
 _keys = st.sampled_from(
     [
         "USER#1",

@@ -19,7 +19,6 @@ from dynaorm.entity.expiry import Expiry, Unit
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.errors import (
     AlreadyExists,
-    ConditionFailed,
     DecodeError,
     EntityNotFound,
     UniqueViolation,
@@ -209,7 +208,7 @@ DECISIONS: Final[Mapping[str, Callable[[World, str], bool]]] = {
         refused=False,
     ),
     "update in a block": _refused(EntityNotFound, _in_block, refused=False),
-    "check": _refused(ConditionFailed, _checked, refused=False),
+    "check": _refused(EntityNotFound, _checked, refused=False),
     "upsert": _finds(_upserted),
 }
 

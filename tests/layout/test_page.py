@@ -25,6 +25,7 @@ from tests.layout import page_tables as tables
 
 ISLAND = re.compile(r'<script type="application/json" id="data">(.*?)</script>', re.DOTALL)
 DESK = describe(tables.desk)
+NIGHT = datetime(2026, 11, 23, 18, tzinfo=UTC)
 
 
 def data_of(text: str) -> dict[str, Any]:
@@ -237,16 +238,34 @@ def test_an_entity_says_why_it_is_not_in_an_index() -> None:
     [
         pytest.param(None, "Sample items, made from the declarations.", id="samples"),
         pytest.param(
-            ItemSource("app-prod", "123456789012", "eu-west-1", datetime(2026, 11, 23, 18, tzinfo=UTC)),
+            ItemSource("app-prod", "123456789012", "eu-west-1", NIGHT),
             "Items of the table app-prod (account 123456789012, Region eu-west-1), read at 2026-11-23 18:00:00 UTC. "
             "Their values are replaced by their types.",
             id="types",
         ),
         pytest.param(
-            ItemSource("app", None, None, datetime(2026, 11, 23, 18, tzinfo=UTC), with_values=True),
+            ItemSource("app", None, None, NIGHT, with_values=True),
             "Items of the table app (account unknown, Region unknown), read at 2026-11-23 18:00:00 UTC. "
-            "This page has their values: pass it on with care.",
+            "Their values are shown: pass this on with care.",
             id="values",
+        ),
+        pytest.param(
+            ItemSource("app", None, None, NIGHT, read=3, is_all=True, items=9),
+            "Items of the table app (account unknown, Region unknown), read at 2026-11-23 18:00:00 UTC. "
+            "The table has 3 items, and all are read. Their values are replaced by their types.",
+            id="all",
+        ),
+        pytest.param(
+            ItemSource("app", None, None, NIGHT, read=3, items=9),
+            "Items of the table app (account unknown, Region unknown), read at 2026-11-23 18:00:00 UTC. "
+            "3 of about 9 items are read. Their values are replaced by their types.",
+            id="some",
+        ),
+        pytest.param(
+            ItemSource("app", None, None, NIGHT, read=1, items=0),
+            "Items of the table app (account unknown, Region unknown), read at 2026-11-23 18:00:00 UTC. "
+            "It has more items than the 1 item that is read. Their values are replaced by their types.",
+            id="more",
         ),
     ],
 )

@@ -11,7 +11,7 @@ from dynaorm.entity.ident import ident_of
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.errors import InvalidValue
 from dynaorm.item.action import Action, ConditionCheck, Delete, Put, Update
-from dynaorm.item.condition import And, Or, equals, exists, missing
+from dynaorm.item.condition import And, Or, equals, missing
 from dynaorm.item.update import AddTo, SetIfMissing, SetTo
 from dynaorm.item.value import Item
 from dynaorm.plan.changes import items_to_read
@@ -158,24 +158,7 @@ def test_where_one_joins_and_another_leaves_the_target_may_be_made(joins_first: 
     )
 
 
-def test_who_stays_with_another_number_makes_no_target() -> None:
-    desk = loaded(Desk(name="a", team="t", load=2.0))
-    desk.load = 5.0
-    assert to(TEAM, plan_of(Save(desk))) == Update(
-        "ends",
-        TEAM,
-        (AddTo(("load",), {"N": "3"}), SetTo(("_rev",), {"S": "w2"})),
-        And((exists("PK"), equals("_type", {"S": "Team"}), OWN_REVISION)),
-    )
-
-
 # -- targets that are written themselves -------------------------------------------------------------------------------
-
-
-def test_a_loaded_target_saved_without_a_change_is_written_under_its_revision() -> None:
-    plan = plan_of(Save(loaded(Team(team="t"))), Save(Desk(name="a", team="t")))
-    changes = (SetTo(("people",), {"N": "1"}), SetTo(("_rev",), {"S": "w2"}))
-    assert to(TEAM, plan) == Update("ends", TEAM, changes, equals("_rev", {"S": "w1"}))
 
 
 def test_a_target_that_an_update_by_key_leaves_as_it_is_gets_its_totals_blindly() -> None:
@@ -267,12 +250,6 @@ def test_a_new_frozen_target_that_gets_a_total_is_to_be_read_and_one_without_is_
     committed(plan_of(Save(counted), Save(Part(box="a", number=1))))
     committed(plan_of(Save(alone)))
     assert (counted.parts, inspect(counted).loaded, inspect(alone).loaded) == (0, False, True)
-
-
-def test_a_frozen_entity_that_was_changed_in_a_copy_is_loaded_after_its_save() -> None:
-    box = loaded(Box(box="a")).model_copy(update={"label": "new"})
-    committed(plan_of(Save(box)))
-    assert (box.label, inspect(box).revision) == ("new", "w2")
 
 
 def test_a_loaded_target_that_is_overwritten_takes_the_total_that_is_stored_now() -> None:

@@ -5,10 +5,10 @@ from typing import Annotated, Any
 
 import pytest
 
-from dynaorm import Aggregate, Entity, F, GlobalIndex, Index, InKey, Key, Table
+from dynaorm import Aggregate, Entity, GlobalIndex, Index, InKey, Key, Table
 from dynaorm.entity.mapping.mapping import mapping_of
-from dynaorm.errors import InvalidValue, UsageError
-from dynaorm.plan.intent import Edit, Save
+from dynaorm.errors import InvalidValue
+from dynaorm.plan.intent import Save
 from dynaorm.plan.kinds.totals import contributions
 from tests.plan.compiling import added, plan_of, saved
 
@@ -97,11 +97,6 @@ def test_all_totals_of_a_target_that_is_saved_beside_are_its_own() -> None:
     for effect in plan.effects:
         effect.apply()
     assert (room.desks, room.width) == (2, Decimal(5))
-
-
-def test_no_total_is_written_by_hand_in_an_edit_of_several_fields() -> None:
-    with pytest.raises(UsageError, match=r"Room\.width is kept by Desk\.in_room"):
-        plan_of(Edit(Key(Room, room="r"), (F.width.add(1),)))
 
 
 def test_a_sum_that_no_number_holds_is_refused_with_the_total() -> None:

@@ -178,16 +178,6 @@ def test_a_loaded_target_takes_contributions_in_its_update_under_its_revision() 
     assert (group.members, inspect(group).revision, inspect(group).changes) == (6, "w2", {})
 
 
-@pytest.mark.parametrize("edited", [True, False])
-def test_a_loaded_target_without_a_change_is_written_for_what_joins_it(edited: bool) -> None:
-    group = loaded(Group(group_id="g"), members=4)
-    write = Edit(group, (SetTo(("name",), "x"),)) if edited else Save(group)
-    plan = plan_of(write, *joining())
-    assert purposes(plan) == ["insert", "insert", "update"]
-    committed(plan)
-    assert (group.members, inspect(group).revision) == (6, "w2")
-
-
 @pytest.mark.parametrize(
     "write",
     [
@@ -216,13 +206,6 @@ def test_an_update_without_effect_gives_the_object_the_stored_value_although_oth
     group.name = "not saved"
     committed(plan_of(Edit(group, (SetTo(("name",), "x"),), F.name == "x"), *joining()))
     assert (group.name, group.members, inspect(group).changes) == ("x", 6, {})
-
-
-def test_a_partial_update_of_a_loaded_target_takes_contributions() -> None:
-    group = loaded(Group(group_id="g"), members=4)
-    plan = plan_of(Edit(group, (SetTo(("name",), "new"),)), *joining())
-    committed(plan)
-    assert (group.name, group.members, inspect(group).changes) == ("new", 6, {})
 
 
 def test_an_update_by_key_adds_what_is_due() -> None:

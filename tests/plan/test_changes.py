@@ -12,7 +12,6 @@ from dynaorm.entity.state import Loaded
 from dynaorm.entity.state import state_of as _state_of
 from dynaorm.errors import (
     AlreadyExists,
-    ConditionFailed,
     EntityNotFound,
     InvalidValue,
     SameItemTwice,
@@ -169,32 +168,6 @@ def test_a_delete_and_an_update_by_key_know_nothing_of_the_item() -> None:
     assert change(EDIT) == ItemEdit(stock, KEY.primary_key, (SetTo(("left",), {"N": "1"}),))
 
 
-@pytest.mark.parametrize(
-    ("intent", "stored"),
-    [(EDIT, None), (EDIT, EXPIRED), (EDIT, STRANGER), (Deletion(KEY), None), (Deletion(KEY), STRANGER)],
-    ids=["absent", "expired", "of another class", "absent to delete", "of another class to delete"],
-)
-def test_what_is_not_there_cannot_be_updated_or_deleted(intent: Intent, stored: Item | None) -> None:
-    with pytest.raises(EntityNotFound) as raised:
-        change(intent, stored=stored)
-    assert raised.value.key == KEY
-
-
-def test_what_has_expired_can_be_deleted() -> None:
-    assert only(ItemDelete, Deletion(KEY), stored=EXPIRED).before == StoredItem(
-        mapping_of(Stock), EXPIRED, from_read=True
-    )
-
-
-def test_a_loaded_entity_is_what_is_stored() -> None:
-    stock = saved(Stock(sku="a"))
-    stored, as_loaded = (
-        StoredItem(mapping_of(Stock), state_of(stock).item, False, one) for one in (False, True)
-    )
-    assert change(Deletion(stock)) == ItemDelete(mapping_of(Stock), KEY.primary_key, stored, stock)
-    assert only(ItemCheck, Save(stock), Check(stock)).before == as_loaded
-
-
 def test_what_was_read_of_one_item_says_nothing_of_another() -> None:
     other = Reads({ident_of(app, Key(Stock, sku="b").primary_key): None})
     (one,) = merge_intents([EDIT], NOW)
@@ -223,7 +196,7 @@ def test_the_stored_type_decides_the_class(intent: Intent) -> None:
 
 @pytest.mark.parametrize("stored", [None, EXPIRED, STRANGER])
 def test_a_check_of_what_is_not_there_fails(stored: Item | None) -> None:
-    with pytest.raises(ConditionFailed):
+    with pytest.raises(EntityNotFound):
         change(Check(KEY), stored=stored)
 
 
@@ -250,10 +223,6 @@ def test_an_insert_over_a_live_entity_is_refused_and_an_overwrite_is_not() -> No
 def test_an_overwrite_of_another_kind_of_entity_is_refused() -> None:
     with pytest.raises(AlreadyExists):
         change(Save(Stock(sku="a"), overwrite=True), stored=STRANGER)
-
-
-def test_an_unchanged_entity_has_no_change() -> None:
-    assert change(Save(saved(Stock(sku="a")))) is None
 
 
 def test_an_unchanged_entity_that_is_checked_is_a_check() -> None:
@@ -374,7 +343,7 @@ def test_a_check_of_what_was_read_knows_it() -> None:
         StoredItem(mapping_of(Fragile), read, from_read=True),
         condition=Compare(Attr(("left",)), ">", {"N": "0"}),
     )
-    with pytest.raises(ConditionFailed) as absent:
+    with pytest.raises(EntityNotFound) as absent:
         change(Check(KEY, F.left > 0), stored=None)
     assert absent.value.key == KEY
 
@@ -399,3 +368,14 @@ def test_a_field_that_lives_in_an_index_key_alone_is_known_to_the_new_image() ->
     assert moved.image["GSI1PK"] == {"S": "PLACE#y"}
     edit = Edit(Key(Held, name="h"), (SetTo(("place",), "z"),))
     assert only(ItemUpdate, edit, stored=dict(state_of(held).item)).image["GSI1PK"] == {"S": "PLACE#z"}
+
+
+@pytest.mark.parametrize(
+    ("intent", "stored"),
+    [(EDIT, None), (EDIT, EXPIRED), (EDIT, STRANGER), (Deletion(KEY), None), (Deletion(KEY), STRANGER)],
+    ids=["absent", "expired", "of another class", "absent to delete", "of another class to delete"],
+)
+def test_what_is_not_there_cannot_be_updated_or_deleted(intent: Intent, stored: Item | None) -> None:
+    with pytest.raises(EntityNotFound) as raised:
+        change(intent, stored=stored)
+    assert raised.value.key == KEY

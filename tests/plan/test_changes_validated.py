@@ -40,16 +40,6 @@ def measured() -> Measured:
     return found
 
 
-def test_what_changed_is_validated() -> None:
-    negative, shouting = measured(), measured()
-    negative.size, negative.note = -1, "n"
-    shouting.code = "NEW"
-    with pytest.raises(InvalidValue, match=r"Measured\.size = -1"):
-        plan_of(Save(negative))
-    with pytest.raises(InvalidValue, match=r"Measured\.code = 'NEW'.* new codes are in lower case"):
-        plan_of(Save(shouting))
-
-
 def test_what_was_loaded_and_stays_may_break_a_rule_for_new_values() -> None:
     old, moved = measured(), measured()
     old.note, moved.name = "n", "b"

@@ -6,7 +6,7 @@ from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.entity.state import Loaded
 from dynaorm.item.action import Delete, Put, Update
 from dynaorm.item.condition import And, equals, exists, missing
-from dynaorm.item.update import AddTo, Remove, SetTo
+from dynaorm.item.update import AddTo, SetTo
 from dynaorm.item.value import Item
 from dynaorm.plan import intent
 from dynaorm.plan.intent import Edit, Save
@@ -73,25 +73,6 @@ def test_an_unguarded_update_is_one_update_of_what_changed_under_the_revision() 
         "ExpressionAttributeValues": {":v0": {"N": "5"}, ":v1": {"S": "w2"}, ":v2": {"S": "w1"}},
         "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
     }
-
-
-def test_index_keys_change_only_with_their_fields() -> None:
-    stock = saved(Stock(sku="a", shelf="x"))
-    stock.shelf = None
-    ((_, action),) = actions_of(plan_of(Save(stock)))
-    assert isinstance(action, Update)
-    assert action.changes == (
-        SetTo(("_rev",), {"S": "w2"}),
-        Remove(("GSI1PK",)),
-        Remove(("GSI1SK",)),
-        Remove(("shelf",)),
-    )
-
-
-def test_an_unchanged_entity_sends_nothing() -> None:
-    stock = saved(Stock(sku="a"))
-    stock.left = 0
-    assert plan_of(Save(stock)) == Plan((), None, made_at=NOW)
 
 
 def test_an_unchanged_entity_with_a_condition_is_checked() -> None:
@@ -200,11 +181,6 @@ def test_an_overwrite_of_what_was_read_replaces_it_under_its_revision() -> None:
     assert (planned.purpose, planned.from_read, planned.before) == (ItemPurpose.REPLACE, True, stored)
 
 
-def test_an_overwrite_of_nothing_is_an_insert() -> None:
-    plan = plan_of(Save(Stock(sku="a"), overwrite=True), reads=Reads({ident_of(app, STOCK_KEY): None}))
-    assert actions_of(plan) == [(ItemPurpose.INSERT, Put("compiler-app", stock_item(), missing("PK")))]
-
-
 # -- guards and versions -----------------------------------------------------------------------------------------------
 
 
@@ -237,20 +213,6 @@ def test_the_actions_of_a_guarded_versioned_insert_come_entity_version_guard() -
     assert isinstance(guard, Put)
     assert guard.item["owner"] == {"M": {"PK": {"S": "DOC#d"}, "SK": {"S": "v0_D"}}}
     assert plan.token == "w2"
-
-
-def test_releases_and_claims_stay_with_their_entity() -> None:
-    one, two = saved(User(user_id="1", email="a@x")), saved(User(user_id="2", email="b@x"))
-    one.email, two.email = "c@x", "d@x"
-    plan = plan_of(Save(one), Save(two))
-    assert [(planned.purpose.value, planned.item_key["PK"]["S"]) for planned in plan.actions] == [
-        ("update", "USER#1"),
-        ("release", "email#a@x"),
-        ("claim", "email#c@x"),
-        ("update", "USER#2"),
-        ("release", "email#b@x"),
-        ("claim", "email#d@x"),
-    ]
 
 
 def test_delete_and_create_anew_is_one_put_under_the_revision_of_the_old_one() -> None:
@@ -298,28 +260,3 @@ def test_re_creation_replaces_the_tombstone_and_continues_the_numbers() -> None:
     assert "deleted" not in main.action.item
     assert main.action.item["version"] == version.action.item["version"] == {"N": "10"}
     assert version.action.item["SK"] == {"S": "v10_D"}
-
-
-def test_what_is_deleted_is_new_again_each_object_of_it() -> None:
-    stock = saved(Stock(sku="a"))
-    assert [(effect.entity, effect.state) for effect in plan_of(intent.Deletion(stock)).effects] == [
-        (stock, None)
-    ]
-
-
-def test_two_actions_are_one_transaction() -> None:
-    assert plan_of(Save(User(user_id="1", email="a"))).token == "w2"
-    assert plan_of(Save(Stock(sku="a"))).token is None
-
-
-def test_a_default_that_is_not_stored_is_no_change_after_a_save_either() -> None:
-    stored = {name: value for name, value in stock_item().items() if name != "left"}
-    stock = mapping_of(Stock).hydrate(stored)
-    stock.shelf = "x"
-    for effect in plan_of(Save(stock), write_id="w3").effects:
-        effect.apply()
-    assert plan_of(Save(stock)).actions == ()
-    stock.left = 5
-    (action,) = plan_of(Save(stock)).actions
-    assert isinstance(action.action, Update)
-    assert SetTo(("left",), {"N": "5"}) in action.action.changes

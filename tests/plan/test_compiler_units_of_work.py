@@ -75,18 +75,6 @@ def test_a_move_deletes_and_puts_in_one_transaction_and_keeps_unknown_attributes
     assert effect.state is not None
 
 
-def test_a_swap_of_keys_is_one_put_per_key_under_the_old_revision() -> None:
-    one, two = saved(Stock(sku="a", left=1)), saved(Stock(sku="b", left=2))
-    one.sku, two.sku = "b", "a"
-    plan = plan_of(Move(one), Move(two))
-    assert [(planned.purpose, type(planned.action)) for planned in plan.actions] == [
-        (ItemPurpose.REPLACE, Put),
-        (ItemPurpose.REPLACE, Put),
-    ]
-    assert [planned.after and planned.after["left"] for planned in plan.actions] == [{"N": "2"}, {"N": "1"}]
-    assert {effect.entity.sku for effect in plan.effects} == {"a", "b"}
-
-
 def test_physical_table_names_are_used_in_what_is_sent_and_declared_ones_in_identities() -> None:
     setting = UnitOfWork(NOW, "w2", lambda name: f"test-{name}")
     plan = compile_plan(merge_intents([Save(User(user_id="1", email="a@x"))], NOW), NOTHING_READ, setting)

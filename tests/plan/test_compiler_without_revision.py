@@ -10,8 +10,8 @@ from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.errors import UsageError
 from dynaorm.item.action import Update
 from dynaorm.item.condition import And, equals, exists, missing
-from dynaorm.item.update import AddTo, SetTo
-from dynaorm.plan.intent import Deletion, Edit, Save
+from dynaorm.item.update import SetTo
+from dynaorm.plan.intent import Deletion, Save
 from dynaorm.plan.kinds.own_item import ItemPurpose
 from tests.plan.compiling import actions_of, plan_of, reads_of, saved, stored
 
@@ -92,22 +92,6 @@ def test_without_revisions_the_values_guards_are_made_of_are_part_of_the_conditi
             equals("name", {"S": "p"}),
         )
     )
-
-
-def test_without_revisions_an_insert_is_a_plain_write_too() -> None:
-    plan = plan_of(Save(Loose(name="l")))
-    assert (plan.operation, plan.token) == ("PutItem", None)
-    assert plan.actions[0].after == {
-        "PK": {"S": "LOOSE#l"},
-        "SK": {"S": "L"},
-        "name": {"S": "l"},
-        "left": {"N": "0"},
-    }
-
-
-def test_without_revisions_a_blind_update_is_a_plain_write_too() -> None:
-    plan = plan_of(Edit(Key(Loose, name="l"), (AddTo(("left",), 1),)))
-    assert (plan.operation, plan.token) == ("UpdateItem", None)
 
 
 def test_an_item_that_has_no_revision_yet_is_saved_under_its_values_and_gets_one() -> None:

@@ -1,5 +1,6 @@
 """The bill of a plan, against bills worked out by hand from DynamoDB's price list."""
 
+from collections.abc import Callable, Sequence
 from typing import Annotated, Any
 
 import pytest
@@ -119,115 +120,99 @@ def test_an_update_costs_the_larger_image(before: int, after: int) -> None:
     assert units(Save(changed(plain, text=plain_of(after).text))) == 3
 
 
-def test_a_delete_costs_what_was_stored() -> None:
-    assert units(Deletion(saved(plain_of(3000)))) == 3
+PLAIN, TICKET = Key(Plain, name="p"), Key(Ticket, name="a")
+LARGE = "n" * 3500
 
 
-def test_what_is_not_known_counts_as_one_kilobyte() -> None:
-    assert units(Deletion(Key(Plain, name="p"))) == 1
-    assert units(Edit(Key(Plain, name="p"), (SetTo(("text",), "x"),))) == 1
-
-
-def test_a_check_costs_as_much_as_a_write() -> None:
-    assert units(Check(Key(Plain, name="p"), F.text == "")) == 2
-    assert units(Check(saved(Plain(name="p")))) == 2
-
-
-def test_a_guard_costs_two_units_in_its_transaction() -> None:
-    assert units(Save(Node(name="n"))) + 2 + 1 == units(Save(Node(name="n", label="l")))
-
-
-def test_creating_a_guarded_versioned_entity_in_one_index_costs_seven() -> None:
-    # 2 * (entity, which is the latest copy + guard + version) + 1 index entry; with a latest copy apart it were nine.
-    assert units(Save(Article(name="a", slug="s"))) == 7
-
-
-def test_a_further_version_costs_five_in_one_index() -> None:
-    # 2 * (entity + version) + the entry, rewritten under one key because its projection is ALL; guards cost nothing.
-    article = saved(Article(name="a", slug="s"))
-    article.slug = "s"
-    article.name = "a"
-    assert units(Save(article)) == 0
-    article.status = "old"
-    assert units(Save(article)) == 2 * 2 + 2
-
-
-def test_a_changed_unique_value_costs_a_release_and_a_claim() -> None:
-    assert units(Save(changed(Article(name="a", slug="s"), slug="t"))) == 2 * (1 + 1 + 1 + 1) + 1
-
-
-def test_burying_a_versioned_entity_costs_tombstone_release_and_the_index_entry() -> None:
-    assert units(Deletion(saved(Article(name="a", slug="s")))) == 2 * (1 + 1) + 1
+def article() -> Article:
+    return saved(Article(name="a", slug="s"))
 
 
 @pytest.mark.parametrize(
-    ("values", "expected"),
+    ("bill", "intents", "expected"),
     [
-        ({"note": "n"}, 1 + 1),
-        ({"status": "b"}, 1 + 2),
-        ({"status": None}, 1 + 1),
-        ({"status": "b", "note": "n"}, 1 + 2),
+        ("a deletion costs what was stored", lambda: [Deletion(saved(plain_of(3000)))], 3),
+        ("what is not known counts as one kilobyte", lambda: [Deletion(PLAIN)], 1),
+        ("an update by key too", lambda: [Edit(PLAIN, (SetTo(("text",), "x"),))], 1),
+        ("a check costs as much as a write", lambda: [Check(PLAIN, F.text == "")], 2),
+        ("a check of an object too", lambda: [Check(saved(Plain(name="p")))], 2),
+        ("and writes no index entry", lambda: [Check(saved(Ticket(name="a", status="open")))], 2),
+        ("also by key", lambda: [Check(TICKET, F.note == "x")], 2),
+        # 2 * (entity, which is the latest copy + guard + version) + 1 entry; with a latest copy apart it were nine.
+        ("guarded and versioned in an index", lambda: [Save(Article(name="a", slug="s"))], 7),
+        ("nothing changed", lambda: [Save(changed(Article(name="a", slug="s"), slug="s"))], 0),
+        # 2 * (entity + version) + the entry, rewritten under one key; guards cost nothing.
+        ("a further version", lambda: [Save(changed(Article(name="a", slug="s"), status="old"))], 2 * 2 + 2),
+        ("a release and a claim", lambda: [Save(changed(Article(name="a", slug="s"), slug="t"))], 2 * 4 + 1),
+        ("tombstone, release, entry", lambda: [Deletion(article())], 2 * (1 + 1) + 1),
+        ("outside of an index", lambda: [Save(Ticket(name="t"))], 1),
+        ("inside", lambda: [Save(Ticket(name="t", status="a"))], 2),
+        ("joining it", lambda: [Save(changed(Ticket(name="t"), status="a"))], 2),
+        ("leaving it", lambda: [Deletion(saved(Ticket(name="t", status="a")))], 2),
+        ("large in an index of everything", lambda: [Save(Ticket(name="t", status="a", note=LARGE))], 4 + 4),
+        ("large in an index of little", lambda: [Save(Lean(name="t", status="a", note=LARGE))], 4 + 1),
+        ("shrinking", lambda: [Save(changed(Ticket(name="t", status="a", note=LARGE), note=""))], 4 + 4),
+        ("growing", lambda: [Save(changed(Ticket(name="t", status="a"), note=LARGE))], 4 + 4),
+        (
+            "a move of entity and entry",
+            lambda: [Move(changed(Ticket(name="t", status="a"), name="u"))],
+            2 * 2 + 2,
+        ),
+        (
+            "entries are not doubled in a transaction",
+            lambda: [Save(Ticket(name=name, status="a")) for name in "tu"],
+            2 * 2 + 2,
+        ),
+        # An index on the table's own keys holds guards and versions too.
+        ("own keys", lambda: [Save(Node(name="n"))], 2 * 2 + 2),
+        ("own keys, guarded", lambda: [Save(Node(name="n", label="l"))], 2 * 3 + 3),
+        ("own keys, changed", lambda: [Save(changed(Node(name="n", label="l"), label="m"))], 2 * 4 + 3),
+        ("own keys, deleted", lambda: [Deletion(saved(Node(name="n", label="l")))], 2 * 2 + 1),
+        # A guard is in the indexes of the table that it lives in.
+        ("a guard in an index", lambda: [Save(Away(name="a", nick="n"))], 2 + 2 + 1),
+        ("a guard in none", lambda: [Save(Near(name="a", nick="n"))], 2 + 2 + 1),
+        ("no guard", lambda: [Save(Away(name="a"))], 1),
+        ("no guard, but an entry", lambda: [Save(Near(name="a"))], 1 + 1),
+        *[
+            (
+                f"in an index of everything: {values}",
+                lambda v=values: [Save(changed(Ticket(name="t", status="a"), **v))],
+                expected,
+            )
+            for values, expected in [
+                ({"note": "n"}, 2),
+                ({"status": "b"}, 3),
+                ({"status": None}, 2),
+                ({"status": "b", "note": "n"}, 3),
+            ]
+        ],
+        *[
+            (
+                f"in an index of some: {values}",
+                lambda v=values: [Save(changed(Lean(name="t", status="a"), **v))],
+                expected,
+            )
+            for values, expected in [
+                ({"note": "n"}, 1),
+                ({"owner_name": "o"}, 2),
+                ({"status": "b"}, 3),
+                ({"status": None}, 2),
+            ]
+        ],
+        *[
+            (
+                f"in two indexes of keys: {values}",
+                lambda v=values: [Save(changed(Bones(name="t", status="a"), **v))],
+                expected,
+            )
+            for values, expected in [({"note": "n"}, 1), ({"status": "b"}, 1 + 2 + 2)]
+        ],
     ],
 )
-def test_updates_of_an_entity_in_an_index_of_everything(values: dict[str, Any], expected: int) -> None:
-    assert units(Save(changed(Ticket(name="t", status="a"), **values))) == expected
-
-
-@pytest.mark.parametrize(
-    ("values", "expected"),
-    [({"note": "n"}, 1), ({"owner_name": "o"}, 1 + 1), ({"status": "b"}, 1 + 2), ({"status": None}, 1 + 1)],
-)
-def test_updates_of_an_entity_in_an_index_of_some_attributes(values: dict[str, Any], expected: int) -> None:
-    assert units(Save(changed(Lean(name="t", status="a"), **values))) == expected
-
-
-@pytest.mark.parametrize(("values", "expected"), [({"note": "n"}, 1), ({"status": "b"}, 1 + 2 + 2)])
-def test_updates_of_an_entity_in_two_indexes_of_keys(values: dict[str, Any], expected: int) -> None:
-    assert units(Save(changed(Bones(name="t", status="a"), **values))) == expected
-
-
-def test_an_entity_outside_of_an_index_pays_nothing_for_it() -> None:
-    assert units(Save(Ticket(name="t"))) == 1
-    assert units(Save(Ticket(name="t", status="a"))) == 2
-    assert units(Save(changed(Ticket(name="t"), status="a"))) == 2
-    assert units(Deletion(saved(Ticket(name="t", status="a")))) == 2
-
-
-def test_a_large_projected_item_is_paid_for_in_the_index_too() -> None:
-    assert units(Save(Ticket(name="t", status="a", note="n" * 3500))) == 4 + 4
-    assert units(Save(Lean(name="t", status="a", note="n" * 3500))) == 4 + 1
-
-
-def test_an_index_entry_that_shrinks_costs_what_it_was() -> None:
-    assert units(Save(changed(Ticket(name="t", status="a", note="n" * 3500), note=""))) == 4 + 4
-    assert units(Save(changed(Ticket(name="t", status="a"), note="n" * 3500))) == 4 + 4
-
-
-def test_a_move_pays_both_places_and_moves_the_index_entry() -> None:
-    assert units(Move(changed(Ticket(name="t", status="a"), name="u"))) == 2 * (1 + 1) + 1 + 1
-
-
-def test_index_entries_are_not_doubled_in_a_transaction() -> None:
-    assert units(Save(Ticket(name="t", status="a")), Save(Ticket(name="u", status="a"))) == 2 * 2 + 2
-
-
-def test_an_index_on_the_tables_own_keys_holds_guards_and_versions_too() -> None:
-    assert units(Save(Node(name="n", label="l"))) == 2 * 3 + 3
-    assert units(Save(changed(Node(name="n", label="l"), label="m"))) == 2 * 4 + 3
-    assert units(Deletion(saved(Node(name="n", label="l")))) == 2 * 2 + 1
-
-
-def test_a_guard_is_in_the_indexes_of_the_table_it_lives_in() -> None:
-    assert units(Save(Away(name="a", nick="n"))) == 2 + 2 + 1
-    assert units(Save(Near(name="a", nick="n"))) == 2 + 2 + 1
-    assert units(Save(Away(name="a"))) == 1
-    assert units(Save(Near(name="a"))) == 1 + 1
-
-
-def test_a_check_writes_no_index_entry() -> None:
-    ticket = saved(Ticket(name="a", status="open"))
-    assert units(Check(ticket)) == 2
-    assert units(Check(Key(Ticket, name="a"), F.note == "x")) == 2
+def test_a_bill_is_what_the_price_list_says(
+    bill: str, intents: Callable[[], Sequence[Intent]], expected: int
+) -> None:
+    assert units(*intents()) == expected, bill
 
 
 def test_what_is_sent_counts_keys_values_and_items() -> None:

@@ -227,11 +227,6 @@ def test_a_validator_may_look_at_the_fields_that_the_edit_sets_beside_it() -> No
     assert names == {"words", "title", "slug"}
 
 
-def test_a_validator_may_look_at_the_fields_that_are_stored() -> None:
-    made, _ = edited_image(mapping_of(Article), ARTICLE, (F.words.set("w"), F.tag.set("t")))
-    assert made == {**ARTICLE, "words": {"S": "One: w"}, "tag": {"S": "T"}}
-
-
 def test_a_field_that_lives_in_the_primary_key_stays_whatever_validation_makes_of_it() -> None:
     class Named(Entity, table=app, pk="NAMED#{name}", sk="N"):
         name: Annotated[Upper, InKey()]
@@ -349,11 +344,6 @@ def test_what_was_wrong_before_an_edit_is_an_error_of_the_stored_item(spoiled: I
     mapping = mapping_of(Sized)
     with pytest.raises(DecodeError, match="PK='SIZED#1'"):
         edited_image(mapping, spoiled, (F.high.set(7),))
-
-
-def test_a_rule_that_the_edit_breaks_is_an_error_of_its_values() -> None:
-    with pytest.raises(InvalidValue, match="low is above high"):
-        edited_image(mapping_of(Sized), {**SIZED, "low": {"N": "3"}}, (F.high.set(1),))
 
 
 @pytest.mark.parametrize(("change", "made"), [(F.low.set(2), ("2", "5")), (F.high.set(9), ("8", "9"))])

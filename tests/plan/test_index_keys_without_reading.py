@@ -10,17 +10,10 @@ from dynaorm.item.update import Change, Remove, SetTo
 from dynaorm.item.value import Item
 from dynaorm.plan.without_reading import index_changes
 from tests.plan.test_edit import (
-    Ticket,
     Twofold,
 )
 from tests.plan.test_image import Both
 from tests.plan.test_without_reading import BLIND, READS, app, key_of, needs_reading
-
-
-class Sorted(Entity, table=app, pk="SORTED#{name}", sk="S"):
-    name: str
-    kind: str = "k"
-    by_kind = Index("GSI1", pk="KIND#{kind}", sk="{name}")
 
 
 class Either(Entity, table=app, pk="EITHER#{name}", sk="E"):
@@ -37,18 +30,6 @@ def keys_after(mapping: EntityMapping, key: Item, changes: tuple[Change, ...]) -
         return index_changes(mapping, key, changes)
     except Unread:
         return None
-
-
-def test_index_keys_that_the_edit_fixes_come_along() -> None:
-    mapping, key = mapping_of(Ticket), key_of(Ticket)
-    assert index_changes(mapping, key, (F.status.set("done"), F.queue.set("r"))) == (
-        SetTo(("GSI1PK",), {"S": "STATUS#done"}),
-        SetTo(("GSI1SK",), {"S": "r"}),
-    )
-    assert index_changes(mapping, key, (F.status.set(None), F.queue.set("r"))) == (
-        Remove(("GSI1PK",)),
-        Remove(("GSI1SK",)),
-    )
 
 
 def test_the_keys_of_all_indexes_that_an_edit_fixes_come_along() -> None:
@@ -76,14 +57,6 @@ def test_a_key_attribute_of_two_indexes_goes_only_if_neither_needs_it(
     assert keys_after(mapping_of(Both), key_of(Both), changes) == expected
 
 
-def test_the_key_and_the_edit_together_decide_an_index() -> None:
-    mapping, key = mapping_of(Sorted), Key(Sorted, name="a").primary_key
-    assert index_changes(mapping, key, (F.kind.set("x"),)) == (
-        SetTo(("GSI1PK",), {"S": "KIND#x"}),
-        SetTo(("GSI1SK",), {"S": "a"}),
-    )
-
-
 def test_of_two_places_in_an_index_the_one_that_the_edit_fills_is_decided() -> None:
     mapping, key = mapping_of(Either), Key(Either, name="a").primary_key
     for one, other, filled in (("x", None, "ONE#x"), (None, "x", "OTHER#x")):
@@ -92,23 +65,6 @@ def test_of_two_places_in_an_index_the_one_that_the_edit_fills_is_decided() -> N
 
 
 # -- indexes whose keys are the fields' own attributes -----------------------------------------------------------------
-
-shop = Table("blind-shop", indexes=[GlobalIndex("BySku", pk="sku", sk="SK")])
-
-
-class Line(Entity, table=shop, pk="CART#{cart}", sk="LINE#{number:03d}"):
-    cart: str
-    number: int
-    sku: str
-    by_sku = Index("BySku", pk="{sku}")
-
-
-def test_a_field_that_is_an_index_key_itself_is_set_without_reading() -> None:
-    mapping, key = mapping_of(Line), Key(Line, cart="c", number=1).primary_key
-    assert not needs_reading(mapping, key, (F.sku.set("x"),))
-    assert index_changes(mapping, key, (F.sku.set("x"),)) == ()
-    with pytest.raises(InvalidValue, match="sku"):
-        index_changes(mapping, key, (F.sku.set(""),))
 
 
 states = Table(

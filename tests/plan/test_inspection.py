@@ -50,12 +50,6 @@ def test_changes_are_stored_value_and_value_now() -> None:
     assert inspect(document).revision == "w1"
 
 
-def test_inspecting_changes_nothing() -> None:
-    document = saved(Document(doc_id="d", text="a"))
-    document.text = "b"
-    assert inspect(document) == inspect(document)
-
-
 def test_copies_carry_the_loaded_state_along() -> None:
     document = saved(Document(doc_id="d", text="a"))
     expected = inspect(document)

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from dynaorm import Entity, Table, entity_of, inspect, item_of
 from dynaorm.entity.state import Loaded, set_state, state_of
-from dynaorm.errors import DynaormError, InvalidValue, KeyChanged, UsageError
+from dynaorm.errors import DynaormError, UsageError
 from dynaorm.item.value import Item
 from dynaorm.plan.intent import Save
 from dynaorm.plan.kinds.own_item import ItemPurpose
@@ -105,18 +105,6 @@ def test_the_given_item_stays_the_callers() -> None:
     item["age"]["N"] = "9"
     item["tags"]["L"].append({"S": "y"})
     assert inspect(user).changes == {}
-
-
-def test_a_broken_value_is_refused() -> None:
-    with pytest.raises(InvalidValue, match="age"):
-        item_of(User.model_construct(name="a", age="old"))
-
-
-def test_a_changed_key_is_refused() -> None:
-    user = saved(User(name="a"))
-    user.name = "b"
-    with pytest.raises(KeyChanged):
-        item_of(user)
 
 
 def test_an_entity_read_at_a_version_is_refused() -> None:

@@ -57,14 +57,6 @@ def test_there_is_no_time_where_nothing_is_written() -> None:
     assert times_of_changed(mapping_of(Note), float("-inf")) == {}
 
 
-def test_a_partial_update_gets_a_time_that_the_caller_did_not_ask_for() -> None:
-    changes = (F.note.set("b"),)
-    found = stamped(mapping_of(Note), changes, NOW)
-    assert found == (*changes, SetTo(("seen",), datetime.fromtimestamp(NOW, UTC)))
-    assert stamped(mapping_of(Note), (), NOW) == ()
-    assert stamped(mapping_of(Plain), changes, NOW) == changes
-
-
 def test_an_upsert_gets_a_time_of_creation_that_is_stored_if_there_is_none() -> None:
     now = datetime.fromtimestamp(NOW, UTC)
     assert stamped(mapping_of(Note), (F.note.set("b"),), NOW, creates=True) == (
@@ -217,14 +209,6 @@ def test_what_was_loaded_may_break_a_rule_that_spares_it_beside_a_time_that_is_s
     (update, _) = plan_of(Save(dated), now=LATER).actions
     assert update.after is not None
     assert (update.after["text"], update.after["seen"]) == ({"S": "from before"}, {"S": SECOND})
-
-
-def test_an_object_gets_the_times_that_its_write_stores() -> None:
-    letter, other = Letter(name="a", text="b"), loaded(Letter(name="a"))
-    committed(plan_of(Save(letter, overwrite=True), reads=reads_of(letters, old()), now=LATER))
-    committed(plan_of(Edit(other, SET), now=LATER))
-    assert [str(one.made) for one in (letter, other)] == ["2023-11-14 22:13:20+00:00"] * 2
-    assert [str(one.seen) for one in (letter, other)] == ["2023-11-14 22:14:20+00:00"] * 2
 
 
 def test_a_save_that_would_write_nothing_but_times_gives_the_object_the_stored_ones() -> None:

@@ -74,15 +74,6 @@ def test_one_byte_more_is_refused_naming_the_entity() -> None:
     assert (raised.value.key, raised.value.bytes) == (Key(Blob, name="b"), ITEM_LIMIT + 1)
 
 
-def test_an_update_counts_the_whole_item_it_makes() -> None:
-    blob = blob_of(ITEM_LIMIT)
-    for effect in plan_of(Save(blob)).effects:
-        effect.apply()
-    blob.text = blob.text[:-1] + "yy"
-    with pytest.raises(ItemTooLarge):
-        plan_of(Save(blob))
-
-
 @pytest.mark.parametrize(
     "change",
     [
@@ -202,12 +193,6 @@ def test_updates_count_what_is_sent_not_what_is_stored() -> None:
             effect.apply()
         blob.lines = ["small"]
     assert len(plan_of(*[Save(blob) for blob in blobs]).actions) == 12
-
-
-def test_one_action_is_a_plain_write_and_two_are_a_transaction() -> None:
-    one, two = Save(Blob(name="1")), Save(Blob(name="2"))
-    assert (plan_of(one).operation, plan_of(one).is_transaction) == ("PutItem", False)
-    assert (plan_of(one, two).operation, plan_of(one, two).is_transaction) == ("TransactWriteItems", True)
 
 
 def test_a_request_is_fresh_and_equal_each_time() -> None:

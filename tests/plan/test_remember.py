@@ -287,12 +287,3 @@ def test_a_table_that_cannot_remember_says_where_to_do_so() -> None:
     with pytest.raises(UsageError) as refused:
         plan_of(Save(Count(number=1)))
     assert str(refused.value).endswith("; give the table guard_table=, another table with string keys")
-
-
-def test_the_order_of_a_map_makes_no_other_block() -> None:
-    class Map(Entity, table=app, pk="MAP#{name}", sk="M"):
-        name: str
-        parts: dict[str, bytes]
-
-    one, other = Map(name="m", parts={"a": b"1", "b": b"2"}), Map(name="m", parts={"b": b"2", "a": b"1"})
-    assert match(Save(one), Save(other)) is TokenMatch.SAME

@@ -48,28 +48,6 @@ def loaded(item: dict[str, Any], kind: type[Entity] = Note) -> Any:
     return mapping_of(kind).hydrate(item)
 
 
-def test_an_object_gets_what_others_wrote_and_what_follows_from_it() -> None:
-    item = {**MINE, "text": {"S": "theirs"}, "stars": {"N": "2"}, "unknown": {"S": "?"}}
-    note, fresh = taken(loaded(MINE), item), loaded(item)
-    assert (note.text, note.stars, note.size, note.label) == ("theirs", 2, 6, "x**")
-    assert vars(note) == vars(fresh)
-    assert state_of(note) == state_of(fresh)
-
-
-def test_what_others_removed_has_its_default() -> None:
-    note = taken(loaded({**MINE, "stars": {"N": "2"}}), MINE)
-    assert (note.stars, note.label) == (0, "x")
-    assert state_of(note) == state_of(loaded(MINE))
-
-
-def test_an_item_that_is_as_expected_changes_nothing() -> None:
-    note = loaded(MINE)
-    state = state_of(note)
-    note.text = "unsaved"
-    assert taken(note, {**MINE}).text == "unsaved"
-    assert state_of(note) is state
-
-
 def test_what_is_not_saved_is_kept_with_what_it_was_loaded_as_and_without_a_revision() -> None:
     note = loaded(MINE)
     note.text = "unsaved"

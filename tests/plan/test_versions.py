@@ -24,7 +24,6 @@ AT = "2023-11-14T22:13:20.000000Z"
 
 app = Table("stamp-app", indexes=[GlobalIndex("GSI1")])
 numbered = Table("stamp-numbered", revision_attribute=NumberRevision("number"))
-loose = Table("stamp-loose", type_attribute=None, revision_attribute=None)
 
 
 class Stock(Entity, table=app, pk="STOCK#{sku}", sk="S"):
@@ -52,11 +51,6 @@ class Padded(
     name: str
 
 
-class Loose(Entity, table=loose, pk="LOOSE#{name}", sk="L", versioned=True):
-    name: str
-    text: str = ""
-
-
 def versions_in(plan: Plan) -> list[Item]:
     return [planned.after or {} for planned in plan.actions if planned.purpose is VersionPurpose.KEEP]
 
@@ -73,12 +67,6 @@ def test_a_check_and_a_plain_delete_write_no_revision() -> None:
     stock = saved(Stock(sku="a"))
     assert plan_of(Check(stock)).actions[0].revision is None
     assert plan_of(Deletion(stock)).actions[0].revision is None
-
-
-def test_a_table_without_revisions_gets_none() -> None:
-    plan = plan_of(Save(Loose(name="l")))
-    assert all("_rev" not in (planned.after or {}) for planned in plan.actions)
-    assert all(planned.revision is None for planned in plan.actions)
 
 
 def test_a_version_item_repeats_the_item_without_type_and_index_keys() -> None:
@@ -131,16 +119,6 @@ def test_versions_of_some_fields_hold_key_and_those_fields() -> None:
     }
 
 
-def test_only_a_change_of_a_versioned_field_writes_a_version() -> None:
-    audit = saved(Audit(audit_id="a", result="good"))
-    audit.note = "n"
-    plan = plan_of(Save(audit))
-    assert [planned.purpose for planned in plan.actions] == [ItemPurpose.UPDATE]
-    assert (plan.actions[0].after or {})["version"] == {"N": "1"}
-    audit.result = "bad"
-    assert [one["version"] for one in versions_in(plan_of(Save(audit)))] == [{"N": "2"}]
-
-
 def test_an_item_that_had_no_version_yet_gets_its_first() -> None:
     item: dict[str, AttributeValue] = dict(
         plan_of(Save(Audit(audit_id="a", result="good"))).actions[0].after or {}
@@ -149,18 +127,6 @@ def test_an_item_that_had_no_version_yet_gets_its_first() -> None:
     audit = mapping_of(Audit).hydrate(item)
     audit.note = "n"
     assert [one["SK"] for one in versions_in(plan_of(Save(audit)))] == [{"S": "v1_A"}]
-
-
-def test_a_tombstone_keeps_number_and_a_revision_of_its_own() -> None:
-    document = saved(Document(doc_id="d", text="t"))
-    assert plan_of(Deletion(document), now=NOW + 1).actions[0].after == {
-        "PK": {"S": "DOC#d"},
-        "SK": {"S": "v0_D"},
-        "version": {"N": "1"},
-        "version_at": {"S": "2023-11-14T22:13:21.000000Z"},
-        "deleted": {"BOOL": True},
-        "_rev": {"S": "w2"},
-    }
 
 
 @pytest.mark.parametrize(("number", "expected"), [(1, "rev_0001_P"), (12345, "rev_12345_P")])
@@ -253,3 +219,13 @@ def test_a_number_that_is_the_revision_goes_up_with_every_write() -> None:
     ).actions
     assert planned.after is not None
     assert planned.after["number"] == {"N": "8"}
+
+
+def test_only_a_change_of_a_versioned_field_writes_a_version() -> None:
+    audit = saved(Audit(audit_id="a", result="good"))
+    audit.note = "n"
+    plan = plan_of(Save(audit))
+    assert [planned.purpose for planned in plan.actions] == [ItemPurpose.UPDATE]
+    assert (plan.actions[0].after or {})["version"] == {"N": "1"}
+    audit.result = "bad"
+    assert [one["version"] for one in versions_in(plan_of(Save(audit)))] == [{"N": "2"}]

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import pytest
 
-from dynaorm import Attribute, Entity, GlobalIndex, Index, Key, Session, Table, Unique
+from dynaorm import Attribute, Entity, GlobalIndex, Index, Session, Table, Unique
 from dynaorm.errors import EntityNotFound, SessionClosed, UsageError
 from dynaorm.flow.protocol.call import Transport
 
@@ -46,27 +46,6 @@ def test_a_collection_is_one_request_and_splits_by_class(session: Session) -> No
     devices, readings = query.split()
     assert devices == [Device(device="d")]
     assert [reading.number for reading in readings] == [9, 8, 7, 6, 5]
-
-
-def test_an_entity_that_left_the_index_is_not_found_there(session: Session) -> None:
-    query = session.query(Reading.by_kind, kind="odd")
-    assert [reading.number for reading in query] == [1, 3, 5, 7, 9]
-    reading = session.get_one(Reading, device="d", number=3)
-    reading.kind = None
-    session.save(reading)
-    assert [reading.number for reading in query] == [1, 5, 7, 9]
-
-
-def test_what_a_query_finds_is_loaded(session: Session) -> None:
-    reading = session.query(Reading, device="d").eq(number=4).one()
-    reading.kind = "even"
-    session.save(reading)
-    assert session.query(Reading.by_kind, kind="even").keys().all() == [Key(Reading, device="d", number=4)]
-
-
-def test_a_scan_reads_in_segments(session: Session) -> None:
-    assert session.scan(Reading, segments=4).count() == 10
-    assert sorted(reading.number for reading in session.scan(Reading, segments=4)) == list(range(10))
 
 
 class Account(Entity, table=bare):

@@ -10,7 +10,7 @@ from dynaorm import Entity, F, GlobalIndex, Index, Session, Table
 from dynaorm.flow.protocol.call import Call, Transport
 
 app = Table("costs", indexes=[GlobalIndex("GSI1"), GlobalIndex("Keys", projection="KEYS_ONLY")])
-COUNT = 1000
+COUNT = 400
 
 
 class Entry(Entity, table=app, pk="ENTRY#{number}", sk="ENTRY"):
@@ -127,8 +127,8 @@ def test_a_page_reads_at_most_what_it_may_and_goes_on(session: Session, counting
     found, cursor, turns = [], None, 0
     while turns == 0 or cursor is not None:
         counting.items.clear()
-        page = query.page(20, after=cursor, read_at_most=300)
-        assert counting.items["Scan"] <= 300
+        page = query.page(20, after=cursor, read_at_most=120)
+        assert counting.items["Scan"] <= 120
         found += page.entities
         cursor, turns = page.cursor, turns + 1
     assert [entry.number for entry in found] == [COUNT - 1]
@@ -142,8 +142,8 @@ def test_pages_of_merged_partitions_go_on_where_little_may_be_read(
     found, cursor, turns = [], None, 0
     while turns == 0 or cursor is not None:
         counting.items.clear()
-        page = query.page(10, after=cursor, read_at_most=400)
-        assert counting.items["Query"] <= 400
+        page = query.page(10, after=cursor, read_at_most=200)
+        assert counting.items["Query"] <= 200
         found += [entry.at for entry in page]
         cursor, turns = page.cursor, turns + 1
         assert turns < 60

@@ -44,26 +44,6 @@ def test_a_page_goes_back_in_the_same_order(posts: Session, wire: FaultyTranspor
     assert (numbers(beginning), beginning.previous) == ([1, 2, 3], None)
 
 
-def test_a_descending_query_goes_back_upwards(posts: Session) -> None:
-    query = posts.query(Post, forum="a").descending()
-    second = query.page(3, after=query.page(3).cursor)
-    assert numbers(second) == [7, 6, 5]
-    assert numbers(query.page(2, before=second.previous)) == [9, 8]
-
-
-def test_pages_of_several_partitions_go_back_through_equal_sort_keys(posts: Session) -> None:
-    query = posts.query(Post.by_kind, kind="text")  # ten posts with one sort key, in four partitions
-    order = numbers(query.page(10))
-    page = query.page(3)
-    while page.cursor is not None:
-        page = query.page(3, after=page.cursor)
-    seen = numbers(page)
-    while page.previous is not None:
-        page = query.page(2, before=page.previous)
-        seen = numbers(page) + seen
-    assert seen == order
-
-
 def test_the_end_of_the_query_is_a_place_to_go_back_from(posts: Session) -> None:
     query = posts.query(Post, forum="a")
     last = query.page(9)
@@ -90,15 +70,6 @@ def test_a_cursor_stays_valid_when_its_entity_is_gone(posts: Session) -> None:
     assert numbers(query.page(2, before=third.previous)) == [2, 3]
 
 
-def test_a_limit_counts_from_the_beginning(posts: Session) -> None:
-    query = posts.query(Post, forum="a").limit(5)
-    second = query.page(3, after=query.page(2).cursor)
-    assert (numbers(second), second.cursor) == ([3, 4, 5], None)
-    back = query.page(1, before=second.previous)
-    assert numbers(back) == [2]
-    assert numbers(query.page(9, after=back.cursor)) == [3, 4, 5]
-
-
 def test_a_budget_bounds_a_page_that_goes_back(posts: Session) -> None:
     query = posts.query(Post, forum="a").filter(F.kind == "image")
     page = query.page(1, read_at_most=4)
@@ -106,12 +77,6 @@ def test_a_budget_bounds_a_page_that_goes_back(posts: Session) -> None:
     assert (numbers(page), page.cursor is not None) == ([], True)
     back = query.page(1, before=page.previous, read_at_most=3)
     assert (numbers(back), back.previous is not None) == ([], True)
-
-
-def test_pages_of_keys_and_rows_go_back(posts: Session) -> None:
-    for query in (posts.query(Post, forum="a").values("number"), posts.query(Post, forum="a").keys()):
-        second = query.page(2, after=query.page(2).cursor)
-        assert query.page(2, before=second.previous).entities == query.page(2).entities
 
 
 def test_what_has_no_page_before_is_refused(posts: Session, wire: FaultyTransport) -> None:

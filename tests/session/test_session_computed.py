@@ -87,13 +87,6 @@ def test_a_change_of_a_computed_key_is_refused_and_moved(session: Session, moto:
 KEY = Key(Event, month="2024-01", event_id="1")
 
 
-def test_what_an_update_changes_is_computed_anew(session: Session) -> None:
-    event = session.save(Event(event_id="1", at=JANUARY))
-    assert event.rank == "tin"  # cached from now on
-    session.update(event, F.score.set(10))
-    assert (event.rank, event.model_dump()["rank"]) == ("gold", "gold")
-
-
 def test_a_nested_field_is_a_part_of_a_key(session: Session, wire: FaultyTransport) -> None:
     store = session.save(Store(store_id="1", address=Address(city="Oslo", street="Main")))
     session.save(Store(store_id="2"))
@@ -339,30 +332,6 @@ def test_a_total_puts_its_target_in_no_index_by_a_computed_field(session: Sessio
 
 
 JANUARY, FEBRUARY = datetime(2024, 1, 5, tzinfo=UTC), datetime(2024, 2, 5, tzinfo=UTC)
-
-
-def test_an_index_follows_every_write(session: Session) -> None:
-    event = session.save(Event(event_id="1", at=JANUARY))
-    assert ranks(session) == ["tin"]
-    assert event.rank == "tin"  # cached from now on
-    event.score = 10
-    session.save(event)
-    assert ranks(session) == ["gold"]
-    session.update(KEY, F.score.add(-5))
-    assert ranks(session) == ["tin"]
-    session.update(KEY, F.score.set(-1))
-    assert ranks(session) == []
-    session.save(Event(event_id="1", at=JANUARY, score=11), overwrite=True)
-    session.bulk_load([Event(event_id="2", at=JANUARY, score=12)])
-    assert [one.score for one in session.query(Event.by_rank).begins_with(rank="go")] == [11, 12]
-    assert session.query(Event.by_rank, rank="gold").ge(event_id="2").count() == 1
-    assert_consistent(session, app)
-
-
-def ranks(session: Session) -> list[Any]:
-    found = [one.rank for one in session.query(Event.by_rank)]
-    assert_consistent(session, app)
-    return found
 
 
 OSLO, BERN = Address(city="Oslo"), Address(city="Bern")

@@ -72,6 +72,51 @@ def test_an_update_by_key_reads_only_where_it_does_not_decide_the_condition(
         sent(wire)
 
 
+def test_an_update_that_decides_against_a_place_removes_its_keys(
+    session: Session, wire: FaultyTransport
+) -> None:
+    session.save(Plain(name="a", flag=True))
+    sent(wire)
+    session.update(Key(Plain, name="a"), F.flag.set(False))
+    (call,) = sent(wire)
+    assert "REMOVE" in call.request["UpdateExpression"]
+    assert {"GSI1PK", "GSI1SK"} <= set(call.request["ExpressionAttributeNames"].values())
+
+
+def test_an_upsert_creates_an_entity_in_its_place(session: Session, wire: FaultyTransport) -> None:
+    for change, flagged in ((F.flag.set(True), True), (F.at.set("1"), True), (F.flag.set(False), False)):
+        session.upsert(Key(Plain, name="a"), change)
+        assert session.query(Plain.flags, name="a").count() == flagged
+        assert_consistent(session, app)
+    sent(wire)
+    session.upsert(Key(Plain, name="b"), F.at.set("1"))
+    session.upsert(Key(Plain, name="c"), F.flag.set(True))
+    assert [call.operation for call in sent(wire)] == ["UpdateItem", "UpdateItem"]
+    assert_consistent(session, app)
+
+
+native = Table("native", indexes=[GlobalIndex("Native", pk=("team_key",), sk=("day_key", "job_key"))])
+
+
+class Shift(Entity, table=native, pk="SHIFT#{id}", sk="J"):
+    id: str
+    team: str
+    state: str
+    day: str
+    open_shifts = Index("Native", pk=("T#{team}",), sk=("{day}", "OPEN#{id}"), when=F.state == "open")
+    done_shifts = Index("Native", pk=("T#{team}",), sk=("{day}", "DONE#{id}"), when=F.state == "done")
+
+
+def test_places_that_only_a_later_sort_key_tells_apart_are_told_apart(session: Session) -> None:
+    for number, one in enumerate(["open", "done", "open"]):
+        session.save(Shift(id=f"{number}", team="a", state=one, day="mon"))
+    for state, place in (("open", Shift.open_shifts), ("done", Shift.done_shifts)):
+        whole = session.query(place, team="a")
+        for query in (whole, whole.ge(day="a"), session.query(place, team="a", day="mon")):
+            assert {one.state for one in query.all()} == {state}
+            assert query.count() == len(query.keys().all()) == len(query.all())
+
+
 def test_a_query_of_a_place_reads_that_place_alone(session: Session, wire: FaultyTransport) -> None:
     fill(session)
     assert numbers(session.query(Issue.open_issues, repo="r")) == [5, 3, 1]

@@ -21,36 +21,6 @@ def at(clock: FakeClock, seconds: float) -> datetime:
     return datetime.fromtimestamp(clock.now() + seconds, UTC)
 
 
-def test_what_expired_is_absent_and_can_only_be_inserted_anew(session: Session, clock: FakeClock) -> None:
-    login = session.save(Login(token="t", alias="a", until=at(clock, 100)))
-    clock.advance(100)
-    assert session.get(Login, token="t") is None
-    assert session.get_by(Login, alias="a") is None
-    login.alias = "b"
-    with pytest.raises(StaleEntity) as caught:
-        session.save(login)
-    assert str(caught.value) == (
-        "Key(Login, token='t') has expired since it was loaded; insert it anew: session.save(detached(entity, ...)) "
-        "with another expiry"
-    )
-    again = session.save(Login(token="t", alias="a", until=at(clock, 100)))
-    assert session.get_by(Login, alias="a") == again
-
-
-def test_a_changed_expiry_is_that_of_the_guards_too(
-    session: Session, moto: Transport, clock: FakeClock
-) -> None:
-    login = session.save(Login(token="t", alias="a", until=at(clock, 100)))
-    login.until = at(clock, 1000)
-    session.save(login)
-    clock.advance(500)
-    assert session.get_by(Login, alias="a") == login
-    session.update(Key(Login, token="t"), {"until": None})
-    key = {"PK": {"S": "alias#a"}, "SK": {"S": "alias#a"}}
-    guard = moto.call(Call("GetItem", {"TableName": "fleeting", "Key": key}))["Item"]
-    assert "until" not in guard
-
-
 @pytest.mark.parametrize("guarded", [True, False])
 @pytest.mark.parametrize("by", ["key", "object", "many", "block"])
 def test_what_has_expired_can_be_deleted(

@@ -8,20 +8,15 @@ import pytest
 from pydantic import model_validator
 
 from dynaorm import (
-    Aggregate,
     Attribute,
     CreatedAt,
     Entity,
     F,
-    GlobalIndex,
-    Index,
     Key,
     Session,
     Table,
     Transport,
-    Unique,
     UpdatedAt,
-    detached,
     inspect,
 )
 from dynaorm.codecs import EPOCH_MILLISECONDS, ISO_SECONDS
@@ -211,73 +206,6 @@ def test_an_upsert_sets_both_times_once(session: Session, clock: FakeClock, wire
     later(clock)
     assert times(session.upsert(key)) == (at(0), at(60))
     assert times(session.upsert(Key(Note, note="b"))) == (at(120), at(120))
-
-
-app = Table("times", indexes=[GlobalIndex("GSI1")])
-
-
-class Room(Entity, table=app, pk="ROOM#{room}", sk="INFO"):
-    room: str
-    messages: int = 0
-    created: Annotated[datetime | None, CreatedAt()] = None
-    changed: Annotated[datetime | None, UpdatedAt()] = None
-    newest = Index("GSI1", pk="ROOMS", sk="{created}")
-
-
-class Message(Entity, table=app, pk="ROOM#{room}", sk="MESSAGE#{number:03d}"):
-    room: str
-    number: int
-    text: str = ""
-    slug: Annotated[str | None, Unique()] = None
-    created: Annotated[datetime | None, CreatedAt()] = None
-    changed: Annotated[datetime | None, UpdatedAt()] = None
-    latest = Index("GSI1", pk="LATEST", sk="{changed}")
-    in_room = Aggregate(Room, count="messages")
-
-
-WRITES: dict[str, Callable[[Session, Any], Any]] = {
-    "save": lambda session, one: session.save(_assigned(one)),
-    "save a copy": lambda session, one: session.save(one.model_copy(update={"text": "new"})),
-    "overwrite": lambda session, one: session.save(detached(one, text="new"), overwrite=True),
-    "overwrite loaded": lambda session, one: session.save(_assigned(one), overwrite=True),
-    "update": lambda session, one: session.update(one, F.text.set("new")),
-    "update by key": lambda session, one: session.update(inspect(one).key, F.text.set("new")),
-    "update once": lambda session, one: session.update(
-        inspect(one).key, F.text.set("new"), exactly_once=True
-    ),
-    "save many": lambda session, one: session.save_many([_assigned(one)]),
-    "transaction": lambda session, one: _in_block(session, inspect(one).key),
-}
-
-
-def _in_block(session: Session, key: Any) -> None:
-    with session.transaction() as tx:
-        tx.update(key, F.text.set("new"))
-
-
-@pytest.mark.parametrize("kind", [Message, Page, Note])
-@pytest.mark.parametrize("way", WRITES)
-def test_every_write_sets_the_time_of_the_change_and_keeps_that_of_the_creation(
-    session: Session, clock: FakeClock, way: str, kind: Any
-) -> None:
-    one = kind(room="r", number=1) if kind is Message else kind(**{next(iter(kind.model_fields)): "a"})
-    session.save(one)
-    assert times(one) == (at(0), at(0))
-    later(clock)
-    WRITES[way](session, one)
-    key = inspect(one).key
-    assert key is not None
-    stored = session.get_one(key)
-    assert (stored.text, times(stored)) == ("new", (at(0), at(60)))
-
-
-def test_the_object_has_the_times_that_are_stored(session: Session, clock: FakeClock) -> None:
-    note = session.save(Note(note="a", created=at(-5), changed=at(-6)))
-    assert times(note) == times(session.get_one(Note, note="a")) == (at(0), at(0))
-    later(clock)
-    note.text, note.created, note.changed = "b", at(-7), None
-    session.save(note)
-    assert times(note) == times(session.get_one(Note, note="a")) == (at(0), at(60))
 
 
 def test_a_bulk_load_sets_the_times(session: Session, clock: FakeClock) -> None:

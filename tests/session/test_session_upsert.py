@@ -98,6 +98,17 @@ def test_a_subclass_keeps_its_own_defaults(session: Session, moto: Transport) ->
     assert session.upsert(Key(Job, number="1"), F.rank.add(1)).rank == 3
 
 
+def test_a_rule_that_only_creating_would_break_does_not_stop_an_update(session: Session) -> None:
+    hits = session.upsert(ROOT, F.count.add(5))
+    hits.owner = "bob"
+    session.save(hits)
+    changed = session.upsert(ROOT, F.count.add(-1))
+    assert (changed.count, changed.owner) == (4, "bob")
+    session.delete(ROOT)
+    with pytest.raises(InvalidValue, match="count"):
+        session.upsert(ROOT, F.count.add(-1))
+
+
 # -- expiry ------------------------------------------------------------------------------------------------------------
 
 

@@ -20,6 +20,7 @@ from dynaorm.entity.marker import ExpiresAt, Unique
 from dynaorm.errors import BulkError, ConditionFailed, DecodeError, InvalidValue
 from dynaorm.testing import FaultyTransport
 from dynaorm.testing.faults import Fault
+from tests.cast.orders import Ruled
 
 app = Table("validation")
 
@@ -82,6 +83,21 @@ def test_a_value_that_validation_turns_into_the_stored_one_sends_nothing(
     wire.calls.clear()
     session.save(bob)
     assert (wire.calls, bob.email) == ([], "bob@x")
+
+
+def test_a_rule_of_the_class_is_checked_before_every_write(session: Session) -> None:
+    ruled = session.save(Ruled(name="a"))
+    ruled.low = 99
+    writes: list[Callable[[], object]] = [
+        lambda: session.save(ruled),
+        lambda: session.update(ruled, {"low": 99}),
+        lambda: session.update(Key(Ruled, name="a"), F.low.add(99)),
+        lambda: session.move(ruled),
+    ]
+    for write in writes:
+        with pytest.raises(InvalidValue, match=r"Ruled: .*low is above high"):
+            write()
+    assert session.get_one(Ruled, name="a").low == 0
 
 
 @pytest.mark.parametrize(

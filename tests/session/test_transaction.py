@@ -253,8 +253,9 @@ def test_a_check_of_a_loaded_entity_is_of_its_revision_and_with_a_condition_of_t
 
 
 def test_a_check_by_key_asks_for_something_stored(session: Session) -> None:
-    with pytest.raises(ConditionFailed), session.transaction() as tx:
-        tx.check(Key(Stock, sku="s"))
+    for condition in (None, F.left > 0):
+        with pytest.raises(EntityNotFound, match="nothing is stored under Key"), session.transaction() as tx:
+            tx.check(Key(Stock, sku="s"), condition)
     session.save(Stock(sku="s"))
     with session.transaction() as tx:
         tx.check(Key(Stock, sku="s"))

@@ -10,13 +10,14 @@ import pytest
 
 FOLDER = Path(__file__).parents[2] / "docs" / "tutorial"
 STEPS = sorted(FOLDER.glob("*.md"))
+INSTALL = FOLDER.parent / "install.md"
 
 
 def program(step: Path) -> str:
     return "\n\n".join(re.findall(r"^```python\n(.*?)^```$", step.read_text(), re.MULTILINE | re.DOTALL))
 
 
-@pytest.mark.parametrize("step", STEPS, ids=lambda step: step.stem)
+@pytest.mark.parametrize("step", [INSTALL, *STEPS], ids=lambda step: step.stem)
 def test_a_step_runs_by_itself(step: Path, tmp_path: Path) -> None:
     (tmp_path / "step.py").write_text(program(step))
     run = subprocess.run(

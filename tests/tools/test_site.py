@@ -73,6 +73,7 @@ def test_the_site_is_built_strictly_and_asks_no_other_server(tmp_path: Path) -> 
         check=False,
     )
     assert run.returncode == 0, run.stdout + run.stderr
+    assert "griffe:" not in run.stdout + run.stderr
     built = {path: path.read_text() for path in (tmp_path / "html").rglob("*.html")}
     assert len(built) > len(TOPICS)
     asked = {
@@ -84,6 +85,9 @@ def test_the_site_is_built_strictly_and_asks_no_other_server(tmp_path: Path) -> 
         if "rel=canonical" not in page
     }
     assert asked == set()
+    paragraphs = [text for page in built.values() for text in re.findall(r"<p>.*?</p>", page, re.DOTALL)]
+    # A list without an empty line before it is a part of the paragraph.
+    assert [text for text in paragraphs if re.search(r"\n\s*(?:- |\d+\. |\|)", text)] == []
     for page in ("queries", "session", "async"):
         text = re.sub(r"<[^>]+>", "", built[tmp_path / "html" / "reference" / page / "index.html"])
         assert [

@@ -114,7 +114,7 @@ def test_a_program_that_gives_credentials_late_ends_the_attempt_in_its_time(
     server: Unruly, open_transport: Open, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     config = tmp_path / "config"
-    program = f"{sys.executable} -c 'import time; time.sleep(3)'"
+    program = f"{sys.executable} -c 'import time; time.sleep(1.2)'"
     config.write_text(f"[profile late]\ncredential_process = {program}\n")
     monkeypatch.setenv("AWS_CONFIG_FILE", str(config))
     transport = open_transport(endpoint=server.endpoint, profile="late")

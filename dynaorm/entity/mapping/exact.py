@@ -176,6 +176,8 @@ class _SourceWriter:
             return self._text(value)
         if kind in ("int", "decimal") and _is_stored_as("N", value.codec):
             return self._number(value)
+        if kind == "bool" and _is_stored_as("BOOL", value.codec):
+            return f'({{"BOOL": {value.name}}} if type({value.given}) is bool else refuse())'
         return self._leaf(value)
 
     # -- single values -------------------------------------------------------------------------------------------------

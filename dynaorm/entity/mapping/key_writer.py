@@ -8,28 +8,37 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from dynaorm.entity.table import Table
+from dynaorm.entity.template.escape import finder
 from dynaorm.entity.template.key_part import KeyPart
 from dynaorm.item.value import AttributeValue
 
 KeyWriter: TypeAlias = Callable[[Mapping[str, Any]], dict[str, AttributeValue] | None]
-"""Turns field values into the primary key; None if the templates have to render it. Raises KeyError and ValueError."""
+"""Turns field values into the primary key; None if the templates have to render it, or say what is wrong."""
 
 
-def key_writer_of(parts: Sequence[KeyPart], table: Table) -> KeyWriter | None:
-    """The writer of these keys; None if there is none for their types.
+def write_no_key(_: Mapping[str, Any]) -> None:
+    """The writer of a class whose keys are all left to the templates."""
+
+
+def key_writer_of(parts: Sequence[KeyPart], table: Table) -> KeyWriter:
+    """The writer of these keys.
 
     Examples:
         ``pk="USER#{user_id}", sk="{at}"`` become ::
 
             def write(values):
-                if (user_id := values['user_id']) is None: return None
-                key_0 = 'USER#' + text_0_0(user_id)
-                if not (0 < len(key_0) <= 2048 and key_0.isascii()): return None
-                if (at := values['at']) is None: return None
-                key_1 = text_1_0(at)
-                if not (0 < len(key_1) <= 1024 and key_1.isascii()): return None
-                if table.rules.reserved_for(attribute_1, key_1) is not None: return None
-                return {'PK': {"S": key_0}, 'SK': {"S": key_1}}
+                try:
+                    if (user_id := values['user_id']) is None: return None
+                    key_0 = 'USER#' + (user_id if type(user_id) is str and user_id.isascii() and not find_0_0(user_id)
+                                       else text_0_0(user_id))
+                    if not (0 < len(key_0) <= 2048 and key_0.isascii()): return None
+                    if (at := values['at']) is None: return None
+                    key_1 = text_1_0(at)
+                    if not (0 < len(key_1) <= 1024 and key_1.isascii()): return None
+                    if table.rules.reserved and table.rules.reserved_for(attribute_1, key_1): return None
+                    return {'PK': {"S": key_0}, 'SK': {"S": key_1}}
+                except (KeyError, ValueError):
+                    return None
     """
     known: dict[str, Any] = {"table": table}
     lines: list[str] = []
@@ -39,15 +48,22 @@ def key_writer_of(parts: Sequence[KeyPart], table: Table) -> KeyWriter | None:
             members.append(f'{part.attribute.name!r}: {{"S": {part.constant!r}}}')
             continue
         if part.attribute.kind != "S" or part.template is None:
-            return None
+            return write_no_key
         key = f"key_{number}"
         texts: list[str] = [] if part.version is None else [repr(part.version.latest_head)]
         for place, piece in enumerate(part.template.pieces):
-            value, text = f"value_{number}_{place}", f"text_{number}_{place}"
+            value, text, find = (f"{name}_{number}_{place}" for name in ("value", "text", "find"))
             known[text] = piece.write
             lines.append(f"if ({value} := values[{piece.placeholder.field!r}]) is None: return None")
             texts += [repr(piece.before)] if piece.before else []
-            texts.append(f"{text}({value})")
+            written = f"{text}({value})"
+            if piece.special is not None:  # a text of ASCII is spared a call
+                test = f"type({value}) is str and {value}.isascii()"
+                if piece.special:
+                    known[find] = finder(piece.special)
+                    test += f" and not {find}({value})"
+                written = f"({value} if {test} else {written})"
+            texts.append(written)
         texts += [
             repr(end) for end in (part.template.after, part.version and part.version.latest_tail) if end
         ]
@@ -56,9 +72,11 @@ def key_writer_of(parts: Sequence[KeyPart], table: Table) -> KeyWriter | None:
         lines.append(f"if not (0 < len({key}) <= {part.limit} and {key}.isascii()): return None")
         if part.bare:
             known[f"attribute_{number}"] = part.attribute
-            lines.append(f"if table.rules.reserved_for(attribute_{number}, {key}) is not None: return None")
+            reserved = f"table.rules.reserved and table.rules.reserved_for(attribute_{number}, {key})"
+            lines.append(f"if {reserved}: return None")
         members.append(f'{part.attribute.name!r}: {{"S": {key}}}')
-    body = "\n ".join([*lines, f"return {{{', '.join(members)}}}"])
-    exec(f"def write(values):\n {body}", known)  # noqa: S102 - of names and literals alone, each as its repr
+    body = "\n  ".join([*lines, f"return {{{', '.join(members)}}}"])
+    source = f"def write(values):\n try:\n  {body}\n except (KeyError, ValueError): return None"
+    exec(source, known)  # noqa: S102 - of names and literals alone, each as its repr
     writer: KeyWriter = known["write"]
     return writer

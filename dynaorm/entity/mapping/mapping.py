@@ -8,7 +8,7 @@ Rule 2. A mapping is built once per class and never changes.
 import dataclasses
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Any, Final, cast
+from typing import Any, Final
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import PydanticUndefined
@@ -23,7 +23,7 @@ from dynaorm.entity.mapping.encoder import Encoder, encoder_of
 from dynaorm.entity.mapping.exact import ExactEncoder, exact_encoder_of
 from dynaorm.entity.mapping.field import FieldMapping
 from dynaorm.entity.mapping.key_fields import KeyFields, key_fields_of
-from dynaorm.entity.mapping.key_writer import KeyWriter, key_writer_of
+from dynaorm.entity.mapping.key_writer import KeyWriter, key_writer_of, write_no_key
 from dynaorm.entity.mapping.made_of import MadeOf, made_of
 from dynaorm.entity.mapping.place import IndexMapping, IndexPlaces, StoredPlace, places_of
 from dynaorm.entity.mapping.rules import ClassRules, rules_of
@@ -188,6 +188,7 @@ class EntityMapping:
 
     def encode(self, values: Mapping[str, Any]) -> dict[str, AttributeValue]:
         """The attributes of all fields, without keys and index keys. Raises InvalidValue."""
+        item: Any
         try:
             item = self._encoder(values)
         except (KeyError, ValueError, RecursionError):
@@ -197,21 +198,21 @@ class EntityMapping:
                 for field in self.fields.values()
                 if not field.in_key
             }
-        return self._without_absent(item)
+        return self._without_absent(item) if self._has_absent else item
 
     def encode_exact(self, values: Mapping[str, Any]) -> dict[str, AttributeValue] | None:
         """The same of values that are valid as they are, by their types alone; None if these do not tell."""
-        if self._exact_encoder is None:
+        encode = self._exact_encoder
+        if encode is None:
             return None
         try:
-            return self._without_absent(self._exact_encoder(values))
+            item: Any = encode(values)
         except (KeyError, ValueError, RecursionError):
             return None
+        return self._without_absent(item) if self._has_absent else item
 
     def _without_absent(self, item: dict[str, AttributeValue | None]) -> dict[str, AttributeValue]:
-        if self._has_absent and None in item.values():
-            item = {name: value for name, value in item.items() if value is not None}
-        return cast("dict[str, AttributeValue]", item)
+        return {name: value for name, value in item.items() if value is not None}
 
     @cached_property
     def _has_absent(self) -> bool:
@@ -267,16 +268,7 @@ class EntityMapping:
 
     def rendered_key(self, values: Mapping[str, Any]) -> dict[str, AttributeValue]:
         """The primary key with these parts. Raises InvalidValue if a part is None or cannot be part of a key."""
-        return self._written_key(values) or self._templated_key(values)
-
-    def _written_key(self, values: Mapping[str, Any]) -> dict[str, AttributeValue] | None:
-        """The primary key; None if only its templates can render it, or say what is wrong."""
-        if self._key_writer is None:
-            return None
-        try:
-            return self._key_writer(values)
-        except (KeyError, ValueError):
-            return None
+        return self._write_key(values) or self._templated_key(values)
 
     def _templated_key(self, values: Mapping[str, Any]) -> dict[str, AttributeValue]:
         key: dict[str, AttributeValue] = {}
@@ -301,8 +293,8 @@ class EntityMapping:
         return self.secrets.hiding_key(key)
 
     @cached_property
-    def _key_writer(self) -> KeyWriter | None:
-        return None if self.secrets.keys else key_writer_of(self.primary_parts, self.table)
+    def _write_key(self) -> KeyWriter:
+        return write_no_key if self.secrets.keys else key_writer_of(self.primary_parts, self.table)
 
     def invalid(self, field: str, value: object, problem: str | Exception, remedy: str = "") -> InvalidValue:
         """The error for a value. A secret is masked; ``error.value.get_secret_value()`` returns it."""

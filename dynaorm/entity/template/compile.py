@@ -126,8 +126,10 @@ def _piece(before: str, placeholder: Placeholder, special: frozenset[str]) -> Pi
         pattern = f"(?:{placeholder.pattern})"
         return Piece(before, placeholder, write, str, read, pattern, placeholder.shape)
     never = _never(placeholder)
+    is_itself = placeholder.plain and write is STR.to_text
     if placeholder.raw or not special:
-        return Piece(before, placeholder, write, str, read, ANY_TEXT, _without(never))
+        unescaped = frozenset[str]() if is_itself else None
+        return Piece(before, placeholder, write, str, read, ANY_TEXT, _without(never), unescaped)
     escape = escaper(special)
     return Piece(
         before,
@@ -138,6 +140,7 @@ def _piece(before: str, placeholder: Placeholder, special: frozenset[str]) -> Pi
         escaped_pattern(special),
         # Escapes consist of these characters, even where such a character is special itself.
         _without((never | special) - _HEX - {"%"}),
+        special if is_itself else None,
     )
 
 
@@ -222,7 +225,7 @@ def _renderer(pieces: tuple[Piece, ...], after: str) -> Callable[[Mapping[str, A
 def _single_renderer(piece: Piece, after: str) -> Callable[[Mapping[str, Any]], str | None]:
     before, field, write = piece.before, piece.placeholder.field, piece.write
     # The fast path: the key is the str itself.
-    is_itself = not before and not after and piece.placeholder.plain and write is STR.to_text
+    is_itself = not before and not after and piece.special is not None and not piece.special
 
     def render(values: Mapping[str, Any]) -> str | None:
         value = values.get(field)

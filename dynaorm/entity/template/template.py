@@ -54,6 +54,7 @@ class Piece:
         read: the reverse of ``write``; None where the spec loses something.
         pattern: a regular expression of the texts in the key.
         shape: those texts as a shape.
+        special: the characters that are escaped in a text; None if it is not known that a text is written as it is.
     """
 
     before: str
@@ -63,6 +64,7 @@ class Piece:
     read: Callable[[str], Any] | None
     pattern: str
     shape: Shape
+    special: frozenset[str] | None = None
 
     def text(self, value: Any) -> str:
         """The text of a value in the key. Raises KeyValueError."""

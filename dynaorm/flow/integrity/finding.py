@@ -13,13 +13,13 @@ from typing import Any, Final, TypeAlias
 
 from dynaorm.entity.ident import Ident
 from dynaorm.entity.table import Table
-from dynaorm.failure import texts_of
+from dynaorm.failure import hidden_in, texts_of
 from dynaorm.flow.integrity.stored_check import ItemAddress, StoredCheck
 from dynaorm.item.printable import printable
 from dynaorm.item.value import Item
 from dynaorm.plan.plan import Plan
 from dynaorm.plan.planned import Planned
-from dynaorm.record import record
+from dynaorm.record import record, replace
 
 NAMED: Final = 3
 """How many keys a sentence names."""
@@ -118,11 +118,22 @@ class Finding:
 
     def __str__(self) -> str:
         key = _named(self.key)
-        # Who has to choose between them must know them.
-        held = "" if self.mendable or not self.owners else f" ({_some(self.owners)})"
+        # Who has to choose between them must know them, and who sees no key must find the item by them.
+        is_told = not self.mendable or hidden_in(self.key)
+        held = f" ({_some(self.owners)})" if is_told and self.owners else ""
         of = f" of {self.entity}" if self.entity is not None else ""
         doubt = f" (doubtful: {self.doubt})" if self.doubt else ""
         return printable(f"{self.kind.value}{of} in {self.table}, {key}: {self.detail}{held}{doubt}")
+
+    @property
+    def hides_keys(self) -> bool:
+        """Whether a key attribute has a secret field in it, which its text masks."""
+        return any(map(hidden_in, (self.key, *self.owners)))
+
+    @property
+    def revealed(self) -> "Finding":
+        """The same finding, whose text masks no key."""
+        return replace(self, key=dict(self.key), owners=tuple(map(dict, self.owners)))
 
 
 def _some(keys: Sequence[Item]) -> str:

@@ -23,8 +23,9 @@ from dynaorm.record import record
 
 # Unused capacity may be used later, but no more than this many seconds' worth.
 _CREDIT: Final = 1.0
-# The most items read in one step.
+# The most items read in one step, and the fewest of a page: a request for one item costs as much as for some.
 _STEP: Final = 2000
+_LEAST: Final = 5
 
 
 @record(frozen=False)
@@ -99,12 +100,14 @@ class RateLimiter:
     Attributes:
         context: the session's settings.
         rate: capacity units per second; None for no limit.
+        most: the most items that are read in one step.
         cost: the reads so far.
         written: the write capacity units consumed so far.
     """
 
     context: Context
     rate: float | None = None
+    most: int = _STEP
     cost: ReadCost = field(default_factory=ReadCost)
     written: float = 0.0
     _counted: float = 0.0
@@ -112,8 +115,10 @@ class RateLimiter:
 
     def limit(self, segments: int) -> int:
         """The ``Limit`` of a page when this many segments are read together."""
-        most = _STEP if self.rate is None else min(_STEP, self.rate)
-        return max(5, int(most / segments))
+        most = min(_STEP, self.most)
+        if self.rate is not None:
+            most = min(most, max(_LEAST, int(self.rate)))
+        return max(min(_LEAST, self.most), most // segments)
 
     def wait(self) -> Flow[None]:
         """Pause until the consumption so far is within the rate. Only a second of unused time is credited."""

@@ -66,19 +66,26 @@ class Retry:
         check_amount("Retry(base={})", self.base, zero=True)
         check_amount("Retry(cap={})", self.cap, zero=True)
 
-    def pauses(self, clock: Clock, *, age: float = 0.0) -> Iterator[float]:
-        """The pause in seconds before each repetition; it ends when attempts or time are spent.
+    def until(self, clock: Clock, age: float = 0.0) -> float:
+        """When the last repetition may begin, by the clock. The first attempt takes time, too, so ask before it.
 
         ``age``: the age in seconds of a plan that is sent again. Its token does not live longer.
         """
-        # Computed here, not at the first pause, because the first attempt takes time, too.
-        return self._pauses(clock, clock.monotonic() + min(self.seconds, WINDOW_SECONDS - age))
+        return clock.monotonic() + min(self.seconds, WINDOW_SECONDS - age)
 
-    def _pauses(self, clock: Clock, end: float) -> Iterator[float]:
+    def pauses(self, clock: Clock, until: float | None = None) -> Iterator[float]:
+        """The pause in seconds before each repetition; it ends when attempts or time are spent.
+
+        ``until``: what ``until`` gave before the first attempt, if this is not called before it.
+        """
+        # Computed here, not at the first pause: see ``until``.
+        return self._pauses(clock, self.until(clock) if until is None else until)
+
+    def _pauses(self, clock: Clock, until: float) -> Iterator[float]:
         ceiling = min(self.cap, self.base)
         for _ in range(self.attempts - 1):
             pause = ceiling * clock.jitter()
-            if clock.monotonic() + pause > end:
+            if clock.monotonic() + pause > until:
                 return
             ceiling = min(self.cap, ceiling * 2)
             yield pause

@@ -180,18 +180,18 @@ def sides_of(
     ``has_rivals``: another change may claim what this one holds and keeps.
     """
     before = change.before
-    if isinstance(change, ItemCheck) or (before is None and not isinstance(change, ItemInsert)):
+    if type(change) is ItemCheck or (before is None and type(change) is not ItemInsert):
         return None, None
-    changed = change.changed if isinstance(change, ItemUpdate) and not has_rivals else None
+    changed = change.changed if type(change) is ItemUpdate and not has_rivals else None
     old = replaced = None
     if before is not None:
         replaced = before.item
         if before.mapping.undeleted(replaced) is not None:
             old = Image(before.mapping, change.key, replaced, None, changed, at)
-    if not isinstance(change, (ItemInsert, ItemUpdate)):
+    if type(change) is not ItemInsert and type(change) is not ItemUpdate:
         return old, None
     item = change.image if final is None else final
-    values = change.values if isinstance(change, ItemInsert) else None
+    values = change.values if type(change) is ItemInsert else None
     return old, Image(change.mapping, change.key, item, values, changed, at, replaced, False)
 
 
@@ -234,9 +234,10 @@ def derived_actions(
 
     ``finals``: the items of the changes as they will be stored, where that is known. Raises StoreError.
     """
+    actions: list[list[Planned]] = [[]] if len(changes) == 1 else [[] for _ in changes]
     asked = _kinds_concerned(changes, kinds)
     if not asked:  # Most classes have nothing but their own items.
-        return [[] for _ in changes]
+        return actions
     if _is_one_insert(changes):  # Nothing is stored, so all items are new and different.
         _, image = sides_of(changes[0], 0, finals[0])
         assert image is not None
@@ -246,7 +247,6 @@ def derived_actions(
         sides_of(one, at, item, has_rivals=several)
         for at, (one, item) in enumerate(zip(changes, finals, strict=True))
     ]
-    actions: list[list[Planned]] = [[] for _ in changes]
     for kind in asked:
         if kind.is_permanent:
             for own, (_, after) in zip(actions, sides, strict=True):
@@ -260,7 +260,7 @@ def derived_actions(
 
 def _is_one_insert(changes: Sequence[ItemChange]) -> bool:
     change = changes[0]
-    return len(changes) == 1 and isinstance(change, ItemInsert) and change.before is None
+    return len(changes) == 1 and type(change) is ItemInsert and change.before is None
 
 
 def _kinds_concerned(
@@ -285,7 +285,5 @@ def _can_differ(kind: DerivedKind[Any], change: ItemChange) -> bool:
     """Whether an item of a kind can differ after a change that is the only one of its unit of work."""
     # A version is also kept of an item that never had one.
     return (
-        kind.is_permanent
-        or not isinstance(change, ItemUpdate)
-        or kind.can_differ(change.mapping, change.changed)
+        kind.is_permanent or type(change) is not ItemUpdate or kind.can_differ(change.mapping, change.changed)
     )

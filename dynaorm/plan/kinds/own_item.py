@@ -113,7 +113,7 @@ def final_item(
 
     ``kinds``: those that are numbered. A revision that is a text is the same for the whole unit of work.
     """
-    image: Item | None = change.image if isinstance(change, (ItemInsert, ItemUpdate)) else None
+    image: Item | None = change.image if type(change) is ItemInsert or type(change) is ItemUpdate else None
     for kind in kinds:
         image = kind.numbered(change, image, unit)
     revision = change.mapping.table.revision
@@ -131,14 +131,14 @@ def own_action(
     ``image``: the item as it will be stored, if it is known. ``is_told``: DynamoDB returns what an update leaves of the
     item; a transaction returns nothing.
     """
-    if isinstance(change, ItemCheck) and not change.is_sent:
+    if type(change) is ItemCheck and not change.is_sent:
         return None
     mapping, before = change.mapping, change.before
     expected, expected_values = (
         (None, None) if before is None else _expectation(change, before, is_told=is_told)
     )
-    bounds = change.bounds if isinstance(change, ItemEdit) else None
-    requires = change.requires if isinstance(change, ItemDelete) else None
+    bounds = change.bounds if type(change) is ItemEdit else None
+    requires = change.requires if type(change) is ItemDelete else None
     condition = _with_own(change, _required(change, expected, expected_values, unit), bounds)
     if requires is not None:
         condition = all_of(condition, requires.condition(mapping))
@@ -146,11 +146,11 @@ def own_action(
         _check_length(change.mapping, condition, len(expected_values))
     action, purpose = _action(change, image, condition, unit)
     has_condition = change.condition is not None or (
-        isinstance(change, ItemInsert) and change.replacing is not None
+        type(change) is ItemInsert and change.replacing is not None
     )
     if before is not None:
         basis = Basis(expected, expected_values, has_condition, False, before.from_read, None, requires)
-    elif not isinstance(change, ItemInsert) or change.replaces:
+    elif type(change) is not ItemInsert or change.replaces:
         basis = Basis(None, None, has_condition, True, False, bounds, requires)
     elif has_condition or change.found_nothing:
         basis = Basis(has_condition=has_condition, from_read=change.found_nothing)
@@ -163,7 +163,7 @@ def own_action(
         mapping,
         change.key,
         None if before is None else before.item,
-        change.image if isinstance(change, ItemCheck) else image,
+        change.image if type(change) is ItemCheck else image,
         _mark(change, image, unit),
         basis,
     )
@@ -171,7 +171,7 @@ def own_action(
 
 def _with_own(change: ItemChange, required: Condition | None, bounds: Condition | None) -> Condition | None:
     """What an action requires of the stored item, with its bounds and the caller's own condition."""
-    if isinstance(change, ItemEdit) and change.creates:
+    if type(change) is ItemEdit and change.creates:
         return all_of(_absent_or(change.mapping, all_of(required, bounds)), change.condition)
     if change.condition is not None or bounds is not None:
         return all_of(required, change.condition, bounds)
@@ -196,7 +196,7 @@ def _check_length(mapping: EntityMapping, condition: Condition, compared: int) -
 def _mark(change: ItemChange, image: Item | None, unit: UnitOfWork) -> str | None:
     """The revision by which the action's own commit is recognised."""
     revision = change.mapping.table.revision
-    is_written = image is not None or isinstance(change, ItemEdit)
+    is_written = image is not None or type(change) is ItemEdit
     return unit.write_id if is_written and revision is not None and revision.kind == "S" else None
 
 
@@ -204,10 +204,10 @@ def _action(
     change: ItemChange, image: Item | None, condition: Condition | None, unit: UnitOfWork
 ) -> tuple[Action, Purpose]:
     table, key = unit.table_name(change.mapping.table.name), change.key
-    if isinstance(change, ItemInsert) and image is not None:
+    if type(change) is ItemInsert and image is not None:
         is_new = change.before is None and not change.replaces
         return Put(table, image, condition), ItemPurpose.INSERT if is_new else ItemPurpose.REPLACE
-    if isinstance(change, ItemEdit):
+    if type(change) is ItemEdit:
         changes, revision = change.edits, change.mapping.table.revision
         if revision is not None:
             changes = (*changes, revision.change(unit.write_id))
@@ -220,12 +220,12 @@ def _action(
         return Update(
             table, key, changes, condition
         ), ItemPurpose.UPSERT if change.creates else ItemPurpose.UPDATE
-    if isinstance(change, ItemCheck):
+    if type(change) is ItemCheck:
         assert condition is not None  # a check requires at least that the item exists
         return ConditionCheck(table, key, condition), ItemPurpose.CHECK
     if image is None:
         return Delete(table, key, condition), ItemPurpose.DELETE
-    if isinstance(change, ItemUpdate):
+    if type(change) is ItemUpdate:
         return Update(table, key, difference(change.before.item, image), condition), ItemPurpose.UPDATE
     return Put(table, image, condition), ItemPurpose.BURY
 
@@ -269,14 +269,14 @@ def _relied_on(change: ItemChange, before: StoredItem, *, is_told: bool) -> list
     mapping = before.mapping
     names: Iterable[str] = mapping.fields
     found = set(before.item)
-    if isinstance(change, ItemUpdate) and not before.as_loaded:
+    if type(change) is ItemUpdate and not before.as_loaded:
         found = {str(one.path[0]) for one in difference(before.item, change.image)} | mapping.made_up_keys
         if is_told or len(mapping.fields) > _MANY:
             names = mapping.derived_fields | mapping.dependence.judged_by(change.changed)
-    elif isinstance(change, ItemInsert) and before.from_read and not before.as_loaded:
+    elif type(change) is ItemInsert and before.from_read and not before.as_loaded:
         names = mapping.derived_fields
         found |= mapping.made_up_keys
-    if isinstance(change, ItemInsert):
+    if type(change) is ItemInsert:
         found |= {change.mapping.fields[name].attribute for name in change.changed}
     fields = [mapping.fields[name] for name in names if not mapping.fields[name].in_key]
     found |= {name for field in fields for name in (field.attribute, *field.formerly)}
@@ -294,9 +294,9 @@ def _required(
 ) -> Condition | None:
     mapping, table = change.mapping, change.mapping.table
     expiry = mapping.expiry
-    if isinstance(change, ItemDelete):
+    if type(change) is ItemDelete:
         expiry = None  # an expired entity can be deleted
-    if isinstance(change, ItemInsert) and change.before is None:
+    if type(change) is ItemInsert and change.before is None:
         absent = missing(table.pk.name)
         if expiry is not None:
             free = any_of_conditions(absent, expiry.condition(unit.now))
@@ -319,8 +319,8 @@ def _required(
         )
     of_class = _required_of_class(
         mapping,
-        is_there=not (isinstance(change, ItemEdit) and change.creates),
-        is_written=not isinstance(change, ItemCheck),
+        is_there=not (type(change) is ItemEdit and change.creates),
+        is_written=type(change) is not ItemCheck,
     )
     if expiry is None:
         return of_class
@@ -395,7 +395,7 @@ def _judge_blind(failed: FailedAction, now: float) -> StoreError | StaleKnowledg
     if there is None or (planned.purpose is not ItemPurpose.DELETE and mapping.is_expired(there, now)):
         if creates and item is not None:
             return StaleKnowledge({planned.ident: item})
-        if creates or planned.purpose is ItemPurpose.CHECK:
+        if creates:
             return ConditionFailed(key=key)
         return EntityNotFound(key=key)
     stored = stored_class(mapping, there)

@@ -35,7 +35,7 @@ def stamp(number: int, unit: UnitOfWork) -> dict[str, AttributeValue]:
 
 
 def _is_due(change: ItemInsert | ItemUpdate, versioning: Versioning) -> bool:
-    if isinstance(change, ItemInsert) or VERSION not in change.before.item:
+    if type(change) is ItemInsert or VERSION not in change.before.item:
         return True
     before, fields = change.before.item, change.mapping.fields
     # A renamed attribute is no new content.
@@ -82,7 +82,7 @@ class Versions(DerivedKind[int]):
         if versioning is None:
             return image
         number = 0 if before is None else mapping.version_of(before.item) or 0
-        if isinstance(change, ItemDelete):
+        if type(change) is ItemDelete:
             return tombstone_of(change.key, number, class_of_version(mapping), unit)
         if image is not None and isinstance(change, (ItemInsert, ItemUpdate)) and _is_due(change, versioning):
             return {**image, **stamp(number + 1, unit)}

@@ -268,6 +268,12 @@ class JudgedGuards(JudgedKind):
         judgement.facts.append(Holding(address, is_harmless=OWNER not in item))
         return judgement
 
+    def reads_of_entity(self, mapping: EntityMapping) -> int:
+        return len(mapping.constraints)
+
+    def reads_of_item(self, mapping: EntityMapping) -> int:
+        return 1 if mapping.constraints else 0  # the owner
+
     def judged_with(self, address: ItemAddress, owners: Sequence[Item]) -> StoredCheck[Sequence[ItemAddress]]:
         yield from ()
         return _possible_owners(address, owners)

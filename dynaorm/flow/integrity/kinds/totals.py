@@ -137,6 +137,10 @@ class JudgedTotals(JudgedKind):
         reason = f"an item of {mapping.name} cannot be read, which may be counted; correct it or delete it"
         return Doubt(mapping.name, reason)
 
+    def reads_of_entity(self, mapping: EntityMapping) -> int:
+        # A target is read for its own item, or for what is counted in it and names it.
+        return bool(mapping.maintained) + len(mapping.aggregates)
+
     def left(self, ledger: Ledger, scope: Scope) -> Iterator[tuple[ItemAddress, Sums]]:
         return ledger.sums() if scope.reads_everything else iter(())
 

@@ -126,6 +126,12 @@ class JudgedVersions(JudgedKind):
             if latest is not None:
                 yield _NewestVersion(mapping, {**address.key, part.name: {part.kind: latest}})
 
+    def reads_of_entity(self, mapping: EntityMapping) -> int:
+        return 1 if mapping.versioning is not None else 0  # the version that it repeats
+
+    def reads_of_item(self, mapping: EntityMapping) -> int:
+        return 2 if mapping.versioning is not None else 0  # the latest copy, and the next version
+
     def judged_with(self, address: ItemAddress, owners: Sequence[Item]) -> StoredCheck[Sequence[ItemAddress]]:
         if (found := _latest_address(address) or _at_latest(address)) is None:
             return ()
