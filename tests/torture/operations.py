@@ -326,8 +326,8 @@ def by_key(name: str, effect: Effect, send: Callable[[Session, Key[Any]], Any]) 
 def _of_one(name: str, entity: Entity, do: str, send: Send) -> Operation:
     effect = effect_of(entity, do)
     assert kind_of(effect.on) == base_of(type(entity).__name__)
-    # An overwrite that was made is made again, as another version.
-    return Operation(name, (effect,), send, {effect.on: entity}, is_of_objects=do != "replace")
+    # An overwrite that was made is made again, as another version, and a take is refused by what it made.
+    return Operation(name, (effect,), send, {effect.on: entity}, is_of_objects=do not in ("replace", "take"))
 
 
 @dataclass(frozen=True, slots=True)
