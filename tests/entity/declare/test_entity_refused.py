@@ -190,7 +190,7 @@ row(
 )
 row(
     "an expiry in the primary key",
-    "until: ExpiresAt() is stored in whole seconds, so the primary key cannot be made of it; use another field there",
+    "until: ExpiresAt() is not stored exactly, so the primary key cannot be made of it; use another field there",
     sk="{until}",
     fields={"slug": str, "until": Annotated[datetime, ExpiresAt()]},
 )
