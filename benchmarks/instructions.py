@@ -1,4 +1,4 @@
-"""Count the instructions that dynaorm's own work takes: the same on every machine, so that 2 % shows.
+"""Count the instructions of each operation and of a cold start: the same on every machine, so that 2 % shows.
 
 Run: python -m benchmarks.instructions [row ...]
 
@@ -7,7 +7,8 @@ The last figures are in ``instructions.txt``.
 valgrind must be installed. It runs this module again, with callgrind; each row ends with a call of libc's
 ``getloadavg``, before which callgrind writes down what it counted since the call before. In the first rows the
 transport answers in this process: they count what dynaorm, pydantic and Python do, the request's JSON too, and no
-connection. The rows that name a client count all that this client does, as ``benchmarks.peers`` measures it.
+connection. The rows that name a client count all that this client does, as ``benchmarks.peers`` measures it; those
+of a first get are processes of their own, from the start of the interpreter to its end.
 """
 
 import gc
@@ -27,6 +28,7 @@ from typing import Annotated, Any, Final
 from rich.console import Console
 from rich.table import Table as Grid
 
+from benchmarks.peers.cold import program_of_first_get
 from benchmarks.peers.environment import surroundings
 from benchmarks.peers.stub import stub_server
 from benchmarks.peers.worker import Worker
@@ -46,6 +48,8 @@ CLIENTS: Final = {
     "async default": "dynaorm_async",
 }
 """The clients that are counted over a connection, and their modules."""
+COLD: Final = {"pynamodb Model": "pynamodb_model", **CLIENTS}
+_FIRST_GET: Final = "first get: "
 OPERATIONS: Final = (
     "get",
     "put",
@@ -169,7 +173,8 @@ def own_rows() -> dict[str, Callable[[], object]]:
 
 def names() -> list[str]:
     """The names of all rows, in the order in which they are counted."""
-    return [*own_rows(), *(f"{client}: {operation}" for client in CLIENTS for operation in OPERATIONS)]
+    connected = [f"{client}: {operation}" for client in CLIENTS for operation in OPERATIONS]
+    return [*own_rows(), *connected, *(_FIRST_GET + client for client in COLD)]
 
 
 def run(endpoint: str, chosen: list[str]) -> None:
@@ -203,30 +208,46 @@ def _marked(repeat: Callable[[int], object]) -> None:
 
 def counted(chosen: list[str]) -> dict[str, int]:
     """The instructions of one turn of each row."""
-    with tempfile.TemporaryDirectory() as folder, stub_server() as endpoint:
+    cold = [name for name in chosen if name.startswith(_FIRST_GET)]
+    warm = [name for name in chosen if name not in cold]
+    with stub_server() as endpoint:
+        # The first part ends where the first row begins; then rows and what is between them take turns.
+        parts = _parts("-m", "benchmarks.instructions", "--run", endpoint, *warm)[1::2] if warm else []
+        found = {name: total // TURNS for name, total in zip(warm, parts, strict=True)}
+        for name in cold:
+            client = name.removeprefix(_FIRST_GET)
+            program = program_of_first_get(COLD[client], endpoint, awaiting=client.startswith("async"))
+            # Once without counting, so that Python has compiled all modules.
+            subprocess.run([sys.executable, "-c", program], env=surroundings(), check=True)
+            found[name] = sum(_parts("-c", program))
+    return found
+
+
+def _parts(*program: str) -> list[int]:
+    """The instructions of each part of a program of Python."""
+    with tempfile.TemporaryDirectory() as folder:
         callgrind = [
             "valgrind", "--tool=callgrind", "--dump-before=getloadavg", f"--callgrind-out-file={folder}/out"
         ]  # fmt: skip
-        program = [sys.executable, "-m", "benchmarks.instructions", "--run", endpoint, *chosen]
         environment = {**surroundings(), "PYTHONHASHSEED": "0"}
-        subprocess.run([*callgrind, *program], env=environment, check=True, capture_output=True)
-        parts = sorted(Path(folder).glob("out.*"), key=lambda path: int(path.suffix[1:]))
-        totals = [int(_total(path)) for path in parts]
-    # The first part ends where the first row begins; then rows and what is between them take turns.
-    return {name: total // TURNS for name, total in zip(chosen, totals[1::2], strict=True)}
+        subprocess.run(
+            [*callgrind, sys.executable, *program], env=environment, check=True, capture_output=True
+        )
+        paths = sorted(Path(folder).glob("out*"), key=lambda path: int(path.suffix[1:] or 1_000_000))
+        return [_total(path) for path in paths]
 
 
-def _total(path: Path) -> str:
+def _total(path: Path) -> int:
     found = re.search(r"^totals: (\d+)", path.read_text(), re.MULTILINE)
     assert found is not None, path
-    return found[1]
+    return int(found[1])
 
 
 def main() -> None:
     if shutil.which("valgrind") is None:
         sys.exit("instructions are counted by valgrind, which is not installed: apt-get install valgrind")
     chosen = [name for name in names() if not sys.argv[1:] or name in sys.argv[1:]]
-    grid = Grid("call", "thousand instructions", title="what a call takes, in this process")
+    grid = Grid("call", "thousand instructions", title="what a call takes in its process")
     for name, count in counted(chosen).items():
         grid.add_row(name, f"{count / 1000:,.1f}")
     Console(width=80).print(grid)

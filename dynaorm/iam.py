@@ -37,6 +37,7 @@ Purpose: TypeAlias = Literal[
     "verify",
     "repair",
 ]
+"""What a program does with its tables: ``actions=`` of ``iam_policy``."""
 
 _VERSION: Final = "2012-10-17"
 _READ: Final = frozenset({"GetItem", "BatchGetItem", "Query"})

@@ -55,6 +55,8 @@ _NO_VECTORS: Final = (
     "Number of attributes in KeySchema does not exactly match",
     "moto has no vector indexes",
 )
+_NO_INDEX: Final = "does not have the specified index"
+_WITH_INDEX: Final = "create it: session.apply(table), which also completes what was stored without its keys"
 _WITH_VECTORS: Final = "moto has no vector indexes: test on ministack (dynaorm.testing.Ministack)"
 
 # A signature of another time is refused under the code of a wrong one; only the message tells.
@@ -68,6 +70,8 @@ def remedy_of_refusal(code: str, message: str) -> str | None:
         return _CLOCK
     if remedy is None and any(one in message for one in _NO_VECTORS):
         return _WITH_VECTORS
+    if remedy is None and _NO_INDEX in message:
+        return _WITH_INDEX
     return remedy
 
 

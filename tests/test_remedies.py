@@ -105,3 +105,11 @@ def test_the_message_of_a_denial_stays_whole() -> None:
     message = "User: arn:aws:iam::1:user/me is not authorized to perform: dynamodb:GetItem\non resource: x"
     refusal = failure_of(400, {"__type": "x#AccessDeniedException", "message": message}, "R1")
     assert refusal.args[1] == message
+
+
+def test_a_missing_index_is_refused_with_how_to_create_it() -> None:
+    query = Call("Query", {"TableName": "app", "IndexName": "GSI1"})
+    refusal = Refusal("ValidationException", "The table does not have the specified index: GSI1")
+    assert str(refused(refusal, query)).endswith(
+        "create it: session.apply(table), which also completes what was stored without its keys"
+    )

@@ -50,8 +50,12 @@ def importing(python: str, statement: str) -> Start:
 
 def first_get(python: str, module: str, endpoint: str, *, awaiting: bool) -> Start:
     """Start an interpreter that imports, declares the entity, creates the client and reads one order."""
-    statement = _GET_AWAITING if awaiting else _GET
-    return _started(python, statement.format(module=module, endpoint=endpoint))
+    return _started(python, program_of_first_get(module, endpoint, awaiting=awaiting))
+
+
+def program_of_first_get(module: str, endpoint: str, *, awaiting: bool) -> str:
+    """The program that does this."""
+    return (_GET_AWAITING if awaiting else _GET).format(module=module, endpoint=endpoint)
 
 
 def _started(python: str, statement: str) -> Start:

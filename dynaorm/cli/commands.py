@@ -15,6 +15,7 @@ from dynaorm.cli.lines import complain
 from dynaorm.cli.planning import plan_command
 from dynaorm.cli.questions import questions_command
 from dynaorm.cli.reading import get_by_command, get_command, history_command, query_command
+from dynaorm.cli.remedy import on_command_line
 from dynaorm.cli.seeing import layout_command
 from dynaorm.cli.status import CLEAN, FAILED, NOTHING
 from dynaorm.cli.transfer import dump_command, load_command
@@ -86,32 +87,32 @@ def run(arguments: list[str]) -> int:
         # In its standalone mode, click itself would end the process, after an interruption with status 1, which means a
         # finding.
         status: object = commands.main(arguments, prog_name=NAME, standalone_mode=False)
-    except click.ClickException as mistake:
-        usage = mistake.ctx.get_usage() if isinstance(mistake, click.UsageError) and mistake.ctx else ""
-        complain(f"{usage}\nError: {mistake.format_message()}".strip())
-        return FAILED
-    except click.Abort:
-        is_long = any(one.name in arguments[:1] for one in RESUMABLE)
-        complain(
-            "dynaorm: interrupted" + ("; with --checkpoint, the same command continues" if is_long else "")
-        )
-        return FAILED
     except SystemExit as ended:
         if not ended.code:  # it has completed a line for a shell
             return CLEAN
         # click's answer, with status 1, to an output that its reader has closed.
-        complain("dynaorm: the reader of the output has closed it")
+        complain(f"{NAME}: the reader of the output has closed it")
         return FAILED
-    except EntityNotFound as absent:
-        complain(f"dynaorm: {absent}")
-        return NOTHING
-    except TableNotFound as missing:
-        complain(
-            f"dynaorm: there is no table {missing.table!r} in this account, Region or endpoint; check --region, "
-            "--profile, --endpoint and --table-name"
-        )
-        return FAILED
-    except (DynaormError, BotoCoreError, OSError) as failure:
-        complain(f"dynaorm: {failure}")
-        return FAILED
+    except (click.ClickException, click.Abort, DynaormError, BotoCoreError, OSError) as failure:
+        is_long = any(one.name in arguments[:1] for one in RESUMABLE)
+        complain(f"{NAME}: {_said(failure, is_resumable=is_long)}")
+        return NOTHING if isinstance(failure, EntityNotFound) else FAILED
     return status if isinstance(status, int) else CLEAN
+
+
+def _said(failure: Exception, *, is_resumable: bool) -> str:
+    """Why a command has failed, in a line that ends with what to do."""
+    if isinstance(failure, click.ClickException):
+        context = failure.ctx if isinstance(failure, click.UsageError) else None
+        command = NAME if context is None else context.command_path
+        return f"{failure.format_message().rstrip('.')}; see {command} --help"
+    if isinstance(failure, click.Abort):
+        return "interrupted" + ("; with --checkpoint, the same command continues" if is_resumable else "")
+    if isinstance(failure, TableNotFound):
+        return (
+            f"there is no table {failure.table!r} in this account, Region or endpoint; check --region, --profile, "
+            "--endpoint and --table-name, or create it with dynaorm apply"
+        )
+    if isinstance(failure, DynaormError):
+        return on_command_line(failure)
+    return f"{failure}; correct that, and run the command again"

@@ -8,6 +8,7 @@ import click
 
 from dynaorm.cli.lines import complain, write_line, write_sentences
 from dynaorm.cli.options import AS_JSON, TableAccess, connected, options
+from dynaorm.cli.remedy import typed
 from dynaorm.cli.status import CLEAN, FOUND
 from dynaorm.cli.target import load_target, table_of, tables_reached
 from dynaorm.describe.tables import describe
@@ -99,7 +100,7 @@ def _show(found: Sequence[Difference], *, as_json: bool) -> None:
 def _lines(one: Difference) -> Iterator[str]:
     mark = " (harmless)" if one.is_harmless else ""
     yield f"{one.table}: {one.problem}{mark}"
-    yield f"    {one.remedy}"
+    yield f"    {typed(one.remedy)}"
     for step in one.steps:
         yield f"    {step.operation}: {step.text}"
 
@@ -114,7 +115,7 @@ def difference_json(one: Difference) -> dict[str, Any]:
         "declared": one.declared,
         "live": one.live,
         "problem": one.problem,
-        "remedy": one.remedy,
+        "remedy": typed(one.remedy),
         "harmless": one.is_harmless,
         "steps": [
             {"operation": step.operation, "text": step.text, "request": step.request, "deletes": step.deletes}

@@ -118,7 +118,9 @@ def export_command(
     Example: dynaorm export shop.models:app --format terraform --policy read --policy write -o tables.tf.json
     """
     if purposes and form not in _WITH_POLICY:
-        raise click.UsageError(f"--policy needs one of the formats {', '.join(_WITH_POLICY)}")
+        raise UsageError(
+            problem=f"--policy has no place in {form}", remedy=f"give --format {' or '.join(_WITH_POLICY)}"
+        )
     importable()
     for module in modules:
         load_module(module)

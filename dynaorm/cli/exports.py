@@ -10,6 +10,7 @@ import click
 from dynaorm.cli.options import Option, TableAccess
 from dynaorm.cli.run_output import Meter, Output
 from dynaorm.cli.status import CLEAN, FOUND
+from dynaorm.errors import UsageError
 from dynaorm.integrity.exported import open_export
 from dynaorm.integrity.report import FindingsFile
 
@@ -47,14 +48,15 @@ def verify_exports(given: Mapping[str, Any]) -> int:
     """Verify the exports that the options name, and print what is found. Returns the status of the command."""
     for name, default in _OF_A_TABLE.items():
         if given[name] != default:
-            raise click.UsageError(
-                f"--{name} is about requests, and --export makes none; leave one of them out"
+            raise UsageError(
+                problem=f"--{name.replace('_', '-')} is about requests, and --export makes none",
+                remedy="leave one of them out",
             )
     try:
         from dynaorm.integrations.duckdb import verify_export  # noqa: PLC0415 - it is an extra
     except ImportError as missing:
-        raise click.UsageError(
-            f'--export needs DuckDB ({missing}); pip install "dynaorm[duckdb]"'
+        raise UsageError(
+            problem=f"--export needs DuckDB ({missing})", remedy='run: pip install "dynaorm[duckdb]"'
         ) from missing
     connection: TableAccess = given["connection"]
     connection.load_modules()

@@ -9,7 +9,7 @@ from typing import Any, Final
 import click
 
 from dynaorm.cli.exports import EXPORT, verify_exports
-from dynaorm.cli.options import AS_JSON, Option, TableAccess, connected, options
+from dynaorm.cli.options import AS_JSON, Option, TableAccess, connected, contradiction, options
 from dynaorm.cli.run_output import Meter, Output, place_of
 from dynaorm.cli.run_summary import RunSummary
 from dynaorm.cli.status import CLEAN, FOUND, STOPPED
@@ -125,7 +125,7 @@ def _work(verb: str, work: Work, given: dict[str, Any]) -> None:
     connection: TableAccess = given["connection"]
     writes = bool(given.get("yes"))
     if writes and given["dry_run"]:
-        raise click.UsageError("--yes and --dry-run contradict each other; give one of them")
+        raise contradiction("--yes", "--dry-run")
     targets = [load_target(text) for text in given["targets"]]
     tell_of_empty(one for one in targets if isinstance(one, Table))
     meter = Meter()

@@ -1,9 +1,10 @@
 """Lines of text for people: escaped, and wrapped to the width of a terminal.
 
 Rule 1. Stored text is escaped, because it may hold control characters.
-Rule 2. On a terminal, lines are wrapped between words, and the lines after the first are indented. In a file or a pipe,
-        each of them is one line.
-Rule 3. What a command found goes to standard output; everything else to standard error.
+Rule 2. What a command found is wrapped between words to the width of the terminal; in a file or a pipe, to 80 columns,
+        or to ``COLUMNS``. The lines after the first are indented. Programs take ``--json``.
+Rule 3. What goes to standard error is wrapped on a terminal alone: in a log, each message is one line.
+Rule 4. What a command found goes to standard output; everything else to standard error.
 """
 
 import sys
@@ -14,6 +15,7 @@ from textwrap import fill
 from typing import TextIO
 
 from dynaorm.item.printable import printable
+from dynaorm.layout.text import GOLDEN_WIDTH
 
 
 def write_line(text: str, *, err: bool = False) -> None:
@@ -31,7 +33,7 @@ def write_line(text: str, *, err: bool = False) -> None:
 
 def write_sentences(text: str, *, err: bool = False) -> None:
     """Write lines as ``write_line``, wrapped to the width of a terminal."""
-    if (width := terminal_width(err=err)) is not None:
+    if (width := width_of_lines(err=err)) is not None:
         text = "\n".join(wrapped(line, width) for line in text.split("\n"))
     write_line(text, err=err)
 
@@ -40,10 +42,9 @@ def write_rows(rows: Iterable[tuple[str, str]]) -> None:
     """Write names with their values in two columns."""
     rows = list(rows)
     column = max((len(name) for name, _ in rows), default=0) + 4
-    width = terminal_width()
+    width = width_of_lines() or GOLDEN_WIDTH
     for name, value in rows:
-        line = f"  {name:<{column - 2}}{printable(value)}"
-        write_line(line if width is None else wrapped(line, width, column))
+        write_line(wrapped(f"  {name:<{column - 2}}{printable(value)}", width, column))
 
 
 def wrapped(line: str, width: int, indent: int | None = None) -> str:
@@ -78,7 +79,12 @@ def _stream(*, err: bool) -> TextIO | None:
     return sys.stderr if err else sys.stdout
 
 
-def terminal_width(*, err: bool = False) -> int | None:
-    """The width of the terminal; None for a file or a pipe."""
+def is_terminal(*, err: bool = False) -> bool:
+    """Whether a person reads it now."""
     stream = _stream(err=err)
-    return get_terminal_size().columns if stream is not None and stream.isatty() else None
+    return stream is not None and stream.isatty()
+
+
+def width_of_lines(*, err: bool = False) -> int | None:
+    """The width to which lines are wrapped; None for messages in a log."""
+    return get_terminal_size((GOLDEN_WIDTH, 0)).columns if not err or is_terminal(err=True) else None

@@ -8,6 +8,7 @@ import click
 
 from dynaorm.cli.target import importable, load_module, table_names, tables_in
 from dynaorm.entity.table import Table
+from dynaorm.errors import UsageError
 from dynaorm.record import record
 from dynaorm.session.session import Session
 
@@ -81,6 +82,11 @@ class TableAccess:
             table_names=table_names(self.tables, [*targets, *declared]),
             **settings,
         )
+
+
+def contradiction(one: str, other: str) -> UsageError:
+    """The error of two options that cannot be given together."""
+    return UsageError(problem=f"{one} and {other} contradict each other", remedy="give one of them")
 
 
 def options(*given: Option) -> Callable[[Command], Command]:

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from pydantic_core import to_jsonable_python
 
 from dynaorm.cli.lines import complain, write_line, write_sentences
-from dynaorm.cli.options import AS_JSON, TableAccess, connected, options
+from dynaorm.cli.options import AS_JSON, TableAccess, connected, contradiction, options
 from dynaorm.cli.shown import Shown
 from dynaorm.cli.status import NOTHING
 from dynaorm.cli.target import load_class
@@ -74,9 +74,12 @@ def plan_command(
     entity = load_class(target)
     mapping, verb = mapping_of(entity), _chosen(verbs)
     if bool(changes) and verb not in ("update", "upsert"):
-        raise click.UsageError(f"--set belongs to --update and --upsert, not to --{verb}")
+        raise UsageError(
+            problem=f"--set belongs to --update and --upsert, and this is a {verb}",
+            remedy="give one of them, or leave --set out",
+        )
     if verb == "update" and not changes:
-        raise click.UsageError("--update needs a change: --set field=value")
+        raise UsageError(problem="--update needs a change", remedy="give one: --set field=value")
     given = {**_values_in(file, mapping), **single_values(mapping, fields)}
     work = _work(verb, mapping, given, single_values(mapping, changes))
     with connection.session([target], [entity]) as session:
@@ -97,7 +100,7 @@ def plan_command(
 def _chosen(verbs: Mapping[str, bool]) -> str:
     chosen = [name for name, is_chosen in verbs.items() if is_chosen]
     if len(chosen) > 1:
-        raise click.UsageError(f"--{chosen[0]} and --{chosen[1]} contradict each other; give one of them")
+        raise contradiction(f"--{chosen[0]}", f"--{chosen[1]}")
     return chosen[0] if chosen else "save"
 
 

@@ -17,7 +17,7 @@ from dynaorm.cli.values import assignment, bound_of, moment_of, single_values, v
 from dynaorm.entity.key import Key
 from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
 from dynaorm.entity.version import Version
-from dynaorm.errors import DecodeError
+from dynaorm.errors import DecodeError, UsageError
 from dynaorm.item.condition import Condition
 from dynaorm.item.field import F
 from dynaorm.plan.inspection import inspect
@@ -156,7 +156,7 @@ def query_command(*, connection: TableAccess, given: tuple[str, ...], **chosen: 
     """
     targets = [one for one in given if "=" not in one]
     if not targets:
-        raise click.UsageError("Missing argument 'MODULE:CLASS'")
+        raise UsageError(problem="no class is named", remedy="write: dynaorm query MODULE:CLASS FIELD=VALUE")
     sources = [load_source(one) for one in targets]
     mappings = [source_of(one).mapping for one in sources]
     read = _Fields(mappings)

@@ -11,8 +11,8 @@ from typing import Any, Final, NamedTuple
 
 import click
 
-from dynaorm.cli.lines import complain, terminal_width, wrapped, write_line, write_sentences
-from dynaorm.cli.options import CLASSES, TableAccess, connected, options
+from dynaorm.cli.lines import complain, is_terminal, width_of_lines, wrapped, write_line, write_sentences
+from dynaorm.cli.options import CLASSES, TableAccess, connected, contradiction, options
 from dynaorm.cli.status import CLEAN, NOTHING
 from dynaorm.cli.table_items import items_of_table
 from dynaorm.cli.target import chosen_classes, load_table
@@ -130,16 +130,16 @@ def _format(chosen: dict[str, Any]) -> str:
     """The format that was asked for, by itself or by the name of the file. Raises UsageError for a contradiction."""
     if chosen["as_json"]:
         if chosen["format_"] not in (None, "json"):
-            raise click.UsageError(
-                f"--json and --format {chosen['format_']} contradict each other; give one of them"
-            )
+            raise contradiction("--json", f"--format {chosen['format_']}")
         return "json"
     if chosen["format_"] is not None:
         return str(chosen["format_"])
     if chosen["output"] is not None:
         suffix = chosen["output"].suffix.lower()
         if suffix not in _SUFFIXES:
-            raise click.UsageError(f"--output {chosen['output']} does not say which format; give --format")
+            raise UsageError(
+                problem=f"--output {chosen['output']} does not say which format", remedy="give --format"
+            )
         return _SUFFIXES[suffix]
     return "html" if chosen["opens"] else "text"
 
@@ -152,17 +152,23 @@ def _check(description: TableDescription, wanted: str, chosen: dict[str, Any]) -
         remedy = suggestion(index, names) if names else "leave --index out"
         raise UsageError(problem=f"the table {description.name} has no index {index!r}", remedy=remedy)
     if index is not None and wanted not in ("text", "svg"):
-        raise click.UsageError(f"--index is for text and SVG; {wanted} has every index")
+        raise UsageError(
+            problem=f"--index is for text and SVG, and {wanted} has every index", remedy="leave it out"
+        )
     for name in ("with_values", "read_at_most"):
         if chosen[name] and chosen["from_table"] is None:
             option = f"--{name.replace('_', '-')}"
-            raise click.UsageError(f"{option} belongs to --from-table; give that, too, or leave {option} out")
+            raise UsageError(
+                problem=f"{option} belongs to --from-table", remedy=f"give that, too, or leave {option} out"
+            )
     if chosen["seeds"] is not None and chosen["from_table"] is not None:
-        raise click.UsageError("--seeds and --from-table contradict each other; give one of them")
+        raise contradiction("--seeds", "--from-table")
     for name in ("seeds", "from_table"):
         if wanted in _WITHOUT_ITEMS and chosen[name] is not None:
             option = f"--{name.replace('_', '-')}"
-            raise click.UsageError(f"{option} is about items, and {wanted} shows none; leave {option} out")
+            raise UsageError(
+                problem=f"{option} is about items, and {wanted} shows none", remedy=f"leave {option} out"
+            )
 
 
 def _class_of(entry: Entry) -> str | None:
@@ -206,12 +212,11 @@ def _items(
 
 def _text(what: _Drawn, chosen: dict[str, Any]) -> str:
     view = view_of(what.description, what.entries, chosen["index"])
-    width = None if chosen["output"] is not None else terminal_width()
-    # In a file or a pipe, a person reads it later, on a page of 80 columns.
-    colour = width is not None and not os.environ.get("NO_COLOR")
-    text = text_of(view, width=width or GOLDEN_WIDTH, colour=colour, whole=chosen["whole"])
+    width = GOLDEN_WIDTH if chosen["output"] is not None else width_of_lines() or GOLDEN_WIDTH
+    colour = chosen["output"] is None and is_terminal() and not os.environ.get("NO_COLOR")
+    text = text_of(view, width=width, colour=colour, whole=chosen["whole"])
     if what.source is not None:
-        text += f"\n{wrapped(what.source.text, width or GOLDEN_WIDTH, 0)}"
+        text += f"\n{wrapped(what.source.text, width, 0)}"
     return text.removesuffix("\n")
 
 

@@ -21,7 +21,7 @@ from dynaorm.cli.run_summary import RunSummary
 from dynaorm.cli.status import CLEAN, FOUND
 from dynaorm.cli.target import load_table, tell_of_empty
 from dynaorm.entity.table import Table
-from dynaorm.errors import DecodeError
+from dynaorm.errors import DecodeError, UsageError
 from dynaorm.flow.bulk.limits import CONCURRENCY
 from dynaorm.flow.integrity.verify import describe
 from dynaorm.flow.table_location import TableLocation, location_of
@@ -209,7 +209,9 @@ def _written(file: Path) -> Path | BinaryIO:
     if str(file) != "-":
         return file
     if sys.stdout.isatty():
-        raise click.UsageError("a dump is not shown on a terminal; name a file, or write to a pipe")
+        raise UsageError(
+            problem="a dump is not shown on a terminal", remedy="name a file, or write to a pipe"
+        )
     return sys.stdout.buffer
 
 

@@ -15,6 +15,7 @@ from typing import Any, Final, NamedTuple, get_args
 
 from pydantic import AwareDatetime, BaseModel, NaiveDatetime, TypeAdapter, ValidationError
 
+from dynaorm.describe.type_text import type_text
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.errors import UnknownField, UsageError
 from dynaorm.failure import MASK
@@ -181,8 +182,9 @@ def _misfit(mapping: EntityMapping, one: Assignment, problem: ValidationError) -
     first = problem.errors(include_url=False, include_input=False, include_context=False)[0]
     is_secret = mapping.secrets.include(one.name.partition(".")[0])
     sign, shown = ":=" if one.is_json else "=", MASK if is_secret else one.text
-    how = f"correct the value; JSON is written {one.name}:=..., and no value {one.name}:=null"
+    kind = type_text(_annotation(mapping, one.name))
+    how = f"write {one.name}=VALUE for a value of {kind}, {one.name}:=JSON for JSON, {one.name}:=null for no value"
     return UsageError(
         problem=f"{one.name}{sign}{shown} does not fit {mapping.entity.__name__}.{one.name}: {first['msg']}",
-        remedy="correct the JSON" if one.is_json else how,
+        remedy=how,
     )

@@ -1,7 +1,8 @@
 """``factory``: builds valid entities for tests, each with a key and unique values of its own."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import UTC, datetime, timedelta
+from inspect import signature
 from itertools import count
 from typing import Any, Final, Generic, TypeVar
 
@@ -83,15 +84,12 @@ class Factory(Generic[E]):
         self._check(values)
         number = next(self._numbers)
         made: dict[str, Any] = {}
-        given = {
-            name: value(number) if callable(value) and not isinstance(value, type) else value
-            for name, value in {**self._values, **values}.items()
-        }
+        given = {name: self._called(name, one, number) for name, one in {**self._values, **values}.items()}
         for name, info in self._mapping.entity.model_fields.items():
             is_made = info.is_required() or (name in self._counted and info.default_factory is None)
             if name not in given and is_made:
                 made[name] = self._made(name, type_of_field(info), number)
-        entity = self._built({**given, **made})
+        entity = self._built({**given, **made}, given)
         self._claim(entity, made)
         return entity
 
@@ -117,14 +115,38 @@ class Factory(Generic[E]):
                 )
         self._taken |= found
 
-    def _built(self, given: dict[str, Any]) -> E:
+    def _called(self, field: str, value: Any, number: int) -> Any:
+        """A value, or what a function makes of the number."""
+        if not callable(value) or isinstance(value, type):
+            return value
+        try:
+            signature(value).bind(number)
+        except TypeError as wrong:
+            name = self._entity.__name__
+            raise UsageError(
+                problem=f"factory({name}, {field}=...) is given a function that does not take one number ({wrong})",
+                remedy=f"write factory({name}, {field}=lambda number: ...)",
+            ) from None
+        except ValueError:  # one of Python's own, whose arguments nobody knows
+            pass
+        return value(number)
+
+    def _built(self, values: dict[str, Any], given: Collection[str]) -> E:
         name = self._entity.__name__
         try:
-            entity: E = built(self._mapping, given)
+            entity: E = built(self._mapping, values, given)
         except (ValidationError, DynaormError) as problem:
+            wrong = sorted(faults_in(problem)) if isinstance(problem, ValidationError) else []
+            own = [one for one in wrong if one in given]
+            remedy = (
+                f"give {' and '.join(own)} what the field allows"
+                if own
+                else (
+                    f"give the field a value or a function: factory({name}, {(*wrong, 'field')[0]}=lambda n: ...)"
+                )
+            )
             raise UsageError(
-                problem=f"factory({name}) cannot build one: {problems_in(problem)}",
-                remedy=f"give the field a value or a function: factory({name}, field=lambda n: ...)",
+                problem=f"factory({name}) cannot build one: {problems_in(problem, given)}", remedy=remedy
             ) from problem
         return entity
 
@@ -135,17 +157,46 @@ class Factory(Generic[E]):
                 raise UnknownField(entity=self._entity.__name__, field=name, known=known)
 
 
-def built(mapping: EntityMapping, given: Mapping[str, Any]) -> Any:
-    """A new entity of these values that can be stored. Raises ValidationError, DynaormError."""
-    # Fields are given by their own names, whatever aliases they have.
-    entity = mapping.entity.__pydantic_validator__.validate_python(dict(given), by_alias=False, by_name=True)
+def built(mapping: EntityMapping, values: Mapping[str, Any], given: Collection[str] = ()) -> Any:
+    """A new entity of these values that can be stored.
+
+    Args:
+        mapping: the class.
+        values: the values of its fields.
+        given: the fields whose values are the caller's own. All others are made, of simple types: a list for a set, a
+            dict for a record. A strict class takes them all the same.
+
+    Raises:
+        ValidationError, DynaormError: there is no such entity.
+    """
+
+    def validated(strict: bool | None) -> Any:
+        # Fields are given by their own names, whatever aliases they have.
+        validator = mapping.entity.__pydantic_validator__
+        return validator.validate_python(dict(values), by_alias=False, by_name=True, strict=strict)
+
+    try:
+        entity = validated(None)
+    except ValidationError as problem:
+        if not faults_in(problem).isdisjoint(given):
+            raise
+        entity = validated(False)
     item_of(entity)
     return entity
 
 
-def problems_in(problem: ValidationError | DynaormError) -> str:
-    """Why an entity could not be built, without its values, which may be secret."""
+def faults_in(problem: ValidationError) -> frozenset[str]:
+    """The fields whose values are not valid."""
+    return frozenset(str(one["loc"][0]) for one in problem.errors(include_input=False) if one["loc"])
+
+
+def problems_in(problem: ValidationError | DynaormError, given: Collection[str] = ()) -> str:
+    """Why an entity could not be built, without its values, which may be secret.
+
+    ``given``: the fields with values of the caller. If one of these is wrong, nothing is said of the others.
+    """
     if isinstance(problem, DynaormError):
         return str(problem)
-    found = (f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in problem.errors(include_input=False))
-    return "; ".join(found)
+    errors = problem.errors(include_input=False)
+    own = [one for one in errors if one["loc"] and one["loc"][0] in given]
+    return "; ".join(f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in own or errors)

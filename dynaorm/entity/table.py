@@ -19,8 +19,11 @@ from dynaorm.record import record
 KeyKind: TypeAlias = Literal["S", "N", "B"]
 Projection: TypeAlias = str | tuple[str, ...]
 StreamView: TypeAlias = Literal["KEYS_ONLY", "NEW_IMAGE", "OLD_IMAGE", "NEW_AND_OLD_IMAGES"]
+"""Which images the records of a stream carry."""
+
 IndexKind: TypeAlias = Literal["global", "local", "vector"]
 Distance: TypeAlias = Literal["cosine", "euclidean", "dot_product"]
+"""How an index compares vectors."""
 
 
 @record
@@ -60,6 +63,7 @@ class BinaryKey:
 
 
 KeySpec: TypeAlias = str | NumberKey | BinaryKey
+"""A key attribute: the name of a text, or the name and another type."""
 
 
 @record
@@ -213,6 +217,7 @@ class VectorIndex:
 
 
 AnyIndex: TypeAlias = GlobalIndex | LocalIndex | VectorIndex
+"""An index of a table."""
 
 
 @record(eq=False)

@@ -66,6 +66,7 @@ class ApplyProgress:
 
 
 OnProgress: TypeAlias = Callable[[ApplyProgress], object]
+"""Called at each step of ``apply``."""
 
 
 @record

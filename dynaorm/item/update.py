@@ -24,7 +24,7 @@ _EMPTY_LIST: Final[AttributeValue] = {"L": []}
 
 @record
 class Change:
-    """A change at a path."""
+    """A change of one field: what ``F.visits.add(1)`` gives. ``update`` and ``upsert`` take changes."""
 
     path: Path
 

@@ -52,15 +52,13 @@ def compile_plan(merged: Iterable[ItemIntents], reads: Reads, unit: UnitOfWork) 
         actions.append(remember(merged, unit))
     if unit.token is not None:
         actions = [one._replace(action=in_order(one.action)) for one in actions]
-    plan = Plan(
-        tuple(actions),
-        _token(actions, unit),
-        tuple(effects),
-        unit.now,
-        unit.token is not None,
-        _wants_item(actions) or _returns_deleted(merged),
+    token = unit.token
+    if token is None and _is_transaction(actions, unit):
+        token = unit.write_id
+    wants_item = _wants_item(actions) or _returns_deleted(merged)
+    return check_limits(
+        Plan(tuple(actions), token, tuple(effects), unit.now, unit.token is not None, wants_item)
     )
-    return check_limits(plan)
 
 
 def planned_changes(
@@ -118,12 +116,6 @@ def _returns_deleted(merged: Sequence[ItemIntents]) -> bool:
         if one.removal is not None and type(one.removal.intent) is Deletion:
             return one.removal.intent.returning
     return False
-
-
-def _token(actions: list[Planned], unit: UnitOfWork) -> str | None:
-    if unit.token is not None:
-        return unit.token
-    return unit.write_id if _is_transaction(actions, unit) else None
 
 
 def _effects(change: ItemChange, image: Item | None) -> list[Effect]:

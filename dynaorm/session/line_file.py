@@ -19,7 +19,10 @@ from dynaorm.flow.transfer.load import LineLoad, RefusedLine
 from dynaorm.item.item_line import ITEM
 
 Target: TypeAlias = "str | os.PathLike[str] | IO[bytes]"
+"""A file to write lines to: its path, which is compressed if it ends with ``.gz``, or an open binary file."""
+
 Source: TypeAlias = "Target | list[Target] | tuple[Target, ...]"
+"""A file with lines, or several of them."""
 
 _GZIP: Final = ".gz"
 _FORMAT: Final = "dynaorm.load/1"

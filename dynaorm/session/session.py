@@ -102,6 +102,7 @@ E = TypeVar("E")
 T = TypeVar("T")
 
 Source: TypeAlias = "type[E] | IndexOf[E]"
+"""What is read: a class, or its place in an index, ``Ticket.by_status``."""
 
 
 class Session:

@@ -261,7 +261,10 @@ def to_send(tx: Transaction) -> list[Intent]:
 _REPEATABLE: Final = (ConditionFailed, ConstraintViolation, EntityNotFound)
 
 Work: TypeAlias = Callable[[Transaction], T]
+"""A function that ``run`` calls in a transaction."""
+
 AsyncWork: TypeAlias = Callable[[Transaction], Awaitable[T]]
+"""An asynchronous function that ``run`` calls in a transaction."""
 
 
 def check_run(work: object, attempts: object) -> None:

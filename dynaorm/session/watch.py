@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from dynaorm.session.attempt import Attempt
 
     OnAttempt: TypeAlias = Callable[[Attempt], object]
+    """Called after each attempt of a request."""
 else:
     late(globals(), logging="logging", observed="dynaorm.session.observed")
 

@@ -202,7 +202,10 @@ class Internal:
 
 
 StreamChange: TypeAlias = Inserted[Any] | Changed[Any] | Deleted[Any] | Unreadable
+"""What a record of a stream means for an entity."""
+
 AnyChange: TypeAlias = StreamChange | Internal
+"""The same, and the writes of items that are no entities (``internal=True``)."""
 
 
 def _without(which: str, key: Key[Any], error: DecodeError | None = None) -> NoReturn:

@@ -23,6 +23,7 @@ from dynaorm.streams.images import before_and_after
 from dynaorm.streams.record import StreamRecord
 
 TableNames: TypeAlias = Mapping[str, str] | Callable[[str], str]
+"""The physical names of tables, by the declared ones."""
 
 
 @overload

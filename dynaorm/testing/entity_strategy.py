@@ -3,16 +3,18 @@
 hypothesis is imported when the strategy is made.
 """
 
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from pydantic import ValidationError
 
+from dynaorm.describe.factory import built, faults_in, problems_in
 from dynaorm.describe.made_values import type_of_field
 from dynaorm.entity.key import identity
 from dynaorm.entity.mapping.derive import claims
 from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
 from dynaorm.entity.type_tree import TypeTree
-from dynaorm.errors import DynaormError, UnknownField
+from dynaorm.errors import DynaormError, UnknownField, UsageError
 from dynaorm.late import late
 from dynaorm.plan.item_of import item_of
 from dynaorm.testing.values import drawn, times
@@ -25,7 +27,7 @@ else:
 
 E = TypeVar("E")
 
-_ATTEMPTS = 5
+_ATTEMPTS: Final = 5
 
 
 def entities(entity: type[E], /, **values: Any) -> "st.SearchStrategy[E]":
@@ -41,7 +43,7 @@ def entities(entity: type[E], /, **values: Any) -> "st.SearchStrategy[E]":
 
     Raises:
         UnknownField: a keyword is not a field of the class.
-        UsageError: the class is not mapped to a table.
+        UsageError: the class is not mapped to a table; while entities are drawn: a fixed value is not valid.
 
     Examples:
         ```python
@@ -61,7 +63,7 @@ def entities(entity: type[E], /, **values: Any) -> "st.SearchStrategy[E]":
         for name, info in mapping.entity.model_fields.items()
         if name in values or name not in left
     }
-    return _unique(mapping, st.fixed_dictionaries(fields))
+    return _unique(mapping, st.fixed_dictionaries(fields), values)
 
 
 def _given(value: Any) -> "st.SearchStrategy[Any]":
@@ -75,12 +77,14 @@ def _drawn(mapping: EntityMapping, name: str, tree: TypeTree) -> "st.SearchStrat
     return drawn(tree, {"min_length": 1} if name in mapping.key_fields else {})
 
 
-def _unique(mapping: EntityMapping, fields: "st.SearchStrategy[dict[str, Any]]") -> "st.SearchStrategy[Any]":
+def _unique(
+    mapping: EntityMapping, fields: "st.SearchStrategy[dict[str, Any]]", given: Mapping[str, Any]
+) -> "st.SearchStrategy[Any]":
     @st.composite
     def draw_one(draw: "st.DrawFn") -> Any:
         taken: set[object] = draw(st.shared(st.builds(set), key="dynaorm.testing.entities"))
         for _ in range(_ATTEMPTS):
-            entity = _valid(mapping, draw(fields))
+            entity = _valid(mapping, draw(fields), given)
             if entity is None:
                 continue
             claims = _claims(mapping, entity)
@@ -92,14 +96,23 @@ def _unique(mapping: EntityMapping, fields: "st.SearchStrategy[dict[str, Any]]")
     return draw_one()
 
 
-def _valid(mapping: EntityMapping, values: dict[str, Any]) -> Any:
-    """The entity with these values; None if they are not valid together, or cannot be stored."""
+def _valid(mapping: EntityMapping, values: dict[str, Any], given: Mapping[str, Any]) -> Any:
+    """The entity with these values; None if they are not valid together, or cannot be stored.
+
+    Raises UsageError for a value of the caller that is not valid. A strategy may draw another one.
+    """
     try:
-        entity = mapping.entity.__pydantic_validator__.validate_python(values, by_alias=False, by_name=True)
-        item_of(entity)
-    except (ValidationError, DynaormError):
-        return None
-    return entity
+        return built(mapping, values, given)
+    except ValidationError as problem:
+        fixed = {name for name, value in given.items() if not isinstance(value, st.SearchStrategy)}
+        if wrong := sorted(faults_in(problem) & fixed):
+            raise UsageError(
+                problem=f"entities({mapping.entity.__name__}) cannot draw one: {problems_in(problem, fixed)}",
+                remedy=f"give {' and '.join(wrong)} what the field allows, or a strategy of that",
+            ) from problem
+    except DynaormError:
+        pass
+    return None
 
 
 def _claims(mapping: EntityMapping, entity: Any) -> set[object]:

@@ -198,7 +198,18 @@ def _check(operation: str | None, handler: DynamoHandler) -> None:
             raise Unacceptable("moto has no vector indexes")
         case "UpdateItem" | "DeleteItem" | "Query" | "Scan":
             request_rules.check_values_used(request)
+            _check_index(request, table_of)
     request_rules.check_item_sizes(request)
+
+
+def _check_index(request: Mapping[str, Any], table_of: Callable[[str], Table]) -> None:
+    """Moto answers as if the table were missing."""
+    name = request.get("IndexName")
+    if name is None:
+        return
+    table = table_of(request["TableName"])
+    if all(name != one.name for one in (*table.indexes, *table.global_indexes)):
+        raise Unacceptable(f"The table does not have the specified index: {name}")
 
 
 def _with_known_attributes(handler: DynamoHandler) -> dict[str, Any]:

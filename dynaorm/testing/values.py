@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 else:
     late(globals(), st="hypothesis.strategies")
 
+_FAR: Final = 10**9
 _SMALLEST: Final = 1e-130  # of a DynamoDB number
 
 
@@ -103,7 +104,12 @@ def _size(bounds: Bounds) -> dict[str, Any]:
 
 
 def _range(bounds: Bounds) -> tuple[Any, Any]:
-    return bounds.get("ge", bounds.get("gt", -(10**9))), bounds.get("le", bounds.get("lt", 10**9))
+    low, high = bounds.get("ge", bounds.get("gt")), bounds.get("le", bounds.get("lt"))
+    if low is None:
+        low = -_FAR if high is None or high >= -_FAR else high - _FAR
+    if high is None:
+        high = _FAR if low <= _FAR else low + _FAR
+    return low, high
 
 
 def _any_int(bounds: Bounds) -> "st.SearchStrategy[int]":

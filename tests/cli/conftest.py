@@ -45,8 +45,9 @@ Command = Callable[..., Run]
 
 @pytest.fixture
 def dynaorm(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Command:
-    """Runs a command in this process, from the root of the project."""
+    """Runs a command in this process, from the root of the project. Its lines are wide, so that none is wrapped."""
     monkeypatch.chdir(ROOT)
+    monkeypatch.setenv("COLUMNS", "10000")
     monkeypatch.setattr(sys, "path", list(sys.path))
 
     def run(*arguments: str) -> Run:

@@ -65,6 +65,6 @@ def test_a_file_is_written(dynaorm: Command, tmp_path: Path) -> None:
 def test_a_policy_is_refused_where_it_has_no_place(dynaorm: Command) -> None:
     run = dynaorm("export", *CAST, "--format", "cdk", "--policy", "read")
     assert run.returncode == 2
-    assert "--policy needs one of the formats cloudformation" in run.stderr
+    assert "--policy has no place in cdk; give --format cloudformation" in run.stderr
     run = dynaorm("export", "tests.cast.tables:locks", "--policy", "frobnicate")
     assert run.returncode == 2

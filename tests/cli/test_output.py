@@ -16,17 +16,19 @@ from tests.integrity.damages import portions
 from tests.integrity.zoo import Raw
 
 
-def test_a_terminal_of_80_columns_shows_whole_words_and_a_pipe_one_line_each(
-    dynaorm: Command, zoo: Raw, where: list[str]
+def test_80_columns_show_whole_words_on_a_terminal_and_in_a_pipe(
+    dynaorm: Command, zoo: Raw, where: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for damage in portions()[0]:
         damage.do(zoo)
-    plain = dynaorm("repair", TARGETS[0], *where).stdout
-    assert max(map(len, plain.splitlines())) > 80
+    wide = dynaorm("repair", TARGETS[0], *where).stdout
+    assert max(map(len, wide.splitlines())) > 80
     status, shown = on_a_terminal("repair", TARGETS[0], *where)
-    assert status == 1
-    assert shown.split() == plain.split()
-    assert too_wide(shown) == []
+    monkeypatch.delenv("COLUMNS")
+    piped = dynaorm("repair", TARGETS[0], *where)
+    assert status == piped.returncode == 1
+    assert shown.split() == piped.stdout.split() == wide.split()
+    assert too_wide(shown) == too_wide(piped.stdout) == []
 
 
 AT = "tests.cli.desk"
@@ -45,8 +47,9 @@ AT = "tests.cli.desk"
     ids=lambda one: one[0],
 )
 def test_a_terminal_of_80_columns_shows_what_a_pipe_has(
-    dynaorm: Command, at_desk: list[str], arguments: list[str]
+    dynaorm: Command, at_desk: list[str], arguments: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.delenv("COLUMNS")
     plain = dynaorm(*arguments, *at_desk)
     status, shown = on_a_terminal(*arguments, *at_desk)
     if arguments[0] == "layout":

@@ -97,7 +97,7 @@ def test_a_write_of_what_is_not_stored_is_status_1(ask: Command) -> None:
         (["agent=zoe"], "this is no Agent: email: Field required; give its fields as field=value"),
         ([*NEW, "balance=x"], "balance=x does not fit Agent.balance"),
         ([*NEW, "blance=1"], "Agent has no field 'blance' that can be used here; did you mean 'balance'?"),
-        (["agent=liz", "--update"], "--update needs a change: --set field=value"),
+        (["agent=liz", "--update"], "--update needs a change; give one: --set field=value"),
         (["agent=liz", "--delete", "--set", "active=false"], "--set belongs to --update and --upsert"),
         (["agent=liz", "--delete", "--update"], "contradict each other; give one of them"),
         (["--delete"], "agent"),

@@ -304,7 +304,7 @@ def test_an_entity_that_was_never_stored_has_no_history(ask: Command) -> None:
             "there is no 'by_statsu' in Case; did you mean 'by_status'?",
         ),
         (["query", f"{AT}:Case.by_status"], "status is not given"),
-        (["query", "status=open"], "Missing argument 'MODULE:CLASS'"),
+        (["query", "status=open"], "no class is named; write: dynaorm query MODULE:CLASS FIELD=VALUE"),
         (["query", f"{AT}:Case", "org=a", "--filter", "ttle=x"], "did you mean 'title'?"),
         (["query", f"{AT}:Case.by_status", "status=a", "--ge", "created=2026-13"], "there is no 2026-13"),
         (

@@ -31,6 +31,11 @@ WITH_ITEMS = ("text", "html", "json", "svg")
 SUFFIXES = {"text": ".txt", "md": ".md", "mermaid": ".mmd", "svg": ".svg", "html": ".html", "json": ".json"}
 
 
+@pytest.fixture(autouse=True)
+def _80_columns(dynaorm: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("COLUMNS")
+
+
 @pytest.mark.parametrize("name", DRAWN)
 def test_every_format_is_what_the_library_draws(dynaorm: Command, tmp_path: Path, name: str) -> None:
     expected = DRAWN[name]()
@@ -171,7 +176,10 @@ def test_a_table_without_classes_has_nothing_to_draw(dynaorm: Command) -> None:
     ("arguments", "says"),
     [
         (["--index", "GSI9"], "the table desk has no index 'GSI9'; did you mean 'GSI2'?"),
-        (["--index", "GSI1", "--format", "html"], "--index is for text and SVG; html has every index"),
+        (
+            ["--index", "GSI1", "--format", "html"],
+            "--index is for text and SVG, and html has every index; leave it out",
+        ),
         (["--class", "Cas"], "the table has no class 'Cas'; did you mean 'Case'?"),
         (["--with-values"], "--with-values belongs to --from-table"),
         (["--read-at-most", "9"], "--read-at-most belongs to --from-table"),

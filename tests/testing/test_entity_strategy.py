@@ -2,20 +2,27 @@
 
 import subprocess
 import sys
-from datetime import UTC, datetime
-from typing import Annotated
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from enum import Enum
+from typing import Annotated, Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import AwareDatetime, Field, NaiveDatetime
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, NaiveDatetime
 
 from dynaorm import Aggregate, Entity, ExpiresAt, Table, Unique, entity_of, item_of
-from dynaorm.errors import UnknownField
-from dynaorm.testing import entities
+from dynaorm.errors import UnknownField, UsageError
+from dynaorm.testing import entities, factory
 from tests.describe.test_factory import Coded, Shelf, Thing
 
 app = Table("app")
+
+
+class Colour(Enum):
+    RED = "red"
+    BLUE = "blue"
 
 
 class Group(Entity, table=app, pk="GROUP#{name}", sk="G"):
@@ -87,3 +94,76 @@ class Hours(Entity, table=Table("drawn-hours"), pk="HOURS#{shop}", sk="{opens}")
 def test_a_wall_time_is_drawn_without_a_zone_and_an_instant_with_one(hours: Hours) -> None:
     assert (hours.opens.tzinfo, hours.changed.tzinfo) == (None, UTC)
     assert item_of(hours)["opens"] == {"S": hours.opens.isoformat("T", "microseconds")}
+
+
+class Ruled(BaseModel):
+    """A strict record with types that are made of others."""
+
+    model_config = ConfigDict(strict=True)
+
+    tags: set[str]
+    pair: tuple[int, str]
+    on: date
+
+
+class Strict(Entity, table=app, pk="STRICT#{name}", sk="S"):
+    """Takes no list for a set, and no text for a number."""
+
+    model_config = ConfigDict(strict=True)
+
+    name: str
+    tags: frozenset[str]
+    sizes: tuple[int, ...]
+    colour: Colour
+    rules: list[Ruled]
+    amount: Decimal = Decimal(1)
+
+
+@given(one=entities(Strict))
+def test_a_strict_class_is_drawn_as_any_other(one: Strict) -> None:
+    assert entity_of(item_of(one), Strict) == one
+    assert type(one.tags) is frozenset
+    assert factory(Strict)().name == "name-1"
+
+
+@given(st.data())
+def test_a_strict_class_takes_no_other_value_of_the_caller(data: st.DataObject) -> None:
+    with pytest.raises(
+        UsageError, match=r"sizes: .*; give sizes what the field allows, or a strategy of that"
+    ):
+        data.draw(entities(Strict, sizes=[1]))
+    with pytest.raises(UsageError, match=r"sizes: .*; give sizes what the field allows$"):
+        factory(Strict, sizes=[1])()
+
+
+@given(st.data(), st.sampled_from([{"hours": 5}, {"hours": "x"}, {"name": None}, {"badge": [1]}]))
+def test_a_value_that_breaks_a_bound_is_named(data: st.DataObject, values: dict[str, Any]) -> None:
+    (name,) = values
+    with pytest.raises(UsageError, match=f"entities.Member. cannot draw one: {name}: .*; give {name} what"):
+        data.draw(entities(Member, **values))
+    with pytest.raises(UsageError, match=f"factory.Member. cannot build one: {name}: .*; give {name} what"):
+        factory(Member, **values)()
+
+
+@pytest.mark.parametrize("function", [lambda: 1, divmod], ids=["none", "two"])
+def test_a_function_that_does_not_take_the_number_is_refused(function: Any) -> None:
+    with pytest.raises(UsageError, match=r"write factory\(Member, hours=lambda number: ...\)$"):
+        factory(Member, hours=function)()
+
+
+class Far(Entity, table=app, pk="FAR#{name}", sk="F"):
+    name: str
+    above: Annotated[int, Field(ge=10**20)]
+    below: Annotated[int, Field(lt=-(10**20))]
+
+
+@given(one=entities(Far))
+def test_a_bound_far_from_zero_needs_no_other(one: Far) -> None:
+    assert one.above >= 10**20
+    assert one.below < -(10**20)
+
+
+def test_a_model_that_is_no_entity_class_is_refused() -> None:
+    for make in (factory, entities):
+        with pytest.raises(UsageError, match="BaseModel is no entity class"):
+            make(BaseModel)

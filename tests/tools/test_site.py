@@ -14,7 +14,7 @@ from dynaorm import errors
 from dynaorm.failure import place_of
 from tests.test_public_names import PUBLIC_MODULES
 from tools.site.pages import configuration, pages, write_site
-from tools.site.reference import TOPICS
+from tools.site.reference import IN_SIGNATURES, TOPICS
 
 ROOT = Path(__file__).parents[2]
 
@@ -76,15 +76,7 @@ def test_the_site_is_built_strictly_and_asks_no_other_server(tmp_path: Path) -> 
     assert "griffe:" not in run.stdout + run.stderr
     built = {path: path.read_text() for path in (tmp_path / "html").rglob("*.html")}
     assert len(built) > len(TOPICS)
-    asked = {
-        (path.relative_to(tmp_path).as_posix(), address)
-        for path, page in built.items()
-        for address in re.findall(
-            r"<(?:script|img|iframe|link)\b[^>]*?(?:src|href)=\"?(https?:[^\">\s]+)", page
-        )
-        if "rel=canonical" not in page
-    }
-    assert asked == set()
+    assert _asked_of_others(built) == set()
     paragraphs = [text for page in built.values() for text in re.findall(r"<p>.*?</p>", page, re.DOTALL)]
     # A list without an empty line before it is a part of the paragraph.
     assert [text for text in paragraphs if re.search(r"\n\s*(?:- |\d+\. |\|)", text)] == []
@@ -93,9 +85,33 @@ def test_the_site_is_built_strictly_and_asks_no_other_server(tmp_path: Path) -> 
         assert [
             name for name in ("QuerySpec", "RunFlow", "wants_item", "subscriptions") if name in text
         ] == []
+    unlinked = _unlinked(built[tmp_path / "html" / "reference" / "session" / "index.html"])
+    listed = (IN_SIGNATURES, *(topic.names for topic in TOPICS.values()))
+    assert {name.rpartition(".")[2] for names in listed for name in names} & unlinked == {
+        "Session"
+    }  # its own
     for error in vars(errors).values():
         if isinstance(error, type) and issubclass(error, errors.DynaormError):
             page, _, anchor = place_of(error).partition("#")
             assert re.search(
                 rf'id="?{re.escape(anchor)}[" >]', built[tmp_path / "html" / page / "index.html"]
             )
+
+
+def _asked_of_others(built: dict[Path, str]) -> set[tuple[str, str]]:
+    """The addresses of other servers that a page loads something from, with the page."""
+    asked = r"<(?:script|img|iframe|link)\b[^>]*?(?:src|href)=\"?(https?:[^\">\s]+)"
+    return {
+        (path.parent.name, address)
+        for path, page in built.items()
+        for address in re.findall(asked, page)
+        if "rel=canonical" not in page
+    }
+
+
+def _unlinked(page: str) -> set[str]:
+    """The capitalized names in the signatures of a page that lead nowhere."""
+    signatures = re.findall(r"doc-signature.*?</pre>", page, re.DOTALL)
+    assert len(signatures) > 40
+    without_links = [re.sub(r"<a [^>]*>.*?</a>", "", one, flags=re.DOTALL) for one in signatures]
+    return {name for one in without_links for name in re.findall(r">([A-Z]\w+)<", one)}

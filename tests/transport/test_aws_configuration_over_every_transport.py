@@ -57,6 +57,18 @@ def test_a_profile_gives_credentials_and_region(
     assert len(server.requests) == 1
 
 
+@pytest.mark.parametrize("named", ["argument", "AWS_PROFILE", "AWS_DEFAULT_PROFILE"])
+def test_a_profile_that_no_file_has_is_refused_beside_the_environments_credentials(
+    named: str, server: Unruly, open_transport: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if named != "argument":
+        monkeypatch.setenv(named, "nobody")
+    given = {"profile": "nobody"} if named == "argument" else {}
+    transport = open_transport(region="eu-west-1", endpoint=server.endpoint, **given)
+    assert "name a profile" in refused_before_sending(transport)
+    assert server.connections == 0
+
+
 def test_the_region_is_the_one_given_then_the_environments_then_an_emulators(
     server: Unruly, open_transport: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -125,11 +125,44 @@ MADE_ELSEWHERE: Final = frozenset(
 )
 """The classes whose objects a method or a function gives. What they are made of is no part of the interface."""
 
+IN_SIGNATURES: Final = (
+    *_of("dynaorm.flow.integrity.finding", "Finding FindingKind Mended Outcome"),
+    *_of("dynaorm.flow.application", "ApplyPlan PlannedChange Applied ApplyProgress OnProgress"),
+    *_of("dynaorm.flow.transfer.dump", "DumpResult"),
+    *_of("dynaorm.flow.transfer.load", "LoadResult"),
+    *_of("dynaorm.session.session", "Source"),
+    *_of("dynaorm.session._async.session", "Source"),
+    *_of("dynaorm.session.line_file", "Target Source"),
+    *_of("dynaorm.plan.inspection", "Inspection"),
+    *_of("dynaorm.streams.change", "StreamChange AnyChange"),
+    *_of("dynaorm.session.handler", "BatchResponse"),
+    *_of("dynaorm.streams.interpret", "TableNames"),
+    *_of("dynaorm.item.condition", "Condition"),
+    *_of("dynaorm.item.update", "Change"),
+    *_of("dynaorm.item.value", "Item AttributeValue"),
+    *_of("dynaorm.entity.index", "IndexOf"),
+    *_of("dynaorm.entity.table", "KeySpec AnyIndex StreamView Distance"),
+    *_of("dynaorm.entity.declaration", "GivenWhen"),
+    *_of("dynaorm.entity.stored_form", "StoredForm"),
+    *_of("dynaorm.flow.bulk.limits", "Progress"),
+    *_of("dynaorm.session.watch", "OnAttempt"),
+    *_of("dynaorm.session.transaction", "Work AsyncWork"),
+    *_of("dynaorm.transport.http.credentials", "GivenCredentials"),
+    *_of("dynaorm.iam", "Purpose"),
+)
+"""What public functions take or give, and nobody has to import."""
+
 _WITHOUT_SIGNATURE: Final = "\n    options:\n      merge_init_into_class: false"
+
+_SIGNATURES: Final = (
+    "# In signatures\n\nWhat methods take and give, such as the `Finding` of `verify`. "
+    "You need no import for any of them."
+)
 
 
 def _shown(name: str) -> str:
-    return f"::: {name}{_WITHOUT_SIGNATURE if name in MADE_ELSEWHERE else ''}"
+    made_elsewhere = name in MADE_ELSEWHERE or name in IN_SIGNATURES
+    return f"::: {name}{_WITHOUT_SIGNATURE if made_elsewhere else ''}"
 
 
 def reference_pages() -> dict[str, str]:
@@ -138,12 +171,14 @@ def reference_pages() -> dict[str, str]:
         f"reference/{name}.md": "\n\n".join([f"# {one.title}", one.text, *map(_shown, one.names)]) + "\n"
         for name, one in TOPICS.items()
     }
+    found["reference/signatures.md"] = "\n\n".join([_SIGNATURES, *map(_shown, IN_SIGNATURES)]) + "\n"
     listed = "".join(f"| [{one.title}]({name}.md) | {one.text} |\n" for name, one in TOPICS.items())
     declarations = Path(__file__).with_name("declarations.py").read_text(encoding="utf-8")
     found["reference/index.md"] = (
         "# Reference\n\nMade from the docstrings of the code. "
         "The pages under *Guide* explain how the parts fit together.\n\n"
-        f"| page | about |\n|---|---|\n{listed}\n"
+        f"| page | about |\n|---|---|\n{listed}"
+        "| [In signatures](signatures.md) | What methods take and give, and nobody has to import. |\n\n"
         "## What the examples use\n\nThe examples in the reference know these classes and entities, "
         "and every name of `dynaorm` and of its modules `codecs`, `describe`, `export`, `layout` and `testing`:\n\n"
         f"```python\n{declarations}```\n"

@@ -457,7 +457,7 @@ def mapping_of(entity: type[Any]) -> EntityMapping:
     if isinstance(failure := own.get(FAILURE), Exception):
         raise failure
     named: object = entity
-    if not isinstance(named, type) or not issubclass(named, BaseModel | type):
+    if not isinstance(named, type) or named is BaseModel or not issubclass(named, BaseModel | type):
         name = named.__name__ if isinstance(named, type) else repr(named)
         raise UsageError(
             problem=f"{name} is no entity class", remedy="use one: class User(Entity, table=...)"

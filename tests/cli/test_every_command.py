@@ -1,0 +1,214 @@
+"""Every command, with what people type and with what nobody should: how it ends, what it says, and how wide that is."""
+
+import re
+import sys
+from collections.abc import Iterator, Sequence
+from functools import cache
+from importlib import import_module
+from typing import Any, Final, NamedTuple
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dynaorm import Session, Table, describe
+from dynaorm.cli.commands import COMMANDS
+from dynaorm.cli.entry import main
+from dynaorm.describe import Entry, samples, values_of
+from dynaorm.entity.declare.catalog import catalog_of
+from dynaorm.flow.protocol.call import Call, Transport
+from dynaorm.item.value import Item
+from tests.conftest import ROOT
+
+CAST: Final = [
+    f"tests.cast.{name}" for name in ("documents", "events", "orders", "others", "people", "tickets")
+]
+EXAMPLES: Final = sorted(
+    f"examples.{one.stem}"
+    for one in (ROOT / "examples").glob("*.py")
+    if "Table(" in one.read_text(encoding="utf-8") and one.stem not in ("demo", "lambda_function")
+)
+STORED: Final = (*CAST, "tests.cli.desk", "examples.online_shop", "examples.deals", "examples.issues")
+
+WIDE: Final = re.compile(r"\S{60,}")
+"""A value that cannot be broken."""
+
+PYTHON: Final = re.compile(r"session\.|\bF\.|Key\(|any_of|=\.\.\.|\.\w+\(\)|\w+\(\.\.\.\)")
+"""What is typed in Python, and not on the command line."""
+
+
+@pytest.fixture(autouse=True)
+def _here(credentials: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    monkeypatch.setattr(sys, "path", [str(ROOT / "examples"), *sys.path])
+    monkeypatch.delenv("COLUMNS", raising=False)
+
+
+class Target(NamedTuple):
+    """A table, the name that commands know it by, and some items of it."""
+
+    table: Table
+    name: str
+    module: str
+    entries: Sequence[Entry]
+
+
+@cache
+def targets_in(module: str) -> tuple[Target, ...]:
+    """The tables of a module, each once."""
+    name = module.removeprefix("examples.")
+    found = {
+        id(one): (one, label) for label, one in vars(import_module(name)).items() if isinstance(one, Table)
+    }
+    return tuple(
+        Target(table, f"{name}:{label}", name, samples(table))
+        for table, label in found.values()
+        if catalog_of(table).mappings
+    )
+
+
+# -- what people type --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("module", [*EXAMPLES, *CAST, "tests.cli.desk"])
+def test_no_line_of_a_picture_or_a_question_is_wider_than_80_columns(
+    module: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    for target in targets_in(module):
+        views = [["--index", one] for one in target.table.indexes]
+        for command in (
+            ["questions"],
+            ["layout"],
+            ["layout", "--whole"],
+            *(["layout", *one] for one in views),
+        ):
+            assert main([command[0], target.name, *command[1:]]) == 0
+            assert too_wide(capfd.readouterr().out) == []
+
+
+def too_wide(shown: str) -> list[str]:
+    return [line for line in shown.splitlines() if len(line) > 80 and not WIDE.search(line)]
+
+
+def typed(values: Any) -> list[str]:
+    """Values as people type them."""
+    shown = {}
+    for name, value in values.items():
+        plain = (
+            value.get_secret_value() if hasattr(value, "get_secret_value") else getattr(value, "value", value)
+        )
+        shown[name] = plain.isoformat() if hasattr(plain, "isoformat") else plain
+    return [f"{name}={value}" for name, value in shown.items()]
+
+
+@cache
+def usual() -> tuple[tuple[str, ...], ...]:
+    """Commands that find something in the stored tables."""
+    return tuple(
+        tuple(one) for module in STORED for target in targets_in(module) for one in _of_target(target)
+    )
+
+
+def _of_target(target: Target) -> Iterator[list[str]]:
+    for command in ("layout", "questions", "verify", "repair", "backfill", "diff", "apply"):
+        yield [command, target.name]
+    yield ["layout", target.name, "--from-table", "3"]
+    yield ["export", target.name, "--format", "create-table"]
+    for entry in target.entries:
+        if all(name in entry.item for name in target.table.key_names):
+            key = [str(next(iter(entry.item[name].values()))) for name in target.table.key_names]
+            yield from (["show", target.name, *key], ["show", target.name, key[0]])
+            yield from _of_entry(target, entry)
+
+
+def _of_entry(target: Target, entry: Entry) -> Iterator[list[str]]:
+    for question in describe(target.table).questions:
+        values = values_of(question, entry)
+        if values is None or entry.cls is None or question.kind == "collection":
+            continue
+        of, given_ = f"{entry.cls.__module__}:{entry.cls.__name__}", typed(values)
+        if question.kind == "get":
+            yield ["plan", of, "--delete", *given_]
+        place = next(iter(question.places.values()), None)
+        method = {"get_by": "get-by"}.get(question.kind, question.kind)
+        yield [method, of if place is None else f"{of}.{place}", *given_]
+
+
+# -- what nobody should type -------------------------------------------------------------------------------------------
+
+OPTIONS: Final = sorted(
+    {name for one in COMMANDS for option in one.params for name in option.opts if "--" in name}
+)
+# A file, another place, or a write: the commands would do what they are told.
+UNTOUCHED: Final = {
+    "--open",
+    "--output",
+    "--yes",
+    "--checkpoint",
+    "--summary",
+    "--duplicates",
+    "--findings",
+    "--endpoint",
+}
+_SIGNS: Final = "a= =b :=  = a:=[ null \x07 \x1b[31m 💥 \udcff {} % -- PK status=open a.b=1 é=1"
+_NUMBERS: Final = "-1 0 1 1e999 nan 2024-13-45 true"
+TEXTS: Final = st.sampled_from([*f"{_SIGNS} {_NUMBERS}".split(" "), "9" * 400, "x" * 3000])
+
+
+@st.composite
+def arguments(draw: st.DrawFn) -> list[str]:
+    """A usual command, changed in some places."""
+    found = list(draw(st.sampled_from(usual())))
+    for _ in range(draw(st.integers(0, 3))):
+        at = draw(st.integers(1, len(found)))
+        match draw(st.sampled_from(["value", "text", "option", "less", "command"])):
+            case "value" if at < len(found) and "=" in found[at]:
+                found[at] = found[at].partition("=")[0] + draw(st.sampled_from(["=", ":="])) + draw(TEXTS)
+            case "text":
+                found.insert(at, draw(TEXTS))
+            case "option":
+                found.append(draw(st.sampled_from([one for one in OPTIONS if one not in UNTOUCHED])))
+                found += draw(st.lists(TEXTS, max_size=1))
+            case "less" if at < len(found):
+                del found[at]
+            case "command":
+                found[0] = draw(st.sampled_from(sorted(one.name or "" for one in COMMANDS)))
+    return found
+
+
+@pytest.fixture
+def stored(moto: Transport) -> Transport:
+    """The tables of ``STORED`` with their items."""
+    with Session(transport=moto) as session:
+        for target in (one for module in STORED for one in targets_in(module)):
+            for table in dict.fromkeys((target.table, target.table.guards)):
+                session.create_table(table)
+            for entry in target.entries:
+                _put(moto, target.table, entry.item)
+    return moto
+
+
+def _put(moto: Transport, table: Table, item: Item) -> None:
+    home = table if all(name in item for name in table.key_names) else table.guards
+    moto.call(Call("PutItem", {"TableName": home.name, "Item": item}))
+
+
+def test_whatever_is_typed_a_command_ends_as_documented(
+    stored: Transport, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    @given(arguments())
+    def ends_as_documented(given_: list[str]) -> None:
+        status = main(given_)
+        told = capfd.readouterr()
+        assert status in (0, 1, 2, 3)
+        assert "Traceback" not in told.out + told.err
+        if not {"--json", "json", "--format", "export", "dump"} & {*given_}:
+            assert too_wide(told.out) == []
+        if status == 2 and "left out: " not in told.err:
+            said = told.err.removesuffix("\n").split("\n")[-1]
+            assert said.startswith("dynaorm: ")
+            _, sign, remedy = said.rpartition("; ") if "did you mean" not in said else ("", "?", "")
+            assert sign, said
+            assert not PYTHON.search(remedy), said
+
+    ends_as_documented()
