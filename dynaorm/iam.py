@@ -269,7 +269,7 @@ def _repair(mapping: EntityMapping) -> _Grant:
     yield from _verify(mapping)
     for table in _scope(mapping).known_tables:
         yield (table, None), frozenset({"DescribeTable"})
-    if any(index.made_up for index in mapping.indexes.values()) or not mapping.rules.is_separate:
+    if mapping.made_up or not mapping.rules.is_separate:
         yield (mapping.table, None), frozenset({"UpdateItem"})
     if mapping.versioning is not None:
         yield (mapping.table, None), _WRITE

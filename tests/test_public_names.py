@@ -71,6 +71,7 @@ NAMES = {
     "Row": "dynaorm.query.row",
     "Search": "dynaorm.session.search",
     "Session": "dynaorm.session.session",
+    "Stored": "dynaorm.entity.marker",
     "StreamHandler": "dynaorm.session.handler",
     "Table": "dynaorm.entity.table",
     "Transaction": "dynaorm.session.transaction",

@@ -42,7 +42,7 @@ def class_description(mapping: EntityMapping) -> ClassDescription:
         root=_root_name(mapping),
         subclasses=tuple(map(name_of, _subclasses(mapping))),
         doc=_first_line(entity),
-        fields=tuple(_field(mapping, one) for one in mapping.fields.values()),
+        fields=(*(_field(mapping, one) for one in mapping.fields.values()), *_computed(mapping)),
         key_fields=mapping.key_fields,
         partition=template_of(mapping.partition),
         sort=None if mapping.sort is None else template_of(mapping.sort),
@@ -122,6 +122,22 @@ def _field(mapping: EntityMapping, field: FieldMapping) -> FieldDescription:
         formerly=field.formerly,
         doc=info.description or "",
     )
+
+
+def _computed(mapping: EntityMapping) -> Iterator[FieldDescription]:
+    """The computed fields that are stored."""
+    for name, one in mapping.stored.items():
+        info = mapping.entity.model_computed_fields[name]
+        yield FieldDescription(
+            name=name,
+            attribute=one.attribute,
+            type=type_text(info.return_type),
+            dynamodb_types=tuple(sorted(one.codec.tags - {"NULL"})),
+            required=False,
+            marks=("computed",),
+            secret=name in mapping.secrets.fields,
+            doc=info.description or "",
+        )
 
 
 def _dynamodb_types(mapping: EntityMapping, field: FieldMapping) -> tuple[str, ...]:

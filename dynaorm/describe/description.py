@@ -176,7 +176,7 @@ class FieldDescription:
         default: its static default, as Python text; None without one, and for a secret field.
         stored_in_key: whether it is stored in a key alone.
         marks: what else is declared of it: ``"unique"``, ``"versioned"``, ``"expires"``, ``"expires in ms"``,
-            ``"created at"``, ``"updated at"``, ``"total"``, ``"one of"``.
+            ``"created at"``, ``"updated at"``, ``"total"``, ``"one of"``; ``"computed"`` of a stored computed field.
         secret: whether its values are masked.
         formerly: its earlier attribute names.
         doc: its description, as given to pydantic; empty without one.

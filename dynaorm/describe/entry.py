@@ -135,7 +135,7 @@ def _entity(item: Item, mapping: EntityMapping) -> Entry:
 def _places(item: Item, mapping: EntityMapping) -> Iterator[IndexMapping]:
     """The places that an entity is in: those that it should be in, if it has their keys."""
     kinds = mapping.table.kinds
-    for index in mapping.places.values():
+    for index in (one for one in mapping.places.values() if one.name in mapping.table.indexes):
         try:
             placed = placed_in(mapping, index, mapping.subject(item))
         except (DynaormError, ValueError):

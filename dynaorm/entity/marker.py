@@ -198,6 +198,32 @@ class OneOf:
 
 
 @record
+class Stored:
+    """A computed field that is kept as an attribute, too, as the program expects that owns the table.
+
+    Every write that may change the value writes the attribute: it is sent as an index key is, in the same request. It
+    is never read back: the entity computes the value, and ``verify`` compares.
+
+    Args:
+        name: the attribute's name; default the field's.
+
+    Examples:
+        >>> from pydantic import computed_field
+        >>> class Cart(Entity, table=app, pk="CART#{id}", sk="CART"):
+        ...     id: str
+        ...     prices: list[int] = []
+        ...     @computed_field
+        ...     @property
+        ...     def total(self) -> Annotated[int, Stored(), Computed(of="prices")]:
+        ...         return sum(self.prices)
+        >>> item_of(Cart(id="1", prices=[5, 7]))["total"]
+        {'N': '12'}
+    """
+
+    name: str | None = None
+
+
+@record
 class CreatedAt:
     """The time at which the entity was stored first. The session sets it, and it stays over every later write.
 
@@ -289,7 +315,19 @@ class Attribute:
         object.__setattr__(self, "codec", codec)
 
 
-MARKERS = (Unique, Versioned, InKey, ExpiresAt, CreatedAt, UpdatedAt, Attribute, Computed, OneOf, Vector)
+MARKERS = (
+    Unique,
+    Versioned,
+    InKey,
+    ExpiresAt,
+    CreatedAt,
+    UpdatedAt,
+    Attribute,
+    Computed,
+    OneOf,
+    Stored,
+    Vector,
+)
 
 
 def _names(given: Any) -> tuple[Any, ...]:

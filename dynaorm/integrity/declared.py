@@ -23,6 +23,7 @@ def declared_digest(mapping: EntityMapping) -> str:
         for name, one in mapping.constraints.items()
     ]
     indexes = [(name, one.name, _texts(one.parts), _when(one.when)) for name, one in mapping.indexes.items()]
+    stored = [(name, one.attribute) for name, one in mapping.stored.items()]
     totals = [
         (name, one.target.__qualname__, dict(one.key), one.count, dict(one.sums), _when(one.when))
         for name, one in mapping.aggregates.items()
@@ -33,7 +34,7 @@ def declared_digest(mapping: EntityMapping) -> str:
         for name, one in mapping.fields.items()
     ]
     expires = None if mapping.expires is None else (mapping.expires.name, mapping.expiry)
-    declared = (_texts(mapping.primary_parts), fields, expires, constraints, indexes, totals)
+    declared = (_texts(mapping.primary_parts), fields, expires, constraints, indexes, stored, totals)
     return hashlib.sha256(repr(declared).encode()).hexdigest()[:16]
 
 

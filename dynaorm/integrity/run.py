@@ -367,6 +367,6 @@ def _item_count(described: Sequence[dict[str, Any]]) -> int | None:
 
 def _shape(mapping: EntityMapping) -> list[Any]:
     """What a class declares: a run with other declarations cannot resume from a checkpoint."""
-    declared = (mapping.constraints, mapping.indexes, mapping.aggregates)
+    declared = (mapping.constraints, mapping.indexes, mapping.aggregates, mapping.stored)
     names = [sorted(one) for one in declared]
     return [mapping.name, mapping.versioning is not None, *names, declared_digest(mapping)]

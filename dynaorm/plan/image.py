@@ -24,7 +24,7 @@ def new_image(
     values: Mapping[str, Any],
     encoded: Mapping[str, AttributeValue] | None = None,
 ) -> dict[str, AttributeValue]:
-    """The item of a new entity under this key: its index keys, type and fields, from validated values.
+    """The item of a new entity under this key: its type, fields, and what follows from these, from validated values.
 
     ``encoded``: the attributes of the values, if they are known.
     """
@@ -32,7 +32,7 @@ def new_image(
     if kind is not None:
         image[kind] = {"S": mapping.name}
     image |= mapping.encode(values) if encoded is None else encoded
-    if not mapping.indexes:
+    if not mapping.places:
         return image
     return {**key, **index_keys(mapping, mapping.subject(image, values)), **image}
 
@@ -321,7 +321,7 @@ def loaded_key(mapping: EntityMapping, values: Mapping[str, Any], state: Loaded)
 def over_origin(mapping: EntityMapping, image: Item, origin: Item) -> dict[str, AttributeValue]:
     """The item of a new entity: what no class knows, and the spelling of its values, as in the item it comes from."""
     known = {*BOOKKEEPING, mapping.table.revision_attribute}
-    known.update(*(index.made_up for index in mapping.places.values()))
+    known |= mapping.made_up
     for field in mapping.fields.values():
         known |= {field.attribute, *field.formerly}
     found = {name: value for name, value in origin.items() if name not in known} | dict(image)

@@ -155,4 +155,4 @@ def _timed(mapping: EntityMapping) -> set[str]:
     if not mapping.kept:
         return set()
     found = {field.attribute for field in mapping.kept.values()}
-    return found | {name for index in mapping.places.values() for name in index.made_up}
+    return found | mapping.made_up

@@ -176,6 +176,7 @@ SAVES: Final[Mapping[str, Callable[[Session, Any], Any]]] = {
     "save many": lambda session, one: session.save_many([one]),
     "save many in blocks": lambda session, one: session.save_many([one], per_transaction=2),
     "overwrite": lambda session, one: session.save(one, overwrite=True),
+    "replace": lambda session, one: session.save(detached(one), replacing=F.number < 4),
     "overwrite detached": lambda session, one: session.save(detached(one), overwrite=True),
     "save in a block": in_block("save"),
 }
@@ -196,6 +197,7 @@ UPSERTS: Final[Mapping[str, Callable[[Session, Any, Any], Any]]] = {
 ENDS: Final[Mapping[str, Callable[[Session, Any], Any]]] = {
     "delete": Session.delete,
     "delete once": lambda session, target: session.delete(target, exactly_once=True),
+    "delete and return": lambda session, target: session.delete(target, returning=True),
     "delete under a condition": lambda session, target: session.delete(target, condition=F.number < 4),
     "delete in a block": in_block("delete"),
 }
@@ -246,6 +248,17 @@ def moved(world: World, draw: Any) -> tuple[str, Write]:
     return name, lambda session: MOVES[name](session, copy.deepcopy(entity))
 
 
+def touched(world: World, draw: Any) -> tuple[str, Write]:
+    entity = chosen(world, draw)
+    vars(entity).update([assigned(world, draw) for _ in range(draw(st.integers(0, 1)))])  # is not saved
+    return "touch", lambda session: session.touch(copy.deepcopy(entity))
+
+
+def numbered(world: World, draw: Any) -> tuple[str, Write]:
+    key = Key(world.kind, name=draw(st.sampled_from([chosen(world, draw).name, "new"])))
+    return "next number", lambda session: session.next_number(key, "number")
+
+
 def restored(world: World, draw: Any) -> tuple[str, Write]:
     entity = chosen(world, draw)
     version = draw(st.integers(1, inspect(entity).version or 1))
@@ -272,6 +285,8 @@ KINDS: Final = (
     upserted,
     ended,
     moved,
+    touched,
+    numbered,
     restored,
     checked,
 )

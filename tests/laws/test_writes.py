@@ -351,6 +351,36 @@ def restore(world: World, draw: Any) -> None:
         world.check(dict(vars(found)), entity)
 
 
+def touch(world: World, draw: Any) -> None:
+    """A touch stores what is stored, whatever the object has by now."""
+    if (entity := chosen(world, draw)) is None or not (world.spec.revised or world.spec.times):
+        return
+    expected, touched = dict(vars(entity)), entity.model_copy()
+    before = inspect(touched).revision
+    assert world.attempt(lambda: world.session.touch(touched), expected, touched)
+    assert not world.spec.revised or inspect(touched).revision != before
+    world.live[entity.name] = touched
+    world.check(expected, touched)
+
+
+def take(world: World, draw: Any) -> None:
+    """An insert, or the replacement of what fulfils a condition."""
+    entity, least = new_entity(world, draw), draw(st.sampled_from([0, 3, 100]))
+    expected = constructed(world.kind, vars(entity))
+    stood = None if expected is None else world.live.get(expected["name"])
+    is_free = stood is None or stood.number < least
+
+    def make_it() -> None:
+        world.session.save(entity, replacing=F.number < least)
+
+    if world.attempt(make_it, expected, entity) and expected is not None:
+        assert is_free
+        world.live[entity.name] = entity
+        world.check(expected, entity)
+    else:
+        assert expected is None or world.spec.unique or not is_free
+
+
 def delete(world: World, draw: Any) -> None:
     if (entity := chosen(world, draw)) is not None:
         world.session.delete(entity)
@@ -359,7 +389,8 @@ def delete(world: World, draw: Any) -> None:
 
 
 OPERATIONS = (
-    insert, insert, assign, assign, load_in_bulk, move, update, update, upsert, upsert, transact, restore, delete,
+    insert, insert, assign, assign, load_in_bulk, move, update, update, upsert, upsert, transact, restore, touch, take,
+    delete,
 )  # fmt: skip
 
 

@@ -23,7 +23,7 @@ from pydantic import (
 
 from dynaorm import Aggregate, AnyValue, Attribute, Entity, F, GlobalIndex, Index, Table
 from dynaorm.codecs import EPOCH_MILLISECONDS, ISO_SECONDS
-from dynaorm.entity.marker import Computed, CreatedAt, ExpiresAt, Unique, UpdatedAt
+from dynaorm.entity.marker import Computed, CreatedAt, ExpiresAt, Stored, Unique, UpdatedAt
 from dynaorm.item.condition import Condition
 from dynaorm.item.value import Item
 
@@ -158,6 +158,7 @@ class Spec(NamedTuple):
     together: bool
     times: bool
     computed: bool
+    kept: bool
     told: bool
     conditional: bool
     by_function: bool
@@ -185,6 +186,7 @@ _ANY: Final = st.builds(
     together=st.booleans(),
     times=st.booleans(),
     computed=st.booleans(),
+    kept=st.booleans(),
     told=st.booleans(),
     conditional=st.booleans(),
     by_function=st.booleans(),
@@ -340,6 +342,8 @@ def _check_main(spec: Spec, main: Item, items: Iterable[Item], entity: Any) -> N
         assert main.get("GSI1PK", {}).get("S") == place_of(spec, entity)
         assert main.get("GSI1SK", {}).get("S") == sort_of(spec, entity)
         assert main.get("GSI2SK", {}).get("S") == note_of(spec, entity)
+    kept = label(entity) if spec.computed and spec.kept else None
+    assert main.get("theLabel", {}).get("S") == kept
     if (claim := claim_of(spec, entity)) is not None:
         (guard,) = [one for one in items if one["PK"]["S"] == f"claim#{claim}"]
         assert guard["owner"]["M"] == {name: main[name] for name in ("PK", "SK")}
@@ -407,6 +411,8 @@ def labelled(spec: Spec) -> Callable[[Any], Any]:
         return label(self)
 
     kind: Any = str | None
+    if spec.kept:
+        kind = Annotated[kind, Stored("theLabel")]
     if spec.told:
         kind = Annotated[kind, Computed(of=("number", "text"))]
     computed.__annotations__["return"] = Annotated[kind, _unique(spec)] if spec.unique else kind

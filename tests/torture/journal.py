@@ -29,17 +29,19 @@ class Effect:
 
     Attributes:
         on: the entity's name.
-        do: ``insert``, ``save``, ``replace``, ``change``, ``upsert``, ``restore``, ``delete``, ``purge``; or ``read``,
+        do: ``insert``, ``save``, ``replace``, ``take`` (insert, or replace on a condition), ``change``, ``upsert``,
+            ``restore``, ``delete``, ``purge``; or ``read``,
             ``read version``, ``find`` (by a unique value), ``check``, ``scan`` (which shows what has expired); or
             ``prune``; or ``pay``, whose ``on`` is the token.
         base: the revision it must have; None for whatever is stored.
         values: the values it has afterwards; for a change or an upsert, the fields that are set.
         add: for a change or an upsert, the numbers that are added.
-        where: for a delete or a change, the values it must have.
+        where: for a delete or a change, the values it must have; for a take, if it is stored.
         text: for a find, the key of the guard; for a payment, the purse.
         number: for a read version, its number; for a payment, the amount; for a prune, how many
             versions are kept.
-        plain: of an insert without a token: a repetition may insert it again, after another process deleted it.
+        plain: of an insert or a take without a token: a repetition may insert it again, after another process deleted
+            it.
     """
 
     on: str
@@ -59,12 +61,16 @@ class Effect:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """An entity as an acknowledged operation returned it; ``values`` is None if it was absent."""
+    """An entity as an acknowledged operation returned it, or some of its values; None if it was absent.
+
+    What a deletion returns is the entity before it.
+    """
 
     on: str
     values: Mapping[str, Any] | None
     revision: str | None = None
     version: int | None = None
+    partial: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,7 @@ from tests.torture.operations import (
     deleting_by_key,
     effect_of,
     finding,
+    numbering,
     pruning,
     purging,
     reading_version,
@@ -98,6 +99,11 @@ def count_visit_by_hand(world: World) -> Operation | None:
         return session.run(work, attempts=5)
 
     return by_key("count in a block", effect, send)
+
+
+def number_visit(world: World) -> Operation | None:
+    """By key, without a read; the number of each call is its own."""
+    return numbering(user_name(world), "visits", "change", is_plain=world.chance.random() < 0.5)
 
 
 def two_users(world: World) -> tuple[User, User] | None:
@@ -252,7 +258,7 @@ KINDS: Final[dict[Kind, int]] = {
     documents.create: 6, documents.save: 8, write_document: 3, documents.overwrite: 1, documents.delete: 2,
     delete_document_by_key: 1, restore_document: 5,
     prune_document: 3, purge_document: 4, documents.read: 3, read_old_document: 2, find_document: 2,
-    sign_document: 3,
+    sign_document: 3, users.touch: 3, users.remove: 1, number_visit: 4, documents.remove: 1,
     things.create_parcel: 5, things.parcels.save: 3, things.move_parcel: 8, things.swap_parcels: 5,
     things.parcels.delete: 2, things.weigh_parcel: 4, things.parcels.read: 2,
     things.groups.create: 2, things.members.create: 7, things.join_in_two: 2, things.members.save: 4,
@@ -262,6 +268,8 @@ KINDS: Final[dict[Kind, int]] = {
     things.delete_empty_group: 2, things.groups.read: 4, things.members.read: 1,
     notes.notes.create: 7, notes.notes.overwrite: 1, notes.notes.save: 4, notes.write_note: 4, notes.upsert_note: 5,
     notes.notes.delete: 3, notes.upsert_loose: 4,
+    notes.notes.touch: 3, notes.notes.take: 5, notes.notes.remove: 3, notes.number_note: 4,
+    notes.leases.touch: 4, notes.leases.take: 6, notes.leases.remove: 2, notes.loose.remove: 2,
     notes.notes.delete_by_key: 4, notes.notes.read: 3, notes.loose.create: 6, notes.save_loose: 5, notes.count_loose: 3,
     notes.delete_loose: 3, notes.loose.delete_by_key: 3, notes.loose.read: 3,
     notes.leases.create: 6, notes.leases.save: 4, notes.write_lease: 4, notes.leases.delete: 2,

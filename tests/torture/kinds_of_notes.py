@@ -13,6 +13,7 @@ from tests.torture.operations import (
     Operation,
     World,
     by_key,
+    numbering,
 )
 
 PLAIN: Final = 0.6
@@ -62,6 +63,11 @@ def _upserting(name: str, world: World) -> Operation:
         return session.upsert(key, F.text.set(new), F.seen.add(1), exactly_once=is_once)
 
     return by_key("upsert", effect, send)
+
+
+def number_note(world: World) -> Operation | None:
+    """Count in a note, or create one whose number is the first."""
+    return numbering(note_name(world), "seen", "upsert", is_plain=world.chance.random() < PLAIN)
 
 
 # -- a table without revisions: writes are held to the values that were loaded -----------------------------------------

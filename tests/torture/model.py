@@ -112,8 +112,10 @@ class Step:
             if self.together:
                 _count(before, after, record.id)
                 _check_claims(after)
-        for name in {effect.on for effect in effects if effect.do != "find"} & results.keys():
-            _match(results[name], after.get(name, ABSENT), record)
+        for effect in effects:
+            if effect.do != "find" and effect.on in results:
+                found = before if effect.do == "delete" else after
+                _match(results[effect.on], found.get(effect.on, ABSENT), record)
         return {name: kept for name, kept in after.items() if kept != ABSENT}
 
 
@@ -137,27 +139,37 @@ def _do(effect: Effect, record: Record, before: Mapping[str, Kept], after: dict[
 def _written(effect: Effect, kept: Kept, record: Record) -> Kept:
     """The entity after an effect. Raises Impossible."""
     present = kept.values is not None
-    if effect.do == "insert":
-        _require(_may_be_absent(kept, record))
-    elif effect.do == "delete" and record.unanswered and record.outcome == ACKNOWLEDGED and not present:
+    if effect.do == "delete" and record.unanswered and record.outcome == ACKNOWLEDGED and not present:
         # A plain delete that finds nothing, after an attempt without an answer, is done.
         return kept
-    elif effect.do in ("save", "delete", "check", "change"):
-        # What has expired can be deleted.
-        _require(present if effect.do == "delete" else _may_be_live(kept, record))
-        _require(effect.base in (None, _revision_by(effect, kept)))
-    elif effect.do == "purge":
-        _require(not present and kept.version > 0)
+    _check_possible(effect, kept, record)
+    if effect.do == "purge":
         return ABSENT
-    elif effect.do == "restore":
-        _require(kept.version >= effect.number)
     if not effect.writes:
         return kept
     versions = kept.version + 1 if kind_of(effect.on) == VERSIONED else 0
-    _require(_holds(kept, effect.where))
     if effect.do == "delete":
         return Kept(record.id, None, kept.version) if versions else ABSENT
     return Kept(record.id, frozenset(_new_values(effect, kept).items()), versions)
+
+
+def _check_possible(effect: Effect, kept: Kept, record: Record) -> None:
+    """Raises Impossible if what is stored does not allow for an effect."""
+    is_as_asked = _holds(kept, effect.where)
+    if effect.do == "take":
+        _require(is_as_asked or _may_be_absent(kept, record))
+        return
+    _require(is_as_asked or not effect.writes)
+    if effect.do == "insert":
+        _require(_may_be_absent(kept, record))
+    elif effect.do in ("save", "delete", "check", "change"):
+        # What has expired can be deleted.
+        _require(kept.values is not None if effect.do == "delete" else _may_be_live(kept, record))
+        _require(effect.base in (None, _revision_by(effect, kept)))
+    elif effect.do == "purge":
+        _require(kept.values is None and kept.version > 0)
+    elif effect.do == "restore":
+        _require(kept.version >= effect.number)
 
 
 def _revision_by(effect: Effect, kept: Kept) -> str | None:
@@ -194,9 +206,13 @@ def _find(effect: Effect, record: Record, before: Mapping[str, Kept]) -> None:
 def _match(result: Result, kept: Kept, record: Record) -> None:
     shows_expired = record.effects[0].do == "scan"
     if result.values is None:
-        _require(_may_be_absent(kept, record))
+        # A deletion that got no answer does not know what it deleted.
+        _require(_may_be_absent(kept, record) or (record.unanswered and record.effects[0].do == "delete"))
         return
     _require(shows_expired or record.written != () or _may_be_live(kept, record))
+    if result.partial:
+        _require(_holds(kept, result.values))
+        return
     _require(kept.values == frozenset(result.values.items()))
     _require(result.revision is None or operation_of(result.revision) == kept.writer)
     _require(result.version is None or result.version == kept.version)
@@ -219,7 +235,8 @@ def _observe(one: Observed, kept: Kept, where: Mapping[str, Any], record: Record
     elif one.what == "not where":
         _require(present and not _holds(kept, where))
     else:
-        _require(present)
+        # Of a take, that what is stored cannot be replaced, too.
+        _require(present and not (where and _holds(kept, where)))
 
 
 def _may_be_live(kept: Kept, record: Record) -> bool:

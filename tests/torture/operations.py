@@ -6,12 +6,14 @@ journaled), decides, and returns an operation, or None if there is nothing to do
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import reduce
+from operator import and_
 from random import Random
 from typing import Any, TypeAlias, TypeVar
 
-from dynaorm import Entity, Key, Session, inspect
+from dynaorm import Entity, F, Key, Session, inspect
 from dynaorm.errors import StoreError, UsageError
-from tests.torture.entities import base_of, claims, key_of, kind_of, name_of_entity, shown
+from tests.torture.entities import NAMES, base_of, claims, key_of, kind_of, name_of_entity, shown
 from tests.torture.journal import Effect
 
 T = TypeVar("T")
@@ -20,7 +22,7 @@ FROM_MEMORY = 0.75
 """How often an entity is taken as it was last seen, if it was seen."""
 
 Results: TypeAlias = Mapping[str, Any]
-"""What was returned: an entity's name to the entity, or None if it is absent."""
+"""What was returned: an entity's name to the entity, to some of its values, or None if it is absent."""
 
 Send: TypeAlias = Callable[[Session], Results | None]
 
@@ -188,6 +190,46 @@ def updating(entity: Entity, changes: Mapping[str, Any]) -> Operation | None:
     return Operation("update", (effect,), send, {effect.on: entity}, is_of_objects=True)
 
 
+def touching(entity: Entity) -> Operation:
+    """Write a new revision of a loaded entity, and nothing else; of a versioned one, a version, too."""
+
+    def send(session: Session) -> None:
+        session.touch(entity)
+
+    return _of_one("touch", entity, "save", send)
+
+
+def taking(entity: Entity, where: Mapping[str, Any], *, is_plain: bool) -> Operation:
+    """Insert an entity, or replace one that has these values."""
+
+    def send(session: Session) -> None:
+        conditions = [F[name] == value for name, value in where.items()]
+        session.save(entity, replacing=reduce(and_, conditions), exactly_once=not is_plain)
+
+    operation = _of_one("take", entity, "take", send)
+    (effect,) = operation.effects
+    return replace(operation, effects=(replace(effect, plain=is_plain, where=where),))
+
+
+def numbering(name: str, field_name: str, do: str, *, is_plain: bool) -> Operation:
+    """Count by one, and return the number."""
+
+    def send(session: Session) -> Results:
+        number = session.next_number(key_of(name), field_name, exactly_once=not is_plain)
+        return {name: {field_name: number}}
+
+    return Operation("number", (Effect(name, do, add={field_name: 1}),), send)
+
+
+def deleting_and_returning(name: str, *, is_plain: bool) -> Operation:
+    """Delete whatever is stored under a key, and return it."""
+
+    def send(session: Session) -> Results:
+        return {name: session.delete(key_of(name), returning=True, exactly_once=not is_plain)}
+
+    return Operation("delete and return", (Effect(name, "delete"),), send)
+
+
 def deleting(entity: Entity) -> Operation:
     """Delete a loaded entity, under its revision."""
     effect = Effect(name_of_entity(entity), "delete", revision_of(entity))
@@ -284,8 +326,8 @@ def by_key(name: str, effect: Effect, send: Callable[[Session, Key[Any]], Any]) 
 def _of_one(name: str, entity: Entity, do: str, send: Send) -> Operation:
     effect = effect_of(entity, do)
     assert kind_of(effect.on) == base_of(type(entity).__name__)
-    # An overwrite that was made is made again, as another version.
-    return Operation(name, (effect,), send, {effect.on: entity}, is_of_objects=do != "replace")
+    # An overwrite that was made is made again, as another version, and a take is refused by what it made.
+    return Operation(name, (effect,), send, {effect.on: entity}, is_of_objects=do not in ("replace", "take"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -321,6 +363,19 @@ class Family:
         """Also what has expired since it was loaded."""
         entity = world.live(self.draw)
         return entity and deleting(entity)
+
+    def touch(self, world: World) -> Operation | None:
+        entity = world.live(self.draw)
+        return entity and touching(entity)
+
+    def take(self, world: World) -> Operation | None:
+        """Create one, or replace one of some text."""
+        where = {"text": world.pick(NAMES)}
+        return taking(self.make(world), where, is_plain=world.chance.random() < self.plain_inserts)
+
+    def remove(self, world: World) -> Operation | None:
+        is_plain = world.chance.random() < self.plain_deletes
+        return deleting_and_returning(self.draw(world), is_plain=is_plain)
 
     def delete_by_key(self, world: World) -> Operation | None:
         return deleting_by_key(self.draw(world), exactly_once=world.chance.random() >= self.plain_deletes)

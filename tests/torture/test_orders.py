@@ -147,5 +147,5 @@ def test_a_library_that_is_broken_on_purpose_is_found_out(
     drawn: "Callable[[int, int], Ground]", monkeypatch: pytest.MonkeyPatch, broken: str, how: Any, found: str
 ) -> None:
     monkeypatch.setattr(broken, how)
-    violations = check(drawn(3, 120).run()).violations
+    violations = check(drawn(4, 120).run()).violations
     assert found in {violation.invariant for violation in violations}

@@ -177,7 +177,7 @@ class Worker:
             results = [_result(name, entity) for name, entity in found.items() if operation.shows_all]
             self._end(ACKNOWLEDGED, results=results, unanswered=self._unanswered)
             if operation.name != "read version":
-                self._held |= {name: entity for name, entity in found.items() if entity is not None}
+                self._held |= {name: one for name, one in found.items() if _is_stored(one)}
             return found
         return None
 
@@ -332,9 +332,16 @@ def _revisions(subjects: Mapping[str, Entity]) -> dict[str, str | None]:
     return {name: inspect(entity).revision for name, entity in subjects.items()}
 
 
-def _result(name: str, entity: Entity | None) -> Result:
+def _is_stored(returned: Any) -> bool:
+    """Whether an operation returned an entity that is stored, and not a number, or what it deleted."""
+    return isinstance(returned, Entity) and inspect(returned).loaded
+
+
+def _result(name: str, entity: Any) -> Result:
     if entity is None:
         return Result(name, None)
+    if isinstance(entity, Mapping):
+        return Result(name, entity, partial=True)
     known = inspect(entity)
     return Result(name, shown(entity), known.revision, known.version)
 

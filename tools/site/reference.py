@@ -49,8 +49,8 @@ TOPICS: Final = {
         "What you write into `Annotated[...]`, and types for fields.",
         _of(
             "dynaorm",
-            "Unique Versioned Attribute InKey ExpiresAt CreatedAt UpdatedAt Computed OneOf Vector AnyValue LOADING "
-            "Ksuid KsuidMs new_ksuid ksuid_range",
+            "Unique Versioned Attribute InKey ExpiresAt CreatedAt UpdatedAt Computed OneOf Stored Vector AnyValue "
+            "LOADING Ksuid KsuidMs new_ksuid ksuid_range",
         ),
     ),
     "queries": Topic(

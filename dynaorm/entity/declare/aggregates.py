@@ -255,6 +255,7 @@ def _field_problems(target: EntityMapping, name: str) -> Iterator[str]:
         yield "is part of the primary key, which never changes; keep the total in another field"
     yield from _looking_problems(target, name)
     yield from _derived_problems(target, name)
+    yield from _stored_problems(target, name)
 
 
 def _looking_problems(target: EntityMapping, name: str) -> Iterator[str]:
@@ -293,6 +294,15 @@ def _derived_problems(target: EntityMapping, name: str) -> Iterator[str]:
             yield (
                 f"is in the template of {key!r}, which an increment cannot render; "
                 f"store it as the index's own NumberKey attribute: Attribute({key!r})"
+            )
+
+
+def _stored_problems(target: EntityMapping, name: str) -> Iterator[str]:
+    for stored in target.stored.values():
+        if name in stored.fields:
+            yield (
+                f"may be looked at by {stored.attribute_name}, which is Stored() and which an increment would not "
+                f"compute; say what that looks at: Computed(of=...)"
             )
 
 

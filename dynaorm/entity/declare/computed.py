@@ -9,7 +9,7 @@ from pydantic.fields import FieldInfo
 
 from dynaorm.entity.annotation import Marked, marked
 from dynaorm.entity.mapping.computed import ComputedValue, computed_field_value, nested_value
-from dynaorm.entity.marker import Computed, OneOf, Unique
+from dynaorm.entity.marker import Computed, OneOf, Stored, Unique
 from dynaorm.entity.text.of_type import scalar_of
 from dynaorm.entity.type_tree import TypeTree
 from dynaorm.failure import suggestion
@@ -32,7 +32,7 @@ def marker_problems(marks: Mapping[str, Marked], fields: Iterable[str]) -> Itera
                 for one in marker.of:
                     if one not in fields:
                         yield f"{name}: Computed(of=...) names {one!r}; {suggestion(one, fields)}"
-            elif not isinstance(marker, Unique | OneOf):
+            elif not isinstance(marker, Unique | OneOf | Stored):
                 kind = type(marker).__name__
                 yield f"{name}: {kind}() says how a field is stored, and a computed field is not stored; drop it"
 

@@ -20,6 +20,7 @@ from dynaorm.entity.declare.constraints import constraints_of
 from dynaorm.entity.declare.keys import KeysOf, attribute_of, fields_for_keys, keys_of, vector_index_of
 from dynaorm.entity.declare.options import ClassOptions
 from dynaorm.entity.declare.registry import conflicts, register
+from dynaorm.entity.declare.stored import stored_places
 from dynaorm.entity.declare.times import expiry_problems, kept_time_problems
 from dynaorm.entity.declare.vectors import vector_problems
 from dynaorm.entity.expiry import Expiry
@@ -27,6 +28,7 @@ from dynaorm.entity.index import Index
 from dynaorm.entity.mapping.aggregate import Aggregate, AggregateMapping
 from dynaorm.entity.mapping.field import FieldMapping
 from dynaorm.entity.mapping.mapping import BOOKKEEPING, MAPPING, VERSION, EntityMapping
+from dynaorm.entity.mapping.place import StoredPlace
 from dynaorm.entity.mapping.rules import is_model_of_fields, validates_default
 from dynaorm.entity.marker import (
     MARKERS,
@@ -35,6 +37,7 @@ from dynaorm.entity.marker import (
     CreatedAt,
     ExpiresAt,
     InKey,
+    Stored,
     UpdatedAt,
     Vector,
     Versioned,
@@ -80,6 +83,8 @@ def _class_problems(entity: type[BaseModel], marks: Mapping[str, Marked]) -> Ite
         yield from mark.problems
         if mark.find(Computed):
             yield f"{name}: Computed() says what a computed field looks at, and this field is stored; drop it"
+        if mark.find(Stored):
+            yield f"{name}: Stored() keeps a computed field, and this field is stored anyway; drop it"
     yield from marker_problems(computed_marks(entity), entity.model_fields)
     yield from _dropped_markers(entity, marks)
     if entity.model_config.get("extra") == "allow":
@@ -137,6 +142,7 @@ class _Draft:
         for one in fields.values():
             self.keys.problems += self._attribute_problems(one)
         self.keys.problems += self._shared_attributes(fields)
+        stored = self._stored(fields)
         if self.keys.partition is None or len(self.keys.primary) != len(self.table.keys):
             return None
         return EntityMapping(
@@ -156,6 +162,7 @@ class _Draft:
             created=self._times(fields, CreatedAt),
             updated=self._times(fields, UpdatedAt),
             computed=self.keys.computed,
+            stored=stored,
             formerly=self.options.formerly,
         )
 
@@ -309,6 +316,24 @@ class _Draft:
                         f"rename one with Attribute(...)"
                     )
                 taken[attribute] = one.name
+
+    def _stored(self, fields: Mapping[str, FieldMapping]) -> dict[str, StoredPlace]:
+        """The computed fields that are kept as attributes, by name."""
+        found = dict(stored_places(computed_marks(self.entity), self.keys))
+        taken = {
+            name: one.name
+            for one in fields.values()
+            for name in (one.attribute, *one.formerly)
+            if not one.in_key
+        }
+        taken = {**dict.fromkeys(self.table.kinds, "a key attribute"), **self._reserved(), **taken}
+        for name, one in found.items():
+            if (holds := taken.setdefault(one.attribute, name)) != name:
+                self.keys.problems.append(
+                    f"{name}: {one.attribute!r} holds {holds} in {self.table}; "
+                    f"keep it under another name with Stored(...)"
+                )
+        return found
 
     # -- versions, expiry ------------------------------------------------------------------------------------------
 

@@ -25,7 +25,7 @@ from dynaorm.entity.mapping.field import FieldMapping
 from dynaorm.entity.mapping.key_fields import KeyFields, key_fields_of
 from dynaorm.entity.mapping.key_writer import KeyWriter, key_writer_of, write_no_key
 from dynaorm.entity.mapping.made_of import MadeOf, made_of
-from dynaorm.entity.mapping.place import IndexMapping, IndexPlaces, places_of
+from dynaorm.entity.mapping.place import IndexMapping, IndexPlaces, StoredPlace, places_of
 from dynaorm.entity.mapping.rules import ClassRules, rules_of
 from dynaorm.entity.mapping.secret import Secrets, masked, problems_of, secrets_of, unsaid
 from dynaorm.entity.mapping.stored import StoredValues
@@ -79,6 +79,7 @@ class EntityMapping:
         created: the fields with the time of its creation.
         updated: the fields with the time of its last change.
         computed: its computed fields, and the nested fields in its keys, constraints and totals, by their names there.
+        stored: the computed fields that are kept as attributes, too.
         formerly: its earlier names, which items may still have. The next save that changes an item renames it.
     """
 
@@ -98,6 +99,7 @@ class EntityMapping:
     created: tuple[FieldMapping, ...] = ()
     updated: tuple[FieldMapping, ...] = ()
     computed: Mapping[str, ComputedValue] = dataclasses.field(default_factory=dict)
+    stored: Mapping[str, StoredPlace] = dataclasses.field(default_factory=dict)
     formerly: tuple[str, ...] = ()
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -140,8 +142,16 @@ class EntityMapping:
 
     @cached_property
     def places(self) -> Mapping[str, IndexPlaces]:
-        """Its places by index; those that depend on the fields of their keys alone come first."""
-        return places_of(self.indexes.values())
+        """Its places by index; those that depend on the fields of their keys alone come first.
+
+        An attribute that keeps a computed field is one, too: it follows from an entity as the key of an index does.
+        """
+        return places_of((*self.indexes.values(), *self.stored.values()))
+
+    @cached_property
+    def made_up(self) -> frozenset[str]:
+        """The attributes that follow from its fields: the key attributes of its indexes, and stored computed fields."""
+        return frozenset(name for index in self.places.values() for name in index.made_up)
 
     @cached_property
     def made_up_keys(self) -> frozenset[str]:
@@ -161,7 +171,10 @@ class EntityMapping:
     @cached_property
     def secrets(self) -> Secrets:
         """Its secret fields, and the key attributes that have one in them."""
-        return secrets_of(self.entity, self.computed, tuple(self.key_parts()), self.constraints)
+        stored = {name: one.attribute for name, one in self.stored.items()}
+        return secrets_of(
+            self.entity, self.computed, tuple(self.key_parts()), self.constraints, stored=stored
+        )
 
     @property
     def maintained(self) -> Mapping[str, str]:

@@ -9,9 +9,11 @@ from collections.abc import Iterable, Mapping
 from functools import cached_property
 from typing import Any
 
+from dynaorm.entity.codec.value import NONE, Codec
 from dynaorm.entity.mapping.stored import StoredValues
 from dynaorm.entity.mapping.when import When
 from dynaorm.entity.template.key_part import KeyPart
+from dynaorm.entity.template.template import KeyValueError
 from dynaorm.item.value import AttributeValue
 from dynaorm.record import record
 
@@ -77,6 +79,32 @@ class IndexMapping:
             if not part.made_up:
                 part.value(values)  # see keys
         return None
+
+
+@record
+class StoredPlace(IndexMapping):
+    """The attribute that keeps the value of a computed field: written as an index key is, and read by no query.
+
+    Attributes:
+        attribute: its name.
+        codec: how the value is stored.
+    """
+
+    attribute: str = ""
+    codec: Codec = NONE
+
+    @property
+    def made_up(self) -> tuple[str, ...]:
+        return (self.attribute,)
+
+    def keys(self, values: Mapping[str, Any]) -> dict[str, AttributeValue] | None:
+        value = values[self.attribute_name]
+        if value is None:
+            return None
+        try:
+            return {self.attribute: self.codec.encode(value)}
+        except ValueError as problem:
+            raise KeyValueError.of(self.attribute_name, value, problem) from problem
 
 
 @record

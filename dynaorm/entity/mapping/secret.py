@@ -70,7 +70,8 @@ class Secrets:
 
     Attributes:
         fields: its secret fields.
-        keys: the key attributes, of the table and of indexes, with a secret field in them.
+        keys: the key attributes, of the table and of indexes, with a secret field in them, and the attributes of
+            computed fields that are secret.
         constraints: the unique constraints with a secret field.
     """
 
@@ -119,10 +120,16 @@ def secrets_of(
     computed: Iterable[str],
     parts: Sequence[KeyPart],
     constraints: Mapping[str, Constrained],
+    *,
+    stored: Mapping[str, str],
 ) -> Secrets:
-    """What is secret in a class with these computed fields, key attributes and unique constraints."""
+    """What is secret in a class with these computed fields, key attributes and unique constraints.
+
+    ``stored``: the attributes that keep computed fields.
+    """
     fields = secrets_among(entity, (*entity.model_fields, *computed))
     keys = frozenset(part.attribute.name for part in parts if not fields.isdisjoint(part.fields))
+    keys |= {attribute for name, attribute in stored.items() if name in fields}
     names = (name for name, one in constraints.items() if not fields.isdisjoint(one.fields))
     return Secrets(fields, keys, frozenset(names))
 

@@ -165,7 +165,7 @@ def with_changes(item: Item, changes: Mapping[str, AttributeValue | None]) -> di
 def _foreign_index_keys(mapping: EntityMapping) -> set[str]:
     """The key attributes of indexes that a class does not declare, as far as they are none of its attributes."""
     table, known = mapping.table, {field.attribute for field in mapping.fields.values()}
-    known |= mapping.made_up_keys
+    known |= mapping.made_up
     keys = {key.name for index in table.indexes.values() for key in (*index.pk, *index.sk)}
     return keys - known - set(table.key_names)
 

@@ -44,8 +44,7 @@ def newer_than(mapping: EntityMapping, item: Item, scope: Scope) -> str:
     known = {*table.key_names, *mapping.bookkeeping, table.revision_attribute, *scope.foreign_attributes}
     for field in mapping.fields.values():
         known |= {field.attribute, *field.formerly}
-    for index in mapping.indexes.values():
-        known |= set(index.made_up)
+    known |= mapping.made_up
     if unknown := sorted(item.keys() - known):
         return (
             f"{mapping.name} does not declare {listed(unknown)}, which a newer declaration may have written; "

@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, Field, computed_field
 
-from dynaorm import Entity, F, GlobalIndex, Index, InKey, Table, Unique
+from dynaorm import Entity, F, GlobalIndex, Index, InKey, Stored, Table, Unique
 from dynaorm.entity.mapping.mapping import mapping_of
 from tests.entity.declare.refusals import Refusal, Refusals
 
@@ -130,6 +130,50 @@ def a_computed_field_in_a_condition() -> None:
         @property
         def kind(self) -> str:
             return self.name[0]
+
+
+@refused("stored: Stored() keeps a computed field, and this field is stored anyway; drop it")
+def a_field_that_is_stored_anyway() -> None:
+    class Thing(Entity, table=app(), pk="THING#{name}", sk="A"):
+        name: str
+        stored: Annotated[str, Stored()] = ""
+
+
+@refused("many: Stored() needs a type whose values have one text; return a str, int, date or the like")
+def a_stored_list() -> None:
+    class Thing(Entity, table=app(), pk="THING#{name}", sk="A"):
+        name: str
+
+        @computed_field  # type: ignore[prop-decorator]  # mypy does not allow it on a property
+        @property
+        def many(self) -> Annotated[list[str], Stored()]:
+            return [self.name]
+
+
+@refused(
+    "one: 'label' holds label in Table('app'); keep it under another name with Stored(...)",
+    "two: 'PK' holds a key attribute in Table('app'); keep it under another name with Stored(...)",
+    "three: '_rev' holds the revision in Table('app'); keep it under another name with Stored(...)",
+)
+def stored_values_under_taken_names() -> None:
+    class Thing(Entity, table=app(), pk="THING#{name}", sk="A"):
+        name: str
+        label: str = ""
+
+        @computed_field  # type: ignore[prop-decorator]  # mypy does not allow it on a property
+        @property
+        def one(self) -> Annotated[str, Stored("label")]:
+            return ""
+
+        @computed_field  # type: ignore[prop-decorator]  # mypy does not allow it on a property
+        @property
+        def two(self) -> Annotated[str, Stored("PK")]:
+            return ""
+
+        @computed_field  # type: ignore[prop-decorator]  # mypy does not allow it on a property
+        @property
+        def three(self) -> Annotated[str, Stored("_rev")]:
+            return ""
 
 
 @refused.each
