@@ -18,6 +18,7 @@ from dynaorm.entity.key import Key
 from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
 from dynaorm.entity.version import Version
 from dynaorm.errors import DecodeError, UsageError
+from dynaorm.failure import counted
 from dynaorm.item.condition import Condition
 from dynaorm.item.field import F
 from dynaorm.plan.inspection import inspect
@@ -182,8 +183,8 @@ def query_command(*, connection: TableAccess, given: tuple[str, ...], **chosen: 
         end = {"entities": len(page), "requests": page.requests, "read_units": page.read_units}
         write_line(json.dumps({"kind": "page", **end, "next": following}))
     else:
-        count = _counted(len(page), "entity", "entities") if page.entities else "nothing was found"
-        price = f"{_counted(page.requests, 'request')}, {_units(page.read_units)}"
+        count = counted(len(page), "entity", "entities") if page.entities else "nothing was found"
+        price = f"{counted(page.requests, 'request')}, {counted(page.read_units, 'read unit')}"
         more = "" if page.cursor is None else f"\nnext page: --after {following}"
         if page.cursor is not None and is_hidden:
             more = "\nmore follow; a cursor would show a secret field, so give a larger --limit"
@@ -252,14 +253,6 @@ class _Misfits:
     def __call__(self, error: DecodeError) -> None:
         self.count += 1
         complain(f"left out: {error}")
-
-
-def _counted(count: int, one: str, many: str | None = None) -> str:
-    return f"{count} {one if count == 1 else many or f'{one}s'}"
-
-
-def _units(units: float) -> str:
-    return f"{units:g} read {'unit' if units == 1 else 'units'}"
 
 
 # -- versions ----------------------------------------------------------------------------------------------------------

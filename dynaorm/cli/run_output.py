@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
 from dynaorm.cli.lines import write_line, write_sentences
+from dynaorm.failure import counted
 from dynaorm.flow.integrity.expected_reads import ExpectedReads
 from dynaorm.flow.integrity.finding import Finding, FindingKind, Mended, Outcome
 from dynaorm.flow.table_location import TableLocation
@@ -150,7 +151,9 @@ class Output:
         left_out = [*unjudged, *(stopped if self.is_stopped else ()), *self._not_judged()]
         if not self._as_lines:
             sums = ", ".join(f"{count} {name}" for name, count in sorted(self._counted.items()))
-            self._note(f"{self._examined} items, {sums or 'nothing found'}; {self._meter}, {_time(seconds)}")
+            self._note(
+                f"{counted(self._examined, 'item')}, {sums or 'nothing found'}; {self._meter}, {_time(seconds)}"
+            )
             for one in left_out:
                 self._note(f"not judged: {one}")
         if self._counted[Outcome.PLANNED.value]:
@@ -209,7 +212,7 @@ def place_text(location: TableLocation, endpoint: str | None) -> str:
         f"account {location.account or 'unknown'}",
         f"Region {location.region or 'unknown'}",
         *([] if endpoint is None else [f"endpoint {endpoint}"]),
-        *([] if location.items is None else [f"about {location.items} items"]),
+        *([] if location.items is None else [f"about {counted(location.items, 'item')}"]),
     ]
     return ", ".join(words)
 
@@ -224,7 +227,7 @@ def _expected(reads: ExpectedReads, rate: float | None) -> str:
 
 
 def _units(units: float, kind: str) -> str:
-    return f"{units:g} {kind} {'unit' if units == 1 else 'units'}"
+    return counted(units, f"{kind} unit")
 
 
 def _time(seconds: float) -> str:

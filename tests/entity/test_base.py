@@ -9,10 +9,9 @@ from typing import Annotated, Any
 import pytest
 from pydantic import BaseModel, Field, computed_field, create_model
 
-from dynaorm import Attribute, Entity, Key, Session, Table, Unique, detached, inspect
+from dynaorm import Attribute, Entity, Session, Table, Unique, detached, inspect
 from dynaorm.entity.base import Entity as Base
-from dynaorm.entity.state import state_of
-from dynaorm.errors import AlreadyExists, InvalidValue, StaleEntity, UniqueViolation, UnknownField, UsageError
+from dynaorm.errors import AlreadyExists, InvalidValue, StaleEntity, UnknownField, UsageError
 from dynaorm.item.value import Item
 from tests.entity.stored import items
 
@@ -24,12 +23,6 @@ class User(Entity, table=APP, pk="USER#{user_id}", sk="PROFILE"):
     email: Annotated[str, Unique()]
     tags: list[str] = Field(default_factory=list)
     note: Annotated[str | None, Attribute("Note")] = None
-
-
-class Point(Entity, table=APP, pk="POINT#{name}", sk="A", frozen=True):
-    name: str
-    x: int
-    y: int = Field(default=0, frozen=True)
 
 
 def user() -> User:
@@ -88,50 +81,6 @@ def test_names_of_sessions_and_tables_are_free_for_fields(session: Session) -> N
     assert session.get(odd, key="KEY") == entity
 
 
-def test_a_new_entity_knows_nothing_of_the_table() -> None:
-    found = inspect(user())
-    assert (found.loaded, found.key, found.revision, found.version, found.changes) == (
-        False,
-        None,
-        None,
-        None,
-        {},
-    )
-
-
-def test_a_saved_entity_is_loaded(session: Session) -> None:
-    entity = user()
-    assert session.save(entity) is entity
-    found = inspect(entity)
-    assert (found.loaded, found.key, found.version, found.changes) == (
-        True,
-        Key(User, user_id="u1"),
-        None,
-        {},
-    )
-    loaded = session.get_one(User, user_id="u1")
-    assert inspect(loaded) == found
-    assert found.revision
-
-
-def test_inspect_tells_what_changed_since_as_stored_and_now(session: Session) -> None:
-    entity = session.save(user())
-    entity.tags.append("b")
-    entity.note = "n"
-    assert inspect(entity).changes == {"tags": (["a"], ["a", "b"]), "note": (None, "n")}
-    entity.tags.remove("b")
-    entity.note = None
-    assert inspect(entity).changes == {}
-
-
-def test_the_revision_is_new_after_every_write_that_changes_something(session: Session) -> None:
-    entity = session.save(user())
-    first = inspect(entity).revision
-    assert inspect(session.save(entity)).revision == first
-    entity.note = "n"
-    assert inspect(session.save(entity)).revision != first
-
-
 @pytest.mark.parametrize("how", COPIES)
 def test_copies_carry_the_loaded_state(session: Session, how: str) -> None:
     entity = session.save(user())
@@ -145,11 +94,6 @@ def test_copies_carry_the_loaded_state(session: Session, how: str) -> None:
         session.save(entity)
 
 
-@pytest.mark.parametrize("how", COPIES)
-def test_a_copy_of_a_new_entity_is_new(how: str) -> None:
-    assert not inspect(COPIES[how](user())).loaded
-
-
 @pytest.mark.parametrize("how", NEW)
 def test_what_is_made_from_values_is_new(session: Session, how: str) -> None:
     entity = session.save(user())
@@ -161,11 +105,6 @@ def test_what_is_made_from_values_is_new(session: Session, how: str) -> None:
     assert inspect(entity).loaded
 
 
-def test_copies_share_one_snapshot(session: Session) -> None:
-    entity = session.save(user())
-    assert state_of(copy.deepcopy(entity)) is state_of(entity) is not None
-
-
 def test_the_loaded_state_takes_no_part_in_what_pydantic_shows_and_compares(session: Session) -> None:
     loaded, new = session.save(user()), user()
     assert loaded == new
@@ -175,38 +114,6 @@ def test_the_loaded_state_takes_no_part_in_what_pydantic_shows_and_compares(sess
     assert vars(loaded) == vars(new)
     assert list(User.model_fields) == list(User.model_json_schema()["properties"])
     assert loaded.model_fields_set == new.model_fields_set
-
-
-def test_after_delete_an_entity_is_new_and_can_be_saved_again(session: Session) -> None:
-    entity = session.save(user())
-    session.delete(entity)
-    assert not inspect(entity).loaded
-    with pytest.raises(
-        UsageError, match="this User is new: no session has loaded or saved it; save it first"
-    ):
-        session.delete(entity)
-    session.save(entity)
-    assert inspect(entity).loaded
-
-
-def test_a_refused_save_leaves_a_new_entity_new(session: Session) -> None:
-    session.save(user())
-    second = User(user_id="u2", email="bobby@example.com")
-    with pytest.raises(
-        UniqueViolation, match=r"email 'bobby@example.com' is taken by Key\(User, user_id='u1'\)"
-    ):
-        session.save(second)
-    assert not inspect(second).loaded
-
-
-def test_frozen_entities_are_saved_and_updated_through_copies(session: Session) -> None:
-    point = session.save(Point(name="p", x=1))
-    moved = session.save(point.model_copy(update={"x": 2, "y": 5}))
-    assert session.get(Point, name="p") == moved == Point(name="p", x=2, y=5)
-    updated = session.update(moved, {"x": 3})
-    assert (updated.x, moved.x) == (3, 2)
-    assert inspect(updated).loaded
-    assert hash(moved) == hash(Point(name="p", x=2, y=5))
 
 
 def test_the_recipe_of_a_partial_update_over_http_updates_the_stored_entity(session: Session) -> None:
@@ -229,14 +136,6 @@ def test_the_recipe_of_a_partial_update_over_http_updates_the_stored_entity(sess
         "tags": {"L": [{"S": "a"}]},
         "Note": {"S": "hello"},
     }
-
-
-def test_detached_applies_changes_to_a_new_entity_and_leaves_the_other(session: Session) -> None:
-    entity = session.save(user())
-    twin = detached(entity, user_id="u2", email="other@example.com")
-    session.save(twin)
-    assert session.get_one(User, user_id="u2").tags == ["a"]
-    assert (entity.user_id, inspect(entity).key) == ("u1", Key(User, user_id="u1"))
 
 
 def test_detached_checks_names_and_values() -> None:

@@ -23,7 +23,6 @@ from dynaorm.entity.core_schema import (
     nodes_of,
     path_to_fields,
     referred,
-    revalidating,
     takes_info,
     unwrapped,
     validator_of,
@@ -139,13 +138,6 @@ def test_values_by_field_name_are_validated_despite_aliases() -> None:
     found = validator.validate_python(values, by_alias=True, by_name=False)
     assert found == Everything.__pydantic_validator__.validate_python(values, by_alias=False, by_name=True)
     assert found.inner.leaf.size == 2
-
-
-def test_an_instance_of_a_nested_class_is_validated_again_by_a_changed_schema() -> None:
-    wrong = Inner.model_construct(first="x")
-    schema: Any = Inner.__pydantic_core_schema__
-    assert validator_of(schema).validate_python(wrong) is wrong
-    assert not validator_of(revalidating(schema)).isinstance_python(wrong)
 
 
 def test_another_thread_sees_complete_classes_while_a_validator_is_built_of_them() -> None:

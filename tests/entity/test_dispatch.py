@@ -94,40 +94,6 @@ def test_versions_tombstones_and_guards_are_no_entities(name: str, part: str, nu
     assert classify(guards, {"PK": {"S": f"code#{name}"}, "SK": {"S": f"code#{name}"}}) is NotAnEntity.GUARD
 
 
-@pytest.mark.parametrize(
-    "item",
-    [
-        {"PK": {"S": "INVOICE#1"}, "SK": {"S": "I"}},
-        {"PK": {"S": "USER#1"}, "SK": {"S": "SETTINGS"}},
-        {"PK": {"S": "USER#1"}, "SK": {"S": "PROFILE"}, "_type": {"S": "Customer"}},
-        {"PK": {"S": "phone#1"}, "SK": {"S": "phone#1"}},
-        {"PK": {"S": "email#1"}, "SK": {"S": "email#2"}},
-        {"PK": {"S": "EQUIPMENT#1"}, "SK": {"S": "v2_Report"}},
-        {"PK": {"S": "USER#1"}, "SK": {"S": "PROFILE"}, "_type": {"NULL": True}},
-        {"PK": {"N": "1"}, "SK": {"S": "PROFILE"}},
-        {},
-    ],
-)
-def test_what_no_class_understands_is_unknown(item: Item) -> None:
-    assert classify(tagged, item) is NotAnEntity.UNKNOWN
-
-
-def test_a_class_declared_later_is_found_too() -> None:
-    table = Table("later", type_attribute=None)
-
-    def declared(name: str) -> type[Entity]:
-        class One(Entity, table=table, pk=f"{name}#{{key}}", sk="S", name=name):
-            key: str
-
-        One.__qualname__ = name
-        return One
-
-    make: Callable[[str], Item] = lambda name: {"PK": {"S": f"{name}#1"}, "SK": {"S": "S"}}  # noqa: E731 - as short as it gets
-    first = declared("A")
-    assert classify(table, make("A")) is mapping_of(first)
-    assert classify(table, make("B")) is NotAnEntity.UNKNOWN
-
-
 @pytest.mark.parametrize("pk", ["C{number}#{{key}}", "T#{{key}}"])
 def test_of_a_hundred_classes_only_those_are_tried_whose_keys_begin_so(pk: str) -> None:
     table = Table("hundred", type_attribute=None)
@@ -219,3 +185,37 @@ def test_a_key_that_may_have_a_secret_in_it_is_masked() -> None:
     assert "hunter2" not in told
     assert "SK='X'" in told
     assert "Token PK='TOKEN#{token}', SK='T'" in told
+
+
+def test_a_class_declared_later_is_found_too() -> None:
+    table = Table("later", type_attribute=None)
+
+    def declared(name: str) -> type[Entity]:
+        class One(Entity, table=table, pk=f"{name}#{{key}}", sk="S", name=name):
+            key: str
+
+        One.__qualname__ = name
+        return One
+
+    make: Callable[[str], Item] = lambda name: {"PK": {"S": f"{name}#1"}, "SK": {"S": "S"}}  # noqa: E731 - as short as it gets
+    first = declared("A")
+    assert classify(table, make("A")) is mapping_of(first)
+    assert classify(table, make("B")) is NotAnEntity.UNKNOWN
+
+
+@pytest.mark.parametrize(
+    "item",
+    [
+        {"PK": {"S": "INVOICE#1"}, "SK": {"S": "I"}},
+        {"PK": {"S": "USER#1"}, "SK": {"S": "SETTINGS"}},
+        {"PK": {"S": "USER#1"}, "SK": {"S": "PROFILE"}, "_type": {"S": "Customer"}},
+        {"PK": {"S": "phone#1"}, "SK": {"S": "phone#1"}},
+        {"PK": {"S": "email#1"}, "SK": {"S": "email#2"}},
+        {"PK": {"S": "EQUIPMENT#1"}, "SK": {"S": "v2_Report"}},
+        {"PK": {"S": "USER#1"}, "SK": {"S": "PROFILE"}, "_type": {"NULL": True}},
+        {"PK": {"N": "1"}, "SK": {"S": "PROFILE"}},
+        {},
+    ],
+)
+def test_what_no_class_understands_is_unknown(item: Item) -> None:
+    assert classify(tagged, item) is NotAnEntity.UNKNOWN

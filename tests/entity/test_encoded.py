@@ -69,10 +69,6 @@ def test_an_index_key_made_up_of_such_a_field_has_its_encoded_text() -> None:
     assert keys == {"ByCodeSK": {"S": "24.04.2020"}}
 
 
-def test_an_index_key_that_is_none_is_no_key() -> None:
-    assert _index_keys(Sale, {"day": date(2020, 4, 24), "price": Decimal(1), "code": None}) == {}
-
-
 def test_a_stored_key_is_read_back_through_the_fields_own_decoding() -> None:
     mapping = mapping_of(Sale)
     assert mapping.partition.match("24.04.2020") == {"day": date(2020, 4, 24)}

@@ -80,14 +80,6 @@ def test_the_key_of_a_versioned_entity_is_that_of_its_latest_copy() -> None:
     assert Key(Audit, slug="x").primary_key == {"PK": {"S": "AUDIT#x"}, "SK": {"S": "v0_Audit"}}
 
 
-def test_keys_are_equal_where_class_and_stored_key_are() -> None:
-    key = Key(Ticket, project="p", number=7)
-    assert key == Key(Ticket, number=7, project="p")
-    assert len({key, Key(Ticket, number=7, project="p"), Key(Ticket, number=8, project="p")}) == 2
-    assert key != Key(Ticket, project="p", number=8)
-    assert key != "PROJECT#p"
-
-
 def test_a_key_pickles() -> None:
     key = Key(Event, digest=b"\x00", at=datetime(2024, 1, 1, tzinfo=UTC))
     twin = pickle.loads(pickle.dumps(key))
@@ -213,3 +205,11 @@ def test_a_secret_that_cannot_be_read_back_is_masked() -> None:
     mapping = mapping_of(Hidden)
     key = stored_key(mapping, mapping.primary_key({"name": "secret", "part": "p"}))
     assert repr(key) == "Key(Hidden, PK=**********, SK='P')"
+
+
+def test_keys_are_equal_where_class_and_stored_key_are() -> None:
+    key = Key(Ticket, project="p", number=7)
+    assert key == Key(Ticket, number=7, project="p")
+    assert len({key, Key(Ticket, number=7, project="p"), Key(Ticket, number=8, project="p")}) == 2
+    assert key != Key(Ticket, project="p", number=8)
+    assert key != "PROJECT#p"

@@ -71,20 +71,6 @@ def test_what_is_stored_as_no_moment_is_refused(stored: Mapping[str, Any], probl
         EXPIRY.decode(stored)
 
 
-def test_an_item_expires_at_its_second_and_not_before() -> None:
-    mapping = mapping_of(Lock)
-    item = {"until": {"N": "100"}}
-    assert [mapping.is_expired(item, now) for now in (99, 99.9, 100, 101)] == [False, False, True, True]
-    assert not mapping.is_expired({}, 1e12)
-    assert not mapping.is_expired({"until": {"S": "never"}}, 1e12)
-
-
-def test_an_entity_without_expiry_has_no_ttl_attribute() -> None:
-    assert mapping_of(Lock).encode({"slug": "x", "until": None}) == {"slug": {"S": "x"}}
-    encoded = mapping_of(Lock).encode({"slug": "x", "until": datetime(1970, 1, 2, tzinfo=UTC)})
-    assert encoded == {"slug": {"S": "x"}, "until": {"N": "86400"}}
-
-
 def test_a_time_to_compare_with_is_exact() -> None:
     """Stored times are whole seconds: half a second later is later than what is stored."""
     at = datetime(1970, 1, 2, tzinfo=UTC) + timedelta(microseconds=500_000)

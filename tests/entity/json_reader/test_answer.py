@@ -90,14 +90,6 @@ def parsed(
     return found
 
 
-def test_a_reply_gives_its_entities_in_order_and_its_other_members() -> None:
-    entities = [Square(slug="b", size=1), Note(slug="n"), Shape(slug="a", corners=3)]
-    reading = read(*map(stored, entities))
-    assert reading.found == entities
-    assert reading.is_of_entities
-    assert reading.rest == {"Count": 3, "ScannedCount": 9}
-
-
 def test_an_entity_read_is_a_loaded_one_with_its_item_and_defaults() -> None:
     item = {**stored(Shape(slug="a")), "unknown": {"SS": ["x"]}}
     del item["corners"]
@@ -111,15 +103,6 @@ def test_a_recursive_model_is_read() -> None:
     reading = read(stored(plant), wanted=(Plant,))
     assert reading.is_of_entities
     assert reading.found == [plant]
-
-
-def test_items_of_other_classes_and_of_none_are_returned_as_items() -> None:
-    guard: Item = {"PK": {"S": "email#x"}, "SK": {"S": "email#x"}, "owner": {"M": {}}, "b": {"B": b"\xff"}}
-    stranger: Item = {"PK": {"S": "?"}, "SK": {"S": "A"}, "_type": {"S": "Stranger"}}
-    note = stored(Note(slug="n"))
-    reading = read(guard, stored(Square(slug="a", size=1)), stranger, note, wanted=(Shape,))
-    assert reading.found == [guard, Square(slug="a", size=1), stranger, note]
-    assert not reading.is_of_entities
 
 
 @pytest.mark.parametrize(
@@ -161,21 +144,6 @@ def test_a_tombstone_is_not_an_entity() -> None:
     tombstone = {**stored(Audit(slug="a")), "deleted": {"BOOL": True}}
     assert read(tombstone).found == [tombstone]
     assert read({**stored(Audit(slug="a")), "version": {"N": "1"}}).found == [Audit(slug="a")]
-
-
-def test_an_absent_set_is_empty_and_in_model_fields_set() -> None:
-    class Tagged(Entity, table=Table("other"), pk="T#{slug}", sk="A"):
-        slug: str
-        tags: set[str] = Field(default={"default"})
-        nick: str | None
-
-    mapping = mapping_of(Tagged)
-    item: Item = {"PK": {"S": "T#a"}, "SK": {"S": "A"}, "slug": {"S": "a"}, "_type": {"S": "Tagged"}}
-    (entity,) = parsed(mapping.table, (Tagged,), "GetItem", {"Item": item}).found
-    expected = mapping.hydrate(item)
-    assert (entity.tags, entity.nick) == (set(), None)
-    assert entity.model_fields_set == expected.model_fields_set == {"slug", "tags", "nick"}
-    assert state_of(entity) == state_of(expected)
 
 
 def test_validators_run_with_the_loading_context() -> None:

@@ -1,8 +1,7 @@
 """The keys of guard items: one text per value, and different texts for different values."""
 
 from collections.abc import Callable
-from datetime import UTC, date, datetime, timedelta, timezone
-from decimal import Decimal
+from datetime import datetime
 from hashlib import sha256
 from typing import Any
 
@@ -25,51 +24,6 @@ def key(one: Constraint, *values: Any) -> str | None:
     found = one.guard_key(dict(zip(one.fields, values, strict=True)))
     assert found is None or found.partition == found.sort
     return None if found is None else found.partition
-
-
-@pytest.mark.parametrize(
-    ("kind", "value", "text"),
-    [
-        (str, "bobby.tables@gmail.com", "attr#bobby.tables@gmail.com"),
-        (str, "50%#1", "attr#50%#1"),
-        (str, "", "attr#"),
-        (int, 0, "attr#0"),
-        (Decimal, Decimal("1.50"), "attr#1.5"),
-        (bool, False, "attr#false"),
-        (date, date(2024, 2, 29), "attr#2024-02-29"),
-        (datetime, datetime(2024, 1, 1, tzinfo=UTC), "attr#2024-01-01T00:00:00.000000Z"),
-        (
-            datetime,
-            datetime(2024, 1, 1, 1, tzinfo=timezone(timedelta(hours=1))),
-            "attr#2024-01-01T00:00:00.000000Z",
-        ),
-    ],
-)
-def test_a_value_of_one_field_stands_as_it_is(kind: Any, value: Any, text: str) -> None:
-    assert key(constraint(kind), value) == text
-
-
-def test_the_parts_of_a_composite_value_are_escaped_and_joined() -> None:
-    assert key(constraint(str, int, name="project_slug"), "a#b%", 7) == "project_slug#a%23b%25#7"
-    assert key(constraint(str, str, int, name="seat"), "hall", "#1", 7) == "seat#hall#%231#7"
-    assert key(constraint(str, str, name="place"), "hall", "#1") == "place#hall#%231"
-
-
-def test_none_in_any_part_claims_nothing() -> None:
-    one = constraint(str, str)
-    assert [key(one, "a", None), key(one, None, "b"), key(one, None, None)] == [None, None, None]
-    assert key(constraint(str, str, str), "a", None, "c") is None
-    assert key(constraint(str), None) is None
-
-
-def test_normalize_is_applied_to_the_last_field_and_never_to_none() -> None:
-    folded = constraint(str, str, normalize=str.casefold)
-    assert key(folded, "Tenant", "Straße") == "attr#Tenant#strasse"
-    assert key(folded, "Tenant", None) is None
-
-
-def test_what_normalize_makes_none_of_is_not_claimed() -> None:
-    assert key(constraint(str, normalize=lambda value: value.strip() or None), "  ") is None
 
 
 def test_a_long_value_is_replaced_by_its_hash() -> None:
@@ -113,3 +67,14 @@ def test_two_composite_values_never_share_a_key(left: tuple[str, str], right: tu
 def test_two_values_never_share_a_key(left: str, right: str) -> None:
     one = constraint(str)
     assert (key(one, left) == key(one, right)) == (left == right)
+
+
+def test_none_in_any_part_claims_nothing() -> None:
+    one = constraint(str, str)
+    assert [key(one, "a", None), key(one, None, "b"), key(one, None, None)] == [None, None, None]
+    assert key(constraint(str, str, str), "a", None, "c") is None
+    assert key(constraint(str), None) is None
+
+
+def test_what_normalize_makes_none_of_is_not_claimed() -> None:
+    assert key(constraint(str, normalize=lambda value: value.strip() or None), "  ") is None

@@ -1,19 +1,17 @@
 """Keys of stored items: fields stored in them, keys that differ from the fields, and items of other classes."""
 
 from datetime import UTC, datetime
-from typing import Annotated
 
 import pytest
 from pydantic import Field, computed_field
 
-from dynaorm import Attribute, Entity, F, GlobalIndex, Index, InKey, Key, Session, Table, Unique, inspect
+from dynaorm import Entity, F, GlobalIndex, Key, Session, Table, inspect
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.errors import DecodeError, InvalidValue, KeyChanged, UsageError
 from dynaorm.item.value import Item
-from tests.entity.stored import items, put
+from tests.entity.stored import put
 
 APP = Table("app", indexes=[GlobalIndex("GSI1")])
-LOGS = Table("logs", pk="DeviceID", sk="State#Date", type_attribute=None, revision_attribute=None)
 KEYED = Table("keyed", key_fields="in_key")
 
 
@@ -21,12 +19,6 @@ class Person(Entity, table=APP, pk="PERSON#{person_id}", sk="A"):
     person_id: str
     level: int = Field(default=5, ge=0)
     tags: set[str] = Field(default_factory=set)
-
-
-class Log(Entity, table=LOGS, pk="{device}", sk="{state_date}"):
-    device: Annotated[str, Attribute("DeviceID")]
-    state_date: Annotated[str, Attribute("State#Date")]
-    operator: Annotated[str | None, Attribute("Operator")] = None
 
 
 class Reading(Entity, table=KEYED, pk="DEVICE#{device}", sk="READING#{at}#{number:04d}"):
@@ -48,30 +40,6 @@ class Draft(Entity, table=APP, pk="DRAFT#{slug}", sk="D", versioned=True):
 PERSON_KEY: Item = {"PK": {"S": "PERSON#p1"}, "SK": {"S": "A"}}
 
 
-def test_a_table_whose_keys_are_plain_attributes_stores_them_once(session: Session) -> None:
-    log = session.save(Log(device="d#12345", state_date="WARNING1#2020-04-24", operator="Liz"))
-    expected = {"DeviceID": {"S": "d#12345"}, "State#Date": {"S": "WARNING1#2020-04-24"}}
-    assert items(session, LOGS) == [{**expected, "Operator": {"S": "Liz"}}]
-    loaded = session.get_one(Log, device="d#12345", state_date="WARNING1#2020-04-24")
-    assert loaded == log
-    loaded.operator = None
-    session.save(loaded)
-    assert items(session, LOGS) == [expected]
-
-
-def test_fields_in_the_key_alone_are_read_back_from_it(session: Session) -> None:
-    at = datetime(2024, 1, 2, 3, 4, 5, 6, tzinfo=UTC)
-    reading = session.save(Reading(device="50%#1", at=at, number=7, value=1.5))
-    key = {"PK": {"S": "DEVICE#50%25%231"}, "SK": {"S": "READING#2024-01-02T03:04:05.000006Z#0007"}}
-    assert items(session, KEYED) == [{**key, "_type": {"S": "Reading"}, "value": {"N": "1.5"}}]
-    loaded = session.get_one(Reading, device="50%#1", at=at, number=7)
-    assert loaded == reading
-    assert inspect(loaded).changes == {}
-    loaded.value = 2.5
-    session.save(loaded)
-    assert items(session, KEYED) == [{**key, "_type": {"S": "Reading"}, "value": {"N": "2.5"}}]
-
-
 def test_a_field_in_the_key_alone_changes_the_key_and_has_no_attribute_to_ask_for(session: Session) -> None:
     reading = session.save(Reading(device="d", at=datetime(2024, 1, 2, tzinfo=UTC), number=7))
     with pytest.raises(UsageError) as caught:
@@ -82,52 +50,6 @@ def test_a_field_in_the_key_alone_changes_the_key_and_has_no_attribute_to_ask_fo
     reading.number = 8
     with pytest.raises(KeyChanged):
         session.save(reading)
-
-
-def test_a_field_may_live_in_an_index_key_alone(session: Session) -> None:
-    class Task(Entity, table=APP, pk="TASK#{slug}", sk="A"):
-        slug: str
-        owner: Annotated[str | None, InKey()] = None
-        by_owner = Index("GSI1", pk="OWNER#{owner}", sk="TASK")
-
-    session.save(Task(slug="x", owner="liz"))
-    session.save(Task(slug="y"))
-    common = {"SK": {"S": "A"}, "_type": {"S": "Task"}}
-    assert sorted(items(session, APP), key=lambda item: str(item["PK"])) == [
-        {
-            "PK": {"S": "TASK#x"},
-            **common,
-            "slug": {"S": "x"},
-            "GSI1PK": {"S": "OWNER#liz"},
-            "GSI1SK": {"S": "TASK"},
-        },
-        {"PK": {"S": "TASK#y"}, **common, "slug": {"S": "y"}},
-    ]
-    task = session.get_one(Task, slug="x")
-    assert (task.owner, session.get_one(Task, slug="y").owner) == ("liz", None)
-    task.owner = None
-    session.save(task)
-    assert session.get_one(Task, slug="x").owner is None
-
-
-def test_a_save_touches_the_keys_of_an_index_only_when_a_field_in_them_changed(session: Session) -> None:
-    class Order(Entity, table=APP, pk="ORDER#{slug}", sk="A"):
-        slug: str
-        status: str
-        note: str = ""
-        by_status = Index("GSI1", pk="STATUS#{status}", sk="{slug}")
-
-    by_hand = {"GSI1PK": {"S": "by hand"}, "GSI1SK": {"S": "by hand"}}
-    stored = {"PK": {"S": "ORDER#x"}, "SK": {"S": "A"}, "slug": {"S": "x"}, "status": {"S": "open"}}
-    put(session, APP, {**stored, **by_hand, "_rev": {"S": "r1"}})
-    order = session.get_one(Order, slug="x")
-    order.note = "n"
-    session.save(order)
-    assert items(session, APP) == [{**stored, **by_hand, "note": {"S": "n"}}]
-    order.status = "done"
-    session.save(order)
-    derived = {"GSI1PK": {"S": "STATUS#done"}, "GSI1SK": {"S": "x"}}
-    assert items(session, APP) == [{**stored, **derived, "status": {"S": "done"}, "note": {"S": "n"}}]
 
 
 def test_a_stored_key_that_its_template_renders_differently_is_refused_with_the_remedy(
@@ -203,37 +125,6 @@ def test_a_default_that_cannot_be_stored_makes_an_item_without_it_unreadable(ses
         session.get(Price, slug="x")
 
 
-def test_a_stored_subclass_is_loaded_as_what_it_is(session: Session) -> None:
-    class Pet(Entity, table=APP, pk="PET#{slug}", sk="A"):
-        slug: str
-
-    class Dog(Pet):
-        bark: str = "wuff"
-
-    class Puppy(Dog):
-        pass
-
-    session.save(Puppy(slug="rex"))
-    session.save(Pet(slug="tom"))
-    for entity in (Pet, Dog, Puppy):
-        found = session.get(entity, slug="rex")
-        assert (type(found), inspect(found).loaded) == (Puppy, True)
-        assert session.get(entity, slug="tom") == (Pet(slug="tom") if entity is Pet else None)
-
-
-def test_the_type_of_an_existing_table_is_used_under_its_own_names(session: Session) -> None:
-    legacy = Table("app", type_attribute="EntityType", revision_attribute="etag")
-
-    class Customer(Entity, table=legacy, pk="C#{slug}", sk="A", name="customer"):
-        slug: str
-        email: Annotated[str | None, Unique()] = None
-
-    session.save(Customer(slug="x"))
-    assert items(session, legacy) == [
-        {"PK": {"S": "C#x"}, "SK": {"S": "A"}, "EntityType": {"S": "customer"}, "slug": {"S": "x"}}
-    ]
-
-
 def test_a_part_of_the_primary_key_is_never_none() -> None:
     class Visit(Entity, table=APP, pk="VISIT#{slug}", sk="{room}"):
         slug: str
@@ -255,3 +146,21 @@ def test_a_part_of_the_primary_key_is_never_none() -> None:
     assert str(caught.value) == ("Visit.room = None: is part of the primary key '{room}'; give it a value")
     with pytest.raises(InvalidValue, match="renders an empty key"):
         Key(Visit, slug="x", room="")
+
+
+def test_a_stored_subclass_is_loaded_as_what_it_is(session: Session) -> None:
+    class Pet(Entity, table=APP, pk="PET#{slug}", sk="A"):
+        slug: str
+
+    class Dog(Pet):
+        bark: str = "wuff"
+
+    class Puppy(Dog):
+        pass
+
+    session.save(Puppy(slug="rex"))
+    session.save(Pet(slug="tom"))
+    for entity in (Pet, Dog, Puppy):
+        found = session.get(entity, slug="rex")
+        assert (type(found), inspect(found).loaded) == (Puppy, True)
+        assert session.get(entity, slug="tom") == (Pet(slug="tom") if entity is Pet else None)

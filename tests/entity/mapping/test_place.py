@@ -59,12 +59,6 @@ def test_a_key_that_cannot_be_is_no_problem_where_the_condition_does_not_hold() 
     }
 
 
-def test_an_entity_is_not_where_a_field_of_the_key_is_none() -> None:
-    mapping = mapping_of(Thing)
-    values = mapping.subject(mapping.encode({"name": "x", "state": None, "rank": 0}))
-    assert mapping.places["GSI1"].holding(values) == []
-
-
 def test_the_keys_of_indexes_that_share_attributes_depend_on_the_fields_of_all() -> None:
     found = {name: "".join(sorted(one.depends_on)) for name, one in mapping_of(Linked).places.items()}
     assert found == {"GSI1": "abcd", "GSI2": "abcd", "GSI3": "abcd", "GSI4": "ename", "GSI5": "nameown"}

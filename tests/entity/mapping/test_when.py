@@ -49,12 +49,6 @@ def test_a_condition_is_judged_on_the_values_of_a_stored_item(more: Item, expect
     assert when("late").holds(mapping_of(Thing).subject(stored(**more))) is expected
 
 
-def test_a_function_is_judged_on_the_loaded_entity() -> None:
-    assert when("short").holds(mapping_of(Thing).subject(stored()))
-    long = {**stored(name={"S": "long"}), "PK": {"S": "T#long"}}
-    assert not when("short").holds(mapping_of(Thing).subject(long))
-
-
 def test_known_attributes_may_decide_a_condition_and_all_of_them_a_function() -> None:
     mapping = mapping_of(Thing)
     assert when("late").holds(mapping.subject(KnownPart({"state": {"S": "old"}}))) is False

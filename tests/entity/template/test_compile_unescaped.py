@@ -85,11 +85,6 @@ def item(sk: str) -> dict[str, Any]:
     return {"PK": {"S": "CUSTOMER#a%b#c"}, "SK": {"S": sk}, "customer": {"S": "a%b#c"}}
 
 
-def test_fields_of_a_stored_key_are_read_back() -> None:
-    order = mapping_of(Order).hydrate(item("ORDER#eu#1#2"))
-    assert (order.customer, order.region, order.order) == ("a%b#c", "eu", "1#2")
-
-
 def test_a_stored_key_that_its_values_do_not_render_is_a_decode_error() -> None:
     with pytest.raises(DecodeError, match="PK is 'CUSTOMER#a%b#c', but"):
         mapping_of(Order).hydrate({**item("ORDER#eu#1"), "customer": {"S": "other"}})
