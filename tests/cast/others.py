@@ -4,7 +4,7 @@ from datetime import datetime
 from typing import Annotated
 
 from dynaorm import CreatedAt, Entity, ExpiresAt, Unique, UpdatedAt
-from tests.cast.tables import bare, counted, fleeting, untyped
+from tests.cast.tables import bare, counted, fleeting, leases, untyped
 
 
 class Loose(Entity, table=bare, pk="LOOSE#{name}", sk="L"):
@@ -43,6 +43,14 @@ class Spot(Entity, table=fleeting, pk="PLACE#{name}", sk="P"):
 
     name: str
     visits: int = 0
+
+
+class Lease(Entity, table=leases, pk="LEASE#{name}", sk="LEASE"):
+    """Of a program that keeps milliseconds, and deletes by itself what is over."""
+
+    name: str
+    holder: Annotated[str | None, Unique()] = None
+    until: Annotated[datetime | None, ExpiresAt(unit="ms")] = None
 
 
 class Stall(Spot):

@@ -21,6 +21,9 @@ away: Final = Table("away", guard_table=locks)
 fleeting: Final = Table("fleeting")
 """A place for what expires, so that only there TTL is on."""
 
+leases: Final = Table("leases")
+"""A place for what expires by milliseconds, which no TTL can read."""
+
 log: Final = Table(
     "log", pk="source", sk=NumberKey("at"), indexes=[GlobalIndex("ByTime", pk="kind", sk="at_text")]
 )

@@ -3,18 +3,18 @@
 import json
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
-from typing import Annotated
 
 import pytest
 
-from dynaorm import Entity, ExpiresAt, F, Key, Session, Table, Unique, describe, iam_policy
+from dynaorm import Entity, F, Key, Session, describe, iam_policy
 from dynaorm.errors import AlreadyExists, StaleEntity
 from dynaorm.flow.protocol.call import Call, Transport
 from dynaorm.testing.clock import FakeClock
 from dynaorm.testing.faults import FaultyTransport
 from tests.cast.orders import Login
-from tests.cast.others import Spot, Stall, Thing
+from tests.cast.others import Lease, Spot, Stall, Thing
 from tests.cast.seen import items
+from tests.cast.tables import leases
 
 
 def at(clock: FakeClock, seconds: float) -> datetime:
@@ -91,17 +91,6 @@ def test_an_entity_that_has_not_expired_is_an_obstacle_to_inserts_of_all_classes
         with pytest.raises(AlreadyExists):
             session.save(entity)
     assert session.upsert(Key(Spot, name="a")) == stall
-
-
-leases = Table("leases-in-milliseconds")
-
-
-class Lease(Entity, table=leases, pk="LEASE#{name}", sk="LEASE"):
-    """Of a program that keeps milliseconds, and deletes what is over by itself."""
-
-    name: str
-    holder: Annotated[str | None, Unique()] = None
-    until: Annotated[datetime | None, ExpiresAt(unit="ms")] = None
 
 
 def test_milliseconds_expire_an_entity_and_its_guards_without_ttl(
