@@ -47,34 +47,34 @@ def run_tasks(
     """Run the tasks of ``segment_tasks`` in processes of this machine, to the end of the whole run.
 
     Args:
-            tasks: all tasks of the run.
-            processes: how many tasks run at the same time; None for one per processor.
-            progress: called with the number of items examined by all processes, and about how many there are.
-            used: called with the read and write units that a process has used since it last said so.
+        tasks: all tasks of the run.
+        processes: how many tasks run at the same time; None for one per processor.
+        progress: called with the number of items examined by all processes, and about how many there are.
+        used: called with the read and write units that a process has used since it last said so.
 
     Raises:
-            UsageError: there is no task; a process ended again and again.
-            Throttled, Unreachable, TableNotFound, UnexpectedRefusal: as the run in one process; finished repairs stay.
+        UsageError: there is no task; a process ended again and again.
+        Throttled, Unreachable, TableNotFound, UnexpectedRefusal: as the run in one process; finished repairs stay.
 
     Examples:
-            ```python
-            from dynaorm import Session
-            from dynaorm.integrity.processes import run_tasks
-            from dynaorm.integrity.run import Used
+        ```python
+        from dynaorm import Session
+        from dynaorm.integrity.processes import run_tasks
+        from dynaorm.integrity.run import Used
     from dynaorm.integrity.tasks import segment_tasks
 
 
-            def open_session() -> Session:
-                return Session(region="eu-west-1")
+        def open_session() -> Session:
+            return Session(region="eu-west-1")
 
 
-            def main() -> None:
-                tasks = segment_tasks(
-                    "backfill", "shop.models:app", session=open_session, segments=32, at_once=4, rate=400
-                )
-                for mended in run_tasks(tasks, processes=4):
-                    print(mended)
-            ```
+        def main() -> None:
+            tasks = segment_tasks(
+                "backfill", "shop.models:app", session=open_session, segments=32, at_once=4, rate=400
+            )
+            for mended in run_tasks(tasks, processes=4):
+                print(mended)
+        ```
     """
     count = os.cpu_count() or 1 if processes is None else processes
     check_count("processes={}", count)
