@@ -174,7 +174,7 @@ def test_a_command_verifies_an_export(moto: Raw, tmp_path: Path, capsys: pytest.
     assert main(given) == 1
     told = capsys.readouterr()
     assert told.out == (
-        "missing guard of Room in zoo-plain, PK=door#h#1 SK=door#h#1: no guard item protects the value\n"
+        "missing guard of Room in zoo-plain, PK=door#h#1 SK=door#h#1: no guard item\n    protects the value\n"
     )
     assert "3 items, 1 missing guard" in told.err
     assert main([*given, "--rate", "5"]) == 2
