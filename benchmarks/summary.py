@@ -206,7 +206,7 @@ def faster(results: str) -> str:
         for what, sessions in found.items()
         if any(peers for _, peers in sessions.values())
     ]
-    return table(["", "`Session()`", "need less", "`AsyncSession()`", "need less"], lines, words=5)
+    return table(["operation", "`Session()`", "need less", "`AsyncSession()`", "need less"], lines, words=5)
 
 
 def summarised(page: str, results: str) -> str:
@@ -226,8 +226,8 @@ def compared(page: str, results: str) -> str:
     ]
     starts, kept = (_table(results, title) for title in ("Cold start", "Memory of one entity kept"))
     small = [[_short(client), f"{starts[client][3]} ms", f"{kept[client][0]} kB"] for client in COMPARED]
-    page = replaced(page, "fast", table(["", "get, put", NAMES["query100"]], fast, words=1))
-    return replaced(page, "small", table(["", "first get", "kept entity"], small, words=1))
+    page = replaced(page, "fast", table(["library", "get, put", NAMES["query100"]], fast, words=1))
+    return replaced(page, "small", table(["library", "first get", "kept entity"], small, words=1))
 
 
 def _short(client: str) -> str:

@@ -605,7 +605,7 @@ class Session:
         Args:
             keys: the keys.
             consistent: whether the reads are strongly consistent; default as the session says.
-            concurrency: the number of requests at a time.
+            concurrency: the number of requests at a time; 8 unless given.
 
         Raises:
             UsageError: one of the keys is not a ``Key``.
@@ -959,7 +959,7 @@ class Session:
             per_transaction: save so many entities, in the order given, by one transaction, which updates each total
                 once. A transaction that is refused because of an entity is divided and sent again, so that only that
                 entity fails.
-            concurrency: the number of requests at a time.
+            concurrency: the number of requests at a time; 8 unless given.
             progress: called in your thread as ``progress(done, total)`` after each window of some hundred entities;
                 ``total`` is None if ``entities`` has no length.
 
@@ -1406,7 +1406,7 @@ class Session:
                 itself.
             checkpoint: the path of a file that holds the position. The same call goes on there, and deletes it at the
                 end.
-            concurrency: the number of requests at a time.
+            concurrency: the number of requests at a time; 8 unless given.
             progress: called as ``progress(lines, None)`` after each window.
 
         Raises:

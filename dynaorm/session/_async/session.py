@@ -610,7 +610,7 @@ class AsyncSession:
         Args:
             keys: the keys.
             consistent: whether the reads are strongly consistent; default as the session says.
-            concurrency: the number of requests at a time.
+            concurrency: the number of requests at a time; 8 unless given.
 
         Raises:
             UsageError: one of the keys is not a ``Key``.
@@ -966,7 +966,7 @@ class AsyncSession:
             per_transaction: save so many entities, in the order given, by one transaction, which updates each total
                 once. A transaction that is refused because of an entity is divided and sent again, so that only that
                 entity fails.
-            concurrency: the number of requests at a time.
+            concurrency: the number of requests at a time; 8 unless given.
             progress: called in your thread as ``progress(done, total)`` after each window of some hundred entities;
                 ``total`` is None if ``entities`` has no length.
 
@@ -1414,7 +1414,7 @@ class AsyncSession:
                 itself.
             checkpoint: the path of a file that holds the position. The same call goes on there, and deletes it at the
                 end.
-            concurrency: the number of requests at a time.
+            concurrency: the number of requests at a time; 8 unless given.
             progress: called as ``progress(lines, None)`` after each window.
 
         Raises:
