@@ -6,20 +6,24 @@ import subprocess
 import sys
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pytest
 
 from dynaorm import Table
+from dynaorm.describe import classify
 from dynaorm.flow.integrity.finding import Finding
-from dynaorm.integrity.report import finding_in
+from dynaorm.integrity.report import as_json, finding_in
 from tests.conftest import ROOT
 from tests.integrity.damages import DAMAGES, together
 from tests.integrity.shop import User, fill, now
 from tests.integrity.test_run_damage import found, wanted
-from tests.integrity.zoo import TABLES, Damage, Raw
+from tests.integrity.zoo import TABLES, Damage, Raw, app, far
 
 WORKER = Path(__file__).with_name("worker.py")
 PATIENCE = 120.0
+GIVEN_ANEW = {"_rev", "version", "version_at"}
+"""What a load gives to an entity that it saves."""
 RUNS = int(os.environ.get("TORTURE_RUNS", "1"))
 
 
@@ -48,11 +52,14 @@ class Killer:
         assert run.returncode == 0, run.stderr
         return [finding_in(line) for line in run.stdout.splitlines()]
 
-    def work_on(self, verb: str, chance: Random, most: int) -> list[Finding]:
-        """Let processes be killed until one comes to its end; what that told of. Two were killed at least."""
+    def work_on(self, verb: str, chance: Random, most: float, *, later: float = 4) -> list[Finding]:
+        """Let processes be killed until one comes to its end; what that told of. Two were killed at least.
+
+        ``most``: the calls that the first one makes. ``later``: how many more each one makes than the one before.
+        """
         killed = 0
         # A process that is killed at its first calls makes no headway: later ones live longer.
-        while (told := self.work(verb, chance.uniform(most / 2, most) + 4 * killed)) is None:
+        while (told := self.work(verb, chance.uniform(most / 2, most) + later * killed)) is None:
             killed += 1
             assert killed < 40
         assert killed > 1
@@ -89,6 +96,53 @@ def test_verifying_that_is_killed_finds_everything_at_its_end(ministack: Raw, ki
     stored = ministack.items(*TABLES)
     assert found(killer.work_on("verify", chance, 30)) == wanted(*damages)
     assert ministack.items(*TABLES) == stored
+
+
+def test_a_repair_of_named_findings_that_is_killed_comes_to_the_same_end(
+    ministack: Raw, killer: Killer, tmp_path: Path
+) -> None:
+    chance = Random(3)
+    damages = damaged(ministack, chance)
+    findings = map(as_json, ministack.session.verify(*TABLES))
+    (tmp_path / "findings").write_text("".join(f"{one}\n" for one in findings))
+    killer.work_on("mend", chance, 40, later=20)
+    left = wanted(*(damage for damage in damages if not damage.mends))
+    assert found(ministack.session.verify(*TABLES)) == left
+
+
+@pytest.mark.parametrize("verb", ["load", "put"])
+def test_a_load_that_is_killed_stores_every_line_at_its_end(
+    ministack: Raw, killer: Killer, tmp_path: Path, verb: str
+) -> None:
+    ministack.fill()
+    stored = ministack.items(*TABLES)
+    for table in TABLES:
+        ministack.session.dump(table, tmp_path / f"dumped-{table.name}")
+        for item in stored[table.name]:
+            ministack.delete(table, {name: item[name] for name in table.key_names})
+    assert not any(ministack.items(*TABLES).values())
+    killer.work_on(verb, Random(4), 2, later=1 if verb == "put" else 6)
+    if verb == "put":
+        assert ministack.items(*TABLES) == stored
+        return
+    assert list(ministack.session.verify(app, far)) == []
+    for table in (app, far):
+        wanted = [keyed(one) for one in stored[table.name] if classify(one, table).kind == "entity"]
+        loaded = ministack.items(table)[table.name]
+        assert [keyed(one) for one in loaded if classify(one, table).kind == "entity"] == wanted
+        assert not (tmp_path / f"checkpoint-{table.name}").exists()
+
+
+def test_a_dump_that_is_killed_is_whole_at_its_end(ministack: Raw, killer: Killer, tmp_path: Path) -> None:
+    ministack.fill()
+    killer.work_on("dump", Random(5), 2, later=1)
+    for table in TABLES:
+        ministack.session.dump(table, tmp_path / table.name)
+        assert (tmp_path / f"again-{table.name}").read_bytes() == (tmp_path / table.name).read_bytes()
+
+
+def keyed(item: dict[str, Any]) -> str:
+    return str({name: item[name] for name in sorted(item) if name not in GIVEN_ANEW})
 
 
 @pytest.mark.parametrize("seed", range(3, 3 + RUNS))

@@ -1,24 +1,25 @@
 """A process of its own: ``worker.py ENDPOINT MARK FOLDER WORK CALLS``.
 
-It verifies or repairs the zoo, or adds the index of the shop and completes its items, with a checkpoint in a folder. It
-is killed by the operating system at its call of this number, before it is sent or, where half a call is added, after it
-was answered; 0 lets it end.
+It does one of ``WORKS``, with files in a folder: a checkpoint, and what the work takes or makes. It is killed by the
+operating system at its call of this number, before it is sent or, where half a call is added, after it was answered; 0
+lets it end.
 """
 
 import os
 import signal
 import sys
 from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
 
 from dynaorm import Session, Table
 from dynaorm.flow.integrity.finding import Finding, Mended
 from dynaorm.flow.protocol.call import Call, Reply
-from dynaorm.integrity.report import as_json
+from dynaorm.integrity.report import as_json, finding_in
 from dynaorm.integrity.run import RunOptions, backfill, repair, verify
 from dynaorm.transport.pynamodb import PynamoTransport
 from tests.integrity.shop import now
-from tests.integrity.zoo import TABLES, clock
+from tests.integrity.zoo import TABLES, app, clock, far
 
 
 def apply(session: Session, table: Table, *, options: RunOptions) -> Iterable[Mended]:
@@ -26,10 +27,38 @@ def apply(session: Session, table: Table, *, options: RunOptions) -> Iterable[Me
     yield from backfill(session, table, options=options)
 
 
+def mend(session: Session, *tables: Table, options: RunOptions) -> Iterable[Mended]:
+    assert options.checkpoint is not None
+    named = Path(options.checkpoint).with_name("findings").read_text().splitlines()
+    yield from repair(session, *tables, options=RunOptions(), findings=map(finding_in, named))
+
+
+def load(session: Session, *tables: Table, options: RunOptions, raw: bool = False) -> Iterable[Mended]:
+    assert options.checkpoint is not None
+    folder = Path(options.checkpoint).parent
+    for table in tables:
+        checkpoint = None if raw else folder / f"checkpoint-{table.name}"
+        session.load(table, folder / f"dumped-{table.name}", raw=raw, checkpoint=checkpoint, concurrency=2)
+    return ()
+
+
+def dump(session: Session, *tables: Table, options: RunOptions) -> Iterable[Mended]:
+    assert options.checkpoint is not None
+    for table in tables:
+        again = Path(options.checkpoint).with_name(f"again-{table.name}")
+        again.unlink(missing_ok=True)
+        session.dump(table, again)
+    return ()
+
+
 WORKS: dict[str, tuple[Callable[..., Iterable[Finding | Mended]], tuple[Table, ...]]] = {
     "verify": (verify, TABLES),
     "repair": (repair, TABLES),
     "apply": (apply, (now,)),
+    "mend": (mend, TABLES),
+    "load": (load, (app, far)),
+    "put": (partial(load, raw=True), TABLES),
+    "dump": (dump, TABLES),
 }
 
 
