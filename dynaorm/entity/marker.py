@@ -204,7 +204,7 @@ class Stored:
     Every write that may change the value writes the attribute: it is sent as an index key is, in the same request. It
     is never read back: the entity computes the value, and ``verify`` compares.
 
-    Args:
+    Attributes:
         name: the attribute's name; default the field's.
 
     Examples:
