@@ -61,7 +61,7 @@ def run_tasks(
         from dynaorm import Session
         from dynaorm.integrity.processes import run_tasks
         from dynaorm.integrity.run import Used
-    from dynaorm.integrity.tasks import segment_tasks
+        from dynaorm.integrity.tasks import segment_tasks
 
 
         def open_session() -> Session:

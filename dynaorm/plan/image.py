@@ -320,8 +320,7 @@ def loaded_key(mapping: EntityMapping, values: Mapping[str, Any], state: Loaded)
 
 def over_origin(mapping: EntityMapping, image: Item, origin: Item) -> dict[str, AttributeValue]:
     """The item of a new entity: what no class knows, and the spelling of its values, as in the item it comes from."""
-    known = {*BOOKKEEPING, mapping.table.revision_attribute}
-    known |= mapping.made_up
+    known = {*BOOKKEEPING, *mapping.made_up, mapping.table.revision_attribute}
     for field in mapping.fields.values():
         known |= {field.attribute, *field.formerly}
     found = {name: value for name, value in origin.items() if name not in known} | dict(image)

@@ -105,6 +105,24 @@ class Beside(Entity, table=fleeting, pk="BESIDE#{name}", sk="B"):
     name: str
 
 
+reserved = Table("token-reserved")
+
+
+class Room(Entity, table=Table("token-rooms", guard_table=reserved), pk="ROOM#{name}", sk="R"):
+    """Its table has no TTL."""
+
+    name: str
+    number: Annotated[int | None, Unique()] = None
+
+
+class Stay(Entity, table=Table("token-stays", guard_table=reserved), pk="STAY#{name}", sk="S"):
+    """Because of it, guard items expire."""
+
+    name: str
+    code: Annotated[str, Unique()]
+    until: Annotated[datetime | None, ExpiresAt()] = None
+
+
 def plan_of(*intents: Intent, reads: Reads = NOTHING_READ, token: str = "T", now: float = NOW) -> Plan:
     return compile_plan(merge_intents(intents, now), reads, UnitOfWork(now, "w2", str, token))
 
@@ -245,6 +263,8 @@ def test_a_move_that_has_to_read_has_one() -> None:
         ([Save(Visit(name="v"))], False),
         ([Save(Beside(name="b"))], False),
         ([Save(Dated(name="d"))], False),
+        ([Save(Room(name="r"))], True),
+        ([Save(Room(name="r", number=1))], False),
     ],
 )
 def test_a_block_is_fixed_if_neither_time_nor_what_is_stored_or_was_loaded_is_in_it(

@@ -13,6 +13,7 @@ from dynaorm.item.action import Put
 from dynaorm.item.condition import Attr, Compare, Or, missing
 from dynaorm.item.value import Item
 from dynaorm.plan.compiler import compile_plan
+from dynaorm.plan.fingerprint import is_fixed
 from dynaorm.plan.intent import Check, Deletion, Edit, Intent, Save
 from dynaorm.plan.kinds.own_item import ItemPurpose
 from dynaorm.plan.kinds.token_item import TokenPurpose
@@ -92,6 +93,11 @@ REMOVE = Deletion(Key(User, name="u"))
 
 def match(first: Intent, second: Intent) -> TokenMatch:
     return compare(action_of(second), token_item(first), NOW)
+
+
+def test_a_block_that_is_remembered_is_not_fixed_because_its_token_item_says_when_it_ends() -> None:
+    assert is_fixed(plan_of(ADD)._replace(actions=plan_of(ADD).actions[:-1]))
+    assert not is_fixed(plan_of(ADD))
 
 
 def test_it_is_put_in_the_table_of_the_guard_items_as_the_last_action() -> None:

@@ -9,8 +9,10 @@ import re
 from collections.abc import Iterator
 from contextlib import redirect_stdout
 from datetime import UTC, date, datetime, timedelta
+from importlib import import_module
 from io import StringIO
 from pathlib import Path
+from textwrap import dedent
 from typing import Any
 
 import pytest
@@ -96,6 +98,25 @@ def test_the_example_of_a_public_name_prints_what_it_shows(
             assert checker.check_output(example.want, printed, flags), f"{example.source}{printed}"
         if is_async:
             loop.run(names["session"].close())
+
+
+FRAGMENTS = {
+    f"{name}-{number}": dedent(fragment)
+    for name, said in SAID.items()
+    for number, fragment in enumerate(
+        re.findall(r"^ *```python\n(.*?)^ *```$", said, re.MULTILINE | re.DOTALL)
+    )
+}
+
+
+@pytest.mark.parametrize("fragment", FRAGMENTS.values(), ids=FRAGMENTS)
+def test_a_fragment_that_a_public_name_shows_is_python_and_imports_what_exists(fragment: str) -> None:
+    # It is not run: it starts processes, needs AWS, or stands for a part of the caller's program.
+    compile(fragment, "fragment.py", "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
+    for node in ast.walk(ast.parse(fragment)):
+        if isinstance(node, ast.ImportFrom) and str(node.module).startswith("dynaorm"):
+            module = import_module(str(node.module))
+            assert all(hasattr(module, one.name) for one in node.names)
 
 
 def _printed(source: str, names: dict[str, Any], loop: asyncio.Runner) -> str:
