@@ -6,12 +6,12 @@ Rule 2. Values are only tried. Whether an entity is in, the code says that saves
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from datetime import date, datetime, timedelta
+from datetime import date, timedelta
 from decimal import Decimal
 from itertools import chain, combinations, islice, product
 from typing import Any, Final
 
-from dynaorm.describe.made_values import BEGIN, choices, counted, type_of_field
+from dynaorm.describe.made_values import choices, counted, type_of_field
 from dynaorm.entity.mapping.derive import claims, placed_in
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.mapping.place import IndexMapping
@@ -39,15 +39,8 @@ from dynaorm.record import record
 _MOST: Final = 300
 """So many sets of values are tried: a function may hold for no entity."""
 
-_ANY: Final[Mapping[type, tuple[Any, ...]]] = {
-    str: ("", "x"),
-    int: (0, 1, 1000),
-    float: (0.0, 1.0, 1000.0),
-    Decimal: (Decimal(0), Decimal(1), Decimal(1000)),
-    datetime: (BEGIN, BEGIN + timedelta(days=1)),
-    date: (BEGIN.date(), BEGIN.date() + timedelta(days=1)),
-}
-"""Values that two fields can differ by, and functions look at."""
+_FAR_APART: Final = (0, 1, 1000)
+"""The numbers of made values by which two fields can differ, and at which functions look."""
 
 Holds = Callable[[StoredValues], bool]
 
@@ -92,8 +85,7 @@ class Membership:
         for steps, operand in self.operands.get(name, ()):
             yield from _inside(name, tree, steps, operand)
         yield from choices(tree)
-        kinds = {one.origin for one in (tree, *tree.parts)}
-        yield from (one for kind, some in _ANY.items() if kind in kinds for one in some)
+        yield from (counted(name, tree, number, whole=True) for number in _FAR_APART)
         yield None
 
 
