@@ -24,6 +24,7 @@ from dynaorm.entity.state import LOADING, NO_DEFAULTS, SLOT, Defaults, LazyItem,
 from dynaorm.entity.table import Table
 from dynaorm.item.json_body import Body, with_bytes
 from dynaorm.item.value import Item
+from dynaorm.record import replace
 
 Snapshot: TypeAlias = Loaded | LazyItem
 _Known: TypeAlias = tuple[HasKey | None, InDoubt | None, Callable[[Item], Defaults] | None]
@@ -169,7 +170,7 @@ class JsonReader:
                 find = model.defaults_in
                 at = _lazy((at.text, find)) if isinstance(at, LazyItem) else _loaded((at.item, find))
             elif model.optional or len(entity.__pydantic_fields_set__) != len(model.mapping.fields):
-                at = at._replace(defaults=model.complete(entity, head))
+                at = replace(at, defaults=model.complete(entity, head))
         except (KeyError, ValueError):  # the codecs raise it if the item is hydrated
             return at.item
         set_state(entity, at)
