@@ -57,10 +57,6 @@ class Plan(_PlanFields):
         ('TransactWriteItems', 2, 4)
     """
 
-    def __getstate__(self) -> None:
-        # Its request follows from it.
-        return None
-
     def __repr__(self) -> str:
         # Error reporters show the repr of variables, and the actions have every value.
         return f"<Plan of {self.operation}: {', '.join(map(repr, self.actions))}>"

@@ -24,7 +24,6 @@ from dynaorm.entity.state import LOADING, NO_DEFAULTS, SLOT, Defaults, LazyItem,
 from dynaorm.entity.table import Table
 from dynaorm.item.json_body import Body, with_bytes
 from dynaorm.item.value import Item
-from dynaorm.record import replace
 
 Snapshot: TypeAlias = Loaded | LazyItem
 _Known: TypeAlias = tuple[HasKey | None, InDoubt | None, Callable[[Item], Defaults] | None]
@@ -170,7 +169,8 @@ class JsonReader:
                 find = model.defaults_in
                 at = _lazy((at.text, find)) if isinstance(at, LazyItem) else _loaded((at.item, find))
             elif model.optional or len(entity.__pydantic_fields_set__) != len(model.mapping.fields):
-                at = replace(at, defaults=model.complete(entity, head))
+                defaults = model.complete(entity, head)
+                at = _lazy((at.text, defaults)) if isinstance(at, LazyItem) else Loaded(at.item, defaults)
         except (KeyError, ValueError):  # the codecs raise it if the item is hydrated
             return at.item
         set_state(entity, at)
@@ -185,7 +185,7 @@ _UNKNOWN: Final[_Known] = (_is_nothing, None, None)
 
 
 # A snapshot of an item and its defaults. (Faster than the method ``_make``.)
-_lazy: Final[Callable[[tuple[bytes, FindDefaults]], LazyItem]] = partial(tuple.__new__, LazyItem)
+_lazy: Final[Callable[[tuple[bytes, FindDefaults | Defaults]], LazyItem]] = partial(tuple.__new__, LazyItem)
 
 
 def _loaded(item_and_defaults: tuple[Item, FindDefaults]) -> Loaded:
