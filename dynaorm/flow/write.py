@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final, TypeAlias
 
 from dynaorm.errors import OutcomeUnknown, StoreError, TokenReused, UsageError
+from dynaorm.failure import filled
 from dynaorm.flow.effects import as_stored, awaited, settle_as_before, take_item
 from dynaorm.flow.endings import (
     AGAIN,
@@ -222,7 +223,7 @@ class Writing:
             words |= {"problem": f": {trouble.problem}", "credentials": f"{trouble.remedy}; then "}
         elif isinstance(trouble, (Refusal, NoAnswer)):
             words["code"] = trouble.code if isinstance(trouble, Refusal) else trouble.reason
-        why, remedy = (text.format_map(words) for text in step)
+        why, remedy = (filled(text, words) for text in step)
         return OutcomeUnknown(plan=self.plan, reason=why, remedy=remedy)
 
     def _interrupted(self, raised: BaseException) -> Found | None:

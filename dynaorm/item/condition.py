@@ -14,6 +14,7 @@ from functools import cache
 from typing import Any, ClassVar, Final, NoReturn, TypeAlias
 
 from dynaorm.errors import UsageError
+from dynaorm.failure import counted
 from dynaorm.item.path import Path
 from dynaorm.item.placeholder import EXPRESSION_LIMIT, Placeholders
 from dynaorm.item.value import AttributeValue, Item
@@ -82,7 +83,8 @@ def render(condition: Condition, placeholders: Placeholders) -> str:
         len(text) > _OPERATORS_LIMIT and _operators_in(text) > _OPERATORS_LIMIT
     ):
         raise UsageError(
-            problem=f"a condition became an expression of {len(text)} characters and {_operators_in(text)} operators; "
+            problem=f"a condition became an expression of {counted(len(text), 'character')} and "
+            f"{counted(_operators_in(text), 'operator')}; "
             f"DynamoDB accepts {EXPRESSION_LIMIT} and {_OPERATORS_LIMIT}",
             remedy="use fewer values in is_in and fewer conditions, or several calls",
         )

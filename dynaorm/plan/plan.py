@@ -9,7 +9,7 @@ from copy import deepcopy
 from typing import Any
 
 from dynaorm.errors import ItemTooLarge, PlanTooLarge
-from dynaorm.failure import texts_of
+from dynaorm.failure import counted, texts_of
 from dynaorm.item.action import ConditionCheck, Put, Update, operation_of, to_wire
 from dynaorm.item.json_body import Request
 from dynaorm.item.printable import printable
@@ -132,9 +132,9 @@ class Plan(_PlanFields):
             return "Nothing to send: nothing changed."
         # Stored text is part of it, and it is printed on terminals.
         lines = [printable(_sentence(planned)) for planned in self.actions]
-        count = f"{len(lines)} action{'s' if len(lines) > 1 else ''}"
+        count = counted(len(lines), "action")
         units = self.write_units
-        price = f"{units} write capacity unit{'s' if units > 1 else ''}"
+        price = counted(units, "write capacity unit")
         head = f"{self.operation}, {count}, {price}"
         return "\n".join([head, *(f"{number}. {line}" for number, line in enumerate(lines, 1))])
 

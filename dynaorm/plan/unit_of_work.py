@@ -6,7 +6,7 @@ from hashlib import sha256
 from typing import Final
 
 from dynaorm.errors import UsageError
-from dynaorm.failure import shown
+from dynaorm.failure import counted, shown
 from dynaorm.record import record
 
 # That of DynamoDB's ClientRequestToken (Amazon DynamoDB API Reference, TransactWriteItems).
@@ -45,7 +45,8 @@ def check_token(token: object, remember: object = None) -> None:
         raise UsageError(problem=f"the token {token!r} is no text", remedy="give a str")
     if token is not None and not 1 <= (size := len(token.encode(errors="surrogatepass"))) <= _TOKEN_LIMIT:
         raise UsageError(
-            problem=f"the token {shown(token)} has {size} bytes", remedy=f"use 1 to {_TOKEN_LIMIT} bytes"
+            problem=f"the token {shown(token)} has {counted(size, 'byte')}",
+            remedy=f"use 1 to {_TOKEN_LIMIT} bytes",
         )
     if remember is None:
         return
