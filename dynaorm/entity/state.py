@@ -34,7 +34,8 @@ Defaults: TypeAlias = Mapping[str, AttributeValue | None]
 NO_DEFAULTS: Final[Defaults] = {}
 
 
-class Loaded(NamedTuple):
+@record(quick=True)
+class Loaded:
     """A snapshot.
 
     Attributes:

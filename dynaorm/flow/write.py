@@ -42,6 +42,7 @@ from dynaorm.flow.recognise import (
 from dynaorm.plan.plan import Plan
 from dynaorm.plan.planned import Effect, StaleKnowledge
 from dynaorm.plan.verdict import Committed, verdict
+from dynaorm.record import replace
 
 Outcome: TypeAlias = Committed | StaleKnowledge
 
@@ -156,7 +157,7 @@ class Writing:
             step = TABLE[found.event, self.state]
             if step is LOOK:
                 self.state = State.LOOK
-                return (yield from look(self.plan, self.context))._replace(trouble=found.trouble)
+                return replace((yield from look(self.plan, self.context)), trouble=found.trouble)
             if step is DOUBT:
                 self.state = State.DOUBT
             elif step is not AGAIN:
@@ -164,7 +165,7 @@ class Writing:
             if pauses is None:
                 pauses = retry.pauses(clock, until)
             if not (yield from waited(pauses)):
-                return found._replace(event=Event.SPENT)
+                return replace(found, event=Event.SPENT)
 
     def _attempt(self) -> Flow[Found]:
         self.attempts += 1

@@ -420,7 +420,7 @@ class _Viewer:
         own = {self.description.type_attribute, self.description.revision_attribute}
         if name in self.table_keys:
             return "key"
-        if name in own or entry.kind in _APART:
+        if (name in own and known is None) or entry.kind in _APART:
             return "own"
         if known is not None:
             return "field"

@@ -6,7 +6,7 @@ Rule 3. The limits of TransactWriteItems (100 actions, 4 MB of request, items of
 """
 
 from copy import deepcopy
-from typing import Any, NamedTuple
+from typing import Any
 
 from dynaorm.errors import ItemTooLarge, PlanTooLarge
 from dynaorm.failure import counted, texts_of
@@ -20,6 +20,7 @@ from dynaorm.item.value_text import key_text
 from dynaorm.plan.cost import index_units, item_units, sent_bytes
 from dynaorm.plan.planned import Effect, Planned
 from dynaorm.plan.unit_of_work import client_token
+from dynaorm.record import record
 
 # A value of a form that DynamoDB does not have today counts with its text in Python, which may be longer than its JSON.
 _RETURNED = {"UpdateItem": "ALL_NEW", "DeleteItem": "ALL_OLD"}
@@ -27,7 +28,8 @@ _SURELY = 4
 _MUCH = 2**63
 
 
-class _PlanFields(NamedTuple):
+@record(quick=True)
+class _PlanFields:
     """The fields of a plan.
 
     Attributes:
@@ -55,10 +57,6 @@ class Plan(_PlanFields):
         >>> plan.operation, len(plan.actions), plan.write_units
         ('TransactWriteItems', 2, 4)
     """
-
-    def __getstate__(self) -> None:
-        # Its request follows from it.
-        return None
 
     def __repr__(self) -> str:
         # Error reporters show the repr of variables, and the actions have every value.
