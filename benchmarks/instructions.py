@@ -335,7 +335,8 @@ def main() -> None:
     found = counted([name for name in names() if not wanted or name in wanted])
     Console(width=80).print(in_a_grid(found))
     if is_written:
-        write_down(found)
+        # As the file has them, so that the tables follow from it.
+        write_down({name: round(count, -2) for name, count in found.items()})
 
 
 if __name__ == "__main__":

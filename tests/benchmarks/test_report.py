@@ -89,7 +89,7 @@ def test_what_was_not_measured_has_no_section() -> None:
     assert titles == ["### Client CPU per operation"]
 
 
-@pytest.mark.parametrize("command", ["bench-peers", "bench-scale"])
+@pytest.mark.parametrize("command", ["bench-peers", "bench-scale", "instructions"])
 def test_the_page_has_the_markers_between_which_a_report_is_written(command: str) -> None:
     page = RESULTS.read_text(encoding="utf-8")
     written = replaced(page, command, "the report")
