@@ -113,6 +113,7 @@ def changed(**values: Any) -> User:
 
 USER = User(user_id="1", email="a@x", phone="5")
 INSERT = plan_of(Save(USER))
+NEW = plan_of(Save(Stock(sku="a")))
 BLIND = plan_of(Edit(Key(Stock, sku="a"), (AddTo(("left",), 1),), F.left < 9))
 UPSERT = plan_of(Edit(Key(Stock, sku="a"), (AddTo(("left",), 1),), F.left < 9, creates=True))
 BLIND_DELETE = plan_of(Deletion(Key(Stock, sku="a")))
@@ -173,6 +174,22 @@ def test_another_revision_is_stale_and_says_which() -> None:
     assert error.key == Key(User, user_id="1")
 
 
+def stale() -> Plan:
+    stock = saved(Stock(sku="a"))
+    stock.left = 1
+    return plan_of(Save(stock))
+
+
+@pytest.mark.parametrize(
+    ("plan", "refused"),
+    [(stale(), StaleEntity), (BLIND, ConditionFailed), (CHECK, ConditionFailed), (NEW, AlreadyExists)],
+)
+def test_a_refusal_comes_with_the_entity_that_stands_there(plan: Plan, refused: type[StoreError]) -> None:
+    there = item("Stock", sku={"S": "a"}, left={"N": "9"}, _rev=rev("w9"))
+    error = raised(judged(plan, {plan.actions[0].purpose: there}))
+    assert (type(error), error.key, error.stored) == (refused, Key(Stock, sku="a"), Stock(sku="a", left=9))
+
+
 @pytest.mark.parametrize("intent", [Save, Deletion])
 def test_what_is_gone_is_stale(intent: type[Save]) -> None:
     plan = plan_of(intent(changed(email="b@x")))
@@ -214,6 +231,12 @@ def test_a_tombstone_under_an_insert_is_learned() -> None:
     )
 
 
+def test_what_is_replaced_unread_is_learned_if_it_refuses() -> None:
+    plan = plan_of(Save(Stock(sku="a"), overwrite=True, replacing=F.left < 9))
+    full = item("Stock", sku={"S": "a"}, left={"N": "9"})
+    assert judged(plan, {ItemPurpose.REPLACE: full}) == StaleKnowledge({plan.actions[0].ident: full})
+
+
 def test_an_insert_refused_over_nothing_failed_the_callers_condition() -> None:
     plan = plan_of(Save(Stock(sku="a"), F.left == 1))
     error = raised(judged(plan, {ItemPurpose.INSERT: None}))
@@ -252,6 +275,8 @@ EXPIRED = item("Stock", until={"N": str(int(NOW))})
 def test_a_blind_write_that_meets_no_live_entity_finds_none(plan: Plan, stored: Item | None) -> None:
     error = raised(judged(plan, {plan.actions[0].purpose: stored}))
     assert (type(error), error.key) == (EntityNotFound, Key(Stock, sku="a"))
+    there = "an item of User is stored under Key(Stock, sku='a'), and no Stock"
+    assert (there in str(error)) is (stored is not None and stored["_type"] == {"S": "User"})
 
 
 @pytest.mark.parametrize(
@@ -264,7 +289,8 @@ def test_an_upsert_that_meets_what_it_does_not_expect_learns_the_item(stored: It
 
 
 def test_an_upsert_that_meets_nothing_failed_the_callers_condition() -> None:
-    assert isinstance(raised(judged(UPSERT, {ItemPurpose.UPSERT: None})), ConditionFailed)
+    error = raised(judged(UPSERT, {ItemPurpose.UPSERT: None}))
+    assert (type(error), error.key) == (ConditionFailed, Key(Stock, sku="a"))
 
 
 def test_a_delete_of_an_expired_entity_failed_the_callers_condition() -> None:
@@ -302,6 +328,22 @@ def test_a_version_that_exists_already_is_unexpected() -> None:
     assert "version 2 is already stored" in error.message
     assert (error.code, error.request_id, error.reasons) == ("ConditionalCheckFailed", "", ())
     assert "keep version 2 of Document(doc_id='d')" in error.action
+    told = "session.verify({0}) says what is wrong with its versions, and session.repair({0})"
+    mends = told + (
+        " lets the tombstone of a deleted {0} count it. Of a {0} that is not deleted, only you know whether the latest "
+        "copy or that version is right: delete it, repair it, and {1}"
+    )
+    assert error.remedy == mends.format("Document", "restore the right version")
+    audit = saved(Audit(name="a"))
+    audit.result = "bad"
+    error = raised(judged(plan_of(Save(audit)), {VersionPurpose.KEEP: {}}))
+    assert error.remedy == mends.format("Audit", "save it anew")
+    error = raised(judged(plan_of(Save(Document(doc_id="d"))), {VersionPurpose.KEEP: {}}))
+    assert (type(error), error.violations) == (AlreadyExists, ())
+    assert str(error) == (
+        "version 1 of Key(Document, doc_id='d') is stored, without a latest copy that counts it; "
+        f"{told.format('Document')} mends it; then save it again, or restore a version"
+    )
 
 
 def test_a_version_that_exists_beside_a_stale_entity_says_nothing_more() -> None:
