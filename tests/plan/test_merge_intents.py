@@ -29,7 +29,7 @@ class Labelled(Stock):
     label: Annotated[str, AfterValidator(str.lower)] = ""
 
 
-class Doubtful(Stock):
+class Doubtful(Labelled):
     none: int = None  # type: ignore[assignment]  # that is the fault
     low: Annotated[int, Field(ge=1)] = 0
 

@@ -73,6 +73,10 @@ class Member(Entity, table=away, pk="MEMBER#{name}", sk="M"):
     nick: Annotated[str, Unique()]
 
 
+class Label(Entity, table=app, pk="LABEL#{text:lower}", sk="L"):
+    text: str
+
+
 class Loose(Entity, table=loose, pk="LOOSE#{name}", sk="L"):
     name: str
     left: int = 0
@@ -146,6 +150,20 @@ def test_a_taken_key_and_taken_values_are_one_already_exists() -> None:
     error = raised(outcome)
     assert isinstance(error, AlreadyExists)
     assert [one.constraint for one in error.violations] == ["email", "tel"]
+
+
+def test_a_key_that_loses_a_part_of_its_field_is_taken_by_another_value_or_by_the_same() -> None:
+    plan = plan_of(Save(Label(text="Red")))
+    for stored, is_another in (("RED", True), ("Red", False)):
+        there: Item = {
+            "PK": {"S": "LABEL#red"},
+            "SK": {"S": "L"},
+            "_type": {"S": "Label"},
+            "text": {"S": stored},
+        }
+        error = raised(judged(plan, {ItemPurpose.INSERT: there}))
+        assert (type(error), error.stored) == (AlreadyExists, Label(text=stored))
+        assert ("is already stored with another value of text" in str(error)) is is_another
 
 
 def test_the_owner_of_a_guard_without_one_is_none() -> None:
@@ -339,7 +357,7 @@ def test_a_version_that_exists_already_is_unexpected() -> None:
     error = raised(judged(plan_of(Save(audit)), {VersionPurpose.KEEP: {}}))
     assert error.remedy == mends.format("Audit", "save it anew")
     error = raised(judged(plan_of(Save(Document(doc_id="d"))), {VersionPurpose.KEEP: {}}))
-    assert (type(error), error.violations) == (AlreadyExists, ())
+    assert (type(error), error.key, error.violations) == (AlreadyExists, Key(Document, doc_id="d"), ())
     assert str(error) == (
         "version 1 of Key(Document, doc_id='d') is stored, without a latest copy that counts it; "
         f"{told.format('Document')} mends it; then save it again, or restore a version"
