@@ -14,6 +14,7 @@ from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.mapping.place import IndexMapping, IndexPlaces
 from dynaorm.entity.table import Table
 from dynaorm.errors import ConditionFailed, DecodeError, EntityNotFound, StaleEntity, StoreError, UsageError
+from dynaorm.failure import counted
 from dynaorm.item.action import Action, ConditionCheck, Delete, Put, Update
 from dynaorm.item.condition import (
     Condition,
@@ -120,7 +121,7 @@ def final_item(
     if image is None or revision is None:
         return image
     before = None if change.before is None else change.before.item
-    return {**image, revision.attribute: revision.after(before, unit.write_id)}
+    return revision.stamped(image, before, unit.write_id)
 
 
 def own_action(
@@ -187,8 +188,8 @@ def _check_length(mapping: EntityMapping, condition: Condition, compared: int) -
     except UsageError as problem:
         name = mapping.entity.__name__
         raise UsageError(
-            problem=f"this {name} has no revision that names one write, so this write compares {compared} of its "
-            f"attributes; {problem.problem}",
+            problem=f"this {name} has no revision that names one write, so this write compares "
+            f"{counted(compared, 'attribute')} of it; {problem.problem}",
             remedy=f"give the table a revision_attribute=, or write by key: Key({name}, ...)",
         ) from problem
 
@@ -402,7 +403,8 @@ def _judge_blind(failed: FailedAction, now: float) -> StoreError | StaleKnowledg
     if stored is None or not issubclass(stored.entity, mapping.entity):
         return StaleKnowledge({planned.ident: there}) if creates else not_found(mapping, key, there, now)
     attribute = mapping.table.type_attribute
-    is_foreign = mapping.table.revision is not None and mapping.table.revision.is_foreign(there)
+    revision = mapping.table.revision
+    is_foreign = revision is not None and (revision.is_foreign(there) or not holds(revision.own, there))
     if stored is not mapping or is_foreign or (attribute is not None and attribute not in there):
         return StaleKnowledge({planned.ident: there})
     if planned.basis.bounds is not None and not holds(planned.basis.bounds, there):
