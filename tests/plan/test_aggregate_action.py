@@ -239,7 +239,8 @@ def test_what_can_be_made_of_its_key_alone() -> None:
         Filed,
         PerhapsFiled,
     ]
-    found = [one.__name__ for one in (*classes, Month, Group) if is_made(one)]
+    classes += [Month, Group]
+    found = [one.__name__ for one in classes if is_made(one)]
     assert found == ["Fine", "Mirrored", "Filed", "Month"]
 
 

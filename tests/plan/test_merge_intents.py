@@ -14,6 +14,7 @@ from dynaorm.item.condition import And
 from dynaorm.item.update import SetTo, apply_changes
 from dynaorm.plan.intent import Check, Deletion, Edit, Intent, Move, Save
 from dynaorm.plan.merge_intents import ItemIntents, merge_intents
+from dynaorm.record import replace
 from tests.plan.compiling import NOW, loaded, saved
 
 app = Table("fold-app")
@@ -156,15 +157,15 @@ def test_edits_of_different_fields_by_one_key_are_combined() -> None:
     edits = Edit(KEY, (left(1),)), Edit(Key(Stock, sku="a"), (note("x"),))
     assert write_of(*edits) == Edit(KEY, (left(1), note("x")))
     one, other = edits
-    for touching in ((one._replace(touches=True), other), (one, other._replace(touches=True))):
+    for touching in ((replace(one, touches=True), other), (one, replace(other, touches=True))):
         assert write_of(*touching) == Edit(KEY, (left(1), note("x")), touches=True)
 
 
 def test_the_values_of_an_edit_are_those_of_its_validators_and_are_validated_once() -> None:
     edit = Edit(Key(Labelled, sku="a"), (SetTo(("label",), "Red"),))
-    valid = edit._replace(changes=(SetTo(("label",), "red"),), is_valid=True)
+    valid = replace(edit, changes=(SetTo(("label",), "red"),), is_valid=True)
     assert write_of(edit) == valid
-    judged_before = edit._replace(is_valid=True)
+    judged_before = replace(edit, is_valid=True)
     assert write_of(judged_before) == judged_before
 
 
