@@ -3,8 +3,6 @@
 import copy
 import pickle
 
-import pytest
-
 from dynaorm import LOADING, Entity, Table
 from dynaorm.entity.state import Loaded, Unsettled, defaults_in, set_state, state_of, unsettled_of
 from dynaorm.plan.planned import Effect
@@ -42,11 +40,6 @@ def test_an_entity_has_the_defaults_of_its_last_snapshot() -> None:
     for state in (before, Unsettled("plan", Effect(Point(slug="y"), None), before)):
         set_state(point, state)
         assert defaults_in(point, {"size", "name"}) == {"size": {"N": "1"}}
-
-
-def test_a_snapshot_cannot_be_changed() -> None:
-    with pytest.raises(AttributeError):
-        Loaded({}).read_only = True  # type: ignore[misc]
 
 
 def test_loading_is_one_object_in_every_copy() -> None:
