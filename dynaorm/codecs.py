@@ -21,7 +21,7 @@ from dynaorm.entity.codec.value import content
 from dynaorm.entity.stored_form import StoredForm
 from dynaorm.entity.text.scalar import BETWEEN, SCALARS, NaiveDatetime, Scalar, in_utc
 from dynaorm.entity.text.shape import CharacterRun, Shape, digits, pattern_of
-from dynaorm.failure import shown, with_article
+from dynaorm.failure import counted, shown, with_article
 from dynaorm.item.value import AttributeValue, number_text
 from dynaorm.record import replace
 
@@ -208,7 +208,7 @@ def _decompress(stored: AttributeValue) -> AttributeValue:
         return {"S": _unpacked(bytes(packed))}
     except (zlib.error, ValueError):
         raise ValueError(
-            f"is stored as {len(packed)} bytes, which are not a text compressed by gzip"
+            f"is stored as {counted(len(packed), 'byte')}, and no text compressed by gzip"
         ) from None
 
 

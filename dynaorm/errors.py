@@ -585,7 +585,7 @@ class Contention(StoreError):
     attempts: int
     code: str
     problem: str = (
-        "other writers changed the same items during {attempts} attempts; the last was refused with {code}"
+        "other writers changed the same items during {counted attempts}; the last was refused with {code}"
     )
     remedy: str = "nothing was written; try again later, or spread frequent writes over several items"
 
@@ -607,7 +607,7 @@ class Throttled(StoreError):
 
     attempts: int
     code: str
-    problem: str = "DynamoDB throttled all {attempts} attempts of the request; the last one with {code}"
+    problem: str = "DynamoDB throttled all {counted attempts} of the request; the last one with {code}"
     remedy: str = "nothing was written; send less at a time, or raise the capacity of the table or its index"
 
 
@@ -655,7 +655,7 @@ class Unreachable(StoreError):
     operation: str
     attempts: int
     reason: str
-    problem: str = "{operation} got no answer in {attempts} attempts ({reason})"
+    problem: str = "{operation} got no answer in {counted attempts} ({reason})"
     remedy: str = "check the region, the endpoint and the network, and read again"
 
 

@@ -110,7 +110,7 @@ class DynaormError(Exception):
             # Only the class's own words have names in braces. A caller's text may have braces of its own, as those of a
             # value.
             if words is getattr(type(self), name, None):
-                setattr(self, name, words.format_map(vars(self)))
+                setattr(self, name, filled(words, vars(self)))
 
     def __str__(self) -> str:
         return f"{said(self)}\n{SITE}{place_of(type(self))}" if SITE else said(self)
@@ -179,6 +179,21 @@ def counted(count: float, one: str, many: str = "") -> str:
     """``1 item``, ``2 items``, ``0.5 units``. ``many``: the plural, where it is not made by an ``s``."""
     number = str(count) if isinstance(count, int) else f"{count:.1f}".removesuffix(".0")
     return f"{number} {one if count == 1 else many or f'{one}s'}"
+
+
+class _Words(dict[str, Any]):
+    """Values for the braces of a text. ``{counted attempts}`` is the number with its noun: ``1 attempt``."""
+
+    def __missing__(self, name: str) -> str:
+        verb, _, field = name.partition(" ")
+        if verb != "counted":
+            raise KeyError(name)
+        return counted(self[field], field.removesuffix("s"))
+
+
+def filled(text: str, values: Mapping[str, Any]) -> str:
+    """A text with values in place of names in braces, and counted nouns in place of ``{counted attempts}``."""
+    return text.format_map(_Words(values))
 
 
 def with_article(name: str) -> str:

@@ -13,6 +13,7 @@ import sys
 from collections import defaultdict
 from collections.abc import Iterator
 from importlib import import_module
+from itertools import pairwise
 from pathlib import Path
 from types import ModuleType
 
@@ -275,6 +276,19 @@ def test_a_type_with_one_text_is_one_row() -> None:
     assert {base for kind in SCALARS for base in kind.__mro__ if base in COUNTED} == SCALARS.keys()
 
 
+def test_a_number_before_a_noun_is_counted() -> None:
+    """Nouns are those that ``counted`` is given anywhere. ``{number} items`` is wrong for 1 item."""
+    nouns = {noun for path in MODULES for noun in _nouns_counted(_tree(path))}
+    assert {"items", "write units", "entities"} <= nouns
+    _report(
+        [
+            f"{_name(path)}:{line} says {text}: use counted"
+            for path in MODULES
+            for line, text in _uncounted(_tree(path), nouns)
+        ]
+    )
+
+
 def test_the_list_of_long_functions_holds_nothing_that_is_gone() -> None:
     functions = {name for path in (*MODULES, *TEST_MODULES) for name, _ in _function_lengths(path)}
     _report([f"{name} no longer exists" for name in sorted(LONG_FUNCTIONS.keys() - functions)])
@@ -397,6 +411,51 @@ def _report_budget(lengths: dict[str, int]) -> None:
     _report(
         faults + [f"{name} keeps to the budget again: take it out of the list" for name in sorted(needless)]
     )
+
+
+_IN_BRACES = re.compile(r"\{\w+\} ([a-z]+s)\b")
+
+
+def _nouns_counted(tree: ast.AST) -> Iterator[str]:
+    """The plural nouns that ``counted`` is given."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "counted":
+            texts = [
+                one.value
+                for one in node.args[1:]
+                if isinstance(one, ast.Constant) and isinstance(one.value, str)
+            ]
+            if texts:
+                plural = texts[1] if len(texts) > 1 else f"{texts[0]}s"
+                yield re.sub(" (?:are|were|have)$", "", plural)
+
+
+def _uncounted(tree: ast.AST, nouns: set[str]) -> Iterator[tuple[int, str]]:
+    """The places where a number stands before a plural noun."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.JoinedStr):
+            for before, after in pairwise(node.values):
+                if _is_number(before) and _begins_with(after, nouns):
+                    yield node.lineno, f"{ast.unparse(before)} and a plural"
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            found = (one for one in _IN_BRACES.finditer(node.value) if one[1] in nouns)
+            yield from ((node.lineno, one[0]) for one in found)
+
+
+def _is_number(node: ast.expr) -> bool:
+    """Whether a part of an f-string may be any number: no constant, and no text that a function makes."""
+    if not isinstance(node, ast.FormattedValue) or node.conversion != -1:
+        return False
+    if isinstance(node.value, ast.Call):
+        return isinstance(node.value.func, ast.Name) and node.value.func.id in ("len", "sum", "max", "min")
+    names = [one.id for one in ast.walk(node.value) if isinstance(one, ast.Name)]
+    return not all(one.isupper() for one in names)
+
+
+def _begins_with(node: ast.expr, nouns: set[str]) -> bool:
+    text = node.value if isinstance(node, ast.Constant) else ""
+    words = re.match(r" ([a-z]+)(?: [a-z]+)?", text) if isinstance(text, str) else None
+    return words is not None and not {words[0].strip(), words[1]}.isdisjoint(nouns)
 
 
 def _report(faults: list[str]) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from dynaorm.failure import DynaormError, Hiding, nearest, shown, texts_of, with_article
+from dynaorm.failure import DynaormError, Hiding, counted, nearest, shown, texts_of, with_article
 
 
 class TooHigh(DynaormError):
@@ -25,6 +25,21 @@ def test_the_message_names_the_fields_and_ends_with_the_remedy() -> None:
 
 def test_words_of_the_caller_are_taken_as_they_are() -> None:
     assert str(TooHigh(floor=7, problem="no {floor}")) == "no {floor}; take the stairs"
+
+
+class TooSlow(DynaormError):
+    attempts: int
+    problem: str = "no floor after {counted attempts}"
+    remedy: str = "take the stairs"
+
+
+def test_a_number_and_its_noun_agree() -> None:
+    assert [counted(number, "item") for number in (0, 1, 2)] == ["0 items", "1 item", "2 items"]
+    assert counted(1.0, "unit") == "1 unit"
+    assert counted(0.5, "unit") == "0.5 units"
+    assert counted(2, "class", "classes") == "2 classes"
+    assert TooSlow(attempts=1).problem == "no floor after 1 attempt"
+    assert TooSlow(attempts=2).problem == "no floor after 2 attempts"
 
 
 @pytest.mark.parametrize("given", [{}, {"floor": 1, "roof": 2}, {"roof": 2}])

@@ -16,6 +16,7 @@ from dynaorm.cli.run_summary import RunSummary
 from dynaorm.cli.status import CLEAN, FOUND, STOPPED
 from dynaorm.cli.target import load_target, tables_reached
 from dynaorm.entity.table import Table
+from dynaorm.failure import counted
 from dynaorm.flow.application import WAIT, ApplyPlan, ApplyProgress, PlannedChange
 from dynaorm.integrity.run import RunOptions, backfill
 from dynaorm.item.printable import printable
@@ -132,9 +133,7 @@ def _agreed(*, as_json: bool) -> bool:
 
 def _tell_left(count: int) -> None:
     if count:
-        complain(
-            f"apply: {count} {'difference is' if count == 1 else 'differences are'} left; the plan says why"
-        )
+        complain(f"apply: {counted(count, 'difference is', 'differences are')} left; the plan says why")
 
 
 def _apply(session: Session, tables: Sequence[Table], wait: float, shown: "_Shown") -> int:

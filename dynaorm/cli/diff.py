@@ -14,6 +14,7 @@ from dynaorm.cli.target import load_target, table_of, tables_reached
 from dynaorm.describe.tables import describe
 from dynaorm.entity.table import Table
 from dynaorm.export.cloud_formation import stages
+from dynaorm.failure import counted
 from dynaorm.flow.read import describe_table
 from dynaorm.flow.table_differences import Difference, table_steps
 from dynaorm.item.printable import printable
@@ -69,7 +70,10 @@ def diff_command(
             }
             write_line(json.dumps(line, default=dict))
         if left := len(found) - len([one for one in found if _is_made(one, delete=delete)]):
-            complain(f"{left} of {len(found)} differences are left; see dynaorm diff, and --delete")
+            are = "is" if left == 1 else "are"
+            complain(
+                f"{left} of {counted(len(found), 'difference')} {are} left; see dynaorm diff, and --delete"
+            )
     elif form == "text":
         _show(found, as_json=as_json)
     click.get_current_context().exit(FOUND if found else CLEAN)

@@ -155,8 +155,8 @@ class Output:
             unjudged: what it did not judge, one sentence for each.
         """
         if self._masked:
-            are = "1 finding has" if self._masked == 1 else f"{self._masked} findings have"
-            self._note(f"{are} a key with a secret field, which is masked; --show-secrets shows it")
+            have = counted(self._masked, "finding has", "findings have")
+            self._note(f"{have} a key with a secret field, which is masked; --show-secrets shows it")
         stopped = ["what comes after the last repair that --at-most allows; run it again"]
         left_out = [*unjudged, *(stopped if self.is_stopped else ()), *self._not_judged()]
         if not self._as_lines:
@@ -176,11 +176,10 @@ class Output:
     def _not_judged(self) -> list[str]:
         count, doubtful = self._unjudged["not judged"], self._unjudged["doubtful"]
         found = [f"{count} of the findings: see what they say"] if count else []
-        return found + (
-            [f"{doubtful} of the findings are doubtful: they depend on what is not loaded"]
-            if doubtful
-            else []
-        )
+        if doubtful:
+            are = counted(doubtful, "finding is doubtful: it depends", "findings are doubtful: they depend")
+            found.append(f"{are} on what is not loaded")
+        return found
 
     def _tell(self, text: str) -> None:
         # Print above the bar, if there is one.

@@ -22,6 +22,7 @@ from dynaorm.cli.status import CLEAN, FOUND
 from dynaorm.cli.target import load_table, tell_of_empty
 from dynaorm.entity.table import Table
 from dynaorm.errors import DecodeError, UsageError
+from dynaorm.failure import counted
 from dynaorm.flow.bulk.limits import CONCURRENCY
 from dynaorm.flow.integrity.verify import describe
 from dynaorm.flow.table_location import TableLocation, location_of
@@ -220,7 +221,7 @@ def _counting(verb: str, total: int | None) -> Iterator[Any]:
     """Shows on a terminal how many lines are done."""
     console = Console(stderr=True)
     about = "" if total is None else f" of about {total}"
-    columns = (TextColumn(f"{verb}: {{task.completed}}{about} lines"), TimeElapsedColumn())
+    columns = (TextColumn(f"{verb}: line {{task.completed}}{about}"), TimeElapsedColumn())
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as shown:
         task = shown.add_task(verb, total=None)
         yield lambda done, _: shown.update(task, completed=done)
@@ -230,14 +231,16 @@ def _finish(verb: str, said: Mapping[str, Any], *, as_json: bool, err: bool = Fa
     if as_json:
         write_line(json.dumps({"kind": verb, **said}), err=err)
         return
-    words = [f"{said['lines']} lines"]
-    words += [f"{said[name]} {text}" for name, text in _COUNTED.items() if name in said]
+    words = [counted(said["lines"], "line")]
+    words += [f"{said[name]} {text}" for name, text in _STORED.items() if name in said]
     words += [f"{count} {kind} left out" for kind, count in said["left_out"].items()]
     words += [f"{count} refused with {kind}" for kind, count in said.get("refused", {}).items()]
+    if "findings" in said:
+        words.append(counted(said["findings"], "finding of verify", "findings of verify"))
     write_sentences(f"{verb}: {', '.join(words)}", err=True)
 
 
-_COUNTED: Final = {"stored": "stored", "present": "stored before", "findings": "findings of verify"}
+_STORED: Final = {"stored": "stored", "present": "stored before"}
 
 
 class _Unreadable:

@@ -123,7 +123,7 @@ def _asking(question: Question, entry: Entry) -> str | None:
     for base in entry.cls.__mro__:
         name = next((name_of(one) for one in _mappings(entry.cls) if one.entity is base), None)
         if name is not None and name in question.fields_by_class:
-            is_there = question.index is None or entry.places.get(question.index) == question.places.get(name)
+            is_there = question.index is None or entry.places.get(question.index) in question.places[name]
             return name if is_there else None
     return None
 
@@ -134,7 +134,7 @@ def _mappings(entity: type[Any]) -> Iterable[EntityMapping]:
 
 def _sources(question: Question, mapping: EntityMapping) -> tuple[Source, ...]:
     named = {name_of(one): one for one in catalog_of(mapping.table).mappings.values()}
-    return tuple(known_source(named[name].entity, question.places.get(name)) for name in question.classes)
+    return tuple(known_source(named[name].entity, place) for name, place in question.sources)
 
 
 def _found(

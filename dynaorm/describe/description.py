@@ -340,7 +340,7 @@ class Question:
         text: the question in words: ``The open Tickets of one org``.
         classes: the classes that are asked for. The answer has entities of their subclasses, too.
         index: the index that answers; None for the table.
-        places: the place of each class in that index: ``{"Ticket": "by_status"}``; empty for the table.
+        places: the places of each class in that index: ``{"Ticket": ("by_status",)}``; empty for the table.
         constraint: the unique constraint of a ``get_by``; None for other kinds.
         fields_by_class: the fields to be given, under the names of each class from which all others follow. The fields
             of any one of them will do.
@@ -363,7 +363,7 @@ class Question:
     text: str
     classes: tuple[str, ...]
     index: str | None
-    places: Mapping[str, str]
+    places: Mapping[str, tuple[str, ...]]
     constraint: str | None
     fields_by_class: Mapping[str, tuple[str, ...]]
     order: tuple[str, ...]
@@ -375,6 +375,11 @@ class Question:
     def fields(self) -> tuple[str, ...]:
         """The fields to be given, under the names of the first class that has them all."""
         return next(iter(self.fields_by_class.values()))
+
+    @property
+    def sources(self) -> tuple[tuple[str, str | None], ...]:
+        """What is read, in order: each class with each of its places, or with None for the table."""
+        return tuple((name, place) for name in self.classes for place in self.places.get(name, (None,)))
 
     def call(self, **values: object) -> str:
         """The Python call that asks it. A field that is not given shows as ``...``.
@@ -408,9 +413,7 @@ class Question:
         plain = [f"{name}={texts.get(name, '...')}" for name in names if name.isidentifier()]
         nested = [f"{name!r}: {texts.get(name, '...')}" for name in names if not name.isidentifier()]
         given = ", ".join(["", *plain, *([f"**{{{', '.join(nested)}}}"] if nested else [])])
-        sources = ", ".join(
-            f"{one}.{self.places[one]}" if one in self.places else one for one in self.classes
-        )
+        sources = ", ".join(one if place is None else f"{one}.{place}" for one, place in self.sources)
         if self.kind == "history":
             return f"session.history(Key({sources}{given}))"
         return f"session.{self.kind}({sources}{given})"

@@ -2,18 +2,18 @@
 
 Rule 1. Each class has one question for its key, each unique constraint, its collection in the table, each place in an
         index, and its versions.
-Rule 2. Classes whose partition keys are rendered alike can be read together. Their fields may have different names, so
-        a question names them class by class. It leaves out a class whose fields do not lead to the other classes.
+Rule 2. Classes whose partition keys are rendered alike can be read together, and so can places of one class. The fields
+        of classes may have different names, so a question names them class by class. It leaves out a class whose fields
+        do not lead to the other classes, and a further place of a class that other fields lead to.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Sequence
 from math import prod
 
 from dynaorm.describe.class_names import name_of
 from dynaorm.describe.classes import fields_in
 from dynaorm.describe.description import Consistency, Question, QuestionKind
 from dynaorm.entity.mapping.mapping import EntityMapping
-from dynaorm.entity.mapping.place import IndexMapping
 from dynaorm.entity.template.template import Piece
 from dynaorm.query.source import Source
 from dynaorm.record import record, replace
@@ -24,8 +24,12 @@ _UNORDERED = "!s}"
 def questions_of(mappings: Iterable[EntityMapping]) -> tuple[Question, ...]:
     """What can be asked of some classes of one table: class by class, then of several together."""
     mappings = [*mappings]
-    found = [one for mapping in mappings for one in _of_class(mapping)]
-    found += _collections(mappings)
+    together = [*_collections(mappings)]
+    found: list[Question] = []
+    for mapping in mappings:
+        found += _of_class(mapping)
+        found += (one for one in together if one.classes == (name_of(mapping),))
+    found += (one for one in together if len(one.classes) > 1)
     return tuple(replace(one, id=f"q{number}") for number, one in enumerate(found, start=1))
 
 
@@ -86,21 +90,31 @@ def _query(source: Source) -> Question:
     name, fields, place = name_of(source.mapping), source.missing(()), source.index
     when = "" if place is None or place.when is None else place.when.text(source.mapping.secrets.fields)
     text = f"Every {name}{_of_one(fields)}{f', if {when}' if when else ''}"
-    return _along_keys(_question("query", text, name, fields), source, {} if place is None else {name: place})
+    return _along_keys(_question("query", text, name, fields), [source])
 
 
-def _along_keys(question: Question, source: Source, places: Mapping[str, IndexMapping]) -> Question:
+def _along_keys(question: Question, sources: Sequence[Source]) -> Question:
     """A question that Query answers, from its kind, text, classes and fields."""
+    source = sources[0]
     consistent: Consistency = "never" if source.is_global else "optional"
     return replace(
         question,
         index=None if source.index is None else source.index.name,
-        places={name: one.attribute_name for name, one in places.items()},
+        places=_places(sources),
         order=tuple(_order(source)),
         requests=_partitions(source),
         operations=("Query",) if source.is_whole else ("Query", "BatchGetItem"),
         consistent=consistent,
     )
+
+
+def _places(sources: Iterable[Source]) -> dict[str, tuple[str, ...]]:
+    found: dict[str, tuple[str, ...]] = {}
+    for one in sources:
+        if one.index is not None:
+            name = name_of(one.mapping)
+            found[name] = (*found.get(name, ()), one.index.attribute_name)
+    return found
 
 
 def _partitions(source: Source) -> int:
@@ -153,35 +167,36 @@ def _collections(mappings: Iterable[EntityMapping]) -> Iterator[Question]:
 
 
 def _collection(sources: list[Source]) -> Question | None:
-    names = [name_of(one.mapping) for one in sources]
-    fields = {
-        name: tuple(one.missing(()))
-        for name, one in zip(names, sources, strict=True)
-        if all(_leads_to(one, other) for other in sources if other is not one)
-    }
+    names = tuple(dict.fromkeys(name_of(one.mapping) for one in sources))
+    fields: dict[str, tuple[str, ...]] = {}
+    for name in names:
+        own = [one for one in sources if name_of(one.mapping) == name]
+        if all(_leads_to(one, other) for one in own for other in sources if other is not one):
+            fields[name] = tuple(own[0].missing(()))
     if not fields:
         return None
-    of_one = _of_one(next(iter(fields.values())))
+    of_one, places = _of_one(next(iter(fields.values()))), _places(sources)
+    where = f" in {_and(places[names[0]])}" if len(names) == 1 else ""
     question = replace(
-        _question("collection", f"Every {_and(names)}{of_one}, together", names[0], ()),
-        classes=tuple(names),
+        _question("collection", f"Every {_and(names)}{of_one}{where}, together", names[0], ()),
+        classes=names,
         fields_by_class=fields,
     )
-    places = {name: one.index for name, one in zip(names, sources, strict=True) if one.index is not None}
     sort = tuple(part.attribute.name for part in sources[0].sort)
-    return replace(_along_keys(question, sources[0], places), order=sort)
+    return replace(_along_keys(question, sources), order=sort)
 
 
 def _without_repetition(sources: list[Source]) -> list[Source]:
-    """The sources whose entities no other one finds, and one for each class."""
-    found: dict[type, Source] = {}
+    """The sources whose entities no other one finds, and of each class those that the same fields lead to."""
+    first: dict[type, Source] = {}
     for one in sources:
-        found.setdefault(one.mapping.entity, one)
-    return [
-        one
-        for one in found.values()
-        if not any(_includes(other, one) for other in found.values() if other is not one)
-    ]
+        first.setdefault(one.mapping.entity, one)
+    found = [one for one in sources if _slots(one) == _slots(first[one.mapping.entity])]
+    return [one for one in found if not any(_includes(other, one) for other in found if other is not one)]
+
+
+def _slots(source: Source) -> list[str]:
+    return [piece.placeholder.field for piece in _pieces(source)]
 
 
 def _includes(base: Source, source: Source) -> bool:

@@ -3,9 +3,12 @@
 Rule 1. The same declarations give the same bytes, in every process: values count up, times and revisions are fixed.
 Rule 2. An entity is written as a save writes it, so its guards, its versions and the totals that count it are there.
 Rule 3. Entities share partitions where their sort keys differ, because that is what a key design is about.
+Rule 4. One entity of a class is in each place of an index, claims each unique value and is counted in each total, and
+        one is not, as ``when=`` says. More entities are made for that than were asked for, if it takes more.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from datetime import timedelta
 from typing import Any, Final
 
@@ -13,6 +16,7 @@ from pydantic import ValidationError
 from pydantic.fields import FieldInfo
 
 from dynaorm.argument import check_count
+from dynaorm.describe.deciding_values import Membership, memberships
 from dynaorm.describe.entry import Entry, classify
 from dynaorm.describe.factory import FAR, built, problems_in
 from dynaorm.describe.made_values import choices, counted, type_of_field
@@ -41,7 +45,8 @@ def samples(table: Table, per_class: int = 2, seeds: Iterable[str] | None = None
 
     Args:
         table: the table.
-        per_class: how many entities of each class; fewer where the keys or unique values of a class allow no more.
+        per_class: how many entities of each class; fewer where the keys or unique values of a class allow no more, and
+            more where one has to be in an index, or not, as ``when=`` says.
         seeds: lines of JSON, such as an open file, as ``dynaorm.testing.load_seeds`` reads them. The items are then
             those of these entities alone.
 
@@ -120,18 +125,46 @@ class _Maker:
     def _make_class(self, mapping: EntityMapping) -> None:
         made = self.made[mapping.entity]
         # A target may have been made already for what it counts.
+        if not made:
+            self._make_one(mapping, {}, is_whole=True)
+        for one in memberships(mapping):
+            for is_in in (True, False):
+                if all(one.has(mapping, entity) is not is_in for entity in made):
+                    self._make_member(mapping, one, is_in=is_in)
         while len(made) < self.per_class:
             if not self._make_one(mapping, {}, is_whole=not made):
                 break
 
+    def _make_member(self, mapping: EntityMapping, membership: Membership, *, is_in: bool) -> None:
+        """Make an entity that is in, or is not, if there is one."""
+        number = self.numbers.get(mapping.root, 0) + 1
+
+        def is_wanted(entity: Any) -> bool:
+            return membership.has(mapping, entity) is is_in
+
+        for given in membership.attempts(mapping):
+            for is_whole in (False, True):
+                with suppress(UsageError):
+                    if is_wanted(self._entity(mapping, number, given, is_whole=is_whole)):
+                        self._make_one(mapping, given, is_whole=is_whole, is_wanted=is_wanted)
+                        return
+
     def _make_one(
-        self, mapping: EntityMapping, given: Mapping[str, Any], *, is_whole: bool, depth: int = 0
+        self,
+        mapping: EntityMapping,
+        given: Mapping[str, Any],
+        *,
+        is_whole: bool,
+        depth: int = 0,
+        is_wanted: Callable[[Any], bool] = lambda _: True,
     ) -> bool:
         """Make an entity with these values, and write it. False: there is none whose key and unique values are free."""
         taken: DynaormError | None = None
         for _ in range(_ATTEMPTS):
             number = self.numbers[mapping.root] = self.numbers.get(mapping.root, 0) + 1
             entity = self._entity(mapping, number, given, is_whole=is_whole)
+            if not is_wanted(entity):
+                continue
             try:
                 self._write(entity, depth)
             except (AlreadyExists, UniqueViolation) as error:

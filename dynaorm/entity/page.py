@@ -75,7 +75,7 @@ def items_in(raw: bytes, operation: str) -> Sequence[Item]:
     return _ITEMS[operation](decode_body(raw))
 
 
-@record(frozen=False)  # Nobody changes one, but every read makes one.
+@record(quick=True)
 class ParsedReply:
     """A reply that was read.
 

@@ -9,6 +9,7 @@ from typing import Any, Final, NamedTuple, Protocol, TypeAlias
 
 from pydantic import BaseModel
 
+from dynaorm.failure import counted
 from dynaorm.item.json_body import decode_item
 from dynaorm.item.value import AttributeValue, Item
 from dynaorm.record import record
@@ -33,7 +34,8 @@ Defaults: TypeAlias = Mapping[str, AttributeValue | None]
 NO_DEFAULTS: Final[Defaults] = {}
 
 
-class Loaded(NamedTuple):
+@record(quick=True)
+class Loaded:
     """A snapshot.
 
     Attributes:
@@ -48,7 +50,7 @@ class Loaded(NamedTuple):
     read_only: bool = False
 
     def __repr__(self) -> str:
-        return f"<Loaded item of {len(self.item)} attributes>"
+        return f"<Loaded item of {counted(len(self.item), 'attribute')}>"
 
     def followed_by(self, item: Item, defaults: Defaults = NO_DEFAULTS) -> "Loaded":
         """The next snapshot. What is absent still has the default that it was loaded with, or one of ``defaults``."""
@@ -70,7 +72,7 @@ class LazyItem(NamedTuple):
     defaults: Defaults | Callable[[Item], Defaults] = NO_DEFAULTS
 
     def __repr__(self) -> str:
-        return f"<LazyItem of {len(self.text)} bytes>"
+        return f"<LazyItem of {counted(len(self.text), 'byte')}>"
 
     @property
     def item(self) -> Item:

@@ -13,6 +13,7 @@ from typing import Any, Final, Literal, TypeAlias, get_args
 from dynaorm.entity.expiry import Expiry
 from dynaorm.entity.revision import REVISION_ATTRIBUTE, NumberRevision, Revision
 from dynaorm.errors import DeclarationError
+from dynaorm.failure import counted
 from dynaorm.item.value import Item
 from dynaorm.record import record
 
@@ -461,7 +462,7 @@ def _count_problems(index: AnyIndex) -> Iterator[str]:
     most = _PARTS if isinstance(index, GlobalIndex) else 1
     for side, attributes in (("pk", index.pk), ("sk", index.sk)):
         if len(attributes) > most:
-            yield f"{index}: {side} has {len(attributes)} attributes; DynamoDB allows {most}, drop some"
+            yield f"{index}: {side} has {counted(len(attributes), 'attribute')}; DynamoDB allows {most}, drop some"
         if not attributes and side == _NEEDED_SIDES[index.kind]:
             yield f"{index}: {side} has no attribute; name one"
 
@@ -476,7 +477,8 @@ _DIMENSIONS: Final = 4096
 def _vector_problems(table: Table) -> Iterator[str]:
     indexes, sizes = table.vector_indexes, dict[str, int]()
     if len(indexes) > _VECTOR_INDEXES:
-        yield f"{len(indexes)} vector indexes, and a table has at most {_VECTOR_INDEXES}; drop some"
+        number = counted(len(indexes), "vector index", "vector indexes")
+        yield f"{number}, and a table has at most {_VECTOR_INDEXES}; drop some"
     for index in indexes:
         dimensions: object = index.dimensions
         if type(dimensions) is not int or not 1 <= dimensions <= _DIMENSIONS:

@@ -18,6 +18,7 @@ from dynaorm.argument import check_amount, check_flag, check_plain_function
 from dynaorm.entity.declare.catalog import catalog_of
 from dynaorm.entity.table import Table
 from dynaorm.errors import UsageError
+from dynaorm.failure import counted
 from dynaorm.flow.integrity.finding import Mended
 from dynaorm.flow.protocol.call import Flow, Pause, Refusal, Reply
 from dynaorm.flow.protocol.context import Context
@@ -145,13 +146,15 @@ class ApplyPlan:
         yield from (f"wait: {one}" for one in self.waits)
         yield from (f"{one.difference.table}: {one}" for one in self.changes if one.steps)
         if (units := self.index_units) is not None and any(map(_creates_index, self.steps)):
-            yield f"the new indexes take up to about {units} write units, by sizes that are up to 6 hours old"
+            price = counted(units, "write unit")
+            yield f"the new indexes take up to about {price}, by sizes that are up to 6 hours old"
         for table in self.backfills:
             yield f"{table.name}: complete the entities that lack index keys, guard items, versions or totals"
         if self.backfills and self.scan_units is not None:
-            items = sum(one.items or 0 for one in self.backfills)
+            items = counted(sum(one.items or 0 for one in self.backfills), "item")
+            price = counted(self.scan_units, "read unit")
             yield (
-                f"to look for them takes about {self.scan_units} read units for about {items} items, by sizes that are "
+                f"to look for them takes about {price} for about {items}, by sizes that are "
                 "up to 6 hours old; each entity that lacks something is read again with what belongs to it, two read "
                 "units for 4 KB, and completed by one transaction"
             )

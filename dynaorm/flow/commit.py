@@ -34,6 +34,7 @@ from dynaorm.plan.planned import StaleKnowledge
 from dynaorm.plan.reads import NOTHING_READ, Reads
 from dynaorm.plan.unit_of_work import EVER, UnitOfWork
 from dynaorm.plan.verdict import Committed
+from dynaorm.record import replace
 
 if TYPE_CHECKING:
     import logging
@@ -140,7 +141,7 @@ def _committed(
             reads = Reads({}, reads.foreign)
         if not is_going_on:
             raise Contention(attempts=context.retry.attempts, code="ConditionalCheckFailed")
-        unit = unit._replace(now=context.clock.now(), write_id=context.clock.new_id())
+        unit = replace(unit, now=context.clock.now(), write_id=context.clock.new_id())
 
 
 def _compiled(
@@ -286,7 +287,7 @@ def updated(
     if exactly_once is None:
         exactly_once = context.exactly_once
     plan, item = yield from commit(
-        [edit._replace(read_first=exactly_once)], context, exactly_once=exactly_once
+        [replace(edit, read_first=exactly_once)], context, exactly_once=exactly_once
     )
     if not plan.actions:
         # Nothing would change: the item that was read or loaded is the stored one.

@@ -113,7 +113,7 @@ _OTHERS: Final = (
 _FIND_OUT: Final = "{credentials}call session.resume(error.plan), which finds out whether it was made"
 _NEXT: Final = "an attempt got no answer, and the next was refused ({code})"
 
-NO_ANSWER: Final = NobodyKnows("no answer after {attempts} attempts ({code})", OutcomeUnknown.remedy)
+NO_ANSWER: Final = NobodyKnows("no answer after {counted attempts} ({code})", OutcomeUnknown.remedy)
 STOPPED: Final = NobodyKnows("an attempt got no answer, and the next could not be made{problem}", _FIND_OUT)
 UNREAD: Final = NobodyKnows("the item could not be read back{problem}", _FIND_OUT)
 MAY_ARRIVE: Final = NobodyKnows(_NEXT, _ARRIVE)

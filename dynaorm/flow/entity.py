@@ -22,6 +22,7 @@ from dynaorm.plan.image import writable_state
 from dynaorm.plan.intent import Deletion, Edit
 from dynaorm.plan.returned import hydrated
 from dynaorm.plan.unit_of_work import EVER
+from dynaorm.record import replace
 
 
 def refresh(entity: Any, context: Context) -> Flow[Any]:
@@ -87,7 +88,7 @@ def _validated(edit: Edit) -> Edit:
     mapping = target_of(edit.target).mapping
     # For its errors alone: they are raised by the call, before anything is read.
     touched(mapping, edit.changes)
-    return edit._replace(changes=valid_changes(mapping, edit.changes), is_valid=True)
+    return replace(edit, changes=valid_changes(mapping, edit.changes), is_valid=True)
 
 
 def _changes_of(verb: str, given: Sequence[Change | Mapping[str, Any]]) -> tuple[Change, ...]:
@@ -130,7 +131,7 @@ def next_number(named: Any, field: str, context: Context, *, exactly_once: bool 
     edit = edit_of(named, [AddTo((field,), 1)], None)
     with suppress(UsageError):
         check_complete(target_of(named).mapping, named, edit.changes)
-        edit = edit._replace(creates=True)
+        edit = replace(edit, creates=True)
     counter = yield from update(edit, context, exactly_once=exactly_once)
     number: int = getattr(counter, field)
     return number
@@ -161,7 +162,7 @@ def delete(removal: Deletion, context: Context, *, exactly_once: bool | None = N
     """Delete an entity: what was deleted, as a new entity, if the deletion returns it. Raises as ``commit``."""
     if removal.returning:
         is_transaction = context.exactly_once if exactly_once is None else exactly_once
-        removal = removal._replace(read_first=is_transaction)
+        removal = replace(removal, read_first=is_transaction)
     plan, item = yield from commit([removal], context, exactly_once=exactly_once)
     if not (removal.returning and plan.actions):
         return None

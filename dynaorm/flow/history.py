@@ -25,6 +25,7 @@ from dynaorm.errors import (
     Unreachable,
     UsageError,
 )
+from dynaorm.failure import counted
 from dynaorm.flow.commit import unit_of_work
 from dynaorm.flow.newest_version import newest_version
 from dynaorm.flow.protocol.call import Call, Flow, Refusal
@@ -227,12 +228,16 @@ def _saying(deleted: int) -> Iterator[None]:
         yield
     except (Contention, Throttled, Unreachable) as trouble:
         if deleted or isinstance(trouble, Unreachable):
-            trouble.remedy = f"at least {deleted} versions were deleted; call it again to delete the rest"
+            trouble.remedy = f"at least {_deleted(deleted)}"
         raise
     except (UnexpectedRefusal, UsageError) as trouble:
         if deleted:
-            trouble.remedy += f"; {deleted} versions were deleted; call it again to delete the rest"
+            trouble.remedy += f"; {_deleted(deleted)}"
         raise
+
+
+def _deleted(count: int) -> str:
+    return f"{counted(count, 'version was', 'versions were')} deleted; call it again to delete the rest"
 
 
 def _refuse_other_revisions(target: Target, *items: Item) -> None:

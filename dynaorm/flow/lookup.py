@@ -1,7 +1,7 @@
 """Finding an entity by a unique value, through its guard item."""
 
 from collections.abc import Mapping
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from dynaorm.entity.dispatch import live_class
 from dynaorm.entity.mapping.constraint import OWNER, TABLE, Constraint, GuardKey
@@ -13,6 +13,7 @@ from dynaorm.flow.protocol.call import Flow
 from dynaorm.flow.protocol.context import Context
 from dynaorm.flow.read import get_item, get_items_at_once
 from dynaorm.item.value import Item
+from dynaorm.record import record
 
 _LOOKS: Final = 12
 """How often the owner of a value may change while it is looked up."""
@@ -61,7 +62,8 @@ def get_by(mapping: EntityMapping, fields: Mapping[str, Any], context: Context) 
     )
 
 
-class _Sought(NamedTuple):
+@record(quick=True)
+class _Sought:
     """A unique value that is looked up."""
 
     mapping: EntityMapping

@@ -3,7 +3,7 @@
 Nothing here decides how a write ends.
 """
 
-from typing import Final, NamedTuple
+from typing import Final
 
 from dynaorm.flow.endings import Event
 from dynaorm.flow.protocol.call import Flow, NoAnswer, Refusal
@@ -19,6 +19,7 @@ from dynaorm.plan.plan import Plan
 from dynaorm.plan.planned import FAILED, FailedAction, Planned
 from dynaorm.plan.remember import TokenMatch, compare, revision_in
 from dynaorm.plan.verdict import UNFIT
+from dynaorm.record import record
 
 _MATCHES: Final = {
     TokenMatch.SAME: Event.SAME,
@@ -29,7 +30,8 @@ _MATCHES: Final = {
 _MISMATCH: Final = "IdempotentParameterMismatchException"
 
 
-class Found(NamedTuple):
+@record(quick=True)
+class Found:
     """An event, and what it came with.
 
     Attributes:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final, TypeAlias
 
 from dynaorm.errors import OutcomeUnknown, StoreError, TokenReused, UsageError
+from dynaorm.failure import filled
 from dynaorm.flow.effects import as_stored, awaited, settle_as_before, take_item
 from dynaorm.flow.endings import (
     AGAIN,
@@ -41,6 +42,7 @@ from dynaorm.flow.recognise import (
 from dynaorm.plan.plan import Plan
 from dynaorm.plan.planned import Effect, StaleKnowledge
 from dynaorm.plan.verdict import Committed, verdict
+from dynaorm.record import replace
 
 Outcome: TypeAlias = Committed | StaleKnowledge
 
@@ -155,7 +157,7 @@ class Writing:
             step = TABLE[found.event, self.state]
             if step is LOOK:
                 self.state = State.LOOK
-                return (yield from look(self.plan, self.context))._replace(trouble=found.trouble)
+                return replace((yield from look(self.plan, self.context)), trouble=found.trouble)
             if step is DOUBT:
                 self.state = State.DOUBT
             elif step is not AGAIN:
@@ -163,7 +165,7 @@ class Writing:
             if pauses is None:
                 pauses = retry.pauses(clock, until)
             if not (yield from waited(pauses)):
-                return found._replace(event=Event.SPENT)
+                return replace(found, event=Event.SPENT)
 
     def _attempt(self) -> Flow[Found]:
         self.attempts += 1
@@ -221,7 +223,7 @@ class Writing:
             words |= {"problem": f": {trouble.problem}", "credentials": f"{trouble.remedy}; then "}
         elif isinstance(trouble, (Refusal, NoAnswer)):
             words["code"] = trouble.code if isinstance(trouble, Refusal) else trouble.reason
-        why, remedy = (text.format_map(words) for text in step)
+        why, remedy = (filled(text, words) for text in step)
         return OutcomeUnknown(plan=self.plan, reason=why, remedy=remedy)
 
     def _interrupted(self, raised: BaseException) -> Found | None:

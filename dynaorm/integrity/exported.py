@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import IO, Any, Final
 
 from dynaorm.errors import UsageError
+from dynaorm.failure import counted
 from dynaorm.item.json_body import decode_body
 from dynaorm.item.value import Item
 from dynaorm.record import record
@@ -117,7 +118,7 @@ def items_in(file: ExportFile) -> Iterator[Item]:
         ) from problem
     if count != file.items:
         raise UsageError(
-            problem=f"{file.path} has {count} items, and its manifest says {file.items}",
+            problem=f"{file.path} has {counted(count, 'item')}, and its manifest says {file.items}",
             remedy="copy it again",
         )
 

@@ -21,6 +21,7 @@ from typing import IO, Any, Final
 
 from dynaorm.argument import check_count
 from dynaorm.errors import UsageError
+from dynaorm.failure import counted
 from dynaorm.flow.bulk.limits import Progress, check_progress
 from dynaorm.flow.integrity.finding import Finding, Mended, Outcome
 from dynaorm.integrity.keyed import FactKind, KeyedFact, finding_of
@@ -211,8 +212,8 @@ class _Process:
         self._ends += 1
         if self._ends >= _MOST_ENDS:
             raise UsageError(
-                problem=f"the process of segment {self.task.segment} of {self.task.segments} ended {self._ends} times "
-                f"before it had read a page (exit code {self._process.exitcode})",
+                problem=f"the process of segment {self.task.segment} of {self.task.segments} ended "
+                f"{counted(self._ends, 'time')} before it had read a page (exit code {self._process.exitcode})",
                 remedy="take fewer processes if memory is short, and run it again: it goes on with its checkpoint",
             )
         self.connection.close()

@@ -16,6 +16,7 @@ from dynaorm.entity.declare.catalog import catalog_of
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.table import Table
 from dynaorm.errors import TableNotFound, UsageError
+from dynaorm.failure import counted
 from dynaorm.flow.bulk.limits import Progress, check_progress
 from dynaorm.flow.integrity.expected_reads import ExpectedReads, expected_reads
 from dynaorm.flow.integrity.finding import (
@@ -296,7 +297,11 @@ def _mended(job: "_Job") -> Iterator[Mended]:
                 yield one
         if refused is not None:
             job.keep_checkpoint()
-            yield Mended(refused.finding, Outcome.STOPPED, f"this run may make {job.options.at_most} repairs")
+            yield Mended(
+                refused.finding,
+                Outcome.STOPPED,
+                f"this run may make {counted(job.options.at_most or 0, 'repair')}",
+            )
             return
         left = None if left is None else left - sum(bool(one.actions) for one in allowed)
     yield from job.work.rest()

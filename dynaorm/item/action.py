@@ -1,8 +1,7 @@
 """The four actions of a transaction as values, and the requests they become.
 
-Equal actions become equal dictionaries in equal order, because a repeated request must have the same bytes. Do not
-change an action. Its ``repr`` shows no values, which may be secret. The classes are not frozen because a save makes
-several, and frozen ones take twice as long to make.
+Equal actions become equal dictionaries in equal order, because a repeated request must have the same bytes. Its
+``repr`` shows no values, which may be secret.
 """
 
 from collections.abc import Callable
@@ -17,7 +16,7 @@ from dynaorm.record import record
 
 
 @final
-@record(frozen=False)
+@record(quick=True)
 class Put:
     """Store the whole item."""
 
@@ -27,7 +26,7 @@ class Put:
 
 
 @final
-@record(frozen=False)
+@record(quick=True)
 class Update:
     """Change parts of the item with this key."""
 
@@ -38,7 +37,7 @@ class Update:
 
 
 @final
-@record(frozen=False)
+@record(quick=True)
 class Delete:
     """Delete the item with this key."""
 
@@ -48,7 +47,7 @@ class Delete:
 
 
 @final
-@record(frozen=False)
+@record(quick=True)
 class ConditionCheck:
     """Write nothing; DynamoDB refuses the transaction unless the condition holds."""
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic_core import PydanticSerializationError, from_json, to_json
 
+from dynaorm.failure import counted
 from dynaorm.item.value import Item
 from dynaorm.late import late
 
@@ -42,7 +43,7 @@ class Body(Mapping[str, Any]):
         self._content: dict[str, Any] | None = None
 
     def __repr__(self) -> str:
-        return f"<Body of {len(self.raw)} bytes>"
+        return f"<Body of {counted(len(self.raw), 'byte')}>"
 
     def __getitem__(self, name: str) -> Any:
         return self.content[name]

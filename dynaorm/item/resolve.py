@@ -40,7 +40,7 @@ _NULL: Final[AttributeValue] = {"NULL": True}
 _MOST_PIECES: Final = 100
 
 
-@record(frozen=False)  # as a PathSource
+@record(quick=True)
 class _Case:
     """An operand or a value, in the items that fulfil all guards."""
 

@@ -13,6 +13,7 @@ from decimal import Decimal
 from typing import Any, Final
 
 from dynaorm.errors import UsageError
+from dynaorm.failure import counted
 from dynaorm.item.path import Path, Resolver, dotted, overlaps, value_at
 from dynaorm.item.placeholder import EXPRESSION_LIMIT, Placeholders
 from dynaorm.item.value import EXACT, SET_TAGS, AttributeValue, Item, number_text, set_of
@@ -181,7 +182,8 @@ def render_update(changes: Iterable[Change], placeholders: Placeholders) -> str:
     if len(text) > EXPRESSION_LIMIT:
         attributes = sum(map(len, clauses.values()))
         raise UsageError(
-            problem=f"changes of {attributes} attributes became an update expression of {len(text)} characters; "
+            problem=f"changes of {counted(attributes, 'attribute')} became an update expression of "
+            f"{counted(len(text), 'character')}; "
             f"DynamoDB accepts {EXPRESSION_LIMIT}",
             remedy="change fewer at once, or store the whole item: session.save(entity, overwrite=True)",
         )

@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterable, Mapping
 from decimal import Context, Decimal, Inexact
 from typing import Any, Final, TypeAlias
 
+from dynaorm.failure import counted
+
 AttributeValue: TypeAlias = Mapping[str, Any]
 """One attribute value in the low-level form: ``{"S": "text"}``, ``{"N": "1.5"}``, ``{"L": [...]}``."""
 
@@ -76,7 +78,7 @@ def decimal_text(value: Decimal) -> str:
         return "0"
     if len(significant) > _DIGITS:
         raise ValueError(
-            f"{value} has {len(significant)} significant digits, and DynamoDB stores at most {_DIGITS}"
+            f"{value} has {counted(len(significant), 'significant digit')}, and DynamoDB stores at most {_DIGITS}"
         )
     exponent += len(spelled) - len(significant)
     adjusted = exponent + len(significant) - 1

@@ -88,7 +88,7 @@ class ItemSource:
         if self.is_all:
             return f"The table has {counted(read, 'item')}, and all are read."
         if self.items is not None and self.items > read:
-            return f"{read} of about {self.items} items are read."
+            return f"{read} of about {counted(self.items, 'item')} {'is' if read == 1 else 'are'} read."
         return f"It has more items than the {counted(read, 'item')} that {'is' if read == 1 else 'are'} read."
 
 

@@ -108,8 +108,17 @@ def _also(cls: ClassDescription) -> Iterator[str]:
 
 
 def read_together(description: TableDescription) -> tuple[Question, ...]:
-    """The groups of classes that one request reads."""
+    """The groups of classes, or of places of one class, that one request reads."""
     return tuple(one for one in description.questions if one.kind == "collection")
+
+
+def names_together(question: Question) -> tuple[str, ...]:
+    """The classes that a question reads, each with its places if it has several: ``Issue (open, closed)``."""
+    places = question.places
+    return tuple(
+        f"{name} ({', '.join(places[name])})" if len(places.get(name, ())) > 1 else name
+        for name in question.classes
+    )
 
 
 def key_names(description: TableDescription) -> tuple[tuple[str, tuple[str, ...], str], ...]:

@@ -7,7 +7,15 @@ from typing import Final
 
 from dynaorm.describe.description import Question, TableDescription
 from dynaorm.item.printable import printable
-from dynaorm.layout.keys import KeyedPlace, KeyRow, key_names, key_rows, read_together, texts_of
+from dynaorm.layout.keys import (
+    KeyedPlace,
+    KeyRow,
+    key_names,
+    key_rows,
+    names_together,
+    read_together,
+    texts_of,
+)
 
 # An underscore inside a word is no emphasis.
 _SPECIAL: Final = re.compile(r"([\\`*\[\]<>|~&]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9]))")
@@ -70,18 +78,12 @@ def _together(description: TableDescription) -> str:
     by_name = {row.cls.name: row for row in key_rows(description)}
     lines = []
     for one in found:
-        row = by_name[one.classes[0]]
+        name, at = one.sources[0]
         templates = next(
-            (
-                place.partition
-                for places in row.places
-                for place in places
-                if place.name == one.places.get(row.cls.name, "")
-            ),
-            row.places[0][0].partition,
+            place.partition for places in by_name[name].places for place in places if place.name == (at or "")
         )
         where = f"{_words(one.index)} " if one.index is not None else ""
-        lines.append(f"- {where}{_code(texts_of(templates))}: {', '.join(map(_words, one.classes))}")
+        lines.append(f"- {where}{_code(texts_of(templates))}: {', '.join(map(_words, names_together(one)))}")
     return "## Read together, in one request\n\n" + "\n".join(lines)
 
 

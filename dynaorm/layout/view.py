@@ -23,7 +23,7 @@ from dynaorm.describe.description import (
 )
 from dynaorm.describe.entry import VERSION_ATTRIBUTES, Entry, EntryKind
 from dynaorm.entity.mapping.mapping import mapping_of
-from dynaorm.failure import MASK
+from dynaorm.failure import MASK, counted
 from dynaorm.item.size import item_size
 from dynaorm.item.value import AttributeValue, Item
 from dynaorm.layout.key_pieces import KeyPiece, pieces_of, plain_text
@@ -172,8 +172,8 @@ class TableView:
         """How many entities are not in the index, in words; empty if all are, and for the table."""
         if not self.absent:
             return ""
-        are = "entity is" if self.entities == 1 else "entities are"
-        return f"{self.absent} of {self.entities} {are} not in {self.index}"
+        are = "is" if self.absent == 1 else "are"
+        return f"{self.absent} of {counted(self.entities, 'entity', 'entities')} {are} not in {self.index}"
 
 
 def view_of(
@@ -261,11 +261,11 @@ class _Viewer:
         )
 
     def _summary(self, items: int) -> str:
-        told = _number(items, "item")
+        told = counted(items, "item")
         if self.index is not None:
             return told
         classes, indexes = len(self.description.classes), len(self.description.indexes)
-        return f"{_number(classes, 'class')}, {_number(indexes, 'index')}, {told}"
+        return f"{counted(classes, 'class', 'classes')}, {counted(indexes, 'index', 'indexes')}, {told}"
 
     def _order_of_block(self, positions: Sequence[int]) -> tuple[int, Any]:
         classes = (self._class(self.entries[at])[0] for at in positions)
@@ -455,11 +455,6 @@ class _Viewer:
         if index is None or index.projection == "ALL" or name in self.table_keys:
             return True
         return not isinstance(index.projection, str) and name in index.projection
-
-
-def _number(number: int, what: str) -> str:
-    plural = f"{what}es" if what.endswith(("s", "x")) else f"{what}s"
-    return f"{number} {what if number == 1 else plural}"
 
 
 def _secret_fields(template: TemplateDescription, fields: Mapping[str, FieldDescription]) -> frozenset[str]:

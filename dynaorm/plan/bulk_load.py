@@ -7,7 +7,7 @@ Rule 2. A Put that got no answer is never sent again later, because another writ
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from dynaorm.entity.declare.catalog import catalog_of, rivals_of
 from dynaorm.entity.key import stored_key
@@ -25,10 +25,12 @@ from dynaorm.plan.kinds.derived_kinds import why_read
 from dynaorm.plan.kinds.own_item import OWN_ITEM, ItemPurpose
 from dynaorm.plan.plan import Plan
 from dynaorm.plan.planned import Effect, Planned
+from dynaorm.record import record
 
 
-class Load(NamedTuple):
-    """One entity to be loaded. A named tuple, because bulk_load makes one for each.
+@record(quick=True)
+class Load:
+    """One entity to be loaded.
 
     Attributes:
         entity: the caller's object.
@@ -84,16 +86,16 @@ def load_of(entity: Any, revision: str, now: float) -> Load:
         stored = times_of_loaded(mapping, state)
         times |= {field.name: stored[field.name] for field in mapping.created}
     spared = untouched_defaults(mapping, entity)
-    values, altered, encoded = validated_at(mapping, values_of(mapping, entity), times, spared=spared)
-    key = mapping.primary_key(values)
-    item = new_image(mapping, key, values, encoded)
+    valid = validated_at(mapping, values_of(mapping, entity), times, spared=spared)
+    key = mapping.primary_key(valid.values)
+    item = new_image(mapping, key, valid.values, valid.encoded)
     if mapping.table.revision is not None:
         item[mapping.table.revision.attribute] = mapping.table.revision.after(None, revision)
     text = encode_body(item)
     # A value of a form that DynamoDB does not have today counts with its text in Python, which may be longer.
     if len(text) > ITEM_LIMIT // 4 and (size := item_size(item)) > ITEM_LIMIT:
         raise ItemTooLarge(key=stored_key(mapping, key), bytes=size)
-    return Load(entity, mapping, key, item, text, altered)
+    return Load(entity, mapping, key, item, text, valid.altered)
 
 
 def check_loadable(entity: type[Any]) -> None:

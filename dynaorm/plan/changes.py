@@ -35,6 +35,7 @@ from dynaorm.plan.merge_intents import ItemIntents, ResolvedIntent
 from dynaorm.plan.reads import Reads
 from dynaorm.plan.taken import already_exists, standing
 from dynaorm.plan.unit_of_work import EVER, UnitOfWork
+from dynaorm.record import replace
 
 _UNREAD: Any = object()
 
@@ -123,7 +124,7 @@ def _with_conditions(one: ItemIntents, change: ItemChange) -> ItemChange:
         # The condition of an upsert was judged on nothing. An expired item or a tombstone may be stored.
         and not (type(change) is ItemInsert and type(resolved.intent) is Edit)
     ]
-    return change._replace(condition=all_of(*conditions)) if conditions else change
+    return replace(change, condition=all_of(*conditions)) if conditions else change
 
 
 def _with_checks(one: ItemIntents, change: ItemChange) -> ItemChange:
@@ -136,7 +137,7 @@ def _with_checks(one: ItemIntents, change: ItemChange) -> ItemChange:
             # An edit by key knows its item if there is such a check.
             if check.state is not None and type(change) is not ItemEdit:
                 before = _as_loaded(change, check.mapping, check.state.item)
-                change = change._replace(before=before)
+                change = replace(change, before=before)
     return change
 
 
@@ -152,7 +153,7 @@ def _as_loaded(
     if expected != found or (mapping.table.mark_of(loaded) is None and not _is_same(loaded, before.item)):
         there = standing(before.mapping, before.item)
         raise StaleEntity(key=stored_key(mapping, change.key), expected=expected, found=found, stored=there)
-    return before._replace(as_loaded=True)
+    return replace(before, as_loaded=True)
 
 
 def _is_same(left: Item, right: Item) -> bool:
@@ -222,11 +223,11 @@ def _write(
         insert = _insert(one, intent, write, read if removed is None else _UNREAD, now=now)
         if removed is None and read is _UNREAD and intent.overwrite:
             replacing = _resolved(intent.replacing, one.mapping)
-            return insert._replace(found_nothing=False, replaces=True, replacing=replacing)
+            return replace(insert, found_nothing=False, replaces=True, replacing=replacing)
     if removed is None:
         return insert
     # Rule 1 of ``merge_intents``.
-    return insert._replace(before=removed.before, found_nothing=False, deleted=removed.entity)
+    return replace(insert, before=removed.before, found_nothing=False, deleted=removed.entity)
 
 
 def _insert(one: ItemIntents, save: Save, write: ResolvedIntent[Any], read: Any, *, now: float) -> ItemInsert:
@@ -261,12 +262,12 @@ def _placed(insert: ItemInsert, read: Item | None, *, overwrite: bool = False, n
     """The insert where this was read. Raises AlreadyExists if that stands in its way."""
     mapping = insert.mapping
     if read is None or has_expired(mapping, read, now):
-        return insert._replace(found_nothing=overwrite)
+        return replace(insert, found_nothing=overwrite)
     is_deleted = mapping.undeleted(read) is None
     stored = mapping if is_deleted else stored_class(mapping, read) if overwrite else None
     if stored is None:
         raise already_exists(mapping, insert.key, insert.image, read)
-    return insert._replace(before=StoredItem(stored, read, from_read=True))
+    return replace(insert, before=StoredItem(stored, read, from_read=True))
 
 
 def _check_replaced(replacing: Condition | None, before: StoredItem, key: Item) -> None:
@@ -278,7 +279,7 @@ def _check_replaced(replacing: Condition | None, before: StoredItem, key: Item) 
 
 
 def _update(one: ItemIntents, save: Save, write: ResolvedIntent[Any]) -> ItemUpdate | ItemCheck | None:
-    mapping, (values, altered, _), state = one.mapping, write.valid, write.state
+    mapping, altered, state = one.mapping, write.valid.altered, write.state
     assert state is not None  # a new entity is inserted
     changes = saved_changes(write, state)
     # Only times would change that sessions keep, and these say when something else changed.
@@ -290,23 +291,23 @@ def _update(one: ItemIntents, save: Save, write: ResolvedIntent[Any]) -> ItemUpd
     before, loaded = StoredItem(mapping, state.item), LoadedEntity(save.entity, state)
     if not changes:
         return ItemCheck(mapping, one.key, before, loaded, altered=altered, is_sent=is_asked)
-    image = _advanced(mapping, values, state.item, changes)
+    image = _advanced(mapping, write.valid.values, state.item, changes)
     return ItemUpdate(mapping, one.key, before, image, frozenset(changes), loaded, altered=altered)
 
 
 def _unstamped(write: ResolvedIntent[Any], entity: Any, state: Loaded) -> Mapping[str, Any]:
     """The values that validation changed, with the times that are stored: nothing else is written, so they stay."""
-    mapping, (values, altered, _) = write.mapping, write.valid
-    own = {name: value for name, value in altered.items() if name not in mapping.kept}
-    return with_times(Validated(values, own), vars(entity), times_of_loaded(mapping, state)).altered
+    mapping, valid = write.mapping, write.valid
+    own = {name: value for name, value in valid.altered.items() if name not in mapping.kept}
+    return with_times(Validated(valid.values, own), vars(entity), times_of_loaded(mapping, state)).altered
 
 
 def _move(one: ItemIntents, entity: Any, write: ResolvedIntent[Any]) -> ItemInsert:
-    mapping, (values, altered, _), state = one.mapping, write.valid, write.state
+    mapping, valid, state = one.mapping, write.valid, write.state
     assert state is not None  # a move of a new entity has been refused
     # What depends on the whole entity is computed from an item under the new key.
-    image = _advanced(mapping, values, {**state.item, **one.key}, saved_changes(write, state))
-    return ItemInsert(mapping, one.key, image, entity, values, altered, state)
+    image = _advanced(mapping, valid.values, {**state.item, **one.key}, saved_changes(write, state))
+    return ItemInsert(mapping, one.key, image, entity, valid.values, valid.altered, state)
 
 
 def saved_changes(write: ResolvedIntent[Any], state: Loaded) -> Mapping[str, AttributeValue | None]:
@@ -343,7 +344,7 @@ def _edit(
         if not edit.creates:
             raise
         return _creation(one, edit, read, now=now)
-    return _edit_known(one, edit, before._replace(as_loaded=edit.read_first), None, now=now)
+    return _edit_known(one, edit, replace(before, as_loaded=edit.read_first), None, now=now)
 
 
 def _edit_known(
@@ -383,7 +384,7 @@ def _creation(one: ItemIntents, edit: Edit, read: Item | None, *, now: float) ->
         raise ConditionFailed(key=stored_key(mapping, one.key))
     values = created(mapping, edit.target, edit.changes, now)
     insert = ItemInsert(mapping, one.key, new_image(mapping, one.key, values), None, values)
-    return _placed(insert, read, now=now)._replace(found_nothing=True)
+    return replace(_placed(insert, read, now=now), found_nothing=True)
 
 
 def _holds(condition: Condition | None, before: StoredItem) -> bool:

@@ -26,6 +26,7 @@ from dynaorm.plan.reads import Reads
 from dynaorm.plan.remember import remember
 from dynaorm.plan.settled import additions, settled
 from dynaorm.plan.unit_of_work import UnitOfWork
+from dynaorm.record import replace
 
 _NOT_LOADED: Final = Loaded({})
 # Sums are added to by all changes together.
@@ -46,12 +47,12 @@ def compile_plan(merged: Iterable[ItemIntents], reads: Reads, unit: UnitOfWork) 
         if (change := change_of(one, reads, unit)) is not None:
             changes.append(change)  # noqa: PERF401 - see above
     if unit.token is not None and unit.remember is None:
-        unit = unit._replace(write_id=revision_under_token(merged, unit))
+        unit = replace(unit, write_id=revision_under_token(merged, unit))
     changes, actions, effects = planned_changes(changes, merged, reads, unit)
     if unit.remember is not None and merged:
         actions.append(remember(merged, unit))
     if unit.token is not None:
-        actions = [one._replace(action=in_order(one.action)) for one in actions]
+        actions = [replace(one, action=in_order(one.action)) for one in actions]
     token = unit.token
     if token is None and _is_transaction(actions, unit):
         token = unit.write_id

@@ -1,15 +1,17 @@
 """What a caller asked for, before anything is known of what is stored."""
 
-from typing import Any, NamedTuple, TypeAlias, final
+from typing import Any, TypeAlias, final
 
 from dynaorm.entity.key import Key
 from dynaorm.item.condition import Condition
 from dynaorm.item.update import Change
 from dynaorm.item.value import Item
+from dynaorm.record import record
 
 
 @final
-class Save(NamedTuple):
+@record(quick=True)
+class Save:
     """Insert a new entity, write the changed fields of a loaded one, or replace the stored item.
 
     ``overwrite``: replace what is stored, if ``replacing`` holds for it.
@@ -25,7 +27,8 @@ class Save(NamedTuple):
 
 
 @final
-class Edit(NamedTuple):
+@record(quick=True)
+class Edit:
     """Change some fields of the entity under a key; ``changes`` are in field names and Python values.
 
     ``read_first``: read the item, and change it only if it is as it was read.
@@ -44,7 +47,8 @@ class Edit(NamedTuple):
 
 
 @final
-class Deletion(NamedTuple):
+@record(quick=True)
+class Deletion:
     """Delete a loaded entity, or the one under a key.
 
     ``returning``: DynamoDB returns what was deleted. ``read_first``: read it, because a transaction returns nothing.
@@ -57,14 +61,16 @@ class Deletion(NamedTuple):
 
 
 @final
-class Move(NamedTuple):
+@record(quick=True)
+class Move:
     """Store a loaded entity under the primary key that its fields render now, and delete the item under the old key."""
 
     entity: Any
 
 
 @final
-class Check(NamedTuple):
+@record(quick=True)
+class Check:
     """Fail the unit of work unless a condition holds; without one, unless the entity is unchanged since loaded."""
 
     target: Key[Any] | Any

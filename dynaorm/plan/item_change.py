@@ -13,12 +13,14 @@ from dynaorm.errors import StoreError
 from dynaorm.item.condition import Condition
 from dynaorm.item.update import Change
 from dynaorm.item.value import AttributeValue, Item
+from dynaorm.record import record
 
 _NO_FIELDS: frozenset[str] = frozenset()
 _NO_VALUES: Mapping[str, Any] = {}
 
 
-class StoredItem(NamedTuple):
+@record(quick=True)
+class StoredItem:
     """An item that is believed to be stored: a live entity, or a tombstone.
 
     Attributes:
@@ -58,7 +60,8 @@ class LoadedEntity(NamedTuple):
 
 
 @final
-class ItemInsert(NamedTuple):
+@record(quick=True)
+class ItemInsert:
     """The whole item is put, where nothing is stored or in place of what is.
 
     Attributes:
@@ -97,7 +100,8 @@ class ItemInsert(NamedTuple):
 
 
 @final
-class ItemUpdate(NamedTuple):
+@record(quick=True)
+class ItemUpdate:
     """A stored item is changed, and it is known what it becomes.
 
     Attributes:
@@ -126,7 +130,8 @@ class ItemUpdate(NamedTuple):
 
 
 @final
-class ItemEdit(NamedTuple):
+@record(quick=True)
+class ItemEdit:
     """An item is changed by key, without knowing what is stored.
 
     Attributes:
@@ -151,7 +156,8 @@ class ItemEdit(NamedTuple):
 
 
 @final
-class ItemDelete(NamedTuple):
+@record(quick=True)
+class ItemDelete:
     """An item is deleted; a versioned one is replaced by a tombstone.
 
     Attributes:
@@ -172,7 +178,8 @@ class ItemDelete(NamedTuple):
 
 
 @final
-class ItemCheck(NamedTuple):
+@record(quick=True)
+class ItemCheck:
     """Nothing is written, but the unit of work fails unless the item is as expected.
 
     Attributes:

@@ -1,7 +1,7 @@
 """What is known of every entity that may be stored under a key, before its item is read."""
 
 from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from dynaorm.entity.mapping.derive import placed_in
 from dynaorm.entity.mapping.mapping import EntityMapping
@@ -10,9 +10,11 @@ from dynaorm.entity.mapping.stored import StoredValues
 from dynaorm.errors import InvalidValue
 from dynaorm.item.known import KnownPart, Unread
 from dynaorm.item.value import AttributeValue, Item
+from dynaorm.record import record
 
 
-class KnownEntity(NamedTuple):
+@record(quick=True)
+class KnownEntity:
     """What is known of an entity that was not read.
 
     Attributes:

@@ -8,7 +8,7 @@ Rule 3. Any other pair of intents about one item is refused: the outcome would d
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, Generic, TypeVar
 
 from dynaorm.entity.ident import Ident, ident_of
 from dynaorm.entity.key import Key, no_class, stored_key
@@ -45,12 +45,14 @@ from dynaorm.plan.kept_times import (
 from dynaorm.plan.kinds.derived_kinds import DERIVED_KINDS
 from dynaorm.plan.unit_of_work import EVER
 from dynaorm.plan.without_reading import edit_without_reading, upsert_without_reading
+from dynaorm.record import record, replace
 
 T_co = TypeVar("T_co", covariant=True)
 IntentT = TypeVar("IntentT", Save, Move)
 
 
-class ResolvedIntent(NamedTuple, Generic[T_co]):
+@record(quick=True)
+class ResolvedIntent(Generic[T_co]):
     """An intent, with the class and the loaded state of what it names: both are looked up here, once.
 
     Attributes:
@@ -71,7 +73,8 @@ class ResolvedIntent(NamedTuple, Generic[T_co]):
     blind: ItemEdit | None = None
 
 
-class ItemIntents(NamedTuple):
+@record(quick=True)
+class ItemIntents:
     """All intents about one item.
 
     Intents about one item may name several classes of a family: the class of a loaded object, and its base class in a
@@ -149,7 +152,7 @@ def _with_blind_edit(one: ItemIntents, now: float) -> ItemIntents:
         blind = edit_without_reading(mapping, one.key, changes)
     else:
         blind = upsert_without_reading(mapping, one.key, changes, values)
-    return one._replace(write=write._replace(blind=blind))
+    return replace(one, write=replace(write, blind=blind))
 
 
 def _resolved(intent: Intent, now: float) -> list[ItemIntents]:
@@ -174,7 +177,7 @@ def _resolved(intent: Intent, now: float) -> list[ItemIntents]:
         return [ItemIntents(mapping, key, removal=ResolvedIntent(intent, mapping, state))]
     refuse_written_times(mapping, intent.changes)
     if not intent.is_valid:
-        intent = intent._replace(changes=valid_changes(mapping, intent.changes), is_valid=True)
+        intent = replace(intent, changes=valid_changes(mapping, intent.changes), is_valid=True)
     return [ItemIntents(mapping, key, write=ResolvedIntent(intent, mapping, state))]
 
 
@@ -256,11 +259,11 @@ def _merged(one: ItemIntents, other: ItemIntents) -> ItemIntents:
     """The intents of both about one item."""
     if other.removal is not None:
         mapping = other.mapping if one.write is None else one.mapping
-        one = one._replace(removal=_merged_removal(one, other.removal), mapping=mapping)
+        one = replace(one, removal=_merged_removal(one, other.removal), mapping=mapping)
     if other.write is not None:
-        one = one._replace(mapping=other.mapping)
-        one = one._replace(write=_merged_write(one, other.write))
-    return one._replace(checks=one.checks + other.checks)
+        one = replace(one, mapping=other.mapping)
+        one = replace(one, write=_merged_write(one, other.write))
+    return replace(one, checks=one.checks + other.checks)
 
 
 def _merged_removal(
@@ -272,8 +275,8 @@ def _merged_removal(
     if not _same_target(first, second):
         raise one.refuse("is deleted twice, by two different objects")
     if type(first) is Deletion and type(second) is Deletion:
-        both = second._replace(condition=all_of(first.condition, second.condition))
-        return removal._replace(intent=both)
+        both = replace(second, condition=all_of(first.condition, second.condition))
+        return replace(removal, intent=both)
     if type(first) is not type(second):
         raise one.refuse("is both deleted and moved")
     return removal
@@ -291,7 +294,7 @@ def _merged_write(
         changes = _combined(one, first.changes, second.changes)
         condition = all_of(first.condition, second.condition)
         edit = Edit(first.target, changes, condition, creates=first.creates)
-        return write._replace(intent=edit._replace(touches=first.touches or second.touches))
+        return replace(write, intent=replace(edit, touches=first.touches or second.touches))
     if type(first) is Save and type(second) is Save and first.entity is second.entity:
         if first.replacing is not second.replacing:
             raise one.refuse("is saved twice, with two conditions on what it replaces")
@@ -299,7 +302,7 @@ def _merged_write(
         save = Save(second.entity, condition, first.overwrite or second.overwrite, second.replacing)
         # Only an overwrite has validated an entity that did not change.
         validating = one.write if first.overwrite else write
-        return write._replace(intent=save, valid=validating.valid, changes=validating.changes)
+        return replace(write, intent=save, valid=validating.valid, changes=validating.changes)
     if type(first) is Move and type(second) is Move and first.entity is second.entity:
         return write
     raise one.refuse("is written twice, and the outcome would depend on the order")

@@ -6,10 +6,10 @@ Rule 3. The limits of TransactWriteItems (100 actions, 4 MB of request, items of
 """
 
 from copy import deepcopy
-from typing import Any, NamedTuple
+from typing import Any
 
 from dynaorm.errors import ItemTooLarge, PlanTooLarge
-from dynaorm.failure import texts_of
+from dynaorm.failure import counted, texts_of
 from dynaorm.item.action import ConditionCheck, Put, Update, operation_of, to_wire
 from dynaorm.item.json_body import Request
 from dynaorm.item.printable import printable
@@ -19,6 +19,7 @@ from dynaorm.item.value import AttributeValue, Item
 from dynaorm.plan.cost import index_units, item_units, sent_bytes
 from dynaorm.plan.planned import Effect, Planned
 from dynaorm.plan.unit_of_work import client_token
+from dynaorm.record import record
 
 # A value of a form that DynamoDB does not have today counts with its text in Python, which may be longer than its JSON.
 _RETURNED = {"UpdateItem": "ALL_NEW", "DeleteItem": "ALL_OLD"}
@@ -26,7 +27,8 @@ _SURELY = 4
 _MUCH = 2**63
 
 
-class _PlanFields(NamedTuple):
+@record(quick=True)
+class _PlanFields:
     """The fields of a plan.
 
     Attributes:
@@ -54,10 +56,6 @@ class Plan(_PlanFields):
         >>> plan.operation, len(plan.actions), plan.write_units
         ('TransactWriteItems', 2, 4)
     """
-
-    def __getstate__(self) -> None:
-        # Its request follows from it.
-        return None
 
     def __repr__(self) -> str:
         # Error reporters show the repr of variables, and the actions have every value.
@@ -134,9 +132,9 @@ class Plan(_PlanFields):
             return "Nothing to send: nothing changed."
         # Stored text is part of it, and it is printed on terminals.
         lines = [printable(_sentence(planned)) for planned in self.actions]
-        count = f"{len(lines)} action{'s' if len(lines) > 1 else ''}"
+        count = counted(len(lines), "action")
         units = self.write_units
-        price = f"{units} write capacity unit{'s' if units > 1 else ''}"
+        price = counted(units, "write capacity unit")
         head = f"{self.operation}, {count}, {price}"
         return "\n".join([head, *(f"{number}. {line}" for number, line in enumerate(lines, 1))])
 

@@ -6,7 +6,7 @@ from copy import deepcopy
 from dataclasses import field
 from datetime import datetime
 from enum import Enum
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from dynaorm.entity.ident import Ident, ident_of
 from dynaorm.entity.key import Key, key_texts, stored_key
@@ -19,7 +19,7 @@ from dynaorm.item.action import Action, ConditionCheck, Put
 from dynaorm.item.condition import Condition
 from dynaorm.item.value import AttributeValue, Item
 from dynaorm.plan.item_change import Requirement
-from dynaorm.record import record
+from dynaorm.record import record, replace
 
 FAILED: Final = "ConditionalCheckFailed"
 """DynamoDB's code for an action whose condition does not hold."""
@@ -33,7 +33,8 @@ class Purpose(Enum):
     """Why an action is in a plan. Each kind of item has purposes of its own."""
 
 
-class Basis(NamedTuple):
+@record(quick=True)
+class Basis:
     """What the action on an entity's item was compiled from.
 
     Attributes:
@@ -58,8 +59,9 @@ class Basis(NamedTuple):
 NOTHING_EXPECTED: Final = Basis()
 
 
-class Planned(NamedTuple):
-    """One action and its reason. A named tuple, because every save makes several.
+@record(quick=True)
+class Planned:
+    """One action and its reason.
 
     Attributes:
         action: what is sent.
@@ -251,7 +253,8 @@ class Kind:
         return planned.mapping.secrets.hiding_key({**planned.item_key})
 
 
-class Effect(NamedTuple):
+@record(quick=True)
+class Effect:
     """What an entity object becomes once the plan is committed.
 
     Attributes:
@@ -297,14 +300,14 @@ class Effect(NamedTuple):
         assert self.state is not None
         fresh = vars(mapping.hydrate(item)) if self.values is not None else {}
         values = None if self.values is None else {name: fresh[name] for name in self.values}
-        return self._replace(state=self.state.followed_by(item), values=values)
+        return replace(self, state=self.state.followed_by(item), values=values)
 
     def with_revision(self, mapping: EntityMapping, revision: str) -> "Effect":
         """The same with the revision that an equal block wrote."""
         attribute = mapping.table.revision_attribute
         assert self.state is not None
         assert attribute is not None
-        return self._replace(state=self.state._replace(item={**self.state.item, attribute: {"S": revision}}))
+        return replace(self, state=replace(self.state, item={**self.state.item, attribute: {"S": revision}}))
 
     def is_awaited(self, plan: object) -> bool:
         """Whether the entity still waits for the outcome of a plan; it may have been settled and saved since."""
@@ -314,9 +317,9 @@ class Effect(NamedTuple):
     def for_object(self, entity: Any, values: Mapping[str, Any] | None = None) -> "Effect":
         """The same for another object, with other values if given."""
         if values is None:
-            return self._replace(entity=entity)
+            return replace(self, entity=entity)
         values = {**values, **(self.values or {})}
-        return self._replace(entity=entity, values=values, spares_frozen=True, before=held_in(entity, values))
+        return replace(self, entity=entity, values=values, spares_frozen=True, before=held_in(entity, values))
 
     def unsettle(self, plan: object) -> None:
         """Remember that the outcome of a plan is not known."""

@@ -118,9 +118,8 @@ def effects_of_repeat(one: ItemIntents, revision: str) -> Iterator[Effect]:
     if one.removal is not None and isinstance(one.removal.intent, Deletion) and one.removal.state is not None:
         yield Effect(one.removal.intent.target, None)
     if (write := one.stored) is not None:
-        values, altered, encoded = write.valid
         loaded = {} if write.state is None else write.state.item
-        image = {**loaded, **new_image(write.mapping, one.key, values, encoded)}
+        image = {**loaded, **new_image(write.mapping, one.key, write.valid.values, write.valid.encoded)}
         if kept is not None:
             image[kept.attribute] = kept.after(loaded, revision)
-        yield Effect(write.intent.entity, Loaded(image), altered or None)
+        yield Effect(write.intent.entity, Loaded(image), write.valid.altered or None)

@@ -32,6 +32,7 @@ from dynaorm.plan.merge_intents import ItemIntents
 from dynaorm.plan.planned import Planned
 from dynaorm.plan.reads import Reads
 from dynaorm.plan.unit_of_work import UnitOfWork
+from dynaorm.record import replace
 
 
 def settled(
@@ -102,7 +103,7 @@ def _take_over(insert: ItemInsert, name: str) -> ItemInsert:
         )
     if same(given, stored):
         return insert
-    return insert._replace(image={**insert.image, attribute: stored}, refreshed=insert.refreshed | {name})
+    return replace(insert, image={**insert.image, attribute: stored}, refreshed=insert.refreshed | {name})
 
 
 def _restricted(change: ItemChange, delta: TotalDelta | None) -> ItemChange:
@@ -115,7 +116,7 @@ def _restricted(change: ItemChange, delta: TotalDelta | None) -> ItemChange:
         name: number_of_total(mapping, name, EXACT.minus(added.get(name, Decimal(0))))
         for name in restricting_totals(mapping)
     }
-    return change._replace(requires=Uncounted(totals)) if totals else change
+    return replace(change, requires=Uncounted(totals)) if totals else change
 
 
 def _unchanged(one: ItemIntents) -> ItemUpdate | None:
@@ -144,7 +145,7 @@ def _with_delta(change: ItemChange, delta: TotalDelta, one: ItemIntents) -> Item
         change = _write_of_checked(change, one)
     if isinstance(change, ItemEdit):
         bounds = all_of(change.bounds, total_bounds(change.mapping, delta.totals))
-        return change._replace(edits=change.edits + delta.additions, bounds=bounds)
+        return replace(change, edits=change.edits + delta.additions, bounds=bounds)
     check_totals(change.mapping, change.image, delta.totals)
     image = {**change.image}
     for name, total in delta.totals.items():
@@ -152,7 +153,7 @@ def _with_delta(change: ItemChange, delta: TotalDelta, one: ItemIntents) -> Item
         stored = Decimal(image.get(attribute, NO_TOTAL)["N"])
         image[attribute] = number_of_total(change.mapping, name, EXACT.add(stored, total))
     added = frozenset(delta.totals)
-    return change._replace(image=image, refreshed=change.refreshed | added, changed=change.changed | added)
+    return replace(change, image=image, refreshed=change.refreshed | added, changed=change.changed | added)
 
 
 def _write_of_checked(check: ItemCheck, merged: ItemIntents) -> ItemUpdate | ItemEdit:
@@ -167,7 +168,7 @@ def _write_of_checked(check: ItemCheck, merged: ItemIntents) -> ItemUpdate | Ite
     return ItemUpdate(
         check.mapping,
         check.key,
-        check.before._replace(as_loaded=True),
+        replace(check.before, as_loaded=True),
         {**check.before.item},
         check.edited,
         loaded,

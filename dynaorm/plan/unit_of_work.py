@@ -3,10 +3,11 @@
 from collections.abc import Callable
 from datetime import timedelta
 from hashlib import sha256
-from typing import Final, NamedTuple
+from typing import Final
 
 from dynaorm.errors import UsageError
-from dynaorm.failure import shown
+from dynaorm.failure import counted, shown
+from dynaorm.record import record
 
 # That of DynamoDB's ClientRequestToken (Amazon DynamoDB API Reference, TransactWriteItems).
 _CLIENT_TOKEN_LIMIT: Final = 36
@@ -17,7 +18,8 @@ EVER: Final = float("-inf")
 """A time at which no entity has expired: an expired one can be deleted, and has an item."""
 
 
-class UnitOfWork(NamedTuple):
+@record(quick=True)
+class UnitOfWork:
     """The circumstances of one unit of work.
 
     Attributes:
@@ -43,7 +45,8 @@ def check_token(token: object, remember: object = None) -> None:
         raise UsageError(problem=f"the token {token!r} is no text", remedy="give a str")
     if token is not None and not 1 <= (size := len(token.encode(errors="surrogatepass"))) <= _TOKEN_LIMIT:
         raise UsageError(
-            problem=f"the token {shown(token)} has {size} bytes", remedy=f"use 1 to {_TOKEN_LIMIT} bytes"
+            problem=f"the token {shown(token)} has {counted(size, 'byte')}",
+            remedy=f"use 1 to {_TOKEN_LIMIT} bytes",
         )
     if remember is None:
         return

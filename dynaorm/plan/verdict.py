@@ -36,7 +36,7 @@ UNFIT: Final = (
 _SAME = {"ValidationError": "ValidationException"}
 
 
-@record
+@record(quick=True)
 class Committed:
     """The plan was already committed; ``item`` is a written item as stored.
 

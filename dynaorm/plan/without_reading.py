@@ -32,6 +32,7 @@ from dynaorm.plan.item_change import ItemEdit
 from dynaorm.plan.kinds.derived import DerivedKind, Image
 from dynaorm.plan.kinds.derived_kinds import DERIVED_KINDS
 from dynaorm.plan.known_entity import KnownEntity, check_in_every, known_by_key
+from dynaorm.record import replace
 
 
 def edit_without_reading(
@@ -156,7 +157,7 @@ def upsert_without_reading(
         for name, value in image.items()
         if name not in own
     )
-    return edit._replace(edits=(*edit.edits, *others))
+    return replace(edit, edits=(*edit.edits, *others))
 
 
 def _is_one_for_all(created: Image, changed: AbstractSet[str]) -> bool:

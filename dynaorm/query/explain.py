@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 
-from dynaorm.failure import MASK
+from dynaorm.failure import MASK, counted
 from dynaorm.item.condition import And, Condition, Or, all_of, paths_of, render
 from dynaorm.item.placeholder import Placeholders
 from dynaorm.item.printable import printable
@@ -35,7 +35,7 @@ def explained(spec: QuerySpec, key_queries: KeyQueries, *, is_fetching: bool) ->
     if not found:
         return "Nothing to send: nothing can be found."
     several = len(found) > 1
-    head = f"{len(found)} requests, sent together" if several else "1 request"
+    head = counted(len(found), "request") + (", sent together" if several else "")
     order = ", ".join(key.name for key in found[0].form.sort)
     if several and spec.segments is None and order:
         head += f", merged in the order of {order}"
@@ -56,7 +56,8 @@ def explained_search(
     found = key_queries.key_queries
     if not found:
         return "Nothing to send: nothing can be found."
-    lines = [f"{len(found)} requests, sent together, merged by score" if len(found) > 1 else "1 request"]
+    together = ", sent together, merged by score" if len(found) > 1 else ""
+    lines = [f"{counted(len(found), 'request')}{together}"]
     for number, one in enumerate(found, 1):
         condition = all_of(one.within, *terms)
         text = "" if condition is None else f": {_text(query, condition)}"

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from dynaorm.argument import check_amount, check_flag, check_plain_function
 from dynaorm.errors import DecodeError, UsageError
-from dynaorm.failure import shown
+from dynaorm.failure import counted, shown
 from dynaorm.flow.protocol.call import AsyncTransport, Clock, Transport
 from dynaorm.flow.protocol.context import Context
 from dynaorm.flow.protocol.retry import WINDOW_SECONDS, Retry
@@ -88,7 +88,7 @@ def _check_secret(secret: object) -> None:
     if not isinstance(secret, bytes):
         found = f"cursor_secret= is a {type(secret).__name__}, not bytes"
     elif len(secret) < _SECRET_BYTES:
-        found = f"cursor_secret= has {len(secret)} bytes, too few to be safe"
+        found = f"cursor_secret= has {counted(len(secret), 'byte')}, too few to be safe"
     else:
         return
     raise UsageError(

@@ -13,6 +13,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Protocol, TypeAlias, TypeVar
 
 from dynaorm.argument import check_flag, check_plain_function
+from dynaorm.failure import counted
 from dynaorm.flow.protocol.call import Call, Flow, NoAnswer, Refusal, Reply
 from dynaorm.late import late
 
@@ -116,7 +117,8 @@ class Watch:
 
 def _line(attempt: "Attempt") -> str:
     return (
-        f"{attempt.operation} {', '.join(attempt.tables) or '-'}: {attempt.actions} actions, {_units(attempt)} units, "
+        f"{attempt.operation} {', '.join(attempt.tables) or '-'}: "
+        f"{counted(attempt.actions, 'action')}, {_units(attempt)}, "
         f"{_ending(attempt)} in {attempt.seconds * 1000:.1f} ms{_repetition(attempt)}"
     )
 
@@ -124,8 +126,9 @@ def _line(attempt: "Attempt") -> str:
 def _units(attempt: "Attempt") -> str:
     """The units that DynamoDB reports; for a write, which does not ask for that, the least it can cost."""
     if attempt.capacity is not None:
-        return f"{attempt.capacity:g}"
-    return f">={attempt.least_capacity:g}" if attempt.least_capacity else "?"
+        return counted(attempt.capacity, "unit")
+    least = attempt.least_capacity
+    return f">={counted(least, 'unit')}" if least else "? units"
 
 
 def _ending(attempt: "Attempt") -> str:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from dynaorm.entity.table import Table
 from dynaorm.errors import TableNotFound
+from dynaorm.failure import counted
 from dynaorm.flow.integrity.finding import Finding, FindingKind
 from dynaorm.flow.integrity.judge_items import judge_items
 from dynaorm.flow.protocol.call import Call, Flow
@@ -89,7 +90,7 @@ def _raise(found: Sequence[Finding]) -> None:
     if found:
         lines = "\n  - ".join(map(str, found))
         raise AssertionError(
-            f"{len(found)} inconsistencies in what is stored:\n  - {lines}\n"
+            f"{counted(len(found), 'inconsistency', 'inconsistencies')} in what is stored:\n  - {lines}\n"
             "Items written by hand must keep these rules, too; mark a test that breaks them on purpose "
             "@pytest.mark.dynaorm_unchecked"
         )

@@ -11,6 +11,7 @@ import urllib.request
 from http.client import HTTPException
 
 from dynaorm.errors import UsageError
+from dynaorm.failure import counted
 from dynaorm.transport.async_pynamodb import AsyncPynamoTransport
 from dynaorm.transport.default.async_transport import AsyncDefaultTransport
 from dynaorm.transport.default.transport import DefaultTransport
@@ -77,7 +78,7 @@ def _check_answers(endpoint: str, seconds: float) -> None:
         if isinstance(reason, ssl.SSLError):
             return
         raise UsageError(
-            problem=f"nothing answers at {without_password(endpoint)} within {seconds:g} seconds "
+            problem=f"nothing answers at {without_password(endpoint)} within {counted(seconds, 'second')} "
             f"({type(reason).__name__})",
             remedy="start a DynamoDB there, or give its URL with --dynaorm-endpoint or DYNAORM_ENDPOINT; without "
             "either, tests run on moto",

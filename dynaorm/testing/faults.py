@@ -10,6 +10,7 @@ import threading
 from collections.abc import Callable
 from typing import TypeAlias
 
+from dynaorm.failure import counted
 from dynaorm.flow.protocol.call import Call, NoAnswer, Reason, Refusal, Reply, Transport
 from dynaorm.record import record
 
@@ -333,7 +334,7 @@ def _cancelled(call: Call, action: int, reason: Reason) -> Refusal:
     actions = len(call.request["TransactItems"])
     if not 0 <= action < actions:
         raise AssertionError(
-            f"the transaction has {actions} actions, and the fault names action {action} (counted from 0): "
+            f"the transaction has {counted(actions, 'action')}, and the fault names action {action} (counted from 0): "
             "give the index of one of them as action="
         )
     reasons = tuple(reason if index == action else None for index in range(actions))

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from dynaorm.failure import counted
+
 if TYPE_CHECKING:
     from dynaorm.entity.table import Table
     from dynaorm.flow.protocol.call import Clock, Transport
@@ -213,9 +215,10 @@ def dynaorm_faults(dynaorm_store: "Store") -> "Iterator[FaultyTransport]":
     """
     yield dynaorm_store.wire
     if left := dynaorm_store.wire.pending:
+        calls = counted(len(dynaorm_store.wire.calls), "call was", "calls were")
         pytest.fail(
-            f"never struck: {', '.join(map(str, left))}; {len(dynaorm_store.wire.calls)} calls were made since "
-            "the injection: correct at= or operation=, or inject() nothing at the end of the test",
+            f"never struck: {', '.join(map(str, left))}; {calls} made since the injection: "
+            "correct at= or operation=, or inject() nothing at the end of the test",
             pytrace=False,
         )
 

@@ -4,6 +4,7 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
+from dynaorm.failure import counted
 from dynaorm.flow.protocol.call import Call, NoAnswer, Refusal, Reply
 
 Answer: TypeAlias = Mapping[str, Any] | Refusal | NoAnswer | Callable[[Call], Reply]
@@ -59,7 +60,8 @@ class ScriptedTransport:
 
     def _exhausted(self) -> str:
         operations = ", ".join(call.operation for call in self.calls)
+        answers = counted(len(self.calls) - 1, "answer")
         return (
-            f"The script has {len(self.calls) - 1} answers, and call {len(self.calls)} was made: {operations}. "
+            f"The script has {answers}, and call {len(self.calls)} was made: {operations}. "
             f"Its request: {self.calls[-1].request!r}. Add an answer, or remove the call"
         )

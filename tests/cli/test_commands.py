@@ -118,9 +118,7 @@ def test_it_says_what_it_did_not_judge(dynaorm: Command, zoo: Raw, where: list[s
         "what comes after the last repair that --at-most allows; run it again"
     ]
     zoo.change(app, member("ann"), extra=text("x"))
-    assert unjudged("repair", TARGETS[0]) == [
-        "1 of the findings are doubtful: they depend on what is not loaded"
-    ]
+    assert unjudged("repair", TARGETS[0]) == ["1 finding is doubtful: it depends on what is not loaded"]
 
 
 def test_the_summary_of_a_run_is_a_file(

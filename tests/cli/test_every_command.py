@@ -129,7 +129,7 @@ def _of_entry(target: Target, entry: Entry) -> Iterator[list[str]]:
         of, given_ = f"{entry.cls.__module__}:{entry.cls.__name__}", typed(values)
         if question.kind == "get":
             yield ["plan", of, "--delete", *given_]
-        place = next(iter(question.places.values()), None)
+        ((_, place),) = question.sources
         method = {"get_by": "get-by"}.get(question.kind, question.kind)
         yield [method, of if place is None else f"{of}.{place}", *given_]
 

@@ -107,7 +107,7 @@ def test_what_is_put_as_it_is_is_verified(
     run = dynaorm("load", AT, str(file), *where, "--yes", "--raw")
     assert run.returncode == 1
     assert run.stdout.startswith("missing guard")
-    assert run.stderr.endswith("load: 5 lines, 5 stored, 0 stored before, 1 findings of verify\n")
+    assert run.stderr.endswith("load: 5 lines, 5 stored, 0 stored before, 1 finding of verify\n")
     run = dynaorm("load", AT, str(file), *where, "--yes", "--raw", "--json")
     assert [json.loads(line)["kind"] for line in run.stdout.splitlines()] == ["missing guard", "load"]
 

@@ -39,8 +39,7 @@ def ask(session: Session, table: Table, question: Question, values: Mapping[str,
     """Ask a question as its ``call`` does. The entities found, or versions."""
     named = {one.name: classes_of(table)[one.name] for one in describe(table).classes}
     sources = [
-        getattr(named[name], question.places[name]) if name in question.places else named[name]
-        for name in question.classes
+        named[name] if place is None else getattr(named[name], place) for name, place in question.sources
     ]
     match question.kind:
         case "get":

@@ -15,13 +15,14 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from dynaorm import Attribute, Entity, F, GlobalIndex, Index, Session, Table, Unique, describe
+from dynaorm.describe import samples, values_of
 from dynaorm.errors import DynaormError
-from dynaorm.flow.protocol.call import Transport
+from dynaorm.flow.protocol.call import Call, Transport
 from dynaorm.testing import FakeClock, FaultyTransport, factory
 from tests.cast import documents, events, orders, others, people, tables, tickets
 from tests.cast.documents import Page
 from tests.describe.asking import check_questions, classes_of
-from tests.laws.classes import declare, entity_of, rows, schemas
+from tests.laws.classes import Schema, declare, entity_of, rows, schemas
 
 # The classes of the cast are those of its tables once their modules are imported.
 MODULES = (documents, events, orders, others, people, tickets)
@@ -137,6 +138,49 @@ def test_a_collection_leaves_out_a_class_whose_field_is_something_else_in_anothe
     assert together.classes == ("Ärger", "Second")
     assert together.fields_by_class == {"Second": ("other",)}
     assert together.call() == "session.collection(Ärger, Second, other=...)"
+
+
+@given(schemas())
+@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_the_questions_about_the_samples_of_random_classes_find_what_they_claim(
+    moto: Transport, schema: Schema
+) -> None:
+    table, wire = declare(schema).table, FaultyTransport(moto)
+    with Session(transport=wire, clock=FakeClock(BEFORE.timestamp())) as session:
+        check_samples(session, wire, table)
+
+
+@pytest.mark.parametrize("name", [*declaring()])
+def test_the_questions_about_the_samples_of_every_example_find_what_they_claim(
+    name: str, moto: Transport
+) -> None:
+    wire = FaultyTransport(moto)
+    with Session(transport=wire, clock=FakeClock()) as session:
+        for table in tables_of_example(name):
+            check_samples(session, wire, table)
+
+
+def check_samples(session: Session, wire: FaultyTransport, table: Table) -> None:
+    """Store the samples of a table, and ask everything about them: each place has some, and not all of them."""
+    for home in {table, table.guards}:
+        session.create_table(home)
+    entries = samples(table)
+    for one in entries:
+        home = table.guards if one.kind == "guard" else table
+        wire.call(Call("PutItem", {"TableName": home.name, "Item": one.item}))
+    check_questions(session, wire, table)
+    for question in describe(table).questions:
+        for name, place in question.sources if question.kind == "query" else ():
+            own = [one for one in entries if one.kind == "entity" and one.cls is classes_of(table)[name]]
+            asking = [one for one in own if values_of(question, one) is not None]
+            is_sparse = any(
+                one.name == place and one.when
+                for cls in describe(table).classes
+                if cls.name == name
+                for one in cls.places
+            )
+            assert asking, question
+            assert not is_sparse or len(asking) < len(own), question
 
 
 @given(st.data())

@@ -121,7 +121,7 @@ def test_pruning_killed_anywhere_leaves_no_hole_and_can_be_called_again(
         (
             throttle(at=2, times=10, operation="DeleteItem"),
             Throttled,
-            "at least 1 versions were deleted; call",
+            "at least 1 version was deleted; call",
         ),
         (
             conflict(at=3, times=10, operation="DeleteItem"),

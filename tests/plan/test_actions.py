@@ -21,6 +21,7 @@ from dynaorm.plan.merge_intents import merge_intents
 from dynaorm.plan.planned import Planned
 from dynaorm.plan.reads import NOTHING_READ, Reads
 from dynaorm.plan.unit_of_work import UnitOfWork
+from dynaorm.record import replace
 from tests.plan.compiling import saved, stored
 
 NOW = 1_700_000_000.5
@@ -176,7 +177,7 @@ def test_an_update_by_key_gives_an_item_the_present_name_of_its_class() -> None:
     update = planned_of(edit).action
     assert isinstance(update, Update)
     assert SetTo(("_type",), {"S": "Order"}) in update.changes
-    upsert = planned_of(edit._replace(creates=True)).action
+    upsert = planned_of(replace(edit, creates=True)).action
     assert isinstance(upsert, Update)
     assert [change.path for change in upsert.changes].count(("_type",)) == 1
     silent_one = planned_of(Edit(Key(Thing, name="t"), (SetTo(("size",), 1),))).action
@@ -186,10 +187,10 @@ def test_an_update_by_key_gives_an_item_the_present_name_of_its_class() -> None:
 
 def test_an_upsert_asks_for_absence_or_the_class_and_for_the_callers_condition_in_any_case() -> None:
     edit = Edit(Key(Coupon, code="c"), (SetTo(("left",), 1),), F.until.missing())
-    required, asked = condition_of(edit._replace(condition=None)), missing("ttl")
+    required, asked = condition_of(replace(edit, condition=None)), missing("ttl")
     assert isinstance(required, And)
     absent_or = Or((missing("PK"), And(required.parts[1:])))
-    assert condition_of(edit._replace(creates=True)) == And((absent_or, asked))
+    assert condition_of(replace(edit, creates=True)) == And((absent_or, asked))
     bare_one = Edit(Key(Thing, name="t"), (SetTo(("size",), 1),), creates=True)
     assert condition_of(bare_one) is None
 

@@ -55,7 +55,8 @@ def merged(*intents: Intent) -> ItemIntents:
 
 def given(one: ItemIntents) -> tuple[Intent | None, Intent | None]:
     """The intents that delete and write the item, as merged."""
-    return one.removal and one.removal.intent, one.write and one.write.intent
+    removal, write = one.removal, one.write
+    return None if removal is None else removal.intent, None if write is None else write.intent
 
 
 def write_of(*intents: Intent) -> Intent | None:

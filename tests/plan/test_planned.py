@@ -18,6 +18,7 @@ from dynaorm.plan.plan import Plan
 from dynaorm.plan.planned import Effect
 from dynaorm.plan.reads import NOTHING_READ
 from dynaorm.plan.unit_of_work import UnitOfWork
+from dynaorm.record import replace
 from tests.plan.compiling import NOW
 
 app = Table("planned")
@@ -72,14 +73,14 @@ def test_an_entity_whose_write_got_no_answer_awaits_that_plan_and_no_other() -> 
 def test_an_effect_can_be_that_of_another_object_with_other_values() -> None:
     one, other = note(), note()
     effect = Effect(one, Loaded(STORED), {"text": "told"})
-    assert effect.for_object(other) == effect._replace(entity=other)
+    assert effect.for_object(other) == replace(effect, entity=other)
     told = effect.for_object(other, {"name": "b", "text": "given"})
     assert (told.entity is other, told.values, told.spares_frozen) == (
         True,
         {"name": "b", "text": "told"},
         True,
     )
-    assert effect._replace(values=None).for_object(other, {"name": "b"}).values == {"name": "b"}
+    assert replace(effect, values=None).for_object(other, {"name": "b"}).values == {"name": "b"}
 
 
 def test_an_entity_of_unknown_outcome_still_is_what_was_loaded() -> None:
@@ -124,4 +125,4 @@ def test_of_a_partial_update_the_fields_that_follow_are_those_stored() -> None:
 def test_an_effect_can_be_that_of_an_equal_block_which_gave_the_item_its_revision() -> None:
     effect = Effect(note(), Loaded(STORED), {"text": "told"})
     theirs = effect.with_revision(mapping_of(Note), "theirs")
-    assert theirs == effect._replace(state=Loaded({**STORED, "_rev": {"S": "theirs"}}))
+    assert theirs == replace(effect, state=Loaded({**STORED, "_rev": {"S": "theirs"}}))

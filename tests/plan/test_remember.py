@@ -23,6 +23,7 @@ from dynaorm.plan.planned import Planned
 from dynaorm.plan.reads import NOTHING_READ
 from dynaorm.plan.remember import TokenMatch, compare, effects_of_repeat, is_of_block, revision_in
 from dynaorm.plan.unit_of_work import UnitOfWork
+from dynaorm.record import replace
 from tests.plan.compiling import NOW, stored
 
 homes = Table("remember-guards", pk="id", sk=None)
@@ -96,7 +97,7 @@ def match(first: Intent, second: Intent) -> TokenMatch:
 
 
 def test_a_block_that_is_remembered_is_not_fixed_because_its_token_item_says_when_it_ends() -> None:
-    assert is_fixed(plan_of(ADD)._replace(actions=plan_of(ADD).actions[:-1]))
+    assert is_fixed(replace(plan_of(ADD), actions=plan_of(ADD).actions[:-1]))
     assert not is_fixed(plan_of(ADD))
 
 

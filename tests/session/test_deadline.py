@@ -157,7 +157,7 @@ def test_without_a_limit_an_attempt_has_the_transports_own_time(retry: Retry) ->
 def test_a_read_whose_time_is_over_is_unreachable(verb: str) -> None:
     clock = FakeClock()
     session = Session(transport=Slow(clock), clock=clock, timeout=2)
-    with pytest.raises(Unreachable, match="no answer in 1 attempts"):
+    with pytest.raises(Unreachable, match="no answer in 1 attempt"):
         VERBS[verb](session)
     assert clock.monotonic() == 2
 

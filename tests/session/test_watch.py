@@ -78,10 +78,10 @@ def test_writes_and_reads_are_a_line_each(lines: Any, credentials: None) -> None
         transport.close()
     assert lines() == [
         "TransactWriteItems app: 2 actions, >=6 units, ok",
-        "PutItem app: 1 actions, >=1 units, ok",
-        "GetItem app: 1 actions, ? units, ok",
+        "PutItem app: 1 action, >=1 unit, ok",
+        "GetItem app: 1 action, ? units, ok",
         "BatchGetItem app: 3 actions, 3 units, ok",
-        "Query app: 1 actions, 1 units, ok",
+        "Query app: 1 action, 1 unit, ok",
     ]
 
 
@@ -101,10 +101,10 @@ def test_every_attempt_says_how_it_ended(lines: Any) -> None:
     with pytest.raises(Throttled):
         scripted(throttled, retry=Retry(attempts=1)).get(User, user_id="1")
     assert lines() == [
-        "GetItem app: 1 actions, ? units, refused with ProvisionedThroughputExceededException",
-        "GetItem app: 1 actions, ? units, no answer, attempt 2",
-        "GetItem app: 1 actions, ? units, not sent, attempt 3",
-        "GetItem app: 1 actions, ? units, refused with ProvisionedThroughputExceededException",
+        "GetItem app: 1 action, ? units, refused with ProvisionedThroughputExceededException",
+        "GetItem app: 1 action, ? units, no answer, attempt 2",
+        "GetItem app: 1 action, ? units, not sent, attempt 3",
+        "GetItem app: 1 action, ? units, refused with ProvisionedThroughputExceededException",
     ]
 
 
@@ -121,7 +121,7 @@ def test_the_codes_of_a_cancelled_transaction_are_named_and_an_interruption_is_t
     cancelled = "refused with TransactionCanceledException (ConditionalCheckFailed)"
     assert lines() == [
         f"TransactWriteItems app: 2 actions, >=4 units, {cancelled}",
-        "PutItem app: 1 actions, >=1 units, ended by KeyboardInterrupt",
+        "PutItem app: 1 action, >=1 unit, ended by KeyboardInterrupt",
     ]
 
 
@@ -135,8 +135,8 @@ def test_an_asynchronous_session_logs_the_same(lines: Any) -> None:
     with pytest.raises(OutcomeUnknown):
         asyncio.run(session.save(User(user_id="2")))
     assert lines() == [
-        "PutItem app: 1 actions, >=1 units, ok",
-        "PutItem app: 1 actions, >=1 units, no answer",
+        "PutItem app: 1 action, >=1 unit, ok",
+        "PutItem app: 1 action, >=1 unit, no answer",
     ]
 
 

@@ -47,7 +47,7 @@ def test_pages_are_followed_to_their_end(engine: Transport) -> None:
     session.save(User(id="1", email="a"))
     assert_consistent(session, User)
     engine.call(Call("PutItem", {"TableName": "checked", "Item": {"PK": {"S": "X"}, "SK": {"S": "x"}}}))
-    with pytest.raises(AssertionError, match="1 inconsistencies"):
+    with pytest.raises(AssertionError, match="1 inconsistency"):
         assert_consistent(session, User)
 
 

@@ -323,7 +323,7 @@ def test_a_fault_that_never_struck_fails_the_test(
     )
     result = ran(pytester)
     result.assert_outcomes(passed=2, errors=1)
-    result.stdout.fnmatch_lines(["*never struck: lost_answer(at=3, times=1); 1 calls were made*"])
+    result.stdout.fnmatch_lines(["*never struck: lost_answer(at=3, times=1); 1 call was made*"])
 
 
 def test_a_run_that_asks_for_no_fixture_does_not_pay_for_moto() -> None:

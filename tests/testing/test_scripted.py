@@ -39,7 +39,7 @@ def test_an_exhausted_script_names_the_calls_made_and_the_request() -> None:
     transport = ScriptedTransport({})
     transport.call(Call("PutItem", {}))
     with pytest.raises(
-        AssertionError, match=r"1 answers, and call 2 was made: PutItem, GetItem.*'app'.*Add an"
+        AssertionError, match=r"1 answer, and call 2 was made: PutItem, GetItem.*'app'.*Add an"
     ):
         transport.call(Call("GetItem", {"TableName": "app"}))
 

@@ -22,7 +22,7 @@ from dynaorm.entity.codec.value import (
     mistyped,
 )
 from dynaorm.entity.text.scalar import STR
-from dynaorm.failure import remedy_of, without_remedy
+from dynaorm.failure import counted, remedy_of, without_remedy
 from dynaorm.item.value import SET_TAGS, AttributeValue
 
 _EMPTY: Final[list[AttributeValue]] = []
@@ -280,7 +280,7 @@ def _only_tag(codec: Codec) -> str | None:
 
 def _each(convert: Sequence[Callable[[Any], Any]], values: Sequence[Any]) -> Iterator[Any]:
     if len(values) != len(convert):
-        raise Misfit(f"has {len(values)} members, not {len(convert)}")
+        raise Misfit(f"has {counted(len(values), 'member')}, not {len(convert)}")
     for index, (one, value) in enumerate(zip(convert, values, strict=True)):
         try:
             yield one(value)

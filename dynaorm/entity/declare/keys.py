@@ -30,7 +30,7 @@ from dynaorm.entity.template.template import KeyTemplate, TemplateError
 from dynaorm.entity.template.version import VersionTemplate, versioned
 from dynaorm.entity.text.of_type import scalar_of
 from dynaorm.entity.text.scalar import Scalar
-from dynaorm.failure import nearest
+from dynaorm.failure import counted, nearest
 from dynaorm.record import record, replace
 
 
@@ -368,7 +368,7 @@ def _index_parts(
     if len(texts) != len(attributes):
         names = ", ".join(attribute.name for attribute in attributes)
         keys.problems.append(
-            f"{where}={text!r}: the key is made of {names}; write a tuple of {len(attributes)} templates"
+            f"{where}={text!r}: the key is made of {names}; write a tuple of {counted(len(attributes), 'template')}"
             if len(attributes) > 1
             else f"{where}={text!r}: the key is {names} alone; write one template"
         )

@@ -169,7 +169,8 @@ class JsonReader:
                 find = model.defaults_in
                 at = _lazy((at.text, find)) if isinstance(at, LazyItem) else _loaded((at.item, find))
             elif model.optional or len(entity.__pydantic_fields_set__) != len(model.mapping.fields):
-                at = at._replace(defaults=model.complete(entity, head))
+                defaults = model.complete(entity, head)
+                at = _lazy((at.text, defaults)) if isinstance(at, LazyItem) else Loaded(at.item, defaults)
         except (KeyError, ValueError):  # the codecs raise it if the item is hydrated
             return at.item
         set_state(entity, at)
@@ -184,7 +185,7 @@ _UNKNOWN: Final[_Known] = (_is_nothing, None, None)
 
 
 # A snapshot of an item and its defaults. (Faster than the method ``_make``.)
-_lazy: Final[Callable[[tuple[bytes, FindDefaults]], LazyItem]] = partial(tuple.__new__, LazyItem)
+_lazy: Final[Callable[[tuple[bytes, FindDefaults | Defaults]], LazyItem]] = partial(tuple.__new__, LazyItem)
 
 
 def _loaded(item_and_defaults: tuple[Item, FindDefaults]) -> Loaded:

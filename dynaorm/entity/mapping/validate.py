@@ -29,6 +29,7 @@ from dynaorm.failure import remedy_of, without_remedy
 from dynaorm.item.path import Path, dotted
 from dynaorm.item.value import AttributeValue, same
 from dynaorm.late import late
+from dynaorm.record import record
 
 if TYPE_CHECKING:
     from dynaorm.entity.codec import model
@@ -44,7 +45,8 @@ _UNSTABLE: Final = (
 _REPEATABLE: Final = "write validators that leave alone what they have returned: f(f(x)) == f(x)"
 
 
-class Validated(NamedTuple):
+@record(quick=True)
+class Validated:
     """Validated field values.
 
     Attributes:

@@ -7,7 +7,7 @@ from dynaorm.entity.table import KeyAttribute
 from dynaorm.entity.template.template import KeyTemplate, KeyValueError
 from dynaorm.entity.template.version import VersionTemplate
 from dynaorm.entity.text.shape import Shape
-from dynaorm.failure import MASK
+from dynaorm.failure import MASK, counted
 from dynaorm.item.value import AttributeValue, Item
 from dynaorm.record import record
 
@@ -72,7 +72,9 @@ class KeyPart:
         size = len(key) if isinstance(key, bytes) or key.isascii() else len(key.encode())
         if not 0 < size <= self.limit and self.attribute.kind != "N":
             found = (
-                "an empty key" if size == 0 else f"a key of {size} bytes, more than the {self.limit} allowed"
+                "an empty key"
+                if size == 0
+                else f"a key of {counted(size, 'byte')}, more than the {self.limit} allowed"
             )
             raise KeyValueError(", ".join(self.fields), key, f"{self.text!r} renders {found}")
         return {self.attribute.kind: key}

@@ -15,7 +15,7 @@ from zlib import crc32
 from dynaorm.entity.template.date_format import date_format, sorts
 from dynaorm.entity.text.scalar import Scalar, in_utc
 from dynaorm.entity.text.shape import ANYTHING, DIGITS, CharacterRun, Shape, digits, may_meet, pattern_of
-from dynaorm.failure import nearest, with_article
+from dynaorm.failure import counted, nearest, with_article
 from dynaorm.record import record, replace
 
 
@@ -245,7 +245,7 @@ def _padded(placeholder: Placeholder, width: int, *, desc: bool) -> Placeholder:
     def write(value: Any) -> str:
         number = value if is_any_int and type(value) is int else int(to_text(value))
         if not 0 <= number <= top:
-            why = "is negative" if number < 0 else f"has more than {width} digits"
+            why = "is negative" if number < 0 else f"has more than {counted(width, 'digit')}"
             raise ValueError(f"{why}, and {placeholder.source} holds 0 to {top}")
         return str(top - number if desc else number).zfill(width)
 

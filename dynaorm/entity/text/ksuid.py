@@ -17,6 +17,8 @@ import ksuid
 from pydantic import GetCoreSchemaHandler
 from pydantic_core import CoreSchema, core_schema
 
+from dynaorm.failure import counted
+
 _TEXT: Final = re.compile(r"[0-9A-Za-z]{27}")
 _HIGHEST: Final = "aWgEPTl1tmebfsQzFP4bxwgy80V"  # 160 bits, all set. base62's digits are in ASCII order.
 _EPOCH: Final = datetime.fromtimestamp(1_400_000_000, UTC)
@@ -54,7 +56,9 @@ class _Safe(ksuid.Ksuid):
         self, datetime: datetime | None = None, payload: bytes | None = None, _raw: bytes | None = None
     ) -> None:
         if payload is not None and len(payload) != self.PAYLOAD_LENGTH_IN_BYTES:
-            raise ValueError(f"the payload has {len(payload)} bytes; give {self.PAYLOAD_LENGTH_IN_BYTES}")
+            raise ValueError(
+                f"the payload has {counted(len(payload), 'byte')}; give {self.PAYLOAD_LENGTH_IN_BYTES}"
+            )
         super().__init__(payload=payload, _raw=_raw)
         if datetime is not None and _raw is None:
             # svix-ksuid computes in floats, which are sometimes off by a millisecond.
@@ -92,7 +96,7 @@ class _Safe(ksuid.Ksuid):
             True
         """
         if len(value) != cls.BYTES_LENGTH:
-            raise ValueError(f"{value!r} has {len(value)} bytes; give {cls.BYTES_LENGTH}")
+            raise ValueError(f"{value!r} has {counted(len(value), 'byte')}; give {cls.BYTES_LENGTH}")
         return super().from_bytes(value)
 
     def _bytes_of(self, other: object) -> bytes | None:

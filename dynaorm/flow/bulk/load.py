@@ -13,6 +13,7 @@ from typing import Any, Final, TypeAlias
 from dynaorm.entity.ident import Ident, contents_of
 from dynaorm.entity.state import unsettled_of
 from dynaorm.errors import DynaormError, OutcomeUnknown, StoreError, Throttled, UsageError
+from dynaorm.failure import counted
 from dynaorm.flow.bulk.limits import (
     CODES_OF_AN_ITEM,
     CONCURRENCY,
@@ -249,7 +250,7 @@ class _Batch:
             error = spent(trouble, self._call(), self.attempts)
             why = trouble.reason if isinstance(trouble, NoAnswer) else trouble.code
         for ident in self.waiting:
-            self._fail(ident, error, f"no answer after {self.attempts} attempts ({why})")
+            self._fail(ident, error, f"no answer after {counted(self.attempts, 'attempt')} ({why})")
 
     def _fail(self, ident: Ident, error: StoreError, why: str) -> None:
         loads = self.waiting[ident]

@@ -15,6 +15,7 @@ from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.page import is_entity
 from dynaorm.entity.reader import ReplyReader, reader_of
 from dynaorm.errors import DecodeError, UsageError
+from dynaorm.failure import counted
 from dynaorm.flow.bulk.limits import CONCURRENCY, check_many, windows
 from dynaorm.flow.protocol.call import Flow
 from dynaorm.flow.protocol.context import Context
@@ -85,8 +86,9 @@ def snapshot(keys: Iterable[Key[Any]], context: Context) -> Flow[list[Any | None
     if not asked:
         return []
     if len(asked) > TRANSACT_GET_LIMIT:
+        number = counted(len(asked), "entity", "entities")
         raise UsageError(
-            problem=f"snapshot() reads {len(asked)} entities, and one moment has at most {TRANSACT_GET_LIMIT} "
+            problem=f"snapshot() reads {number}, and one moment has at most {TRANSACT_GET_LIMIT} "
             "(TransactGetItems, Amazon DynamoDB API Reference)",
             remedy="read fewer, or read with get_many(), one after the other",
         )

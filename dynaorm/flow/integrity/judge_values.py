@@ -23,6 +23,7 @@ from dynaorm.plan.kinds.derived import Image
 from dynaorm.plan.planned import Planned
 from dynaorm.plan.reads import Reads
 from dynaorm.plan.renewal import Renewal, renewal_actions
+from dynaorm.record import replace
 
 
 def judge_values(renewal: Renewal, scope: Scope) -> StoredCheck[list[Diagnosis]]:
@@ -82,7 +83,7 @@ def _as_read(renewal: Renewal, planned: list[Planned]) -> tuple[Planned, ...]:
     also = item if any(one.kind.is_permanent for one in others) else {*item, *image}
     names = [name for name in also if also is item or not same(item.get(name), image.get(name))]
     action = Update(own.action.table, own.action.key, own.action.changes, unchanged(mapping, item, names))
-    return (own._replace(action=action), *others)
+    return (replace(own, action=action), *others)
 
 
 def _diagnosis(renewal: Renewal, *, doubt: str = "", actions: tuple[Planned, ...] = ()) -> Diagnosis:

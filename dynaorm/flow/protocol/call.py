@@ -22,7 +22,7 @@ WRITES: Final = frozenset({"PutItem", "UpdateItem", "DeleteItem", "BatchWriteIte
 """The operations on items, by name."""
 
 
-@record
+@record(quick=True)
 class Call:
     """One request: an operation's name (``TransactWriteItems``) and its parameters in the low-level form.
 

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from dynaorm.entity.table import KeyAttribute, KeyKind
 from dynaorm.errors import Unreachable
+from dynaorm.failure import counted
 from dynaorm.flow.protocol.call import Call, NoAnswer, Reply
 from dynaorm.item.value import Item
 from dynaorm.item.well_formed import is_item
@@ -72,7 +73,7 @@ def items_at_once(reply: Reply, keys: Sequence[Sequence[KeyAttribute]]) -> list[
     """
     responses = reply.get("Responses", ())
     if len(responses) != len(keys):
-        reason = f"{len(responses)} answers to {len(keys)} keys"
+        reason = f"{counted(len(responses), 'answer')} to {counted(len(keys), 'key')}"
         raise Unreachable(operation="TransactGetItems", attempts=1, reason=reason)
     items = [one.get("Item") for one in responses]
     for item, own in zip(items, keys, strict=True):

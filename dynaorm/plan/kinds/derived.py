@@ -27,7 +27,7 @@ from dynaorm.record import record
 T = TypeVar("T")
 
 
-@record(frozen=False)  # as Held
+@record(quick=True)
 class Image:
     """An entity, as it is stored or as it will be.
 
@@ -52,8 +52,7 @@ class Image:
     is_stored: bool = True
 
 
-# Not changed either, but every guard makes some, and a frozen one takes twice as long to make.
-@record(frozen=False)
+@record(quick=True)
 class Held(Generic[T]):
     """One item, as one holder has it.
 

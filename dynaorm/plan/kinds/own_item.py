@@ -14,6 +14,7 @@ from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.mapping.place import IndexMapping, IndexPlaces
 from dynaorm.entity.table import Table
 from dynaorm.errors import ConditionFailed, DecodeError, EntityNotFound, StaleEntity, StoreError, UsageError
+from dynaorm.failure import counted
 from dynaorm.item.action import Action, ConditionCheck, Delete, Put, Update
 from dynaorm.item.condition import (
     Condition,
@@ -187,8 +188,8 @@ def _check_length(mapping: EntityMapping, condition: Condition, compared: int) -
     except UsageError as problem:
         name = mapping.entity.__name__
         raise UsageError(
-            problem=f"this {name} has no revision that names one write, so this write compares {compared} of its "
-            f"attributes; {problem.problem}",
+            problem=f"this {name} has no revision that names one write, so this write compares "
+            f"{counted(compared, 'attribute')} of it; {problem.problem}",
             remedy=f"give the table a revision_attribute=, or write by key: Key({name}, ...)",
         ) from problem
 

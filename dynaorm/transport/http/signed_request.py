@@ -29,7 +29,7 @@ ALGORITHM = "AWS4-HMAC-SHA256"
 _USER_AGENT_LINE = f"User-Agent: {USER_AGENT}\r\n"
 
 
-@record(frozen=False)  # as HttpAnswer
+@record(quick=True)
 class SignedRequest:
     """One POST without its length.
 

@@ -78,7 +78,7 @@ def test_the_highest_and_the_lowest_text_are_ksuids(kind: type[Ksuid | KsuidMs])
 def test_other_lengths_of_bytes_are_refused(kind: type[Ksuid | KsuidMs]) -> None:
     with pytest.raises(ValueError, match="has 19 bytes; give 20"):
         kind.from_bytes(bytes(19))
-    with pytest.raises(ValueError, match="the payload has 1 bytes"):
+    with pytest.raises(ValueError, match="the payload has 1 byte"):
         kind(payload=b"x")
 
 

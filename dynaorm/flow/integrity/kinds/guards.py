@@ -21,6 +21,7 @@ from dynaorm.entity.mapping.secret import masked
 from dynaorm.entity.stored_entity import shown_key
 from dynaorm.entity.table import Table
 from dynaorm.errors import DynaormError
+from dynaorm.failure import counted
 from dynaorm.flow.integrity.finding import Diagnosis, Doubt, Fact, Finding, FindingKind, Holding, Judgement
 from dynaorm.flow.integrity.kinds.judged import JudgedKind, Lacking, Subject
 from dynaorm.flow.integrity.kinds.versions import newest_number
@@ -435,7 +436,8 @@ def _judged(case: _GuardHolders, unit: UnitOfWork, scope: Scope) -> list[Diagnos
     if kind is None:
         return []
     if kind is FindingKind.DUPLICATE:
-        detail = f"{len(case.holders)} live entities hold it; change it in all of them but one"
+        holders = counted(len(case.holders), "live entity", "live entities")
+        detail = f"{holders} hold it; change it in all of them but one"
         return [_diagnosis(case, kind, detail)]
     if kind is FindingKind.ORPHAN_GUARD:
         if case.is_uncertain:

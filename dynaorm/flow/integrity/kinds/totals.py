@@ -53,7 +53,7 @@ from dynaorm.plan.planned import Planned
 from dynaorm.plan.reads import NOTHING_READ
 from dynaorm.plan.renewal import Renewal
 from dynaorm.plan.unit_of_work import UnitOfWork
-from dynaorm.record import record
+from dynaorm.record import record, replace
 
 # How many targets one more scan of the tables may count.
 _TARGETS: Final = 10_000
@@ -457,7 +457,7 @@ def _new_target(counted: tuple[ItemAddress, Sums], mapping: EntityMapping, unit:
         if (planned := addition(delta, NOTHING_READ, unit)) is not None:
             action: Any = planned.action
             bound = type(action)(action.table, action.key, action.changes, missing(address.table.pk.name))
-            actions.append(planned._replace(action=bound))
+            actions.append(replace(planned, action=bound))
     except DynaormError as problem:
         return _diagnosis(mapping, address, detail, doubt=str(problem))
     return _diagnosis(mapping, address, detail, *actions)

@@ -41,7 +41,7 @@ from dynaorm.plan.kinds.versions import VERSIONS, differences, stamp, tombstone_
 from dynaorm.plan.planned import Planned
 from dynaorm.plan.renewal import Renewal
 from dynaorm.plan.unit_of_work import UnitOfWork
-from dynaorm.record import record
+from dynaorm.record import record, replace
 
 
 class CopyState(Enum):
@@ -463,7 +463,7 @@ def _buried(last: _LastVersion, unit: UnitOfWork) -> tuple[Planned, ...]:
     tombstone = tombstone_of(mapping.key_of(last.key), last.number, kind, unit)
     if revision is not None:
         tombstone[revision.attribute] = revision.after(None, unit.write_id)
-    return (as_inserted(mapping, tombstone, unit)._replace(purpose=ItemPurpose.BURY), *last.as_read(unit))
+    return (replace(as_inserted(mapping, tombstone, unit), purpose=ItemPurpose.BURY), *last.as_read(unit))
 
 
 def _counting(last: _LastVersion, tombstone: Item, unit: UnitOfWork) -> tuple[Planned, ...]:
