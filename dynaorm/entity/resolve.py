@@ -7,24 +7,33 @@ from typing import Any, Final
 
 from dynaorm.entity.codec.depth import encode_at
 from dynaorm.entity.codec.of_type import Codec
-from dynaorm.entity.codec.value import NULL, TEXT, Absent
+from dynaorm.entity.codec.value import NULL, TEXT, Absent, optional, scalar_codec
 from dynaorm.entity.mapping.field import FieldMapping, is_time_text
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.mapping.rules import validates_default
 from dynaorm.entity.mapping.validate import validated_field
+from dynaorm.entity.text.scalar import SCALARS
 from dynaorm.errors import UnknownField, UsageError
 from dynaorm.item.path import Path, PathSource, Role, dotted, value_at
 from dynaorm.item.value import AttributeValue, Item
 from dynaorm.record import replace
 
 _NO_MEMBER: Final = Absent()
+_REVISION: Final = FieldMapping(
+    "", "", optional(scalar_codec(SCALARS[int])), required=False, none_is_absent=True
+)
+"""The number that every write raises, as a field. An item that no library has written yet has none."""
 _ROUNDING: Final = Decimal("1E-12")  # of functions that compute with floats
 
 
 class FieldResolver:
     """Resolves the paths and values of ``F`` expressions against one class.
 
-    ``computed``: computed fields are allowed, because the condition is evaluated in memory.
+    Args:
+        mapping: the class.
+        computed: computed fields are allowed, because the condition is evaluated in memory.
+        revision: the number that every write raises is allowed, as a field that may be absent: the paths are those of a
+            condition, and nothing follows from it but whether something is written or found.
 
     Raises:
         UnknownField: a step of a path is not a field.
@@ -32,11 +41,12 @@ class FieldResolver:
         UsageError: a field has no attribute to compare or change.
     """
 
-    __slots__ = ("_computed", "_mapping")
+    __slots__ = ("_computed", "_mapping", "_revision")
 
-    def __init__(self, mapping: EntityMapping, *, computed: bool = False) -> None:
+    def __init__(self, mapping: EntityMapping, *, computed: bool = False, revision: bool = False) -> None:
         self._mapping = mapping
         self._computed = computed
+        self._revision = revision
 
     def attribute(self, path: Path) -> Path:
         return self._walk(path)[0]
@@ -44,16 +54,13 @@ class FieldResolver:
     def sources(self, path: Path) -> tuple[PathSource, ...]:
         """Where the value of a path comes from: the attribute, one under a former name, or what absence stands for."""
         self._walk(path)
-        field = self.field(path)
-        names = (field.attribute, *field.formerly)
-        found = [
-            PathSource(stored=(name,), missing=tuple((earlier,) for earlier in names[:place]))
-            for place, name in enumerate(names)
-        ]
+        field, rest = self.field(path), self._rest(path)
+        names = self._places(field)
+        found = [PathSource(stored=name, missing=names[:place]) for place, name in enumerate(names)]
         if (value := self._absent_value(field)) is not None:
-            found.append(PathSource(value=value, missing=tuple((name,) for name in names)))
+            found.append(PathSource(value=value, missing=names))
         codec, is_stored = field.codec, field.is_always_stored and not field.formerly
-        for step in path[1:]:
+        for step in rest:
             found = [inner for source in found for inner in _inside(source, codec, step, is_stored=is_stored)]
             codec, is_stored = self._step(codec, step, path)[1], False
         return tuple(found)
@@ -159,6 +166,8 @@ class FieldResolver:
         """The field a path begins with."""
         name = str(path[0])
         mapping, field = self._mapping, self._mapping.fields.get(name)
+        if path == mapping.revision_path:
+            return self._revision_field(path)
         if field is not None:
             return field
         if name not in mapping.entity.model_computed_fields:
@@ -178,12 +187,30 @@ class FieldResolver:
                 problem=f"{self._mapping.entity.__name__}.{field.name} lives in the key alone",
                 remedy="a condition or change can only name fields stored as attributes",
             )
-        found: list[str | int] = [field.attribute]
+        found: list[str | int] = [*self._places(field)[0]]
         codec = field.codec
-        for step in path[1:]:
+        for step in self._rest(path):
             attribute, codec = self._step(codec, step, path)
             found.append(attribute)
         return tuple(found), codec
+
+    def _revision_field(self, path: Path) -> FieldMapping:
+        if self._revision:
+            return _REVISION
+        raise UsageError(
+            problem=f"{dotted(path)} is the revision of {self._mapping.table}, which every write raises",
+            remedy="name it in a condition of a call; inspect(entity).revision tells it",
+        )
+
+    def _places(self, field: FieldMapping) -> tuple[Path, ...]:
+        """Where the value of a field may be in an item: under its present name, or a former one."""
+        if field is _REVISION and self._mapping.table.revision is not None:
+            return (self._mapping.table.revision.path,)
+        return tuple((name,) for name in (field.attribute, *field.formerly))
+
+    def _rest(self, path: Path) -> Path:
+        """The steps that lead on from a field."""
+        return () if path == self._mapping.revision_path else path[1:]
 
     def _absent_value(self, field: FieldMapping) -> AttributeValue | None:
         """The attribute value that the absence of a field stands for; None where that is no fixed value."""

@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import Any, Final, Literal, TypeAlias, get_args
 
 from dynaorm.entity.expiry import Expiry
-from dynaorm.entity.revision import REVISION_ATTRIBUTE, NumberRevision, Revision
+from dynaorm.entity.revision import REVISION_ATTRIBUTE, NumberRevision, revision_of
 from dynaorm.errors import DeclarationError
 from dynaorm.failure import counted
 from dynaorm.item.value import Item
@@ -99,12 +99,6 @@ def _key_attributes(spec: KeySpec | tuple[KeySpec, ...] | None) -> tuple[KeyAttr
 def _projection(projection: str | Iterable[str]) -> Projection:
     given: Any = projection  # a table refuses what is neither
     return given if isinstance(given, str) or not isinstance(given, Iterable) else tuple(given)
-
-
-def _revision(declared: str | NumberRevision | None) -> Revision | None:
-    if isinstance(declared, NumberRevision):
-        return Revision(declared.name, "N", declared.start)
-    return None if declared is None else Revision(declared)
 
 
 class GlobalIndex:
@@ -302,7 +296,7 @@ class Table:
         indexes = _given_indexes(name, indexes)
         self.indexes: dict[str, AnyIndex] = {index.name: index for index in indexes}
         self.type_attribute = type_attribute
-        self.revision = _revision(revision_attribute)
+        self.revision = revision_of(revision_attribute)
         self.revision_attribute = None if self.revision is None else self.revision.attribute
         self.guard_table = guard_table
         self.escape = escape
@@ -456,6 +450,8 @@ def _key_problems(table: Table, indexes: tuple[AnyIndex, ...]) -> Iterator[str]:
             names.append(attribute.name)
             if kinds.setdefault(attribute.name, attribute.kind) != attribute.kind:
                 yield f"{index}: {attribute.name!r} is a key of two types; use one type everywhere"
+    if table.revision is not None and table.revision.is_nested and table.revision.attribute in kinds:
+        yield f"{table.revision.attribute!r} is a key, and not the map of {table.revision.name!r}; name another map"
 
 
 def _count_problems(index: AnyIndex) -> Iterator[str]:
@@ -522,7 +518,7 @@ def _reserved_problems(table: Table) -> Iterator[str]:
             )
         elif reserved in keys:
             yield f"{label}_attribute {reserved!r} is a key attribute; choose another name or None"
-    if table.revision is not None and type(table.revision.start) is not int:
-        yield f"NumberRevision(start={table.revision.start!r}) is no whole number; give an int, such as 0"
+    if table.revision is not None:
+        yield from table.revision.problems()
     if table.type_attribute is not None and table.type_attribute == table.revision_attribute:
         yield f"type_attribute and revision_attribute are both {table.type_attribute!r}; name them differently"

@@ -90,7 +90,7 @@ def load_of(entity: Any, revision: str, now: float) -> Load:
     key = mapping.primary_key(valid.values)
     item = new_image(mapping, key, valid.values, valid.encoded)
     if mapping.table.revision is not None:
-        item[mapping.table.revision.attribute] = mapping.table.revision.after(None, revision)
+        item = mapping.table.revision.stamped(item, None, revision)
     text = encode_body(item)
     # A value of a form that DynamoDB does not have today counts with its text in Python, which may be longer.
     if len(text) > ITEM_LIMIT // 4 and (size := item_size(item)) > ITEM_LIMIT:
@@ -104,7 +104,7 @@ def check_loadable(entity: type[Any]) -> None:
     revision = mapping.table.revision
     if revision is not None and revision.kind == "N":
         raise UsageError(
-            problem=f"{mapping.table} keeps the number {revision.attribute!r}, by which other writers see that an item "
+            problem=f"{mapping.table} keeps the number {revision.name!r}, by which other writers see that an item "
             "changed, and bulk_load would set it back to 1",
             remedy="use session.save_many(...), which raises it",
         )

@@ -118,7 +118,7 @@ def _as_checked(one: ItemIntents) -> Any:
 
 def _with_conditions(one: ItemIntents, change: ItemChange) -> ItemChange:
     conditions = [
-        resolve(given, FieldResolver(resolved.mapping))
+        resolve(given, FieldResolver(resolved.mapping, revision=True))
         for resolved in one.intents
         if (given := condition_of(resolved.intent)) is not None
         # The condition of an upsert was judged on nothing. An expired item or a tombstone may be stored.
@@ -393,4 +393,4 @@ def _holds(condition: Condition | None, before: StoredItem) -> bool:
 
 
 def _resolved(condition: Condition | None, mapping: EntityMapping) -> Condition | None:
-    return None if condition is None else resolve(condition, FieldResolver(mapping))
+    return None if condition is None else resolve(condition, FieldResolver(mapping, revision=True))

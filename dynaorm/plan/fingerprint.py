@@ -77,7 +77,7 @@ def fingerprints(merged: Sequence[ItemIntents], *, is_first: bool = False) -> Fi
             save = write.intent if isinstance(write.intent, Save) else None
             outline.append(save is not None and save.overwrite)
             if save is not None and save.replacing is not None:
-                outline.append(text_of(resolve(save.replacing, FieldResolver(one.mapping))))
+                outline.append(text_of(resolve(save.replacing, FieldResolver(one.mapping, revision=True))))
             values.append(_values(write.mapping, write.valid.values, in_keys))
             changes.append(_changes(write, in_keys))
             if write.state is not None:
@@ -177,7 +177,7 @@ def content_of(resolved: ResolvedIntent[Intent], told: Callable[[Any], str] = to
     if isinstance(intent, Move):
         return content
     if intent.condition is not None:
-        content.append(told(resolve(intent.condition, FieldResolver(mapping))))
+        content.append(told(resolve(intent.condition, FieldResolver(mapping, revision=True))))
     if isinstance(intent, Edit):
         content += [told(stored_changes(mapping, intent.changes)), _of_keys(mapping, intent.changes)]
         content += ["creates"] if intent.creates else []

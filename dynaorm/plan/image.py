@@ -278,8 +278,12 @@ def other_revision(mapping: EntityMapping, item: Item) -> str:
     revision = mapping.table.revision
     if revision is None or not revision.is_foreign(item):
         return ""
-    ((tag, content),) = item[revision.attribute].items()
-    return f"{revision.attribute}: is stored as {tag} {shown(content)}, and {_REVISIONS[revision.kind]}"
+    stored = revision.stored_in(item)
+    if stored is None:
+        (tag,) = item[revision.attribute]
+        return f"{revision.name}: {revision.attribute} is stored as {tag}, not as a map"
+    ((tag, content),) = stored.items()
+    return f"{revision.name}: is stored as {tag} {shown(content)}, and {_REVISIONS[revision.kind]}"
 
 
 def refuse_other_revision(mapping: EntityMapping, item: Item) -> None:
@@ -320,7 +324,8 @@ def loaded_key(mapping: EntityMapping, values: Mapping[str, Any], state: Loaded)
 
 def over_origin(mapping: EntityMapping, image: Item, origin: Item) -> dict[str, AttributeValue]:
     """The item of a new entity: what no class knows, and the spelling of its values, as in the item it comes from."""
-    known = {*BOOKKEEPING, *mapping.made_up, mapping.table.revision_attribute}
+    known = {*BOOKKEEPING, *mapping.made_up}
+    origin = origin if mapping.table.revision is None else mapping.table.revision.without(origin)
     for field in mapping.fields.values():
         known |= {field.attribute, *field.formerly}
     found = {name: value for name, value in origin.items() if name not in known} | dict(image)

@@ -121,5 +121,5 @@ def effects_of_repeat(one: ItemIntents, revision: str) -> Iterator[Effect]:
         loaded = {} if write.state is None else write.state.item
         image = {**loaded, **new_image(write.mapping, one.key, write.valid.values, write.valid.encoded)}
         if kept is not None:
-            image[kept.attribute] = kept.after(loaded, revision)
+            image = kept.stamped(image, loaded, revision)
         yield Effect(write.intent.entity, Loaded(image), write.valid.altered or None)

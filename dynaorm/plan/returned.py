@@ -61,5 +61,5 @@ def _snapshot(
                 found[attribute] = before[attribute]
     # Without a revision, a save is conditional on the values themselves (Rule 2).
     if mapping.table.mark_of(found) is not None and mapping.table.revision is not None:
-        del found[mapping.table.revision.attribute]
+        return mapping.table.revision.without(found)
     return found

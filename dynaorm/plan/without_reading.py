@@ -23,6 +23,7 @@ from dynaorm.entity.mapping.stored import StoredValues
 from dynaorm.entity.template.template import KeyValueError
 from dynaorm.errors import InvalidValue
 from dynaorm.item.known import Unread
+from dynaorm.item.path import Path
 from dynaorm.item.update import Change, Remove, SetIfMissing, SetTo
 from dynaorm.item.value import AttributeValue, Item
 from dynaorm.plan.bounds import bounds_of
@@ -64,6 +65,13 @@ def _check_nothing_follows(mapping: EntityMapping, key: Item, changes: tuple[Cha
     is_renamed = any(mapping.fields[name].formerly for name in fields)
     if is_renamed or not mapping.made_of.computed_key.isdisjoint(changed):
         raise Unread("the primary key, or the name of an attribute")
+    revision = mapping.table.revision
+    if (
+        revision is not None
+        and revision.is_nested
+        and any(map(revision.meets, _stored_paths(mapping, changes)))
+    ):
+        raise Unread("the map that has the revision")
     for kind in DERIVED_KINDS:
         if kind.follows_from(mapping) and kind.can_differ(mapping, changed):
             known = known_by_key(mapping, key)
@@ -72,6 +80,10 @@ def _check_nothing_follows(mapping: EntityMapping, key: Item, changes: tuple[Cha
             after = Image(mapping, key, later.item, later.values, changed, is_stored=False)
             if kind.is_permanent or _held(kind, before) != _held(kind, after):
                 raise Unread("what follows from the stored item")
+
+
+def _stored_paths(mapping: EntityMapping, changes: tuple[Change, ...]) -> list[Path]:
+    return [(mapping.fields[str(one.path[0])].attribute, *one.path[1:]) for one in changes]
 
 
 def _held(kind: DerivedKind[Any], image: Image) -> list[tuple[Ident, Any]]:
@@ -139,6 +151,8 @@ def upsert_without_reading(
     """
     # DynamoDB refuses a nested path where nothing is stored.
     if not (changes and values) or any(len(change.path) > 1 for change in changes):
+        return None
+    if mapping.table.revision is not None and mapping.table.revision.is_nested:
         return None
     edit = edit_without_reading(mapping, key, changes, creates=True)
     if edit is None:

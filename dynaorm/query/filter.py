@@ -113,7 +113,7 @@ def filter_of(spec: QuerySpec) -> Filter | None:
 def _filter(spec: QuerySpec) -> Filter:
     by_class: dict[str, Condition] = {}
     for mapping in mappings_of(spec):
-        resolver = FieldResolver(mapping, computed=True)
+        resolver = FieldResolver(mapping, computed=True, revision=True)
         condition = all_of(*[resolve(one, resolver) for one in spec.filters])
         assert condition is not None
         by_class[mapping.name] = condition
@@ -157,6 +157,7 @@ class _FilterForm:
     """
 
     def __init__(self, mapping: EntityMapping, paths: Iterable[Path]) -> None:
+        paths = [path for path in paths if path != mapping.revision_path]
         stored = [path for path in paths if path[0] in mapping.fields]
         self.times = FieldResolver(mapping).times(stored)
         self.computed = tuple(sorted({str(path[0]) for path in paths} - mapping.fields.keys()))

@@ -362,7 +362,7 @@ def checked_condition(target: Any, condition: Condition | None, name: str = "con
                 problem=f"{name}={condition!r} is not a condition",
                 remedy='write one with F, such as F.status == "open"',
             )
-        resolve(condition, FieldResolver(mapping))
+        resolve(condition, FieldResolver(mapping, revision=True))
     return condition
 
 

@@ -88,7 +88,7 @@ def chains(draw: st.DrawFn, declared: Declared, drawn: Sequence[Row]) -> Chain:
         ]
         if places_beside:
             more = tuple(draw(st.lists(st.sampled_from(places_beside), unique=True, max_size=2)))
-    filters = draw(_filters(drawn))
+    filters = draw(_filters(declared, drawn))
     common: dict[str, Any] = {"filters": filters, "expired": draw(st.booleans())}
     common["limit"] = draw(st.none() | st.integers(0, 6))
     if kind == "scan":
@@ -105,10 +105,18 @@ def _index_name(declared: Declared, name: str, index: str | None) -> object:
 
 
 @st.composite
-def _filters(draw: st.DrawFn, drawn: Sequence[Row]) -> tuple[tuple[str, str, Any], ...]:
-    """A condition on a field by a name that all classes have."""
+def _filters(draw: st.DrawFn, declared: Declared, drawn: Sequence[Row]) -> tuple[tuple[str, str, Any], ...]:
+    """A condition on a field by a name that all classes have, or on a revision that is a number."""
     if not draw(st.booleans()):
         return ()
+    if declared.schema.revision and draw(st.booleans()):
+        return (
+            (
+                declared.schema.revision,
+                draw(st.sampled_from([*OPERATORS, "==", "!="])),
+                draw(st.integers(0, 3)),
+            ),
+        )
     fields = [("at", "< <= > >= == !="), ("row", "< >"), ("size", "< >= == !="), ("flag", "== !=")]
     if any(row.bare for row in drawn):
         fields.pop()  # what an absent attribute means to a condition is a law of its own

@@ -25,6 +25,7 @@ from dynaorm import (
     InKey,
     LocalIndex,
     NumberKey,
+    NumberRevision,
     OneOf,
     Table,
 )
@@ -132,12 +133,14 @@ class Schema:
         has_type: the items have a type attribute.
         projection: that of the second index; the first projects all.
         classes: in the order of declaration.
+        revision: the path of a number that others keep as the revision; an empty text for dynaorm's own.
     """
 
     kind: str
     has_type: bool
     projection: str | tuple[str, ...]
     classes: tuple[ClassSpec, ...]
+    revision: str = ""
 
 
 # Sort keys of one collection, told apart by their literals or levels; {0} is the class's number.
@@ -166,8 +169,8 @@ _NATIVE_SORTS: Final = ("{b}|{n:03d}", "{m:03d}|{at}", "{at}|{b}", "{at}|{n:03d}
 
 
 @st.composite
-def schemas(draw: st.DrawFn, *, families: bool = True) -> Schema:
-    """Any table with one to three classes, and subclasses."""
+def schemas(draw: st.DrawFn, *, families: bool = True, numbered: bool = False) -> Schema:
+    """Any table with one to three classes, and subclasses. ``numbered``: its revision may be a number."""
     kind = draw(st.sampled_from(["S", "S", "S", "S", "N", "B", ""]))
     has_type = draw(st.sampled_from([True, True, False]))
     projection: Any = draw(st.sampled_from(["KEYS_ONLY", ("a",), ("_type", "until"), ("n", "b", "_type")]))
@@ -188,7 +191,8 @@ def schemas(draw: st.DrawFn, *, families: bool = True) -> Schema:
         if families and has_type and draw(st.booleans()):
             own = classes[-1]
             classes.append(ClassSpec(f"D{number}", own.name, own.pk, own.sk, renamed, own.indexes, in_key))
-    return Schema(kind, has_type, projection, tuple(classes))
+    revision = draw(st.sampled_from(["", "changes", "info.changes"])) if numbered else ""
+    return Schema(kind, has_type, projection, tuple(classes), revision)
 
 
 @st.composite
@@ -252,6 +256,7 @@ def declare(schema: Schema) -> Declared:
         f"laws-{next(_numbers_of_tables)}",
         sk=sorts[schema.kind],
         type_attribute="_type" if schema.has_type else None,
+        revision_attribute=NumberRevision(schema.revision) if schema.revision else "_rev",
         indexes=[
             GlobalIndex("GSI1"),
             GlobalIndex("GSI2", projection=schema.projection),

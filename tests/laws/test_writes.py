@@ -17,8 +17,17 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from dynaorm import Entity, F, Key, Session, Table, Transport, inspect
 from dynaorm.entity.mapping.mapping import mapping_of
-from dynaorm.errors import AlreadyExists, BulkError, DynaormError, InvalidValue, UniqueViolation
+from dynaorm.errors import (
+    AlreadyExists,
+    BulkError,
+    ConditionFailed,
+    DynaormError,
+    InvalidValue,
+    UniqueViolation,
+)
 from dynaorm.flow.protocol.call import Call
+from dynaorm.item.condition import Condition
+from dynaorm.item.path import value_at
 from dynaorm.item.value import Item
 from dynaorm.testing import FakeClock
 from tests.iam_requests import Recorder
@@ -29,6 +38,7 @@ from tests.laws.written_classes import (
     SPECS,
     TEXTS,
     TIMES,
+    Kept,
     Kind,
     Place,
     Spec,
@@ -105,6 +115,8 @@ class World:
         self.session = Session(transport=self.recorder, clock=self.clock)
         self.births: dict[str, datetime] = {}
         self.live: dict[str, Any] = {}
+        self.refusals: tuple[type[DynaormError], ...] = ()
+        self.has_number = self.spec.revision in ("number", "nested", "around")
         for item in self.raw():
             key = {name: item[name] for name in ("PK", "SK")}
             engine.call(Call("DeleteItem", {"TableName": "written", "Key": key}))
@@ -130,7 +142,7 @@ class World:
             after = [(exact(vars(one)), inspect(one).revision, inspect(one).loaded) for one in objects]
             assert after == memory
             reason = error.failures[0][1] if isinstance(error, BulkError) else error
-            wanted = InvalidValue if expected is None else (AlreadyExists, UniqueViolation)
+            wanted = InvalidValue if expected is None else (AlreadyExists, UniqueViolation, *self.refusals)
             assert isinstance(reason, wanted), (type(reason), str(reason), expected)
             return False
         assert expected is not None, "accepted, though constructing it fails"
@@ -147,6 +159,23 @@ class World:
             assert exact(vars(one)) == exact(vars(loaded[one.name]))
             assert inspect(one).changes == {}
         check_derived(self.spec, self.raw(), loaded)
+        if self.has_number:
+            self.check_numbers()
+
+    def check_numbers(self) -> None:
+        """Each write of an item raises its number by one."""
+        before = {str((one["PK"], one["SK"])): one for one in self.before}
+        for item in self.raw():
+            was = before.get(str((item["PK"], item["SK"])), item)
+            if was != item and "owner" not in item:  # a guard item has no revision
+                assert number_in(item) == (number_in(was) or 0) + 1
+
+    def current(self, entity: Any) -> Condition | None:
+        """The condition that an entity has the revision with which it was loaded."""
+        if not self.has_number:
+            return None
+        path = F.version_number if self.spec.revision == "number" else F.kept.number
+        return path == int(inspect(entity).revision or 0)
 
     def check_times(self, entity: Any) -> None:
         """The time of the creation stays, and a write that changes the entity sets that of the change."""
@@ -158,6 +187,12 @@ class World:
         # Every field of a time has the same one, as exact as it is stored.
         assert entity.created_ms == _cut(entity.created, 1000)
         assert entity.changed_iso == _cut(entity.changed, 1_000_000)
+
+
+def number_in(item: Item) -> int | None:
+    """The revision of an item, if it is a number."""
+    found = value_at(item, ("version_number",)) or value_at(item, ("kept", "number"))
+    return None if found is None else int(found["N"])
 
 
 def _cut(at: datetime, microseconds: int) -> datetime:
@@ -172,6 +207,7 @@ def value_for(world: Any, name: str, draw: Any) -> Any:
     inputs: dict[str, tuple[Any, ...]] = {
         "name": TEXTS, "text": TEXTS, "number": spec.number.inputs, "many": spec.many.inputs,
         **dict.fromkeys(KEPT, TIMES),
+        "kept": (Kept(), {"by": "US"}, Kept.model_construct(by="THEM"), {"by": 1}, None),
         "other": spec.other.inputs, "note": (None, "small", "echo", "Note", 5), "until": TIMES,
     }  # fmt: skip
     return copy.deepcopy(draw(st.sampled_from(inputs[name])))
@@ -181,6 +217,8 @@ def new_entity(world: Any, draw: Any) -> Any:
     given = {name: value_for(world, name, draw) for name in world.kind.model_fields if draw(st.booleans())}
     given.setdefault("name", draw(st.sampled_from(["a", "Bob"])))
     given.setdefault("text", draw(st.sampled_from(["a", "b", "Bob"])))
+    if world.spec.revision == "around":
+        given.setdefault("kept", Kept())
     return world.kind.model_construct(**given)
 
 
@@ -200,7 +238,7 @@ def insert(world: World, draw: Any) -> None:
 
 
 def load_in_bulk(world: World, draw: Any) -> None:
-    if world.spec.unique or world.spec.versioned or is_counted(world.spec):
+    if world.spec.unique or world.spec.versioned or is_counted(world.spec) or world.has_number:
         return
     entity = new_entity(world, draw)
     expected = constructed(world.kind, vars(entity))
@@ -286,7 +324,7 @@ def update(world: World, draw: Any) -> None:
     returned: list[Any] = []
 
     def make_it() -> None:
-        returned.append(world.session.update(target, change))
+        returned.append(world.session.update(target, change, condition=world.current(entity)))
 
     if world.attempt(make_it, expected, entity) and expected is not None:
         world.live[entity.name] = returned[0]
@@ -301,13 +339,16 @@ def upsert(world: World, draw: Any) -> None:
     text = value_for(world, "text", draw)
     start = entity if entity is not None else world.kind.model_construct(name=name, text=text)
     change, field, value = change_for(world, start, draw)
-    expected = constructed(world.kind, {**vars(start), "text": text, field: value})
+    kept = {"kept": Kept()} if world.spec.revision == "around" else {}
+    expected = constructed(world.kind, {**vars(start), **kept, "text": text, field: value})
     if expected is not None and expected["name"] != name:
         expected = None
     returned: list[Any] = []
 
     def make_it() -> None:
         changes = [change] if field == "text" else [F.text.set(text), change]
+        if world.spec.revision == "around" and field != "kept":
+            changes.append(F.kept.set(kept["kept"]))
         returned.append(world.session.upsert(Key(world.kind, name=name), *changes))
 
     objects = () if entity is None else (entity,)
@@ -353,12 +394,12 @@ def restore(world: World, draw: Any) -> None:
 
 def touch(world: World, draw: Any) -> None:
     """A touch stores what is stored, whatever the object has by now."""
-    if (entity := chosen(world, draw)) is None or not (world.spec.revised or world.spec.times):
+    if (entity := chosen(world, draw)) is None or not (world.spec.revision or world.spec.times):
         return
     expected, touched = dict(vars(entity)), entity.model_copy()
     before = inspect(touched).revision
     assert world.attempt(lambda: world.session.touch(touched), expected, touched)
-    assert not world.spec.revised or inspect(touched).revision != before
+    assert not world.spec.revision or inspect(touched).revision != before
     world.live[entity.name] = touched
     world.check(expected, touched)
 
@@ -373,7 +414,10 @@ def take(world: World, draw: Any) -> None:
     def make_it() -> None:
         world.session.save(entity, replacing=F.number < least)
 
-    if world.attempt(make_it, expected, entity) and expected is not None:
+    world.refusals = () if is_free else (ConditionFailed,)
+    is_made = world.attempt(make_it, expected, entity)
+    world.refusals = ()
+    if is_made and expected is not None:
         assert is_free
         world.live[entity.name] = entity
         world.check(expected, entity)

@@ -21,7 +21,7 @@ from pydantic import (
     model_validator,
 )
 
-from dynaorm import Aggregate, AnyValue, Attribute, Entity, F, GlobalIndex, Index, Table
+from dynaorm import Aggregate, AnyValue, Attribute, Entity, F, GlobalIndex, Index, NumberRevision, Table
 from dynaorm.codecs import EPOCH_MILLISECONDS, ISO_SECONDS
 from dynaorm.entity.marker import Computed, CreatedAt, ExpiresAt, Stored, Unique, UpdatedAt
 from dynaorm.item.condition import Condition
@@ -151,7 +151,7 @@ class Spec(NamedTuple):
     expires: bool
     milliseconds: bool
     typed: bool
-    revised: bool
+    revision: str
     rule: str
     looks: bool
     places: bool
@@ -163,6 +163,17 @@ class Spec(NamedTuple):
     conditional: bool
     by_function: bool
     counted: bool
+
+
+REVISIONS: Final = ("", "text", "text", "number", "nested", "around")
+"""How a table keeps a revision: not at all, as a text, as a number, as a number in a map that no class declares, and
+as one in a map that the class declares."""
+
+
+class Kept(BaseModel):
+    """The map around a revision."""
+
+    by: Annotated[str, AfterValidator(str.lower)] = "us"
 
 
 _ANY: Final = st.builds(
@@ -179,7 +190,7 @@ _ANY: Final = st.builds(
     expires=st.booleans(),
     milliseconds=st.booleans(),
     typed=st.booleans(),
-    revised=st.booleans(),
+    revision=st.sampled_from(REVISIONS),
     rule=st.sampled_from(["", "", "bounded", "derived", "filled"]),
     looks=st.booleans(),
     places=st.booleans(),
@@ -351,10 +362,25 @@ def _check_main(spec: Spec, main: Item, items: Iterable[Item], entity: Any) -> N
     if spec.versioned:
         sort = f"v{main['version']['N']}_T"
         (version,) = [one for one in items if one["PK"] == main["PK"] and one["SK"]["S"] == sort]
-        unversioned = ("SK", "_type", "GSI1PK", "GSI1SK", "GSI2SK", "_rev", "previous_deletion")
-        assert {name: one for name, one in version.items() if name not in unversioned} == {
-            name: one for name, one in main.items() if name not in unversioned
-        }
+        assert _versioned(spec, version) == _versioned(spec, main)
+
+
+_UNVERSIONED: Final = frozenset(
+    {"SK", "_type", "GSI1PK", "GSI1SK", "GSI2SK", "_rev", "version_number", "previous_deletion"}
+)
+
+
+def _versioned(spec: Spec, item: Item) -> Item:
+    """What a version repeats of the latest copy."""
+    found: Item = {name: one for name, one in item.items() if name not in _UNVERSIONED}
+    if "kept" in found:
+        kept = {name: one for name, one in found["kept"]["M"].items() if name != "number"}
+        found = {**found, "kept": {"M": kept}} if spec.revision == "around" else _without(found, "kept")
+    return found
+
+
+def _without(item: Item, name: str) -> Item:
+    return {one: value for one, value in item.items() if one != name}
 
 
 def _counted(spec: Spec, table: Table) -> Aggregate:
@@ -453,6 +479,8 @@ def fields_of(spec: Spec) -> tuple[dict[str, Any], dict[str, Any]]:
             "changed_iso": Annotated[datetime | None, UpdatedAt(), Attribute("changedAt", codec=ISO_SECONDS)],
         }
         defaults |= dict.fromkeys(KEPT)
+    if spec.revision == "around":
+        annotations["kept"] = Kept
     return annotations, defaults
 
 
@@ -460,6 +488,9 @@ def table_of(spec: Spec) -> Table:
     settings: dict[str, Any] = {}
     if not spec.typed:
         settings["type_attribute"] = None
-    if not spec.revised:
-        settings["revision_attribute"] = None
+    if spec.revision != "text":
+        settings["revision_attribute"] = {
+            "": None,
+            "number": NumberRevision("version_number"),
+        }.get(spec.revision, NumberRevision("kept.number"))
     return Table("written", indexes=INDEXES, **settings)

@@ -1,7 +1,8 @@
 """Turns a class into a mapping, or refuses it with every problem of its declaration and the remedy for each."""
 
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import Final
 
 from pydantic import BaseModel
@@ -26,7 +27,7 @@ from dynaorm.entity.declare.vectors import vector_problems
 from dynaorm.entity.expiry import Expiry
 from dynaorm.entity.index import Index
 from dynaorm.entity.mapping.aggregate import Aggregate, AggregateMapping
-from dynaorm.entity.mapping.field import FieldMapping
+from dynaorm.entity.mapping.field import FieldAroundRevision, FieldMapping, around_problem
 from dynaorm.entity.mapping.mapping import BOOKKEEPING, MAPPING, VERSION, EntityMapping
 from dynaorm.entity.mapping.place import StoredPlace
 from dynaorm.entity.mapping.rules import is_model_of_fields, validates_default
@@ -42,6 +43,7 @@ from dynaorm.entity.marker import (
     Vector,
     Versioned,
 )
+from dynaorm.entity.revision import NestedRevision
 from dynaorm.entity.table import Table
 from dynaorm.entity.template.version import Versioning
 from dynaorm.errors import DeclarationError
@@ -186,9 +188,10 @@ class _Draft:
         # Pydantic takes such a default as it is, so nothing else would find one that no write can store.
         if has_static_value and not validates_default(self.entity, name):
             self._check_default(name, codec, default)
-        return FieldMapping(
+        attribute, in_key = attribute_of(name, mark, self.table), self._in_key(name, mark)
+        return self._kind_of_field(attribute, is_stored=not in_key)(
             name=name,
-            attribute=attribute_of(name, mark, self.table),
+            attribute=attribute,
             codec=codec,
             formerly=next((one.formerly for one in mark.find(Attribute)), ()),
             default=default,
@@ -196,11 +199,17 @@ class _Draft:
             none_is_absent=none_is_absent,
             # Absence can mean only one of None and the empty set.
             empty_is_absent=codec.is_set and not none_is_absent,
-            in_key=self._in_key(name, mark),
+            in_key=in_key,
             versioned=bool(mark.find(Versioned)),
             exact=not (mark.find(ExpiresAt) or mark.find(Vector))
             and not any(one.encode or one.codec for one in mark.find(Attribute)),
         )
+
+    def _kind_of_field(self, attribute: str, *, is_stored: bool) -> Callable[..., FieldMapping]:
+        revision = self.table.revision
+        if is_stored and isinstance(revision, NestedRevision) and revision.attribute == attribute:
+            return partial(FieldAroundRevision, revision=revision)
+        return FieldMapping
 
     def _check_default(self, name: str, codec: Codec, default: object) -> None:
         if isinstance(default, MARKERS):
@@ -258,6 +267,8 @@ class _Draft:
             return
         if not one.attribute:
             yield f"{one.name}: Attribute('') is no name; write Attribute(\"Name\")"
+        if isinstance(one, FieldAroundRevision) and (problem := around_problem(one)):
+            yield f"{one.name}: {problem}"
         reserved = self._reserved()
         for attribute in (one.attribute, *one.formerly):
             if attribute in reserved:
@@ -299,9 +310,10 @@ class _Draft:
             )
 
     def _reserved(self) -> dict[str, str]:
+        revision = self.table.revision
         known = (
             (self.table.type_attribute, "the entity's name"),
-            (self.table.revision_attribute, "the revision"),
+            (None if revision is None or revision.is_nested else revision.attribute, "the revision"),
         )
         reserved = {name: what for name, what in known if name is not None}
         return {**reserved, **BOOKKEEPING} if self.options.versioned else reserved

@@ -36,6 +36,7 @@ from dynaorm.entity.template.template import KeyValueError
 from dynaorm.entity.template.version import PREVIOUS_DELETION, VERSION_TYPE, Versioning, version_number
 from dynaorm.errors import DecodeError, InvalidValue, UsageError
 from dynaorm.failure import remedy_of, shown
+from dynaorm.item.path import Path
 from dynaorm.item.value import AttributeValue, Item, same
 from dynaorm.record import record
 
@@ -414,6 +415,16 @@ class EntityMapping:
     def revision_of(self, item: Item) -> str | None:
         """The revision of an item, a text or a number."""
         return None if self.table.revision is None else self.table.revision.of(item)
+
+    @cached_property
+    def revision_path(self) -> Path | None:
+        """The path of field names by which conditions name the revision; None if it is no number, or a field has it."""
+        revision = self.table.revision
+        if revision is None or revision.kind == "S":
+            return None
+        around = next((one for one in self.fields.values() if one.attribute == revision.attribute), None)
+        path = revision.path if around is None else (around.name, *revision.path[1:])
+        return None if around is None and path[0] in self.fields else path
 
     def version_of(self, item: Item) -> int | None:
         """The version number in a latest copy or version item. Raises DecodeError."""

@@ -39,7 +39,7 @@ def not_ours(mapping: EntityMapping, item: Item, scope: Scope) -> str:
 def newer_than(mapping: EntityMapping, item: Item, scope: Scope) -> str:
     """Why an entity may have been written by a newer declaration of its class; empty if it was not."""
     table = mapping.table
-    if table.revision_attribute is not None and table.revision_attribute not in item:
+    if table.revision is not None and table.revision.stored_in(item) is None:
         return ""
     known = {*table.key_names, *mapping.bookkeeping, table.revision_attribute, *scope.foreign_attributes}
     for field in mapping.fields.values():

@@ -121,7 +121,7 @@ def final_item(
     if image is None or revision is None:
         return image
     before = None if change.before is None else change.before.item
-    return {**image, revision.attribute: revision.after(before, unit.write_id)}
+    return revision.stamped(image, before, unit.write_id)
 
 
 def own_action(
@@ -403,7 +403,8 @@ def _judge_blind(failed: FailedAction, now: float) -> StoreError | StaleKnowledg
     if stored is None or not issubclass(stored.entity, mapping.entity):
         return StaleKnowledge({planned.ident: there}) if creates else not_found(mapping, key, there, now)
     attribute = mapping.table.type_attribute
-    is_foreign = mapping.table.revision is not None and mapping.table.revision.is_foreign(there)
+    revision = mapping.table.revision
+    is_foreign = revision is not None and (revision.is_foreign(there) or not holds(revision.own, there))
     if stored is not mapping or is_foreign or (attribute is not None and attribute not in there):
         return StaleKnowledge({planned.ident: there})
     if planned.basis.bounds is not None and not holds(planned.basis.bounds, there):

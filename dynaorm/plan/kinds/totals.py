@@ -22,6 +22,7 @@ from dynaorm.entity.ident import Ident, ident_of
 from dynaorm.entity.mapping.aggregate import AggregateMapping
 from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
 from dynaorm.entity.mapping.stored import StoredValues
+from dynaorm.entity.revision import Revision
 from dynaorm.entity.table import Table
 from dynaorm.entity.template.template import KeyValueError
 from dynaorm.errors import InvalidValue
@@ -289,20 +290,18 @@ def addition(delta: TotalDelta, reads: Reads, unit: UnitOfWork) -> Planned | Non
     changes, made = delta.additions, None
     if delta.joined:
         made = made_of_key(mapping, delta.key, delta.values, added=delta.totals, now=unit.now)
-    own_revision = None if table.revision is None else table.revision.own
+    own_revision, raised = _raised(table.revision, read, unit)
     there, kind = exists(table.pk.name), all_of(_is_of_kind(mapping, read), own_revision)
     condition = all_of(there, kind)
     if made is not None:
         changes = (*made, *changes)
-        if not _is_untyped(mapping, read):
+        if not _is_untyped(mapping, read) and not _begins_once_read(table.revision, read):
             condition = any_of_conditions(missing(table.pk.name), kind) if kind is not None else None
-    if table.revision is not None:
-        changes = (*changes, table.revision.change(unit.write_id))
     return Planned(
         Update(
             unit.table_name(table.name),
             delta.key,
-            changes,
+            (*changes, *raised),
             all_of(condition, total_bounds(mapping, delta.totals)),
         ),
         TOTALS,
@@ -311,6 +310,23 @@ def addition(delta: TotalDelta, reads: Reads, unit: UnitOfWork) -> Planned | Non
         delta.key,
         basis=Basis(blind=made is None, from_read=not delta.joined),
     )
+
+
+def _raised(
+    revision: Revision | None, read: Any, unit: UnitOfWork
+) -> tuple[Condition | None, tuple[Change, ...]]:
+    """What an action requires of the revision of a target, and its change."""
+    if revision is None:
+        return None, ()
+    if read is _UNREAD:
+        return revision.own, (revision.change(unit.write_id),)
+    condition, change = revision.raised_in(read or {}, unit.write_id)
+    return condition, (change,)
+
+
+def _begins_once_read(revision: Revision | None, read: Any) -> bool:
+    """Whether a target that is not stored is made only once that is known: DynamoDB cannot begin a nested revision."""
+    return read is _UNREAD and revision is not None and revision.is_nested
 
 
 def _is_of_kind(mapping: EntityMapping, read: Any) -> Condition | None:

@@ -40,7 +40,7 @@ def _is_due(change: ItemInsert | ItemUpdate, versioning: Versioning) -> bool:
     before, fields = change.before.item, change.mapping.fields
     # A renamed attribute is no new content.
     return any(
-        not same(fields[name].stored_in(before), change.image.get(fields[name].attribute))
+        not same(fields[name].stored_in(before), fields[name].stored_in(change.image))
         for name in versioning.fields or fields
     )
 

@@ -462,7 +462,7 @@ def _buried(last: _LastVersion, unit: UnitOfWork) -> tuple[Planned, ...]:
     kind = {name: value for name, value in last.item.items() if name == VERSION_TYPE}
     tombstone = tombstone_of(mapping.key_of(last.key), last.number, kind, unit)
     if revision is not None:
-        tombstone[revision.attribute] = revision.after(None, unit.write_id)
+        tombstone = revision.stamped(tombstone, None, unit.write_id)
     return (replace(as_inserted(mapping, tombstone, unit), purpose=ItemPurpose.BURY), *last.as_read(unit))
 
 
