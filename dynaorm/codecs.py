@@ -208,7 +208,7 @@ def _decompress(stored: AttributeValue) -> AttributeValue:
         return {"S": _unpacked(bytes(packed))}
     except (zlib.error, ValueError):
         raise ValueError(
-            f"is stored as {counted(len(packed), 'byte')}, and no text compressed by gzip"
+            f"is stored as {counted(len(packed), 'byte')}, which is not a text compressed by gzip"
         ) from None
 
 

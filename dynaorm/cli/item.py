@@ -13,19 +13,19 @@ from dynaorm.cli.lines import complain, write_line, write_rows, write_sentences
 from dynaorm.cli.options import AS_JSON, SHOW_SECRETS, TableAccess, connected, options
 from dynaorm.cli.status import CLEAN, FOUND, NOTHING
 from dynaorm.cli.target import load_table
-from dynaorm.describe.description import TableDescription
 from dynaorm.describe.entry import Entry, classify
 from dynaorm.describe.tables import describe
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.entity.table import KeyAttribute, Table
-from dynaorm.errors import UsageError
+from dynaorm.errors import DynaormError, UsageError
+from dynaorm.failure import counted
 from dynaorm.flow.integrity.finding import Finding, FindingKind
 from dynaorm.integrity.item import findings_of, stored_item, stored_partition
 from dynaorm.integrity.report import as_json as finding_as_json
 from dynaorm.item.printable import printable
 from dynaorm.item.value import AttributeValue, Item
-from dynaorm.layout.value_text import value_text
-from dynaorm.layout.view import ItemRow, view_of
+from dynaorm.layout.key_pieces import plain_text
+from dynaorm.layout.view import ItemRow, PartitionBlock, view_of
 
 _MASKED: Final = (
     "its values are masked, because its class may have secrets; name the module of the class with --import, "
@@ -62,7 +62,7 @@ def show_command(
     """Show any stored item by its raw key: what it is, whom it belongs to, and what verify would find.
 
     Without a sort key, show what the items of the partition are. A binary key is given as base64. Exit status: 1 if
-    something is wrong with the item, or if there is none.
+    something is wrong with the item, if one of several cannot be read, or if there is none.
 
     Example: dynaorm show shop.models:app USER#u1 PROFILE
     """
@@ -85,11 +85,10 @@ def show_command(
             shown.one(items[0], findings)
     if not items:
         complain(f"no item of {table} has this key: {' '.join(filter(None, (partition, sort)))}")
-    elif len(items) > 1:
-        shown.several(items[:limit])
-        if len(items) > limit:
-            write_sentences(f"there are more items: --limit {2 * limit}", err=True)
-    click.get_current_context().exit((FOUND if findings else CLEAN) if items else NOTHING)
+    unread = shown.several(items[:limit]) if len(items) > 1 else 0
+    if len(items) > limit:
+        write_sentences(f"there are more items: --limit {2 * limit}", err=True)
+    click.get_current_context().exit((FOUND if findings or unread else CLEAN) if items else NOTHING)
 
 
 def _key_value(key: KeyAttribute, text: str) -> AttributeValue:
@@ -116,8 +115,8 @@ class _ShownItems:
 
     def one(self, item: Item, findings: Sequence[Finding] | None) -> None:
         """An item with all its attributes and what is wrong with it; None: it changes all the time."""
-        entry = classify(item, self._table)
-        row = _row(self._description, entry)
+        entry = self._entry(item)
+        block, row = self._row(entry)
         if self._as_json:
             judged = None if findings is None else [json.loads(finding_as_json(one)) for one in findings]
             write_line(json.dumps({**self._json(entry, row), "findings": judged}))
@@ -129,30 +128,41 @@ class _ShownItems:
                 write_sentences("  (another entity may hold the value: verify looks at all of them)")
         if entry.kind == "unknown" and not self._secrets:
             write_sentences(f"  ({_MASKED})")
-        write_rows(self._values(entry, row))
+        keys = zip(self._table.key_names, (*block.key, *row.sort), strict=True)
+        known = {name: plain_text(pieces) for name, pieces in keys} | {
+            one.name: one.text for one in row.attributes
+        }
+        write_rows((printable(name), text) for name, text in known.items())
 
-    def several(self, items: Sequence[Item]) -> None:
-        """Some items, one line for each."""
+    def several(self, items: Sequence[Item]) -> int:
+        """Some items, one line for each. Returns how many of them no class can read."""
+        unread = 0
         for item in items:
-            entry = classify(item, self._table)
-            row = _row(self._description, entry)
+            entry = self._entry(item)
+            _, row = self._row(entry)
+            is_read = _is_read(entry)
+            unread += not is_read
             if self._as_json:
-                write_line(json.dumps(self._json(entry, row)))
+                write_line(json.dumps({**self._json(entry, row), "readable": is_read}))
             else:
-                write_sentences(printable(f"{self._sort_key(entry)}  {_what(entry, row)}"))
+                wrong = "" if is_read or entry.kind == "unknown" else "; it cannot be read"
+                write_sentences(printable(f"{row.sort_text}  {_what(entry, row)}{wrong}"))
+        if unread:
+            cannot = counted(unread, "item cannot", "items cannot")
+            complain(f"{cannot} be read by a class; give its sort key, too, to see what is wrong")
+        return unread
 
-    def _values(self, entry: Entry, row: ItemRow) -> list[tuple[str, str]]:
-        visible = entry.item if self._secrets else entry.visible
-        names = [*self._table.key_names, *(one.name for one in row.attributes)]
-        return [(printable(name), value_text(visible[name])) for name in dict.fromkeys(names)]
+    def _entry(self, item: Item) -> Entry:
+        entry = classify(item, self._table)
+        return entry.revealed if self._secrets else entry
 
-    def _sort_key(self, entry: Entry) -> str:
-        visible = entry.item if self._secrets else entry.visible
-        return value_text(visible[self._table.key_names[-1]])
+    def _row(self, entry: Entry) -> tuple[PartitionBlock, ItemRow]:
+        view = view_of(self._description, [entry])
+        (block,) = (*view.blocks, *view.apart)
+        (row,) = block.rows
+        return block, row
 
     def _json(self, entry: Entry, row: ItemRow) -> dict[str, Any]:
-        visible = entry.item if self._secrets else entry.visible
-        owner = entry.owner if self._secrets else entry.visible_owner
         found: dict[str, Any] = {
             "kind": entry.kind,
             "class": row.cls,
@@ -160,15 +170,20 @@ class _ShownItems:
             "places": dict(entry.places),
             "constraint": entry.constraint,
             "version": entry.number,
-            "owner": owner,
-            "item": visible,
+            "owner": entry.visible_owner,
+            "item": entry.visible,
         }
         return {name: to_jsonable_python(one, bytes_mode="base64") for name, one in found.items()}
 
 
-def _row(description: TableDescription, entry: Entry) -> ItemRow:
-    (row,) = view_of(description, [entry]).rows
-    return row
+def _is_read(entry: Entry) -> bool:
+    """Whether a class can read an item, if it is one that classes read."""
+    if entry.kind == "entity" and entry.cls is not None:
+        try:
+            mapping_of(entry.cls).hydrate(entry.item)
+        except DynaormError:
+            return False
+    return entry.kind != "unknown"
 
 
 def _what(entry: Entry, row: ItemRow) -> str:

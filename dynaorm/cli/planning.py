@@ -21,6 +21,7 @@ from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
 from dynaorm.entity.mapping.secret import problems_of
 from dynaorm.errors import EntityNotFound, UsageError
 from dynaorm.failure import texts_of
+from dynaorm.item.value_text import key_text
 from dynaorm.plan.plan import Plan
 from dynaorm.session.transaction import Transaction
 
@@ -164,7 +165,7 @@ def _as_json(plan: Plan, *, with_request: bool) -> dict[str, Any]:
         {
             "purpose": one.purpose.value,
             "table": one.action.table,
-            "key": texts_of(one.kind.shown_key(one), lambda value: str(next(iter(value.values())))),
+            "key": texts_of(one.kind.shown_key(one), key_text),
             "reason": one.reason,
         }
         for one in plan.actions

@@ -10,7 +10,7 @@ import click
 
 from dynaorm.cli.lines import complain, write_line, write_rows, write_sentences
 from dynaorm.cli.options import AS_JSON, SHOW_SECRETS, TableAccess, connected, options
-from dynaorm.cli.shown import Shown, assigned, fields_of, time_text
+from dynaorm.cli.shown import Shown, assigned, fields_of
 from dynaorm.cli.status import CLEAN, FAILED, NOTHING
 from dynaorm.cli.target import load_class, load_source
 from dynaorm.cli.values import assignment, bound_of, moment_of, single_values, value_of, values_of
@@ -21,6 +21,7 @@ from dynaorm.errors import DecodeError, UsageError
 from dynaorm.failure import counted
 from dynaorm.item.condition import Condition
 from dynaorm.item.field import F
+from dynaorm.item.value_text import time_text
 from dynaorm.plan.inspection import inspect
 from dynaorm.query.source import source_of
 from dynaorm.session.query import Query

@@ -1,22 +1,20 @@
 """Entities as commands show them: their names, their values as text and as JSON. Secret fields are masked."""
 
-import json
 from collections.abc import Mapping
-from datetime import datetime
-from decimal import Decimal
 from typing import Any, Final
 
 from pydantic import BaseModel, Secret, SecretBytes, SecretStr
-from pydantic_core import to_jsonable_python
+from pydantic_core import SchemaSerializer, core_schema, to_jsonable_python
 
 from dynaorm.entity.key import Key, key_texts
 from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
 from dynaorm.failure import MASK
 from dynaorm.item.printable import printable
+from dynaorm.item.value_text import field_text, name_text
 from dynaorm.plan.inspection import inspect
 from dynaorm.record import record
 
-_JSON_WORDS: Final = ("null", "true", "false", "")
+_PLAIN: Final = SchemaSerializer(core_schema.any_schema())
 
 
 @record
@@ -32,9 +30,9 @@ class Shown:
     def name(self, key: Key[Any]) -> str:
         """An entity by its key: ``User(user_id='u1')``."""
         named = "?" if key.entity is None else key.entity.__name__
-        texts = key_texts(key)
+        texts = key_texts(key, name_text)
         if self.secrets:
-            texts |= {name: repr(value) for name, value in key.fields.items()}
+            texts |= {name: name_text(_revealed(value)) for name, value in key.fields.items()}
         return printable(f"{named}({', '.join(f'{name}={text}' for name, text in texts.items())})")
 
     def values(self, mapping: EntityMapping, values: Mapping[str, Any]) -> dict[str, Any]:
@@ -43,13 +41,8 @@ class Shown:
 
     def texts(self, mapping: EntityMapping, values: Mapping[str, Any]) -> dict[str, str]:
         """The values of fields as text."""
-        found = self.values(mapping, values)
-        # A decimal number is a text in JSON, which would have quotes.
-        numbers = {name: str(value) for name, value in values.items() if isinstance(value, Decimal)}
-        return {
-            name: text_of(one) if one == MASK else numbers.get(name, text_of(one))
-            for name, one in found.items()
-        }
+        plain = {name: self._plain(mapping, name, value) for name, value in values.items()}
+        return {name: printable(field_text(value)) for name, value in plain.items()}
 
     def entity(self, entity: Any) -> dict[str, Any]:
         """An entity as a JSON object."""
@@ -84,11 +77,16 @@ class Shown:
         return "  ".join([self.name(state.key), *assigned(self.texts(mapping_of(type(entity)), others))])
 
     def _value(self, mapping: EntityMapping, name: str, value: Any) -> Any:
+        plain = self._plain(mapping, name, value)
+        return to_jsonable_python(_ordered(plain), bytes_mode="base64", fallback=str)
+
+    def _plain(self, mapping: EntityMapping, name: str, value: Any) -> Any:
+        """A value made of Python's own types, with records as dicts; a mask for a secret."""
         if value is not None and mapping.secrets.include(name):
             if not self.secrets:
                 return MASK
             value = _revealed(value)
-        return to_jsonable_python(_ordered(value), bytes_mode="base64", fallback=str)
+        return _PLAIN.to_python(value)
 
 
 def fields_of(entity: Any) -> dict[str, Any]:
@@ -100,26 +98,6 @@ def fields_of(entity: Any) -> dict[str, Any]:
 def assigned(texts: Mapping[str, str]) -> list[str]:
     """Values as ``name=text``."""
     return [f"{name}={text}" for name, text in texts.items()]
-
-
-def text_of(value: Any) -> str:
-    """A JSON value as text: a text as it is unless it could be taken for something else, anything else as JSON."""
-    if isinstance(value, str) and not (value in _JSON_WORDS or value != value.strip() or _is_number(value)):
-        return printable(value)
-    return printable(json.dumps(value, ensure_ascii=False))
-
-
-def time_text(at: datetime) -> str:
-    """A time in UTC, to the second: ``2026-01-31 12:00:00``."""
-    return at.strftime("%Y-%m-%d %H:%M:%S")
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
 
 
 def _ordered(value: Any) -> Any:

@@ -17,11 +17,12 @@ from dynaorm.entity.mapping.mapping import DELETED, VERSION, VERSION_AT, EntityM
 from dynaorm.entity.mapping.place import IndexMapping
 from dynaorm.entity.stored_entity import checked_item, class_of
 from dynaorm.entity.table import Table
+from dynaorm.entity.template.key_part import KeyPart
 from dynaorm.entity.template.version import PREVIOUS_DELETION, VERSION_TYPE
 from dynaorm.errors import DynaormError
 from dynaorm.failure import MASK
 from dynaorm.item.value import Item
-from dynaorm.record import record
+from dynaorm.record import record, replace
 
 EntryKind: TypeAlias = Literal["entity", "guard", "version", "tombstone", "token", "unknown"]
 
@@ -76,6 +77,11 @@ class Entry:
         """``owner`` for showing."""
         return None if self.owner is None else _masked(self.owner, self.owner_secret)
 
+    @property
+    def revealed(self) -> "Entry":
+        """The same entry, whose ``visible`` has the secrets."""
+        return replace(self, secret=_NOTHING, owner_secret=_NOTHING)
+
     def __repr__(self) -> str:
         named = "" if self.cls is None else f" of {self.cls.__name__}"
         return f"<Entry: {self.kind}{named}, {self.visible!r}>"
@@ -119,9 +125,8 @@ def classify(item: Mapping[str, Any], table: Table, /) -> Entry:
         case NotAnEntity.TOKEN:
             return Entry(stored, "token")
         case NotAnEntity.UNKNOWN:
-            return Entry(
-                stored, "unknown", secret=_secret_in_any(table) | (stored.keys() - _explained(table))
-            )
+            secret = _secret_in_any(table, stored) | (stored.keys() - _explained(table))
+            return Entry(stored, "unknown", secret=secret)
 
 
 # -- entities ----------------------------------------------------------------------------------------------------------
@@ -156,14 +161,36 @@ def _explained(table: Table) -> frozenset[str | None]:
     return frozenset((*table.key_names, table.type_attribute, table.revision_attribute))
 
 
-def _secret_in_any(table: Table) -> frozenset[str]:
+def _secret_in_any(table: Table, item: Item) -> frozenset[str]:
+    """The attributes of an item of no class, or of one that is not known, that may hold a secret of any class.
+
+    A key attribute may do so if it has the literal text that comes before the secret.
+    """
     catalog = catalog_of(table)
-    keys = (
-        frozenset(table.key_names)
-        if any(one.secrets.constraints for one in catalog.guarded.values())
-        else _NOTHING
-    )
-    return keys.union(*map(secret_attributes, catalog.mappings.values()))
+    of_classes = _NOTHING.union(*map(secret_attributes, catalog.mappings.values()))
+    parts = [
+        *(part for one in catalog.mappings.values() for part in one.primary_parts if _is_secret(one, part)),
+        *(part for one in catalog.guarded.values() for name in one.secrets.constraints
+          for part in one.constraints[name].parts),
+    ]  # fmt: skip
+    names = [f"{name}#" for one in catalog.guarded.values() for name in one.secrets.constraints]
+    texts = {name: item[name].get("S") for name in table.key_names if name in item}
+    keys = {
+        part.attribute.name
+        for part in parts
+        if (text := texts.get(part.attribute.name)) is None or _head(part) in text
+    }
+    keys |= {name for name, text in texts.items() if text is not None and any(one in text for one in names)}
+    return (of_classes - {*table.key_names}) | keys
+
+
+def _is_secret(mapping: EntityMapping, part: KeyPart) -> bool:
+    return part.attribute.name in mapping.secrets.keys
+
+
+def _head(part: KeyPart) -> str:
+    """The literal text before the first field of a key; empty if there is none."""
+    return part.template.pieces[0].before if part.template is not None and part.template.pieces else ""
 
 
 # -- items kept for entities -------------------------------------------------------------------------------------------
@@ -216,7 +243,7 @@ def _version(item: Item, table: Table) -> Entry:
         if latest is not None:
             owner = {**mapping.key_of(item), sort.name: {sort.kind: latest}}
         return _kept(item, "version", mapping, owner=owner, number=number)
-    return Entry(item, "version", secret=_secret_in_any(table))
+    return Entry(item, "version", secret=_secret_in_any(table, item))
 
 
 def _tombstone(item: Item, table: Table) -> Entry:

@@ -1,6 +1,6 @@
 """The address of one entity: its class and the fields of its primary key."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -75,8 +75,8 @@ class Key(Generic[E]):
         return _restore, (self.entity, dict(self.fields), dict(self.primary_key))
 
 
-def key_texts(key: Key[Any]) -> dict[str, str]:
-    """What tells a key apart, as messages show it. Secrets are masked.
+def key_texts(key: Key[Any], text: Callable[[Any], str] = repr) -> dict[str, str]:
+    """What tells a key apart, as messages show it. Secrets are masked. ``text``: how a value is written.
 
     These are the fields, and the key attributes with a field that cannot be read back from them, as they are stored.
     """
@@ -86,7 +86,7 @@ def key_texts(key: Key[Any]) -> dict[str, str]:
     mapping = mappings.mapping_of(key.entity)
     unread = [part for part in mapping.primary_parts if not key.fields.keys() >= {*part.fields}]
     shown = {part.attribute.name: stored.get(part.attribute.name) for part in unread}
-    fields = texts_of(mapping.secrets.hiding(key.fields))
+    fields = texts_of(mapping.secrets.hiding(key.fields), text)
     return fields | {name: text for name, text in shown.items() if text is not None}
 
 
@@ -120,7 +120,7 @@ def key_values(mapping: "EntityMapping", fields: dict[str, Any]) -> dict[str, An
         InvalidValue: a field of the key cannot be computed.
     """
     wanted = mapping.key_fields
-    if fields.keys() == set(wanted):
+    if fields.keys() == mapping.key_field_set:
         return fields
     name = mapping.entity.__name__
     asked = [mapping.computed[one] for one in wanted if one in mapping.computed and one not in fields]

@@ -8,7 +8,7 @@ from typing import Final, Literal, TypeAlias
 from dynaorm.describe.description import Literals, Slot, TemplateDescription
 from dynaorm.failure import MASK
 from dynaorm.item.value import AttributeValue
-from dynaorm.layout.value_text import value_text
+from dynaorm.item.value_text import key_text
 from dynaorm.record import record
 
 PieceKind: TypeAlias = Literal["literal", "value", "shard", "masked"]
@@ -54,7 +54,7 @@ def pieces_of(
     """
     if value is None:
         return ()
-    text = value_text(value)
+    text = key_text(value)
     found = _pattern(template, number).fullmatch(text) if "S" in value else None
     if found is None:
         if not secret.isdisjoint(template.fields):

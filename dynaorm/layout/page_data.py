@@ -21,10 +21,10 @@ from dynaorm.failure import MASK, hidden_in, texts_of
 from dynaorm.item.json_body import encode_body
 from dynaorm.item.printable import printable
 from dynaorm.item.value import Item
+from dynaorm.item.value_text import key_text
 from dynaorm.layout.key_pieces import KeyPiece
 from dynaorm.layout.keys import KeyRow, key_rows
 from dynaorm.layout.markdown import cost_of
-from dynaorm.layout.value_text import value_text
 from dynaorm.layout.view import ItemRow, PartitionBlock, ShownAttribute, TableView, view_of
 from dynaorm.layout.writes import Write, WriteAction, Writes
 
@@ -98,8 +98,8 @@ def _keys(names: Iterable[str], entry: Entry) -> Iterator[tuple[str, ShownAttrib
         if name not in entry.item:
             continue
         is_secret = name in entry.secret
-        text = MASK if is_secret else value_text(entry.item[name])
-        yield name, ShownAttribute(name, "", text, text, next(iter(entry.item[name])), "key", (), is_secret)
+        text = MASK if is_secret else key_text(entry.item[name])
+        yield name, ShownAttribute(name, "", text, next(iter(entry.item[name])), "key", (), is_secret)
 
 
 def _view(view: TableView, shown: Mapping[int, Mapping[str, ShownAttribute]]) -> dict[str, Any]:
@@ -233,13 +233,8 @@ def _sampled(description: TableDescription, entries: Sequence[Entry], now: float
 
 
 def _attribute(one: ShownAttribute, item: Item) -> list[str]:
-    """Its name, and its text and short text if the item says them no better already."""
-    text = value_text(item[one.name])
-    # A secret may be a part of the value: then the item is masked in that part.
-    short = one.short if one.text == text else text
-    if short != text:
-        return [one.name, text, short]
-    return [one.name] if text == next(iter(item[one.name].values())) else [one.name, text]
+    """Its name, and its text unless the item says the same."""
+    return [one.name] if one.text == next(iter(item[one.name].values())) else [one.name, one.text]
 
 
 def _reason(place: PlaceDescription, entity: Any) -> str:

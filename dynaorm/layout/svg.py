@@ -241,7 +241,7 @@ def _placed(attributes: Iterable[ShownAttribute], places: Iterable[tuple[str, st
     """The attributes side by side, in as many lines as an item has; what has no room is left out with an ellipsis."""
     room = WIDTH - _MARGIN - _COLUMNS[2] - 28
     found = [
-        *((one.name, one.short) for one in attributes),
+        *((one.name, one.text) for one in attributes),
         *((index, f"→ {name}") for index, name in places),
     ]
     pairs = [tuple(shortened(one_line(text), _WIDEST_VALUE) for text in pair) for pair in found]

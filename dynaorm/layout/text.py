@@ -181,7 +181,7 @@ class _Writer:
         return _folded(spans, width) if self.whole else [_fitting(spans, width)]
 
     def _word(self, one: ShownAttribute) -> Line:
-        return [Span(f"{one_line(one.name)}=", "dim"), Span(one_line(one.text if self.whole else one.short))]
+        return [Span(f"{one_line(one.name)}=", "dim"), Span(one_line(one.text))]
 
     def _attributes(self, row: ItemRow, width: int) -> Iterator[Line]:
         """The attributes of an item in lines of a width, and the other indexes that it is in."""

@@ -26,8 +26,8 @@ from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.failure import MASK, counted
 from dynaorm.item.size import item_size
 from dynaorm.item.value import AttributeValue, Item
+from dynaorm.item.value_text import key_text, name_text, value_text
 from dynaorm.layout.key_pieces import KeyPiece, pieces_of, plain_text
-from dynaorm.layout.value_text import short_text, value_text
 from dynaorm.record import record
 
 AttributeRole: TypeAlias = Literal["field", "key", "own", "unknown"]
@@ -44,7 +44,6 @@ class ShownAttribute:
         name: its name in the table.
         field: the field that it stores; empty for one of no field.
         text: its value, whole.
-        short: its value as a row has it: times without fractions of a second.
         type: its DynamoDB type.
         role: ``"field"``; ``"key"`` for a key attribute of the table or an index; ``"own"`` for what dynaorm keeps
             there, such as the revision; ``"unknown"`` for an attribute that the class does not know.
@@ -56,7 +55,6 @@ class ShownAttribute:
     name: str
     field: str
     text: str
-    short: str
     type: str
     role: AttributeRole
     marks: tuple[str, ...] = ()
@@ -350,7 +348,8 @@ class _Viewer:
         for name in cls.key_fields:
             known = fields.get(name)
             if known is not None and known.attribute in item:
-                texts[name] = MASK if known.secret else _literal(item[known.attribute])
+                is_hidden = known.secret and known.attribute in secret
+                texts[name] = MASK if is_hidden else _literal(item[known.attribute])
         return f"{cls.name}({', '.join(f'{name}={texts[name]}' for name in cls.key_fields if name in texts)})"
 
     # -- keys ----------------------------------------------------------------------------------------------------------
@@ -371,11 +370,9 @@ class _Viewer:
         if entry.kind not in ("entity", "version", "tombstone"):
             return None
         templates = [*filter(None, (cls.partition, cls.sort))]
-        if self.index is not None:
-            place = entry.places.get(self.index.name)
-            for one in cls.places:
-                if one.name == place and one.index == self.index.name:
-                    templates += (*one.partition, *one.sort)
+        for one in cls.places:
+            if entry.places.get(one.index) == one.name:
+                templates += (*one.partition, *one.sort)
         return next((one for one in templates if one.attribute == name), None)
 
     # -- attributes ----------------------------------------------------------------------------------------------------
@@ -399,8 +396,9 @@ class _Viewer:
             yield ShownAttribute(
                 name=name,
                 field="" if known is None else known.name,
-                text=value_text(value),
-                short=short_text(value, is_expiry=is_expiry),
+                text=plain_text(self._pieces(entry, name))
+                if role == "key"
+                else value_text(value, is_expiry=is_expiry),
                 type=next(iter(entry.item[name])),
                 role=role,
                 marks=() if known is None else known.marks,
@@ -464,7 +462,7 @@ def _secret_fields(template: TemplateDescription, fields: Mapping[str, FieldDesc
 
 def _unmatched(value: AttributeValue, literal: str, *, is_secret: bool) -> tuple[KeyPiece, ...]:
     """A key of no template, of which a beginning may be literal text."""
-    text = value_text(value)
+    text = key_text(value)
     if is_secret:
         return (*((KeyPiece(literal, "literal"),) if literal else ()), KeyPiece(MASK, "masked"))
     if literal and text.startswith(literal) and len(text) > len(literal):
@@ -490,10 +488,10 @@ def _order(item: Item, names: Iterable[str]) -> tuple[tuple[str, Any], ...]:
 def _of_key(text: str, field: FieldDescription | None) -> str:
     """A value in a key as Python writes it: padded numbers as numbers."""
     is_number = field is not None and field.dynamodb_types == ("N",) and text.isdecimal()
-    return str(int(text)) if is_number else repr(text)
+    return name_text(int(text) if is_number else text)
 
 
 def _literal(value: AttributeValue) -> str:
-    """A stored value as Python writes it: numbers without quotes."""
-    text = value_text(value)
-    return text if {"N", "BOOL"} & value.keys() else repr(text)
+    """A stored value in the name of an entity: numbers without quotes."""
+    ((kind, content),) = value.items()
+    return content if kind == "N" else name_text(content if kind in ("S", "BOOL") else value_text(value))

@@ -16,8 +16,8 @@ from dynaorm.describe.tables import describe
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.entity.table import Table
 from dynaorm.item.value import AttributeValue, Item
+from dynaorm.item.value_text import key_text
 from dynaorm.layout.key_pieces import pieces_of
-from dynaorm.layout.value_text import value_text
 from dynaorm.record import replace
 
 _TYPES: Final[Mapping[str, str]] = {
@@ -82,7 +82,7 @@ class _StandIns:
         return self._rendered([*_primary(cls), *_placed(cls, entry.places)], name, value, number)
 
     def _guard(self, constraint: str, value: AttributeValue) -> AttributeValue:
-        literal, text = f"{constraint}#", value_text(value)
+        literal, text = f"{constraint}#", key_text(value)
         rest = text.removeprefix(literal) if text.startswith(literal) else text
         return {"S": (literal if rest != text else "") + self._name(constraint, rest)}
 
@@ -92,13 +92,13 @@ class _StandIns:
         if "N" in value:
             return {"N": self._name(name, value["N"]).rpartition("-")[2]}
         if "B" in value:
-            return {"B": self._name(name, value_text(value)).encode()}
+            return {"B": self._name(name, key_text(value)).encode()}
         template = next((one for one in templates if one.attribute == name), None)
         if template is None:
-            return {"S": self._name(name, value_text(value))}
+            return {"S": self._name(name, key_text(value))}
         pieces = pieces_of(template, value, frozenset(), number)
         if all(one.kind == "value" and not one.field for one in pieces):
-            return {"S": self._name(name, value_text(value))}
+            return {"S": self._name(name, key_text(value))}
         texts = (
             one.text if one.kind == "literal" else self._name(one.field or name, one.text) for one in pieces
         )

@@ -17,7 +17,7 @@ from dynaorm.errors import DynaormError
 from dynaorm.failure import texts_of
 from dynaorm.item.printable import printable
 from dynaorm.item.value import Item
-from dynaorm.layout.value_text import value_text
+from dynaorm.item.value_text import key_text
 from dynaorm.plan.changes import items_to_read
 from dynaorm.plan.compiler import compile_plan
 from dynaorm.plan.intent import Deletion, Intent, Save
@@ -161,7 +161,7 @@ class Writes:
             verb=verb_of(planned),
             reason=printable(planned.reason),
             table=planned.table.name,
-            key=texts_of(planned.kind.shown_key(planned), value_text),
+            key=texts_of(planned.kind.shown_key(planned), key_text),
             entry=self._at.get(planned.ident),
         )
 

@@ -16,6 +16,7 @@ from dynaorm.item.printable import printable
 from dynaorm.item.size import ACTION_LIMIT, ITEM_LIMIT, TRANSACTION_LIMIT, item_size, size_bound
 from dynaorm.item.update import AddTo, Append, Change, Prepend, SetTo
 from dynaorm.item.value import AttributeValue, Item
+from dynaorm.item.value_text import key_text
 from dynaorm.plan.cost import index_units, item_units, sent_bytes
 from dynaorm.plan.planned import Effect, Planned
 from dynaorm.plan.unit_of_work import client_token
@@ -144,7 +145,7 @@ class Plan(_PlanFields):
 
 def _sentence(planned: Planned) -> str:
     """What is sent, to which item, and why."""
-    texts = texts_of(planned.kind.shown_key(planned), lambda value: str(next(iter(value.values()))))
+    texts = texts_of(planned.kind.shown_key(planned), key_text)
     where = " ".join([planned.action.table, *(f"{name}={text}" for name, text in texts.items())])
     return f"{verb_of(planned)} {where}: {planned.reason}"
 

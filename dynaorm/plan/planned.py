@@ -18,6 +18,7 @@ from dynaorm.errors import StoreError, Violation
 from dynaorm.item.action import Action, ConditionCheck, Put
 from dynaorm.item.condition import Condition
 from dynaorm.item.value import AttributeValue, Item
+from dynaorm.item.value_text import name_text
 from dynaorm.plan.item_change import Requirement
 from dynaorm.record import record, replace
 
@@ -101,9 +102,8 @@ class Planned:
         """The entity it is about, in words."""
         key = self.subject
         assert key.entity is not None
-        return (
-            f"{key.entity.__name__}({', '.join(f'{name}={text}' for name, text in key_texts(key).items())})"
-        )
+        texts = key_texts(key, name_text)
+        return f"{key.entity.__name__}({', '.join(f'{name}={text}' for name, text in texts.items())})"
 
     @property
     def table(self) -> Table:

@@ -123,7 +123,7 @@ def test_every_attribute_is_shown_and_secrets_are_masked(ask: Command) -> None:
         "agent": "liz",
         "email": "Liz@x.com",
         "password": "**********",
-        "place": "{city: Oslo, street: }",
+        "place": "{city: Oslo, street: ''}",
         "balance": "0",
         "tags": "{a, b}",
         "active": "true",
@@ -158,6 +158,36 @@ def test_json_has_the_item_as_it_is_stored(ask: Command, raw: Any) -> None:
     raw.delete("AGENT#liz", "AGENT")
     (finding,) = json.loads(ask("show", f"{AT}:desk", "email#liz@x.com", "--json").stdout)["findings"]
     assert finding["kind"] == "orphan guard"
+
+
+def test_an_item_of_a_partition_that_cannot_be_read_is_named(ask: Command, raw: Any) -> None:
+    raw.put("ORG#acme", "CASE#00x", _type={"S": "Case"})
+    raw.put("ORG#acme", "NOTE", text={"S": "x"})
+    run = ask("show", f"{AT}:desk", "ORG#acme")
+    lines = run.stdout.splitlines()
+    assert lines[-3:-1] == [
+        "CASE#00x  Case(org='acme', number='CASE#00x'); it cannot be read",
+        "NOTE  it is an item of no declared class",
+    ]
+    assert run.stderr == "2 items cannot be read by a class; give its sort key, too, to see what is wrong\n"
+    assert run.returncode == 1
+    (wrong,) = [
+        one
+        for line in ask("show", f"{AT}:desk", "ORG#acme", "--json").stdout.splitlines()
+        if not (one := json.loads(line))["readable"] and one["kind"] == "entity"
+    ]
+    assert wrong["item"]["SK"] == {"S": "CASE#00x"}
+
+
+def test_only_what_may_be_a_secret_is_masked_in_a_key_of_no_class(ask: Command, raw: Any) -> None:
+    raw.put("FOO#1", "BAR", x={"S": "y"})
+    raw.put("LOGIN#tok-2", "BAD")
+    shown = ask("show", f"{AT}:desk", "FOO#1", "BAR").stdout.splitlines()
+    assert shown[-3:] == ["  PK  FOO#1", "  SK  BAR", "  x   **********"]
+    shown = ask("show", f"{AT}:desk", "LOGIN#tok-2", "BAD").stdout.splitlines()
+    assert shown[-2:] == ["  PK  **********", "  SK  BAD"]
+    shown = ask("show", f"{AT}:desk", "LOGIN#tok-1", "LOGIN").stdout.splitlines()
+    assert "  PK     LOGIN#**********" in shown
 
 
 def test_a_partition_is_shown_item_by_item(ask: Command) -> None:

@@ -29,9 +29,9 @@ def test_get_shows_every_field_and_masks_secrets(ask: Command) -> None:
         "  agent     liz",
         "  email     Liz@x.com",
         "  password  **********",
-        '  place     {"city": "Oslo", "street": ""}',
+        "  place     {city: Oslo, street: ''}",
         "  balance   0",
-        '  tags      ["a", "b"]',
+        "  tags      {a, b}",
         "  active    true",
     ]
     assert (run.returncode, run.stderr) == (0, "")
@@ -94,7 +94,7 @@ def test_what_is_not_stored_is_said_and_is_status_1(
 def test_a_version_is_shown_and_one_that_does_not_exist_is_named(ask: Command) -> None:
     guide = ["get", f"{AT}:Guide", "slug=first"]
     assert "Guide(slug='first')  version 3  revision " in ask(*guide).stdout
-    assert '  text   ""\n' in ask(*guide, "--version", "1").stdout
+    assert "  text   ''\n" in ask(*guide, "--version", "1").stdout
     run = ask(*guide, "--version", "9")
     assert (run.returncode, run.stderr) == (1, "there is no version 9 of Guide(slug='first')\n")
     for moment in ("2020", "2020-05", "2020-05-06", "2020-05-06T10:00:00Z", "2020-05-06T10:00:00+02:00"):
@@ -121,9 +121,9 @@ def names(run: Run) -> list[str]:
 def test_a_query_shows_each_entity_in_a_line(ask: Command) -> None:
     run = ask("query", f"{AT}:Case", "org=acme")
     assert run.stdout.splitlines() == [
-        "Case(org='acme', number=1)  title=Case 1  status=open  created=2026-01-05T00:00:00Z  due=2026-02-01",
-        "Case(org='acme', number=2)  title=Case 2  status=open  created=2026-02-07T12:30:00Z",
-        "Case(org='acme', number=3)  title=Case 3  status=closed  created=2025-12-31T00:00:00Z",
+        "Case(org='acme', number=1)  title=Case 1  status=open  created=2026-01-05 00:00:00  due=2026-02-01",
+        "Case(org='acme', number=2)  title=Case 2  status=open  created=2026-02-07 12:30:00",
+        "Case(org='acme', number=3)  title=Case 3  status=closed  created=2025-12-31 00:00:00",
     ]
     assert (run.returncode, run.stderr) == (0, "3 entities; 1 request, 0.5 read units\n")
 
@@ -235,7 +235,7 @@ def test_history_shows_what_each_version_changed(ask: Command) -> None:
     assert [line.split("  ", 2)[::2] for line in run.stdout.splitlines()] == [
         ["version 3", "title=First steps"],
         ["version 2", "text=Begin here."],
-        ["version 1", 'slug=first  title=First  text=""'],
+        ["version 1", "slug=first  title=First  text=''"],
     ]
     newest, *_ = lines(ask("history", f"{AT}:Guide", "slug=first", "--json"))
     assert newest.pop("at").startswith("20")
@@ -259,7 +259,7 @@ def test_two_versions_are_compared(ask: Command) -> None:
     diff = ["history", f"{AT}:Guide", "slug=first", "--diff"]
     assert ask(*diff, "1", "3").stdout.splitlines() == [
         "  title  First -> First steps",
-        '  text   "" -> Begin here.',
+        "  text   '' -> Begin here.",
     ]
     assert lines(ask(*diff, "1", "2", "--json")) == [
         {"kind": "diff", "versions": [1, 2], "changes": {"text": ["", "Begin here."]}}

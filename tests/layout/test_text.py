@@ -48,7 +48,7 @@ def test_whole_text_has_every_attribute_and_cuts_nothing() -> None:
         "              text=Long, longer, longest: aaaaaaaaaaaaaa\n"
         "              aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\n"
         "              aaaaaaaaaaaaaa  more=more  last=last\n"
-        "              _rev=00000000000000000000000000000001\n"
+        "              _rev='00000000000000000000000000000001'\n"
         "              _type=Page\n"
         "\n"
         "guard items\n"

@@ -98,7 +98,7 @@ def test_a_key_is_shown_in_pieces() -> None:
 
 def test_what_the_key_says_and_what_dynaorm_keeps_is_left_out_of_a_row() -> None:
     found = row(views(), "v0_ANIMAL#001")
-    assert [(one.name, one.short) for one in found.shown] == [
+    assert [(one.name, one.text) for one in found.shown] == [
         ("title", "title-1"),
         ("keeper", "keeper-1"),
         ("until", "''"),

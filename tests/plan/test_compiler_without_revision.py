@@ -8,7 +8,7 @@ import pytest
 from dynaorm import Aggregate, Entity, Key, Table, Unique
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.errors import UsageError
-from dynaorm.item.action import Update
+from dynaorm.item.action import Delete, Put, Update
 from dynaorm.item.condition import And, equals, exists, missing
 from dynaorm.item.update import SetTo
 from dynaorm.plan.intent import Deletion, Save
@@ -79,6 +79,15 @@ def test_without_revisions_absent_values_are_part_of_the_condition() -> None:
     assert missing("note") in action.condition.parts
 
 
+def test_without_revisions_what_takes_the_place_of_a_deleted_item_relies_on_all_of_it() -> None:
+    deleted = saved(Loose(name="l", left=1))
+    ((_, replaced),) = actions_of(plan_of(Deletion(deleted), Save(Loose(name="l", left=2))))
+    ((_, gone),) = actions_of(plan_of(Deletion(deleted)))
+    assert isinstance(replaced, Put)
+    assert isinstance(gone, Delete)
+    assert replaced.condition == gone.condition
+
+
 def test_without_revisions_the_values_guards_are_made_of_are_part_of_the_condition() -> None:
     plain = saved(Plain(name="p", email="a@x"))
     plain.left = 5
@@ -129,9 +138,7 @@ def wide(attributes: int, table: Table) -> Any:
 def test_an_entity_with_too_many_attributes_to_compare_is_refused_with_the_way_out() -> None:
     assert len(plan_of(Deletion(wide(140, Table("wide", revision_attribute=None)))).actions) == 1
     entity = wide(160, Table("wider", revision_attribute=None))
-    message = (
-        r"this Wide has no revision that names one write, .* compares 16\d of its .* 300; give .*Key\(Wide"
-    )
+    message = r"this Wide has no revision .* compares 16\d attributes of it.* 300; give .*Key\(Wide"
     with pytest.raises(UsageError, match=message):
         plan_of(Deletion(entity))
     with pytest.raises(UsageError, match=message):

@@ -146,6 +146,11 @@ class EntityMapping:
         return tuple(dict.fromkeys(field for part in self.primary_parts for field in part.fields))
 
     @cached_property
+    def key_field_set(self) -> frozenset[str]:
+        """The same, in no order."""
+        return frozenset(self.key_fields)
+
+    @cached_property
     def kept(self) -> Mapping[str, FieldMapping]:
         """The fields with times that sessions keep."""
         return {one.name: one for one in (*self.created, *self.updated)}

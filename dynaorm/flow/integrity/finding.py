@@ -17,6 +17,7 @@ from dynaorm.failure import hidden_in, texts_of
 from dynaorm.flow.integrity.stored_check import ItemAddress, StoredCheck
 from dynaorm.item.printable import printable
 from dynaorm.item.value import Item
+from dynaorm.item.value_text import key_text
 from dynaorm.plan.plan import Plan
 from dynaorm.plan.planned import Planned
 from dynaorm.record import record, replace
@@ -145,7 +146,7 @@ def _some(keys: Sequence[Item]) -> str:
 
 
 def _named(key: Item) -> str:
-    texts = texts_of(key, lambda value: str(next(iter(value.values()))))
+    texts = texts_of(key, key_text)
     return " ".join(f"{name}={text}" for name, text in texts.items())
 
 

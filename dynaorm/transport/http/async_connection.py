@@ -19,7 +19,6 @@ from socket import SO_KEEPALIVE, SOCK_STREAM, SOL_SOCKET, socket
 from typing import Any, cast
 from weakref import WeakSet
 
-from dynaorm.failure import counted
 from dynaorm.flow.protocol.call import NoAnswer
 from dynaorm.transport.http.connection import (
     IDLE_SECONDS,
@@ -274,7 +273,7 @@ class AsyncConnectionPool:
             async with asyncio.timeout(limits.timeout):
                 await self._places.acquire()
         except TimeoutError as error:
-            reason = f"all of {counted(limits.pool_size, 'connection')} were in use for {limits.timeout:g} s"
+            reason = f"no connection was free for {limits.timeout:g} s (pool_size={limits.pool_size})"
             raise NoAnswer(reason, sent=False) from error
 
     def _take_idle(self) -> AsyncConnection | None:

@@ -64,7 +64,7 @@ def test_an_empty_set_is_an_empty_list_because_dynamodb_has_none() -> None:
         (list[int], (1,), "is a tuple, not a list"),
         (list[list[int]], [[1], [2, "a"]], r"at \[1\]\[1\]: is a str, not an int"),
         (tuple[int, ...], [1], "not a tuple"),
-        (tuple[int, str], (1,), "has 1 members, not 2"),
+        (tuple[int, str], (1,), "has 1 member, not 2"),
         (tuple[int, str], (1, 2), r"at \[1\]: is an int"),
         (Point, (1, "a"), "not a Point"),
         (set[int], [1], "not a set"),

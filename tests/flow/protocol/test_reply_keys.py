@@ -43,7 +43,7 @@ def test_an_item_without_its_key_is_no_answer(item: Any) -> None:
 def test_the_items_of_one_moment_are_in_the_order_of_their_keys() -> None:
     reply = {"Responses": [{"Item": SOUND}, {}]}
     assert items_at_once(reply, [TABLE.keys] * 2) == [SOUND, None]
-    with pytest.raises(Unreachable, match="2 answers to 1 keys"):
+    with pytest.raises(Unreachable, match="2 answers to 1 key"):
         items_at_once(reply, [TABLE.keys])
 
 
