@@ -20,12 +20,12 @@ from dynaorm.entity.declare.choices import choice_problems
 from dynaorm.entity.declare.computed import computed_marks, marker_problems
 from dynaorm.entity.declare.conditions import with_conditions
 from dynaorm.entity.declare.constraints import constraints_of
+from dynaorm.entity.declare.item_type import type_problems
 from dynaorm.entity.declare.keys import KeysOf, attribute_of, fields_for_keys, keys_of, vector_index_of
 from dynaorm.entity.declare.options import ClassOptions
 from dynaorm.entity.declare.registry import conflicts, register
 from dynaorm.entity.declare.stored import stored_places
 from dynaorm.entity.declare.times import expiry_problems, kept_time_problems
-from dynaorm.entity.declare.types import type_problems
 from dynaorm.entity.declare.vectors import vector_problems
 from dynaorm.entity.expiry import Expiry
 from dynaorm.entity.index import Index
