@@ -162,7 +162,7 @@ def _work(verb: Verb, work: Work, given: dict[str, Any]) -> None:
                     file.add(found)
                 output.report(found)
         status = STOPPED if output.is_stopped else CLEAN if output.is_clean else FOUND
-        summary.add(status=status, **output.finish(summary.seconds, _unjudged(targets, options)))
+        summary.add(status=status, **output.finish(summary.seconds, _unjudged(verb, targets, options)))
     click.get_current_context().exit(status)
 
 
@@ -180,11 +180,13 @@ def _run_options(verb: str, given: Mapping[str, Any], output: Output, *, writes:
     )
 
 
-def _unjudged(targets: Sequence[Table | type[Any]], options: RunOptions) -> list[str]:
+def _unjudged(verb: Verb, targets: Sequence[Table | type[Any]], options: RunOptions) -> list[str]:
     """What a run did not judge, by what it was asked to do."""
     found = []
     if options.segment is not None and keep_totals(targets):
         found.append("totals, which need all segments")
-    if classes := [one.__name__ for one in targets if not isinstance(one, Table)]:
+    classes = [one.__name__ for one in targets if not isinstance(one, Table)]
+    # A backfill of a class was never meant to judge anything else.
+    if classes and verb != "backfill":
         found.append(f"items that are no {' or '.join(classes)}; name the table to judge them all")
     return found

@@ -24,8 +24,12 @@ PROCESSES: Final = click.option(
     help="Divide the work among N processes of this machine, which share the rate. If one is killed, another goes on.",
 )
 
-# What only one process can do, each with the value that it has if it is not given.
-_OF_ONE: Final = {"segment": None, "at_most": None, "findings": None}
+# What only one process can do, and why.
+_OF_ONE: Final = {
+    "segment": "--processes reads every segment",
+    "at_most": "no process knows how much the others have repaired. Try a few repairs with one process first",
+    "findings": "it names the items that are judged, so there is no table to divide",
+}
 
 
 @record
@@ -49,15 +53,17 @@ def check_processes(verb: str, given: Mapping[str, Any]) -> None:
     if given["processes"] is None:
         return
     check_count("--processes {}", given["processes"])
-    for name, default in _OF_ONE.items():
+    for name, reason in _OF_ONE.items():
         # The findings that verify writes come from all processes.
         is_read = name != "findings" or verb != "verify"
-        if is_read and given.get(name) != default:
+        if is_read and given.get(name) is not None:
             option = name.replace("_", "-")
-            raise click.UsageError(f"--{option} is for one process; leave it or --processes out")
+            raise click.UsageError(f"--{option} is for one process: {reason}. Leave it or --processes out")
     if verb != "verify" and not given["yes"]:
+        # Two processes would plan to give one value to two entities. Only a write that is refused tells them.
         raise click.UsageError(
-            "--processes writes; give --yes, or leave --processes out to see what would be written"
+            "--processes has no dry run: what a process would write depends on what the others have written. Give "
+            "--yes, or leave --processes out to see the plans; --segments reads as many segments at a time"
         )
 
 

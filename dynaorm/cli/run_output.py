@@ -4,7 +4,7 @@ import json
 from collections import Counter
 from collections.abc import Sequence
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Final, Self
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
@@ -18,6 +18,9 @@ from dynaorm.integrity.report import as_json
 from dynaorm.item.printable import printable
 from dynaorm.record import replace
 from dynaorm.session.attempt import Attempt
+
+_COMPLETING: Final = ("backfill", "apply")
+"""The commands that complete entities, which had no fault."""
 
 
 class Meter:
@@ -129,6 +132,8 @@ class Output:
         self._counted[found.outcome.value if isinstance(found, Mended) else found.kind.value] += 1
         self._unjudged["not judged"] += finding.kind is FindingKind.NOT_JUDGED
         self._unjudged["doubtful"] += bool(finding.doubt)
+        if self._is_only_counted(found):
+            return
         if finding.hides_keys and self._secrets:
             found = (
                 replace(found, finding=finding.revealed) if isinstance(found, Mended) else finding.revealed
@@ -136,6 +141,11 @@ class Output:
         elif finding.hides_keys:
             self._masked += 1
         self._tell(as_json(found) if self._as_lines else str(found))
+
+    def _is_only_counted(self, found: Finding | Mended) -> bool:
+        """Whether people want no line for it: a backfill completes most of a table, and that is no news."""
+        is_done = isinstance(found, Mended) and found.outcome in (Outcome.MENDED, Outcome.GONE)
+        return is_done and self._verb in _COMPLETING and not self._as_lines
 
     def finish(self, seconds: float, unjudged: Sequence[str]) -> dict[str, Any]:
         """Print the result of a run that came to its end. Returns it as plain data.

@@ -120,7 +120,7 @@ def key_values(mapping: "EntityMapping", fields: dict[str, Any]) -> dict[str, An
         InvalidValue: a field of the key cannot be computed.
     """
     wanted = mapping.key_fields
-    if fields.keys() == set(wanted):
+    if fields.keys() == mapping.key_field_set:
         return fields
     name = mapping.entity.__name__
     asked = [mapping.computed[one] for one in wanted if one in mapping.computed and one not in fields]

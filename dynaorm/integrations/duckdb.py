@@ -1,19 +1,28 @@
 """Verify an export with DuckDB: a table of any size on one machine, without a request to DynamoDB.
 
-Needs the extra ``dynaorm[duckdb]``. Python processes judge the items, and DuckDB groups the facts: what does not fit
+Needs the extra ``dynaorm[duckdb]``. Python processes judge the items, and DuckDB joins the facts: what does not fit
 into its memory lies in a temporary folder.
+
+Rule 1. The items themselves lie in files, and DuckDB has only their places. It joins thousands of rows at a time,
+        whatever its limit, and items of some kilobytes would not fit.
+Rule 2. Rows are grouped by files, not sorted by DuckDB: its sort needs the more memory the more rows there are.
+Rule 3. Nothing is inserted while the rows of a query are read, because both would share the limit.
 """
 
 import csv
+import json
 import multiprocessing
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, ProcessPoolExecutor, wait
 from contextlib import ExitStack
+from heapq import merge
 from itertools import islice
+from operator import itemgetter
 from pathlib import Path
-from tempfile import TemporaryDirectory, mkstemp
-from typing import Any, Final
+from tempfile import TemporaryDirectory, TemporaryFile, mkstemp
+from typing import IO, Any, Final
+from zlib import crc32
 
 import duckdb
 
@@ -27,15 +36,26 @@ from dynaorm.integrity.report import finding_in
 
 __all__ = ["verify_export"]
 
-_ROWS: Final = 4000
-"""How many rows a process gets at a time, if one key has no more."""
+_PARTS: Final = 64
+"""Into how many files rows are divided by their keys, and each file again that is too large."""
 
-# An item of 400 KB whose every character is escaped, twice.
+_LARGEST_PART: Final = 8_000_000
+"""The most bytes of rows that a process groups in its memory, if one key has no more."""
+
+# Each level takes other bits of the same number, which has 32.
+_LEVELS: Final = 5
+
+_SORTED: Final = 20_000
+"""How many findings are sorted in memory."""
+
+# What several entities hold, with the longest keys there can be, whose every character is escaped, twice.
 _LONGEST_LINE: Final = 8_000_000
 
+# By default DuckDB would take a buffer for 16 of the longest lines.
 _FROM_FILE: Final = (
     "SELECT * FROM read_csv(?, columns = {'key': 'VARCHAR', 'text': 'VARCHAR'}, auto_detect = false, "
-    "header = false, delim = '\t', quote = '\"', escape = '\"', nullstr = '\x01', max_line_size = ?)"
+    "header = false, delim = '\t', quote = '\"', escape = '\"', nullstr = '\x01', "
+    "max_line_size = ?, buffer_size = ?)"
 )
 
 # An answer, or a fact: how a process sees the rows of one key.
@@ -91,7 +111,7 @@ def _verified(
         job.collect(_mapped, ((file, table, declared) for table, file in sources.files))
         job.answer(declared)
         declared = sources.with_doubts(job.doubts())
-        job.reduce("SELECT key, text FROM concerns ORDER BY key", declared)
+        job.reduce("SELECT key, text FROM concerns", declared)
         job.answer(declared)
         yield from job.findings()
 
@@ -130,7 +150,7 @@ class _Shuffle(ExitStack):
 
     def _load(self, files: Mapping[str, str]) -> None:
         for kind, path in files.items():
-            self._base.execute(f"INSERT INTO {kind} {_FROM_FILE}", [path, _LONGEST_LINE])
+            self._base.execute(f"INSERT INTO {kind} {_FROM_FILE}", [path, _LONGEST_LINE, 2 * _LONGEST_LINE])
             Path(path).unlink()
 
     def answer(self, declared: KeyedScope) -> None:
@@ -141,14 +161,15 @@ class _Shuffle(ExitStack):
             self._base.execute("CREATE TABLE asked (key VARCHAR, text VARCHAR)")
             query = (
                 "SELECT asking.key, asking.text, stored.text FROM asking "
-                "LEFT JOIN stored ON stored.key = asking.text ORDER BY asking.key"
+                "LEFT JOIN stored ON stored.key = asking.text"
             )
             self.reduce(query, declared)
 
     def reduce(self, query: str, declared: KeyedScope) -> None:
         """Give the processes the rows of a query, all rows of one key together."""
-        rows = self._base.cursor().execute(query)
-        self.collect(_reduced, ((some, declared) for some in _groups(iter(rows.fetchone, None))))
+        with self._base.cursor() as cursor:
+            parts = _divided(iter(cursor.execute(query).fetchone, None), self._folder)
+        self.collect(_reduced, ((part, declared) for part in parts))
 
     def doubts(self) -> list[tuple[str, str]]:
         """One reason for each class whose sums are doubtful."""
@@ -156,21 +177,35 @@ class _Shuffle(ExitStack):
 
     def findings(self) -> Iterator[Finding]:
         """Everything that was found, in the order of the keys."""
-        rows = self._base.execute("SELECT text FROM finding ORDER BY key, text")
-        while row := rows.fetchone():
-            yield finding_in(row[0])
+        rows = self._base.execute("SELECT key, text FROM finding")
+        with ExitStack() as files:
+            runs = []
+            while some := rows.fetchmany(_SORTED):
+                file = files.enter_context(TemporaryFile("w+", encoding="utf-8", dir=self._folder))
+                file.writelines(map(_line, sorted(some)))
+                file.seek(0)
+                runs.append(map(json.loads, file))
+            for _, text in merge(*runs):
+                yield finding_in(text)
 
 
-def _groups(rows: Iterator[_Row]) -> Iterator[list[_Row]]:
-    """Rows that are ordered by their first column, some keys at a time."""
-    some: list[_Row] = []
-    for row in rows:
-        if len(some) >= _ROWS and row[0] != some[-1][0]:
-            yield some
-            some = []
-        some.append(row)
-    if some:
-        yield some
+def _divided(rows: Iterable[_Row], folder: str, level: int = 0) -> list[str]:
+    """Files of rows, all rows of a key in one of them."""
+    files: dict[int, IO[str]] = {}
+    paths: list[str] = []
+    with ExitStack() as opened:
+        for row in rows:
+            number = (crc32(row[0].encode()) // _PARTS**level) % _PARTS
+            if number not in files:
+                made, path = mkstemp(prefix="part", dir=folder)
+                files[number] = opened.enter_context(os.fdopen(made, "w", encoding="utf-8"))
+                paths.append(path)
+            files[number].write(_line(row))
+    return paths
+
+
+def _line(row: _Row) -> str:
+    return f"{json.dumps(row)}\n"
 
 
 class _Here(Executor):
@@ -195,9 +230,23 @@ def _mapped(file: ExportFile, table: str, scope: KeyedScope, folder: str) -> dic
     return _written(mapped(file, table, scope), folder)
 
 
-def _reduced(rows: list[_Row], scope: KeyedScope, folder: str) -> dict[str, str]:
-    """The files of the facts that follow from rows, all rows of a key together."""
-    return _written(reduced(rows, scope), folder)
+def _reduced(part: str, scope: KeyedScope, folder: str) -> dict[str, str]:
+    """The files of the facts that follow from the rows in a file, which has all rows of their keys."""
+    return _written(reduced((_with_item(row, folder) for row in _grouped(part, folder)), scope), folder)
+
+
+def _grouped(path: str, folder: str, level: int = 1) -> Iterator[_Row]:
+    """The rows in a file, all rows of a key after each other. The file is deleted."""
+    part, smaller = Path(path), []
+    with part.open(encoding="utf-8") as file:
+        rows = map(json.loads, file)
+        if part.stat().st_size > _LARGEST_PART and level < _LEVELS:
+            smaller = _divided(rows, folder, level)
+        else:
+            yield from sorted(rows, key=itemgetter(0))
+    part.unlink()
+    for one in smaller:
+        yield from _grouped(one, folder, level + 1)
 
 
 def _written(facts: Iterable[KeyedFact], folder: str) -> dict[str, str]:
@@ -205,11 +254,44 @@ def _written(facts: Iterable[KeyedFact], folder: str) -> dict[str, str]:
     paths: dict[str, str] = {}
     writers: dict[str, Any] = {}
     with ExitStack() as files:
+        items = _Items(folder, files)
         for fact in facts:
             kind = str(fact.kind)
             if kind not in writers:
                 opened, paths[kind] = mkstemp(prefix=kind, dir=folder)
                 file = files.enter_context(os.fdopen(opened, "w", encoding="utf-8", newline=""))
                 writers[kind] = csv.writer(file, delimiter="\t", lineterminator="\n", quoting=csv.QUOTE_ALL)
-            writers[kind].writerow((fact.key, fact.text))
+            text = items.place_of(fact.text) if kind == FactKind.STORED else fact.text
+            writers[kind].writerow((fact.key, text))
     return paths
+
+
+class _Items:
+    """A new file of items, which stays until the end of the job."""
+
+    def __init__(self, folder: str, files: ExitStack) -> None:
+        self._folder = folder
+        self._files = files
+        self._file: IO[bytes] | None = None
+        self._name = ""
+        self._length = 0
+
+    def place_of(self, item: str) -> str:
+        """Keep an item. Returns its place: the name of the file, where the item begins, and its length."""
+        if self._file is None:
+            opened, path = mkstemp(prefix="items", dir=self._folder)
+            self._file, self._name = self._files.enter_context(os.fdopen(opened, "wb")), Path(path).name
+        content, begin = item.encode(), self._length
+        self._file.write(content)
+        self._length += len(content)
+        return f"{self._name}:{begin}:{len(content)}"
+
+
+def _with_item(row: _Row, folder: str) -> _Row:
+    """A row with the item itself, if it has the place of one."""
+    if len(row) != 3 or row[2] is None:
+        return row
+    name, begin, length = row[2].split(":")
+    with Path(folder, name).open("rb", buffering=0) as file:
+        file.seek(int(begin))
+        return (*row[:2], file.read(int(length)).decode())

@@ -9,6 +9,7 @@ import json
 import multiprocessing
 import os
 import signal
+import sqlite3
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, suppress
@@ -170,7 +171,7 @@ class _Process:
         self.task = task
         self.is_over = False
         self._facts = _file()
-        self._told: set[int] = set()
+        self._told = _Told()
         self._ends = 0
         self._start()
 
@@ -202,10 +203,8 @@ class _Process:
     def _found(self, fact: KeyedFact) -> Iterator[tuple[str, Any]]:
         """A finding, unless a process that was killed has told it."""
         found = finding_of(fact)
-        if isinstance(found, Mended) and found.outcome is not Outcome.LEFT:
-            yield "found", found
-        elif (mark := hash(fact.text)) not in self._told:
-            self._told.add(mark)
+        is_done = isinstance(found, Mended) and found.outcome is not Outcome.LEFT
+        if is_done or self._told.is_new(fact.text):
             yield "found", found
 
     def _start_again(self) -> None:
@@ -235,6 +234,27 @@ class _Process:
         self._process.join()
         self.connection.close()
         self._facts.close()
+        self._told.close()
+
+
+class _Told:
+    """The findings that a task has told of, in a temporary file: there may be one for each item.
+
+    They are compared as they are, because a finding that was taken for another one would be lost.
+    """
+
+    def __init__(self) -> None:
+        # SQLite makes a temporary file for an empty name. The transaction never ends, so nothing is synchronized.
+        self._file = sqlite3.connect("", isolation_level=None)
+        self._file.execute("CREATE TABLE told (text TEXT PRIMARY KEY) WITHOUT ROWID")
+        self._file.execute("BEGIN")
+
+    def is_new(self, text: str) -> bool:
+        """Whether a finding was not told yet. From now on it is."""
+        return self._file.execute("INSERT OR IGNORE INTO told VALUES (?)", (text,)).rowcount == 1
+
+    def close(self) -> None:
+        self._file.close()
 
 
 # -- in the processes --------------------------------------------------------------------------------------------------

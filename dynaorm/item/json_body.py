@@ -78,7 +78,7 @@ class Request(dict[str, Any]):
     __slots__ = ("body",)
 
     def __init__(self, parameters: Mapping[str, Any], body: bytes | None = None) -> None:
-        super().__init__(parameters)
+        dict.__init__(self, parameters)
         self.body = _encoded(parameters) if body is None else body
 
 
@@ -124,6 +124,8 @@ def decode_body(body: bytes) -> Any:
 
 def decode_object(body: bytes) -> dict[str, Any]:
     """The parsed body of a reply. Raises ValueError as ``decode_body`` does, and for JSON that is no object."""
+    if body == b"{}":  # the reply to most writes
+        return {}
     content = decode_body(body)
     # An empty list or null would look like an empty reply.
     if not isinstance(content, dict):

@@ -80,6 +80,10 @@ def test_it_adds_the_index_and_completes_the_entities(
     run = dynaorm("apply", AT, *where, "--yes", "--at-most", "1")
     assert run.returncode == 3
     assert "not judged: what comes after the last repair that --at-most allows; run it again" in run.stderr
+    assert not any(
+        line.startswith("mended") for line in run.stdout.splitlines()
+    )  # it is counted, and no news
+    assert "1 mended, 1 stopped" in run.stderr
     summary = tmp_path / "summary"
     run = dynaorm("apply", AT, *where, "--yes", "--json", "--summary", str(summary))
     assert run.returncode == 1

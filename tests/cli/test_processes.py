@@ -50,9 +50,19 @@ def test_processes_complete_the_entities_and_the_command_says_what_they_did(
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        (["repair", AT], "--processes writes; give --yes"),
-        (["repair", AT, "--yes", "--at-most", "3"], "--at-most is for one process"),
-        (["verify", AT, "--segments", "4", "--segment", "0"], "--segment is for one process"),
+        (["repair", AT], "depends on what the others have written. Give --yes, or leave --processes out"),
+        (
+            ["repair", AT, "--yes", "--at-most", "3"],
+            "--at-most is for one process: no process knows how much the others have repaired",
+        ),
+        (
+            ["repair", AT, "--yes", "--findings", __file__],
+            "--findings is for one process: it names the items that are judged",
+        ),
+        (
+            ["verify", AT, "--segments", "4", "--segment", "0"],
+            "--segment is for one process: --processes reads every segment. Leave it or --processes out",
+        ),
         (["verify", AT, "--export", "somewhere"], "--processes is about requests"),
     ],
 )

@@ -1,6 +1,7 @@
 """An engine finds in an export exactly what verify finds in the live table."""
 
 from collections.abc import Iterator
+from itertools import groupby
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -10,7 +11,8 @@ import pytest
 from dynaorm import Table
 from dynaorm.cli.entry import main
 from dynaorm.errors import UsageError
-from dynaorm.flow.integrity.finding import Finding
+from dynaorm.flow.integrity.finding import Finding, FindingKind
+from dynaorm.integrations import duckdb
 from dynaorm.integrations.duckdb import verify_export
 from dynaorm.integrity.exported import open_export
 from dynaorm.integrity.keyed import (
@@ -25,9 +27,11 @@ from dynaorm.integrity.keyed import (
 )
 from dynaorm.integrity.report import as_json
 from dynaorm.integrity.run import verify
+from dynaorm.item.value import Item
+from tests.integrity import shop
 from tests.integrity.damages import portions
 from tests.integrity.exports import write_export
-from tests.integrity.zoo import TABLES, TODAY, Damage, Device, Raw, key_of, plain
+from tests.integrity.zoo import TABLES, TODAY, Damage, Device, Raw, key_of, plain, text
 
 NOW = TODAY.timestamp()
 
@@ -62,6 +66,32 @@ def test_processes_find_the_same_whatever_duckdb_puts_on_disk(moto: Raw, tmp_pat
     found = verify_export(paths, *TABLES, workers=2, memory_limit="100MB", temp_directory=str(tmp_path))
     assert lines(found) == lines(verify(moto.session, *TABLES))
     assert {one.name for one in tmp_path.iterdir()} == set(paths)
+
+
+def test_items_that_are_larger_together_than_the_limit_are_judged(tmp_path: Path) -> None:
+    users: list[Item] = [
+        {**key_of(f"USER#{number}", "PROFILE"), "_type": text("User"), "user_id": text(str(number))}
+        | {"email": text(f"{number}@x.com"), "letter": text("x" * 50_000)}
+        for number in range(300)
+    ]
+    path = write_export(tmp_path / "export", users, now=NOW, files=1)
+    found = list(verify_export(path, shop.now, workers=1, memory_limit="10MB", temp_directory=str(tmp_path)))
+    assert {one.kind for one in found} == {FindingKind.MISSING_GUARD}
+    assert sorted(one.detail for one in found) == ["no guard item protects the value"] * 300
+    assert [one.name for one in tmp_path.iterdir()] == ["export"]
+
+
+def test_rows_of_one_key_stay_together_however_often_they_are_divided(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(duckdb, "_LARGEST_PART", 100)  # the rows of every part are divided as often as can be
+    rows = [(f"key{number % 700}", str(number)) for number in range(2000)]
+    parts = duckdb._divided(iter(rows), str(tmp_path))
+    assert len(parts) == duckdb._PARTS
+    told = [tuple(row) for part in parts for row in duckdb._grouped(part, str(tmp_path))]
+    assert sorted(told) == sorted(rows)
+    assert len(list(groupby(key for key, _ in told))) == 700
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_facts_in_any_order_and_folded_as_often_as_one_likes_say_the_same(moto: Raw) -> None:

@@ -35,7 +35,40 @@ def test_nothing_needs_botocore_at_first() -> None:
 
 # -- functions ---------------------------------------------------------------------------------------------------------
 
-EVERY_FUNCTION = [(module, name) for module, names in FUNCTIONS.items() for name in names]
+# Said once more, because a name that is taken out of the table must be missed.
+EVERY_FUNCTION = [
+    # OpenTelemetry, Datadog and X-Ray wrap calls of a client, or what makes the client; Sentry its constructor.
+    ("botocore.session", "Session.__init__"),
+    ("botocore.session", "Session.create_client"),
+    ("botocore.session", "Session.get_credentials"),
+    ("botocore.client", "ClientCreator.create_client"),
+    ("botocore.client", "BaseClient.__init__"),
+    ("botocore.client", "BaseClient._make_api_call"),
+    ("botocore.client", "BaseClient._make_request"),
+    # New Relic wraps the first, X-Ray and OpenTelemetry add a header in the third.
+    ("botocore.endpoint", "Endpoint.make_request"),
+    ("botocore.endpoint", "Endpoint.create_request"),
+    ("botocore.endpoint", "Endpoint.prepare_request"),
+    ("botocore.endpoint", "Endpoint._send"),
+    # X-Ray for pynamodb.
+    ("botocore.httpsession", "URLLib3Session.__init__"),
+    ("botocore.httpsession", "URLLib3Session.send"),
+    ("botocore.signers", "RequestSigner.handler"),
+    ("botocore.signers", "RequestSigner.sign"),
+    ("botocore.auth", "SigV4Auth.add_auth"),
+    ("botocore.auth", "SigV4Auth.signature"),
+    # VCR.
+    ("botocore.awsrequest", "AWSHTTPConnectionPool.ConnectionCls"),
+    ("botocore.awsrequest", "AWSHTTPSConnectionPool.ConnectionCls"),
+    # Datadog wraps the last.
+    ("pynamodb.connection.base", "Connection.__init__"),
+    ("pynamodb.connection.base", "Connection.dispatch"),
+    ("pynamodb.connection.base", "Connection._make_api_call"),
+]
+
+
+def test_the_table_has_what_tools_replace() -> None:
+    assert [(module, name) for module, names in FUNCTIONS.items() for name in names] == EVERY_FUNCTION
 
 
 @pytest.mark.parametrize(("module", "name"), EVERY_FUNCTION, ids=[name for _, name in EVERY_FUNCTION])
