@@ -3,10 +3,8 @@
 import copy
 import pickle
 
-import pytest
-
 from dynaorm import LOADING, Entity, Table
-from dynaorm.entity.state import Loaded, Unsettled, set_state, state_of, unsettled_of
+from dynaorm.entity.state import Loaded, Unsettled, defaults_in, set_state, state_of, unsettled_of
 from dynaorm.plan.planned import Effect
 
 
@@ -35,9 +33,13 @@ def test_while_a_write_is_unsettled_the_entity_has_the_state_from_before_it() ->
         assert (state_of(one), unsettled_of(one)) == (before, unsettled)
 
 
-def test_a_snapshot_cannot_be_changed() -> None:
-    with pytest.raises(AttributeError):
-        Loaded({}).read_only = True  # type: ignore[misc]
+def test_an_entity_has_the_defaults_of_its_last_snapshot() -> None:
+    point = Point(slug="x")
+    assert defaults_in(point, {"size", "name"}) == {}
+    before = Loaded({"PK": {"S": "x"}}, defaults={"size": {"N": "1"}, "mood": None})
+    for state in (before, Unsettled("plan", Effect(Point(slug="y"), None), before)):
+        set_state(point, state)
+        assert defaults_in(point, {"size", "name"}) == {"size": {"N": "1"}}
 
 
 def test_loading_is_one_object_in_every_copy() -> None:

@@ -41,6 +41,10 @@ class Coupon(Entity, table=app, pk="COUPON#{code}", sk="C"):
     until: Annotated[datetime | None, ExpiresAt(), Attribute("ttl")] = None
 
 
+class Voucher(Entity, table=app, pk="COUPON#{code}", sk="C"):
+    code: str
+
+
 class Thing(Entity, table=bare, pk="THING#{name}"):
     name: str
     size: int = 0
@@ -85,6 +89,28 @@ OVER = And(
 def test_an_insert_asks_for_absence_or_expiry() -> None:
     expected = Or((missing("PK"), OVER))
     assert condition_of(Save(Coupon(code="c"))) == expected
+
+
+def test_an_insert_asks_for_the_expiry_of_another_class_under_its_keys() -> None:
+    expired = And((equals("_type", {"S": "Coupon"}), *OVER.parts))
+    assert condition_of(Save(Voucher(code="c"))) == Or((missing("PK"), expired))
+
+
+def test_what_is_replaced_unread_is_free_or_of_the_class_and_as_the_caller_asks() -> None:
+    typed, own = equals("_type", {"S": "Coupon"}), Or((missing("etag"), HasType(("etag",), "S")))
+    few = Or((missing("left"), Compare(Attr(("left",)), "<", {"N": "9"})))
+    for replacing, parts in ((None, (typed, own)), (F.left < 9, (typed, own, few))):
+        save = Save(Coupon(code="c"), overwrite=True, replacing=replacing)
+        assert condition_of(save) == Or((missing("PK"), OVER, And(parts)))
+    assert condition_of(Save(Thing(name="t"), overwrite=True)) is None
+
+
+def test_without_revisions_an_update_relies_on_all_that_its_index_keys_are_stored_as() -> None:
+    thing = saved(Thing(name="t", place="here"))
+    thing.size = 4
+    condition = condition_of(Save(thing))
+    assert isinstance(condition, And)
+    assert equals("GSI1PK", {"S": "PLACE#here"}) in condition.parts
 
 
 def test_writes_by_key_ask_for_existence_type_and_life_and_deletes_not_for_life() -> None:

@@ -162,6 +162,7 @@ def test_a_target_whose_key_its_class_refuses_is_not_made() -> None:
         "Day cannot be made of its key: day: String should have at least 3 characters; "
         "place: String should have at least 2 characters; correct the fields it is named by, or save it first"
     )
+    assert is_made(Day, "x")  # that is tried, and refused
 
 
 def test_without_type_and_revision_a_target_that_lives_in_its_key_is_made_by_adding() -> None:
@@ -215,6 +216,27 @@ def test_what_can_be_made_of_its_key_alone() -> None:
 
     classes: list[type[Entity]] = [Fine, Required, Claims, Indexed, Made, Mirrored, Month, Group]
     assert [one.__name__ for one in classes if is_made(one)] == ["Fine", "Mirrored", "Month"]
+
+
+def test_a_factory_gives_a_target_its_place_only_if_no_stored_one_has_none_instead() -> None:
+    table = Table("filed", indexes=[GlobalIndex("GSI1")])
+
+    class Filed(Entity, table=table, pk="FILED#{id}", sk="A"):
+        id: str
+        shelf: str = Field(default_factory=lambda: "x")
+        by = Index("GSI1", pk="{shelf}", sk="{id}")
+
+    class PerhapsFiled(Entity, table=table, pk="PERHAPS#{id}", sk="A"):
+        id: str
+        shelf: str | None = Field(default_factory=lambda: "x")
+        by = Index("GSI1", pk="{shelf}", sk="{id}")
+
+    class Refused(Entity, table=table, pk="REFUSED#{id}", sk="A"):
+        id: str
+        held: Annotated[str, Unique("refused", normalize=int)] = "x"
+
+    classes: list[type[Entity]] = [Filed, PerhapsFiled, Refused]
+    assert [one.__name__ for one in classes if is_made(one)] == ["Filed"]
 
 
 def test_what_can_be_made_of_its_key_is_kept_out_of_its_indexes_by_its_defaults_or_its_key() -> None:
@@ -296,6 +318,8 @@ def test_who_joins_what_is_no_target_is_told(found: dict[str, Any] | None) -> No
     outcome = verdict([FailedAction(planned, "ConditionalCheckFailed", "", found)], NOW)
     assert isinstance(outcome, EntityNotFound)
     assert repr(outcome.key) == "Key(Group, group_id='g')"
+    there = " is stored under Key(Group, group_id='g'), and no Group"
+    assert (there in str(outcome)) is (found is not None)
 
 
 @pytest.mark.parametrize("found", [None, {**STORED, "_type": {"S": "Membership"}}])

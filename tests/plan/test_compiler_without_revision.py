@@ -8,7 +8,7 @@ import pytest
 from dynaorm import Aggregate, Entity, Key, Table, Unique
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.errors import UsageError
-from dynaorm.item.action import Update
+from dynaorm.item.action import Delete, Put, Update
 from dynaorm.item.condition import And, equals, exists, missing
 from dynaorm.item.update import SetTo
 from dynaorm.plan.intent import Deletion, Save
@@ -77,6 +77,15 @@ def test_without_revisions_absent_values_are_part_of_the_condition() -> None:
     assert isinstance(action, Update)
     assert isinstance(action.condition, And)
     assert missing("note") in action.condition.parts
+
+
+def test_without_revisions_what_takes_the_place_of_a_deleted_item_relies_on_all_of_it() -> None:
+    deleted = saved(Loose(name="l", left=1))
+    ((_, replaced),) = actions_of(plan_of(Deletion(deleted), Save(Loose(name="l", left=2))))
+    ((_, gone),) = actions_of(plan_of(Deletion(deleted)))
+    assert isinstance(replaced, Put)
+    assert isinstance(gone, Delete)
+    assert replaced.condition == gone.condition
 
 
 def test_without_revisions_the_values_guards_are_made_of_are_part_of_the_condition() -> None:

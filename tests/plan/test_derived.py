@@ -18,6 +18,7 @@ from dynaorm.item.action import to_wire
 from dynaorm.item.update import SetTo
 from dynaorm.plan.intent import Deletion, Edit, Intent, Move, Save
 from dynaorm.plan.kinds.guards import GUARDS
+from dynaorm.plan.kinds.totals import TOTALS
 from dynaorm.plan.plan import Plan
 from tests.plan.compiling import added, plan_of, saved
 
@@ -28,6 +29,7 @@ class Team(Entity, table=app, pk="TEAM#{team}", sk="T"):
     team: str
     label: str
     people: int = 0
+    leaders: int = 0
     papers: int = 0
     hours: Decimal = Decimal(0)
 
@@ -43,6 +45,8 @@ class Person(Entity, table=app, pk="PERSON#{name}", sk="P", unique={"seat": ("te
     team: str | None = None
     hours: Decimal | None = None
     note: str = ""
+    leads: str | None = None
+    is_leader = Aggregate(Team, count="leaders", key={"team": "leads"})
     in_team = Aggregate(Team, count="people", sum={"hours": "hours"}, when=lambda one: one.active)
 
 
@@ -68,6 +72,7 @@ VALUES: Final[Mapping[str, st.SearchStrategy[Any]]] = {
     "badge": TEXTS,
     "active": st.booleans(),
     "team": st.sampled_from([None, "red", "blue"]),
+    "leads": st.sampled_from([None, "red"]),
     "hours": st.sampled_from([None, Decimal(0), Decimal("1.5"), Decimal(3)]),
     "note": st.sampled_from(["", "x", "left out"]),
 }
@@ -103,9 +108,13 @@ def held(state: State | None) -> Iterable[str]:
 def counted(state: State | None) -> Counter[tuple[str, str]]:
     """What an entity adds to the totals of teams."""
     found: Counter[tuple[str, str]] = Counter()
-    if state is None or state[1]["team"] is None:
+    if state is None:
         return found
     kind, one = state
+    if one.get("leads") is not None:
+        found[one["leads"], "leaders"] += 1
+    if one["team"] is None:
+        return found
     if one["note"] != "left out" if kind is Paper else one["active"]:
         found[one["team"], "papers" if kind is Paper else "people"] += 1
         found[one["team"], "hours"] += one.get("hours") or 0
@@ -128,9 +137,14 @@ class Step:
         }
 
 
-def expected(steps: Iterable[Step]) -> tuple[dict[str, tuple[str, str]], dict[tuple[str, str], Any], bool]:
-    """The action on each guard with its holder, what is added to each total, and whether two claim one value."""
-    before, after, clash = dict[str, str](), dict[str, str](), False
+def expected(
+    steps: Iterable[Step],
+) -> tuple[dict[str, tuple[str, str]], dict[tuple[str, str], Any], set[str], bool]:
+    """The action on each guard with its holder, what is added to each total, and whether two claim one value.
+
+    Also the teams in which an entity is counted that was not before: only these have to be stored.
+    """
+    before, after, joined, clash = dict[str, str](), dict[str, str](), set[str](), False
     totals: Counter[tuple[str, str]] = Counter()
     for step in steps:
         if step.before == step.after:
@@ -141,6 +155,10 @@ def expected(steps: Iterable[Step]) -> tuple[dict[str, tuple[str, str]], dict[tu
             after[slot] = holder
         totals.update(counted(step.after))
         totals.subtract(counted(step.before))
+        counts = {one for one in counted(step.after) if one[1] != "hours"}
+        # What is moved joins under its new key.
+        former = () if type(step.intent) is Move else counted(step.before)
+        joined |= {team for team, total in counts if (team, total) not in former}
     actions = {
         slot: ("claim", after[slot]) if slot not in before
         else ("release", before[slot]) if slot not in after
@@ -148,7 +166,7 @@ def expected(steps: Iterable[Step]) -> tuple[dict[str, tuple[str, str]], dict[tu
         for slot in before.keys() | after.keys()
         if before.get(slot) != after.get(slot)
     }  # fmt: skip
-    return actions, {total: number for total, number in totals.items() if number}, clash
+    return actions, {total: number for total, number in totals.items() if number}, joined, clash
 
 
 # -- units of work -----------------------------------------------------------------------------------------------------
@@ -211,7 +229,7 @@ def guard_actions(plan: Plan) -> dict[str, tuple[str, str]]:
 @settings(max_examples=150)
 @given(steps())
 def test_guards_totals_and_versions_follow_from_who_holds_what_before_and_after(given: list[Step]) -> None:
-    actions, totals, clash = expected(given)
+    actions, totals, joined, clash = expected(given)
     try:
         plan = plan_of(*(step.intent for step in given))
     except UniqueViolation:
@@ -226,6 +244,10 @@ def test_guards_totals_and_versions_follow_from_who_holds_what_before_and_after(
         for target, numbers in added(plan).items()
         for total, number in numbers.items()
     } == totals
+    additions = [one for one in plan.actions if one.kind is TOTALS]
+    assert {str(one.entity_key["PK"]["S"]) for one in additions if not one.from_read} == {
+        f"TEAM#{team}" for team in joined & {team for team, _ in totals}
+    }
     written = [
         f"{one.item_key['PK']['S']} {(one.after or {})['version']['N']}"
         for one in plan.actions

@@ -109,6 +109,15 @@ def test_single_writes_by_key_and_by_value() -> None:
 
 def test_checks_and_conditions() -> None:
     key = Key(User, user_id="1")
+    for user in (User(user_id="1", email="a"), saved(User(user_id="1", email="a"))):
+        user.name = "x"
+        assert explained(Save(user, F.name == "x"))[1].endswith(", and only under the caller's condition")
+    note, only = Note(note_id="n"), ", if the condition on what is replaced holds"
+    for replacing, provided in ((None, ""), (F.text == "x", only)):
+        assert explained(Save(note, overwrite=True, replacing=replacing))[1] == (
+            f"1. Put loose id=NOTE#n: replace Note(note_id='n'){provided}, or insert it if nothing is stored under its "
+            "key"
+        )
     assert explained(Check(key, F.name == "x"))[1] == (
         "1. Check app PK=USER#1 SK=PROFILE: write nothing, but refuse everything unless User(user_id='1') is as "
         "expected, and only under the caller's condition"

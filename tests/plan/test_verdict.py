@@ -73,6 +73,10 @@ class Member(Entity, table=away, pk="MEMBER#{name}", sk="M"):
     nick: Annotated[str, Unique()]
 
 
+class Label(Entity, table=app, pk="LABEL#{text:lower}", sk="L"):
+    text: str
+
+
 class Loose(Entity, table=loose, pk="LOOSE#{name}", sk="L"):
     name: str
     left: int = 0
@@ -113,6 +117,7 @@ def changed(**values: Any) -> User:
 
 USER = User(user_id="1", email="a@x", phone="5")
 INSERT = plan_of(Save(USER))
+NEW = plan_of(Save(Stock(sku="a")))
 BLIND = plan_of(Edit(Key(Stock, sku="a"), (AddTo(("left",), 1),), F.left < 9))
 UPSERT = plan_of(Edit(Key(Stock, sku="a"), (AddTo(("left",), 1),), F.left < 9, creates=True))
 BLIND_DELETE = plan_of(Deletion(Key(Stock, sku="a")))
@@ -147,6 +152,20 @@ def test_a_taken_key_and_taken_values_are_one_already_exists() -> None:
     assert [one.constraint for one in error.violations] == ["email", "tel"]
 
 
+def test_a_key_that_loses_a_part_of_its_field_is_taken_by_another_value_or_by_the_same() -> None:
+    plan = plan_of(Save(Label(text="Red")))
+    for stored, is_another in (("RED", True), ("Red", False)):
+        there: Item = {
+            "PK": {"S": "LABEL#red"},
+            "SK": {"S": "L"},
+            "_type": {"S": "Label"},
+            "text": {"S": stored},
+        }
+        error = raised(judged(plan, {ItemPurpose.INSERT: there}))
+        assert (type(error), error.stored) == (AlreadyExists, Label(text=stored))
+        assert ("is already stored with another value of text" in str(error)) is is_another
+
+
 def test_the_owner_of_a_guard_without_one_is_none() -> None:
     error = raised(judged(INSERT, {GuardPurpose.CLAIM: {"PK": {"S": "email#a@x"}}}))
     assert [one.owner for one in error.violations] == [None, None]
@@ -171,6 +190,22 @@ def test_another_revision_is_stale_and_says_which() -> None:
     error = raised(judged(plan, {ItemPurpose.UPDATE: item("User", _rev=rev("w9"))}))
     assert (type(error), error.expected, error.found) == (StaleEntity, "w1", "w9")
     assert error.key == Key(User, user_id="1")
+
+
+def stale() -> Plan:
+    stock = saved(Stock(sku="a"))
+    stock.left = 1
+    return plan_of(Save(stock))
+
+
+@pytest.mark.parametrize(
+    ("plan", "refused"),
+    [(stale(), StaleEntity), (BLIND, ConditionFailed), (CHECK, ConditionFailed), (NEW, AlreadyExists)],
+)
+def test_a_refusal_comes_with_the_entity_that_stands_there(plan: Plan, refused: type[StoreError]) -> None:
+    there = item("Stock", sku={"S": "a"}, left={"N": "9"}, _rev=rev("w9"))
+    error = raised(judged(plan, {plan.actions[0].purpose: there}))
+    assert (type(error), error.key, error.stored) == (refused, Key(Stock, sku="a"), Stock(sku="a", left=9))
 
 
 @pytest.mark.parametrize("intent", [Save, Deletion])
@@ -214,6 +249,12 @@ def test_a_tombstone_under_an_insert_is_learned() -> None:
     )
 
 
+def test_what_is_replaced_unread_is_learned_if_it_refuses() -> None:
+    plan = plan_of(Save(Stock(sku="a"), overwrite=True, replacing=F.left < 9))
+    full = item("Stock", sku={"S": "a"}, left={"N": "9"})
+    assert judged(plan, {ItemPurpose.REPLACE: full}) == StaleKnowledge({plan.actions[0].ident: full})
+
+
 def test_an_insert_refused_over_nothing_failed_the_callers_condition() -> None:
     plan = plan_of(Save(Stock(sku="a"), F.left == 1))
     error = raised(judged(plan, {ItemPurpose.INSERT: None}))
@@ -252,6 +293,8 @@ EXPIRED = item("Stock", until={"N": str(int(NOW))})
 def test_a_blind_write_that_meets_no_live_entity_finds_none(plan: Plan, stored: Item | None) -> None:
     error = raised(judged(plan, {plan.actions[0].purpose: stored}))
     assert (type(error), error.key) == (EntityNotFound, Key(Stock, sku="a"))
+    there = "an item of User is stored under Key(Stock, sku='a'), and no Stock"
+    assert (there in str(error)) is (stored is not None and stored["_type"] == {"S": "User"})
 
 
 @pytest.mark.parametrize(
@@ -264,7 +307,8 @@ def test_an_upsert_that_meets_what_it_does_not_expect_learns_the_item(stored: It
 
 
 def test_an_upsert_that_meets_nothing_failed_the_callers_condition() -> None:
-    assert isinstance(raised(judged(UPSERT, {ItemPurpose.UPSERT: None})), ConditionFailed)
+    error = raised(judged(UPSERT, {ItemPurpose.UPSERT: None}))
+    assert (type(error), error.key) == (ConditionFailed, Key(Stock, sku="a"))
 
 
 def test_a_delete_of_an_expired_entity_failed_the_callers_condition() -> None:
@@ -302,6 +346,22 @@ def test_a_version_that_exists_already_is_unexpected() -> None:
     assert "version 2 is already stored" in error.message
     assert (error.code, error.request_id, error.reasons) == ("ConditionalCheckFailed", "", ())
     assert "keep version 2 of Document(doc_id='d')" in error.action
+    told = "session.verify({0}) says what is wrong with its versions, and session.repair({0})"
+    mends = told + (
+        " lets the tombstone of a deleted {0} count it. Of a {0} that is not deleted, only you know whether the latest "
+        "copy or that version is right: delete it, repair it, and {1}"
+    )
+    assert error.remedy == mends.format("Document", "restore the right version")
+    audit = saved(Audit(name="a"))
+    audit.result = "bad"
+    error = raised(judged(plan_of(Save(audit)), {VersionPurpose.KEEP: {}}))
+    assert error.remedy == mends.format("Audit", "save it anew")
+    error = raised(judged(plan_of(Save(Document(doc_id="d"))), {VersionPurpose.KEEP: {}}))
+    assert (type(error), error.key, error.violations) == (AlreadyExists, Key(Document, doc_id="d"), ())
+    assert str(error) == (
+        "version 1 of Key(Document, doc_id='d') is stored, without a latest copy that counts it; "
+        f"{told.format('Document')} mends it; then save it again, or restore a version"
+    )
 
 
 def test_a_version_that_exists_beside_a_stale_entity_says_nothing_more() -> None:

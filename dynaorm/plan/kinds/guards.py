@@ -112,7 +112,7 @@ class Guards(DerivedKind[Guarded]):
     def in_order(self, items: list[DerivedItem[Guarded]], change: ItemChange) -> list[DerivedItem[Guarded]]:
         if len(items) < 2 or change.before is None:
             return items
-        if isinstance(change, ItemDelete) and change.before.mapping is change.mapping:
+        if isinstance(change, ItemDelete):
             return items  # its class had them in this order
         names = list(change.mapping.constraints)
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from dynaorm.entity.key import stored_key
 from dynaorm.entity.mapping.derive import claims, index_keys
+from dynaorm.entity.mapping.field import FieldMapping
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.mapping.stored import StoredValues
 from dynaorm.errors import DecodeError, InvalidValue, UsageError
@@ -45,8 +46,8 @@ def made_of_key(
     if is_incomplete or mapping.made_of.computed_key:
         return None
     item: dict[str, AttributeValue] = dict(key)
-    if mapping.table.type_attribute is not None:
-        item[mapping.table.type_attribute] = {"S": mapping.name}
+    if mapping.type_value is not None and mapping.table.type_attribute is not None:
+        item[mapping.table.type_attribute] = mapping.type_value
     _store(mapping, item, mapping.key_fields, values)
     try:
         values = {**vars(mapping.hydrate(item)), **times_of_new(mapping, now)}
@@ -86,9 +87,14 @@ def _known(mapping: EntityMapping, key: Item, values: Mapping[str, Any], made: I
     known = known_by_key(mapping, key, values)
     totals: dict[str, AttributeValue] = {}
     _store(mapping, totals, mapping.maintained, values)
-    never_none = (name for name in made if not mapping.fields[name].can_be_absent)
+    never_none = (name for name in made if not _may_be_none(mapping.fields[name]))
     there = {name: values[name] for name in (*mapping.maintained, *mapping.kept, *never_none)}
     return KnownEntity(known.item.plus(totals), {**there, **known.values})
+
+
+def _may_be_none(field: FieldMapping) -> bool:
+    """Whether a stored target may have no value in a field, as an absent attribute or as NULL."""
+    return field.can_be_absent or field.codec.nullable
 
 
 def _store(

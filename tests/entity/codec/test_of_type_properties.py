@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 from pydantic import ConfigDict, JsonValue, create_model
 
 from dynaorm.entity.codec.of_type import codec_of
+from dynaorm.entity.codec.value import merge, restore
 from dynaorm.item.value import same
-from tests.entity.kinds import DECIMALS, FLOATS, SAMPLES, TEXTS, Sample
+from tests.entity.kinds import DECIMALS, FLOATS, KINDS, SAMPLES, TEXTS, Kind, Sample
 
 calm = settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 
@@ -34,6 +35,17 @@ def test_what_is_saved_is_what_is_loaded(sample: Sample, strict: bool) -> None:
 def test_equal_values_are_encoded_alike(sample: Sample) -> None:
     annotation, value = sample
     assert codec_of(annotation).encode(value) == codec_of(annotation).encode(value)
+
+
+@calm
+@given(KINDS, st.data())
+def test_a_changed_value_is_stored_as_one_that_loads_as_it(kind: Kind, data: st.DataObject) -> None:
+    codec, before, now = codec_of(kind[0]), data.draw(kind[1]), data.draw(kind[1])
+    stored, changed = codec.encode(before), codec.encode(now)
+    assert merge(codec, stored, codec.encode(before), codec.encode(before)) is stored
+    assert restore(codec, stored, codec.encode(before)) is stored
+    for found in (merge(codec, stored, codec.encode(before), changed), restore(codec, stored, changed)):
+        assert codec.decode(found) == codec.decode(changed)
 
 
 json = st.recursive(

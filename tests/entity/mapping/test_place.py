@@ -49,6 +49,11 @@ def test_places_in_one_index_are_together_and_plain_ones_come_first() -> None:
     assert found["GSI1"].made_up == ("GSI1PK", "GSI1SK")
 
 
+def test_an_attribute_that_is_made_for_keys_alone_belongs_to_no_field() -> None:
+    assert mapping_of(Thing).made_up == {"GSI1PK", "GSI1SK", "GSI2PK", "GSI2SK"}
+    assert mapping_of(Linked).made_up == {"A", "B", "C", "D", "E"}
+
+
 def test_a_key_that_cannot_be_is_no_problem_where_the_condition_does_not_hold() -> None:
     mapping = mapping_of(Thing)
     values = mapping.subject(mapping.encode({"name": "x", "state": "b", "rank": -1}))
