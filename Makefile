@@ -35,7 +35,7 @@ SECRETS := $(addprefix --disable-plugin ,HexHighEntropyString Base64HighEntropyS
 SCANNED := $(wildcard .ci .github .gitignore .pre-commit-config.yaml *.md *.toml LICENSE Makefile benchmarks docs dynaorm examples tests tools)
 
 .DELETE_ON_ERROR:
-.PHONY: help demo test environments coverage test-browser test-owners test-spark bench-exports test-dependencies lint audit format async commands docs pictures torture torture-changes fuzz mutate mutate-entity mutate-endings bench bench-scale bench-fairness bench-lambda bench-peers clean
+.PHONY: help demo test environments coverage test-browser test-owners test-spark bench-exports test-dependencies lint audit format async commands docs pictures torture torture-changes fuzz mutate mutate-entity mutate-endings bench bench-scale bench-fairness bench-lambda bench-peers bench-figures clean
 
 help:
 	@echo "make demo         three scenes on an in-memory DynamoDB: what each write does to the items"
@@ -63,6 +63,7 @@ help:
 	@echo "make bench-exports  measure how fast exports are verified, and in how much memory"
 	@echo "make bench-lambda measure how fast a Lambda function starts"
 	@echo "make bench-peers  compare with other DynamoDB libraries"
+	@echo "make bench-figures  count and compare, and write all figures, the pictures and the pages"
 	@echo "make clean        remove everything the other commands created"
 
 demo: .venv/.demo
@@ -178,6 +179,10 @@ bench-exports: .venv/.dev
 
 bench-lambda: .venv/.dev
 	$(BIN)/python benchmarks/lambda_start.py $(LAMBDA_ARGS)
+
+bench-figures: .venv/.dev .venv-peers/.installed .venv-peers-aio/.installed
+	$(BIN)/python -m benchmarks.instructions --write
+	.venv-peers/bin/python -m benchmarks.peers.run --write $(PEERS_ARGS)
 
 bench-peers: .venv-peers/.installed .venv-peers-aio/.installed
 	.venv-peers/bin/python -m benchmarks.peers.run $(PEERS_ARGS)

@@ -1,8 +1,9 @@
 """Count the instructions of each operation and of a cold start: the same on every machine, so that 2 % shows.
 
-Run: python -m benchmarks.instructions [row ...]
+Run: python -m benchmarks.instructions [--write] [row ...]
 
-The last figures are in ``instructions.txt``.
+The last figures are in ``instructions.txt``. ``--write`` counts all rows, and writes the figures there, into
+benchmarks/RESULTS.md and into docs/performance.md.
 
 valgrind must be installed. It runs this module again, with callgrind; each row ends with a call of libc's
 ``getloadavg``, before which callgrind writes down what it counted since the call before. In the first rows the
@@ -12,13 +13,14 @@ of a first get are processes of their own, from the start of the interpreter to 
 """
 
 import gc
+import math
 import os
 import re
 import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from decimal import Decimal
 from functools import partial
@@ -28,10 +30,12 @@ from typing import Annotated, Any, Final
 from rich.console import Console
 from rich.table import Table as Grid
 
+from benchmarks.page import ROOT, replaced, table, write
 from benchmarks.peers.cold import program_of_first_get
 from benchmarks.peers.environment import surroundings
 from benchmarks.peers.stub import stub_server
 from benchmarks.peers.worker import Worker
+from benchmarks.summary import NAMES, PAGE
 from dynaorm import Entity, F, GlobalIndex, Index, Key, Session, Table, Unique
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.flow.protocol.call import Call, Reply
@@ -60,6 +64,7 @@ OPERATIONS: Final = (
     "batch_get100",
     "batch_write25",
 )
+FIGURES: Final = ROOT / "benchmarks" / "instructions.txt"
 app = Table("bench", indexes=[GlobalIndex("GSI1")])
 
 
@@ -243,14 +248,95 @@ def _total(path: Path) -> int:
     return int(found[1])
 
 
+def in_a_grid(found: Mapping[str, int]) -> Grid:
+    """What is printed."""
+    grid = Grid("call", "thousand instructions", title="what a call takes in its process")
+    for name, count in found.items():
+        grid.add_row(name, f"{count / 1000:,.1f}")
+    return grid
+
+
+def report(found: Mapping[str, int]) -> str:
+    """The tables of benchmarks/RESULTS.md."""
+    own = [[name, _thousands(found[name])] for name in own_rows()]
+    connected = [
+        [NAMES[operation], *(_thousands(found[f"{client}: {operation}"]) for client in CLIENTS)]
+        for operation in OPERATIONS
+    ]
+    reference = found[f"{_FIRST_GET}pynamodb Model"]
+    cold = [
+        [client, f"{(count := found[_FIRST_GET + client]) / 1e6:,.0f}", f"{count / reference:.2f}x"]
+        for client in COLD
+    ]
+    python = f"CPython {sys.version_info.major}.{sys.version_info.minor}"
+    inside = (
+        "Thousand instructions of a call whose transport answers in the same process: what dynaorm, pydantic and "
+        "Python do, without a connection."
+    )
+    outside = (
+        "The same of the entity of the comparison above, over a connection to a stub with plain HTTP: signing, "
+        "sending and the head of the answer are added. The default transport first looks whether anything needs "
+        "botocore; the asynchronous ones add the event loop."
+    )
+    first = (
+        "Million instructions of a process whose one call is the first get, from the start of the interpreter to its "
+        "end. System calls are left out: to make a client, botocore reads the folders of all 400 services twice."
+    )
+    parts = [
+        f"Counted on {datetime.now(UTC):%Y-%m-%d} with {python}.",
+        inside,
+        table(["call", "thousand instructions"], own, words=1),
+        outside,
+        table(["call", *map(_session_of, CLIENTS)], connected, words=1),
+        first,
+        table(["client", "million instructions", "compared with pynamodb"], cold, words=1),
+    ]
+    return "\n\n".join(parts)
+
+
+def _thousands(count: int) -> str:
+    return f"{count / 1000:,.0f}"
+
+
+def _session_of(client: str) -> str:
+    name = "AsyncSession()" if client.startswith("async") else "Session()"
+    return f"`{name}`" if client.endswith("default") else f"`{client.title().replace(' ', '')}Transport`"
+
+
+def sentence(found: Mapping[str, int]) -> str:
+    """What docs/performance.md says."""
+    more = max(
+        found[f"{kind}default: {operation}"] / found[f"{kind}direct: {operation}"] - 1
+        for kind in ("", "async ")
+        for operation in OPERATIONS
+    )
+    get, put = (round(found[f"default: {operation}"], -3) for operation in ("get", "put"))
+    return (
+        f"Instructions are counted without noise: a `Session` takes {get:,} for a get and {put:,} for a put, at most "
+        f"{math.ceil(max(more, 0) * 100)} % more than over the direct transport. "
+        "[Where they go](../benchmarks/RESULTS.md#instructions-of-a-call) is counted, too."
+    )
+
+
+def write_down(found: Mapping[str, int]) -> None:
+    """Write the figures into the pages."""
+    with FIGURES.open("w", encoding="utf-8") as file:
+        Console(width=80, file=file).print(in_a_grid(found))
+    write("instructions", report(found))
+    page = PAGE.read_text(encoding="utf-8")
+    PAGE.write_text(replaced(page, "instructions", sentence(found)), encoding="utf-8")
+
+
 def main() -> None:
     if shutil.which("valgrind") is None:
         sys.exit("instructions are counted by valgrind, which is not installed: apt-get install valgrind")
-    chosen = [name for name in names() if not sys.argv[1:] or name in sys.argv[1:]]
-    grid = Grid("call", "thousand instructions", title="what a call takes in its process")
-    for name, count in counted(chosen).items():
-        grid.add_row(name, f"{count / 1000:,.1f}")
-    Console(width=80).print(grid)
+    is_written = sys.argv[1:] == ["--write"]
+    wanted = [] if is_written else sys.argv[1:]
+    found = counted([name for name in names() if not wanted or name in wanted])
+    Console(width=80).print(in_a_grid(found))
+    if is_written:
+        # As the file has them, so that the tables follow from it.
+        write_down({name: round(count, -2) for name, count in found.items()})
 
 
 if __name__ == "__main__":

@@ -57,9 +57,12 @@ def record(
 
 def replace(one: T, /, **changes: Any) -> T:
     """A copy of a record with other values in some of its fields. Raises TypeError for a name that is not a field."""
-    known: Any = one
-    values = zip(known.__record_fields__, known.__record_values__(known), strict=True)
-    return type(one)(**{**dict(values), **changes})
+    cls: Any = type(one)
+    # By position, which takes two thirds of the time that names take.
+    made: T = cls(*map(changes.pop, cls.__record_fields__, cls.__record_values__(one)))
+    if changes:
+        raise TypeError(f"{cls.__name__} has no field {', '.join(changes)}")
+    return made
 
 
 def _made(cls: type[Any], *, guarded: bool, hashed: bool, eq: bool) -> type[Any]:

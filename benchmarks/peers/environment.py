@@ -25,6 +25,7 @@ CLIENTS: Mapping[str, str] = {
     "dynaorm_direct": ".venv-peers",
     "dynaorm_async": ".venv-peers",
     "dynaorm_async_direct": ".venv-peers",
+    "dynaorm_over_pynamodb": ".venv-peers",
     "dynaorm_existing": ".venv-peers",
     "dynaorm_existing_direct": ".venv-peers",
 }

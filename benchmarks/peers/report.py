@@ -8,6 +8,7 @@ from benchmarks.page import table
 from benchmarks.peers import order
 from benchmarks.peers.client import OPERATIONS
 from benchmarks.peers.cold import Start
+from benchmarks.peers.goals import reached
 from benchmarks.peers.rows import Row, measures_of, spread_of
 
 
@@ -24,6 +25,7 @@ def document(
     parts += _section("### Many callers at once", _callers(rows))
     if any(row.first_gets for row in rows):
         parts += ["### Cold start", _cold(rows, imports), _own_import(rows, imports)]
+    parts += _section("### Goals", reached(rows))
     if any(row.is_own for row in rows):
         parts += _section("### Where a peer is faster or smaller than dynaorm", _faster(rows))
     if notes:

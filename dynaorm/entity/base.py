@@ -71,7 +71,7 @@ class Entity(BaseModel, metaclass=ModelMetaclass, defer_build=True):
         table: Table | _Unset | None = UNSET,
         pk: str | _Unset = UNSET,
         sk: str | _Unset = UNSET,
-        name: str | _Unset = UNSET,
+        name: str | _Unset | None = UNSET,
         formerly: str | tuple[str, ...] | _Unset = UNSET,
         unique: Mapping[str, tuple[str, ...] | str] | _Unset = UNSET,
         versioned: bool | str | _Unset = UNSET,

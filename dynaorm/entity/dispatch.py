@@ -16,6 +16,7 @@ from typing import Final, TypeAlias
 from dynaorm.entity.declare.catalog import (
     catalog_of,
     class_named,
+    class_of_other_type,
     derived,
     is_guard_of_others,
     refuse_replaced,
@@ -52,8 +53,12 @@ def classify(table: Table, item: Item) -> EntityMapping | NotAnEntity:
     if tag is None:
         return _by_shape(table, item)
     found = class_named(table, tag.get("S", ""))
+    if found is None and is_guard_of_others(table, item):
+        return NotAnEntity.GUARD
+    if found is None and "S" in tag:
+        found = class_of_other_type(table, item)
     if found is None:
-        return NotAnEntity.GUARD if is_guard_of_others(table, item) else NotAnEntity.UNKNOWN
+        return NotAnEntity.UNKNOWN
     return NotAnEntity.TOMBSTONE if found.is_tombstone(item) else found
 
 

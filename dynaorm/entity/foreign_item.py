@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from dynaorm.entity.declare.catalog import class_named, has_expired, type_in
+from dynaorm.entity.declare.catalog import class_of_type, has_expired, type_in
 from dynaorm.entity.key import Key, stored_key
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.errors import EntityNotFound
@@ -29,7 +29,7 @@ def foreign_item(mapping: EntityMapping, item: Item) -> ForeignItem | None:
     tag = type_in(mapping.table, item)
     if tag is None:
         return None
-    found = class_named(mapping.table, tag.get("S", ""))
+    found = class_of_type(mapping, tag)
     if found is None:
         return ForeignItem(
             f"an item of the type {shown(tag.get('S', tag))}, which no declared class is called,"

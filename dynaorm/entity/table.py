@@ -224,12 +224,14 @@ class TableRules:
         reserved: keys that no entity may have: the key attribute, how such keys begin, and what they are keys of.
         maintained: the fields that hold totals: class name to field to the ``Aggregate`` that maintains it.
         is_counted: whether a total, here or in another table, depends on the items of this table.
+        types: the values of the type attribute that classes declare, each with the name of its class.
     """
 
     expiry: Expiry | None = None
     reserved: tuple[tuple[str, re.Pattern[str], str], ...] = ()
     maintained: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     is_counted: bool = False
+    types: Mapping[str, str] = field(default_factory=dict)
 
     def reserved_for(self, key: KeyAttribute, text: str) -> str | None:
         """What a key with this text would be taken for: a guard item or a version; None for neither."""

@@ -28,9 +28,9 @@ def new_image(
 
     ``encoded``: the attributes of the values, if they are known.
     """
-    image, kind = {**key}, mapping.table.type_attribute
-    if kind is not None:
-        image[kind] = {"S": mapping.name}
+    image, kind = {**key}, mapping.type_value
+    if kind is not None and mapping.table.type_attribute is not None:
+        image[mapping.table.type_attribute] = kind
     image |= mapping.encode(values) if encoded is None else encoded
     if not mapping.places:
         return image

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from dynaorm.entity.declare.catalog import class_named, stored_class, type_in
+from dynaorm.entity.declare.catalog import class_of_type, stored_class, type_in
 from dynaorm.entity.foreign_item import ForeignItem, foreign_item
 from dynaorm.entity.key import stored_key
 from dynaorm.entity.mapping.mapping import EntityMapping
@@ -21,7 +21,7 @@ def standing(mapping: EntityMapping, item: Item | None) -> Any:
     if item is None:
         return None
     tag = type_in(mapping.table, item)
-    found = stored_class(mapping, item) or (tag and class_named(mapping.table, tag.get("S")))
+    found = stored_class(mapping, item) or (tag and class_of_type(mapping, tag))
     try:
         return found.hydrate(item) if found else None
     except DecodeError:

@@ -165,7 +165,7 @@ def upsert_without_reading(
     own = {*key, *(mapping.fields[name].attribute for name in mapping.maintained)}
     own |= {str(one.path[0]) for one in edit.edits}
     # An item of the class that has its former name gets the present one.
-    kind = mapping.table.type_attribute
+    kind = None if mapping.type_value is None else mapping.table.type_attribute
     others = (
         SetTo((name,), value) if name == kind else SetIfMissing((name,), value)
         for name, value in image.items()

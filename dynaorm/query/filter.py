@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from typing import Final
 
-from dynaorm.entity.declare.catalog import catalog_of, derived, names_of
+from dynaorm.entity.declare.catalog import catalog_of, derived, names_of, not_of_others
 from dynaorm.entity.mapping.field import respelled
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.mapping.part import values_in
@@ -297,7 +297,10 @@ def of_classes(spec: QuerySpec) -> Condition | None:
     attribute = spec.source.table.type_attribute
     if attribute is None or not spec.source.is_whole:
         return None
-    names = tuple({"S": name} for mapping in mappings_of(spec) for name in names_of(mapping))
+    mappings = mappings_of(spec)
+    if any(one.type_names.takes_others for one in mappings):
+        return not_of_others(mappings, attribute)
+    names = tuple({"S": name} for mapping in mappings for name in names_of(mapping))
     return Or((IsIn(Attr((attribute,)), names), Missing((attribute,))))
 
 

@@ -67,13 +67,29 @@ def test_saving_one_of_many_is_compared_with_the_read_of_the_same_client() -> No
     assert lines == [[OWN, "1.25x", "1.50x"]]
 
 
+def test_a_goal_that_is_missed_is_shown_in_bold_and_the_minima_decide() -> None:
+    found = rows()
+    own = Row("dynaorm", "validated", {"get": [9e-5, 8e-5, 2e-4], "put": [1.24e-4, 2e-4, 9e-4]})
+    own.first_gets = [Start(0.18, 0), Start(0.15, 0)]
+    found[1].name = "pynamodb Model"
+    report = document([*found, own], {}, [], [])
+    goals = report.partition("### Goals\n")[2].partition("\n### ")[0]
+    assert "| dynaorm | 0.08x of 0.09x | 0.12x of 0.12x |  |" in goals
+    assert goals.strip().endswith("First get of dynaorm, compared with pynamodb Model: 0.75x of 0.75x.")
+    own.cpu["put"] = [1.26e-4] * 3
+    own.first_gets = [Start(0.16, 0)]
+    report = document([*found, own], {}, [], [])
+    assert "| dynaorm | 0.08x of 0.09x | **0.13x of 0.12x** |" in report
+    assert "compared with pynamodb Model: **0.80x of 0.75x**." in report
+
+
 def test_what_was_not_measured_has_no_section() -> None:
     report = document([Row("one", "dicts", {"get": [1.0]}), Row("dynaorm", "validated")], {}, [], [])
     titles = [line for line in report.splitlines() if line.startswith("###")]
     assert titles == ["### Client CPU per operation"]
 
 
-@pytest.mark.parametrize("command", ["bench-peers", "bench-scale"])
+@pytest.mark.parametrize("command", ["bench-peers", "bench-scale", "instructions"])
 def test_the_page_has_the_markers_between_which_a_report_is_written(command: str) -> None:
     page = RESULTS.read_text(encoding="utf-8")
     written = replaced(page, command, "the report")

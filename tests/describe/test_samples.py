@@ -105,7 +105,8 @@ def test_samples_of_any_fields_load_and_fit(spec: written_classes.Spec) -> None:
     table: Table = kind.__dynaorm_mapping__.table  # type: ignore[attr-defined]  # of every mapped class
     entries = samples(table)
     check(table, entries)
-    assert sum(one.cls is kind and one.kind == "entity" for one in entries) == 2
+    # A third one shows the other side of a condition that the first two are on one side of.
+    assert sum(one.cls is kind and one.kind == "entity" for one in entries) in (2, 3)
 
 
 @given(dependent_classes.SPECS)

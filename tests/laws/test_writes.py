@@ -208,6 +208,7 @@ def value_for(world: Any, name: str, draw: Any) -> Any:
         "name": TEXTS, "text": TEXTS, "number": spec.number.inputs, "many": spec.many.inputs,
         **dict.fromkeys(KEPT, TIMES),
         "kept": (Kept(), {"by": "US"}, Kept.model_construct(by="THEM"), {"by": 1}, None),
+        "kind": ("x", "y", "z", 5, None),
         "other": spec.other.inputs, "note": (None, "small", "echo", "Note", 5), "until": TIMES,
     }  # fmt: skip
     return copy.deepcopy(draw(st.sampled_from(inputs[name])))

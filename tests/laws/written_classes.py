@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from enum import Enum
 from math import inf, isfinite
-from typing import Annotated, Any, Final, NamedTuple
+from typing import Annotated, Any, Final, Literal, NamedTuple
 
 from hypothesis import strategies as st
 from pydantic import (
@@ -150,7 +150,7 @@ class Spec(NamedTuple):
     versioned: bool
     expires: bool
     milliseconds: bool
-    typed: bool
+    typed: str
     revision: str
     rule: str
     looks: bool
@@ -168,6 +168,11 @@ class Spec(NamedTuple):
 REVISIONS: Final = ("", "text", "text", "number", "nested", "around")
 """How a table keeps a revision: not at all, as a text, as a number, as a number in a map that no class declares, and
 as one in a map that the class declares."""
+
+
+TYPED: Final = ("", "", "own", "own", "own", "field", "any", "others")
+"""Who says the type of an item: nobody, dynaorm, a field with two values, a field with any, or dynaorm in a class that
+takes the types of others, too."""
 
 
 class Kept(BaseModel):
@@ -189,7 +194,7 @@ _ANY: Final = st.builds(
     versioned=st.booleans(),
     expires=st.booleans(),
     milliseconds=st.booleans(),
-    typed=st.booleans(),
+    typed=st.sampled_from(TYPED),
     revision=st.sampled_from(REVISIONS),
     rule=st.sampled_from(["", "", "bounded", "derived", "filled"]),
     looks=st.booleans(),
@@ -411,6 +416,8 @@ def make(spec: Spec) -> type[Entity]:
         body["rule"] = RULES[spec.rule]()
     if spec.versioned:
         keywords["versioned"] = True
+    if spec.typed in ("field", "any", "others"):
+        keywords["name"] = "*" if spec.typed == "others" or spec.versioned else None
     members = {"__annotations__": annotations, "__module__": __name__, **body}
     return types.new_class("Thing", (Entity,), keywords, lambda namespace: namespace.update(members))
 
@@ -481,13 +488,23 @@ def fields_of(spec: Spec) -> tuple[dict[str, Any], dict[str, Any]]:
         defaults |= dict.fromkeys(KEPT)
     if spec.revision == "around":
         annotations["kept"] = Kept
+    if says_type(spec):
+        annotations["kind"] = Literal["x", "y"] if spec.typed == "field" else str
+        defaults["kind"] = "x"
     return annotations, defaults
+
+
+def says_type(spec: Spec) -> bool:
+    """Whether a field of the class is the type attribute. Versions have no type."""
+    return spec.typed in ("field", "any") and not spec.versioned
 
 
 def table_of(spec: Spec) -> Table:
     settings: dict[str, Any] = {}
     if not spec.typed:
         settings["type_attribute"] = None
+    if says_type(spec):
+        settings["type_attribute"] = "kind"
     if spec.revision != "text":
         settings["revision_attribute"] = {
             "": None,

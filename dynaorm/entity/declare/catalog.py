@@ -64,26 +64,61 @@ def type_in(table: Table, item: Item) -> AttributeValue | None:
 
 
 def names_of(mapping: EntityMapping) -> tuple[str, ...]:
-    """The values of the type attribute that mean a class: its name, then its former ones."""
-    return (mapping.name, *mapping.formerly)
+    """The values of the type attribute that a class declares: its name, then its former ones, or those of its field."""
+    return mapping.type_names.names
 
 
 def class_named(table: Table, name: object) -> EntityMapping | None:
-    """The class that a value of the type attribute means, by its name or a former one; None for no class."""
-    known = catalog_of(table).mappings
-    return known.get(str(name)) or derived(table, _formerly).get(str(name))
+    """The class that declares a value of the type attribute, as its name or a former one; None for no class."""
+    return derived(table, _by_type).get(str(name))
 
 
-def _formerly(table: Table) -> dict[str, EntityMapping]:
-    return {name: one for one in catalog_of(table).mappings.values() for name in one.formerly}
+def _by_type(table: Table) -> dict[str, EntityMapping]:
+    return {name: one for one in catalog_of(table).mappings.values() for name in names_of(one)}
+
+
+def class_called(table: Table, name: str) -> EntityMapping | None:
+    """The class of this name or former name, whatever its items have in the type attribute; None for no class."""
+    return catalog_of(table).mappings.get(name) or class_named(table, name)
+
+
+def class_of_type(mapping: EntityMapping, tag: AttributeValue) -> EntityMapping | None:
+    """The class that the type of an item under a key of ``mapping`` means; None for no class."""
+    if "S" not in tag:
+        return None
+    return class_named(mapping.table, tag["S"]) or derived(mapping.table, _open).get(mapping.root)
+
+
+def class_of_other_type(table: Table, item: Item) -> EntityMapping | None:
+    """The class that takes an item whose type no class declares, by its key; None for no class."""
+    found = (one for one in derived(table, _open).values() if one.key_matches(item))
+    return next(found, None)
+
+
+def _open(table: Table) -> dict[type, EntityMapping]:
+    """The classes that take types that nobody declared, by their roots."""
+    return {one.root: one for one in catalog_of(table).mappings.values() if one.type_names.takes_others}
 
 
 def of_type(mappings: Iterable[EntityMapping], attribute: str) -> "condition.Condition":
     """The condition that an item is of one of these classes."""
+    mappings = tuple(mappings)
+    if any(one.type_names.takes_others for one in mappings):
+        others = not_of_others(mappings, attribute)
+        return condition.exists(attribute) if others is None else condition.exists(attribute) & others
     names = [{"S": name} for mapping in mappings for name in names_of(mapping)]
     if len(names) == 1:
         return condition.equals(attribute, names[0])
     return condition.IsIn(condition.Attr((attribute,)), tuple(names))
+
+
+def not_of_others(mappings: Iterable[EntityMapping], attribute: str) -> "condition.Condition | None":
+    """The condition that the type of an item is not that of another class of the table; None without another."""
+    mappings = tuple(mappings)
+    own = {name for one in mappings for name in names_of(one)}
+    declared = (name for one in catalog_of(mappings[0].table).mappings.values() for name in names_of(one))
+    others = tuple({"S": name} for name in declared if name not in own)
+    return ~condition.IsIn(condition.Attr((attribute,)), others) if others else None
 
 
 def entities_of(
@@ -139,7 +174,7 @@ def _roots_of_several(table: Table) -> frozenset[type]:
 
 def version_class(mapping: EntityMapping, item: Item) -> EntityMapping | None:
     """The class that a version or a tombstone under a key of ``mapping`` names; None if it names none."""
-    found = class_named(mapping.table, item.get(VERSION_TYPE, {}).get("S", ""))
+    found = class_called(mapping.table, item.get(VERSION_TYPE, {}).get("S", ""))
     return found if found is not None and issubclass(found.entity, mapping.root) else None
 
 
@@ -155,7 +190,7 @@ def stored_class(mapping: EntityMapping, item: Item) -> EntityMapping | None:
     if tag is None:
         _refuse_ambiguous(mapping, item)
         return mapping
-    found = class_named(mapping.table, tag.get("S", ""))
+    found = class_of_type(mapping, tag)
     return found if found is not None and issubclass(found.entity, mapping.root) else None
 
 
@@ -172,7 +207,7 @@ def refuse_replaced(mapping: EntityMapping) -> None:
 def has_expired(mapping: EntityMapping, item: Item, now: float) -> bool:
     """Whether an item under a key of ``mapping`` has expired, whatever class it is of."""
     tag = type_in(mapping.table, item)
-    stored = class_named(mapping.table, tag.get("S", "")) if tag is not None else None
+    stored = class_of_type(mapping, tag) if tag is not None else None
     return (stored or mapping).is_expired(item, now)
 
 

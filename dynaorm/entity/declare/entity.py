@@ -2,8 +2,9 @@
 
 import threading
 from collections.abc import Callable, Iterator, Mapping
+from enum import Enum
 from functools import partial
-from typing import Final
+from typing import Any, Final, Literal
 
 from pydantic import BaseModel
 from pydantic_core import PydanticUndefined
@@ -11,6 +12,7 @@ from pydantic_core import PydanticUndefined
 from dynaorm.entity.annotation import Marked, marked
 from dynaorm.entity.codec.expiry import EXPIRIES, is_expiry
 from dynaorm.entity.codec.of_type import Codec, Unstorable, codec_of
+from dynaorm.entity.codec.type_name import other_type_codec
 from dynaorm.entity.codec.value import optional
 from dynaorm.entity.codec.vector import searched_codec, vector_codec
 from dynaorm.entity.declare.aggregates import aggregate_conflicts, aggregates_of
@@ -18,6 +20,7 @@ from dynaorm.entity.declare.choices import choice_problems
 from dynaorm.entity.declare.computed import computed_marks, marker_problems
 from dynaorm.entity.declare.conditions import with_conditions
 from dynaorm.entity.declare.constraints import constraints_of
+from dynaorm.entity.declare.item_type import type_problems
 from dynaorm.entity.declare.keys import KeysOf, attribute_of, fields_for_keys, keys_of, vector_index_of
 from dynaorm.entity.declare.options import ClassOptions
 from dynaorm.entity.declare.registry import conflicts, register
@@ -31,6 +34,7 @@ from dynaorm.entity.mapping.field import FieldAroundRevision, FieldMapping, arou
 from dynaorm.entity.mapping.mapping import BOOKKEEPING, MAPPING, VERSION, EntityMapping
 from dynaorm.entity.mapping.place import StoredPlace
 from dynaorm.entity.mapping.rules import is_model_of_fields, validates_default
+from dynaorm.entity.mapping.type_names import TypeNames
 from dynaorm.entity.marker import (
     MARKERS,
     Attribute,
@@ -38,6 +42,7 @@ from dynaorm.entity.marker import (
     CreatedAt,
     ExpiresAt,
     InKey,
+    OneOf,
     Stored,
     UpdatedAt,
     Vector,
@@ -166,6 +171,7 @@ class _Draft:
             computed=self.keys.computed,
             stored=stored,
             formerly=self.options.formerly,
+            type_names=self._type_names(fields),
         )
 
     # -- fields ----------------------------------------------------------------------------------------------------
@@ -248,16 +254,36 @@ class _Draft:
             info = self.entity.model_fields[name]
             strict = bool(self.entity.model_config.get("strict"))
             codec = codec_of(mark.tree, (*mark.metadata, *mark.find(Attribute), info), strict=strict)
-            return (
-                searched_codec(codec)
-                if attribute_of(name, mark, self.table) in self.table.searched
-                else codec
-            )
+            attribute = attribute_of(name, mark, self.table)
+            if attribute == self._type_attribute and not _choices(mark):
+                codec = other_type_codec(codec, self.table, self.options.name)
+            return searched_codec(codec) if attribute in self.table.searched else codec
         except Unstorable as problem:
             self.keys.problems.append(f"{name}: {problem}")
             return None
 
     # -- attribute names -------------------------------------------------------------------------------------------
+
+    @property
+    def _type_attribute(self) -> str | None:
+        """The type attribute, if it is a field of the class; None where dynaorm writes it."""
+        is_own = self.options.is_told or self.options.takes_others
+        return self.table.type_attribute if is_own else None
+
+    def _type_names(self, fields: Mapping[str, FieldMapping]) -> TypeNames:
+        """What the type attribute says of the class's items."""
+        options, problems = self.options, self.keys.problems
+        field = next((one for one in fields.values() if one.attribute == self._type_attribute), None)
+        if options.is_told or options.takes_others:
+            problems += type_problems(options, self.table, field)
+        if field is None:
+            return TypeNames((options.name, *options.formerly), takes_others=options.takes_others)
+        choices = tuple(str(field.codec.encode(one).get("S")) for one in _choices(self.marks[field.name]))
+        if choices and options.takes_others:
+            problems.append(
+                f"{field.name}: has only some types, and name='*' takes all others; write name=None"
+            )
+        return TypeNames(choices, field.name, takes_others=not choices)
 
     def _attribute_problems(self, one: FieldMapping) -> Iterator[str]:
         if self.options.versioned and one.name == VERSION:
@@ -312,7 +338,7 @@ class _Draft:
     def _reserved(self) -> dict[str, str]:
         revision = self.table.revision
         known = (
-            (self.table.type_attribute, "the entity's name"),
+            (None if self._type_attribute else self.table.type_attribute, "the entity's name"),
             (None if revision is None or revision.is_nested else revision.attribute, "the revision"),
         )
         reserved = {name: what for name, what in known if name is not None}
@@ -382,3 +408,13 @@ class _Draft:
         return (
             None if field is None else Expiry(field.attribute, self.marks[field.name].find(ExpiresAt)[0].unit)
         )
+
+
+def _choices(mark: Marked) -> tuple[Any, ...]:
+    """The only values of a field; none where it takes any."""
+    tree, given = mark.tree.without_none, [value for one in mark.find(OneOf) for value in one.values]
+    if tree.origin is Literal:
+        given += tree.arguments
+    elif isinstance(tree.plain, type) and issubclass(tree.plain, Enum):
+        given += tree.plain
+    return tuple(given)

@@ -390,7 +390,8 @@ def _index_part(
             )
         part = keys.partition if of_table is keys.table.pk else keys.sort
         return _as_table_key(part) if part is not None else None
-    if attribute.name in (keys.table.type_attribute, keys.table.revision_attribute):
+    is_field = attribute.name == keys.table.type_attribute and attribute.name in keys.attributes.values()
+    if not is_field and attribute.name in (keys.table.type_attribute, keys.table.revision_attribute):
         keys.problems.append(
             f"{where}: {attribute.name!r} is the type or revision attribute of {keys.table}; "
             f"key the index by another one"

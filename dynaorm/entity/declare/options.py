@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from pydantic import ConfigDict
 
+from dynaorm.entity.mapping.type_names import ANY
 from dynaorm.entity.table import UNSET, Table
 from dynaorm.failure import nearest
 from dynaorm.record import record, replace
@@ -20,13 +21,20 @@ _WIDEST: Final = 20
 class ClassOptions:
     """The options of a class, its own and inherited ones.
 
-    ``root`` is the class that declared the keys; ``problems`` are the problems of the keywords.
+    Attributes:
+        name: what messages, versions and tools call the class.
+        is_told: a field of the class is the type attribute.
+        takes_others: the class takes types that nobody declared.
+        root: the class that declared the keys.
+        problems: the problems of the keywords.
     """
 
     table: Table | None = None
     pk: str | None = None
     sk: str | None = None
     name: str = ""
+    is_told: bool = False
+    takes_others: bool = False
     formerly: tuple[str, ...] = ()
     unique: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     versioned: bool | str = False
@@ -75,7 +83,7 @@ def options_of(entity: type, given: Mapping[str, Any]) -> ClassOptions:
         base,
         table=table,
         root=base.root if inherits else entity,
-        name=own.get("name", entity.__name__),
+        **_named(own, entity.__name__, is_told=base.is_told),
         formerly=_names(own.get("formerly", ())) or (),
         pk=own.get("pk", base.pk),
         sk=own.get("sk", base.sk),
@@ -84,6 +92,15 @@ def options_of(entity: type, given: Mapping[str, Any]) -> ClassOptions:
         version_padding=own.get("version_padding", base.version_padding),
         problems=tuple(problems),
     )
+
+
+def _named(own: Mapping[str, Any], default: str, *, is_told: bool) -> dict[str, Any]:
+    """What ``name=`` says. A class whose base has its type in a field has so, too."""
+    name = own.get("name", None if is_told else default)
+    if name is None:
+        return {"name": default, "is_told": True, "takes_others": False}
+    takes_others = name == ANY
+    return {"name": default if takes_others else name, "is_told": False, "takes_others": takes_others}
 
 
 def _keywords(names: Sequence[str]) -> str:
@@ -130,7 +147,7 @@ def _keyword_problems(own: Mapping[str, Any], unknown: list[str]) -> Iterator[st
     for name in ("pk", "sk"):
         if name in own and not _is_key_option(name, own[name]):
             yield f'{name}={own[name]!r} is not a key template; write {name}="..."'
-    if "name" in own and not (isinstance(own["name"], str) and own["name"]):
+    if own.get("name") is not None and not (isinstance(own["name"], str) and own["name"]):
         yield f'name={own["name"]!r} is not the name of an entity; write name="..."'
     if "formerly" in own and not _names(own["formerly"]):
         yield f'formerly={own["formerly"]!r} names no former class; write formerly=("OldName",)'

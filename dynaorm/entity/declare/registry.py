@@ -15,7 +15,7 @@ from dynaorm.entity.declare.catalog import (
     Catalog,
     ClassIdentity,
     catalog_of,
-    class_named,
+    class_called,
     keys_may_meet,
     names_of,
 )
@@ -34,6 +34,7 @@ def conflicts(mapping: EntityMapping) -> Iterator[str]:
     """Why a class cannot join its table, one sentence each."""
     table = mapping.table
     yield from _name_conflicts(mapping)
+    yield from _open_conflicts(mapping)
     for other in _strangers(mapping, table):
         if (why := _indistinct(mapping, other)) and keys_may_meet(mapping, other):
             yield (
@@ -50,15 +51,30 @@ def _name_conflicts(mapping: EntityMapping) -> Iterator[str]:
     table = mapping.table
     if mapping.formerly and table.type_attribute is None:
         yield f"formerly= renames what the type attribute says, and {table} has none; drop it"
-    for name in names_of(mapping):
-        named = class_named(table, name)
+    for name in dict.fromkeys((mapping.name, *names_of(mapping))):
+        named = class_called(table, name)
         if named is not None and not replaces(mapping, named):
             remedy = (
                 "give this class another with name=" if name == mapping.name else "drop it from formerly="
             )
+            if name in mapping.type_names.names and mapping.type_names.field:
+                remedy = f"drop it from the values of {mapping.type_names.field}"
             yield (
                 f"the name {name!r} is already that of {named.entity.__module__}."
                 f"{named.entity.__qualname__} in {table}; {remedy}"
+            )
+
+
+def _open_conflicts(mapping: EntityMapping) -> Iterator[str]:
+    """Why a class cannot take the types that nobody declared: another class does, and both may mean one item."""
+    if not mapping.type_names.takes_others:
+        return
+    for other in catalog_of(mapping.table).mappings.values():
+        is_rival = other.type_names.takes_others and not replaces(mapping, other)
+        if is_rival and (other.root is mapping.root or keys_may_meet(mapping, other)):
+            yield (
+                f"it takes every type that nobody declared, and so does {other.entity.__name__}, whose keys could meet "
+                f'its own; give one of them name="..."'
             )
 
 
@@ -223,6 +239,7 @@ def _update(
         expiry=_expiry([*mappings.values(), *guarded.values()]),
         reserved=tuple(dict.fromkeys(reserved)),
         maintained=maintained,
+        types={name: one.name for one in mappings.values() for name in names_of(one)},
         is_counted=bool(maintained) or any(one.aggregates for one in mappings.values()),
         mappings=mappings,
         guarded=guarded,

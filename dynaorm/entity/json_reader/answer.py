@@ -222,6 +222,8 @@ class _Readers:
         mappings = [
             one for one in catalog_of(self._table).mappings.values() if issubclass(one.entity, wanted)
         ]
+        if self._table.type_attribute is not None:  # a class that takes any type is read by the codecs
+            mappings = [one for one in mappings if names_of(one)]
         models = [model for mapping in mappings if (model := self._model_of(mapping)) is not None]
         try:
             return JsonReader(self._table, models, operation, names) if models else None

@@ -29,6 +29,7 @@ from dynaorm.entity.mapping.place import IndexMapping, IndexPlaces, StoredPlace,
 from dynaorm.entity.mapping.rules import ClassRules, rules_of
 from dynaorm.entity.mapping.secret import Secrets, masked, problems_of, secrets_of, unsaid
 from dynaorm.entity.mapping.stored import StoredValues
+from dynaorm.entity.mapping.type_names import TypeNames
 from dynaorm.entity.state import LOADING, Defaults, Loaded, set_state
 from dynaorm.entity.table import Table
 from dynaorm.entity.template.key_part import KeyPart, differs
@@ -65,7 +66,7 @@ class EntityMapping:
 
     Attributes:
         entity: the class.
-        name: its stable name, the value of the type attribute.
+        name: its stable name, which is the value of the type attribute unless ``type_names`` says otherwise.
         table: the table that stores it.
         root: the class that declared the keys; its subclasses share them.
         fields: its fields by name, in declaration order.
@@ -82,6 +83,7 @@ class EntityMapping:
         computed: its computed fields, and the nested fields in its keys, constraints and totals, by their names there.
         stored: the computed fields that are kept as attributes, too.
         formerly: its earlier names, which items may still have. The next save that changes an item renames it.
+        type_names: the values of the type attribute that mean it.
     """
 
     entity: type[BaseModel]
@@ -102,10 +104,17 @@ class EntityMapping:
     computed: Mapping[str, ComputedValue] = dataclasses.field(default_factory=dict)
     stored: Mapping[str, StoredPlace] = dataclasses.field(default_factory=dict)
     formerly: tuple[str, ...] = ()
+    type_names: TypeNames = TypeNames(())
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Another process that has the same class may resume a plan of unknown outcome.
         return mapping_of, (self.entity,)
+
+    @cached_property
+    def type_value(self) -> AttributeValue | None:
+        """The type that dynaorm gives to an item; None where the table has none, or a field of the class says it."""
+        is_given = self.table.type_attribute is not None and not self.type_names.field
+        return {"S": self.name} if is_given else None
 
     @cached_property
     def rules(self) -> ClassRules:

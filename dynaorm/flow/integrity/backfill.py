@@ -130,8 +130,8 @@ def _incomplete(lacking: Lacking, keys: Mapping[str, AttributeValue]) -> list[Di
         return []
     image = with_changes(item, changes) | lacking.attributes
     kind = mapping.table.type_attribute
-    if lacking.is_moved and kind is not None:
-        image[kind] = {"S": mapping.name}
+    if lacking.is_moved and kind is not None and mapping.type_value is not None:
+        image[kind] = mapping.type_value
     actions = renewed(mapping, lacking.stored, image, lacking.taken, unit=lacking.now.unit)
     finding = Finding(
         FindingKind.INCOMPLETE,

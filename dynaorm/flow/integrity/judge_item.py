@@ -167,7 +167,8 @@ def _foreign_index_keys(mapping: EntityMapping) -> set[str]:
     table, known = mapping.table, {field.attribute for field in mapping.fields.values()}
     known |= mapping.made_up
     keys = {key.name for index in table.indexes.values() for key in (*index.pk, *index.sk)}
-    return keys - known - set(table.key_names)
+    # The type that dynaorm writes may be the key of an index that other classes declare.
+    return keys - known - {*table.key_names, table.type_attribute}
 
 
 def _wrong_index_keys(subject: Subject, changes: Mapping[str, AttributeValue | None]) -> Diagnosis:

@@ -46,8 +46,8 @@ def made_of_key(
     if is_incomplete or mapping.made_of.computed_key:
         return None
     item: dict[str, AttributeValue] = dict(key)
-    if mapping.table.type_attribute is not None:
-        item[mapping.table.type_attribute] = {"S": mapping.name}
+    if mapping.type_value is not None and mapping.table.type_attribute is not None:
+        item[mapping.table.type_attribute] = mapping.type_value
     _store(mapping, item, mapping.key_fields, values)
     try:
         values = {**vars(mapping.hydrate(item)), **times_of_new(mapping, now)}

@@ -1,0 +1,26 @@
+"""The counted instructions in the pages are those of the committed file."""
+
+import re
+
+from benchmarks.instructions import FIGURES, names, report, sentence
+from benchmarks.page import RESULTS
+from benchmarks.summary import PAGE
+
+COUNTED = {
+    name: round(float(count.replace(",", "")) * 1000)
+    for name, count in re.findall(r"│ (\S.*?) +│ ([\d,.]+) +│", FIGURES.read_text(encoding="utf-8"))
+}
+
+
+def test_every_row_is_counted() -> None:
+    assert list(COUNTED) == names()
+
+
+def test_the_results_have_the_tables_of_the_file() -> None:
+    _, *tables = report(COUNTED).split("\n\n")
+    page = RESULTS.read_text(encoding="utf-8")
+    assert [one for one in tables if one not in page] == []
+
+
+def test_the_page_about_performance_has_its_figures() -> None:
+    assert sentence(COUNTED) in PAGE.read_text(encoding="utf-8")
