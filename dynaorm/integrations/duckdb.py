@@ -32,6 +32,7 @@ from dynaorm.flow.integrity.finding import Finding
 from dynaorm.integrity.exported import ExportFile
 from dynaorm.integrity.keyed import FactKind, KeyedFact, KeyedScope
 from dynaorm.integrity.keyed_export import Sources, mapped, reduced, sources_of
+from dynaorm.integrity.processes import end_with_parent
 from dynaorm.integrity.report import finding_in
 
 __all__ = ["verify_export"]
@@ -79,8 +80,8 @@ def verify_export(
         *targets: tables and classes, as objects or as ``module:Name``.
         workers: how many processes judge items; None for one per processor. 1 starts none.
         memory_limit: the most memory that DuckDB uses, such as ``"4GB"``.
-        temp_directory: the folder for what does not fit into memory; it needs about six times the size of the export.
-            None for that of the system.
+        temp_directory: the folder for what does not fit into memory; it needs about four times the size of the
+            unpacked export. None for that of the system.
         now: what has expired by then is absent, in seconds since the Unix epoch; None for the time of the export.
         foreign_attributes: attributes that other programs write, as for ``RunOptions``.
 
@@ -218,8 +219,11 @@ class _Here(Executor):
 
 
 def _executor(workers: int) -> Executor:
+    if workers == 1:
+        return _Here()
     # A copy of this process would share its threads' locks.
-    return _Here() if workers == 1 else ProcessPoolExecutor(workers, multiprocessing.get_context("spawn"))
+    new = multiprocessing.get_context("spawn")
+    return ProcessPoolExecutor(workers, new, initializer=end_with_parent)
 
 
 # -- in the processes --------------------------------------------------------------------------------------------------
