@@ -107,7 +107,8 @@ def _said(failure: Exception, *, is_resumable: bool) -> str:
         command = NAME if context is None else context.command_path
         return f"{failure.format_message().rstrip('.')}; see {command} --help"
     if isinstance(failure, click.Abort):
-        return "interrupted" + ("; with --checkpoint, the same command continues" if is_resumable else "")
+        goes_on = ": with --checkpoint, it goes on where it was" if is_resumable else ""
+        return f"interrupted; run the same command again{goes_on}"
     if isinstance(failure, TableNotFound):
         return (
             f"there is no table {failure.table!r} in this account, Region or endpoint; check --region, --profile, "

@@ -142,9 +142,9 @@ def _values_in(file: Path | None, mapping: EntityMapping) -> dict[str, Any]:
     """The values of the fields in a file. Raises UsageError, UnknownField."""
     if file is None:
         return {}
-    text = sys.stdin.read() if str(file) == "-" else file.read_text("utf-8")
     try:
-        found = json.loads(text)
+        # A text that is no UTF-8 is a ValueError, too.
+        found = json.loads(sys.stdin.read() if str(file) == "-" else file.read_text("utf-8"))
     except ValueError as problem:
         raise UsageError(
             problem=f"--values {file} is not JSON ({problem})", remedy='give an object: {"user_id": "u1"}'

@@ -289,7 +289,7 @@ class ClassDescription:
     Attributes:
         name: its Python name. Of two classes with one name, it is followed by the stored name in parentheses.
         module: its module.
-        stored_name: the value of the type attribute.
+        stored_name: the value of the type attribute; the name of the class if a field of its own says that.
         formerly: its earlier stored names.
         root: the class that declared the keys; its subclasses share them.
         subclasses: the classes that derive from it. Reads of this class find their entities, too.
@@ -429,7 +429,7 @@ class TableDescription:
         sort: its sort key attribute, as a tuple of one, or empty.
         indexes: its indexes.
         type_attribute: the attribute that names an item's class; None without one.
-        revision_attribute: the attribute with an item's revision; None without one.
+        revision_attribute: the attribute that is an item's revision, or the map that has it; None without one.
         ttl_attribute: the attribute by which DynamoDB expires items; None where no class has an expiry time.
         stream: the view of its stream; None without one.
         guard_table: the table of its guard items; None for the table itself.

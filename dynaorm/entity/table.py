@@ -258,7 +258,7 @@ class Table:
         indexes: its ``GlobalIndex``, ``LocalIndex`` and ``VectorIndex`` declarations.
         type_attribute: the attribute that names an item's class; None for none.
         revision_attribute: the attribute that changes with every write: a name, or ``NumberRevision(name)`` for a
-            number that other libraries keep too; None for none.
+            number that other libraries keep too, which may be a member of a map; None for none.
         guard_table: another table for the guard items of this table's unique values.
         escape: whether key templates escape the values of their fields, so that different values have different keys.
             With False, keys have the values as they are, as other libraries write them; a value that contains the

@@ -58,10 +58,11 @@ def cloudformation(
         }
     if policy is not None:
         resources["AccessPolicy"] = _managed_policy(stack, policy)
+    names = ", ".join(one.description.name for one in stack)
+    what, their = ("table", "its declaration") if len(stack) == 1 else ("tables", "their declarations")
     return {
         "AWSTemplateFormatVersion": "2010-09-09",
-        "Description": f"The DynamoDB tables {', '.join(one.description.name for one in stack)}, "
-        "written by dynaorm from their declarations"[:1024],
+        "Description": f"The DynamoDB {what} {names}, written by dynaorm from {their}"[:1024],
         "Resources": resources,
         "Outputs": {
             f"{one.logical_id}Arn": {"Value": {"Fn::GetAtt": [one.logical_id, "Arn"]}} for one in stack

@@ -28,10 +28,12 @@ import duckdb
 
 from dynaorm.argument import check_count
 from dynaorm.entity.table import Table
+from dynaorm.errors import UsageError
 from dynaorm.flow.integrity.finding import Finding
 from dynaorm.integrity.exported import ExportFile
 from dynaorm.integrity.keyed import FactKind, KeyedFact, KeyedScope
 from dynaorm.integrity.keyed_export import Sources, mapped, reduced, sources_of
+from dynaorm.integrity.processes import end_with_parent
 from dynaorm.integrity.report import finding_in
 
 __all__ = ["verify_export"]
@@ -79,13 +81,14 @@ def verify_export(
         *targets: tables and classes, as objects or as ``module:Name``.
         workers: how many processes judge items; None for one per processor. 1 starts none.
         memory_limit: the most memory that DuckDB uses, such as ``"4GB"``.
-        temp_directory: the folder for what does not fit into memory; it needs about six times the size of the export.
-            None for that of the system.
+        temp_directory: the folder for what does not fit into memory; it needs about four times the size of the
+            unpacked export. None for that of the system.
         now: what has expired by then is absent, in seconds since the Unix epoch; None for the time of the export.
         foreign_attributes: attributes that other programs write, as for ``RunOptions``.
 
     Raises:
-        UsageError: it is no full export; a table is missing; other processes cannot find a target.
+        UsageError: it is no full export; a table is missing; other processes cannot find a target; the memory is too
+            little for DuckDB.
 
     Examples:
         ```python
@@ -100,7 +103,18 @@ def verify_export(
     count = os.cpu_count() or 1 if workers is None else workers
     check_count("workers={}", count)
     sources = sources_of(path, targets, now, foreign_attributes)
-    return _verified(sources, count, memory_limit, temp_directory)
+    return _within(memory_limit, _verified(sources, count, memory_limit, temp_directory))
+
+
+def _within(memory_limit: str, found: Iterator[Finding]) -> Iterator[Finding]:
+    """Some findings. Raises UsageError if the limit is too low to find them."""
+    try:
+        yield from found
+    except duckdb.OutOfMemoryException as problem:
+        raise UsageError(
+            problem=f"{memory_limit} of memory are too little for DuckDB ({str(problem).splitlines()[0]})",
+            remedy="give it more (memory_limit=, --memory), or fewer workers",
+        ) from problem
 
 
 def _verified(
@@ -218,8 +232,11 @@ class _Here(Executor):
 
 
 def _executor(workers: int) -> Executor:
+    if workers == 1:
+        return _Here()
     # A copy of this process would share its threads' locks.
-    return _Here() if workers == 1 else ProcessPoolExecutor(workers, multiprocessing.get_context("spawn"))
+    new = multiprocessing.get_context("spawn")
+    return ProcessPoolExecutor(workers, new, initializer=end_with_parent)
 
 
 # -- in the processes --------------------------------------------------------------------------------------------------

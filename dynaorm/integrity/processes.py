@@ -264,7 +264,7 @@ def _work(task: SegmentTask, connection: Connection) -> None:
     """Do a task, and say what comes of it."""
     # The one that started this process is interrupted, too, and ends it.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    threading.Thread(target=_end_with_parent, daemon=True).start()
+    end_with_parent()
     try:
         for fact in task.run(
             progress=lambda done, total: connection.send(("progress", (done, total))),
@@ -284,7 +284,12 @@ def _tell(failure: Exception, connection: Connection) -> None:
             connection.send(("failed", RuntimeError(f"{type(failure).__name__}: {failure}")))
 
 
-def _end_with_parent() -> None:
+def end_with_parent() -> None:
+    """Let this process end as soon as the one that started it is gone: nobody wants what it does."""
+    threading.Thread(target=_wait_for_parent, daemon=True).start()
+
+
+def _wait_for_parent() -> None:
     parent = multiprocessing.parent_process()
     if parent is not None:
         wait([parent.sentinel])

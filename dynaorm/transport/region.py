@@ -4,6 +4,7 @@ import os
 from collections.abc import Callable
 
 from dynaorm.errors import UsageError
+from dynaorm.transport.endpoint import endpoint_of
 
 EMULATOR_REGION = "us-east-1"
 """The Region beside an endpoint if none is set: a signature needs one, and an emulator accepts any."""
@@ -21,16 +22,20 @@ def region_of(region: str | None, endpoint: str | None, configured: Callable[[],
         configured: reads the Region of the AWS configuration, which ``AWS_REGION`` overrides.
 
     Raises:
-        UsageError: no Region is set anywhere, and there is no endpoint either; or it is not a possible name.
+        UsageError: no Region is set anywhere, and there is no endpoint either; or it is not a possible name; or the
+            endpoint is none.
     """
+    if endpoint is not None:
+        # An empty one would be taken for none: then the requests of a test would go to AWS.
+        endpoint_of(endpoint)
     # botocore itself does not read AWS_REGION, which Lambda and the other SDKs set.
-    found = region or os.environ.get("AWS_REGION") or configured()
-    if not found and endpoint is None:
+    found = region if region is not None else os.environ.get("AWS_REGION") or configured() or None
+    if found is None and endpoint is None:
         raise UsageError(
             problem="No AWS region is known",
             remedy="give region=, set AWS_REGION, or set a region in the AWS profile",
         )
-    if found and not _is_name(found):
+    if found is not None and not _is_name(found):
         raise UsageError(
             problem=f"{found[:80]!r} is not the name of an AWS region",
             remedy="use a name like eu-west-1: letters, digits and hyphens",

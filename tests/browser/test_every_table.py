@@ -20,7 +20,12 @@ LEFT_OUT = {"fastapi_service", "lambda_function", "lambda_powertools", "raw"}
 CAST = ("documents", "events", "orders", "others", "people", "tickets")
 
 WALK = """() => {
-  const wide = [], look = where => { if (document.documentElement.scrollWidth > innerWidth) wide.push(where); };
+  const wide = [], ends = one => one.closest("td, th").getBoundingClientRect().right;
+  const look = where => {
+    if (document.documentElement.scrollWidth > innerWidth) wide.push(where);
+    for (const one of document.querySelectorAll("table.items .key > *"))
+      if (one.getBoundingClientRect().right > ends(one)) wide.push(one.textContent);
+  };
   for (const view of ["keys", "questions", "items"]) { change({ view }); look(view); }
   for (const { index } of VIEWS) { change({ index, all: true }); look(index); }
   change({ index: null, all: false });

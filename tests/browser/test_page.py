@@ -112,6 +112,15 @@ def test_a_chip_of_a_row_leads_to_its_place_in_the_index(pages: Pages, html: Htm
 # -- an item -----------------------------------------------------------------------------------------------------------
 
 
+def test_enter_in_the_filter_leads_to_the_first_item_that_is_found(pages: Pages, html: Html) -> None:
+    tab = pages.open(html("desk"))
+    tab.locator("#filter").fill("slow")
+    tab.keyboard.press("Enter")
+    assert names(tab, "tr.row:focus-within") == names(tab)[:1]
+    tab.keyboard.press("Enter")
+    assert "item=" in tab.url
+
+
 def test_the_keyboard_alone_opens_an_item_and_closes_it(pages: Pages, html: Html) -> None:
     tab = pages.open(html("desk"))
     tab.locator("#filter").press("ArrowDown")

@@ -1,12 +1,15 @@
 """Every command, with what people type and with what nobody should: how it ends, what it says, and how wide that is."""
 
 import re
+import shutil
 import sys
 from collections.abc import Iterator, Sequence
 from functools import cache
 from importlib import import_module
+from pathlib import Path
 from typing import Any, Final, NamedTuple
 
+import click
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -19,6 +22,7 @@ from dynaorm.entity.declare.catalog import catalog_of
 from dynaorm.flow.protocol.call import Call, Transport
 from dynaorm.item.value import Item
 from tests.conftest import ROOT
+from tests.raw_tables import REGION
 
 CAST: Final = [
     f"tests.cast.{name}" for name in ("documents", "events", "orders", "others", "people", "tickets")
@@ -38,10 +42,14 @@ PYTHON: Final = re.compile(r"session\.|\bF\.|Key\(|any_of|=\.\.\.|\.\w+\(\)|\w+\
 
 
 @pytest.fixture(autouse=True)
-def _here(credentials: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(ROOT)
-    monkeypatch.setattr(sys, "path", [str(ROOT / "examples"), *sys.path])
+def _here(credentials: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    # A command may write a file of any name.
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [str(ROOT), str(ROOT / "examples"), *sys.path])
     monkeypatch.delenv("COLUMNS", raising=False)
+    monkeypatch.setenv("AWS_REGION", REGION)
+    # In a Region that AWS does not have, moto fails in place of answering.
+    monkeypatch.setenv("MOTO_ALLOW_NONEXISTENT_REGION", "true")
 
 
 class Target(NamedTuple):
@@ -112,6 +120,10 @@ def usual() -> tuple[tuple[str, ...], ...]:
 def _of_target(target: Target) -> Iterator[list[str]]:
     for command in ("layout", "questions", "verify", "repair", "backfill", "diff", "apply"):
         yield [command, target.name]
+    yield from ([command, target.name, "--yes"] for command in ("repair", "backfill", "apply"))
+    yield from (["dump", target.name, file] for file in ("new.json", "folder", "-"))
+    yield from (["load", target.name, file, "--yes"] for file in ("lines.json", "bytes", "empty", "new.json"))
+    yield from (["import", file] for file in ("object.json", "text", "bytes"))
     yield ["layout", target.name, "--from-table", "3"]
     yield ["export", target.name, "--format", "create-table"]
     for entry in target.entries:
@@ -136,20 +148,45 @@ def _of_entry(target: Target, entry: Entry) -> Iterator[list[str]]:
 
 # -- what nobody should type -------------------------------------------------------------------------------------------
 
-OPTIONS: Final = sorted(
-    {name for one in COMMANDS for option in one.params for name in option.opts if "--" in name}
-)
-# A file, another place, or a write: the commands would do what they are told.
-UNTOUCHED: Final = {
-    "--open",
-    "--output",
-    "--yes",
-    "--checkpoint",
-    "--summary",
-    "--duplicates",
-    "--findings",
-    "--endpoint",
+# A browser would open, and other processes would leave moto.
+UNTOUCHED: Final = {"--open", "--processes"}
+OPTIONS: Final[dict[str, list[click.Option]]] = {
+    one.name or "": [
+        option
+        for option in one.params
+        if isinstance(option, click.Option) and UNTOUCHED.isdisjoint(option.opts)
+    ]
+    for one in COMMANDS
 }
+EVERY_OPTION: Final = sorted({name for some in OPTIONS.values() for one in some for name in one.opts})
+FILES: Final = st.sampled_from(
+    [
+        "new.json",
+        "empty",
+        "text",
+        "object.json",
+        "lines.json",
+        "bytes",
+        "folder",
+        "missing/file",
+        "locked",
+        "-",
+        "",
+    ]
+)
+"""Files of a folder that is made for each command; some are not there."""
+
+ENDPOINTS: Final = st.sampled_from(
+    [
+        "",
+        "nonsense",
+        "http://",
+        "ftp://x",
+        "http://[::1",
+        "127.0.0.1:8000",
+        "http://x:99999",
+    ]
+)
 _SIGNS: Final = "a= =b :=  = a:=[ null \x07 \x1b[31m 💥 \udcff {} % -- PK status=open a.b=1 é=1"
 _NUMBERS: Final = "-1 0 1 1e999 nan 2024-13-45 true"
 TEXTS: Final = st.sampled_from([*f"{_SIGNS} {_NUMBERS}".split(" "), "9" * 400, "x" * 3000])
@@ -161,19 +198,60 @@ def arguments(draw: st.DrawFn) -> list[str]:
     found = list(draw(st.sampled_from(usual())))
     for _ in range(draw(st.integers(0, 3))):
         at = draw(st.integers(1, len(found)))
-        match draw(st.sampled_from(["value", "text", "option", "less", "command"])):
+        match draw(
+            st.sampled_from(["value", "text", "option", "own option", "own option", "less", "command"])
+        ):
             case "value" if at < len(found) and "=" in found[at]:
                 found[at] = found[at].partition("=")[0] + draw(st.sampled_from(["=", ":="])) + draw(TEXTS)
             case "text":
                 found.insert(at, draw(TEXTS))
             case "option":
-                found.append(draw(st.sampled_from([one for one in OPTIONS if one not in UNTOUCHED])))
+                found.append(draw(st.sampled_from(EVERY_OPTION)))
                 found += draw(st.lists(TEXTS, max_size=1))
+            case "own option":
+                found += draw(_option(found[0]))
             case "less" if at < len(found):
                 del found[at]
             case "command":
                 found[0] = draw(st.sampled_from(sorted(one.name or "" for one in COMMANDS)))
     return found
+
+
+@st.composite
+def _option(draw: st.DrawFn, command: str) -> list[str]:
+    """An option of a command, usually with a value of its kind."""
+    options = OPTIONS.get(command)
+    if not options:
+        return []
+    one = draw(st.sampled_from(options))
+    found = [draw(st.sampled_from(one.opts))]
+    if one.is_flag:
+        return found
+    if isinstance(one.type, click.Path):
+        return [*found, draw(FILES)]
+    if "--endpoint" in one.opts:
+        return [*found, draw(ENDPOINTS)]
+    if isinstance(one.type, click.Choice):
+        return [*found, draw(st.sampled_from(one.type.choices) | TEXTS)]
+    return found + [draw(TEXTS) for _ in range(one.nargs)]
+
+
+def make_files(folder: Path) -> None:
+    """The files that ``FILES`` names, as they are before each command."""
+    for one in folder.iterdir():
+        one.chmod(0o700)
+        shutil.rmtree(one) if one.is_dir() else one.unlink()
+    for name, content in {
+        "empty": b"",
+        "text": b"{not json",
+        "object.json": b'{"org": "acme", "number": 1}',
+        "lines.json": b'{"Org": {"org": "o", "name": "n"}}\n{"Item": {"PK": {"S": "a"}}}\n[]\n',
+        "bytes": b"\xff\xfe\x00" * 9,
+        "locked": b"{}",
+    }.items():
+        (folder / name).write_bytes(content)
+    (folder / "folder").mkdir()
+    (folder / "locked").chmod(0)
 
 
 @pytest.fixture
@@ -194,15 +272,16 @@ def _put(moto: Transport, table: Table, item: Item) -> None:
 
 
 def test_whatever_is_typed_a_command_ends_as_documented(
-    stored: Transport, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    stored: Transport, capfd: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     @given(arguments())
     def ends_as_documented(given_: list[str]) -> None:
+        make_files(tmp_path)
         status = main(given_)
         told = capfd.readouterr()
         assert status in (0, 1, 2, 3)
         assert "Traceback" not in told.out + told.err
-        if not {"--json", "json", "--format", "export", "dump"} & {*given_}:
+        if not {"--json", "json", "--format", "--request", "export", "dump"} & {*given_}:
             assert too_wide(told.out) == []
         if status == 2 and "left out: " not in told.err:
             said = told.err.removesuffix("\n").split("\n")[-1]
@@ -212,3 +291,34 @@ def test_whatever_is_typed_a_command_ends_as_documented(
             assert not PYTHON.search(remedy), said
 
     ends_as_documented()
+
+
+@pytest.mark.parametrize(
+    ("command", "remedy"),
+    [
+        (["layout"], "run the same command again"),
+        (["dump", "file.json"], "run the same command again"),
+        (["verify"], "run the same command again: with --checkpoint, it goes on where it was"),
+    ],
+)
+def test_an_interrupted_command_says_how_to_go_on(
+    command: list[str], remedy: str, capfd: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    (tmp_path / f"stopped_{command[0]}.py").write_text("raise KeyboardInterrupt")
+    assert main([command[0], f"stopped_{command[0]}:app", *command[1:]]) == 2
+    assert capfd.readouterr().err.lstrip("\n") == f"dynaorm: interrupted; {remedy}\n"
+
+
+@pytest.mark.parametrize("option", ["--endpoint", "--region", "--profile"])
+def test_an_empty_option_is_not_taken_for_none(option: str, capfd: pytest.CaptureFixture[str]) -> None:
+    """As where a variable of the shell is not set: the command would go somewhere else."""
+    assert main(["get", "tests.cli.desk:Org", "org=acme", option, ""]) == 2
+    assert capfd.readouterr().err.startswith("dynaorm: ")
+
+
+def test_a_file_that_is_no_text_is_named(capfd: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    make_files(tmp_path)
+    assert main(["plan", "tests.cli.desk:Org", "--values", "bytes"]) == 2
+    said = capfd.readouterr().err
+    assert said.startswith("dynaorm: --values bytes is not JSON (")
+    assert said.endswith('; give an object: {"user_id": "u1"}\n')

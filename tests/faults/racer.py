@@ -30,6 +30,7 @@ from dynaorm.errors import ConditionFailed, OutcomeUnknown, StaleEntity, UniqueV
 from dynaorm.testing import faults
 from dynaorm.testing.endpoint import transport_to
 from dynaorm.testing.faults import Fault, FaultyTransport
+from tests.faults.competing import compete, leases, shared
 
 app = Table("app", indexes=[GlobalIndex("GSI1")])
 
@@ -84,7 +85,7 @@ class Racer:
 
     def __init__(self, endpoint: str, table: str) -> None:
         self._transport = transport_to(endpoint)
-        self._names = {app.name: table}
+        self._names = dict.fromkeys((app.name, shared.name, leases.name), table)
         self.session = self.with_faults()
 
     def with_faults(self, *struck: Fault, retry: Retry = IMPATIENT) -> Session:
@@ -251,6 +252,7 @@ WORKS: dict[str, Callable[..., Any]] = {
     for work in (
         create,
         contend,
+        compete,
         register,
         lossy,
         crash,

@@ -191,6 +191,35 @@ def assert_seats(items: Sequence[dict[str, Any]], desk: dict[str, Any]) -> None:
     assert (desk["taken"], desk["free"]) == ({"N": str(len(taken))}, {"N": str(3 - len(taken))})
 
 
+def test_a_lock_and_a_lease_have_one_holder_and_jobs_and_requests_are_done_once(arena: Arena) -> None:
+    rounds, jobs = 3, range(6)
+    for number in jobs:
+        key = {"PK": text(f"JOB#{number}"), "SK": text("JOB")}
+        arena.put(**key, _type=text("Job"), number={"N": str(number)}, receipt=text(""), _rev=text("r"))
+    lease = {"PK": text("LEASE#s"), "SK": text("LEASE"), "shard": text("s"), "owner": text("")}
+    arena.put(**lease, _type=text("Lease"), info={"M": {"host": text("h"), "counter": {"N": "1"}}})
+    made = arena.race(*(("compete", {"me": str(me), "rounds": rounds}) for me in range(3)))
+    # Nobody else changed what the lock guards between a read and the write of what follows from it.
+    held = sorted(fence for each in made for fence in each["lock"])
+    assert len(set(held)) == 3 * rounds
+    assert arena.get("BALANCE#l", "BALANCE")["amount"] == {"N": str(3 * rounds)}
+    assert arena.get("LOCK#l", "LOCK")["owner"] == text("")
+    # Each write of the lease raised its number by one, and no two processes wrote one number.
+    numbers = sorted(number for each in made for number in each["lease"])
+    assert numbers == [*range(2, 3 * 3 * rounds + 2)]
+    takes = [each["lease"][at : at + 3] for each in made for at in range(0, 3 * rounds, 3)]
+    assert all(take == [*range(take[0], take[0] + 3)] for take in takes), "nobody wrote while another held it"
+    assert arena.get("LEASE#s", "LEASE")["info"]["M"] == {
+        "host": text("h"),
+        "counter": {"N": str(numbers[-1])},
+    }
+    assert sorted(job for each in made for job in each["jobs"]) == [*jobs]
+    assert not [item for item in arena.items() if item["PK"]["S"].startswith("JOB#")]
+    assert made[0]["answers"] == made[1]["answers"] == made[2]["answers"]
+    effects = [item for item in arena.items() if item["PK"]["S"].startswith("EFFECT#")]
+    assert [item["times"] for item in effects] == [{"N": "1"}] * rounds
+
+
 def test_an_equal_block_under_one_token_is_applied_once_whoever_is_first(arena: Arena) -> None:
     revisions = arena.race(*[("register", {"token": arena.table})] * PROCESSES)
     assert set(revisions) == {arena.get("USER#one", "PROFILE")["_rev"]["S"]}

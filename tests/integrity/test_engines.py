@@ -1,5 +1,7 @@
 """An engine finds in an export exactly what verify finds in the live table."""
 
+import subprocess
+import sys
 from collections.abc import Iterator
 from itertools import groupby
 from pathlib import Path
@@ -28,12 +30,14 @@ from dynaorm.integrity.keyed import (
 from dynaorm.integrity.report import as_json
 from dynaorm.integrity.run import verify
 from dynaorm.item.value import Item
+from tests.conftest import ROOT
 from tests.integrity import shop
 from tests.integrity.damages import portions
 from tests.integrity.exports import write_export
 from tests.integrity.zoo import TABLES, TODAY, Damage, Device, Raw, key_of, plain, text
 
 NOW = TODAY.timestamp()
+PATIENCE = 60.0
 
 
 def lines(findings: Iterator[Finding]) -> list[str]:
@@ -79,6 +83,31 @@ def test_items_that_are_larger_together_than_the_limit_are_judged(tmp_path: Path
     assert {one.kind for one in found} == {FindingKind.MISSING_GUARD}
     assert sorted(one.detail for one in found) == ["no guard item protects the value"] * 300
     assert [one.name for one in tmp_path.iterdir()] == ["export"]
+
+
+def test_a_limit_that_is_too_low_is_said_with_the_way_to_raise_it(tmp_path: Path) -> None:
+    path = write_export(tmp_path / "export", [key_of("a")] * 3, now=NOW)
+    with pytest.raises(UsageError, match=r"100KB of memory are too little for DuckDB .* --memory"):
+        list(verify_export(path, plain, workers=1, memory_limit="100KB", temp_directory=str(tmp_path)))
+    assert [one.name for one in tmp_path.iterdir()] == ["export"]
+
+
+def test_the_processes_end_when_the_one_that_started_them_is_killed(tmp_path: Path) -> None:
+    path = write_export(tmp_path / "export", [key_of("a")] * 3, now=NOW)
+    program = (
+        "from dynaorm.integrations.duckdb import verify_export\n"
+        f"found = verify_export({path!r}, 'tests.integrity.zoo:plain', workers=2, temp_directory={str(tmp_path)!r})\n"
+        "print(next(found).kind.value, flush=True)\n"
+        "input()\n"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", program], cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as run:
+        assert run.stdout is not None
+        assert run.stdout.readline() == "unknown item\n"
+        run.kill()
+        # Its processes write to the same pipe, which has an end when all of them are gone.
+        assert run.communicate(timeout=PATIENCE)[0] == ""
 
 
 def test_rows_of_one_key_stay_together_however_often_they_are_divided(
@@ -168,6 +197,14 @@ def test_what_is_no_full_export_is_refused(summary: dict[str, Any], problem: str
     path = write_export(tmp_path / "export", [], now=NOW, **summary)
     with pytest.raises(UsageError, match=problem):
         open_export(path)
+
+
+def test_a_dump_is_no_export(tmp_path: Path) -> None:
+    (dump := tmp_path / "app.json.gz").touch()
+    with pytest.raises(
+        UsageError, match=r"is a file, and an export is a folder; .* verify its table instead"
+    ):
+        open_export(str(dump))
 
 
 def test_an_export_with_an_item_too_few_is_refused_by_every_process(tmp_path: Path) -> None:

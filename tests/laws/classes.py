@@ -10,7 +10,7 @@ import types
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from itertools import count
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, Literal
 
 from hypothesis import strategies as st
 from pydantic import computed_field
@@ -134,6 +134,7 @@ class Schema:
         projection: that of the second index; the first projects all.
         classes: in the order of declaration.
         revision: the path of a number that others keep as the revision; an empty text for dynaorm's own.
+        told: a field of each class says the type of its items. That of the first class may have any type.
     """
 
     kind: str
@@ -141,6 +142,7 @@ class Schema:
     projection: str | tuple[str, ...]
     classes: tuple[ClassSpec, ...]
     revision: str = ""
+    told: bool = False
 
 
 # Sort keys of one collection, told apart by their literals or levels; {0} is the class's number.
@@ -192,7 +194,8 @@ def schemas(draw: st.DrawFn, *, families: bool = True, numbered: bool = False) -
             own = classes[-1]
             classes.append(ClassSpec(f"D{number}", own.name, own.pk, own.sk, renamed, own.indexes, in_key))
     revision = draw(st.sampled_from(["", "changes", "info.changes"])) if numbered else ""
-    return Schema(kind, has_type, projection, tuple(classes), revision)
+    told = numbered and has_type and all(one.parent is None for one in classes) and draw(st.booleans())
+    return Schema(kind, has_type, projection, tuple(classes), revision, told)
 
 
 @st.composite
@@ -267,11 +270,13 @@ def declare(schema: Schema) -> Declared:
     )
     classes: dict[str, type[Entity]] = {}
     for spec in schema.classes:
-        classes[spec.name] = _class(table, spec, classes)
+        classes[spec.name] = _class(table, spec, classes, schema)
     return Declared(schema, table, classes)
 
 
-def _class(table: Table, spec: ClassSpec, classes: Mapping[str, type[Entity]]) -> type[Entity]:
+def _class(
+    table: Table, spec: ClassSpec, classes: Mapping[str, type[Entity]], schema: Schema
+) -> type[Entity]:
     if spec.parent is not None:
         more = {"__annotations__": {"more": int}, "more": 0, "__module__": __name__}
         return types.new_class(spec.name, (classes[spec.parent],), {}, lambda own: own.update(more))
@@ -286,6 +291,10 @@ def _class(table: Table, spec: ClassSpec, classes: Mapping[str, type[Entity]]) -
     }
     space["size"] = computed_field(property(size))
     keywords: dict[str, Any] = {"table": table, "pk": spec.pk}
+    if schema.told:
+        keywords["name"] = None
+        kind = Literal[f"{spec.name}-0", f"{spec.name}-1"] if classes else str
+        annotations["kind"] = Annotated[kind, Attribute("_type")]
     if spec.sk is not None:
         keywords["sk"] = spec.sk
     made: type[Entity] = types.new_class(spec.name, (Entity,), keywords, lambda own: own.update(space))
@@ -349,7 +358,8 @@ def entity_of(declared: Declared, row: Row, number: int) -> Any:
     """The entity of a row; its field ``row`` has the number."""
     kind: Any = declared.classes[row.kind]
     spec = declared.spec(kind)
-    return kind(**{spec.own(name): value for name, value in row.values}, row=number)
+    told = {"kind": f"{row.kind}-{number % 2}"} if declared.schema.told else {}
+    return kind(**{spec.own(name): value for name, value in row.values}, **told, row=number)
 
 
 def respelled(item: Mapping[str, Any], row: Row, at: datetime) -> dict[str, Any]:

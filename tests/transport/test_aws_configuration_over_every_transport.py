@@ -189,8 +189,10 @@ def test_an_endpoint_variant_that_a_region_does_not_have_is_refused(
 @pytest.mark.parametrize(
     "endpoint",
     [
+        "",
         "localhost:8000",
         "nonsense",
+        "http://localhost:99999",
         "http://liz:secret@two words",  # pragma: allowlist secret
         "http://a..b",
         f"http://{'a' * 64}.invalid",
