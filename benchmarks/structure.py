@@ -33,15 +33,17 @@ IDEAS: Final = {
 }
 HOMONYMS: Final[dict[str, frozenset[str]]] = {
     "plan/edit.py": frozenset({"kept"}),  # the fields that an edit does not change
+    "plan/kinds/own_item.py": frozenset({"stamped"}),  # with a revision
     "plan/kinds/versions.py": frozenset({"stamp"}),  # the number and time of a version
     "plan/plan.py": frozenset({"total"}),  # the bytes of a request
-    "plan/remember.py": frozenset({"claim", "kept"}),  # of a token item
+    "plan/remember.py": frozenset({"claim", "kept", "stamped"}),  # of a token item, and with a revision
     "flow/bulk/limits.py": frozenset({"_total"}),  # how many entities there are
     "flow/commit.py": frozenset({"total_seconds"}),
     "flow/endings.py": frozenset({"KEPT"}),  # how a write ends
     "flow/write.py": frozenset({"KEPT", "is_kept"}),
     "flow/history.py": frozenset({"kept"}),  # the versions that pruning leaves
-    "flow/integrity/kinds/versions.py": frozenset({"stamp"}),
+    "flow/integrity/kinds/versions.py": frozenset({"stamp", "stamped"}),
+    "flow/integrity/repair_actions.py": frozenset({"stamped"}),
 }
 """Names that contain a word of an idea and mean another thing."""
 _ENGINE, _TRANSPORT = str(PACKAGE / "testing"), str(PACKAGE / "transport")

@@ -13,10 +13,9 @@ from dynaorm.flow.target import Target, key_and_options, target_of
 from dynaorm.late import late
 
 if TYPE_CHECKING:
-    from dynaorm.entity.version import Version
-    from dynaorm.flow import history
+    from dynaorm.flow import past
 else:
-    late(globals(), history="dynaorm.flow.history")
+    late(globals(), past="dynaorm.flow.past")
 
 _OPTIONS = ("version", "as_of", "consistent")
 
@@ -43,32 +42,12 @@ def _get_with(
             problem=f"get(Key(...)) has no option {unknown[0]!r}",
             remedy=f"use {', '.join(_OPTIONS)}; fields go into the Key",
         )
-    version, as_of, consistent = (options.get(name) for name in _OPTIONS)
+    number, at, consistent = (options.get(name) for name in _OPTIONS)
     consistent = context.consistent if consistent is None else consistent
     check_flag("consistent={}", consistent)
-    if version is not None and as_of is not None:
-        raise UsageError(problem="version= and as_of= both say which version is meant", remedy="give one")
-    if version is not None:
-        return whole(target, (yield from history.at_version(target, version, context)))
-    if as_of is not None:
-        return whole(target, (yield from history.as_of(target, as_of, context)))
+    if number is not None or at is not None:
+        return (yield from past.get(target, number, at, context))
     return (yield from load(target.mapping, target.key, context, consistent=consistent, required=required))
-
-
-def whole(target: Target, version: "Version[Any] | None") -> Any | None:
-    """The entity of a version; None for none, or for one of a class that was not asked for.
-
-    Raises:
-        UsageError: versions hold some fields only.
-    """
-    if version is not None and version.entity is None:
-        raise UsageError(
-            problem=f"versions of {target.mapping.entity.__name__} have some fields only, so there is no whole entity",
-            remedy="read the values from session.history(...)",
-        )
-    if version is None or not isinstance(version.entity, target.mapping.entity):
-        return None
-    return version.entity
 
 
 def get_one(named: Any, keywords: Mapping[str, Any], context: Context) -> Flow[Any]:
@@ -76,14 +55,5 @@ def get_one(named: Any, keywords: Mapping[str, Any], context: Context) -> Flow[A
     found = yield from get(named, keywords, context, required=True)
     if found is None:
         key, options = key_and_options(named, keywords)
-        raise no_version(key, options["version"]) if options.get("version") else EntityNotFound(key=key)
+        raise past.not_there(key, options) if options else EntityNotFound(key=key)
     return found
-
-
-def no_version(key: Key[Any], number: int) -> EntityNotFound:
-    """The error for a version number that an entity does not have."""
-    return EntityNotFound(
-        key=key,
-        problem=f"{key!r} has no version {number}",
-        remedy="it was never written, or was pruned; look at session.history(...)",
-    )

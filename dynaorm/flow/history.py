@@ -1,8 +1,8 @@
 """Reading, pruning and purging the versions of an entity.
 
 Versions are read by key. The latest copy has the number of the newest version, which gives the keys of all versions.
-So no Query is needed, versions come in numeric order, and version 10 cannot be taken for version 1. Only if there is no
-latest copy, a Query looks for versions that another program left without it.
+So no Query is needed, versions come in numeric order, and version 10 cannot be taken for version 1. Only where the
+latest copy is missing or wrong, a Query reads the keys of all versions: they are texts, which do not sort as numbers.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -27,14 +27,17 @@ from dynaorm.errors import (
 )
 from dynaorm.failure import counted
 from dynaorm.flow.commit import unit_of_work
-from dynaorm.flow.newest_version import newest_version
 from dynaorm.flow.protocol.call import Call, Flow, Refusal
 from dynaorm.flow.protocol.context import Context
-from dynaorm.flow.read import BATCH_GET_LIMIT, answered, get_item, get_items, refused
+from dynaorm.flow.protocol.cost import ReadCost
+from dynaorm.flow.protocol.paging import PageKeys
+from dynaorm.flow.protocol.reply_keys import check_keys
+from dynaorm.flow.read import BATCH_GET_LIMIT, answered, get_item, get_items, refused, repeat
 from dynaorm.flow.target import Target
 from dynaorm.flow.write import send
 from dynaorm.item.action import ConditionCheck, Delete, to_wire
-from dynaorm.item.condition import And, Condition, equals, missing
+from dynaorm.item.condition import And, BeginsWith, Condition, equals, missing, render
+from dynaorm.item.placeholder import Placeholders
 from dynaorm.item.size import ACTION_LIMIT
 from dynaorm.item.value import Item
 from dynaorm.plan.image import refuse_other_revision
@@ -330,3 +333,71 @@ def _removals(target: Target, numbers: Iterable[int], context: Context) -> Itera
             target.key,
             label=number,
         )
+
+
+# -- the newest version, whatever the latest copy says -----------------------------------------------------------------
+
+
+def newest_version(
+    mapping: EntityMapping, key: Item, context: Context, cost: ReadCost | None = None
+) -> Flow[int]:
+    """The highest number of a version stored beside a latest copy's key, strongly consistent; 0 if there is none.
+
+    ``cost``: counts the requests and capacity, if given.
+    """
+    table = mapping.table
+    request = _request_of_keys(mapping, key, context)
+    page_keys: PageKeys[Item] = PageKeys()
+    found = 0
+    while True:
+        reply = yield from repeat(Call("Query", request), context)
+        if cost is not None:
+            cost.add(reply)
+        items = reply.get("Items", ())
+        check_keys("Query", items, table.keys)
+        found = max([found, *(version_beside(mapping, key, one) for one in items)])
+        after = page_keys.checked("Query", reply.get("LastEvaluatedKey"))
+        if after is None:
+            return found
+        request = {**request, "ExclusiveStartKey": after}
+
+
+def version_beside(mapping: EntityMapping, key: Item, item: Item) -> int:
+    """The number of the version in an item, if it is one of the entity with this latest copy's key; otherwise 0."""
+    assert mapping.versioning is not None and mapping.sort is not None
+    sort, template = mapping.sort.attribute, mapping.versioning.template
+    if item[mapping.table.pk.name] != key[mapping.table.pk.name]:
+        return 0
+    stored = item[sort.name].get(sort.kind)
+    if stored is None or template.latest_of(stored) != key[sort.name][sort.kind]:
+        return 0
+    return template.number_in(stored) or 0
+
+
+def _request_of_keys(mapping: EntityMapping, key: Item, context: Context) -> dict[str, Any]:
+    assert mapping.versioning is not None and mapping.sort is not None
+    table, sort, template = mapping.table, mapping.sort.attribute, mapping.versioning.template
+    latest = key[sort.name][sort.kind]
+    # What the keys of all its versions begin with: those of two that differ from the first digit on.
+    beginning = _common(template.rewrap(latest, 1), template.rewrap(latest, 2 * 10**template.padding))
+    condition = equals(table.pk.name, key[table.pk.name])
+    if beginning:
+        condition = And((condition, BeginsWith((sort.name,), {sort.kind: beginning})))
+    placeholders = Placeholders()
+    return {
+        "TableName": context.table_name(table.name),
+        "ConsistentRead": True,
+        "ReturnConsumedCapacity": "TOTAL",
+        "KeyConditionExpression": render(condition, placeholders),
+        "ProjectionExpression": ", ".join(placeholders.name(name) for name in table.key_names),
+        "ExpressionAttributeNames": placeholders.names,
+        "ExpressionAttributeValues": placeholders.values,
+    }
+
+
+def _common(one: str | bytes, other: str | bytes) -> str | bytes:
+    length = next(
+        (place for place, (a, b) in enumerate(zip(one, other, strict=False)) if a != b),
+        min(len(one), len(other)),
+    )
+    return one[:length]

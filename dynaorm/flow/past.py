@@ -1,6 +1,7 @@
-"""An entity as it was: saved again as it was at a version, and compared between two versions."""
+"""An entity as it was: got at a version or time, saved again as it was then, and compared between two versions."""
 
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Any
 
 from dynaorm.entity.ident import ident_of
@@ -11,7 +12,6 @@ from dynaorm.errors import Contention, EntityNotFound, StaleEntity, UsageError
 from dynaorm.flow import history
 from dynaorm.flow.commit import commit, settle
 from dynaorm.flow.entity import take_over
-from dynaorm.flow.get import no_version, whole
 from dynaorm.flow.protocol.call import Flow
 from dynaorm.flow.protocol.context import Context
 from dynaorm.flow.protocol.retry import waited
@@ -22,6 +22,47 @@ from dynaorm.plan.intent import Save
 from dynaorm.plan.reads import Reads
 from dynaorm.plan.taken import standing
 from dynaorm.plan.unit_of_work import EVER
+
+
+def get(target: Target, number: int | None, at: datetime | None, context: Context) -> Flow[Any | None]:
+    """The entity at a version or a time; None if there was none, or one of a class that was not asked for."""
+    if number is not None and at is not None:
+        raise UsageError(problem="version= and as_of= both say which version is meant", remedy="give one")
+    if number is not None:
+        return _whole(target, (yield from history.at_version(target, number, context)))
+    assert at is not None
+    return _whole(target, (yield from history.as_of(target, at, context)))
+
+
+def _whole(target: Target, version: Version[Any] | None) -> Any | None:
+    """The entity of a version; None for none, or for one of a class that was not asked for.
+
+    Raises:
+        UsageError: versions hold some fields only.
+    """
+    if version is not None and version.entity is None:
+        raise UsageError(
+            problem=f"versions of {target.mapping.entity.__name__} have some fields only, so there is no whole entity",
+            remedy="read the values from session.history(...)",
+        )
+    if version is None or not isinstance(version.entity, target.mapping.entity):
+        return None
+    return version.entity
+
+
+def not_there(key: Key[Any], options: Mapping[str, Any]) -> EntityNotFound:
+    """The error of a key under which nothing was at the version or time that these options of ``get`` name."""
+    number = options.get("version")
+    return _no_version(key, number) if number else EntityNotFound(key=key)
+
+
+def _no_version(key: Key[Any], number: int) -> EntityNotFound:
+    """The error for a version number that an entity does not have."""
+    return EntityNotFound(
+        key=key,
+        problem=f"{key!r} has no version {number}",
+        remedy="it was never written, or was pruned; look at session.history(...)",
+    )
 
 
 def restore(named: Any, version: int, context: Context, *, exactly_once: bool | None = None) -> Flow[Any]:
@@ -61,7 +102,7 @@ def _restore(named: Any, version: int, context: Context, *, exactly_once: bool |
     asked, target = target, history.as_stored(target, copy)
     found = yield from history.at_version(target, version, context)
     if found is None:
-        raise no_version(target.name, version)
+        raise _no_version(target.name, version)
     saving = _restored(asked, target, copy, found)
     entity = saving.entity
     # What was just judged is also what the write is bound to; ``commit`` does not read it again.
@@ -77,9 +118,9 @@ def _restore(named: Any, version: int, context: Context, *, exactly_once: bool |
 def _restored(asked: Target, target: Target, copy: Item, version: Version[Any]) -> Save:
     """What a restoration saves: a new entity for a tombstone, otherwise the stored one with other values."""
     if target.mapping.is_tombstone(copy):
-        entity = whole(asked, version)
+        entity = _whole(asked, version)
         if entity is None:
-            raise no_version(asked.name, version.number)
+            raise _no_version(asked.name, version.number)
         state = state_of(entity)
         # As a new entity it is inserted, over the tombstone. The state of a version is read-only.
         set_state(entity, None)
@@ -136,7 +177,7 @@ def diff(named: Any, first: int, second: int, context: Context) -> Flow[dict[str
     for number in (first, second):
         found = yield from history.at_version(target, number, context)
         if found is None:
-            raise no_version(target.name, number)
+            raise _no_version(target.name, number)
         sides.append(found.values)
     before, after = sides
     # The versions may be of two classes, either of which has fields that the other has not.

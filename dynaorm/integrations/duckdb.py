@@ -28,6 +28,7 @@ import duckdb
 
 from dynaorm.argument import check_count
 from dynaorm.entity.table import Table
+from dynaorm.errors import UsageError
 from dynaorm.flow.integrity.finding import Finding
 from dynaorm.integrity.exported import ExportFile
 from dynaorm.integrity.keyed import FactKind, KeyedFact, KeyedScope
@@ -86,7 +87,8 @@ def verify_export(
         foreign_attributes: attributes that other programs write, as for ``RunOptions``.
 
     Raises:
-        UsageError: it is no full export; a table is missing; other processes cannot find a target.
+        UsageError: it is no full export; a table is missing; other processes cannot find a target; the memory is too
+            little for DuckDB.
 
     Examples:
         ```python
@@ -101,7 +103,18 @@ def verify_export(
     count = os.cpu_count() or 1 if workers is None else workers
     check_count("workers={}", count)
     sources = sources_of(path, targets, now, foreign_attributes)
-    return _verified(sources, count, memory_limit, temp_directory)
+    return _within(memory_limit, _verified(sources, count, memory_limit, temp_directory))
+
+
+def _within(memory_limit: str, found: Iterator[Finding]) -> Iterator[Finding]:
+    """Some findings. Raises UsageError if the limit is too low to find them."""
+    try:
+        yield from found
+    except duckdb.OutOfMemoryException as problem:
+        raise UsageError(
+            problem=f"{memory_limit} of memory are too little for DuckDB ({str(problem).splitlines()[0]})",
+            remedy="give it more (memory_limit=, --memory), or fewer workers",
+        ) from problem
 
 
 def _verified(

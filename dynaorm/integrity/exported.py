@@ -70,6 +70,11 @@ def open_export(path: str) -> Export:
             summary: dict[str, Any] = json.load(file)
         with _opened(f"{folder}/{_FILES}") as file:
             lines = [json.loads(line) for line in file if line.strip()]
+    except NotADirectoryError as problem:
+        raise UsageError(
+            problem=f"{folder} is a file, and an export is a folder",
+            remedy="export the table to S3 and name the folder. A dump is not of one moment: verify its table instead",
+        ) from problem
     except (OSError, ValueError) as problem:
         raise UsageError(
             problem=f"{folder} is no export ({type(problem).__name__}: {problem})",

@@ -1,12 +1,11 @@
 """The verbs of a session about one entity: get and its options, update, refresh, diff and restore."""
 
 from datetime import UTC, datetime
-from typing import Annotated, Any
+from typing import Any
 
 import pytest
-from pydantic import ConfigDict
 
-from dynaorm import Entity, ExpiresAt, F, Key, Session, Table, Unique, inspect
+from dynaorm import F, Key, Session, inspect
 from dynaorm.errors import (
     DecodeError,
     EntityNotFound,
@@ -19,35 +18,12 @@ from dynaorm.errors import (
 from dynaorm.flow.protocol.call import Call, Transport
 from dynaorm.testing.clock import FakeClock
 from dynaorm.testing.faults import FaultyTransport
+from tests.cast.events import Mark
+from tests.cast.orders import Login
+from tests.cast.people import USER, Staff, User
 from tests.flow.documents import Audit, Document
 
-app = Table("entity-app")
-
-
-class User(Entity, table=app, pk="USER#{user_id}", sk="U"):
-    user_id: str
-    email: Annotated[str | None, Unique()] = None
-    name: str = ""
-    visits: int = 0
-
-
-class Staff(User):
-    desk: str = ""
-
-
-class Frozen(Entity, table=app, pk="FROZEN#{name}", sk="F"):
-    model_config = ConfigDict(frozen=True)
-    name: str
-    left: int = 0
-
-
-class Login(Entity, table=app, pk="LOGIN#{token}", sk="L"):
-    token: str
-    hits: int = 0
-    until: Annotated[datetime | None, ExpiresAt()] = None
-
-
-USER, DOCUMENT = Key(User, user_id="1"), Key(Document, doc_id="d")
+DOCUMENT = Key(Document, doc_id="d")
 
 
 def operations(wire: FaultyTransport) -> list[str]:
@@ -106,7 +82,7 @@ def test_a_read_is_as_consistent_as_asked(
 
 def test_a_stored_item_that_does_not_fit_is_a_decode_error(session: Session, moto: Transport) -> None:
     item = {**USER.primary_key, "_type": {"S": "User"}, "user_id": {"S": "1"}, "visits": {"S": "many"}}
-    moto.call(Call("PutItem", {"TableName": "entity-app", "Item": item}))
+    moto.call(Call("PutItem", {"TableName": "app", "Item": item}))
     with pytest.raises(DecodeError, match="visits"):
         session.get(USER)
 
@@ -179,14 +155,14 @@ def test_unsaved_changes_of_other_fields_stay_unsaved(session: Session) -> None:
 
 
 def test_a_frozen_entity_is_updated_into_another_object(session: Session) -> None:
-    frozen = session.save(Frozen(name="f"))
-    revision = inspect(frozen).revision
-    updated = session.update(frozen, F.left.add(2))
-    assert (frozen.left, updated.left) == (0, 2)
-    assert inspect(frozen).revision == revision != inspect(updated).revision
-    session.update(updated, {"left": 3})
+    mark = session.save(Mark(event_id="e", name="m"))
+    revision = inspect(mark).revision
+    updated = session.update(mark, F.text.set("a"))
+    assert (mark.text, updated.text) == ("", "a")
+    assert inspect(mark).revision == revision != inspect(updated).revision
+    session.update(updated, {"text": "b"})
     with pytest.raises(StaleEntity):
-        session.update(frozen, {"left": 4})
+        session.update(mark, {"text": "c"})
 
 
 @pytest.mark.parametrize(
@@ -213,10 +189,10 @@ def test_what_cannot_be_updated_is_refused_before_anything_is_sent(
 
 def test_what_has_expired_is_not_updated(session: Session, clock: FakeClock) -> None:
     session.save(Login(token="t", until=datetime.fromtimestamp(clock.now() + 10, UTC)))
-    assert session.update(Key(Login, token="t"), F.hits.add(1)).hits == 1
+    assert session.update(Key(Login, token="t"), F.uses.add(1)).uses == 1
     clock.advance(10)
     with pytest.raises(EntityNotFound):
-        session.update(Key(Login, token="t"), F.hits.add(1))
+        session.update(Key(Login, token="t"), F.uses.add(1))
 
 
 # -- refresh -----------------------------------------------------------------------------------------------------------
@@ -237,10 +213,10 @@ def test_refresh_reads_consistently_and_drops_what_was_not_saved(
 
 
 def test_refresh_of_a_frozen_entity_gives_another_object(session: Session) -> None:
-    frozen = session.save(Frozen(name="f"))
-    session.update(Key(Frozen, name="f"), F.left.add(1))
-    fresh = session.refresh(frozen)
-    assert (frozen.left, fresh.left) == (0, 1)
+    mark = session.save(Mark(event_id="e", name="m"))
+    session.update(Key(Mark, event_id="e", name="m"), F.text.set("a"))
+    fresh = session.refresh(mark)
+    assert (mark.text, fresh.text) == ("", "a")
 
 
 def test_refresh_needs_something_stored(session: Session) -> None:

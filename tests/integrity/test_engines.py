@@ -85,6 +85,13 @@ def test_items_that_are_larger_together_than_the_limit_are_judged(tmp_path: Path
     assert [one.name for one in tmp_path.iterdir()] == ["export"]
 
 
+def test_a_limit_that_is_too_low_is_said_with_the_way_to_raise_it(tmp_path: Path) -> None:
+    path = write_export(tmp_path / "export", [key_of("a")] * 3, now=NOW)
+    with pytest.raises(UsageError, match=r"100KB of memory are too little for DuckDB .* --memory"):
+        list(verify_export(path, plain, workers=1, memory_limit="100KB", temp_directory=str(tmp_path)))
+    assert [one.name for one in tmp_path.iterdir()] == ["export"]
+
+
 def test_the_processes_end_when_the_one_that_started_them_is_killed(tmp_path: Path) -> None:
     path = write_export(tmp_path / "export", [key_of("a")] * 3, now=NOW)
     program = (
@@ -190,6 +197,14 @@ def test_what_is_no_full_export_is_refused(summary: dict[str, Any], problem: str
     path = write_export(tmp_path / "export", [], now=NOW, **summary)
     with pytest.raises(UsageError, match=problem):
         open_export(path)
+
+
+def test_a_dump_is_no_export(tmp_path: Path) -> None:
+    (dump := tmp_path / "app.json.gz").touch()
+    with pytest.raises(
+        UsageError, match=r"is a file, and an export is a folder; .* verify its table instead"
+    ):
+        open_export(str(dump))
 
 
 def test_an_export_with_an_item_too_few_is_refused_by_every_process(tmp_path: Path) -> None:

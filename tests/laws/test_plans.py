@@ -25,7 +25,7 @@ from dynaorm.item.update import AddTo, Append, Change, Discard, Prepend, Remove,
 from dynaorm.item.value import AttributeValue, Item
 from dynaorm.testing import FakeClock, Fault, FaultyTransport
 from tests.laws.test_writes import assigned, change_for, new_entity
-from tests.laws.written_classes import INDEXES, OTHERS, SPECS, Kind, Spec, check_derived, make
+from tests.laws.written_classes import INDEXES, OTHERS, SPECS, Kind, Spec, check_derived, make, needed
 
 WRITES: Final = frozenset({"PutItem", "UpdateItem", "DeleteItem", "TransactWriteItems"})
 
@@ -373,7 +373,7 @@ def test_what_a_plan_says_is_what_is_sent_and_what_the_table_becomes(
 ) -> None:
     world = World(spec._replace(other=other), engine_with_table)
     for name, text in (("a", "Bobby"), ("b", "other")):
-        world.session()[0].save(world.kind(name=name, text=text))
+        world.session()[0].save(world.kind(name=name, text=text, **needed(spec)))
         world.go_on()
     for _ in range(data.draw(st.integers(1, 5))):
         if not world.live:

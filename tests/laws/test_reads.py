@@ -20,6 +20,7 @@ from tests.laws.chains import METHODS, OPERATORS, Chain, chains, key_texts, pool
 from tests.laws.classes import (
     NATIVE_SORT,
     NOON,
+    PARTS,
     YESTERDAY,
     Declared,
     Row,
@@ -110,12 +111,7 @@ class Stored:
             for one, spec in levels(texts[:1])
             if one in dict(chain.equal)
         }
-        partition = {
-            pool_name(self.declared, other, one): values
-            for other, place in chain.sources
-            for one, values in chain.equal
-            if one in {field for field, _ in levels(key_texts(self.declared, other, place)[:1])}
-        }
+        partition = self._partition(chain)
         own = {pool_name(self.declared, name, one) for one, _ in levels(texts[:1])}
         if own and partition and own.isdisjoint(partition):
             return False  # no text of the pool is a size, which another class may have in its place
@@ -138,6 +134,18 @@ class Stored:
             for one, sign, value in chain.bounds
             if one in sort
         )
+
+    def _partition(self, chain: Chain) -> dict[str, Sequence[Any]]:
+        """What names the partitions, in any of the classes; where no shard is given, each is read."""
+        given, found = dict(chain.equal), dict[str, Sequence[Any]]()
+        for name, at in chain.sources:
+            for one, _ in levels(key_texts(self.declared, name, at)[:1]):
+                pool = pool_name(self.declared, name, one)
+                if one in given:
+                    found[pool] = given[one]
+                elif pool == "part":
+                    found.setdefault(pool, PARTS)
+        return found
 
     def place(self, row: int, chain: Chain) -> tuple[Any, ...]:
         """Where an item stands in the order of the keys."""

@@ -181,6 +181,11 @@ class Kept(BaseModel):
     by: Annotated[str, AfterValidator(str.lower)] = "us"
 
 
+def needed(spec: Spec) -> dict[str, Any]:
+    """What a new entity has to be given besides its name."""
+    return {"kept": Kept()} if spec.revision == "around" else {}
+
+
 _ANY: Final = st.builds(
     Spec,
     name=st.sampled_from(TEXT[:4]),

@@ -235,8 +235,12 @@ def test_a_factory_gives_a_target_its_place_only_if_no_stored_one_has_none_inste
         id: str
         held: Annotated[str, Unique("refused", normalize=int)] = "x"
 
-    classes: list[type[Entity]] = [Filed, PerhapsFiled, Refused]
-    assert [one.__name__ for one in classes if is_made(one)] == ["Filed"]
+    class FiledByKey(Entity, table=table, pk="BY-KEY#{name:lower}", sk="A"):
+        name: str  # which the key does not give back, and which is there
+        by = Index("GSI1", pk="{name}", sk="A")
+
+    classes: list[type[Entity]] = [Filed, PerhapsFiled, Refused, FiledByKey]
+    assert [one.__name__ for one in classes if is_made(one)] == ["Filed", "FiledByKey"]
 
 
 def test_what_can_be_made_of_its_key_is_kept_out_of_its_indexes_by_its_defaults_or_its_key() -> None:

@@ -223,6 +223,14 @@ def test_an_entity_is_created_and_changed_now_unless_it_was_loaded() -> None:
     assert times == {"made": "1970-01-01T00:00:00.000000Z", "seen": "1970-01-01T00:01:00.000000Z"}
 
 
+def test_a_default_that_its_class_would_refuse_is_loaded_where_nobody_gave_it() -> None:
+    class Doubtful(Entity, table=app, pk="DOUBTFUL#{name}", sk="D"):
+        name: str
+        none: int = None  # type: ignore[assignment]  # that is the fault
+
+    assert load_of(Doubtful(name="a"), "r", 0.0).item["name"] == {"S": "a"}
+
+
 def test_a_table_whose_revision_is_a_number_is_refused() -> None:
     class Row(
         Entity,

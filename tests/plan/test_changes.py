@@ -5,7 +5,20 @@ from typing import Annotated, TypeVar
 
 import pytest
 
-from dynaorm import Attribute, Entity, ExpiresAt, F, GlobalIndex, Index, InKey, Key, Table, Unique
+from dynaorm import (
+    Attribute,
+    CreatedAt,
+    Entity,
+    ExpiresAt,
+    F,
+    GlobalIndex,
+    Index,
+    InKey,
+    Key,
+    NumberRevision,
+    Table,
+    Unique,
+)
 from dynaorm.entity.ident import ident_of
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.entity.state import Loaded
@@ -77,6 +90,20 @@ class Loose(Entity, table=loose, pk="LOOSE#{name}", sk="L"):
     left: int = 0
 
 
+class Dated(Entity, table=app, pk="DATED#{name}", sk="D"):
+    name: str
+    made: Annotated[datetime | None, CreatedAt()] = None
+
+
+class Numbered(
+    Entity,
+    table=Table("nets-numbered", revision_attribute=NumberRevision("number")),
+    pk="NUMBERED#{name}",
+    sk="N",
+):
+    name: str
+
+
 class Renamed(Entity, table=app, pk="RENAMED#{name}", sk="R"):
     name: str
     left: int = 0
@@ -138,6 +165,9 @@ def moved() -> Loose:
         ([Save(Stock(sku="a"), F.left == 1, overwrite=True)], ["STOCK#a"]),
         ([Save(User(user_id="1", email="e"), overwrite=True)], ["USER#1"]),
         ([Save(Document(doc_id="d"), overwrite=True)], ["DOC#d"]),
+        ([Save(Dated(name="d"), overwrite=True)], ["DATED#d"]),
+        ([Save(Numbered(name="n"), overwrite=True)], ["NUMBERED#n"]),
+        ([Save(Loose(name="l"), overwrite=True)], []),
         ([EDIT], []),
         ([Edit(Key(User, user_id="1"), (SetTo(("email",), "x"),))], ["USER#1"]),
         ([Edit(saved(User(user_id="1", email="e")), (SetTo(("email",), "x"),))], []),
@@ -254,6 +284,7 @@ def test_a_check_of_an_older_copy_than_was_read_is_stale(intent: Intent) -> None
     with pytest.raises(StaleEntity) as raised:
         change(intent, Check(saved(Stock(sku="a"))), stored=stock_item())
     assert (raised.value.expected, raised.value.found) == ("w1", "w9")
+    assert raised.value.stored == mapping_of(Stock).hydrate(stock_item())
 
 
 def test_a_check_of_an_older_copy_than_is_saved_is_stale() -> None:
@@ -275,8 +306,9 @@ def test_a_move_that_found_the_item_changed_is_stale() -> None:
     old, _ = merge_intents([Move(one)], NOW)
     item: Item = {"PK": {"S": "LOOSE#l"}, "SK": {"S": "L"}, "_type": {"S": "Loose"}, "name": {"S": "l"}}
     for stored in (None, {**item, "left": {"N": "5"}}, {**item, "left": {"N": "0"}, "new": {"S": "x"}}):
-        with pytest.raises(StaleEntity, match=r"Key\(Loose, name='l'\)"):
+        with pytest.raises(StaleEntity, match=r"Key\(Loose, name='l'\)") as stale:
             change_of(old, Reads({ident_of(loose, old.key): stored}), UNIT)
+        assert stale.value.stored == (stored and mapping_of(Loose).hydrate(stored))
     same = Reads({ident_of(loose, old.key): {**item, "left": {"N": "0.0"}}})
     assert isinstance(change_of(old, same, UNIT), ItemDelete)
 
@@ -379,3 +411,5 @@ def test_what_is_not_there_cannot_be_updated_or_deleted(intent: Intent, stored: 
     with pytest.raises(EntityNotFound) as raised:
         change(intent, stored=stored)
     assert raised.value.key == KEY
+    there = "an item of User is stored under Key(Stock, sku='a'), and no Stock"
+    assert (there in str(raised.value)) is (stored is STRANGER)

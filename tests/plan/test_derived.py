@@ -260,3 +260,14 @@ def test_guards_totals_and_versions_follow_from_who_holds_what_before_and_after(
     )
     assert len({one.ident for one in plan.actions}) == len(plan.actions)
     assert len({str(to_wire(one.action)) for one in plan.actions}) == len(plan.actions)
+
+
+def test_who_stays_in_a_total_does_not_join_it_and_who_is_counted_in_another_way_does() -> None:
+    stays, counted_otherwise = (
+        saved(Person(name="a", team="red", hours=Decimal(1))),
+        saved(Person(name="b", leads="red")),
+    )
+    stays.hours, counted_otherwise.team = Decimal(3), "red"
+    for person, joins in ((stays, False), (counted_otherwise, True)):
+        (addition,) = [one for one in plan_of(Save(person)).actions if one.kind is TOTALS]
+        assert addition.from_read is not joins

@@ -21,13 +21,13 @@ from dynaorm.entity.template.version import VERSION_TYPE, version_number
 from dynaorm.entity.version import version_of
 from dynaorm.errors import DecodeError
 from dynaorm.failure import shown
+from dynaorm.flow.history import newest_version, version_beside
 from dynaorm.flow.integrity.finding import Diagnosis, Finding, FindingKind, Judgement
 from dynaorm.flow.integrity.kinds.judged import JudgedKind, Lacking, Subject
 from dynaorm.flow.integrity.repair_actions import Taken, as_inserted, own_action, renewed
 from dynaorm.flow.integrity.scope import Scope
 from dynaorm.flow.integrity.stored_check import ItemAddress, SoughtAddress, StoredCheck
 from dynaorm.flow.integrity.unexplained import doubtful
-from dynaorm.flow.newest_version import newest_version, version_beside
 from dynaorm.flow.protocol.call import Flow
 from dynaorm.flow.protocol.context import Context
 from dynaorm.flow.protocol.cost import ReadCost
