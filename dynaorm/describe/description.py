@@ -430,6 +430,7 @@ class TableDescription:
         indexes: its indexes.
         type_attribute: the attribute that names an item's class; None without one.
         revision_attribute: the attribute that is an item's revision, or the map that has it; None without one.
+        revision_type: the type of that attribute: ``S``, ``N`` or ``M``.
         ttl_attribute: the attribute by which DynamoDB expires items; None where no class has an expiry time.
         stream: the view of its stream; None without one.
         guard_table: the table of its guard items; None for the table itself.
@@ -450,6 +451,7 @@ class TableDescription:
     indexes: tuple[IndexDescription, ...]
     type_attribute: str | None
     revision_attribute: str | None
+    revision_type: str | None
     ttl_attribute: str | None
     stream: str | None
     guard_table: str | None

@@ -89,6 +89,11 @@ class Revision:
         return dotted(self.path)
 
     @property
+    def attribute_type(self) -> Literal["S", "N", "M"]:
+        """DynamoDB's type of the attribute that is it, or has it."""
+        return self.kind
+
+    @property
     def is_nested(self) -> bool:
         """Whether it is a member of a map: where nothing is stored, DynamoDB cannot begin it."""
         return False
@@ -188,6 +193,10 @@ class NestedRevision(Revision):
     @property
     def path(self) -> tuple[str, ...]:
         return (self.attribute, *self.inside)
+
+    @property
+    def attribute_type(self) -> Literal["S", "N", "M"]:
+        return "M"
 
     @property
     def is_nested(self) -> bool:

@@ -142,8 +142,10 @@ def _attributes_of(table: TableDescription, cls: ClassDescription) -> dict[str, 
     kinds = {key.name: key.type for index in table.indexes for key in (*index.partition, *index.sort)}
     own = {template.attribute for place in cls.places for template in (*place.partition, *place.sort)}
     found |= {name: kind for name, kind in kinds.items() if name in own}
-    made_up = {table.type_attribute: "S", table.revision_attribute: "S"}
-    found |= {name: kind for name, kind in made_up.items() if name is not None}
+    if table.type_attribute is not None:
+        found[table.type_attribute] = "S"
+    if table.revision_attribute is not None and table.revision_type is not None:
+        found[table.revision_attribute] = table.revision_type
     return {name: kind for name, kind in found.items() if name not in _key_names(table)}
 
 

@@ -11,7 +11,19 @@ from typing import Annotated, Any
 import pytest
 from pydantic import Field, SecretStr
 
-from dynaorm import Entity, GlobalIndex, Index, InKey, LocalIndex, Session, Table, Unique, describe, entity_of
+from dynaorm import (
+    Entity,
+    GlobalIndex,
+    Index,
+    InKey,
+    LocalIndex,
+    NumberRevision,
+    Session,
+    Table,
+    Unique,
+    describe,
+    entity_of,
+)
 from dynaorm.describe import Entry, classify
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.errors import UsageError
@@ -98,6 +110,32 @@ def test_an_item_whose_key_is_secret_is_left_out() -> None:
     item = {"PK": {"S": "SSN#123"}, "SK": {"S": "H"}, "_type": {"S": "Hidden"}, "ssn": {"S": "123"}}
     model = workbench(describe(hidden), {"hidden": [classify(item, hidden)]})
     assert "123" not in json.dumps(model)
+
+
+@pytest.mark.parametrize(
+    ("revision", "attribute", "kind"),
+    [
+        ("written", "written", "S"),
+        (NumberRevision("version"), "version", "N"),
+        (NumberRevision("info.version"), "info", "M"),
+    ],
+    ids=str,
+)
+def test_a_revision_has_its_own_type(
+    revision: str | NumberRevision, attribute: str, kind: str, moto: Transport
+) -> None:
+    counted = Table("counted", revision_attribute=revision)
+
+    class Counted(Entity, table=counted, pk="COUNTED#{code}", sk="COUNTED"):
+        code: str
+
+    session = Session(transport=moto)
+    session.create_table(counted)
+    session.save(Counted(code="a"))
+    (stored,) = moto.call(Call("Scan", {"TableName": "counted"}))["Items"]
+    (model,) = workbench(describe(counted))["DataModel"]
+    assert {"AttributeName": attribute, "AttributeType": kind} in model["NonKeyAttributes"]
+    assert [*stored[attribute]] == [kind]
 
 
 def test_an_index_with_several_key_attributes_is_refused() -> None:
