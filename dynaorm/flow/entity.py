@@ -167,7 +167,8 @@ def delete(removal: Deletion, context: Context, *, exactly_once: bool | None = N
     if not (removal.returning and plan.actions):
         return None
     first = plan.actions[0]
-    item = first.before if item is None else item
+    # A deletion that got no answer may have been recognised by its tombstone, which is then the item.
+    item = item if first.before is None else first.before
     # No answer came, and nothing is stored any more: nobody knows what this deleted.
     if item is None:
         return None

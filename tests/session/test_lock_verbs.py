@@ -135,6 +135,18 @@ def test_a_deletion_of_a_versioned_entity_returns_it(session: Session) -> None:
     assert session.delete(document, returning=True) == values
 
 
+@pytest.mark.parametrize("by_key", [True, False], ids=["by key", "as loaded"])
+def test_a_deletion_that_is_recognised_by_its_tombstone_returns_what_it_deleted(
+    session: Session, wire: FaultyTransport, *, by_key: bool
+) -> None:
+    document = session.save(Letter(name="d", text="a"))
+    values = document.model_copy()
+    wire.inject(lost_answer(operation="PutItem"))
+    assert session.delete(Key(Letter, name="d") if by_key else document, returning=True) == values
+    assert operations(wire)[-2:] == ["PutItem", "PutItem"]  # the refusal of the second shows the tombstone
+    assert session.get(Letter, name="d") is None
+
+
 def test_a_transaction_that_deletes_and_returns_reads_first(session: Session, wire: FaultyTransport) -> None:
     session.save(Stock(sku="a", left=3))
     operations(wire)
