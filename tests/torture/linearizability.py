@@ -8,14 +8,22 @@ reported. It remembers what it has tried, the set of operations done and the sta
 
 An operation that changes nothing is put into the order as soon as it fits: if there is an order in which it comes
 later, there is one in which it comes now. So only writes make the search branch.
+
+Most operations say whose write they saw, or wrote over. Such a fact never comes back once it is gone. So a write is not
+tried while an operation is left that needs what the write ends: without this, a run with many overlapping operations
+tries a million orders in vain before it meets that operation.
 """
 
-from collections.abc import Callable, Hashable, Iterator, Sequence
-from dataclasses import dataclass
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Final, TypeAlias
 
 State: TypeAlias = Hashable
 """The state that the events know. The search only compares it."""
+
+Fact: TypeAlias = Hashable
+"""What is true in some states, and never again after the first of them is left."""
 
 LIMIT: Final = 1_000_000
 NEVER: Final = 1 << 126
@@ -32,6 +40,7 @@ class Event:
         apply: returns the state after it, or None if it cannot happen in that state.
         writes: whether it can change the state.
         required: it has happened; otherwise it may have happened.
+        needs: facts without which it cannot happen.
     """
 
     name: str
@@ -40,6 +49,11 @@ class Event:
     apply: Callable[[Any], State | None]
     writes: bool = True
     required: bool = True
+    needs: frozenset[Fact] = frozenset()
+
+
+def _none_ends(before: Any, after: Any) -> Iterable[Fact]:
+    return ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +64,8 @@ class Answer:
         order: the names of the operations in an order that explains them; None if there is none.
         explored: the number of combinations of done operations and state that were tried.
         undecided: the search was given up.
-        stuck: the state after the longest order tried, and the operations none of which could come next.
+        stuck: the state after the longest order tried, the operations none of which could come next, and those that
+            would then have come too late.
     """
 
     order: tuple[str, ...] | None
@@ -92,34 +107,50 @@ class Search:
         events: one history.
         start: the state before it.
         limit: the number of combinations to try before giving up.
+        ended: the facts of one state that are none of the next one.
     """
 
-    def __init__(self, events: Sequence[Event], start: State, *, limit: int = LIMIT) -> None:
+    def __init__(
+        self,
+        events: Sequence[Event],
+        start: State,
+        *,
+        limit: int = LIMIT,
+        ended: Callable[[Any, Any], Iterable[Fact]] = _none_ends,
+    ) -> None:
         by_begin = sorted(events, key=lambda event: event.begin)
         self._required = [event for event in by_begin if event.required]
         self._possible = [event for event in by_begin if not event.required]
         self._all = (1 << len(self._required)) - 1
         self._start = start
         self._limit = limit
+        self._ended = ended
+        self._needed_by: defaultdict[Fact, int] = defaultdict(int)
+        for place, event in enumerate(self._required):
+            for fact in event.needs:
+                self._needed_by[fact] |= 1 << place
         self._deepest: _Point | None = None
 
     def answer(self) -> Answer:
         points = [_Point(0, 0, self._start, None)]
-        seen: set[tuple[int, int, State]] = set()
+        seen: defaultdict[tuple[int, State], list[int]] = defaultdict(list)
+        explored = 0
         while points:
             point = self._settled(points.pop())
             if point.done == self._all:
-                return Answer(() if point.order is None else point.order.names(), len(seen))
-            mark = (point.done, point.tried, point.state)
-            if mark in seen:
+                return Answer(() if point.order is None else point.order.names(), explored)
+            before = seen[point.done, point.state]
+            # Whatever can follow could also follow the same with fewer of the possible events.
+            if any(tried & ~point.tried == 0 for tried in before):
                 continue
-            seen.add(mark)
-            if len(seen) > self._limit:
-                return Answer(None, len(seen), undecided=True)
+            before.append(point.tried)
+            explored += 1
+            if explored > self._limit:
+                return Answer(None, explored, undecided=True)
             if self._deepest is None or point.done.bit_count() > self._deepest.done.bit_count():
                 self._deepest = point
             points += self._next(point)
-        return Answer(None, len(seen), stuck=self._stuck())
+        return Answer(None, explored, stuck=self._stuck())
 
     def _settled(self, point: _Point) -> _Point:
         """Add all events that change nothing and fit."""
@@ -152,7 +183,14 @@ class Search:
                 order = _Order(event.name, point.order)
                 found.append((NEVER, _Point(point.done, point.tried | 1 << place, state, order)))
         found.sort(key=lambda one: -one[0])
-        return [each for _, each in found]
+        return [each for _, each in found if not self._too_late(point, each)]
+
+    def _too_late(self, before: _Point, point: _Point) -> int:
+        """The required events, as bits, that are left and need what has just ended."""
+        late = 0
+        for fact in self._ended(before.state, point.state):
+            late |= self._needed_by.get(fact, 0)
+        return late & ~point.done
 
     def _window(self, point: _Point) -> Iterator[tuple[int, Event]]:
         """The required events, by index, that come before the end of every other event that is left."""
@@ -169,11 +207,23 @@ class Search:
         return ((at, event) for at, event in left if event.begin <= earliest)
 
     def _stuck(self) -> tuple[State, tuple[str, ...]] | None:
-        if self._deepest is None:
+        deepest = self._deepest
+        if deepest is None:
             return None
-        return self._deepest.state, tuple(event.name for _, event in self._window(self._deepest))
+        names = [event.name for _, event in self._window(deepest)]
+        for _, event in self._window(deepest):
+            if event.writes and (state := event.apply(deepest.state)) is not None:
+                late = self._too_late(deepest, replace(deepest, state=state))
+                names += [one.name for place, one in enumerate(self._required) if late >> place & 1]
+        return deepest.state, tuple(dict.fromkeys(names))
 
 
-def linearize(events: Sequence[Event], start: State, *, limit: int = LIMIT) -> Answer:
+def linearize(
+    events: Sequence[Event],
+    start: State,
+    *,
+    limit: int = LIMIT,
+    ended: Callable[[Any, Any], Iterable[Fact]] = _none_ends,
+) -> Answer:
     """Search for an order of events that explains all of them."""
-    return Search(events, start, limit=limit).answer()
+    return Search(events, start, limit=limit, ended=ended).answer()

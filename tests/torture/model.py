@@ -32,6 +32,10 @@ SLACK: Final = 50_000_000
 """Nanoseconds by which the two clocks may differ in a run."""
 World: TypeAlias = frozenset[tuple[str, Kept]]
 EMPTY: Final[World] = frozenset()
+Writing: TypeAlias = tuple[str, str]
+"""The name of an entity, and the operation that wrote it last."""
+
+UNSEEN: Final = "somebody"
 
 _TOTALS: Final = ("members", "hours")
 
@@ -49,12 +53,15 @@ class Step:
         follows: whether an entity is followed.
         together: all entities that could be counted, or claim the same values, are followed.
         again: it is the repetition of a plain insert, after somebody deleted what the first attempt inserted.
+        writer: who has written what it writes: the operation, or ``UNSEEN`` if nobody saw its revision. What nobody
+            can tell apart is one state, so that a search looks at it once.
     """
 
     record: Record
     follows: Callable[[str], bool]
     together: bool = False
     again: bool = False
+    writer: str = UNSEEN
 
     @property
     def concerned(self) -> bool:
@@ -64,6 +71,27 @@ class Step:
     @property
     def writes(self) -> bool:
         return self.record.may_have_written and any(effect.writes for effect in self._effects())
+
+    @property
+    def needs(self) -> frozenset[Writing]:
+        """The writes whose outcome it saw or wrote over: it can only happen while they are the last of their entities.
+
+        Fewer than ``apply`` demands are no fault, and only make a search longer.
+        """
+        record, effects = self.record, self._effects()
+        found = {(one.on, operation_of(one.value)) for one in self._observed() if one.what == "revision"}
+        results = (
+            [one for one in record.results if self.follows(one.on)] if effects and not self.again else []
+        )
+        found |= {
+            (one.on, operation_of(one.revision))
+            for one in results
+            if one.revision is not None and one.values is not None and not one.partial
+        }
+        if not _sent_nothing(record, effects, {one.on: one for one in results}):
+            bases = {one.on: one.base for one in effects if _demands_base(one, record)}
+            found |= {(name, operation_of(base)) for name, base in bases.items() if base is not None}
+        return frozenset(one for one in found if one[1] != record.id)
 
     def apply(self, world: World) -> World | None:
         """The state after the operation; None if it cannot have happened."""
@@ -108,15 +136,30 @@ class Step:
         after = dict(before)
         if not _sent_nothing(record, effects, results):
             for effect in effects:
-                _do(effect, record, before, after)
+                _do(effect, self, before, after)
             if self.together:
-                _count(before, after, record.id)
+                _count(before, after, self.writer)
                 _check_claims(after)
         for effect in effects:
             if effect.do != "find" and effect.on in results:
                 found = before if effect.do == "delete" else after
-                _match(results[effect.on], found.get(effect.on, ABSENT), record)
+                _match(results[effect.on], found.get(effect.on, ABSENT), self)
         return {name: kept for name, kept in after.items() if kept != ABSENT}
+
+
+def writings_ended(before: World, after: World) -> Iterable[Writing]:
+    """The writes that are the last of their entities before, and not afterwards."""
+    writers = {name: kept.writer for name, kept in after - before}
+    for name, kept in before - after:
+        if kept.writer is not None and writers.get(name) != kept.writer:
+            yield name, kept.writer
+
+
+def _demands_base(effect: Effect, record: Record) -> bool:
+    """Whether an effect is impossible unless its base is stored."""
+    # A deletion without an answer is done if it finds nothing.
+    is_spared = effect.do == "delete" and record.unanswered
+    return effect.base is not None and effect.do in ("save", "delete", "check", "change") and not is_spared
 
 
 def _sent_nothing(record: Record, effects: Sequence[Effect], results: Mapping[str, Result]) -> bool:
@@ -127,17 +170,18 @@ def _sent_nothing(record: Record, effects: Sequence[Effect], results: Mapping[st
     return bool(effects) and all(one is not None and operation_of(one) != record.id for one in revisions)
 
 
-def _do(effect: Effect, record: Record, before: Mapping[str, Kept], after: dict[str, Kept]) -> None:
+def _do(effect: Effect, step: Step, before: Mapping[str, Kept], after: dict[str, Kept]) -> None:
     if effect.do == "find":
-        _find(effect, record, before)
+        _find(effect, step, before)
         return
-    kept = _written(effect, before.get(effect.on, ABSENT), record)
+    kept = _written(effect, before.get(effect.on, ABSENT), step)
     if effect.writes:
         after[effect.on] = kept
 
 
-def _written(effect: Effect, kept: Kept, record: Record) -> Kept:
+def _written(effect: Effect, kept: Kept, step: Step) -> Kept:
     """The entity after an effect. Raises Impossible."""
+    record = step.record
     present = kept.values is not None
     if effect.do == "delete" and record.unanswered and record.outcome == ACKNOWLEDGED and not present:
         # A plain delete that finds nothing, after an attempt without an answer, is done.
@@ -149,8 +193,8 @@ def _written(effect: Effect, kept: Kept, record: Record) -> Kept:
         return kept
     versions = kept.version + 1 if kind_of(effect.on) == VERSIONED else 0
     if effect.do == "delete":
-        return Kept(record.id, None, kept.version) if versions else ABSENT
-    return Kept(record.id, frozenset(_new_values(effect, kept).items()), versions)
+        return Kept(step.writer, None, kept.version) if versions else ABSENT
+    return Kept(step.writer, frozenset(_new_values(effect, kept).items()), versions)
 
 
 def _check_possible(effect: Effect, kept: Kept, record: Record) -> None:
@@ -193,17 +237,18 @@ def _holds(kept: Kept, where: Mapping[str, Any]) -> bool:
     return where.items() <= dict(kept.values or ()).items()
 
 
-def _find(effect: Effect, record: Record, before: Mapping[str, Kept]) -> None:
+def _find(effect: Effect, step: Step, before: Mapping[str, Kept]) -> None:
     """Check the result of a search by a unique value. Raises Impossible."""
-    result = record.results[0]
+    result = step.record.results[0]
     if result.values is not None:
         _require(effect.text in claims(kind_of(result.on), result.values).values())
-        _match(result, before.get(result.on, ABSENT), record)
+        _match(result, before.get(result.on, ABSENT), step)
         return
     _require(not any(effect.text in _claimed(name, kept.values) for name, kept in before.items()))
 
 
-def _match(result: Result, kept: Kept, record: Record) -> None:
+def _match(result: Result, kept: Kept, step: Step) -> None:
+    record = step.record
     shows_expired = record.effects[0].do == "scan"
     if result.values is None:
         # A deletion that got no answer does not know what it deleted.
@@ -214,7 +259,9 @@ def _match(result: Result, kept: Kept, record: Record) -> None:
         _require(_holds(kept, result.values))
         return
     _require(kept.values == frozenset(result.values.items()))
-    _require(result.revision is None or operation_of(result.revision) == kept.writer)
+    if result.revision is not None:
+        writer = operation_of(result.revision)
+        _require(kept.writer == (step.writer if writer == record.id else writer))
     _require(result.version is None or result.version == kept.version)
 
 

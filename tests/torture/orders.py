@@ -6,11 +6,11 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Final
 
 from tests.torture.checker import Violation
-from tests.torture.entities import KEYS, family_of, kind_of
+from tests.torture.entities import KEYS, UNIQUE, family_of, kind_of
 from tests.torture.history import Run
 from tests.torture.journal import ACKNOWLEDGED, BESIDE, UNKNOWN, Effect, Observed, Record, Result, sparse
 from tests.torture.linearizability import NEVER, Answer, Event, linearize
-from tests.torture.model import EMPTY, Step
+from tests.torture.model import EMPTY, UNSEEN, Step, writings_ended
 from tests.torture.table import Snapshot
 
 AT_THE_END: Final = NEVER - 1
@@ -43,8 +43,8 @@ class Orders:
         """Search an order of the operations on these entities. ``subject`` is the name of a family, if they are one."""
         followed = frozenset(names)
         told = [*records, _last(run.table, followed)]
-        events = [*_events(run, followed, told, together=bool(subject))]
-        answer = linearize(events, EMPTY)
+        events = [*events_of(run, followed, told, together=bool(subject))]
+        answer = linearize(events, EMPTY, ended=writings_ended)
         self.longest = max(self.longest, len(events))
         self.explored += answer.explored
         about = subject or next(iter(names))
@@ -60,10 +60,10 @@ def check_orders(run: Run) -> Orders:
     names: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
     records: defaultdict[tuple[str, str], list[Record]] = defaultdict(list)
     for record in run.records:
-        families = {family_of(name) for name in _touched(record)}
+        families = {family_of(name) for name in touched(record)}
         for family in families:
             records[family].append(record)
-        for name in _touched(record):
+        for name in touched(record):
             names[family_of(name)].add(name)
     orders = Orders()
     for family, members in sorted(names.items()):
@@ -73,11 +73,29 @@ def check_orders(run: Run) -> Orders:
                 orders.entities += 1
                 orders.look_for(run, [name], records[family])
         orders.families += 1
-        orders.look_for(run, members, records[family], " ".join(family))
+        for linked in _linked(members, records[family]):
+            orders.look_for(run, linked, records[family], " ".join(family))
     return orders
 
 
-def _touched(record: Record) -> set[str]:
+def _linked(names: Collection[str], records: Sequence[Record]) -> list[set[str]]:
+    """The entities whose histories are one: they claim the same values, are counted together, or are written together.
+
+    If no operation concerns two of them, the orders of each are an order of all (Herlihy and Wing, "Linearizability",
+    1990: it is a local property). A search over all of them would try each order of one with each of the others.
+    """
+    if any(UNIQUE[kind_of(name)] for name in names):
+        return [set(names)]
+    groups: list[set[str]] = []
+    for record in records:
+        together = touched(record)
+        apart = [one for one in groups if one.isdisjoint(together)]
+        groups = [*apart, together.union(*(one for one in groups if not one.isdisjoint(together)))]
+    return [one & set(names) for one in groups if len(one & set(names)) > 1]
+
+
+def touched(record: Record) -> set[str]:
+    """The entities that an operation writes, returns or observes."""
     effects = [one for one in record.effects if one.do not in BESIDE]
     return {
         one.on
@@ -87,12 +105,19 @@ def _touched(record: Record) -> set[str]:
     }
 
 
-def _events(run: Run, names: frozenset[str], records: Sequence[Record], *, together: bool) -> Iterator[Event]:
+def events_of(
+    run: Run, names: frozenset[str], records: Sequence[Record], *, together: bool
+) -> Iterator[Event]:
+    """The history of some entities. ``together``: they are all that claim the same values or are counted together."""
+    # What is inserted twice is written by the same operation again, later.
+    returning = {one.id for one in records if any(map(one.may_insert_again, one.effects))}
     for record in records:
         if record.outcome == UNKNOWN and not record.written:
             continue
-        step = Step(record, names.__contains__, together=together)
+        writer = record.id if record.id in run.seen else UNSEEN
+        step = Step(record, names.__contains__, together=together, writer=writer)
         if step.concerned:
+            needs = (one for one in step.needs if one[1] not in returning)
             yield Event(
                 name=record.id,
                 begin=record.begin,
@@ -100,6 +125,7 @@ def _events(run: Run, names: frozenset[str], records: Sequence[Record], *, toget
                 apply=step.apply,
                 writes=step.writes,
                 required=record.outcome != UNKNOWN or record.id in run.seen,
+                needs=frozenset(needs),
             )
             again = replace(step, again=True)
             if again.writes:

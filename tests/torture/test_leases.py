@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from tests.torture.conftest import Ground
     from tests.torture.worker import Worker
 
-LEASE = {("every entity is linearizable", "Lease 0-1"), ("families are serializable", "Lease 0")}
+LEASE = {("every entity is linearizable", "Lease 0-1")}
 
 
 def expire(ground: "Ground", seconds: int) -> None:

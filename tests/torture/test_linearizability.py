@@ -1,6 +1,7 @@
 """The search finds an order if there is one, reports if there is none, and agrees with trying all orders."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import permutations
 
 from hypothesis import given, settings
@@ -129,3 +130,45 @@ def histories(draw: st.DrawFn) -> list[Event]:
 @given(histories())
 def test_the_search_always_agrees_with_trying_all_orders(events: list[Event]) -> None:
     assert is_linearizable(*events) is by_trying_all(events, 0)
+
+
+def facts_ended(before: State, after: State) -> list[State]:
+    return [before] if before != after else []
+
+
+@st.composite
+def histories_of_unique_writes(draw: st.DrawFn) -> list[Event]:
+    """Each value is written once, so that who needs a value that is gone comes too late."""
+    events = []
+    for number in range(1, draw(st.integers(2, 6)) + 1):
+        kind, begin = draw(st.sampled_from(["write", "read", "swap"])), draw(st.integers(0, 8))
+        end = begin + draw(st.integers(0, 4))
+        if kind != "read" and draw(st.integers(0, 3)) == 0:
+            end = NEVER
+        seen = draw(st.integers(0, 6))
+        if kind == "write":
+            events.append(write(str(number), number, begin, end))
+            continue
+        event = (
+            read(str(number), seen, begin, end)
+            if kind == "read"
+            else swap(str(number), seen, number, begin, end)
+        )
+        events.append(replace(event, needs=frozenset({seen})))
+    return events
+
+
+@settings(max_examples=150)
+@given(histories_of_unique_writes())
+def test_a_search_that_knows_what_comes_too_late_always_agrees_with_trying_all_orders(
+    events: list[Event],
+) -> None:
+    answer = linearize(events, 0, ended=facts_ended)
+    assert (answer.order is not None) is by_trying_all(events, 0)
+    assert answer.explored <= linearize(events, 0).explored
+
+
+def test_the_evidence_names_what_would_come_too_late() -> None:
+    stale = replace(read("stale", 0, 4, 5), needs=frozenset({0}))
+    answer = linearize([write("w", 1, 0, 1), stale], 0, ended=facts_ended)
+    assert (answer.order, answer.stuck) == (None, (0, ("w", "stale")))

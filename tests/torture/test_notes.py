@@ -11,9 +11,9 @@ from tests.torture.linearizability import Event, linearize
 if TYPE_CHECKING:
     from tests.torture.conftest import Ground
 
-ENTITY, FAMILY = "every entity is linearizable", "families are serializable"
-NOTE = {(ENTITY, "Note 0-1"), (FAMILY, "Note 0")}
-LOOSE = {(ENTITY, "Loose 0-1"), (FAMILY, "Loose 0")}
+ENTITY = "every entity is linearizable"
+NOTE = {(ENTITY, "Note 0-1")}
+LOOSE = {(ENTITY, "Loose 0-1")}
 
 
 def deleted(ground: "Ground", record: Record, begin: int, end: int) -> Record:

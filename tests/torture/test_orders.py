@@ -10,7 +10,9 @@ import pytest
 from dynaorm.plan.kinds import totals
 from tests.torture.boss import check
 from tests.torture.journal import Observed, Record, Result
-from tests.torture.orders import check_orders
+from tests.torture.linearizability import linearize
+from tests.torture.model import EMPTY
+from tests.torture.orders import check_orders, events_of, touched
 from tests.torture.report import report
 
 if TYPE_CHECKING:
@@ -34,6 +36,36 @@ def test_a_run_with_faults_is_sound(drawn: "Callable[[int, int], Ground]", seed:
     assert len({record.name for record in ground.records}) > 20
     assert {record.outcome for record in ground.records} >= {"acknowledged", "refused"}
     assert outcome.orders.families >= 8
+
+
+@pytest.mark.parametrize("seed", [3, 4])
+def test_what_an_operation_needs_is_always_there_when_it_happens(
+    drawn: "Callable[[int, int], Ground]", seed: int
+) -> None:
+    """Otherwise the search would leave out orders that are possible."""
+    run = drawn(seed, 90).run()
+    names = frozenset(name for record in run.records for name in touched(record))
+    events = {one.name: one for one in events_of(run, names, run.records, together=True)}
+    order = linearize([*events.values()], EMPTY).order
+    assert order is not None
+    assert any(events[name].needs for name in order)
+    world: Any = EMPTY
+    for name in order:
+        assert events[name].needs <= {(one, kept.writer) for one, kept in world}, events[name]
+        world = events[name].apply(world)
+
+
+def test_entities_that_an_operation_writes_together_have_one_history(ground: "Ground") -> None:
+    """The second note is not stored. Of notes that are written one by one, only that note would be named."""
+    insert = ground.record("insert a note", "Note 0-1")
+    (effect,), (result,) = insert.effects, insert.results
+    values = {**effect.values, "id": "0-2"}
+    ground.change(
+        insert,
+        effects=(effect, replace(effect, on="Note 0-2", values=values)),
+        results=(result, replace(result, on="Note 0-2", values=values)),
+    )
+    assert ground.without_order() == {(ENTITY, "Note 0-2"), (FAMILY, "Note 0")}
 
 
 def test_a_sound_history_has_an_order(ground: "Ground") -> None:

@@ -11,7 +11,7 @@ from tests.torture.journal import Effect, Observed, Record, Result
 if TYPE_CHECKING:
     from tests.torture.conftest import Ground
 
-NOTE = {("every entity is linearizable", "Note 0-1"), ("families are serializable", "Note 0")}
+NOTE = {("every entity is linearizable", "Note 0-1")}
 
 
 def held(ground: "Ground") -> dict[str, Any]:
