@@ -24,7 +24,7 @@ from dynaorm.plan.plan import Plan, check_limits
 from dynaorm.plan.planned import Effect, Planned, held_in
 from dynaorm.plan.reads import Reads
 from dynaorm.plan.remember import remember
-from dynaorm.plan.settled import additions, settled
+from dynaorm.plan.targets import additions, settled
 from dynaorm.plan.unit_of_work import UnitOfWork
 from dynaorm.record import replace
 

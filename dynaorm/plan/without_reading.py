@@ -21,7 +21,6 @@ from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.mapping.place import IndexPlaces
 from dynaorm.entity.mapping.stored import StoredValues
 from dynaorm.entity.template.template import KeyValueError
-from dynaorm.errors import InvalidValue
 from dynaorm.item.known import Unread
 from dynaorm.item.path import Path
 from dynaorm.item.update import Change, Remove, SetIfMissing, SetTo
@@ -31,7 +30,7 @@ from dynaorm.plan.edit import in_their_indexes, stored_changes, touched
 from dynaorm.plan.image import new_image
 from dynaorm.plan.item_change import ItemEdit
 from dynaorm.plan.kinds.derived import DerivedKind, Image
-from dynaorm.plan.kinds.derived_kinds import DERIVED_KINDS
+from dynaorm.plan.kinds.derived_kinds import DERIVED_KINDS, holds_derived
 from dynaorm.plan.known_entity import KnownEntity, check_in_every, known_by_key
 from dynaorm.record import replace
 
@@ -178,7 +177,7 @@ def _is_one_for_all(created: Image, changed: AbstractSet[str]) -> bool:
     """Whether one UpdateItem is right for every stored entity, and where nothing is stored and this one is created."""
     mapping, image = created.mapping, created.item
     untouched = (field for name, field in mapping.fields.items() if name not in changed)
-    if _follows_from(created) or any(_is_ambiguous(mapping, field, image) for field in untouched):
+    if holds_derived(created) or any(_is_ambiguous(mapping, field, image) for field in untouched):
         return False
     every = known_by_key(mapping, created.key, created.values)
     indexes = (one for one in mapping.places.values() if _is_filled_in(mapping, one, changed))
@@ -187,17 +186,6 @@ def _is_one_for_all(created: Image, changed: AbstractSet[str]) -> bool:
     except Unread:
         return False
     return True
-
-
-def _follows_from(created: Image) -> bool:
-    """Whether an entity that is created has a guard, a version or a share in a total."""
-    kinds = [kind for kind in DERIVED_KINDS if kind.follows_from(created.mapping)]
-    if any(kind.is_permanent for kind in kinds):
-        return True
-    try:
-        return any(_held(kind, created) for kind in kinds)
-    except InvalidValue:
-        return True  # it is refused if nothing is stored
 
 
 def _is_filled_in(mapping: EntityMapping, index: IndexPlaces, changed: AbstractSet[str]) -> bool:

@@ -197,6 +197,11 @@ class EntityMapping:
         return self.table.rules.maintained.get(self.name, _NOTHING)
 
     @property
+    def managed(self) -> frozenset[str]:
+        """The fields that callers do not write: totals, and times that sessions keep."""
+        return frozenset((*self.maintained, *self.kept))
+
+    @property
     def derived_fields(self) -> frozenset[str]:
         """The fields that keys, indexes, constraints, versions, expiry or totals are made of."""
         return self.made_of.fields

@@ -3,7 +3,8 @@
 from typing import Any, Final
 
 from dynaorm.entity.mapping.mapping import EntityMapping
-from dynaorm.plan.kinds.derived import DerivedKind
+from dynaorm.errors import InvalidValue
+from dynaorm.plan.kinds.derived import DerivedKind, Image
 from dynaorm.plan.kinds.guards import GUARDS
 from dynaorm.plan.kinds.totals import TOTALS
 from dynaorm.plan.kinds.versions import VERSIONS
@@ -17,6 +18,15 @@ def has_derived(mapping: EntityMapping) -> bool:
         if kind.follows_from(mapping):
             return True
     return False
+
+
+def holds_derived(created: Image) -> bool:
+    """Whether an entity that is created holds an item that follows from it, or is refused because of one."""
+    kinds = [kind for kind in DERIVED_KINDS if kind.follows_from(created.mapping)]
+    try:
+        return any(kind.is_permanent or next(iter(kind.held_by(created)), None) for kind in kinds)
+    except InvalidValue:
+        return True
 
 
 def why_read(mapping: EntityMapping, writer: str) -> str:

@@ -1,23 +1,24 @@
 """A target of totals that is made of its key: an upsert makes the item that inserting it would make.
 
-It has the type, the key fields, index keys and the values of default factories. Other defaults stay absent, because
-absence means them. It is made only if no guard belongs to it, and if every target that may be stored under the key is
-in the same indexes.
+It has the type, the key fields, index keys, the times of its creation and the values of default factories. Other
+defaults stay absent, because absence means them. It is made only if no other item follows from it, and if every target
+that may be stored under the key is in the same indexes.
 """
 
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from dynaorm.entity.key import stored_key
-from dynaorm.entity.mapping.derive import claims, index_keys
+from dynaorm.entity.mapping.derive import index_keys
 from dynaorm.entity.mapping.field import FieldMapping
 from dynaorm.entity.mapping.mapping import EntityMapping
-from dynaorm.entity.mapping.stored import StoredValues
-from dynaorm.errors import DecodeError, InvalidValue, UsageError
+from dynaorm.errors import DecodeError, UsageError
 from dynaorm.item.known import Unread
 from dynaorm.item.update import Change, SetIfMissing
 from dynaorm.item.value import AttributeValue, Item
 from dynaorm.plan.kept_times import times_of_new
+from dynaorm.plan.kinds.derived import Image
+from dynaorm.plan.kinds.derived_kinds import holds_derived
 from dynaorm.plan.known_entity import KnownEntity, check_in_every, known_by_key
 from dynaorm.plan.unit_of_work import EVER
 
@@ -41,16 +42,18 @@ def made_of_key(
     Raises:
         UsageError: the class refuses a value in the key.
     """
-    own = {*mapping.key_fields, *mapping.maintained, *mapping.kept}
-    is_incomplete = any(field.required for name, field in mapping.fields.items() if name not in own)
+    given_by_none = mapping.key_field_set | mapping.managed
+    is_incomplete = any(field.required for name, field in mapping.fields.items() if name not in given_by_none)
     if is_incomplete or mapping.made_of.computed_key:
         return None
     item: dict[str, AttributeValue] = dict(key)
     if mapping.type_value is not None and mapping.table.type_attribute is not None:
         item[mapping.table.type_attribute] = mapping.type_value
-    _store(mapping, item, mapping.key_fields, values)
+    item |= {**_encoded(mapping, mapping.key_fields, values), **key}
+    # As in an insert, validators and factories find the times.
+    times = times_of_new(mapping, now)
     try:
-        values = {**vars(mapping.hydrate(item)), **times_of_new(mapping, now)}
+        values = vars(mapping.hydrate({**item, **_encoded(mapping, times, times)}))
     except DecodeError as problem:
         raise UsageError(
             problem=f"{mapping.entity.__name__} cannot be made of its key: {'; '.join(problem.problems)}",
@@ -60,36 +63,27 @@ def made_of_key(
     # Without a total that is an index key, the item would miss in the index.
     in_index = {name for index in mapping.indexes.values() for name in index.key_fields}
     begun = [name for name in mapping.maintained if name in in_index and name not in added]
-    _store(mapping, item, mapping.kept, values)
-    others: dict[str, AttributeValue] = {}
-    _store(mapping, others, (*made, *begun), values)
-    created = mapping.subject({**item, **others}, values)
+    item |= _encoded(mapping, times, values)
+    others = _encoded(mapping, (*made, *begun), values)
+    created = Image(mapping, key, {**item, **others}, values, is_stored=False)
+    if holds_derived(created):
+        return None
+    subject = mapping.subject(created.item, values)
     try:
-        if _claims(mapping, created):
-            return None
-        check_in_every(mapping, _known(mapping, key, values, made), created, mapping.places.values())
+        check_in_every(mapping, _known(mapping, key, values, made), subject, mapping.places.values())
     except Unread:
         return None
-    item |= {**index_keys(mapping, created), **others}
+    item |= {**index_keys(mapping, subject), **others}
     return tuple(SetIfMissing((name,), value) for name, value in item.items() if name not in key)
-
-
-def _claims(mapping: EntityMapping, created: StoredValues) -> bool:
-    """Whether a new item claims a unique value, or cannot be made because of one."""
-    try:
-        return bool(claims(mapping, created))
-    except InvalidValue:
-        return True
 
 
 def _known(mapping: EntityMapping, key: Item, values: Mapping[str, Any], made: Iterable[str]) -> KnownEntity:
     """What is known of every target under a key once it is written: where these are missing, the write stores them."""
     known = known_by_key(mapping, key, values)
-    totals: dict[str, AttributeValue] = {}
-    _store(mapping, totals, mapping.maintained, values)
     never_none = (name for name in made if not _may_be_none(mapping.fields[name]))
-    there = {name: values[name] for name in (*mapping.maintained, *mapping.kept, *never_none)}
-    return KnownEntity(known.item.plus(totals), {**there, **known.values})
+    there = {name: values[name] for name in (*mapping.managed, *never_none)}
+    begun = _encoded(mapping, mapping.maintained, values)
+    return KnownEntity(known.item.plus(begun), {**there, **known.values})
 
 
 def _may_be_none(field: FieldMapping) -> bool:
@@ -97,10 +91,9 @@ def _may_be_none(field: FieldMapping) -> bool:
     return field.can_be_absent or field.codec.nullable
 
 
-def _store(
-    mapping: EntityMapping, item: dict[str, AttributeValue], names: Iterable[str], values: Mapping[str, Any]
-) -> None:
-    for name in names:
-        field = mapping.fields[name]
-        if not field.in_key and (value := mapping.encode_field(field, values)) is not None:
-            item.setdefault(field.attribute, value)
+def _encoded(
+    mapping: EntityMapping, names: Iterable[str], values: Mapping[str, Any]
+) -> dict[str, AttributeValue]:
+    fields = [mapping.fields[name] for name in names if not mapping.fields[name].in_key]
+    encoded = {field.attribute: mapping.encode_field(field, values) for field in fields}
+    return {name: value for name, value in encoded.items() if value is not None}

@@ -4,49 +4,31 @@ Rule 1. What an entity contributes follows from its stored images: the old contr
         added. The write of the entity is conditional on the old image, so a total never counts what was not there.
 Rule 2. A total belongs to the key it is stored under, not to an object: replacing an item keeps it, a new one begins
         at 0, and only contributions change it.
-Rule 3. A target that is written in the same unit of work takes its contributions in that write (``settled``).
-        Any other gets one ADD without a read, which does not conflict with other writers; contributions that cancel
-        send nothing.
-Rule 4. Joining requires an existing target, unless the target can be made of its key. Leaving a missing target is
-        ignored: its action is dropped.
+Rule 3. A unit of work adds to each target once; contributions that cancel send nothing. How, is said in ``targets``.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
 from decimal import Decimal
 from typing import Any, Final, NamedTuple
 
-from dynaorm.entity.declare.catalog import catalog_of, of_type, stored_class
+from dynaorm.entity.declare.catalog import catalog_of, stored_class
 from dynaorm.entity.declare.registry import is_of
 from dynaorm.entity.foreign_item import not_found
 from dynaorm.entity.ident import Ident, ident_of
 from dynaorm.entity.mapping.aggregate import AggregateMapping
 from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
 from dynaorm.entity.mapping.stored import StoredValues
-from dynaorm.entity.revision import Revision
 from dynaorm.entity.table import Table
 from dynaorm.entity.template.template import KeyValueError
 from dynaorm.errors import InvalidValue
 from dynaorm.failure import texts_of
 from dynaorm.item.action import Update
-from dynaorm.item.condition import (
-    Condition,
-    all_of,
-    any_of_conditions,
-    exists,
-    missing,
-)
 from dynaorm.item.update import AddTo, Change
 from dynaorm.item.value import EXACT, AttributeValue, Item, number_text
-from dynaorm.plan.image import refuse_other_revision
 from dynaorm.plan.kinds.derived import DerivedItem, DerivedKind, Held, Image
-from dynaorm.plan.kinds.new_target import made_of_key
-from dynaorm.plan.kinds.total_rules import check_totals, total_bounds
-from dynaorm.plan.planned import Basis, FailedAction, Judged, Planned, Purpose, StaleKnowledge
-from dynaorm.plan.reads import Reads
-from dynaorm.plan.unit_of_work import UnitOfWork
+from dynaorm.plan.planned import FailedAction, Judged, Planned, Purpose, StaleKnowledge
 
 NO_TOTAL: Final[AttributeValue] = {"N": "0"}
-_UNREAD: Final[Any] = object()
 
 
 class TotalDelta(NamedTuple):
@@ -168,10 +150,6 @@ class Totals(DerivedKind[Contribution]):
         totals = {name: total for name, total in found.totals.items() if total}
         return found._replace(totals=totals) if totals else None
 
-    def action(self, derived: DerivedItem[Contribution], reads: Reads, unit: UnitOfWork) -> Planned | None:
-        delta = self.delta(derived)
-        return None if delta is None else addition(delta, reads, unit)
-
     def judged(self, failed: FailedAction, now: float) -> Judged:
         planned, item = failed.planned, failed.item
         # Joining requires a target. A plan that leaves it, whose target has no type, or whose total would break a bound
@@ -268,79 +246,7 @@ def number_of_total(mapping: EntityMapping, name: str, total: Decimal) -> Attrib
         raise mapping.invalid(name, total, problem, "sum numbers that end alike, or fewer") from problem
 
 
-# -- targets that are not written themselves ---------------------------------------------------------------------------
-
-
 def is_target(mapping: EntityMapping, item: Item | None) -> bool:
     """Whether an item under a target's key is such a target."""
     stored = stored_class(mapping, item) if item is not None else None
     return stored is not None and is_of(stored, mapping)
-
-
-def addition(delta: TotalDelta, reads: Reads, unit: UnitOfWork) -> Planned | None:
-    """The action that changes the totals of a target; None if the target is gone and no entity joins it."""
-    read = reads.items.get(delta.ident, _UNREAD)
-    if not delta.joined and read is not _UNREAD and not is_target(delta.mapping, read):
-        return None
-    mapping, table = delta.mapping, delta.mapping.table
-    if read is not _UNREAD and read is not None:
-        refuse_other_revision(mapping, read)
-    if read is not _UNREAD and (read is None or is_target(mapping, read)):
-        check_totals(mapping, read, delta.totals)
-    changes, made = delta.additions, None
-    if delta.joined:
-        made = made_of_key(mapping, delta.key, delta.values, added=delta.totals, now=unit.now)
-    own_revision, raised = _raised(table.revision, read, unit)
-    there, kind = exists(table.pk.name), all_of(_is_of_kind(mapping, read), own_revision)
-    condition = all_of(there, kind)
-    if made is not None:
-        changes = (*made, *changes)
-        if not _is_untyped(mapping, read) and not _begins_once_read(table.revision, read):
-            condition = any_of_conditions(missing(table.pk.name), kind) if kind is not None else None
-    return Planned(
-        Update(
-            unit.table_name(table.name),
-            delta.key,
-            (*changes, *raised),
-            all_of(condition, total_bounds(mapping, delta.totals)),
-        ),
-        TOTALS,
-        TotalPurpose.ADD,
-        mapping,
-        delta.key,
-        basis=Basis(blind=made is None, from_read=not delta.joined),
-    )
-
-
-def _raised(
-    revision: Revision | None, read: Any, unit: UnitOfWork
-) -> tuple[Condition | None, tuple[Change, ...]]:
-    """What an action requires of the revision of a target, and its change."""
-    if revision is None:
-        return None, ()
-    if read is _UNREAD:
-        return revision.own, (revision.change(unit.write_id),)
-    condition, change = revision.raised_in(read or {}, unit.write_id)
-    return condition, (change,)
-
-
-def _begins_once_read(revision: Revision | None, read: Any) -> bool:
-    """Whether a target that is not stored is made only once that is known: DynamoDB cannot begin a nested revision."""
-    return read is _UNREAD and revision is not None and revision.is_nested
-
-
-def _is_of_kind(mapping: EntityMapping, read: Any) -> Condition | None:
-    """The condition on a target's type: its class's, or that of a class derived from it."""
-    attribute = mapping.table.type_attribute
-    if attribute is None:
-        return None
-    if _is_untyped(mapping, read):
-        return missing(attribute)
-    classes = [one for one in catalog_of(mapping.table).mappings.values() if is_of(one, mapping)]
-    return of_type(classes, attribute)
-
-
-def _is_untyped(mapping: EntityMapping, read: Any) -> bool:
-    """Whether an item was read that lacks its type: its key alone says that it is a target."""
-    attribute = mapping.table.type_attribute
-    return attribute is not None and read is not _UNREAD and read is not None and attribute not in read

@@ -44,7 +44,6 @@ from dynaorm.plan.kinds.totals import (
     TOTALS,
     Contribution,
     TotalDelta,
-    addition,
     contributions,
     sources_of,
     targets_of,
@@ -52,6 +51,7 @@ from dynaorm.plan.kinds.totals import (
 from dynaorm.plan.planned import Planned
 from dynaorm.plan.reads import NOTHING_READ
 from dynaorm.plan.renewal import Renewal
+from dynaorm.plan.targets import addition
 from dynaorm.plan.unit_of_work import UnitOfWork
 from dynaorm.record import record, replace
 

@@ -1,19 +1,29 @@
-"""Targets that are written in a unit of work which also counts in them: one action does both.
+"""What a unit of work adds to the targets of totals: in the write of a target that it writes, and by one ADD otherwise.
 
 Rule 1. A target that is only checked, or saved without a change, is written if a total of it changes.
 Rule 2. A put item takes over the totals of the item that it replaces, and then what the unit of work adds.
+Rule 3. A target that is not written otherwise needs no read, and its ADD does not conflict with other writers. Joining
+        requires an existing target, unless the target can be made of its key. Leaving a missing target is ignored: its
+        action is dropped.
 """
 
 from collections.abc import Sequence
 from decimal import Decimal
+from typing import Any, Final
 
+from dynaorm.entity.declare.catalog import catalog_of, of_type
 from dynaorm.entity.declare.registry import is_of
 from dynaorm.entity.ident import ident_of
 from dynaorm.entity.key import stored_key
+from dynaorm.entity.mapping.mapping import EntityMapping
+from dynaorm.entity.revision import Revision
 from dynaorm.errors import EntityNotFound
-from dynaorm.item.condition import all_of
+from dynaorm.item.action import Update
+from dynaorm.item.condition import Condition, all_of, any_of_conditions, exists, missing
+from dynaorm.item.update import Change
 from dynaorm.item.value import EXACT, same
 from dynaorm.plan.edit import refuse_maintained
+from dynaorm.plan.image import refuse_other_revision
 from dynaorm.plan.intent import target_of_intent
 from dynaorm.plan.item_change import (
     ItemChange,
@@ -26,13 +36,16 @@ from dynaorm.plan.item_change import (
     StoredItem,
 )
 from dynaorm.plan.kinds.derived import derived_items, sides_of
+from dynaorm.plan.kinds.new_target import made_of_key
 from dynaorm.plan.kinds.total_rules import Uncounted, check_totals, restricting_totals, total_bounds
-from dynaorm.plan.kinds.totals import NO_TOTAL, TOTALS, TotalDelta, addition, number_of_total
+from dynaorm.plan.kinds.totals import NO_TOTAL, TOTALS, TotalDelta, TotalPurpose, is_target, number_of_total
 from dynaorm.plan.merge_intents import ItemIntents
-from dynaorm.plan.planned import Planned
+from dynaorm.plan.planned import Basis, Planned
 from dynaorm.plan.reads import Reads
 from dynaorm.plan.unit_of_work import UnitOfWork
 from dynaorm.record import replace
+
+_UNREAD: Final[Any] = object()
 
 
 def settled(
@@ -48,12 +61,6 @@ def settled(
         if change.mapping.table.rules.is_counted:
             return _settled(changes, merged)
     return changes, []
-
-
-def additions(deltas: Sequence[TotalDelta], reads: Reads, unit: UnitOfWork) -> list[Planned]:
-    """The actions on items that the block adds to, and does not write otherwise. Raises UsageError."""
-    found = [addition(delta, reads, unit) for delta in deltas]
-    return [one for one in found if one is not None]
 
 
 def _settled(
@@ -176,3 +183,81 @@ def _write_of_checked(check: ItemCheck, merged: ItemIntents) -> ItemUpdate | Ite
         altered=check.altered,
         condition=check.condition,
     )
+
+
+# -- targets that are not written otherwise ----------------------------------------------------------------------------
+
+
+def additions(deltas: Sequence[TotalDelta], reads: Reads, unit: UnitOfWork) -> list[Planned]:
+    """The actions on items that the block adds to, and does not write otherwise. Raises UsageError."""
+    found = [addition(delta, reads, unit) for delta in deltas]
+    return [one for one in found if one is not None]
+
+
+def addition(delta: TotalDelta, reads: Reads, unit: UnitOfWork) -> Planned | None:
+    """The action that changes the totals of a target; None if the target is gone and no entity joins it."""
+    read = reads.items.get(delta.ident, _UNREAD)
+    if not delta.joined and read is not _UNREAD and not is_target(delta.mapping, read):
+        return None
+    mapping, table = delta.mapping, delta.mapping.table
+    if read is not _UNREAD and read is not None:
+        refuse_other_revision(mapping, read)
+    if read is not _UNREAD and (read is None or is_target(mapping, read)):
+        check_totals(mapping, read, delta.totals)
+    changes, made = delta.additions, None
+    if delta.joined:
+        made = made_of_key(mapping, delta.key, delta.values, added=delta.totals, now=unit.now)
+    own_revision, raised = _raised(table.revision, read, unit)
+    there, kind = exists(table.pk.name), all_of(_is_of_kind(mapping, read), own_revision)
+    condition = all_of(there, kind)
+    if made is not None:
+        changes = (*made, *changes)
+        if not _is_untyped(mapping, read) and not _begins_once_read(table.revision, read):
+            condition = any_of_conditions(missing(table.pk.name), kind) if kind is not None else None
+    return Planned(
+        Update(
+            unit.table_name(table.name),
+            delta.key,
+            (*changes, *raised),
+            all_of(condition, total_bounds(mapping, delta.totals)),
+        ),
+        TOTALS,
+        TotalPurpose.ADD,
+        mapping,
+        delta.key,
+        basis=Basis(blind=made is None, from_read=not delta.joined),
+    )
+
+
+def _raised(
+    revision: Revision | None, read: Any, unit: UnitOfWork
+) -> tuple[Condition | None, tuple[Change, ...]]:
+    """What an action requires of the revision of a target, and its change."""
+    if revision is None:
+        return None, ()
+    if read is _UNREAD:
+        return revision.own, (revision.change(unit.write_id),)
+    condition, change = revision.raised_in(read or {}, unit.write_id)
+    return condition, (change,)
+
+
+def _begins_once_read(revision: Revision | None, read: Any) -> bool:
+    """Whether a target that is not stored is made only once that is known: DynamoDB cannot begin a nested revision."""
+    return read is _UNREAD and revision is not None and revision.is_nested
+
+
+def _is_of_kind(mapping: EntityMapping, read: Any) -> Condition | None:
+    """The condition on a target's type: its class's, or that of a class derived from it."""
+    attribute = mapping.table.type_attribute
+    if attribute is None:
+        return None
+    if _is_untyped(mapping, read):
+        return missing(attribute)
+    classes = [one for one in catalog_of(mapping.table).mappings.values() if is_of(one, mapping)]
+    return of_type(classes, attribute)
+
+
+def _is_untyped(mapping: EntityMapping, read: Any) -> bool:
+    """Whether an item was read that lacks its type: its key alone says that it is a target."""
+    attribute = mapping.table.type_attribute
+    return attribute is not None and read is not _UNREAD and read is not None and attribute not in read
