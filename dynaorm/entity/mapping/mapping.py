@@ -472,6 +472,11 @@ class EntityMapping:
         kind = () if self.table.type_attribute is None else (self.table.type_attribute,)
         return kind if self.versioning is None else (*kind, VERSION, VERSION_AT, DELETED)
 
+    @property
+    def deletion_mark(self) -> str | None:
+        """The attribute by which what a deletion leaves is told from an entity; None if it leaves nothing."""
+        return None if self.versioning is None else DELETED
+
     def is_tombstone(self, item: Item) -> bool:
         """Whether an item is the tombstone of a deleted versioned entity."""
         return self.versioning is not None and DELETED in item

@@ -15,7 +15,7 @@ from dynaorm.entity.declare.catalog import catalog_of, rivals_of
 from dynaorm.entity.dispatch import NotAnEntity, classify, unknown_item
 from dynaorm.entity.ident import Ident, contents_of
 from dynaorm.entity.key import stored_key
-from dynaorm.entity.mapping.mapping import DELETED, EntityMapping
+from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.page import is_entity
 from dynaorm.entity.table import Table
 from dynaorm.errors import DecodeError
@@ -231,10 +231,10 @@ def _hides(spec: QuerySpec, projected: AbstractSet[str]) -> bool:
     roots = {source.mapping.root for source in spec.sources}
     family = [one for one in catalog_of(table).mappings.values() if one.root in roots]
     is_shared = len(family) > len(roots) or any(rivals_of(source.mapping) for source in spec.sources)
-    if table.type_attribute not in {None, *projected} and is_shared:
-        return True
-    if any(one.expires is not None and one.expires.attribute not in projected for one in family):
-        return not spec.expired
-    # Only an index keyed by the table's own keys has entries of tombstones.
-    has_tombstones = {key.name for key in spec.source.keys} <= set(table.key_names)
-    return has_tombstones and DELETED not in projected and any(one.versioning is not None for one in family)
+    asked = {table.type_attribute} if is_shared else set()
+    if not spec.expired:
+        asked |= {one.expires.attribute for one in family if one.expires is not None}
+    # Only an index keyed by the table's own keys has entries of what a deletion leaves.
+    if {key.name for key in spec.source.keys} <= set(table.key_names):
+        asked |= {one.deletion_mark for one in family}
+    return not asked <= {None, *projected}
