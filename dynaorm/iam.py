@@ -17,7 +17,7 @@ from dynaorm.entity.mapping.constraint import Constraint
 from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
 from dynaorm.entity.table import Table
 from dynaorm.entity.template.key_part import KeyPart
-from dynaorm.entity.token_item import TOKEN_PREFIX
+from dynaorm.entity.token_item import TOKEN_PREFIX, token_home
 from dynaorm.errors import UsageError
 from dynaorm.flow.integrity.scope import Scope
 from dynaorm.plan.kinds.guards import constrained_by
@@ -120,7 +120,7 @@ def iam_policy(
             statements += _statements(name, _granted(family, [purpose]), arn, {})
     keys: dict[_Resource, tuple[str, ...]] = {}
     if leading_keys:
-        token_tables = {mapping.table.guards for mapping in family if "remember" in purposes}
+        token_tables = {token_home(mapping.table) for mapping in family if "remember" in purposes}
         keys = {resource: _patterns(resource, family, token_tables) for resource in keyed}
     return {"Version": _VERSION, "Statement": [*_statements("DynaormItems", keyed, arn, keys), *statements]}
 
@@ -199,7 +199,7 @@ def _write(mapping: EntityMapping) -> _Grant:
 
 
 def _remember(mapping: EntityMapping) -> _Grant:
-    yield (mapping.table.guards, None), frozenset({"PutItem", "GetItem"})
+    yield (token_home(mapping.table), None), frozenset({"PutItem", "GetItem"})
 
 
 def _follow(mapping: EntityMapping) -> _Grant:

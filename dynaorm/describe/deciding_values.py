@@ -130,7 +130,7 @@ def _membership(
     operands: dict[str, list[tuple[Path, Any]]] = {}
     for path, operand in (found for one in whens for found in _compared(one, mapping)):
         operands.setdefault(str(path[0]), []).append((path[1:], operand))
-    left = {*mapping.kept, *mapping.maintained}
+    left = mapping.managed
     named = [*operands, *also]
     # What is computed may depend on any field.
     fields = named if {*named} <= {*mapping.fields} else [*mapping.fields]

@@ -220,7 +220,7 @@ class _Maker:
 
     def _values(self, mapping: EntityMapping, number: int, *, is_whole: bool) -> dict[str, Any]:
         """The values of fields that have to be made; ``is_whole``: of those, too, that are None otherwise."""
-        left = {*mapping.kept, *mapping.maintained}
+        left = mapping.managed
         unique = {name for one in mapping.constraints.values() for name in one.fields}
         shared = _shared_fields(mapping)
         found: dict[str, Any] = {}

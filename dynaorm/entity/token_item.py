@@ -17,8 +17,13 @@ UNTIL: Final = "_until"
 _OWN: Final = frozenset({BLOCK, REVISION, UNTIL})
 
 
+def token_home(table: Table) -> Table:
+    """The table that has the token items of blocks that begin with an entity of a table: that of its guard items."""
+    return table.guards
+
+
 def token_key(home: Table, token: str) -> dict[str, AttributeValue]:
-    """The primary key of the token item of a token, in the table that holds the guard items."""
+    """The primary key of the token item of a token, in the table that has it."""
     return {name: {"S": TOKEN_PREFIX + token} for name in home.key_names}
 
 

@@ -13,9 +13,9 @@ from dynaorm.flow.target import Target, key_and_options, target_of
 from dynaorm.late import late
 
 if TYPE_CHECKING:
-    from dynaorm.flow import past
+    from dynaorm.flow import history
 else:
-    late(globals(), past="dynaorm.flow.past")
+    late(globals(), history="dynaorm.flow.history")
 
 _OPTIONS = ("version", "as_of", "consistent")
 
@@ -46,7 +46,7 @@ def _get_with(
     consistent = context.consistent if consistent is None else consistent
     check_flag("consistent={}", consistent)
     if number is not None or at is not None:
-        return (yield from past.get(target, number, at, context))
+        return (yield from history.get_version(target, number, at, context))
     return (yield from load(target.mapping, target.key, context, consistent=consistent, required=required))
 
 
@@ -55,5 +55,5 @@ def get_one(named: Any, keywords: Mapping[str, Any], context: Context) -> Flow[A
     found = yield from get(named, keywords, context, required=True)
     if found is None:
         key, options = key_and_options(named, keywords)
-        raise past.not_there(key, options) if options else EntityNotFound(key=key)
+        raise history.not_there(key, options) if options else EntityNotFound(key=key)
     return found

@@ -168,7 +168,7 @@ class Writes:
 
 def _changeable(mapping: EntityMapping) -> Iterator[str]:
     """The fields that a caller may change: not those of the key, nor those that are kept by every write."""
-    fixed = {*mapping.key_fields, *mapping.made_of.computed_key, *mapping.kept, *mapping.maintained}
+    fixed = {*mapping.key_fields, *mapping.made_of.computed_key, *mapping.managed}
     nested = {name.partition(".")[0] for name in mapping.key_fields}
     return (name for name in mapping.fields if name not in fixed | nested)
 

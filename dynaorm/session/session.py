@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from dynaorm.entity.mapping import mapping as mappings
     from dynaorm.entity.table import Table
     from dynaorm.entity.version import Version
-    from dynaorm.flow import application, commit, history, lookup, past, provision, stream, write
+    from dynaorm.flow import application, commit, history, lookup, provision, stream, write
     from dynaorm.flow import entity as verbs
     from dynaorm.flow import get as gets
     from dynaorm.flow import target as targets
@@ -80,7 +80,6 @@ else:
         loading="dynaorm.flow.transfer.load",
         lookup="dynaorm.flow.lookup",
         mappings="dynaorm.entity.mapping.mapping",
-        past="dynaorm.flow.past",
         provision="dynaorm.flow.provision",
         queries="dynaorm.session.query",
         query_spec="dynaorm.query.query_spec",
@@ -1251,7 +1250,7 @@ class Session:
             >>> session.diff(Key(Audit, equipment_id="e1"), 1, 2)
             {'result': ('pass', 'fail')}
         """
-        return self._run("diff", past.diff(target, first, second, self._context))
+        return self._run("diff", history.diff(target, first, second, self._context))
 
     @overload
     def restore(self, target: Key[E], /, *, version: int, exactly_once: bool | None = None) -> E: ...
@@ -1277,7 +1276,7 @@ class Session:
             >>> session.restore(Key(Audit, equipment_id="e1"), version=1)
             Audit(equipment_id='e1', result='pass')
         """
-        flow = past.restore(target, version, self._context, exactly_once=exactly_once)
+        flow = history.restore(target, version, self._context, exactly_once=exactly_once)
         return self._write("restore", flow)
 
     def prune(

@@ -70,7 +70,7 @@ def _reads_of_one(table: Table, scope: Scope) -> int:
         sum(kind.reads_of_entity(mapping) for kind in KINDS if kind.concerns(mapping, scope))
         for mapping in own
     ]
-    # The items of a kind may be in another table than the entities that they follow from.
-    followed = {id(one): one for one in (*own, *catalog_of(table).guarded.values())}.values()
-    others = [kind.reads_of_item(mapping) for kind in KINDS for mapping in followed]
+    others = [
+        kind.reads_of_item(mapping) for kind in KINDS for mapping in kind.derived.classes_with_items_in(table)
+    ]
     return max((*entities, *others), default=0)

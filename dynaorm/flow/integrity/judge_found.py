@@ -53,10 +53,10 @@ class JudgedAgain(Verification):
     def steps(self, after_pages: Callable[[], object] = bool) -> Iterator[Flow[list[Diagnosis]]]:
         tables = {table.name: table for table in self.scope.known_tables}
         mendable = [(one, ItemAddress(tables[one.table], one.key)) for one in self.found if one.mendable]
-        sums = [address for one, address in mendable if one.kind is FindingKind.TOTAL]
-        for some in windows(sums, _STEP):
+        counted = frozenset[FindingKind]().union(*(kind.counted for kind in KINDS))
+        for some in windows([at for one, at in mendable if one.kind in counted], _STEP):
             yield self._noting(self.judge_again(some))
-        yield self._begin([(one, at) for one, at in mendable if one.kind is not FindingKind.TOTAL])
+        yield self._begin([(one, at) for one, at in mendable if one.kind not in counted])
         for step in Verification.steps(self, after_pages):
             yield self._noting(step)
 

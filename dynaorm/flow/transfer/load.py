@@ -18,7 +18,7 @@ from dynaorm.argument import check_count, check_flag
 from dynaorm.entity.declare.catalog import catalog_of
 from dynaorm.entity.dispatch import NotAnEntity
 from dynaorm.entity.mapping.equal import is_equal
-from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
+from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.state import set_state
 from dynaorm.entity.stored_entity import class_of, no_entity
 from dynaorm.entity.table import Table
@@ -42,6 +42,7 @@ from dynaorm.item.batch import BATCH_WRITE_LIMIT
 from dynaorm.item.item_line import item_in
 from dynaorm.item.value import Item
 from dynaorm.plan.intent import Save
+from dynaorm.plan.kinds.derived_kinds import DERIVED_KINDS
 from dynaorm.record import record
 
 _PER_PLACE: Final = 16
@@ -226,8 +227,9 @@ class LineLoad:
         if mapping.is_expired(item, self.context.clock.now()):
             self.left_out["expired"] += 1
             return None
-        totals = {mapping.fields[name].attribute for name in mapping.maintained} & item.keys()
-        item = {**item, **{name: {"N": "0"} for name in totals}}
+        # What others keep begins anew, or saving them would count twice.
+        begun = {mapping.fields[name].attribute for name in mapping.maintained} & item.keys()
+        item = {**item, **{name: {"N": "0"} for name in begun}}
         entity = mapping.hydrate(item)
         set_state(entity, None)
         return _New(number, mapping, item, entity)
@@ -242,11 +244,10 @@ class LineLoad:
             return False
         if type(stored) is not one.mapping.entity:
             return False
-        kept = {*one.mapping.maintained, *one.mapping.kept}
         return all(
             is_equal(vars(stored)[name], vars(one.entity)[name])
             for name in one.mapping.fields
-            if name not in kept
+            if name not in one.mapping.managed
         )
 
 
@@ -272,14 +273,14 @@ def _ends(problem: DynaormError) -> bool:
 
 
 def _levels(mappings: Iterable[EntityMapping]) -> dict[EntityMapping, int]:
-    """How many classes each class waits for, because their totals count it. Of a circle, nobody waits."""
+    """How many classes each class waits for, because its entities change theirs. Of a circle, nobody waits."""
     own = list(mappings)
     found: dict[EntityMapping, int] = {}
 
     def level(one: EntityMapping, waiting: frozenset[int]) -> int:
         if one not in found:
-            targets = [mapping_of(each.target) for each in one.aggregates.values()]
-            families = [each for each in own for target in targets if each.root is target.root]
+            roots = [each.root for kind in DERIVED_KINDS for each in kind.stored_before(one)]
+            families = [each for each in own if each.root in roots]
             before = [each for each in families if id(each) not in waiting and each is not one]
             found[one] = 1 + max((level(each, waiting | {id(one)}) for each in before), default=-1)
         return found[one]

@@ -13,6 +13,7 @@ from collections.abc import Set as AbstractSet
 from itertools import pairwise
 from typing import Any, Generic, TypeVar
 
+from dynaorm.entity.declare.catalog import catalog_of
 from dynaorm.entity.ident import Ident
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.table import Table
@@ -135,6 +136,14 @@ class DerivedKind(Kind, Generic[T]):
 
         Each with the fields of its key, and the fields of the entity that name them.
         """
+        return ()
+
+    def classes_with_items_in(self, table: Table) -> Iterable[EntityMapping]:
+        """The classes whose items of this kind are in a table, which may be another one than theirs."""
+        return catalog_of(table).mappings.values()
+
+    def stored_before(self, mapping: EntityMapping) -> Iterable[EntityMapping]:
+        """The classes of the entities that must be stored before an entity of a class, because it changes them."""
         return ()
 
     def tables_beside(self, mapping: EntityMapping) -> Iterable[Table]:

@@ -93,12 +93,15 @@ class Guards(DerivedKind[Guarded]):
             f"has unique values ({', '.join(mapping.constraints)}), and {writer} checks and writes no guards"
         )
 
+    def classes_with_items_in(self, table: Table) -> Iterable[EntityMapping]:
+        return catalog_of(table).guarded.values()
+
     def tables_beside(self, mapping: EntityMapping) -> Iterable[Table]:
         return [mapping.table.guards] if mapping.constraints else []
 
     def tables_reached(self, table: Table) -> Iterable[Table]:
         yield table.guards
-        yield from (one.table for one in catalog_of(table).guarded.values())
+        yield from (one.table for one in self.classes_with_items_in(table))
 
     def clash(self, derived: DerivedItem[Guarded]) -> Violation | None:
         *_, first, second = derived.new
@@ -195,7 +198,7 @@ GUARDS: Final = Guards()
 
 def constrained_by(constraint: str, home: Table) -> list[EntityMapping]:
     """The classes with a constraint whose guard items are in a table."""
-    return [one for one in catalog_of(home).guarded.values() if constraint in one.constraints]
+    return [one for one in GUARDS.classes_with_items_in(home) if constraint in one.constraints]
 
 
 def owner_of(mapping: EntityMapping, key: Item) -> AttributeValue:

@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.table import Table
-from dynaorm.entity.token_item import BLOCK, REVISION, UNTIL, token_key, why_no_token_items
+from dynaorm.entity.token_item import BLOCK, REVISION, UNTIL, token_home, token_key, why_no_token_items
 from dynaorm.errors import ConditionFailed, UsageError
 from dynaorm.item.action import Put
 from dynaorm.item.condition import Attr, Compare, any_of_conditions, missing
@@ -48,7 +48,7 @@ class TokenItems(Kind):
         return "TOKEN_ITEMS"
 
     def home(self, mapping: EntityMapping) -> Table:
-        return mapping.table.guards
+        return token_home(mapping.table)
 
     def remember(
         self, holder: tuple[EntityMapping, Item], fingerprints: str, held: Remembered, unit: UnitOfWork

@@ -131,6 +131,9 @@ class Totals(DerivedKind[Contribution]):
         if mapping.maintained:
             yield mapping.entity, {name: name for name in mapping.key_fields}
 
+    def stored_before(self, mapping: EntityMapping) -> Iterable[EntityMapping]:
+        return targets_of(mapping)
+
     def tables_beside(self, mapping: EntityMapping) -> Iterable[Table]:
         for target in (mapping, *targets_of(mapping)):
             yield from (one.table for one in (*sources_of(target), target))

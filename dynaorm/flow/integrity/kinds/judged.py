@@ -143,9 +143,11 @@ class JudgedKind:
 
     Attributes:
         derived: the kind that writes these items.
+        counted: what is found only by counting, so that it is judged again by counting again.
     """
 
     derived: DerivedKind[Any]
+    counted: frozenset[FindingKind] = frozenset()
 
     # -- one stored item -----------------------------------------------------------------------------------------------
 

@@ -98,6 +98,7 @@ class JudgedTotals(JudgedKind):
     """The totals of targets."""
 
     derived: DerivedKind[Any] = TOTALS
+    counted = frozenset({FindingKind.TOTAL})
 
     def concerns(self, mapping: EntityMapping, scope: Scope) -> bool:
         return scope.reads_everything and TOTALS.follows_from(mapping)
