@@ -8,7 +8,7 @@ from dynaorm import Entity, Table, Unique
 from dynaorm.entity.mapping.constraint import GuardKey
 from dynaorm.entity.mapping.derive import claims
 from dynaorm.entity.mapping.mapping import mapping_of
-from dynaorm.errors import DeclarationError, InvalidValue
+from dynaorm.errors import InvalidValue
 
 
 class Seat(Entity, table=Table("seats"), pk="SEAT#{id}", sk="SEAT"):
@@ -50,36 +50,3 @@ def test_the_guards_of_a_table_without_sort_key_have_a_partition_key_alone() -> 
 
     ((_, key, _),) = claims(mapping_of(Flat), mapping_of(Flat).subject({}, {"id": "1", "email": "a"}))
     assert key.in_table(mapping_of(Flat).table) == {"PK": {"S": "mail/a"}}
-
-
-@pytest.mark.parametrize(
-    ("unique", "problem"),
-    [
-        (Unique(pk="u#{email}"), "sk is missing; give the template for 'SK'"),
-        (Unique(pk="u#{emial}", sk="u"), r"\{emial\} names no field; did you mean \{email\}"),
-        (Unique(pk="u#", sk="u"), r"neither template has \{email\}"),
-        (Unique(pk="u#{email}", sk="u", scope="name"), "drop scope="),
-        (Unique(pk="USER#{email}", sk="{name}"), "could meet the keys of Person"),
-    ],
-    ids=["half", "unknown field", "no field", "scope", "own keys"],
-)
-def test_a_guard_that_cannot_be_kept_is_refused(unique: Unique, problem: str) -> None:
-    with pytest.raises(DeclarationError, match=problem):
-
-        class Person(Entity, table=Table("refused"), pk="USER#{name}", sk="USER"):
-            name: str
-            email: Annotated[str, unique]
-
-
-def test_two_constraints_whose_guards_could_meet_are_refused() -> None:
-    app = Table("guards-that-meet")
-
-    class One(Entity, table=app, pk="ONE#{name}", sk="ONE"):
-        name: str
-        email: Annotated[str, Unique(pk="u#{email}", sk="u")]
-
-    with pytest.raises(DeclarationError, match=r"guard items of 'mail' .* could be those of 'email' of One"):
-
-        class Two(Entity, table=app, pk="TWO#{name}", sk="TWO"):
-            name: str
-            mail: Annotated[str, Unique(pk="u#{mail}", sk="u")]

@@ -221,65 +221,6 @@ def test_the_base_itself_is_no_entity_to_store() -> None:
         mapping_of(Entity)
 
 
-def refusal(**given: Any) -> str:
-    """What the author of a class Ticket is told; fields are given in capitals, to tell them from keywords."""
-    keys: dict[str, Any] = {"table": Table("app"), "pk": "TICKET#{SLUG}", "sk": "A"}
-    fields: dict[str, Any] = {name: kind for name, kind in given.items() if name.isupper()}
-    keys |= {name: value for name, value in given.items() if not name.isupper()}
-    with pytest.raises(DeclarationError) as caught:
-        create_model("Ticket", __base__=Entity, __cls_kwargs__=keys, SLUG=str, **fields)
-    return str(caught.value)
-
-
-@pytest.mark.parametrize(
-    ("given", "problem"),
-    [
-        (
-            {"CODE": Annotated[str, Attribute("a#b"), Unique()]},
-            (
-                "unique constraint 'a#b': its name must not be empty or contain '#', which ends it in the keys of "
-                'guard items; write Unique("name"), or another key of unique='
-            ),
-        ),
-        (
-            {"CODE": Annotated[str, Unique()], "unique": {"CODE": ("SLUG", "CODE")}},
-            "two unique constraints are called 'CODE'; name one of them with Unique(\"name\")",
-        ),
-        (
-            {"CODE": Annotated[str, Unique(scope="CODE")]},
-            "unique constraint 'CODE': it names a field twice; name each once",
-        ),
-        (
-            {"CODE": Annotated[str, Unique(scope="tenant")]},
-            "unique constraint 'CODE': 'tenant' is not a field; name one of SLUG, CODE",
-        ),
-        (
-            {"CODES": Annotated[list[str], Unique()]},
-            "unique constraint 'CODES': CODES has no text form to compare; use a str, number, date, UUID or Enum",
-        ),
-        (
-            {"CODE": Annotated[str, Attribute(encode=lambda value: {"S": value})]},
-            "CODE: Attribute() has only one of encode= and decode=; give both",
-        ),
-        (
-            {"sk": "{SLUG", "versioned": True},
-            "sk='{SLUG': a '{' is not part of a placeholder, and literal text cannot contain it; write {field}",
-        ),
-    ],
-    ids=[
-        "name",
-        "one name twice",
-        "one field twice",
-        "no field",
-        "no text",
-        "half a codec",
-        "versioned sort key",
-    ],
-)
-def test_a_constraint_or_codec_that_cannot_be_kept_is_refused(given: dict[str, Any], problem: str) -> None:
-    assert refusal(**given) == f"Cannot map class Ticket:\n  - {problem}"
-
-
 def plain(_: Any) -> CoreSchema:
     return core_schema.no_info_plain_validator_function(lambda value: value)
 

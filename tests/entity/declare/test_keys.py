@@ -2,16 +2,13 @@
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Annotated, Any, ClassVar, Generic, TypeVar
+from typing import Annotated, ClassVar, Generic, TypeVar
 
 from typing_extensions import TypeAliasType
 
-from dynaorm import Attribute, BinaryKey, Entity, GlobalIndex, Index, InKey, LocalIndex, NumberKey, Table
+from dynaorm import Attribute, BinaryKey, Entity, GlobalIndex, Index, LocalIndex, NumberKey, Table
 from dynaorm.entity.mapping.derive import index_keys
 from dynaorm.entity.mapping.mapping import mapping_of
-from tests.entity.declare.refusals import Refusal, Refusals
-
-refused: Refusals[[]] = Refusals("Ticket")
 
 
 def app() -> Table:
@@ -25,134 +22,6 @@ def app() -> Table:
             LocalIndex("LSI1"),
         ],
     )
-
-
-@refused(
-    "the class has no partition key template; add pk=\"...{field}...\" for 'PK'",
-    "the class has no sort key template; add sk=\"...\" for 'SK'",
-)
-def no_key_at_all() -> None:
-    class Ticket(Entity, table=app()):
-        slug: str
-
-
-@refused("sk='A', but Table('app') has no sort key; drop sk=, or give the table one")
-def a_sort_key_in_a_table_without_one() -> None:
-    class Ticket(Entity, table=Table("app", sk=None), pk="TICKET#{slug}", sk="A"):
-        slug: str
-
-
-@refused("versioned=True needs a table with a string or binary sort key; give Table('app') one")
-def versions_in_a_table_with_a_number_as_sort_key() -> None:
-    class Ticket(Entity, table=Table("app", sk=NumberKey("n")), pk="TICKET#{slug}", sk="{n}", versioned=True):
-        slug: str
-        n: int
-
-
-@refused(
-    "versioned='v{version}_{sk}': {sk} is the class's own sort key, which has no template; "
-    "add sk=, or drop {sk}"
-)
-def versions_around_a_sort_key_that_is_missing() -> None:
-    class Ticket(Entity, table=app(), pk="TICKET#{slug}", versioned=True):
-        slug: str
-
-
-@refused("by_slug: Table('app') has no index 'GSI9'; did you mean 'GSI1'?")
-def an_index_of_a_name_much_like_another() -> None:
-    class Ticket(Entity, table=app(), pk="TICKET#{slug}", sk="A"):
-        slug: str
-        by_slug = Index("GSI9", pk="{slug}", sk="A")
-
-
-@refused(
-    "first: the class is in index 'GSI1' by second, too, and an item has one place in an index; "
-    "give first a condition (when=), or drop it",
-    "second: the class is in index 'GSI1' by first, too, and an item has one place in an index; "
-    "give second a condition (when=), or drop it",
-)
-def one_index_twice() -> None:
-    class Ticket(Entity, table=app(), pk="TICKET#{slug}", sk="A"):
-        slug: str
-        first = Index("GSI1", pk="A#{slug}", sk="A")
-        second = Index("GSI1", pk="B#{slug}", sk="B")
-
-
-@refused("local: a local index has the table's partition key; drop pk=")
-def a_local_index_with_a_partition_key() -> None:
-    class Ticket(Entity, table=app(), pk="TICKET#{slug}", sk="A"):
-        slug: str
-        local = Index("LSI1", pk="{slug}", sk="{slug}")
-
-
-@refused("by_slug: sk: no template for 'GSI1SK'; add one, or a field stored under that name")
-def an_index_without_a_sort_key_template() -> None:
-    class Ticket(Entity, table=app(), pk="TICKET#{slug}", sk="A"):
-        slug: str
-        by_slug = Index("GSI1", pk="{slug}")
-
-
-@refused("inverted: pk: 'SK' is a key of the table and has its template; drop it")
-def a_template_for_a_key_of_the_table() -> None:
-    class Ticket(Entity, table=app(), pk="TICKET#{slug}", sk="A"):
-        slug: str
-        inverted = Index("Inverted", pk="{slug}")
-
-
-@refused(
-    "regions: pk='{slug}': the key is made of tenant, region; write a tuple of 2 templates",
-    "regions: sk='A', but the index has no sort key; drop sk=",
-)
-def one_template_for_a_key_of_two_attributes() -> None:
-    class Ticket(Entity, table=app(), pk="TICKET#{slug}", sk="A"):
-        slug: str
-        regions = Index("Regions", pk="{slug}", sk="A")
-
-
-@refused("by_slug: pk=('{slug}', 'A'): the key is GSI1PK alone; write one template")
-def two_templates_for_a_key_of_one_attribute() -> None:
-    class Ticket(Entity, table=app(), pk="TICKET#{slug}", sk="A"):
-        slug: str
-        by_slug = Index("GSI1", pk=("{slug}", "A"), sk="A")
-
-
-@refused(
-    "by_type: pk: '_type' is the type or revision attribute of Table('app'); key the index by another one"
-)
-def an_index_keyed_by_the_type_attribute() -> None:
-    class Ticket(Entity, table=app(), pk="TICKET#{slug}", sk="A"):
-        slug: str
-        by_type = Index("ByType", pk="T#{slug}")
-
-
-@refused(
-    "slug: InKey(), but the field cannot be read back exactly from any key of the class; "
-    "write {slug} without a spec in pk= or sk=, or store the field"
-)
-def a_field_in_an_index_key_that_another_field_can_take_away() -> None:
-    class Ticket(Entity, table=app(), pk="TICKET#{number}", sk="A"):
-        number: str
-        slug: Annotated[str, InKey()]
-        status: str | None = None
-        by_slug = Index("GSI1", pk="{slug}", sk="STATUS#{status}")
-
-
-@refused(
-    "by_slug: 5 is not the name of an index; give a str",
-    'by_slug: pk=5 is not a key template; write pk="..."',
-    'by_slug: sk=(5,) is not a key template; write sk="..."',
-)
-def an_index_of_numbers() -> None:
-    number: Any = 5
-
-    class Ticket(Entity, table=app(), pk="TICKET#{slug}", sk="A"):
-        slug: str
-        by_slug = Index(number, pk=number, sk=(number,))
-
-
-@refused.each
-def test_a_class_whose_keys_cannot_be_made_is_refused(case: Refusal[[]]) -> None:
-    case.check()
 
 
 def test_a_class_has_a_place_in_every_index_it_names() -> None:

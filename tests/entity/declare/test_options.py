@@ -7,7 +7,7 @@ import pytest
 from dynaorm import Entity, Table
 from dynaorm.entity.declare.options import declared_options
 from dynaorm.entity.mapping.mapping import mapping_of
-from dynaorm.errors import DeclarationError, UsageError
+from dynaorm.errors import UsageError
 
 KEYS = {"pk": "TICKET#{slug}", "sk": "A"}
 
@@ -17,75 +17,6 @@ def declare(**keywords: Any) -> type[Entity]:
         slug: str
 
     return Ticket
-
-
-@pytest.mark.parametrize(
-    ("keywords", "problems"),
-    [
-        ({"pkk": "x"}, ["unknown keyword pkk=; did you mean pk=?"]),
-        ({"extr": "forbid"}, ["unknown keyword extr=; did you mean extra=?"]),
-        (
-            {"colour": 1},
-            [
-                (
-                    "unknown keyword colour=; "
-                    "the keywords are table, pk, sk, name, formerly, unique, versioned, version_padding"
-                )
-            ],
-        ),
-        ({"table": "app"}, ["table='app' is not a Table; write table=Table('app')"]),
-        ({"table": None}, ["pk=, sk= without a table; add table=..."]),
-        ({"name": ""}, ["name='' is not the name of an entity; write name=\"...\""]),
-        ({"name": 5}, ['name=5 is not the name of an entity; write name="..."']),
-        (
-            {"sk": ("A", "B"), "versioned": "v_{version}"},
-            ["sk=('A', 'B') is not a key template; write sk=\"...\""],
-        ),
-        (
-            {"unique": ["slug"]},
-            ['unique=[\'slug\'] is not a mapping; write unique={"name": ("field", "field")}'],
-        ),
-        (
-            {"unique": {"pair": (), "other": 5}},
-            [
-                "unique={'pair': ()} names no fields; write unique={'pair': (\"field\", \"field\")}",
-                "unique={'other': 5} names no fields; write unique={'other': (\"field\", \"field\")}",
-            ],
-        ),
-        ({"versioned": 3}, ["versioned=3; write True, or a sort key template with {version}"]),
-        ({"versioned": ""}, ["versioned=''; write True, or a sort key template with {version}"]),
-        (
-            {"versioned": True, "version_padding": -1},
-            ["version_padding=-1; write a number of digits from 0 to 20"],
-        ),
-        (
-            {"versioned": True, "version_padding": 21},
-            ["version_padding=21; write a number of digits from 0 to 20"],
-        ),
-        (
-            {"versioned": True, "version_padding": True},
-            ["version_padding=True; write a number of digits from 0 to 20"],
-        ),
-        ({"version_padding": 4}, ["version_padding= in a class without versions; add versioned=True"]),
-    ],
-)
-def test_a_wrong_keyword_is_refused(keywords: dict[str, Any], problems: list[str]) -> None:
-    with pytest.raises(DeclarationError) as caught:
-        declare(**{"table": Table("app"), **KEYS, **keywords})
-    assert str(caught.value) == "\n  - ".join(["Cannot map class Ticket:", *problems])
-
-
-@pytest.mark.parametrize("padding", [0, 1, 20])
-def test_versions_are_padded_to_as_many_digits_as_are_asked_for(padding: int) -> None:
-    ticket = declare(table=Table("app"), **KEYS, versioned=True, version_padding=padding)
-    versioning = mapping_of(ticket).versioning
-    assert versioning is not None
-    assert versioning.template.rewrap("v0_A", 7) == f"v{7:0{padding}d}_A"
-
-
-def test_a_class_with_keys_but_no_table_is_refused_instead_of_being_left_unmapped() -> None:
-    with pytest.raises(DeclarationError, match="pk=, sk= without a table; add table="):
-        declare(**KEYS)
 
 
 def test_pydantics_keywords_are_pydantics() -> None:
@@ -161,20 +92,6 @@ def test_a_subclass_with_a_table_of_its_own_may_change_its_keys() -> None:
     assert mapping.primary_key({"slug": "x"}) == {"PK": {"S": "TICKET#x"}, "SK": {"S": "B"}}
 
 
-@pytest.mark.parametrize("keyword", ["pk", "sk", "versioned", "version_padding"])
-def test_a_subclass_cannot_change_the_key_it_shares(keyword: str) -> None:
-    class Ticket(Entity, table=Table("app"), pk="TICKET#{slug}", sk="A"):
-        slug: str
-
-    value: Any = {"pk": "{slug}", "sk": "B", "versioned": True, "version_padding": 3}[keyword]
-    with pytest.raises(DeclarationError) as caught:
-        type("Bug", (Ticket,), {"__module__": __name__}, **{keyword: value})
-    assert (
-        f"{keyword}= would change the key that Ticket declared and its subclasses share; "
-        f"drop it, or give the class a table= of its own"
-    ) in caught.value.problems
-
-
 def test_a_subclass_without_table_is_a_plain_model_and_so_are_its_subclasses() -> None:
     class Ticket(Entity, table=Table("app"), pk="TICKET#{slug}", sk="A"):
         slug: str
@@ -206,27 +123,6 @@ def test_a_class_is_mapped_whichever_of_its_bases_is_named_first() -> None:
         pass
 
     assert [mapping_of(entity).root for entity in (Bug, Wish)] == [Ticket, Ticket]
-
-
-def test_a_class_of_two_families_is_refused() -> None:
-    app = Table("app")
-
-    class Ticket(Entity, table=app, pk="TICKET#{slug}", sk="A"):
-        slug: str
-
-    class Person(Entity, table=app, pk="PERSON#{slug}", sk="A"):
-        slug: str
-
-    with pytest.raises(DeclarationError) as caught:
-
-        class Both(Ticket, Person):
-            pass
-
-    assert str(caught.value) == (
-        "Cannot map class Both:\n"
-        "  - it derives from Ticket and Person, which have different keys; "
-        "derive from one of them, or give the class a table= and keys of its own"
-    )
 
 
 def test_a_class_of_two_branches_of_one_family_has_the_constraints_of_both() -> None:

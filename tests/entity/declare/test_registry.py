@@ -10,9 +10,7 @@ from dynaorm import (
     BinaryKey,
     Entity,
     ExpiresAt,
-    GlobalIndex,
     Key,
-    NumberKey,
     Table,
     Unique,
     detached,
@@ -21,166 +19,6 @@ from dynaorm.entity.declare.catalog import catalog_of
 from dynaorm.entity.mapping.derive import claims
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.errors import DeclarationError, InvalidValue
-from tests.entity.declare.refusals import Refusal, Refusals
-
-refused: Refusals[[]] = Refusals("Ticket")
-
-
-@refused(
-    f"the name 'Ticket' is already that of {__name__}.a_name_that_is_taken.<locals>.Issue in Table('app'); "
-    "give this class another with name="
-)
-def a_name_that_is_taken() -> None:
-    app = Table("app")
-
-    class Issue(Entity, table=app, pk="ISSUE#{slug}", sk="A", name="Ticket"):
-        slug: str
-
-    class Ticket(Entity, table=app, pk="TICKET#{slug}", sk="A"):
-        slug: str
-
-
-@refused(
-    "its keys (PROJECT#{project}, {slug}) could meet those of Issue (PROJECT#{project}, ISSUE#{number:05d}) in "
-    "Table('app'); begin one of them with a literal of its own, or give the table a type attribute, which tells "
-    "classes apart, also those that derive from a common base class with the table and the keys"
-)
-def keys_that_could_meet() -> None:
-    app = Table("app", type_attribute=None)
-
-    class Issue(Entity, table=app, pk="PROJECT#{project}", sk="ISSUE#{number:05d}"):
-        project: str
-        number: int
-
-    class Ticket(Entity, table=app, pk="PROJECT#{project}", sk="{slug}"):
-        project: str
-        slug: str
-
-
-@refused(
-    "its keys (PROJECT#{project}, v{number:05d}_Audit) could meet those of Audit (PROJECT#{project}, v{version}_{sk}) "
-    "in Table('app'); begin one of them with a literal of its own, "
-    "or derive both from a common base class with the table and the keys, because versions have no type"
-)
-def keys_that_could_meet_versions() -> None:
-    app = Table("app")
-
-    class Audit(Entity, table=app, pk="PROJECT#{project}", sk="Audit", versioned=True):
-        project: str
-
-    class Ticket(Entity, table=app, pk="PROJECT#{project}", sk="v{number:05d}_Audit"):
-        project: str
-        number: int
-
-
-@refused(
-    "guard items of 'email' (email#...) could meet the keys of Ticket (email#{slug}, email#{slug}); "
-    "rename the constraint or the key's literal"
-)
-def guards_that_could_meet_the_keys_of_the_class_itself() -> None:
-    class Ticket(Entity, table=Table("app"), pk="email#{slug}", sk="email#{slug}"):
-        slug: str
-        email: Annotated[str, Unique()]
-
-
-@refused(
-    "guard items of 'email' (email#...) could meet the keys of Mail (email#{address}, {folder}#{address}); "
-    "rename the constraint or the key's literal"
-)
-def guards_that_could_meet_the_keys_of_another_class() -> None:
-    app = Table("app")
-
-    class Mail(Entity, table=app, pk="email#{address}", sk="{folder}#{address}"):
-        address: str
-        folder: str
-
-    class Ticket(Entity, table=app, pk="TICKET#{slug}", sk="A"):
-        slug: str
-        email: Annotated[str, Unique()]
-
-
-@refused(
-    "its keys (email#{slug}, email#{slug}) could meet guard items of 'email' (email#...) in Table('app'); "
-    "begin them with another literal"
-)
-def keys_that_could_meet_the_guards_of_another_class() -> None:
-    app = Table("app")
-
-    class Person(Entity, table=app, pk="PERSON#{slug}", sk="A"):
-        slug: str
-        email: Annotated[str, Unique()]
-
-    class Ticket(Entity, table=app, pk="email#{slug}", sk="email#{slug}"):
-        slug: str
-
-
-@refused(
-    "the unique constraint 'email' is already that of Person in Table('app'); "
-    "give it another name, or say shared=True in both classes"
-)
-def a_constraint_that_only_one_class_shares() -> None:
-    app = Table("app")
-
-    class Person(Entity, table=app, pk="PERSON#{slug}", sk="A"):
-        slug: str
-        email: Annotated[str, Unique(shared=True)]
-
-    class Ticket(Entity, table=app, pk="TICKET#{slug}", sk="A"):
-        slug: str
-        address: Annotated[str, Unique("email")]
-
-
-@refused(
-    "guard items of 'email' need string keys, and 'at' of Table('app') is not one; "
-    "give the table guard_table=, a table with string keys"
-)
-def guards_in_a_table_with_a_number_key() -> None:
-    class Ticket(Entity, table=Table("app", sk=NumberKey("at")), pk="TICKET#{slug}", sk="{at}"):
-        slug: str
-        at: int
-        email: Annotated[str, Unique()]
-
-
-@refused(
-    "guard items of 'email', 'pair' store their owner's key in 'owner', which is a key attribute of Table('app'); "
-    "give the table guard_table=, another table"
-)
-def guards_in_a_table_with_an_index_on_owner() -> None:
-    app = Table("app", indexes=[GlobalIndex("ByOwner", pk="owner", sk=None)])
-
-    class Ticket(Entity, table=app, pk="TICKET#{slug}", sk="A", unique={"pair": ("slug", "email")}):
-        slug: str
-        email: Annotated[str, Unique()]
-
-
-@refused("a key attribute is called 'table', which the 'owner' of a guard in another table needs; rename it")
-def an_owner_that_could_not_name_its_table() -> None:
-    app = Table("app", pk="table", guard_table=Table("guards"))
-
-    class Ticket(Entity, table=app, pk="TICKET#{slug}", sk="A"):
-        slug: str
-        email: Annotated[str, Unique()]
-
-
-@refused(
-    "Table('app') already expires items by 'until' and a table has one TTL attribute; "
-    "store this field as Attribute('until')"
-)
-def another_ttl_attribute() -> None:
-    app = Table("app")
-
-    class Lock(Entity, table=app, pk="LOCK#{slug}", sk="A"):
-        slug: str
-        until: Annotated[datetime, ExpiresAt()]
-
-    class Ticket(Entity, table=app, pk="TICKET#{slug}", sk="A"):
-        slug: str
-        ends: Annotated[datetime, ExpiresAt()]
-
-
-@refused.each
-def test_a_class_that_would_harm_its_table_is_refused(case: Refusal[[]]) -> None:
-    case.check()
 
 
 def test_classes_whose_keys_cannot_meet_share_a_table() -> None:
@@ -226,20 +64,6 @@ def test_guards_in_a_table_of_their_own_cannot_meet_the_keys_of_the_class() -> N
         email: Annotated[str, Unique()]
 
     assert mapping_of(Ticket).constraints.keys() == {"email"}
-
-
-def test_two_tables_with_one_guard_table_may_not_claim_one_constraint_unawares() -> None:
-    guards = Table("guards")
-
-    class Person(Entity, table=Table("people", guard_table=guards), pk="PERSON#{slug}", sk="A"):
-        slug: str
-        email: Annotated[str, Unique()]
-
-    with pytest.raises(DeclarationError, match="'email' is already that of Person in Table\\('guards'\\)"):
-
-        class Ticket(Entity, table=Table("tickets", guard_table=guards), pk="TICKET#{slug}", sk="A"):
-            slug: str
-            email: Annotated[str, Unique()]
 
 
 def test_two_classes_expire_by_one_attribute_whatever_their_fields_are_called() -> None:

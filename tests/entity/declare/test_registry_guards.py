@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from itertools import count, product
 from typing import Annotated, Any
 
-import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
@@ -84,19 +83,3 @@ def test_what_is_accepted_cannot_meet(first: Unique, second: Unique, layout: str
     for name, key in (one for kind in kinds for one in guards_of(mapping_of(kind))):
         assert constraint_of.setdefault(key, name) == name
         assert constraint_at(table, key.in_table(table)) == name
-
-
-@pytest.mark.parametrize("shared", [False, True])
-def test_two_constraints_of_one_class_need_keys_that_cannot_meet(shared: bool) -> None:
-    with pytest.raises(DeclarationError) as caught:
-
-        class User(Entity, table=Table("app"), pk="USER#{id}", sk="USER"):
-            id: str
-            email: Annotated[str | None, Unique(pk="LOGIN#{email}", sk="x", shared=shared)] = None
-            alias: Annotated[str | None, Unique(pk="LOGIN#{alias}", sk="x", shared=shared)] = None
-
-    (problem,) = caught.value.problems
-    assert problem == (
-        "guard items of 'alias' (LOGIN#{alias}, x) could be those of 'email' of User in Table('app') "
-        "(LOGIN#{email}, x); begin their keys with different literals"
-    )
