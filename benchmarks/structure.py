@@ -32,6 +32,7 @@ IDEAS: Final = {
     "kept time": r"kept|stamp",
 }
 HOMONYMS: Final[dict[str, frozenset[str]]] = {
+    "plan/bulk_load.py": frozenset({"stamped"}),  # with a revision
     "plan/edit.py": frozenset({"kept"}),  # the fields that an edit does not change
     "plan/kinds/own_item.py": frozenset({"stamped"}),  # with a revision
     "plan/kinds/versions.py": frozenset({"stamp"}),  # the number and time of a version

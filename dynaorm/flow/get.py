@@ -46,7 +46,7 @@ def _get_with(
     consistent = context.consistent if consistent is None else consistent
     check_flag("consistent={}", consistent)
     if number is not None or at is not None:
-        return (yield from history.get_version(target, number, at, context))
+        return (yield from history.entity_at(target, number, at, context))
     return (yield from load(target.mapping, target.key, context, consistent=consistent, required=required))
 
 

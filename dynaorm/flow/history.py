@@ -196,9 +196,7 @@ def _stored_versions(target: Target, upper: int, context: Context) -> Flow[dict[
 # -- an entity as it was -----------------------------------------------------------------------------------------------
 
 
-def get_version(
-    target: Target, number: int | None, at: datetime | None, context: Context
-) -> Flow[Any | None]:
+def entity_at(target: Target, number: int | None, at: datetime | None, context: Context) -> Flow[Any | None]:
     """The entity at a version or a time; None if there was none, or one of a class that was not asked for."""
     if number is not None and at is not None:
         raise UsageError(problem="version= and as_of= both say which version is meant", remedy="give one")

@@ -11,7 +11,6 @@ from typing import Any
 
 from dynaorm.entity.declare.catalog import catalog_of, rivals_of
 from dynaorm.entity.key import stored_key
-from dynaorm.entity.mapping.default import untouched_defaults
 from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
 from dynaorm.entity.state import Loaded, state_of
 from dynaorm.errors import ItemTooLarge, UsageError
@@ -19,10 +18,10 @@ from dynaorm.item.action import Put
 from dynaorm.item.json_body import encode_body
 from dynaorm.item.size import ITEM_LIMIT, item_size
 from dynaorm.item.value import Item
-from dynaorm.plan.image import new_image, values_of
-from dynaorm.plan.kept_times import times_of_loaded, times_of_new, validated_at
+from dynaorm.plan.image import new_image
 from dynaorm.plan.kinds.derived_kinds import why_read
 from dynaorm.plan.kinds.own_item import OWN_ITEM, ItemPurpose
+from dynaorm.plan.object_values import whole_values
 from dynaorm.plan.plan import Plan
 from dynaorm.plan.planned import Effect, Planned
 from dynaorm.record import record
@@ -81,12 +80,7 @@ def load_of(entity: Any, revision: str, now: float) -> Load:
         ItemTooLarge: the item is larger than 400 KB.
     """
     mapping = mapping_of(type(entity))
-    times = times_of_new(mapping, now)
-    if mapping.created and (state := state_of(entity)) is not None:
-        stored = times_of_loaded(mapping, state)
-        times |= {field.name: stored[field.name] for field in mapping.created}
-    spared = untouched_defaults(mapping, entity)
-    valid = validated_at(mapping, values_of(mapping, entity), times, spared=spared)
+    valid = whole_values(mapping, entity, state_of(entity), now)
     key = mapping.primary_key(valid.values)
     item = new_image(mapping, key, valid.values, valid.encoded)
     if mapping.table.revision is not None:

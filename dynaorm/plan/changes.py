@@ -7,17 +7,15 @@ from dynaorm.entity.declare.catalog import has_expired, stored_class
 from dynaorm.entity.foreign_item import not_found
 from dynaorm.entity.key import stored_key
 from dynaorm.entity.mapping.mapping import EntityMapping
-from dynaorm.entity.mapping.validate import Validated
 from dynaorm.entity.resolve import FieldResolver
-from dynaorm.entity.state import Loaded
 from dynaorm.errors import ConditionFailed, EntityNotFound, InvalidValue, StaleEntity
 from dynaorm.item.condition import Condition, all_of
 from dynaorm.item.evaluate import holds
 from dynaorm.item.resolve import resolve
 from dynaorm.item.value import AttributeValue, Item, same
 from dynaorm.plan.creation import created
-from dynaorm.plan.edit import edited_image, touched
-from dynaorm.plan.image import advance, changes_of, new_image, over_origin, under_present_names
+from dynaorm.plan.edit import changes_beside, edited_image, touched
+from dynaorm.plan.image import advance, new_image, over_origin, under_present_names
 from dynaorm.plan.intent import Deletion, Edit, Move, Save, condition_of
 from dynaorm.plan.item_change import (
     ItemChange,
@@ -29,9 +27,9 @@ from dynaorm.plan.item_change import (
     LoadedEntity,
     StoredItem,
 )
-from dynaorm.plan.kept_times import as_created, stamped, times_of_loaded, with_times
 from dynaorm.plan.kinds.derived_kinds import has_derived, why_read
 from dynaorm.plan.merge_intents import ItemIntents, ResolvedIntent
+from dynaorm.plan.object_values import in_place_of
 from dynaorm.plan.reads import Reads
 from dynaorm.plan.taken import already_exists, standing
 from dynaorm.plan.unit_of_work import EVER, UnitOfWork
@@ -234,7 +232,7 @@ def _insert(one: ItemIntents, save: Save, write: ResolvedIntent[Any], read: Any,
     mapping, valid = one.mapping, write.valid
     # CreatedAt stays that of the entity that is replaced. What has expired is absent, so it has none.
     if read is not _UNREAD and read is not None and save.overwrite and not has_expired(mapping, read, now):
-        valid = as_created(
+        valid = in_place_of(
             mapping, valid, save.entity, StoredItem(stored_class(mapping, read) or mapping, read)
         )
     image = new_image(mapping, one.key, valid.values, valid.encoded)
@@ -279,12 +277,8 @@ def _check_replaced(replacing: Condition | None, before: StoredItem, key: Item) 
 
 
 def _update(one: ItemIntents, save: Save, write: ResolvedIntent[Any]) -> ItemUpdate | ItemCheck | None:
-    mapping, altered, state = one.mapping, write.valid.altered, write.state
+    mapping, altered, state, changes = one.mapping, write.valid.altered, write.state, write.changes
     assert state is not None  # a new entity is inserted
-    changes = saved_changes(write, state)
-    # Only times would change that sessions keep, and these say when something else changed.
-    if changes and mapping.kept.keys() >= changes.keys():
-        altered, changes = _unstamped(write, save.entity, state), {}
     is_asked = save.condition is not None or bool(one.checks)
     if not (changes or altered or is_asked):
         return None
@@ -295,26 +289,12 @@ def _update(one: ItemIntents, save: Save, write: ResolvedIntent[Any]) -> ItemUpd
     return ItemUpdate(mapping, one.key, before, image, frozenset(changes), loaded, altered=altered)
 
 
-def _unstamped(write: ResolvedIntent[Any], entity: Any, state: Loaded) -> Mapping[str, Any]:
-    """The values that validation changed, with the times that are stored: nothing else is written, so they stay."""
-    mapping, valid = write.mapping, write.valid
-    own = {name: value for name, value in valid.altered.items() if name not in mapping.kept}
-    return with_times(Validated(valid.values, own), vars(entity), times_of_loaded(mapping, state)).altered
-
-
 def _move(one: ItemIntents, entity: Any, write: ResolvedIntent[Any]) -> ItemInsert:
     mapping, valid, state = one.mapping, write.valid, write.state
     assert state is not None  # a move of a new entity has been refused
     # What depends on the whole entity is computed from an item under the new key.
-    image = _advanced(mapping, valid.values, {**state.item, **one.key}, saved_changes(write, state))
+    image = _advanced(mapping, valid.values, {**state.item, **one.key}, write.changes)
     return ItemInsert(mapping, one.key, image, entity, valid.values, valid.altered, state)
-
-
-def saved_changes(write: ResolvedIntent[Any], state: Loaded) -> Mapping[str, AttributeValue | None]:
-    """The fields that a save or a move of a loaded entity changes."""
-    if write.changes is not None:
-        return write.changes
-    return changes_of(write.mapping, write.valid.values, state, renewed=write.mapping.derived_fields)
 
 
 def _advanced(
@@ -352,17 +332,18 @@ def _edit_known(
 ) -> ItemUpdate | ItemCheck | None:
     try:
         image, changed = edited_image(before.mapping, before.item, edit.changes)
-        # UpdatedAt is stamped only where something else changes: an edit without effect sends nothing.
-        if before.mapping.updated and (edit.touches or not _is_unchanged(before, image)):
-            changes = stamped(before.mapping, edit.changes, now, touches=edit.touches)
-            image, changed = edited_image(before.mapping, before.item, changes)
+        is_write = edit.touches or not _is_unchanged(before, image)
+        # Only where something changes: an edit without effect sends nothing.
+        beside = changes_beside(before.mapping, now) if is_write else ()
+        if beside:
+            image, changed = edited_image(before.mapping, before.item, (*edit.changes, *beside))
     except InvalidValue:
         # The caller's condition comes first: without a read, DynamoDB would have refused the write because of it.
         if before.from_read and not _holds(edit.condition, before):
             there = standing(before.mapping, before.item)
             raise ConditionFailed(key=stored_key(before.mapping, one.key), stored=there) from None
         raise
-    if edit.touches or not _is_unchanged(before, image):
+    if is_write:
         return ItemUpdate(before.mapping, one.key, before, image, changed, loaded, is_edit=True)
     if edit.condition is None and not one.checks:
         return None

@@ -21,9 +21,8 @@ from dynaorm.item.update import (
     resolve_changes,
 )
 from dynaorm.item.value import Item, same
-from dynaorm.plan.edit import outcome_of
+from dynaorm.plan.edit import changes_beside, outcome_of
 from dynaorm.plan.given_values import judged_with
-from dynaorm.plan.kept_times import changes_of_new
 from dynaorm.plan.unit_of_work import EVER
 
 _NOTHING: Mapping[str, Any] = {}
@@ -39,7 +38,9 @@ def created(
         UsageError: DynamoDB could not make the changes where nothing is stored.
     """
     given = {name: value for name, value in key.fields.items() if name in mapping.fields}
-    changes = (*changes, *changes_of_new(mapping, now))
+    # Nothing is stored, so what would be set where it is missing is set.
+    beside = changes_beside(mapping, now, creates=True)
+    changes = (*changes, *(SetTo(one.path, one.value) for one in beside))
     changes = judged_with(mapping, changes, lambda: {**_defaults(mapping), **given})
     others: list[Change] = []
     for change in changes:

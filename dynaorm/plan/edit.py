@@ -1,6 +1,7 @@
 """Partial updates: the fields that an edit changes, and the image that it makes of a known item."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from math import isfinite
 from typing import Any, TypeGuard
 
 from dynaorm.entity.codec.of_type import Codec
@@ -30,6 +31,7 @@ from dynaorm.item.update import (
 from dynaorm.item.value import AttributeValue, Item, same
 from dynaorm.plan.given_values import judged_with
 from dynaorm.plan.image import advance, loaded_key, over_stored, says, under_present_names
+from dynaorm.plan.kept_times import times_of_changed, times_of_new
 from dynaorm.record import replace
 
 
@@ -66,6 +68,33 @@ def refuse_maintained(mapping: EntityMapping, fields: Iterable[str]) -> None:
             problem=f"{mapping.entity.__name__}.{name} is kept by {maintained[name]}, and is not written by hand",
             remedy=f"leave it as it is: saving and deleting what {maintained[name]} counts changes it",
         )
+
+
+def refuse_written_times(mapping: EntityMapping, changes: tuple[Change, ...]) -> None:
+    """Raises UsageError if a partial update changes a time that the session keeps."""
+    for change in changes:
+        if (name := str(change.path[0])) in mapping.kept:
+            raise UsageError(
+                problem=f"{mapping.entity.__name__}.{name} is kept by the session, and is not written by hand",
+                remedy="leave it out: every write of the entity sets it",
+            )
+
+
+def changes_beside(
+    mapping: EntityMapping, now: float, *, creates: bool = False
+) -> tuple[SetTo | SetIfMissing, ...]:
+    """The changes that every edit makes beside its own: those of the times that sessions keep.
+
+    ``creates``: it creates the entity if there is none. A write that is only asked about has none.
+    """
+    if not mapping.kept or not isfinite(now):
+        return ()
+    changed = times_of_changed(mapping, now)
+    first = times_of_new(mapping, now) if creates else {}
+    return (
+        *(SetIfMissing((name,), time) for name, time in first.items() if name not in changed),
+        *(SetTo((name,), time) for name, time in changed.items()),
+    )
 
 
 def _check_whole_field(mapping: EntityMapping, field: FieldMapping, change: Change) -> None:

@@ -20,12 +20,11 @@ from dynaorm.entity.resolve import FieldResolver
 from dynaorm.item.resolve import resolve
 from dynaorm.item.update import Change, SetTo
 from dynaorm.item.value import AttributeValue
-from dynaorm.plan.changes import change_of, items_to_read, saved_changes
+from dynaorm.plan.changes import change_of, items_to_read
 from dynaorm.plan.edit import stored_changes
 from dynaorm.plan.image import new_image
 from dynaorm.plan.intent import Check, Deletion, Edit, Intent, Move, Save
 from dynaorm.plan.item_change import ItemCheck, ItemDelete, ItemEdit, ItemInsert, ItemUpdate
-from dynaorm.plan.kept_times import asked_for, edits_asked_for
 from dynaorm.plan.merge_intents import ItemIntents, ResolvedIntent
 from dynaorm.plan.plan import Plan
 from dynaorm.plan.reads import NOTHING_READ
@@ -106,15 +105,15 @@ def _given(one: ItemIntents, unit: UnitOfWork) -> list[Any]:
             content.append(given := content_of(resolved))
             if isinstance(resolved.intent, Save):
                 given.append(
-                    asked_for(
+                    _asked_for(
                         resolved.mapping,
                         new_image(resolved.mapping, one.key, resolved.valid.values, resolved.valid.encoded),
                     )
                 )
     elif (change := change_of(one, NOTHING_READ, unit)) is not None:
         image = change.image if isinstance(change, (ItemInsert, ItemUpdate, ItemCheck)) else None
-        image = None if image is None else asked_for(change.mapping, image)
-        edits = edits_asked_for(change.mapping, change.edits) if isinstance(change, ItemEdit) else ()
+        image = None if image is None else _asked_for(change.mapping, image)
+        edits = _edits_asked_for(change.mapping, change.edits) if isinstance(change, ItemEdit) else ()
         content = [_CHANGES[type(change)], image, told(edits), told(change.condition)]
         if isinstance(change, ItemInsert) and change.replaces:
             content.append(told(change.replacing))
@@ -129,7 +128,7 @@ def _intents_of(one: ItemIntents) -> list[ResolvedIntent[Intent]]:
 def _values(mapping: EntityMapping, values: Mapping[str, Any], in_keys: _InKeys) -> list[Any]:
     return [
         mapping.name,
-        asked_for(mapping, mapping.encode(values)),
+        _asked_for(mapping, mapping.encode(values)),
         in_keys(mapping, values, mapping.fields),
     ]
 
@@ -138,8 +137,18 @@ def _changes(write: ResolvedIntent[Any], in_keys: _InKeys) -> list[Any]:
     mapping, values, state = write.mapping, write.valid.values, write.state
     if state is None or (isinstance(write.intent, Save) and write.intent.overwrite):
         return _values(mapping, values, in_keys)
-    changed = {name: value for name, value in saved_changes(write, state).items() if name not in mapping.kept}
+    timed, fields = mapping.timed, mapping.fields
+    changed = {name: value for name, value in write.changes.items() if fields[name].attribute not in timed}
     return [mapping.name, changed, in_keys(mapping, values, changed)]
+
+
+def _asked_for(mapping: EntityMapping, image: Mapping[str, AttributeValue]) -> dict[str, AttributeValue]:
+    """An image without what depends on the time of the write, which is no part of what the caller asked for."""
+    return {name: value for name, value in image.items() if name not in mapping.timed}
+
+
+def _edits_asked_for(mapping: EntityMapping, edits: tuple[Change, ...]) -> tuple[Change, ...]:
+    return tuple(change for change in edits if change.path[0] not in mapping.timed)
 
 
 def _hash(content: list[Any]) -> str:

@@ -10,7 +10,7 @@ from dynaorm.entity.mapping.field import FieldMapping
 from dynaorm.entity.mapping.mapping import BOOKKEEPING, EntityMapping
 from dynaorm.entity.mapping.part import values_in
 from dynaorm.entity.state import Loaded
-from dynaorm.errors import DecodeError, InvalidValue, KeyChanged, StaleEntity, UnknownField, UsageError
+from dynaorm.errors import DecodeError, InvalidValue, KeyChanged, StaleEntity, UsageError
 from dynaorm.failure import shown
 from dynaorm.item.value import AttributeValue, Item, same
 
@@ -227,20 +227,6 @@ def under_present_names(mapping: EntityMapping, item: Item) -> dict[str, Attribu
             for former in field.formerly:
                 found.pop(former, None)
     return found
-
-
-def values_of(mapping: EntityMapping, entity: Any) -> Mapping[str, Any]:
-    """The values that an object holds, among them those of cached properties.
-
-    Raises:
-        UnknownField: one is of no field, because ``model_copy(update=...)`` takes any name.
-    """
-    values: Mapping[str, Any] = vars(entity)
-    if len(values) != len(mapping.fields):
-        for name in values.keys() - mapping.fields.keys():
-            if not name.startswith("_") and not hasattr(type(entity), name):
-                raise UnknownField(entity=mapping.entity.__name__, field=name, known=tuple(mapping.fields))
-    return values
 
 
 def writable_state(mapping: EntityMapping, state: Loaded | None, now: float) -> Loaded:

@@ -6,8 +6,7 @@ from typing import Any
 from dynaorm.entity.key import Key, stored_key
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.entity.state import state_of
-from dynaorm.plan.image import unvalidated_changes
-from dynaorm.plan.kept_times import times_of_loaded
+from dynaorm.plan.object_values import unsaved_changes
 from dynaorm.record import record
 
 
@@ -53,7 +52,7 @@ def inspect(entity: Any) -> Inspection:
     if state is None:
         return Inspection(False, None, None, None, {})
     before, now = vars(mapping.hydrate(state.item)), vars(entity)
-    changed = unvalidated_changes(mapping, {**now, **times_of_loaded(mapping, state)}, state)
+    changed = unsaved_changes(mapping, entity, state)
     return Inspection(
         loaded=True,
         key=stored_key(mapping, mapping.key_of(state.item)),

@@ -12,9 +12,8 @@ from typing import Any, Generic, TypeVar
 
 from dynaorm.entity.ident import Ident, ident_of
 from dynaorm.entity.key import Key, no_class, stored_key
-from dynaorm.entity.mapping.default import untouched_defaults
 from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
-from dynaorm.entity.mapping.validate import Validated, unchanged
+from dynaorm.entity.mapping.validate import Validated
 from dynaorm.entity.state import Loaded, state_of
 from dynaorm.errors import SameItemTwice, UsageError
 from dynaorm.item.condition import all_of
@@ -22,32 +21,19 @@ from dynaorm.item.path import overlaps
 from dynaorm.item.update import Change
 from dynaorm.item.value import AttributeValue, Item
 from dynaorm.plan.creation import created_if_valid
+from dynaorm.plan.edit import changes_beside, refuse_written_times
 from dynaorm.plan.given_values import valid_changes
-from dynaorm.plan.image import (
-    UNSTORABLE,
-    exact_changes,
-    loaded_key,
-    unvalidated_changes,
-    values_of,
-    writable_state,
-)
+from dynaorm.plan.image import loaded_key, writable_state
 from dynaorm.plan.intent import Check, Deletion, Edit, Intent, Move, Save, target_of_intent
 from dynaorm.plan.item_change import ItemEdit
-from dynaorm.plan.kept_times import (
-    refuse_written_times,
-    stamped,
-    times_of_changed,
-    times_of_loaded,
-    times_of_new,
-    validated_at,
-    with_times,
-)
 from dynaorm.plan.kinds.derived_kinds import DERIVED_KINDS
+from dynaorm.plan.object_values import changed_values, whole_values
 from dynaorm.plan.unit_of_work import EVER
 from dynaorm.plan.without_reading import edit_without_reading, upsert_without_reading
 from dynaorm.record import record, replace
 
 T_co = TypeVar("T_co", covariant=True)
+_NO_CHANGES: Mapping[str, AttributeValue | None] = {}
 IntentT = TypeVar("IntentT", Save, Move)
 
 
@@ -61,7 +47,8 @@ class ResolvedIntent(Generic[T_co]):
         state: what the entity was loaded as; None for a new entity, and for a key.
         valid: the values that are saved, moved or created; those of a loaded entity that did not change are not
             validated again.
-        changes: how they differ from what was loaded, if validation does not affect that; None: not known yet.
+        changes: the fields in which the values of a loaded entity differ from what is stored; none of one that is
+            stored whole.
         blind: of a change by key, what happens to an item that is not read; None if it has to be read first.
     """
 
@@ -69,7 +56,7 @@ class ResolvedIntent(Generic[T_co]):
     mapping: EntityMapping
     state: Loaded | None
     valid: Validated = Validated({})
-    changes: Mapping[str, AttributeValue | None] | None = None
+    changes: Mapping[str, AttributeValue | None] = _NO_CHANGES
     blind: ItemEdit | None = None
 
 
@@ -147,7 +134,8 @@ def _with_blind_edit(one: ItemIntents, now: float) -> ItemIntents:
     values = created_if_valid(mapping, edit.target, edit.changes, now) if edit.creates else None
     if edit.read_first:
         return one
-    changes = _stamped_changes(edit, mapping, now)
+    beside = changes_beside(mapping, now, creates=edit.creates) if edit.changes else ()
+    changes = (*edit.changes, *valid_changes(mapping, beside))
     if values is None:
         blind = edit_without_reading(mapping, one.key, changes)
     else:
@@ -181,23 +169,13 @@ def _resolved(intent: Intent, now: float) -> list[ItemIntents]:
     return [ItemIntents(mapping, key, write=ResolvedIntent(intent, mapping, state))]
 
 
-def _stamped_changes(edit: Edit, mapping: EntityMapping, now: float) -> tuple[Change, ...]:
-    """The changes of an edit, which are valid, and those of its times."""
-    changes = stamped(mapping, edit.changes, now, creates=edit.creates)
-    return (*edit.changes, *valid_changes(mapping, changes[len(edit.changes) :]))
-
-
 def _resolved_save(intent: Save, now: float) -> ItemIntents:
     entity = intent.entity
     mapping, state = mapping_of(type(entity)), state_of(entity)
     if state is None or intent.overwrite:
         if state is not None:
             writable_state(mapping, state, EVER)
-        times = times_of_new(mapping, now)
-        if state is not None or intent.origin is not None:
-            times |= _created(mapping, entity, state)
-        spared = untouched_defaults(mapping, entity)
-        valid = validated_at(mapping, values_of(mapping, entity), times, spared=spared)
+        valid = whole_values(mapping, entity, state, now, is_copy=intent.origin is not None)
         key = mapping.primary_key(valid.values)
         return ItemIntents(mapping, key, None, ResolvedIntent(intent, mapping, state, valid))
     writable_state(mapping, state, now)
@@ -206,33 +184,10 @@ def _resolved_save(intent: Save, now: float) -> ItemIntents:
     return ItemIntents(mapping, key, None, write)
 
 
-def _created(mapping: EntityMapping, entity: Any, state: Loaded | None) -> dict[str, Any]:
-    """When an entity was created that is stored as a whole again, by its snapshot or its own fields."""
-    values = vars(entity) if state is None else times_of_loaded(mapping, state)
-    return {field.name: values.get(field.name) for field in mapping.created}
-
-
 def _of_loaded(intent: IntentT, mapping: EntityMapping, state: Loaded, now: float) -> ResolvedIntent[IntentT]:
     """The intent to save or move a loaded entity, with its values validated if any changed."""
-    values, times = values_of(mapping, intent.entity), times_of_loaded(mapping, state)
-    current = {**values, **times}
-    changes = exact_changes(mapping, current, state)
-    if changes is not None and not times:
-        return ResolvedIntent(intent, mapping, state, Validated(current), changes)
-    if changes is None:
-        changes = unvalidated_changes(mapping, current, state)
-    if not changes:
-        valid = unchanged(mapping, current)
-        return ResolvedIntent(intent, mapping, state, with_times(valid, values, times), changes)
-    times |= times_of_changed(mapping, now)
-    kept = frozenset(mapping.fields.keys() - changes.keys())
-    spared = untouched_defaults(mapping, intent.entity, state.item, kept)
-    valid = validated_at(mapping, values, times, kept=kept, spared=spared)
-    # Otherwise validation or a codec may have changed more than the caller did: ``saved_changes`` compares what it
-    # gave.
-    is_exact = mapping.rules.is_separate and mapping.is_exact
-    is_final = is_exact and not valid.altered and UNSTORABLE not in changes.values()
-    return ResolvedIntent(intent, mapping, state, valid, changes if is_final else None)
+    valid, changes = changed_values(mapping, intent.entity, state, now)
+    return ResolvedIntent(intent, mapping, state, valid, changes)
 
 
 def _resolved_move(intent: Move, now: float) -> list[ItemIntents]:

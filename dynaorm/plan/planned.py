@@ -241,7 +241,7 @@ class Kind:
         """Whether the action of an equal block is equal, whatever is stored, and whenever it runs."""
         # The clock says which times a write sets, and what counts as expired in a table with TTL.
         mapping = planned.mapping
-        asks_clock = bool(mapping.kept) or mapping.expires is not None or planned.table.expiry is not None
+        asks_clock = bool(mapping.timed) or mapping.expires is not None or planned.table.expiry is not None
         return not asks_clock and not planned.from_read and planned.before is None
 
     def said(self, planned: Planned) -> str:

@@ -14,7 +14,7 @@ from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.state import defaults_in, put_values, set_state, state_of
 from dynaorm.errors import DecodeError
 from dynaorm.item.value import AttributeValue, Item, same
-from dynaorm.plan.image import unvalidated_changes
+from dynaorm.plan.object_values import unsaved_changes
 from dynaorm.plan.planned import Effect
 
 
@@ -38,7 +38,7 @@ def take_returned(effect: Effect, mapping: EntityMapping, item: Item) -> None:
         name for name, field in fields.items() if not same(field.stored_in(item), field.stored_in(state.item))
     ]
     fresh = hydrated(mapping, item)
-    unsaved = unvalidated_changes(mapping, vars(entity), state).keys()
+    unsaved = unsaved_changes(mapping, entity, state).keys()
     # What others wrote may also have changed what validators and factories make of it.
     taken = (mapping.dependence.dependents(others) & mapping.fields.keys()) - unsaved
     put_values(entity, {name: vars(fresh)[name] for name in taken})

@@ -14,8 +14,9 @@ from dynaorm.errors import AlreadyExists, ConditionFailed, UsageError
 from dynaorm.item.action import Put, Update
 from dynaorm.item.condition import And, Attr, Compare, Or, missing
 from dynaorm.item.update import Change, SetIfMissing, SetTo
+from dynaorm.plan.edit import changes_beside
 from dynaorm.plan.intent import Edit, Intent, Move, Save
-from dynaorm.plan.kept_times import asked_for, stamped, times_of_changed, times_of_new
+from dynaorm.plan.kept_times import times_of_changed, times_of_new
 from dynaorm.plan.kinds.own_item import ItemPurpose
 from dynaorm.plan.reads import NOTHING_READ, Reads
 from tests.plan import compiling
@@ -59,8 +60,7 @@ def test_there_is_no_time_where_nothing_is_written() -> None:
 
 def test_an_upsert_gets_a_time_of_creation_that_is_stored_if_there_is_none() -> None:
     now = datetime.fromtimestamp(NOW, UTC)
-    assert stamped(mapping_of(Note), (F.note.set("b"),), NOW, creates=True) == (
-        F.note.set("b"),
+    assert changes_beside(mapping_of(Note), NOW, creates=True) == (
         SetIfMissing(("made",), now - timedelta(seconds=0.25)),
         SetTo(("seen",), now),
     )
@@ -76,10 +76,9 @@ def test_a_partial_update_writes_no_time_by_hand(change: Change) -> None:
     )
 
 
-def test_what_was_asked_for_has_no_times() -> None:
-    image = {"PK": {"S": "NOTE#a"}, "CreatedAt": {"N": "1"}, "seen": {"S": "now"}}
-    assert asked_for(mapping_of(Note), image) == {"PK": {"S": "NOTE#a"}}
-    assert asked_for(mapping_of(Plain), image) == image
+def test_the_attributes_with_times_are_those_that_depend_on_the_time_of_a_write() -> None:
+    assert mapping_of(Note).timed == {"CreatedAt", "seen"}
+    assert mapping_of(Plain).timed == frozenset()
 
 
 # -- the times that plans store ----------------------------------------------------------------------------------------

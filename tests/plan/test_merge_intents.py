@@ -353,6 +353,6 @@ def test_an_entity_that_is_saved_and_overwritten_is_validated_as_a_whole(
     alone = merged(Save(stock, overwrite=True))
     assert one.write is not None
     assert alone.write is not None
-    assert (one.write.valid, one.write.changes) == (alone.write.valid, None)
+    assert (one.write.valid, one.write.changes) == (alone.write.valid, alone.write.changes)
     assert one.write.valid.values["label"] == "red"
     assert one.write.intent == Save(stock, overwrite=True)

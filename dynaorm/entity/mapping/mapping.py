@@ -58,6 +58,7 @@ BOOKKEEPING: Final = {
 """The attributes that only dynaorm writes, in items of versioned classes, and what each holds."""
 
 _NOTHING: Final[Mapping[str, str]] = {}
+_NO_NAMES: Final[frozenset[str]] = frozenset()
 
 
 @record(eq=False)
@@ -154,6 +155,13 @@ class EntityMapping:
     def kept(self) -> Mapping[str, FieldMapping]:
         """The fields with times that sessions keep."""
         return {one.name: one for one in (*self.created, *self.updated)}
+
+    @cached_property
+    def timed(self) -> frozenset[str]:
+        """The attributes that may depend on the time of a write: those times, and what may be made of them."""
+        return (
+            frozenset(one.attribute for one in self.kept.values()) | self.made_up if self.kept else _NO_NAMES
+        )
 
     @cached_property
     def places(self) -> Mapping[str, IndexPlaces]:
