@@ -46,13 +46,8 @@ def test_of_nothing_nothing_is_sent() -> None:
 
 # Values that are long in JSON for what they count: each with how often it fits into an item.
 WORDY: list[AttributeValue] = [
-    {"L": [{"N": "1"}] * 130_000},
-    {"L": [{"BOOL": False}] * 200_000},
     {"L": [{"S": ""}] * 400_000},
     {"S": "\0" * 400_000},
-    {"S": "é" * 200_000},
-    {"B": b"x" * 400_000},
-    {"NS": [f"-0.{'0' * 37}{digit}" for digit in range(1, 10)]},
     {"NS": [f"{number}E-100" for number in range(100_000, 180_000)]},
 ]
 

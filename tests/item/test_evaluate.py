@@ -188,12 +188,6 @@ def engine(ministack: Transport) -> Iterator[Asked]:
         yield ask
 
 
-@pytest.fixture(scope="module")
-def typed_engine(ministack: Transport) -> Iterator[Asked]:
-    with _asking(ministack, "evaluate-typed", TYPED) as ask:
-        yield ask
-
-
 @contextmanager
 def _asking(transport: Transport, table: str, items: Sequence[Item]) -> Iterator[Asked]:
     """Asks an engine which of the items a condition holds of."""
@@ -220,11 +214,6 @@ def here(condition: Condition, items: Sequence[Item] = ITEMS) -> set[str]:
 @given(condition=_conditions)
 def test_ministack_judges_alike(engine: Asked, condition: Condition) -> None:
     assert here(condition) == engine(condition)
-
-
-@given(condition=_typed)
-def test_ministack_judges_items_of_one_type_alike(typed_engine: Asked, condition: Condition) -> None:
-    assert here(condition, TYPED) == typed_engine(condition)
 
 
 def test_moto_judges_items_of_one_type_alike() -> None:
@@ -285,14 +274,6 @@ def test_what_is_not_stored_is_unequal_to_everything_and_less_than_nothing() -> 
     assert holds(Compare(Attr(("b",)), "<>", one), item)
     assert not any(holds(Compare(Attr(("b",)), sign, one), item) for sign in ("=", "<", "<=", ">", ">="))
     assert not holds(Compare(Attr(("a",)), "<", {"S": "2"}), item)
-
-
-def test_two_attributes_are_compared_where_both_are_stored() -> None:
-    item: Item = {"a": {"N": "1"}, "b": {"N": "1.0"}, "c": {"N": "2"}}
-    assert holds(Compare(Attr(("a",)), "=", Attr(("b",))), item)
-    assert holds(Compare(Attr(("a",)), "<", Attr(("c",))), item)
-    assert not holds(Compare(Attr(("a",)), "=", Attr(("d",))), item)
-    assert not holds(Compare(Attr(("a",)), "<", Attr(("d",))), item)
 
 
 def test_a_text_or_binary_begins_with_one_of_its_kind() -> None:

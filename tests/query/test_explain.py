@@ -68,13 +68,6 @@ def test_whole_items_are_fetched_unless_the_index_has_what_is_asked_for(session:
     )
 
 
-def test_a_scan_has_segments(session: Session) -> None:
-    lines = session.scan(Project, segments=2).consistent().explain().splitlines()
-    assert lines[0] == "2 requests, sent together, and more for each further page"
-    assert lines[2].startswith("2. Scan explained: segment 2 of 2, filter ")
-    assert lines[2].endswith(", consistent")
-
-
 def test_nothing_is_sent_for_no_value(session: Session) -> None:
     assert session.query(Ticket, project=any_of()).explain() == "Nothing to send: nothing can be found."
 

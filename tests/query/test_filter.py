@@ -8,9 +8,8 @@ from hypothesis import strategies as st
 
 from dynaorm import Attribute, Entity, F, GlobalIndex, Index, Table
 from dynaorm.entity.mapping.mapping import mapping_of
-from dynaorm.item.condition import Condition, render
+from dynaorm.item.condition import Condition
 from dynaorm.item.evaluate import holds
-from dynaorm.item.placeholder import Placeholders
 from dynaorm.query.filter import canonical, filter_of
 from dynaorm.query.query_spec import queried
 
@@ -57,10 +56,6 @@ def test_a_filter_judges_the_value_that_a_read_gives(item: dict[str, Any], numbe
     assert holds(filtered(~(F.author == author)), item) is (who != {"S": author})
     both = (visits is not None and int(visits["N"]) == number) or who == {"S": author}
     assert holds(filtered((F.visits == number) | (F.author == author)), item) is both
-
-
-def test_a_field_without_former_names_is_asked_for_as_it_is() -> None:
-    assert render(filtered(F.title == "x"), Placeholders()) == "#n0 = :v0"
 
 
 def test_a_condition_has_one_form_whatever_the_order_of_its_parts_and_values() -> None:

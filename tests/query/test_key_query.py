@@ -40,13 +40,6 @@ class Project(Entity, table=app, pk="PROJECT#{project}", sk="INFO"):
     project: str
 
 
-class Issue(Entity, table=app, pk="ISSUE#{number}", sk="ISSUE"):
-    number: int
-    status: str = "open"
-    open_issues = Index("GSI1", pk="ISSUES", sk="OPEN#{number:06d}", when=F.status == "open")
-    closed_issues = Index("GSI1", pk="ISSUES", sk="CLOSED#{number:06d}", when=F.status == "closed")
-
-
 class Order(Entity, table=app, pk="ORDER#{order}", sk="O"):
     order: str
     tenant: str
@@ -80,12 +73,6 @@ def test_a_class_is_asked_by_its_partition_and_what_its_sort_keys_begin_with() -
     ]
 
 
-def test_a_whole_key_is_asked_for_by_equality() -> None:
-    (request,) = requests(queried(Ticket, {"project": "p", "number": 7}))
-    assert request["KeyConditionExpression"] == "#n0 = :v0 AND #n1 = :v1"
-    assert request["ExpressionAttributeValues"] == {":v0": {"S": "PROJECT#p"}, ":v1": {"S": "TICKET#000007"}}
-
-
 def test_order_consistency_and_filter_are_part_of_the_request() -> None:
     spec = queried(Ticket, {"project": "p"}).filtered([F.status == "open"]).backwards()
     (request,) = requests(spec, consistent=True)
@@ -110,15 +97,6 @@ def test_shards_and_any_of_are_key_queries_of_their_own_in_order_of_the_partitio
     assert {one["IndexName"] for one in found} == {"GSI1"}
 
 
-def test_any_of_nothing_is_nothing_and_any_of_one_twice_is_one() -> None:
-    assert requests(queried(Ticket, {"project": any_of()})) == []
-    assert len(requests(queried(Ticket, {"project": any_of("p", "p")}))) == 1
-
-
-def test_a_given_field_chooses_the_shard() -> None:
-    assert len(requests(queried(Ticket.by_status, {"status": "open", "number": 3}))) == 1
-
-
 def test_native_keys_are_asked_part_by_part() -> None:
     given = {"tenant": "t", "region": "eu", "year": "2024"}
     (request,) = requests(queried(Order.native, given).bounded(">=", {"amount": 5}))
@@ -129,12 +107,6 @@ def test_native_keys_are_asked_part_by_part() -> None:
         {"S": "2024"},
         {"N": "5"},
     ]
-
-
-def test_the_parts_of_a_native_sort_key_are_given_from_the_left() -> None:
-    spec = queried(Order.native, {"tenant": "t", "region": "eu"}).bounded(">=", {"amount": 5})
-    with pytest.raises(UsageError, match="amount comes after year"):
-        requests(spec)
 
 
 def test_versions_are_left_aside_by_the_latest_copys_prefix() -> None:
@@ -148,11 +120,6 @@ def test_a_collection_reads_the_range_around_those_of_its_classes() -> None:
     (request,) = requests(collected([Ticket, Project], {"project": "p"}))
     assert request["KeyConditionExpression"] == "#n0 = :v0 AND #n1 BETWEEN :v1 AND :v2"
     assert list(request["ExpressionAttributeValues"].values())[1:] == [{"S": "INFO"}, {"S": "TICKET$"}]
-
-
-def test_places_with_conditions_are_a_collection() -> None:
-    (request,) = requests(collected([Issue.open_issues, Issue.closed_issues], {}))
-    assert list(request["ExpressionAttributeValues"].values())[1:] == [{"S": "CLOSED#"}, {"S": "OPEN$"}]
 
 
 def test_classes_of_other_partitions_are_no_collection() -> None:
@@ -202,11 +169,6 @@ def test_a_field_outside_the_key_is_sent_to_filter() -> None:
         requests(queried(Ticket, {"project": "p"}).bounded("<", {"at": datetime(2024, 1, 1, tzinfo=UTC)}))
 
 
-def test_a_partition_field_has_no_range() -> None:
-    with pytest.raises(UsageError, match="project is not given"):
-        requests(queried(Ticket, {}).bounded("<", {"project": "p"}))
-
-
 def test_none_is_in_no_key() -> None:
     with pytest.raises(InvalidValue, match=r"None is in no key; give project= a value: .* of every Ticket"):
         requests(queried(Ticket, {"project": None}))
@@ -236,11 +198,6 @@ def test_no_remedy_names_a_filter_that_dynamodb_refuses() -> None:
         requests(queried(Log.by_owner, {"owner": "o", "state": "s"}))
     with pytest.raises(UsageError, match=r"give level= a single value$"):
         queried(Log, {"device": "d"}).bounded(">", {"level": "a"}).bounded("<", {"at": "b"})
-
-
-def test_a_value_of_another_type_is_refused() -> None:
-    with pytest.raises(InvalidValue, match="project"):
-        requests(queried(Ticket, {"project": 5}))
 
 
 def test_a_filter_cannot_name_the_keys_of_the_query() -> None:

@@ -96,14 +96,6 @@ def test_a_value_that_cannot_be_in_the_key_is_refused() -> None:
     assert asked.finds({"content": b"ab"})
 
 
-def test_a_version_at_the_end_keeps_the_bounds_of_the_key_before_it() -> None:
-    inner = compile_template("{name}", scalars(), kind="S", sort=True)
-    part = versioned_key_part(KeyAttribute("SK", "S"), versioned("{sk}_v{version}", inner), inner)
-    asked = Asked(part, {}, (Bound("name", ">=", ("m",)), Bound("name", "<", ("p",))))
-    assert isinstance(asked.condition, Between)
-    assert [asked.by_key(key) for key in ("a_v0", "m_v0", "o_v0", "p_v0")] == [False, True, True, False]
-
-
 def test_a_versioned_binary_key_is_asked_with_its_version() -> None:
     inner = compile_template("{content}", scalars(), kind="B", sort=True)
     part = versioned_key_part(KeyAttribute("SK", "B"), versioned("v{version}_{sk}", inner), inner)
@@ -125,17 +117,6 @@ def test_a_range_of_times_ends_where_it_should_whatever_comes_after_the_time(sep
     assert not asked.finds({"at": before, "name": ""})
 
 
-def test_raw_text_is_taken_apart_as_far_as_its_key_can_be_told() -> None:
-    after = Asked(part_of("{name:raw}#{other}#{number:03d}"), {}, (Bound("name", ">", ("a",)),))
-    assert not after.finds({"name": "a", "other": "x", "number": 1})
-    assert after.finds({"name": "a#b", "other": "x", "number": 1})
-    part = part_of("{name:raw}~{number:03d}~{other}")
-    given_before = Asked(part, {"name": "a"}, (Bound("number", "<=", (5,)),))
-    assert given_before.finds({"name": "a", "number": 5, "other": "x"})
-    assert not given_before.finds({"name": "a", "number": 999, "other": "x"})
-    assert not given_before.finds({"name": "a~005~b", "number": 5, "other": "x"})
-
-
 def test_raw_text_whose_end_the_key_does_not_tell_is_told_by_its_value() -> None:
     asked = Asked(part_of("{name:raw}#{other:raw}"), {}, (Bound("name", "<=", ("a",)),))
     assert asked.by_key("a#b#c") is None
@@ -146,37 +127,12 @@ def test_raw_text_whose_end_the_key_does_not_tell_is_told_by_its_value() -> None
     assert not one.finds({"name": "a#b", "other": "c"}), "another entity with the same key"
 
 
-@pytest.mark.parametrize(("text", "kind", "empty"), [("{name}", "S", ""), ("{content}", "B", b"")])
-def test_nothing_is_asked_for_keys_up_to_the_empty_one(text: str, kind: KeyKind, empty: object) -> None:
-    """No key is empty, and DynamoDB refuses a condition with an empty value."""
-    field = text.strip("{}")
-    assert Asked(part_of(text, kind), {}, (Bound(field, "<=", (empty,)),)).is_empty
-    assert Asked(part_of(text, kind), {}, (Bound(field, ">=", (empty,)),)).condition is None
-
-
-def test_a_literal_of_the_last_character_ends_no_range() -> None:
-    part = part_of("{name}\U0010ffff{number:03d}")
-    asked = Asked(part, {}, (Bound("name", "<=", ("",)),))
-    assert asked.finds({"name": "", "number": 1})
-    assert not asked.finds({"name": "a", "number": 1})
-
-
 def test_a_beginning_and_a_comparison_are_one_range() -> None:
     bounds = (Bound("name", "begins_with", ("b",)), Bound("name", "<", ("bm",)))
     asked = Asked(part_of("{name}"), {}, bounds)
     assert asked.condition == Between(Attr(("SK",)), {"S": "b"}, {"S": "bm"})
     assert [asked.by_key(key) for key in ("a", "b", "bl", "bm", "c")] == [False, True, True, False, False]
     assert Asked(part_of("{name}"), {}, (bounds[0], Bound("name", ">", ("c",)))).is_empty
-
-
-def test_what_begins_with_nothing_is_everything() -> None:
-    asked = Asked(part_of("{name}"), {}, (Bound("name", "begins_with", ("",)),))
-    assert asked.condition is None
-    assert asked.form.is_exact
-    for zones in (False, True):
-        times = Asked(part_of("{at}"), {}, (Bound("at", "begins_with", ("",)),), zones=zones)
-        assert times.condition is None, "DynamoDB refuses a condition with an empty value"
-        assert times.by_key("2024-05-01T12:15:00+02:00") is not False
 
 
 @pytest.mark.parametrize("kind", ["S", "N", "B"])

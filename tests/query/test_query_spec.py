@@ -28,13 +28,6 @@ class Elsewhere(Entity, table=other, pk="PROJECT#{project}", sk="E"):
     project: str
 
 
-def test_every_method_makes_another_question() -> None:
-    spec = queried(Ticket, {"project": "p"})
-    longer = spec.bounded(">=", {"number": 1}).backwards().limited(3)
-    assert spec == queried(Ticket, {"project": "p"})
-    assert (longer.descending, longer.limit, len(longer.bounds)) == (True, 3, 1)
-
-
 def test_a_name_that_is_no_field_is_refused_with_the_nearest_one() -> None:
     with pytest.raises(UnknownField, match="project"):
         queried(Ticket, {"projct": "p"})
@@ -100,7 +93,3 @@ def test_a_collection_is_of_one_table_or_index() -> None:
         collected([Ticket, Ticket.by_status], {})
     with pytest.raises(UsageError, match="names no class"):
         collected([], {})
-
-
-def test_any_of_says_what_it_is() -> None:
-    assert repr(any_of("a", 1)) == "any_of('a', 1)"

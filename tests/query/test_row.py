@@ -2,7 +2,7 @@
 
 import pickle
 from datetime import UTC, datetime
-from typing import Annotated, Any
+from typing import Annotated
 
 import pytest
 from pydantic import AfterValidator, Field, SecretStr, model_validator
@@ -18,7 +18,6 @@ from dynaorm import (
     Row,
     Session,
     Table,
-    any_of,
 )
 from dynaorm.errors import DecodeError, UnknownField, UsageError
 from dynaorm.flow.protocol.call import Call, Transport
@@ -124,16 +123,6 @@ def test_whole_items_are_fetched_for_what_the_index_does_not_have(
     assert [operation for operation, _ in sent(wire)] == ["Query", "BatchGetItem"] * 3
 
 
-def test_absent_attributes_mean_what_loading_gives(users: Session, moto: Transport) -> None:
-    item = {"PK": {"S": "ORG#o"}, "SK": {"S": "USER#c"}, "_type": {"S": "User"}}
-    fields = {"org": {"S": "o"}, "name": {"S": "c"}, "email": {"S": "c@x"}, "comment": {"S": "old"}}
-    moto.call(Call("PutItem", {"TableName": "values-app", "Item": {**item, **fields}}))
-    names = ("hits", "tags", "made", "note", "until")
-    (found,) = users.query(User, org="o", name="c").values(*names)
-    loaded = users.query(User, org="o", name="c").one()
-    assert found == tuple(getattr(loaded, name) for name in names) == (3, set(), [7], "old", None)
-
-
 def test_values_are_validated_as_loading_does(
     session: Session, moto: Transport, wire: FaultyTransport
 ) -> None:
@@ -159,34 +148,6 @@ def test_a_value_that_does_not_fit_is_reported_and_others_do_not_matter(
     lenient = Session(transport=moto, on_decode_error=problems.append)
     assert lenient.query(User, org="o").values("hits").all() == [(9,)]
     assert len(problems) == 1
-
-
-def test_every_ending_gives_rows(users: Session) -> None:
-    query = users.query(User, org="o").values("name")
-    assert [row.name for row in query] == ["a", "b"]
-    assert query.first() == ("a",)
-    assert query.count() == 2
-    assert query.descending().limit(1).one().name == "b"
-    page = query.page(1)
-    assert (page.entities, query.page(1, after=page.cursor).entities) == ([("a",)], [("b",)])
-    assert [key.fields["name"] for key in query.keys().all()] == ["a", "b"]
-    assert query.keys().values("name").all() == [("a",), ("b",)]
-
-
-def test_rows_of_several_partitions_are_merged(session: Session) -> None:
-    for org, name in (("p", "a"), ("q", "b"), ("p", "c")):
-        session.save(User(org=org, name=name, email=f"{name}@x"))
-    query = session.query(User, org=any_of("p", "q")).values("org", "name")
-    assert query.all() == [("p", "a"), ("q", "b"), ("p", "c")]
-
-
-def test_expired_entities_have_no_row(session: Session, clock: Any) -> None:
-    soon = datetime.fromtimestamp(clock.now() + 60, UTC)
-    session.save(User(org="o", name="a", email="a@x", until=soon))
-    clock.advance(100)
-    for query in (session.query(User, org="o"), session.query(User.by_email, org="o")):
-        assert query.values("email").all() == []
-        assert query.expired().values("email").all() == [("a@x",)]
 
 
 def test_no_repr_shows_a_secret(users: Session) -> None:

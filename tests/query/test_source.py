@@ -38,12 +38,6 @@ def test_an_index_with_a_projection_holds_no_whole_items() -> None:
     assert source_of(Ticket.other).is_whole
 
 
-def test_a_global_index_is_told_from_a_local_one() -> None:
-    assert source_of(Ticket.by_number).is_global
-    assert not source_of(Ticket.by_status).is_global
-    assert not source_of(Ticket).is_global
-
-
 def test_a_source_is_called_as_the_user_wrote_it() -> None:
     assert [str(source_of(one)) for one in (Ticket, Ticket.by_status)] == ["Ticket", "Ticket.by_status"]
 
