@@ -5,7 +5,7 @@ from typing import ClassVar
 
 import pytest
 
-from dynaorm import Aggregate, Entity, GlobalIndex, Index, NumberKey, Table
+from dynaorm import Aggregate, Entity, Table
 from dynaorm.entity.declare.catalog import catalog_of
 from dynaorm.entity.mapping.aggregate import AggregateMapping
 from dynaorm.entity.mapping.mapping import mapping_of
@@ -74,40 +74,6 @@ def test_a_mapping_says_what_is_kept_where_and_what_it_depends_on() -> None:
     assert table.rules.is_counted
 
 
-def test_when_may_look_at_every_field() -> None:
-    table = Table("app")
-    group = group_of(table)
-
-    class Membership(Entity, table=table, pk="GROUP#{group_id}", sk="USER#{user_id}"):
-        group_id: str
-        user_id: str
-        active: bool = True
-        note: str = ""
-        in_group = Aggregate(group, count="members", when=lambda one: one.active)
-
-    assert "note" in mapping_of(Membership).aggregates["in_group"].depends_on
-    assert mapping_of(Membership).derived_fields == Membership.model_fields.keys()
-
-
-def test_targets_may_live_in_another_table_and_have_several_sources() -> None:
-    groups, edges = Table("groups"), Table("edges")
-    group = group_of(groups)
-
-    class Membership(Entity, table=edges, pk="GROUP#{group_id}", sk="USER#{user_id}"):
-        group_id: str
-        user_id: str
-        in_group = Aggregate(group, count="members")
-
-    class Shift(Entity, table=edges, pk="GROUP#{group_id}", sk="SHIFT#{day}"):
-        group_id: str
-        day: str
-        hours: Decimal
-        worked = Aggregate(group, sum={"hours": "hours"})
-
-    assert groups.rules.maintained == {"Group": {"members": "Membership.in_group", "hours": "Shift.worked"}}
-    assert (edges.rules.maintained, edges.rules.is_counted, groups.rules.is_counted) == ({}, True, True)
-
-
 def test_subclasses_inherit_an_aggregate_on_both_sides() -> None:
     table = Table("app")
 
@@ -130,20 +96,6 @@ def test_subclasses_inherit_an_aggregate_on_both_sides() -> None:
     assert mapping_of(Honorary).aggregates == mapping_of(Membership).aggregates
 
 
-def test_an_aggregate_of_a_mixin_is_inherited() -> None:
-    table = Table("app")
-    group = group_of(table)
-
-    class Counted(Entity):
-        in_group = Aggregate(group, count="members")
-
-    class Membership(Counted, table=table, pk="GROUP#{group_id}", sk="USER#{user_id}"):
-        group_id: str
-        user_id: str
-
-    assert mapping_of(group).maintained == {"members": "Membership.in_group"}
-
-
 @pytest.mark.parametrize("again", [True, False])
 def test_a_class_declared_again_takes_the_place_of_what_it_kept_before(again: bool) -> None:
     table = Table("app")
@@ -161,20 +113,3 @@ def test_a_class_declared_again_takes_the_place_of_what_it_kept_before(again: bo
     declared(Aggregate(group, count="members"))
     declared(Aggregate(group, count="members") if again else None)
     assert bool(table.rules.maintained) is table.rules.is_counted is bool(catalog_of(table).counted) is again
-
-
-def test_a_total_may_be_the_sort_key_of_an_index() -> None:
-    table = Table("app", indexes=[GlobalIndex("Top", pk="kind", sk=NumberKey("members"))])
-
-    class Group(Entity, table=table, pk="GROUP#{group_id}", sk="INFO"):
-        group_id: str
-        kind: str = "group"
-        members: int = 0
-        top = Index("Top", pk="{kind}", sk="{members}")
-
-    class Membership(Entity, table=table, pk="GROUP#{group_id}", sk="USER#{user_id}"):
-        group_id: str
-        user_id: str
-        in_group = Aggregate(Group, count="members")
-
-    assert mapping_of(Group).maintained == {"members": "Membership.in_group"}

@@ -49,11 +49,6 @@ def test_a_value_of_another_type_is_refused(kind: Any, value: Any) -> None:
         key(constraint(kind), value)
 
 
-def test_a_value_is_named_as_a_person_would() -> None:
-    assert constraint(str).value_of({"f0": "a", "f1": "b"}) == "a"
-    assert constraint(str, int).value_of({"f0": "a", "f1": 1}) == ("a", 1)
-
-
 parts = st.text(alphabet="#%sha256:ab", max_size=12)
 
 
@@ -63,18 +58,8 @@ def test_two_composite_values_never_share_a_key(left: tuple[str, str], right: tu
     assert (key(one, *left) == key(one, *right)) == (left == right)
 
 
-@given(st.text(alphabet="#%sha256:ab", max_size=12), st.text(alphabet="#%sha256:ab", max_size=12))
-def test_two_values_never_share_a_key(left: str, right: str) -> None:
-    one = constraint(str)
-    assert (key(one, left) == key(one, right)) == (left == right)
-
-
 def test_none_in_any_part_claims_nothing() -> None:
     one = constraint(str, str)
     assert [key(one, "a", None), key(one, None, "b"), key(one, None, None)] == [None, None, None]
     assert key(constraint(str, str, str), "a", None, "c") is None
     assert key(constraint(str), None) is None
-
-
-def test_what_normalize_makes_none_of_is_not_claimed() -> None:
-    assert key(constraint(str, normalize=lambda value: value.strip() or None), "  ") is None

@@ -41,12 +41,6 @@ def test_a_default_of_a_new_object_is_no_input_if_nothing_is_stored_of_it() -> N
     assert untouched_defaults(MAPPING, detached(Row(id="1"))) == {"none"}
 
 
-def test_what_is_assigned_is_an_input_even_if_it_equals_the_default() -> None:
-    row = Row(id="1")
-    row.none = None  # type: ignore[assignment]  # that is the fault
-    assert untouched_defaults(MAPPING, row) == set()
-
-
 def test_a_default_of_a_loaded_object_is_no_input_where_the_attribute_is_absent() -> None:
     row, kept = MAPPING.hydrate(KEY), frozenset(Row.model_fields)
     assert untouched_defaults(MAPPING, row, KEY, kept) == {"none", "low", "upper", "looking"}

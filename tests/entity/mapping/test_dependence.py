@@ -2,11 +2,8 @@
 
 import types
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from datetime import datetime
 from typing import Annotated, Any, Final
 
-import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from pydantic import (
@@ -21,9 +18,9 @@ from pydantic import (
     computed_field,
     model_validator,
 )
-from typing_extensions import TypeAliasType, TypedDict
+from typing_extensions import TypeAliasType
 
-from dynaorm import Aggregate, Entity, ExpiresAt, F, GlobalIndex, Index, Table, Unique
+from dynaorm import Aggregate, Entity, F, GlobalIndex, Index, Table, Unique
 from dynaorm.entity.mapping.dependence import Dependence
 from dynaorm.entity.mapping.mapping import mapping_of
 
@@ -130,32 +127,7 @@ def test_what_a_write_was_judged_by_decides_what_it_changes(kinds: list[str], da
     ]
 
 
-@given(st.lists(st.sampled_from(["plain", "own"]), min_size=2, max_size=4))
-def test_a_field_without_such_validators_depends_on_itself_alone(kinds: list[str]) -> None:
-    found = dependence(make(kinds, ""))
-    assert all(found.dependents({f"f{place}"}) == {f"f{place}"} for place in range(len(kinds)))
-    assert all(found.judged_by({f"f{place}"}) == {f"f{place}"} for place in range(len(kinds)))
-    assert found.looking(found.fields) == set()
-
-
 # -- what is shown to a validator --------------------------------------------------------------------------------------
-
-
-class Part(BaseModel):
-    one: int = 0
-    two: Annotated[int, AfterValidator(lambda value, info: value + info.data["one"])] = 0
-    three: int = Field(default_factory=lambda data: int(data["one"]))
-
-
-@dataclass
-class Record:
-    one: int = 0
-    two: Annotated[int, AfterValidator(lambda value, info: value + info.data["one"])] = 0
-
-
-class Typed(TypedDict):
-    one: int
-    two: Annotated[int, AfterValidator(lambda value, info: value + info.data["one"])]
 
 
 class Whole(BaseModel):
@@ -165,14 +137,6 @@ class Whole(BaseModel):
     @classmethod
     def look(cls, values: Any, info: ValidationInfo) -> Any:
         return {"one": info.data["first"]} if info.data and "first" in info.data else values
-
-
-@pytest.mark.parametrize("nested", [Part, Record, Typed, list[Part], dict[str, Record] | None])
-def test_a_validator_in_a_nested_record_is_shown_that_record_alone(nested: Any) -> None:
-    keywords = {"table": Table("nested"), "pk": "{id}", "sk": "N"}
-    members = {"__annotations__": {"id": str, "first": int, "nested": nested}, "__module__": __name__}
-    entity = types.new_class("Nested", (Entity,), keywords, lambda namespace: namespace.update(members))
-    assert dependence(entity).dependents({"first"}) == {"first"}
 
 
 def test_a_rule_of_a_nested_class_is_shown_the_fields_around_it() -> None:
@@ -246,11 +210,3 @@ def test_a_computed_field_depends_on_every_field_and_is_nothing_that_is_stored()
     assert found.dependents({"size"}) == {"size", "label"}
     assert found.judged_by({"size"}) == {"size"}
     assert found.looking({"size", "label"}) == set()
-
-
-def test_an_expiry_is_derived() -> None:
-    class Expiring(Entity, table=Table("expiring"), pk="{id}", sk="E"):
-        id: str
-        until: Annotated[datetime | None, ExpiresAt()] = None
-
-    assert mapping_of(Expiring).made_of.fields == {"id", "until"}

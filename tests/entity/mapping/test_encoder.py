@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from dynaorm import Attribute, Entity, Table
 from dynaorm.entity.mapping.encoder import encoder_of
 from dynaorm.entity.mapping.mapping import mapping_of
-from dynaorm.errors import InvalidValue
 
 
 class Colour(StrEnum):
@@ -89,13 +88,3 @@ def test_a_value_is_refused_by_all_at_once_where_it_is_by_its_field(
             encoder_of(FIELDS.values())(values)
     else:
         assert encoder_of(FIELDS.values())(values)[FIELDS[name].attribute] == expected
-
-
-def test_a_value_that_is_missing_is_named_by_the_class() -> None:
-    thing = Thing.model_construct(id="1")
-    with pytest.raises(InvalidValue, match=r"Thing\.quoted = None: has no value"):
-        mapping_of(Thing).encode(vars(thing))
-
-
-def test_a_class_may_have_no_stored_fields_at_all() -> None:
-    assert encoder_of([])({}) == {}

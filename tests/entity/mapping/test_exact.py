@@ -90,11 +90,5 @@ def test_any_other_value_is_left_to_validation(changes: dict[str, Any]) -> None:
     assert mapping_of(Shop).encode_exact(values(**changes)) is None
 
 
-def test_a_missing_value_is_left_to_validation() -> None:
-    given = values()
-    del given["stock"]
-    assert mapping_of(Shop).encode_exact(given) is None
-
-
 def test_a_class_with_validators_is_always_validated() -> None:
     assert mapping_of(Ruled).encode_exact({"name": "A"}) is None

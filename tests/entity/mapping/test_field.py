@@ -45,14 +45,3 @@ def test_none_and_empty_sets_are_stored_so_that_they_read_back(name: str, value:
     assert field(name).encode(value) == stored
     item = {} if stored is None else {name: stored}
     assert field(name).value_in(item) == value
-
-
-def test_absence_reads_as_the_default_where_nothing_else_is_stored_as_absence() -> None:
-    assert [field("text").value_in({}), field("none").value_in({})] == ["text", None]
-    with pytest.raises(KeyError):
-        field("text").decode_absent()
-
-
-def test_an_empty_value_of_another_type_is_still_refused() -> None:
-    with pytest.raises(ValueError, match="list"):
-        field("labels").encode([])

@@ -1,9 +1,6 @@
 """From an entity to its item, attribute by attribute, and back."""
 
 import json
-from dataclasses import dataclass
-from datetime import UTC, datetime
-from enum import Enum
 from typing import Annotated
 
 import pytest
@@ -23,7 +20,6 @@ from dynaorm import (
     Session,
     Table,
     Unique,
-    inspect,
 )
 from dynaorm.errors import InvalidValue
 from dynaorm.item.value import Item
@@ -102,19 +98,6 @@ def test_validators_can_tell_a_load(session: Session) -> None:
     assert repr(LOADING) == "LOADING"
 
 
-def test_a_save_validates_what_changed_and_only_that(session: Session) -> None:
-    put(session, APP, {**PERSON_KEY, "person_id": {"S": "p1"}, "_rev": {"S": "r1"}})
-    person = session.get_one(Person, person_id="p1")
-    person.level = -1
-    with pytest.raises(InvalidValue) as caught:
-        session.save(person)
-    assert str(caught.value) == (
-        "Person.level = -1: Input should be greater than or equal to 0; "
-        "give the field a value that its declaration allows"
-    )
-    assert items(session, APP) == [{**PERSON_KEY, "person_id": {"S": "p1"}}]
-
-
 def digits_of(text: str) -> str:
     if not text.isdecimal():
         raise ValueError("has something else than digits")
@@ -133,42 +116,6 @@ def test_a_value_that_its_constraint_cannot_normalise_is_refused_by_name(session
     assert (refusal.value.entity, refusal.value.field, refusal.value.value) == ("Line", "phone", "1-2")
 
 
-class Colour(Enum):
-    RED = "r"
-
-
-@dataclass
-class Size:
-    width: int
-
-
-class Strict(Entity, table=APP, pk="STRICT#{slug}", sk="A", strict=True):
-    slug: str
-    size: Size
-    sizes: dict[str, Size] = Field(default_factory=dict)
-    colour: Colour = Colour.RED
-    at: datetime = datetime(2024, 1, 1, tzinfo=UTC)
-    pair: tuple[int, str] = (1, "a")
-    labels: frozenset[str] = frozenset({"x"})
-
-
-def test_strict_models_load_what_they_saved(session: Session) -> None:
-    strict = session.save(Strict(slug="x", size=Size(1), sizes={"a": Size(2)}))
-    assert session.get_one(Strict, slug="x") == strict
-
-
-def test_an_item_without_a_field_reads_as_its_default_and_that_is_no_change(session: Session) -> None:
-    put(session, APP, {**PERSON_KEY, "person_id": {"S": "p1"}, "_rev": {"S": "r1"}})
-    person = session.get_one(Person, person_id="p1")
-    assert (person.level, person.mood, person.nick, person.tags) == (5, "fine", None, set())
-    assert inspect(person).changes == {}
-    session.save(person)
-    assert items(session, APP) == [{**PERSON_KEY, "person_id": {"S": "p1"}}]
-    person.level = 6
-    session.save(person)
-    assert items(session, APP) == [{**PERSON_KEY, "person_id": {"S": "p1"}, "level": {"N": "6"}}]
-
-
 def test_former_names_are_read_and_renamed_by_the_next_save_that_changes_something(session: Session) -> None:
     stored = {**PERSON_KEY, "person_id": {"S": "p1"}, "handle": {"S": "Bo"}}
     put(session, APP, {**stored, "_rev": {"S": "r1"}})
@@ -181,21 +128,3 @@ def test_former_names_are_read_and_renamed_by_the_next_save_that_changes_somethi
     assert items(session, APP) == [
         {**PERSON_KEY, "person_id": {"S": "p1"}, "Nick": {"S": "Bo"}, "level": {"N": "9"}},
     ]
-
-
-def test_what_a_validator_makes_of_a_stored_value_is_no_change(session: Session) -> None:
-    class Tag(Entity, table=APP, pk="TAG#{slug}", sk="A"):
-        slug: str
-        label: str
-
-        @field_validator("label")
-        @classmethod
-        def tidy(cls, value: str) -> str:
-            return value.strip().lower()
-
-    key = {"PK": {"S": "TAG#x"}, "SK": {"S": "A"}}
-    put(session, APP, {**key, "slug": {"S": "x"}, "label": {"S": " Red "}, "_rev": {"S": "r1"}})
-    tag = session.get_one(Tag, slug="x")
-    assert (tag.label, inspect(tag).changes) == ("red", {})
-    session.save(tag)
-    assert items(session, APP)[0]["label"] == {"S": " Red "}

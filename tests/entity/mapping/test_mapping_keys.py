@@ -1,31 +1,21 @@
 """Keys of stored items: fields stored in them, keys that differ from the fields, and items of other classes."""
 
-from datetime import UTC, datetime
-
 import pytest
 from pydantic import Field, computed_field
 
-from dynaorm import Entity, F, GlobalIndex, Key, Session, Table, inspect
+from dynaorm import Entity, GlobalIndex, Key, Session, Table
 from dynaorm.entity.mapping.mapping import mapping_of
-from dynaorm.errors import DecodeError, InvalidValue, KeyChanged, UsageError
+from dynaorm.errors import DecodeError, InvalidValue
 from dynaorm.item.value import Item
 from tests.entity.stored import put
 
 APP = Table("app", indexes=[GlobalIndex("GSI1")])
-KEYED = Table("keyed", key_fields="in_key")
 
 
 class Person(Entity, table=APP, pk="PERSON#{person_id}", sk="A"):
     person_id: str
     level: int = Field(default=5, ge=0)
     tags: set[str] = Field(default_factory=set)
-
-
-class Reading(Entity, table=KEYED, pk="DEVICE#{device}", sk="READING#{at}#{number:04d}"):
-    device: str
-    at: datetime
-    number: int
-    value: float = 0.0
 
 
 class Seat(Entity, table=APP, pk="ROW#{row}", sk="SEAT#{number:04d}"):
@@ -38,18 +28,6 @@ class Draft(Entity, table=APP, pk="DRAFT#{slug}", sk="D", versioned=True):
 
 
 PERSON_KEY: Item = {"PK": {"S": "PERSON#p1"}, "SK": {"S": "A"}}
-
-
-def test_a_field_in_the_key_alone_changes_the_key_and_has_no_attribute_to_ask_for(session: Session) -> None:
-    reading = session.save(Reading(device="d", at=datetime(2024, 1, 2, tzinfo=UTC), number=7))
-    with pytest.raises(UsageError) as caught:
-        session.save(reading, condition=F.device == "d")
-    assert str(caught.value) == (
-        "Reading.device lives in the key alone; a condition or change can only name fields stored as attributes"
-    )
-    reading.number = 8
-    with pytest.raises(KeyChanged):
-        session.save(reading)
 
 
 def test_a_stored_key_that_its_template_renders_differently_is_refused_with_the_remedy(
@@ -115,16 +93,6 @@ def test_an_item_that_does_not_fit_is_refused_with_every_problem(session: Sessio
         session.get(Person, person_id="p1")
 
 
-def test_a_default_that_cannot_be_stored_makes_an_item_without_it_unreadable(session: Session) -> None:
-    class Price(Entity, table=APP, pk="PRICE#{slug}", sk="A"):
-        slug: str
-        amount: int = Field(default_factory=lambda: "free")  # type: ignore[assignment]
-
-    put(session, APP, {"PK": {"S": "PRICE#x"}, "SK": {"S": "A"}, "slug": {"S": "x"}})
-    with pytest.raises(DecodeError, match="amount: is absent, and its default 'free' "):
-        session.get(Price, slug="x")
-
-
 def test_a_part_of_the_primary_key_is_never_none() -> None:
     class Visit(Entity, table=APP, pk="VISIT#{slug}", sk="{room}"):
         slug: str
@@ -146,21 +114,3 @@ def test_a_part_of_the_primary_key_is_never_none() -> None:
     assert str(caught.value) == ("Visit.room = None: is part of the primary key '{room}'; give it a value")
     with pytest.raises(InvalidValue, match="renders an empty key"):
         Key(Visit, slug="x", room="")
-
-
-def test_a_stored_subclass_is_loaded_as_what_it_is(session: Session) -> None:
-    class Pet(Entity, table=APP, pk="PET#{slug}", sk="A"):
-        slug: str
-
-    class Dog(Pet):
-        bark: str = "wuff"
-
-    class Puppy(Dog):
-        pass
-
-    session.save(Puppy(slug="rex"))
-    session.save(Pet(slug="tom"))
-    for entity in (Pet, Dog, Puppy):
-        found = session.get(entity, slug="rex")
-        assert (type(found), inspect(found).loaded) == (Puppy, True)
-        assert session.get(entity, slug="tom") == (Pet(slug="tom") if entity is Pet else None)

@@ -134,8 +134,3 @@ def test_a_validator_is_shown_the_fields_of_the_class_around_its_place() -> None
 )
 def test_where_no_place_is_there_is_none(path: Path) -> None:
     assert PLACES.at(path) is None
-
-
-def test_all_names_of_a_dict_and_all_indexes_of_a_list_are_one_place() -> None:
-    assert PLACES.at(("counts", "a")) is PLACES.at(("counts", "b"))
-    assert PLACES.at(("lines", 0)) is PLACES.at(("lines", 7))

@@ -8,7 +8,6 @@ from pydantic import Field, field_validator
 from dynaorm import Attribute, Entity, GlobalIndex, Index, InKey, Table
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.entity.mapping.part import attributes_of, values_in
-from dynaorm.errors import DecodeError
 
 app = Table("part-app", indexes=[GlobalIndex("GSI1")])
 
@@ -56,16 +55,3 @@ def test_the_values_are_those_of_the_loaded_entity(more: dict[str, Any]) -> None
     names = [*mapping.fields]
     loaded = mapping.hydrate(item)
     assert values_in(mapping, item, names) == tuple(getattr(loaded, name) for name in names)
-
-
-@pytest.mark.parametrize(
-    ("item", "name", "problem"),
-    [
-        (KEY, "artist", "artist: Field required\n"),
-        ({**ITEM, "n": {"S": "x"}}, "plays", "plays"),
-        ({**ITEM, "size": {"N": "-1"}}, "size", "size"),
-    ],
-)
-def test_a_value_that_does_not_fit_is_a_decode_error(item: dict[str, Any], name: str, problem: str) -> None:
-    with pytest.raises(DecodeError, match=problem):
-        values_in(mapping_of(Song), item, [name])

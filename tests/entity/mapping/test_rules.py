@@ -77,22 +77,6 @@ def test_types_constraints_and_field_validators_count(values: dict[str, Any], me
         check(Node, values, "name")
 
 
-def test_the_rules_of_the_whole_class_count() -> None:
-    class Short(BaseModel, str_max_length=3, strict=True):
-        name: str
-        size: int = 0
-
-    check(Short, {"name": "abc"})
-    with pytest.raises(ValidationError, match="at most 3 characters"):
-        check(Short, {"name": "abcd"})
-    with pytest.raises(ValidationError, match="valid integer"):
-        check(Short, {"size": "5"}, "size")
-
-
-def test_one_field_is_checked_without_a_look_at_the_others() -> None:
-    check(Node, {"name": "", "nodes": []}, "nodes")
-
-
 def test_a_frozen_field_may_have_another_value_in_a_copy_as_long_as_it_is_valid() -> None:
     check(Node, {"name": "ab", "level": 5}, "level")
     with pytest.raises(ValidationError, match="valid integer"):

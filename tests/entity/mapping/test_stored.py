@@ -39,8 +39,3 @@ def test_only_what_is_asked_for_has_to_be_readable() -> None:
         values["stars"]
     with pytest.raises(DecodeError, match="stars"):
         values["note_id"]
-
-
-def test_a_name_that_is_no_field_is_not_found() -> None:
-    with pytest.raises(KeyError):
-        mapping_of(Note).subject(ITEM)["gone"]

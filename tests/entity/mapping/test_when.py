@@ -57,10 +57,3 @@ def test_known_attributes_may_decide_a_condition_and_all_of_them_a_function() ->
     with pytest.raises(Unread):
         when("short").holds(mapping.subject(KnownPart(stored())))
     assert when("short").holds(mapping.subject(KnownPart(stored(), {"state", "at"})))
-
-
-def test_a_condition_names_its_fields_and_a_function_may_look_at_all() -> None:
-    assert sorted(when("late").fields) == sorted(when("late").named) == ["at", "state"]
-    assert sorted(when("short").fields) == ["at", "name", "state"]
-    assert when("short").named == frozenset()
-    assert when("short").text() == ""
