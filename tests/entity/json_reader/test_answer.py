@@ -6,13 +6,12 @@ import pickle
 import tracemalloc
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from decimal import Decimal
 from typing import Annotated, Any
 
 import pytest
-from pydantic import AfterValidator, BaseModel, Field
+from pydantic import AfterValidator, Field
 
-from dynaorm import LOADING, BinaryKey, Entity, ExpiresAt, NumberKey, Table, inspect
+from dynaorm import LOADING, BinaryKey, Entity, ExpiresAt, Table, inspect
 from dynaorm.entity.json_reader.answer import json_reader_of
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.entity.page import ParsedReply
@@ -33,28 +32,9 @@ class Shape(Entity, table=APP, pk="SHAPE#{slug}", sk="A"):
     corners: int = 0
 
 
-class Square(Shape):
-    corners: int = 4
-    size: int
-
-
 class Note(Entity, table=APP, pk="NOTE#{slug}", sk="A"):
     slug: str
     until: Annotated[datetime | None, ExpiresAt()] = None
-
-
-class Tree(BaseModel):
-    name: str
-    left: "Tree | None" = None
-
-
-class Ticket(Entity, table=APP, pk="TICKET#{number:06d}", sk="A"):
-    number: int
-
-
-class Plant(Entity, table=APP, pk="PLANT#{slug}", sk="A"):
-    slug: str
-    tree: Tree
 
 
 class Audit(Entity, table=APP, pk="AUDIT#{slug}", sk="A", versioned=True):
@@ -96,38 +76,6 @@ def test_an_entity_read_is_a_loaded_one_with_its_item_and_defaults() -> None:
     (entity,) = read(item).found
     assert state_of(entity) == Loaded(item, {"corners": {"N": "0"}})
     assert (inspect(entity).revision, inspect(entity).changes) == ("r1", {})
-
-
-def test_a_recursive_model_is_read() -> None:
-    plant = Plant(slug="p", tree=Tree(name="a", left=Tree(name="b", left=Tree(name="c"))))
-    reading = read(stored(plant), wanted=(Plant,))
-    assert reading.is_of_entities
-    assert reading.found == [plant]
-
-
-@pytest.mark.parametrize(
-    "damage",
-    [
-        {"size": {"S": "5"}},
-        {"size": {"N": "1.5"}},
-        {"PK": {"S": "SHAPE#b"}},
-        {"corners": {"L": []}},
-        {"SK": {"S": "B"}},
-    ],
-    ids=str,
-)
-def test_a_damaged_item_is_returned_as_an_item_among_entities(damage: Item) -> None:
-    item = stored(Square(slug="a", size=1))
-    damaged = {**item, **damage}
-    assert read(item, damaged, item).found == [Square(slug="a", size=1), damaged, Square(slug="a", size=1)]
-
-
-@pytest.mark.parametrize(
-    "damage", [{"number": {"N": "8"}}, {"number": {"N": "-7"}}, {"number": {"N": "9999999"}}], ids=str
-)
-def test_an_item_whose_fields_render_another_key_or_none_is_returned_as_an_item(damage: Item) -> None:
-    item = stored(Ticket(number=7))
-    assert read(item, {**item, **damage}).found == [Ticket(number=7), {**item, **damage}]
 
 
 def test_expired_entities_are_left_out_unless_no_time_is_given() -> None:
@@ -185,16 +133,6 @@ def test_a_reply_that_is_parsed_already_or_malformed_is_left_to_the_codecs() -> 
     assert [reader.read(answer, NOW) for answer in answers] == [None, None, None]
 
 
-def test_there_is_no_reader_without_a_class_that_has_a_json_schema() -> None:
-    class Made(Entity, table=Table("other"), pk="M#{slug}", sk="A"):
-        slug: str
-
-        def __init__(self, **values: Any) -> None:
-            super().__init__(**values)
-
-    assert json_reader_of(mapping_of(Made).table, (Made,), "Query") is None
-
-
 def test_a_class_that_joins_a_table_later_is_read() -> None:
     table = Table("other")
 
@@ -223,23 +161,6 @@ def test_a_batch_has_the_contents_of_the_key_of_each_item() -> None:
     assert reading.found == [Blob(raw=b"\xff"), Blob(raw=b"a")]
     assert reading.idents == [(b"\xff",), (b"a",)]
     assert reading.rest == {"UnprocessedKeys": left}
-
-
-@pytest.mark.parametrize(
-    ("text", "is_read"), [("-1.5", True), ("1E+30", True), ("1e3", False), ("NaN", False)]
-)
-def test_a_number_key_of_a_batch_is_read_as_dynamodb_writes_it(text: str, is_read: bool) -> None:
-    table = Table("other", sk=NumberKey("SK"))
-
-    class Mark(Entity, table=table, pk="MARK#{slug}", sk="{at}"):
-        slug: str
-        at: Decimal
-
-    item = {**stored(Mark(slug="a", at=Decimal(1))), "SK": {"N": text}}
-    reader = json_reader_of(table, (Mark,), "BatchGetItem")
-    assert reader is not None
-    reading = reader.read(Body(encode_body({"Responses": {"other": [item]}})), NOW)
-    assert (reading and reading.idents) == ([("MARK#a", text)] if is_read else None)
 
 
 @pytest.mark.parametrize("missing", ["PK", "SK"])
@@ -291,26 +212,3 @@ def test_a_kept_entity_keeps_its_own_item_alone(extra: dict[str, Any]) -> None:
         tracemalloc.stop()
     assert after - before < 10_000 < len(reply.raw) / 10
     assert state_of(kept) == Loaded(items[100])
-
-
-def test_an_ambiguous_page_gives_each_entity_its_item() -> None:
-    items = [stored(Shape(slug=slug)) | MAPS_NAMED_M for slug in "abc"]
-    entities = read(*items).found
-    assert entities == [Shape(slug="a"), Shape(slug="b"), Shape(slug="c")]
-    assert [state_of(one) for one in entities] == [
-        Loaded(item, state.defaults)
-        for item, state in zip(items, map(state_of, entities), strict=True)
-        if state is not None
-    ]
-    assert [inspect(one).changes for one in entities] == [{}, {}, {}]
-
-
-def test_items_are_not_parsed_until_one_is_needed() -> None:
-    entities = read(stored(Shape(slug="a"))).found
-    before = carried_by(entities[0])
-    assert (entities[0].slug, entities[0].model_dump(), entities == [Shape(slug="a")]) == (
-        "a",
-        {"slug": "a", "corners": 0},
-        True,
-    )
-    assert carried_by(entities[0]) is before

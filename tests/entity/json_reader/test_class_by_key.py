@@ -87,14 +87,6 @@ def test_items_of_other_classes_are_returned_as_items_and_no_validator_sees_them
     assert read(version, wanted=(Draft,)) == [version]
 
 
-@pytest.mark.parametrize("operation", ["Query", "Scan"])
-def test_an_item_whose_key_its_fields_do_not_render_is_returned_as_an_item(operation: str) -> None:
-    damaged = {**item_of(Page(slug="a")), "slug": {"S": "email#x"}, "title": {"N": "1"}}
-    assert read(damaged, wanted=(Page,), operation=operation) == [damaged]
-    moved = {**item_of(Order(name="a", number=1)), "SK": {"S": "O#002"}}
-    assert read(moved, wanted=(Order,), operation=operation) == [moved]
-
-
 def test_a_key_inside_of_an_item_does_not_tell_its_class() -> None:
     nested: Item = {
         "other": {"M": {"PK": {"S": "C#a"}, "SK": {"S": "C"}}},
@@ -107,29 +99,6 @@ def test_a_key_with_a_spelling_of_json_is_left_to_the_codecs() -> None:
     item = item_of(Order(name='a"b', number=1))
     assert read(item, wanted=(Order,)) == [item]
     assert read(item_of(Order(name="é", number=1)), wanted=(Order,)) == [Order(name="é", number=1)]
-
-
-def test_a_reply_that_could_be_cut_in_more_than_one_way_is_left_to_the_codecs() -> None:
-    maps = {"maps": {"L": [{"M": {"M": {"M": {"a": {"S": "x"}}}}}] * 2}}
-    assert reply_of({**item_of(Customer(name="a")), **maps}, item_of(Customer(name="b"))) is None
-    assert reply_of() is not None
-
-
-def test_a_guard_item_or_token_item_is_no_entity_of_a_class_whose_key_is_a_field() -> None:
-    guard: Item = {"slug": {"S": "title#x"}, "owner": {"M": {"slug": {"S": "a"}}}}
-    token: Item = {"slug": {"S": "#token#x"}}
-    page, like = item_of(Page(slug="a")), item_of(Page(slug="other#x"))
-    items = [page, guard, token, like]
-    assert read(*items, wanted=(Page,)) == [Page(slug="a"), guard, token, Page(slug="other#x")]
-
-
-def test_a_guard_item_with_a_sort_key_is_no_entity_of_a_class_whose_keys_are_fields() -> None:
-    keys = ["CUSTOMER#1 ORDER#1", "name#1 name#1", "name#1 name#2", "#token#1 #token#1"]
-    items: list[Item] = [
-        dict(zip(("pk", "sk"), ({"S": part} for part in one.split()), strict=True)) for one in keys
-    ]
-    first, second = Existing(pk="CUSTOMER#1", sk="ORDER#1"), Existing(pk="name#1", sk="name#2")
-    assert read(*items, wanted=(Existing,)) == [first, items[1], second, items[3]]
 
 
 def text(value: Any) -> Any:

@@ -13,7 +13,6 @@ from pydantic import (
     ConfigDict,
     Field,
     JsonValue,
-    TypeAdapter,
     create_model,
 )
 
@@ -142,10 +141,3 @@ def test_a_field_with_a_validated_default_cannot_be_read_by_its_codec() -> None:
     with pytest.raises(Undecided, match="its default is validated"):
         field(dict[str, int], {}, ConfigDict(validate_default=True))
     assert read(field(int, 5, ConfigDict(validate_default=True)), {}) == {"f": 5}
-
-
-def test_numbers_that_are_not_finite_are_refused() -> None:
-    for annotation in (float, Decimal):
-        with pytest.raises(ValueError, match="finite"):
-            read(field(annotation), {"f": {"N": "NaN"}})
-    assert TypeAdapter(float).validate_json('"NaN"') != 0

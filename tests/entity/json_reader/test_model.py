@@ -5,49 +5,15 @@ from typing import Annotated, Any, Self
 import pytest
 from pydantic import (
     AfterValidator,
-    BaseModel,
-    BeforeValidator,
     Field,
     ValidationInfo,
     field_validator,
     model_validator,
 )
 
-from dynaorm import Attribute, Entity, GlobalIndex, Index, InKey, Table
+from dynaorm import Entity, GlobalIndex, Index, InKey, Table
 from dynaorm.entity.json_reader.model import json_model
 from dynaorm.entity.mapping.mapping import mapping_of
-
-
-class Branch(BaseModel):
-    name: str
-    branches: "list[Branch]" = Field(default=[])
-
-
-class Ordinary(Entity, table=Table("app"), pk="O#{slug}", sk="A", str_strip_whitespace=True):
-    slug: str = Field(alias="Slug", max_length=5)
-    even: Annotated[int, AfterValidator(lambda value: value - value % 2)] = 0
-    raw: Annotated[int, BeforeValidator(int)] = 0
-    tree: Branch | None = None
-    nick: Annotated[str, Attribute("Nick", formerly=("nickname",))] = ""
-    own: Annotated[complex, Attribute("own", encode=lambda _: {"S": ""}, decode=lambda _: 1j)] = 1j
-
-
-class Filling(Entity, table=Table("app"), pk="O#{slug}", sk="A"):
-    slug: str
-    shout: str = ""
-
-    @model_validator(mode="after")
-    def fill(self) -> Self:
-        self.shout = self.slug.upper()
-        return self
-
-
-class FillingLater(Entity, table=Table("app"), pk="O#{slug}", sk="A"):
-    slug: str
-    shout: str | None
-
-    def model_post_init(self, context: Any, /) -> None:
-        self.shout = f"{self.slug}{context}"
 
 
 class Keyed(Entity, table=Table("app"), pk="O#{slug}", sk="A#{slug:upper}"):
@@ -60,11 +26,6 @@ class Checked(Entity, table=Table("app"), pk="O#{slug}", sk="A"):
     @model_validator(mode="after")
     def check(self) -> Self:
         return self
-
-
-@pytest.mark.parametrize("entity", [Ordinary, Filling, FillingLater, Keyed, Checked])
-def test_a_class_of_fields_is_read_from_json(entity: type[Entity]) -> None:
-    assert json_model(mapping_of(entity)) is not None
 
 
 class TakingInfo(Entity, table=Table("app"), pk="O#{slug}", sk="A"):

@@ -4,10 +4,9 @@ from collections.abc import Set as AbstractSet
 
 import pytest
 
-from dynaorm.entity.template.compile import compile_template
 from dynaorm.entity.template.template import TemplateError
 from dynaorm.entity.text.shape import may_meet, shape_of_text
-from tests.entity.template.fields import SCALARS, compiled
+from tests.entity.template.fields import compiled
 
 
 @pytest.mark.parametrize(
@@ -51,8 +50,3 @@ def test_every_problem_of_a_template_is_raised_at_once() -> None:
         compiled("{usr_id}{name}{city}{number:upper}{number}", sort=True)
     assert len(caught.value.problems) == 4
     assert all("; " in problem for problem in caught.value.problems)
-
-
-def test_names_of_fields_without_a_text_are_told_from_names_of_no_field() -> None:
-    with pytest.raises(TemplateError, match="has no single text; use a field of type str"):
-        compile_template("{tags}", SCALARS, kind="S", sort=False, known=[*SCALARS, "tags"])

@@ -1,6 +1,6 @@
 """What holds for every template: different values make different keys, keys match back, and order is kept."""
 
-from datetime import UTC, date, datetime, timedelta, timezone
+from datetime import date, datetime, timedelta, timezone
 from decimal import Decimal
 from itertools import product
 from typing import Any, Literal, TypeAlias
@@ -165,8 +165,3 @@ def test_keys_sort_as_their_values_and_with_desc_the_other_way(text: str, data: 
     keys = [str(template.render({name: value, "a": data.draw(TEXTS)})) for value in (one, other)]
     earlier, later = reversed(keys) if "desc" in text else keys
     assert one == other or (one < other) == (earlier < later)
-
-
-@given(MOMENTS)
-def test_one_moment_has_one_key_in_every_zone(at: datetime) -> None:
-    assert compiled("{t}").render({"t": at}) == compiled("{t}").render({"t": at.astimezone(UTC)})

@@ -7,12 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dynaorm import Entity, InKey, Table
-from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.entity.template.compile import compile_template
 from dynaorm.entity.template.template import KeyTemplate, KeyValueError
 from dynaorm.entity.text.of_type import scalar_of
 from dynaorm.entity.text.scalar import STR, Scalar
-from dynaorm.errors import DeclarationError, DecodeError, InvalidValue
+from dynaorm.errors import DeclarationError
 
 NUMBER = scalar_of(int)
 assert NUMBER is not None
@@ -21,12 +20,6 @@ SCALARS: dict[str, Scalar] = {"a": STR, "b": STR, "c": STR, "n": NUMBER}
 
 def compiled(text: str) -> KeyTemplate:
     return compile_template(text, SCALARS, kind="S", sort=True, escape=False)
-
-
-def test_values_stand_in_the_key_as_they_are() -> None:
-    template = compiled("USER#{a}/50%{b}")
-    assert template.render({"a": "x%y#z", "b": "/#%41"}) == "USER#x%y#z/50%/#%41"
-    assert template.match("USER#x%y#z/50%/#%41") == {"a": "x%y#z", "b": "/#%41"}
 
 
 TEMPLATES = ["{a}#{b}", "{a}##{b}#{c}", "P{a}--{b}-", "{a:upper}#{b:lower}/{c}", "{n:03d}#{a}#", "{a}aba{b}"]
@@ -81,20 +74,6 @@ class Order(Entity, table=app, pk="CUSTOMER#{customer}", sk="ORDER#{region}#{ord
     order: Annotated[str, InKey()]
 
 
-def item(sk: str) -> dict[str, Any]:
-    return {"PK": {"S": "CUSTOMER#a%b#c"}, "SK": {"S": sk}, "customer": {"S": "a%b#c"}}
-
-
-def test_a_stored_key_that_its_values_do_not_render_is_a_decode_error() -> None:
-    with pytest.raises(DecodeError, match="PK is 'CUSTOMER#a%b#c', but"):
-        mapping_of(Order).hydrate({**item("ORDER#eu#1"), "customer": {"S": "other"}})
-
-
-def test_a_value_that_the_key_could_not_tell_apart_is_not_saved() -> None:
-    with pytest.raises(InvalidValue, match=r"contains '#', which ends \{region\} in the key"):
-        mapping_of(Order).primary_key({"customer": "a", "region": "e#u", "order": "1"})
-
-
 def test_classes_whose_unescaped_keys_could_meet_are_refused() -> None:
     with pytest.raises(DeclarationError, match="could meet those of Order"):
 
@@ -103,10 +82,3 @@ def test_classes_whose_unescaped_keys_could_meet_are_refused() -> None:
             region: str
             order: str
             line: str
-
-
-def test_a_field_that_cannot_be_read_back_is_not_in_the_key_alone() -> None:
-    with pytest.raises(DeclarationError, match=r"region: InKey\(\)"):
-
-        class Visit(Entity, table=Table("visits", escape=False), pk="V#{region:upper}", sk="V"):
-            region: Annotated[str, InKey()]

@@ -38,12 +38,6 @@ def test_a_spec_may_hold_colons() -> None:
     assert parsed("{at:%Y-%m-%d:%H:%M:%S}")[1] == [("at", "{at:%Y-%m-%d:%H:%M:%S}")]
 
 
-@given(st.text(st.characters(exclude_characters="{}"), min_size=1).filter(lambda text: text not in SCALARS))
-def test_text_without_braces_is_literal(text: str) -> None:
-    if text != "tags":
-        assert parsed(text) == ([text], [])
-
-
 @given(st.text("{}user_id:!s05d ", min_size=1, max_size=12))
 def test_a_brace_is_never_part_of_a_literal(text: str) -> None:
     problems: list[str] = []
@@ -89,13 +83,3 @@ def test_a_brace_is_never_part_of_a_literal(text: str) -> None:
 )
 def test_what_is_not_understood_is_told(text: str, problem: str) -> None:
     assert problems_of(text)[0].startswith(problem)
-
-
-def test_every_problem_of_a_template_is_told() -> None:
-    assert len(problems_of("{usr_id}#{tags}#{number:uper}#{")) == 4
-
-
-def test_without_the_names_of_all_fields_a_wrong_type_and_a_wrong_name_are_one_problem() -> None:
-    problems: list[str] = []
-    parse("{tags}", SCALARS, (), problems)
-    assert problems[0].startswith("{tags} names no field with a single text; ")

@@ -37,15 +37,6 @@ def test_keys_are_measured_in_bytes_of_utf8() -> None:
         sort.value({"title": ""})
 
 
-def test_an_index_writes_only_the_attributes_that_exist_for_it() -> None:
-    indexes = mapping_of(Note).indexes
-    values = {"slug": "x", "title": "t", "owner": "liz", "label": "red"}
-    assert indexes["by_label"].keys(values) == {"GSI1PK": {"S": "red"}, "GSI1SK": {"S": "t"}}
-    assert indexes["by_owner"].keys(values) == {}
-    assert (indexes["by_label"].made_up, indexes["by_owner"].made_up) == (("GSI1PK", "GSI1SK"), ())
-    assert indexes["by_owner"].fields == {"owner", "slug"}
-
-
 def test_none_in_any_part_means_not_indexed_and_an_empty_string_is_refused() -> None:
     by_label = mapping_of(Note).indexes["by_label"]
     assert by_label.keys({"title": "t", "label": None}) is None

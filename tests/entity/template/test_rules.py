@@ -58,27 +58,6 @@ def test_a_date_format_that_sorts_may_be_part_of_a_sort_key(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "remedy"),
-    [
-        ("{name}{city}", "write {name}#{city}"),
-        ("{name}{id}", "write {name}#{id}"),
-        ("A#{name}{number:05d}#", "write {name}#{number:05d}"),
-    ],
-)
-def test_two_fields_with_nothing_between_them_are_refused(text: str, remedy: str) -> None:
-    (problem,) = problems_of(text)
-    assert problem.endswith(remedy)
-
-
-@pytest.mark.parametrize(
-    "text", ["{name}%{city}", "{number!s}0{name}", "{price!s}.{name}", "{digest}a{name}"]
-)
-def test_a_literal_that_could_be_part_of_the_text_before_it_is_refused(text: str) -> None:
-    (problem,) = problems_of(text)
-    assert problem.endswith("begin it with another character, such as '#'")
-
-
-@pytest.mark.parametrize(
     "text",
     [
         "{name:raw}%{city}",
@@ -120,7 +99,3 @@ BINARY = "use a field of type bytes, UUID, Ksuid or str, without spec"
 def test_number_and_binary_keys_are_one_bare_field(text: str, kind: KeyKind, remedy: str) -> None:
     (problem,) = problems_of(text, kind)
     assert problem.endswith(remedy)
-
-
-def test_a_wrong_name_in_a_number_key_is_one_problem() -> None:
-    assert len(problems_of("{nmber}", "N")) == 1

@@ -10,7 +10,6 @@ from dynaorm.entity.table import KeyKind
 from dynaorm.entity.template.compile import compile_template
 from dynaorm.entity.template.template import KeyTemplate, TemplateError
 from dynaorm.entity.template.version import VersionTemplate, version_number, versioned
-from dynaorm.entity.text.shape import may_meet, shape_of_text
 from tests.entity.scalars import scalars_of
 
 SCALARS = scalars_of({"part": str, "digest": bytes})
@@ -56,24 +55,9 @@ def test_another_spelling_of_a_number_is_no_version(key: str | bytes) -> None:
     assert versioned(SK, inner("Audit"), 4).latest_of(key) is None
 
 
-@pytest.mark.parametrize("template", [case[0] for case in CASES])
-@pytest.mark.parametrize(
-    "key", ["", "v", "v0", "v1_Audit", "other", "v0_x#", b"", b"v1_", b"other", b"v_00"], ids=repr
-)
-def test_another_key_is_not_that_of_a_latest_copy(template: VersionTemplate, key: str | bytes) -> None:
-    if template.inner is None or template.inner.bare is None:
-        assert template.match(key) is None
-
-
 def test_a_key_that_is_not_a_latest_copys_cannot_become_a_versions() -> None:
     with pytest.raises(ValueError, match="is not the sort key of a latest copy"):
         versioned(SK, inner("Audit")).rewrap("v1_Audit", 2)
-
-
-def test_without_a_value_there_is_no_key() -> None:
-    template = versioned(SK, inner("Audit#{part}"))
-    assert template.latest({"part": None}) is None
-    assert template.number(1, {}) is None
 
 
 @given(
@@ -103,13 +87,6 @@ def test_room_is_kept_for_the_longest_number(part: str, number: int, padding: in
 def test_ten_digits_are_kept_free_and_more_where_they_are_padded() -> None:
     assert versioned(SK, inner("Audit")).reserve == 9
     assert versioned(SK, inner("Audit"), 20).reserve == 19
-
-
-def test_the_shape_is_that_of_the_latest_copy_and_of_all_versions() -> None:
-    template = versioned(SK, inner("Audit#{part}"))
-    assert may_meet(template.shape, ("v12_Audit#x",))
-    assert may_meet(template.shape, ("v0_Audit#x",))
-    assert not may_meet(template.shape, shape_of_text("Audit#"))
 
 
 ONCE = "must occur exactly once; write v{version}_{sk}"

@@ -1,9 +1,7 @@
 """KSUIDs as field types: one kind of error, safe comparisons, exact times, and ranges of time."""
 
-import copy
-import pickle
 from concurrent.futures import ThreadPoolExecutor
-from datetime import UTC, datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 from itertools import count
 from threading import Barrier
 from typing import Any
@@ -12,7 +10,7 @@ import ksuid as svix
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
+from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from dynaorm.entity.text.ksuid import Ksuid, KsuidMs, ksuid_range, new_ksuid
 
@@ -26,10 +24,6 @@ payloads = st.binary(min_size=20, max_size=20)
 times = st.datetimes(
     BEGIN.replace(tzinfo=None), (END - timedelta(microseconds=1)).replace(tzinfo=None), timezones=st.just(UTC)
 )
-
-
-def test_a_published_ksuid_tells_its_time() -> None:
-    assert Ksuid.from_base62(PUBLISHED).datetime == datetime(2020, 3, 7, 13, 2, 30, tzinfo=UTC)
 
 
 @given(kinds, payloads)
@@ -58,28 +52,10 @@ def test_a_text_is_a_ksuid_or_a_value_error(kind: type[Ksuid | KsuidMs], text: s
         assert str(found) == text
 
 
-@pytest.mark.parametrize(
-    "text",
-    ["", "1", PUBLISHED[:-1], PUBLISHED + "0", PUBLISHED[:-1] + "-", "aWgEPTl1tmebfsQzFP4bxwgy80W", "z" * 27],
-)
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_malformed_text_is_a_value_error(kind: type[Ksuid | KsuidMs], text: str) -> None:
-    with pytest.raises(ValueError, match="is not a KSUID"):
-        kind.from_base62(text)
-
-
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_highest_and_the_lowest_text_are_ksuids(kind: type[Ksuid | KsuidMs]) -> None:
     assert bytes(kind.from_base62("aWgEPTl1tmebfsQzFP4bxwgy80V")) == b"\xff" * 20
     assert bytes(kind.from_base62("0" * 27)) == bytes(20)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_other_lengths_of_bytes_are_refused(kind: type[Ksuid | KsuidMs]) -> None:
-    with pytest.raises(ValueError, match="has 19 bytes; give 20"):
-        kind.from_bytes(bytes(19))
-    with pytest.raises(ValueError, match="the payload has 1 byte"):
-        kind(payload=b"x")
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -120,14 +96,6 @@ def test_a_ksuid_of_svix_is_the_same_ksuid(kind: type[Ksuid | KsuidMs], theirs: 
     assert type(TypeAdapter(kind).validate_python(other)) is kind
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_copies_and_pickles_are_equal(kind: type[Ksuid | KsuidMs]) -> None:
-    one = kind()
-    assert copy.deepcopy(one) == one
-    assert pickle.loads(pickle.dumps(one)) == one
-    assert hash(copy.copy(one)) == hash(one)
-
-
 class Order(BaseModel):
     id: Ksuid
     at: KsuidMs | None = None
@@ -146,17 +114,6 @@ def test_pydantic_takes_texts_and_shows_texts_in_json() -> None:
 def test_pydantic_refuses_what_is_no_ksuid(value: Any) -> None:
     with pytest.raises(ValidationError):
         Order(id=value)
-
-
-def test_a_strict_model_takes_instances_only() -> None:
-    class Strict(BaseModel):
-        model_config = ConfigDict(strict=True)
-        id: Ksuid
-
-    one = Ksuid()
-    assert Strict(id=one).id is one
-    with pytest.raises(ValidationError):
-        Strict.model_validate({"id": PUBLISHED})
 
 
 def test_a_new_ksuid_is_of_now() -> None:
@@ -216,12 +173,6 @@ def test_a_range_of_whole_seconds_holds_nothing_else(
         return
     low, high = ksuid_range(start, end)
     assert (low <= str(kind(time)) <= high) == (start <= time < end)
-
-
-def test_a_range_may_end_where_ksuids_end_and_in_any_zone() -> None:
-    low, high = ksuid_range(BEGIN.astimezone(timezone(timedelta(hours=9))), END)
-    assert low == "0" * 27
-    assert high == "aWgEPTl1tmebfsQzFP4bxwgy80V"
 
 
 def test_an_empty_range_is_refused_because_between_refuses_it() -> None:

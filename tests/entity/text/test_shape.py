@@ -14,7 +14,6 @@ from dynaorm.entity.text.shape import (
     digits,
     may_meet,
     pattern_of,
-    shape_of_text,
 )
 
 AB = frozenset("ab")
@@ -57,11 +56,6 @@ def test_a_text_matches_the_pattern_of_a_shape_exactly_where_it_is_of_that_shape
     assert (re.fullmatch(pattern_of(shape), text) is not None) == (text in texts(shape))
 
 
-@given(SHAPES, SHAPES)
-def test_the_order_of_two_shapes_does_not_matter(a: Shape, b: Shape) -> None:
-    assert may_meet(a, b) == may_meet(b, a)
-
-
 @given(st.text(), st.data())
 def test_a_text_and_anything_that_covers_it_meet(text: str, data: st.DataObject) -> None:
     parts: list[str | CharacterRun] = []
@@ -101,14 +95,6 @@ def test_a_text_and_anything_that_covers_it_meet(text: str, data: st.DataObject)
 )
 def test_known_pairs(a: Shape, b: Shape, *, meet: bool) -> None:
     assert may_meet(a, b) is meet
-
-
-def test_a_prefix_meets_every_text_that_begins_with_it() -> None:
-    guard = shape_of_text("email#")
-    assert may_meet(guard, ("email#",))
-    assert may_meet(guard, ("email#bobby",))
-    assert not may_meet(guard, ("email",))
-    assert not may_meet(guard, ("E", ANYTHING))
 
 
 def test_shapes_of_many_runs_are_walked_in_reasonable_time() -> None:
