@@ -109,22 +109,6 @@ def test_a_marker_that_would_mean_a_part_of_the_value_is_refused(annotation: Any
     )
 
 
-def test_a_nested_model_may_rename_its_own_fields() -> None:
-    assert field(Renamed).problems == ()
-    assert field(list[Renamed] | None).problems == ()
-
-
-def test_a_marker_that_nobody_called_is_refused_wherever_it_counts() -> None:
-    assert field(Annotated[str, Unique]).problems == ("value: Unique is a class; write Unique()",)
-    assert field(Annotated[str, InKey] | None).problems == ("value: InKey is a class; write InKey()",)
-
-
-def test_a_marker_as_a_default_is_refused() -> None:
-    expected = ("value: Unique() is its default value; write Annotated[<its type>, Unique()]",)
-    assert field(str, Unique()).problems == expected
-    assert field(str, Unique).problems == expected
-
-
 def test_a_marker_given_twice_is_refused() -> None:
     assert field(Annotated[str, Unique("a"), Unique("b")]).problems == (
         "value: Unique() is given twice; keep one",

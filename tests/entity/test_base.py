@@ -4,14 +4,14 @@ import copy
 import pickle
 from collections.abc import Callable
 from functools import cached_property
-from typing import Annotated, Any
+from typing import Annotated
 
 import pytest
-from pydantic import BaseModel, Field, computed_field, create_model
+from pydantic import BaseModel, Field, computed_field
 
 from dynaorm import Attribute, Entity, Session, Table, Unique, detached, inspect
 from dynaorm.entity.base import Entity as Base
-from dynaorm.errors import AlreadyExists, InvalidValue, StaleEntity, UnknownField, UsageError
+from dynaorm.errors import AlreadyExists, InvalidValue, StaleEntity, UnknownField
 from dynaorm.item.value import Item
 from tests.entity.stored import items
 
@@ -58,29 +58,6 @@ def test_an_entity_adds_no_public_name_to_a_pydantic_model() -> None:
     assert {name for name in added if not name.startswith("__")} == set()
 
 
-def test_names_of_sessions_and_tables_are_free_for_fields(session: Session) -> None:
-    names = [
-        "save",
-        "get",
-        "update",
-        "delete",
-        "key",
-        "table",
-        "pk",
-        "sk",
-        "name",
-        "version",
-        "state",
-        "query",
-        "set",
-    ]
-    keys: dict[str, Any] = {"table": Table("app"), "pk": "ODD#{key}", "sk": "A"}
-    fields: dict[str, Any] = dict.fromkeys(names, str)
-    odd = create_model("Odd", __base__=Entity, __cls_kwargs__=keys, **fields)
-    entity = session.save(odd(**{name: name.upper() for name in names}))
-    assert session.get(odd, key="KEY") == entity
-
-
 @pytest.mark.parametrize("how", COPIES)
 def test_copies_carry_the_loaded_state(session: Session, how: str) -> None:
     entity = session.save(user())
@@ -105,39 +82,6 @@ def test_what_is_made_from_values_is_new(session: Session, how: str) -> None:
     assert inspect(entity).loaded
 
 
-def test_the_loaded_state_takes_no_part_in_what_pydantic_shows_and_compares(session: Session) -> None:
-    loaded, new = session.save(user()), user()
-    assert loaded == new
-    assert repr(loaded) == repr(new) == "User(user_id='u1', email='bobby@example.com', tags=['a'], note=None)"
-    assert loaded.model_dump() == new.model_dump()
-    assert loaded.model_dump_json() == new.model_dump_json()
-    assert vars(loaded) == vars(new)
-    assert list(User.model_fields) == list(User.model_json_schema()["properties"])
-    assert loaded.model_fields_set == new.model_fields_set
-
-
-def test_the_recipe_of_a_partial_update_over_http_updates_the_stored_entity(session: Session) -> None:
-    """FastAPI's: load, ``model_copy(update=patch.model_dump(exclude_unset=True))``, save."""
-
-    class UserPatch(BaseModel):
-        email: str | None = None
-        note: str | None = None
-
-    session.save(user())
-    entity = session.get_one(User, user_id="u1")
-    patch = UserPatch.model_validate_json('{"note": "hello"}')
-    session.save(entity.model_copy(update=patch.model_dump(exclude_unset=True)))
-    assert user_item(session) == {
-        "PK": {"S": "USER#u1"},
-        "SK": {"S": "PROFILE"},
-        "_type": {"S": "User"},
-        "user_id": {"S": "u1"},
-        "email": {"S": "bobby@example.com"},
-        "tags": {"L": [{"S": "a"}]},
-        "Note": {"S": "hello"},
-    }
-
-
 def test_detached_checks_names_and_values() -> None:
     with pytest.raises(UnknownField) as unknown:
         detached(user(), emial="x")
@@ -146,20 +90,6 @@ def test_detached_checks_names_and_values() -> None:
         detached(user(), tags="x")
     assert str(invalid.value) == (
         "User.tags = 'x': Input should be a valid list; give the field a value that its declaration allows"
-    )
-
-
-def test_a_plain_model_of_a_mapped_class_shows_it_without_being_stored(session: Session) -> None:
-    class UserOut(User, table=None):
-        password: str = Field(default="", exclude=True)
-
-    shown = UserOut.model_validate(session.save(user()).model_dump())
-    assert shown.model_dump(include={"user_id", "tags"}) == {"user_id": "u1", "tags": ["a"]}
-    with pytest.raises(UsageError) as caught:
-        session.save(shown)
-    assert str(caught.value) == (
-        "UserOut is not mapped to a table; "
-        "declare class UserOut(Entity, table=..., pk=...), or use the class that has one"
     )
 
 

@@ -25,12 +25,6 @@ class Bug(Ticket):
     first = Index("GSI1", pk="B", sk="{slug}")
 
 
-def test_declarations_are_not_fields_annotated_or_not() -> None:
-    assert list(Bug.model_fields) == ["slug"]
-    assert Bug(slug="x").model_dump() == {"slug": "x"}
-    assert list(Bug.model_json_schema()["properties"]) == ["slug"]
-
-
 def test_a_subclass_inherits_declarations_and_replaces_those_it_repeats() -> None:
     assert [(name, one.pk_text) for name, one in declarations_of(Bug, Index)] == [
         ("third", "A"),

@@ -5,16 +5,11 @@ from datetime import datetime
 from typing import Annotated, Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from pydantic import Field
 
 from dynaorm import BinaryKey, Entity, ExpiresAt, NumberKey, Table, Unique
 from dynaorm.entity.dispatch import NotAnEntity, classify, key_beginnings, unknown_item
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.item.value import Item
-
-_texts = st.text(st.sampled_from("ab#_%0vé"), min_size=1, max_size=6)
 
 tagged = Table("tagged")
 bare = Table("bare", type_attribute=None, revision_attribute=None)
@@ -64,36 +59,6 @@ def stored(entity: Entity, *, tag: str | None = None) -> dict[str, Any]:
     return {**item, "_type": {"S": tag}} if tag is not None else item
 
 
-@given(name=_texts, part=_texts)
-def test_every_item_is_its_class_s_with_its_type_and_by_its_keys_alone(name: str, part: str) -> None:
-    user = stored(User(name=name, email="e"), tag="User")
-    assert classify(tagged, user) is mapping_of(User)
-    assert classify(tagged, {**user, "_type": {"S": "Admin"}}) is mapping_of(Admin)
-    keys = {key: user[key] for key in ("PK", "SK")}
-    assert classify(tagged, keys) is mapping_of(User)
-    assert classify(tagged, stored(Audit(name=name, part=part))) is mapping_of(Audit)
-    assert classify(bare, stored(Plain(name=name, email="e"))) is mapping_of(Plain)
-    assert classify(bare, stored(Other(name=name, part=part))) is mapping_of(Other)
-    assert classify(numbers, stored(Sample(digest=name.encode(), at=3, code="c"))) is mapping_of(Sample)
-
-
-@given(name=_texts, part=_texts, number=st.integers(1, 10**6))
-def test_versions_tombstones_and_guards_are_no_entities(name: str, part: str, number: int) -> None:
-    for entity, table in ((Audit(name=name, part=part), tagged), (Letter(name=name), bare)):
-        mapping = mapping_of(type(entity))
-        key: dict[str, Any] = mapping.primary_key(vars(entity))
-        assert mapping.versioning is not None
-        version = {**key, "SK": {"S": mapping.versioning.template.rewrap(key["SK"]["S"], number)}}
-        assert classify(table, version) is NotAnEntity.VERSION
-        assert classify(table, {**key, "deleted": {"BOOL": True}}) is NotAnEntity.TOMBSTONE
-        assert classify(table, {**key, "deleted": {"BOOL": True}, "_type": {"S": mapping.name}}) is (
-            NotAnEntity.TOMBSTONE
-        )
-    guard: Item = {"PK": {"S": f"email#{name}"}, "SK": {"S": f"email#{name}"}, "owner": {"M": {}}}
-    assert classify(tagged, guard) is classify(bare, guard) is NotAnEntity.GUARD
-    assert classify(guards, {"PK": {"S": f"code#{name}"}, "SK": {"S": f"code#{name}"}}) is NotAnEntity.GUARD
-
-
 @pytest.mark.parametrize("pk", ["C{number}#{{key}}", "T#{{key}}"])
 def test_of_a_hundred_classes_only_those_are_tried_whose_keys_begin_so(pk: str) -> None:
     table = Table("hundred", type_attribute=None)
@@ -114,30 +79,6 @@ def test_of_a_hundred_classes_only_those_are_tried_whose_keys_begin_so(pk: str) 
 # -- keys without literal text: what is like a guard -------------------------------------------------------------------
 
 _guard: Item = {"PK": {"S": "email#x"}, "owner": {"M": {"PK": {"S": "1"}}}}
-
-
-@pytest.mark.parametrize("tag", ["_type", None])
-def test_a_guard_is_none_of_a_class_with_a_bare_key(tag: str | None) -> None:
-    table, deep = Table("bare-key", sk=None, type_attribute=tag), Table("bare-keys", type_attribute=tag)
-
-    class Flat(Entity, table=table, pk="{name}"):
-        name: str
-        email: Annotated[str, Unique()]
-
-    class Deep(Entity, table=deep, pk="{name}", sk="{part:raw}"):
-        name: str
-        part: str
-        email: Annotated[str, Unique()]
-
-    # By hand, guards were written without an owner, and with whatever else.
-    for extra in ({}, {"owner": _guard["owner"]}, {"note": {"S": "by hand"}}):
-        assert classify(table, {"PK": _guard["PK"], **extra}) is NotAnEntity.GUARD
-        assert classify(deep, {"PK": _guard["PK"], "SK": _guard["PK"], **extra}) is NotAnEntity.GUARD
-    assert classify(table, {"PK": {"S": "email"}}) is mapping_of(Flat)
-    assert classify(table, {"PK": {"S": "phone#x"}}) is mapping_of(Flat)
-    assert classify(deep, {"PK": {"S": "me"}, "SK": {"S": "email#x"}}) is mapping_of(Deep)
-    if tag is not None:
-        assert classify(table, {**_guard, tag: {"S": "Flat"}}) is mapping_of(Flat)
 
 
 def test_an_entity_that_opted_out_is_no_guard_though_its_key_is_like_one() -> None:
@@ -173,18 +114,6 @@ def test_an_item_of_no_class_is_named_with_its_key_and_the_reason() -> None:
     assert "never shown" not in told
     told = str(unknown_item(tagged, {"PK": {"S": "a"}, "SK": {"S": "b"}, "_type": {"S": "Gone"}}))
     assert "_type is 'Gone', which no declared class is called; declare one" in told
-
-
-def test_a_key_that_may_have_a_secret_in_it_is_masked() -> None:
-    table = Table("secret", type_attribute=None)
-
-    class Token(Entity, table=table, pk="TOKEN#{token}", sk="T"):
-        token: str = Field(repr=False)
-
-    told = str(unknown_item(table, {"PK": {"S": "TOKEN#hunter2"}, "SK": {"S": "X"}}))
-    assert "hunter2" not in told
-    assert "SK='X'" in told
-    assert "Token PK='TOKEN#{token}', SK='T'" in told
 
 
 def test_a_class_declared_later_is_found_too() -> None:

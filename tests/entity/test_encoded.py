@@ -10,15 +10,8 @@ import pytest
 
 from dynaorm import Attribute, BinaryKey, Entity, GlobalIndex, Index, Key, NumberKey, Table, item_of
 from dynaorm.entity.encoded import encoded_scalar
-from dynaorm.entity.mapping.derive import index_keys
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.errors import InvalidValue
-from dynaorm.item.value import Item
-
-
-def _index_keys(entity: type[Entity], values: dict[str, Any]) -> Item:
-    mapping = mapping_of(entity)
-    return index_keys(mapping, mapping.subject({}, values))
 
 
 def to_day(value: date) -> dict[str, Any]:
@@ -62,19 +55,6 @@ def test_a_key_that_is_the_fields_own_attribute_is_asked_for_as_it_is_stored() -
     key = {"day": {"S": "24.04.2020"}, "price": {"N": "1250"}}
     assert stored == {**key, "code": {"B": b"\x00\x00\x00\x05"}}
     assert Key(Sale, day=sale.day, price=sale.price).primary_key == key
-
-
-def test_an_index_key_made_up_of_such_a_field_has_its_encoded_text() -> None:
-    keys = _index_keys(Sale, {"day": date(2020, 4, 24), "price": Decimal(1), "code": 5})
-    assert keys == {"ByCodeSK": {"S": "24.04.2020"}}
-
-
-def test_a_stored_key_is_read_back_through_the_fields_own_decoding() -> None:
-    mapping = mapping_of(Sale)
-    assert mapping.partition.match("24.04.2020") == {"day": date(2020, 4, 24)}
-    assert mapping.partition.match("2020-04-24") is None
-    assert mapping.sort is not None
-    assert mapping.sort.match("1250") == {"price": Decimal("12.5")}
 
 
 @pytest.mark.parametrize(

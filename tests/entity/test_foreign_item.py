@@ -47,23 +47,6 @@ def test_an_entity_of_another_class_is_named_by_its_own_key() -> None:
     assert (base.key, base.is_related) == (Key(User, id="1"), True)
 
 
-def test_an_item_of_an_undeclared_type_has_no_key() -> None:
-    other = foreign_item(mapping_of(User), item("Ghost"))
-    assert other is not None
-    assert other.key is None
-    assert str(not_found(mapping_of(User), Key(User, id="1"), item("Ghost"), NOW)) == (
-        "an item of the type 'Ghost', which no declared class is called, is stored under Key(User, id='1'), "
-        "and no User; "
-        "declare its class, and import its module, or check the fields of the key"
-    )
-
-
 def test_a_key_with_a_secret_is_masked_in_the_advice() -> None:
     said = str(not_found(mapping_of(User), Key(User, id="1"), item("Login"), NOW))
     assert said.endswith("name it by Key(Login, id=**********), or check the fields of the key")
-
-
-def test_what_has_expired_is_nobodys() -> None:
-    over = {"until": {"N": str(int(NOW) - 100)}}
-    error = not_found(mapping_of(User), Key(User, id="1"), item("Login", **over), NOW)
-    assert str(error).startswith("nothing is stored under")

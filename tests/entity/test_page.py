@@ -32,11 +32,6 @@ def test_the_items_of_a_reply_are_cut_out_of_it(operation: str) -> None:
     assert cut(raw, operation, 2) == list(items_in(raw, operation)) == ITEMS
 
 
-def test_the_one_item_of_a_get_is_cut_out_of_it() -> None:
-    raw = encode_body({"ConsumedCapacity": {"TableName": "app"}, "Item": ITEMS[0]})
-    assert cut(raw, "GetItem", 1) == list(items_in(raw, "GetItem")) == [ITEMS[0]]
-
-
 # Names and texts that look like the ends of items.
 _TEXTS = st.sampled_from(['}},{"', '"}},{"M":{"S":"', "Items", "M", '"Items":[{"', "\\", '\\"', "é", "S"])
 _NAMES = st.sampled_from(["a", "M", "S", "L", "Items", "Responses", '}},{"', '"', "é", "BOOL"])
@@ -72,12 +67,6 @@ def test_whatever_is_cut_out_is_the_items(
     event("cut" if found is not None else "left")
     assert found in (None, items)
     assert items_in(raw, operation) == items
-
-
-def test_a_list_of_maps_does_not_look_like_items() -> None:
-    address: Item = {"M": {"city": {"S": "x"}, "M": {"S": "x"}}}
-    items: list[Item] = [{"PK": {"S": "a"}, "b": {"L": [address, address]}}] * 3
-    assert cut(encode_body({"Items": items}), "Query", 3) == items
 
 
 def test_a_reply_that_could_be_cut_in_more_than_one_way_is_not_cut() -> None:

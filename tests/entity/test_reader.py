@@ -14,10 +14,6 @@ class Leaf(Entity, table=TYPED, pk="LEAF#{name}", sk="L"):
     name: str
 
 
-class Stone(Entity, table=UNTYPED, pk="STONE#{name}", sk="S"):
-    name: str
-
-
 @needs_pydantic_2_13
 def test_a_reader_gives_the_entities_of_a_reply_and_what_else_it_says() -> None:
     reader = reader_of(TYPED, (Leaf,), "Query")
@@ -26,16 +22,6 @@ def test_a_reader_gives_the_entities_of_a_reply_and_what_else_it_says() -> None:
     parsed = reader.read(Body(encode_body({"Items": [item], "Count": 1})), None)
     assert parsed is not None
     assert (parsed.found, parsed.rest) == ([Leaf(name="a")], {"Count": 1})
-
-
-@needs_pydantic_2_13
-def test_a_table_without_a_type_attribute_has_a_reader() -> None:
-    reader = reader_of(UNTYPED, (Stone,), "Query")
-    assert reader is not None
-    item = {"PK": {"S": "STONE#a"}, "SK": {"S": "S"}, "name": {"S": "a"}}
-    parsed = reader.read(Body(encode_body({"Items": [item]})), None)
-    assert parsed is not None
-    assert parsed.found == [Stone(name="a")]
 
 
 def test_the_codecs_read_everything_where_pydantic_core_cannot_build_the_reader(

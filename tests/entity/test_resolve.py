@@ -17,7 +17,7 @@ from dynaorm.errors import InvalidValue, UnknownField, UsageError
 from dynaorm.item.condition import Condition, render
 from dynaorm.item.placeholder import Placeholders
 from dynaorm.item.resolve import resolve
-from dynaorm.item.update import AddTo, Change, render_update, resolve_changes
+from dynaorm.item.update import AddTo, Change, resolve_changes
 
 
 class Address(BaseModel):
@@ -139,19 +139,6 @@ def test_a_field_that_may_be_a_list_is_asked_for_any_element(value: Any, stored:
 def test_a_part_of_a_text_is_a_text_that_dynamodb_can_have(kind: type[Entity], condition: Condition) -> None:
     with pytest.raises(InvalidValue, match="lone surrogate"):
         resolve(condition, FieldResolver(mapping_of(kind)))
-
-
-def test_an_element_of_a_field_of_any_type_is_a_value_that_dynamodb_can_have() -> None:
-    with pytest.raises(InvalidValue, match="lone surrogate"):
-        resolve_changes((F.tree.append("\ud800"),), FieldResolver(mapping_of(Loose)))
-
-
-def test_changes_get_stored_names_and_encoded_values_too() -> None:
-    changes: Any = resolve_changes((F.name.set("Bo"), F.age.add(1)), FieldResolver(mapping_of(Person)))
-    placeholders = Placeholders()
-    render_update(changes, placeholders)
-    assert set(placeholders.names.values()) == {"State#Name", "age"}
-    assert {"S": "Bo"} in placeholders.values.values()
 
 
 def _stored_by(encode: Callable[[Any], Any]) -> Any:

@@ -6,18 +6,11 @@ from hypothesis import strategies as st
 
 from dynaorm.entity.revision import REVISION_ATTRIBUTE, Revision
 from dynaorm.item.evaluate import holds
-from dynaorm.item.update import AddTo, SetTo, apply_changes
+from dynaorm.item.update import AddTo, apply_changes
 from dynaorm.item.value import Item
 
 TEXT = Revision(REVISION_ATTRIBUTE)
 NUMBER = Revision("version", "N")
-
-
-def test_a_text_is_the_identifier_of_the_write() -> None:
-    item: Item = {"_rev": {"S": "w1"}}
-    assert (TEXT.of(item), TEXT.mark_of(item)) == ("w1", "w1")
-    assert TEXT.after(item, "w2") == {"S": "w2"}
-    assert TEXT.change("w2") == SetTo(("_rev",), {"S": "w2"})
 
 
 def test_a_number_names_no_write() -> None:

@@ -12,10 +12,6 @@ class Point(Entity, table=Table("app"), pk="POINT#{slug}", sk="A", frozen=True):
     slug: str
 
 
-def test_a_new_entity_has_no_state() -> None:
-    assert (state_of(Point(slug="x")), unsettled_of(Point(slug="x"))) == (None, None)
-
-
 def test_the_state_can_be_set_on_a_frozen_entity_and_taken_away_again() -> None:
     point, state = Point(slug="x"), Loaded({"PK": {"S": "x"}})
     set_state(point, state)

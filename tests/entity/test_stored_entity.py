@@ -94,18 +94,6 @@ def test_an_entity_of_another_class_is_refused() -> None:
         entity_of(pet, Cat)
 
 
-def test_an_item_that_is_not_valid_for_its_class_is_a_decode_error() -> None:
-    with pytest.raises(DecodeError, match="lives"):
-        entity_of({**CAT, "lives": {"S": "many"}}, app)
-
-
-def test_the_key_of_a_secret_guard_is_not_shown() -> None:
-    with pytest.raises(DecodeError) as caught:
-        entity_of({"PK": {"S": "chip#4711"}, "SK": {"S": "chip#4711"}}, app)
-    assert "4711" not in str(caught.value)
-    assert "4711" not in repr(caught.value)
-
-
 @pytest.mark.parametrize(
     ("item", "words"),
     [
@@ -128,8 +116,3 @@ def test_too_deep_an_item_is_a_usage_error() -> None:
         value = {"L": [value]}
     with pytest.raises(UsageError, match="too deeply"):
         entity_of({"PK": value}, app)
-
-
-def test_a_class_without_a_table_is_refused() -> None:
-    with pytest.raises(UsageError, match="no entity class"):
-        entity_of(CAT, dict)

@@ -32,16 +32,6 @@ def test_an_index_may_have_several_key_attributes_and_no_sort_key() -> None:
     assert index.projection == ("name",)
 
 
-def test_guards_live_in_the_guard_table() -> None:
-    guards = Table("guards")
-    assert Table("app", guard_table=guards).guards is guards
-
-
-def test_a_table_reads_as_it_is_written() -> None:
-    assert repr(Table("app")) == "Table('app')"
-    assert repr((GlobalIndex("GSI1"), LocalIndex("LSI1"))) == "(GlobalIndex('GSI1'), LocalIndex('LSI1'))"
-
-
 @pytest.mark.parametrize(
     "name", ["app", "a.b-c_D9", "x" * 255, "arn:aws:dynamodb:eu-west-1:123456789012:table/app"]
 )

@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from dynaorm import Entity, GlobalIndex, Index, Table, entity_of
+from dynaorm import Entity, GlobalIndex, Index, Table
 from dynaorm.entity.dispatch import NotAnEntity, classify
 from dynaorm.entity.token_item import is_token_item, token_key
-from dynaorm.errors import DecodeError, InvalidValue
+from dynaorm.errors import InvalidValue
 from dynaorm.session.session import Session
 
 app = Table("token-item-app", indexes=[GlobalIndex("Inverted", pk="SK", sk="PK")])
@@ -53,11 +53,6 @@ def test_anything_else_is_none(other: dict[str, Any]) -> None:
 
 def test_an_item_with_a_type_is_of_its_class() -> None:
     assert classify(app, item(app, _type={"S": "Song"})) is not NotAnEntity.TOKEN
-
-
-def test_it_becomes_no_entity_and_the_error_says_what_it_is() -> None:
-    with pytest.raises(DecodeError, match="it is a token item"):
-        entity_of(item(app, **STORED), app)
 
 
 def test_no_entity_can_have_its_key() -> None:

@@ -1,23 +1,20 @@
 """What an annotation says, whatever names stand around the type."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, make_dataclass, replace
+from dataclasses import dataclass, make_dataclass, replace
 from datetime import date
 from types import NoneType
 from typing import (
     Annotated,
     Any,
-    Generic,
     Literal,
     NamedTuple,
     NewType,
     NotRequired,
-    Optional,
     TypeVar,
     Union,
 )
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel, Field, SecretStr, create_model
@@ -35,19 +32,12 @@ KEYS: Any = TypedDict
 UserId = NewType("UserId", str)
 Written = TypeAliasType("Written", "list[Written] | SecretStr | None")
 Later = TypeAliasType("Later", "list[Nowhere]")  # type: ignore[name-defined]  # noqa: F821
-Maybe = TypeAliasType("Maybe", Annotated[T | None, "maybe"], type_params=(T,))
 WrittenMaybe = TypeAliasType("WrittenMaybe", "Annotated[T, 'written'] | None", type_params=(T,))
 
 
 class Node(BaseModel):
     value: Annotated[int, Field(ge=0)]
     next: "Node | None" = None
-
-
-@dataclass
-class Box(Generic[T]):
-    content: T
-    others: list[T] = field(default_factory=list)
 
 
 class Options(TypedDict):
@@ -82,7 +72,6 @@ class Model:
 
 
 Case = tuple[Any, Model]
-Wrap = Callable[[Case], Case]
 
 
 def name(written: Any, model: Model) -> Case:
@@ -158,29 +147,6 @@ def test_whatever_stands_around_a_type_means_the_same_to_everybody(leaf: Case, w
 # -- examples ------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "annotation",
-    [
-        None,
-        str | None,
-        Optional[str],  # noqa: UP045 - both spellings are users'
-        Written,
-        Maybe[str],
-        Annotated[str | None, 1],
-        Literal["a", None],  # noqa: PYI061
-        TypeAliasType("Nothing", None),
-    ],
-    ids=str,
-)
-def test_none_is_a_value_of_an_optional_type_however_it_is_spelled(annotation: Any) -> None:
-    assert type_tree(annotation).accepts_none
-
-
-@pytest.mark.parametrize("annotation", [str, list[str | None], Literal["a"], Any, UserId, Later], ids=str)
-def test_none_is_no_value_of_other_types(annotation: Any) -> None:
-    assert not type_tree(annotation).accepts_none
-
-
 def test_metadata_is_kept_as_if_it_stood_in_one_annotated() -> None:
     inner = TypeAliasType("inner", Annotated[int, 1, 2])
     assert type_tree(Annotated[inner, 3]).metadata == (1, 2, 3)
@@ -199,14 +165,6 @@ def test_an_alias_with_an_unknown_name_is_not_resolved() -> None:
     tree = type_tree(list[Later])
     (inner,) = tree.parts
     assert (inner.plain, str(inner.unresolved)) == (Later, "name 'Nowhere' is not defined")
-
-
-def test_the_arguments_of_a_generic_class_fill_in_its_variables() -> None:
-    fields = type_tree(Box[int]).fields
-    assert [(one, part.tree.plain) for one, part in fields.items()] == [
-        ("content", int),
-        ("others", list[int]),
-    ]
 
 
 def test_a_type_takes_the_place_of_another_wherever_it_stands() -> None:

@@ -56,10 +56,6 @@ def test_a_choice_is_stored_by_value(annotation: Any, value: Any, stored: Any) -
     assert type(codec.decode(stored)) is type(value)
 
 
-def test_a_bare_value_is_encoded_for_use_enum_values() -> None:
-    assert codec_of(Status).encode("open") == {"S": "open"}
-
-
 def test_a_stored_value_of_no_member_is_left_to_missing() -> None:
     assert codec_of(Status).decode({"S": "from the future"}) is Status.UNKNOWN
 

@@ -104,21 +104,6 @@ def test_a_stored_key_that_encode_never_makes_is_decoded_or_a_value_error(key: A
         codec_of(kinds[key, str]).decode({"M": {text: {"S": ""}}})
 
 
-def test_members_added_to_a_named_tuple_may_be_missing_from_older_lists() -> None:
-    assert codec_of(Point).decode({"L": [{"N": "1"}]}) == Point(1, "origin")
-    with pytest.raises(ValueError, match="has 0 members, not 2"):
-        codec_of(Point).decode({"L": []})
-
-
-def test_paths_go_into_containers() -> None:
-    assert codec_of(list[int]).element is not None
-    assert codec_of(dict[str, int]).element is not None
-    assert codec_of(tuple[int, str]).element is None
-    members = codec_of(Point).members
-    assert members is not None
-    assert members["label"][0] == 1
-
-
 def test_values_of_a_set_that_have_one_text_are_refused() -> None:
     """Two readings of one moment in different ambiguous hours are unequal to Python, and one text."""
     moment = datetime(2024, 1, 1, tzinfo=timezone(timedelta(hours=1)))

@@ -5,13 +5,12 @@ from typing import Annotated, Any, Generic, NamedTuple, NotRequired, Required, T
 
 import pydantic
 import pytest
-from pydantic import Base64Bytes, BaseModel, ConfigDict, Field, Json
+from pydantic import BaseModel, ConfigDict, Field
 from typing_extensions import ReadOnly, TypeAliasType, TypedDict
 
-from dynaorm.entity.codec.declared import fields_of, flat
+from dynaorm.entity.codec.declared import fields_of
 from dynaorm.entity.codec.of_type import Unstorable, codec_of
 from dynaorm.entity.marker import Attribute, Unique
-from dynaorm.entity.type_tree import type_tree
 
 T = TypeVar("T")
 
@@ -91,13 +90,6 @@ def test_a_field_that_could_not_be_given_back_has_no_codec() -> None:
         codec_of(Seeded)
 
 
-def test_what_is_parsed_again_on_every_validation_has_no_codec() -> None:
-    with pytest.raises(Unstorable, match=r"declare the type inside of Json\[...\]"):
-        codec_of(Json[int])
-    with pytest.raises(Unstorable, match="declare plain bytes or str"):
-        codec_of(list[Base64Bytes])
-
-
 def test_an_annotation_that_cannot_be_resolved_has_no_codec() -> None:
     @dataclasses.dataclass
     class Lost:
@@ -129,10 +121,3 @@ def test_extra_fields_with_a_declared_type_have_its_codec() -> None:
     assert codec.decode(codec.encode(Typed.model_validate({"a": b"x"}))) == {"a": b"x"}
     with pytest.raises(ValueError, match="at a: is an int, not a bytes"):
         codec.encode(Typed.model_construct(a=5))
-
-
-def test_unions_are_flat_but_for_discriminated_ones() -> None:
-    alias = TypeAliasType("alias", int | Annotated[str | bytes, "x"])
-    told = Annotated[Model | Rich, Field(discriminator="a")]
-    found = flat(type_tree(alias | told | None))
-    assert [one.written for one in found] == [int, str, bytes, told, type(None)]

@@ -137,14 +137,6 @@ def test_a_value_that_is_stored_as_text_may_be_nested_more_deeply() -> None:
     assert stored == {"S": "[" * 40 + "1" + "]" * 40}
 
 
-def test_text_that_is_nested_too_deeply_for_python_is_refused() -> None:
-    codec = codec_of(Any, (Attribute(codec=codecs.PYNAMODB_JSON),))
-    with pytest.raises(ValueError, match="is nested too deeply to be converted; nest it less deeply"):
-        codec.encode(wrapped(1, listed, 900))
-    with pytest.raises(ValueError, match="which is nested too deeply"):
-        codec.decode({"S": "[" * 900 + "1" + "]" * 900})
-
-
 def test_a_part_of_an_attribute_has_the_levels_below_it() -> None:
     codec = codec_of(list[AnyValue]).element
     assert codec is not None

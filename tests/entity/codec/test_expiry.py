@@ -53,11 +53,6 @@ def test_what_is_no_moment_is_refused(value: Any, problem: str) -> None:
         EXPIRY.encode(value)
 
 
-def test_a_fraction_of_a_second_that_somebody_stored_is_cut_off() -> None:
-    assert EXPIRY.decode({"N": "86400.75"}) == datetime(1970, 1, 2, tzinfo=UTC)
-    assert mapping_of(Lock).is_expired({"until": {"N": "86400.75"}}, 86400)
-
-
 @pytest.mark.parametrize(
     ("stored", "problem"),
     [

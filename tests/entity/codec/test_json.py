@@ -4,35 +4,11 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from pydantic import BaseModel, ConfigDict, Field, JsonValue
+from pydantic import BaseModel, ConfigDict, JsonValue
 
-from dynaorm import AnyValue, Entity, Table
 from dynaorm.entity.codec.json import ANY, decode
 from dynaorm.entity.codec.of_type import codec_of
-from dynaorm.entity.mapping.mapping import mapping_of
-from dynaorm.errors import InvalidValue
 from dynaorm.item.value import AttributeValue
-
-
-@pytest.mark.parametrize(
-    ("value", "stored"),
-    [
-        (None, {"NULL": True}),
-        (True, {"BOOL": True}),
-        (1, {"N": "1"}),
-        (1.5, {"N": "1.5"}),
-        ("1", {"S": "1"}),
-        ([1, [None]], {"L": [{"N": "1"}, {"L": [{"NULL": True}]}]}),
-        ({"a": {}}, {"M": {"a": {"M": {}}}}),
-    ],
-)
-def test_json_is_told_by_the_stored_type(value: Any, stored: Any) -> None:
-    codec = codec_of(JsonValue)
-    assert codec.encode(value) == stored
-    assert codec.decode(stored) == value
-    assert type(codec.decode(stored)) is type(value)
 
 
 @pytest.mark.parametrize(
@@ -86,46 +62,7 @@ def test_extra_fields_of_a_model_are_stored_and_every_type_of_them_is_read() -> 
     }
 
 
-def test_an_int_or_float_is_a_number_and_nothing_else() -> None:
-    codec = codec_of(int | float)
-    assert [codec.decode(codec.encode(one)) for one in (1, 1.5)] == [1, 1.5]
-    with pytest.raises(ValueError, match="not a number"):
-        codec.encode(True)
-
-
 # -- AnyValue ----------------------------------------------------------------------------------------------------------
-
-
-class Parcel(Entity, table=Table("parcels"), pk="PARCEL#{id}", sk="P"):
-    id: str
-    anything: AnyValue = None
-    labels: dict[str, AnyValue] = Field(default_factory=dict)
-
-
-ANYTHING = st.recursive(
-    st.none()
-    | st.booleans()
-    | st.integers(-(10**37), 10**37)
-    | st.floats(-1e15, 1e15)
-    | st.text()
-    | st.binary()
-    | st.sets(st.text(), min_size=1)
-    | st.sets(st.integers(-(10**9), 10**9), min_size=1)
-    | st.sets(st.binary(), min_size=1),
-    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
-    max_leaves=6,
-)
-
-
-@given(ANYTHING, st.dictionaries(st.text(), ANYTHING))
-def test_anything_that_dynamodb_has_is_loaded_as_it_was(value: Any, labels: dict[str, Any]) -> None:
-    mapping = mapping_of(Parcel)
-    parcel = Parcel(id="1", anything=value, labels=labels)
-    try:
-        item = {**mapping.primary_key(vars(parcel)), **mapping.encode(vars(parcel))}
-    except InvalidValue:
-        return  # a float that DynamoDB's numbers would not give back
-    assert mapping.hydrate(item) == parcel
 
 
 def test_the_types_of_dynamodb_are_those_of_python() -> None:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Annotated, Any, Generic, NamedTuple, NewType, TypeVar
 
 import pytest
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, RootModel, TypeAdapter
+from pydantic import BaseModel, Field, JsonValue, RootModel, TypeAdapter
 from typing_extensions import TypeAliasType, TypedDict
 
 from dynaorm.entity.codec.of_type import Unstorable, codec_of
@@ -81,12 +81,6 @@ def test_paths_go_through_a_type_that_contains_itself() -> None:
         members = members["next"][1].members
 
 
-def test_a_value_deep_in_a_type_that_contains_itself_is_checked() -> None:
-    bad = Node(value=1, next=Node(value=2, kids=[Node.model_construct(value="x")]))
-    with pytest.raises(ValueError, match=r"at next.kids\[0\].value: is a str, not an int"):
-        codec_of(Node).encode(bad)
-
-
 @pytest.mark.parametrize(
     ("annotation", "problem"),
     [
@@ -135,22 +129,6 @@ class Outer(BaseModel):
 def test_a_problem_inside_of_models_says_where_it_is() -> None:
     with pytest.raises(Unstorable, match=r"Outer.inner: Inner.anything: Any cannot be stored"):
         codec_of(Outer)
-
-
-class Own(BaseModel):
-    z: Annotated[
-        complex | None,
-        Attribute("Z", encode=lambda value: {"S": str(value)}, decode=lambda stored: complex(stored["S"])),
-    ]
-    model_config = ConfigDict(arbitrary_types_allowed=True)
-
-
-def test_a_nested_field_may_have_an_encode_of_its_own() -> None:
-    codec = codec_of(Own)
-    assert codec.encode(Own(z=1j)) == {"M": {"Z": {"S": "1j"}}}
-    assert codec.encode(Own(z=None)) == {"M": {"Z": {"NULL": True}}}
-    assert codec.decode({"M": {"Z": {"S": "1j"}}}) == {"z": 1j}
-    assert codec.decode({"M": {}}) == {"z": None}
 
 
 class Page(BaseModel, Generic[T]):

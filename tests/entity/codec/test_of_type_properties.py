@@ -3,10 +3,12 @@
 from decimal import Decimal
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pydantic import ConfigDict, JsonValue, create_model
 
+from dynaorm import AnyValue
 from dynaorm.entity.codec.of_type import codec_of
 from dynaorm.entity.codec.value import merge, restore
 from dynaorm.item.value import same
@@ -31,13 +33,6 @@ def test_what_is_saved_is_what_is_loaded(sample: Sample, strict: bool) -> None:
 
 
 @calm
-@given(SAMPLES)
-def test_equal_values_are_encoded_alike(sample: Sample) -> None:
-    annotation, value = sample
-    assert codec_of(annotation).encode(value) == codec_of(annotation).encode(value)
-
-
-@calm
 @given(KINDS, st.data())
 def test_a_changed_value_is_stored_as_one_that_loads_as_it(kind: Kind, data: st.DataObject) -> None:
     codec, before, now = codec_of(kind[0]), data.draw(kind[1]), data.draw(kind[1])
@@ -56,11 +51,23 @@ json = st.recursive(
     | TEXTS,
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXTS, inner, max_size=3),
 )
+anything = st.recursive(
+    json
+    | st.binary()
+    | st.sets(st.text(), min_size=1)
+    | st.sets(st.integers(-(10**9), 10**9), min_size=1)
+    | st.sets(st.binary(), min_size=1),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXTS, inner, max_size=3),
+    max_leaves=6,
+)
 
 
-@given(json)
-def test_whatever_json_can_say_is_loaded_as_it_was(value: Any) -> None:
-    codec = codec_of(JsonValue)
+@pytest.mark.parametrize(("kind", "values"), [(JsonValue, json), (AnyValue, anything)], ids=["json", "any"])
+@given(data=st.data())
+def test_whatever_may_be_of_any_type_is_loaded_as_it_was(
+    kind: Any, values: st.SearchStrategy[Any], data: st.DataObject
+) -> None:
+    codec, value = codec_of(kind), data.draw(values)
     assert codec.decode(codec.encode(value)) == value
 
 

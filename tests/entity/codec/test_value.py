@@ -11,7 +11,7 @@ import pytest
 from pydantic import NaiveDatetime
 
 from dynaorm.entity.codec.of_type import codec_of
-from dynaorm.entity.codec.value import NONE, Codec, Misfit, inside, optional
+from dynaorm.entity.codec.value import Misfit, inside
 
 NAIVE = datetime(2024, 1, 2, 3, 4, 5, 6, tzinfo=UTC).replace(tzinfo=None)
 
@@ -124,24 +124,11 @@ def test_a_stored_value_that_encode_never_makes_is_refused(
         codec_of(annotation).decode(stored)
 
 
-def test_an_int_stored_with_an_exponent_is_read() -> None:
-    assert codec_of(int).decode({"N": "1E+2"}) == 100
-
-
 def test_the_path_to_a_problem_grows_from_the_inside() -> None:
     problem = inside("address", inside(2, inside("city", ValueError("is 5, not a str"))))
     assert str(problem) == "at address[2].city: is 5, not a str"
     assert problem.path == ("address", 2, "city")
     assert str(Misfit("is 5")) == "is 5"
-
-
-def test_none_is_kept_from_the_codec_of_an_optional_type() -> None:
-    codec = optional(Codec(lambda value: {"S": value.upper()}, lambda stored: stored["S"], frozenset()))
-    assert codec.encode(None) == {"NULL": True}
-    assert codec.decode({"NULL": True}) is None
-    assert codec.encode("a") == {"S": "A"}
-    assert codec.nullable
-    assert optional(NONE) is NONE
 
 
 @pytest.mark.parametrize("digits", [10**37 + 1, 10**38 - 1])
