@@ -13,7 +13,8 @@ Rule 4. A plain write that no revision and no token binds is not made again afte
         count twice, or undo what others did since. Its item is read, and only the plan's own revision, or nothing where
         it deletes, says that it was made. An insert is bound: it is sent again, under absence.
 Rule 5. A token item, or else a revision that no other block writes, proves the whole block: a transaction is atomic.
-        What other plans write too is no evidence: guard items, totals, an item that is missing.
+        What other plans write too is no evidence: guard items, totals, an item that is missing. Without a revision, a
+        block is in effect if every one of its items shows it. A number that counts the writes does not say whose.
 Rule 6. What is settled by reading alone is in effect if the items show it. If they do not, it is not, as soon as no
         request can arrive any more. Of a write that nothing binds nobody knows, unless its item is as it was before.
 Rule 7. Once an attempt may have been applied, every ending that is not a verdict is an unknown outcome, whatever ended

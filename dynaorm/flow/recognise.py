@@ -3,6 +3,7 @@
 Nothing here decides how a write ends.
 """
 
+from collections.abc import Collection
 from typing import Final
 
 from dynaorm.flow.endings import Event
@@ -148,15 +149,20 @@ def _look_at_items(plan: Plan, context: Context) -> Flow[Found]:
         if planned.is_evidence:
             item = yield from stored(planned, context)
             event = _shown(planned, item)
-            if event in (Event.OWN, Event.ALIKE):
+            # Nobody gives up a version, and no other plan writes one with the same time and values.
+            if event is Event.OWN or (event is Event.ALIKE and planned.kind.is_permanent):
                 return Found(event, item)
-            seen.append(Event.UNTOLD if _is_untold(planned, item) else event)
+            seen.append(Event.UNTOLD if event is not Event.ALIKE and _is_untold(planned, item) else event)
     if not seen and plan.caller_token:
         return Found(Event.FORGOTTEN)
-    # A missing item may have been deleted by another writer, so it is evidence only if the whole plan deletes.
-    if seen and set(seen) <= {Event.GONE, Event.UNTOLD}:
-        return Found(Event.UNTOLD if Event.UNTOLD in seen else Event.GONE)
-    return Found(Event.NOT_SHOWN)
+    return Found(_of_all(seen))
+
+
+def _of_all(seen: Collection[Event]) -> Event:
+    """The event of a plan that no revision proves: what others may have done as well says nothing of the rest."""
+    if not seen or not {Event.GONE, Event.ALIKE, Event.UNTOLD}.issuperset(seen):
+        return Event.NOT_SHOWN
+    return next(event for event in (Event.UNTOLD, Event.ALIKE, Event.GONE) if event in seen)
 
 
 def look_at_token(token_item: Planned, context: Context) -> Flow[Found]:
@@ -182,8 +188,13 @@ def _is_alike(planned: Planned, item: Item) -> bool:
     action = planned.action
     if isinstance(action, Put):
         return same({"M": item}, {"M": action.item})
-    # Others may have changed the rest of the item since.
-    return isinstance(action, Update) and all(_is_made(item, change) is True for change in action.changes)
+    # Others may have changed the rest of the item since. A number that counts the writes does not say whose it is.
+    revision = planned.table.revision
+    return (
+        isinstance(action, Update)
+        and any(revision is None or change.path != revision.path for change in action.changes)
+        and all(_is_made(item, change) is True for change in action.changes)
+    )
 
 
 def _is_untold(planned: Planned, item: Item | None) -> bool:

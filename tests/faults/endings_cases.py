@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Annotated, Any, TypeVar
 
-from dynaorm import Entity, F, Key, Table, Unique
+from dynaorm import Entity, F, Key, NumberRevision, Table, Unique
 from dynaorm.entity.ident import ident_of
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.plan.compiler import compile_plan
@@ -18,6 +18,7 @@ E = TypeVar("E", bound=Entity)
 
 app = Table("App")
 bare = Table("Bare", revision_attribute=None, type_attribute=None)
+counted = Table("Counted", revision_attribute=NumberRevision("changes"))
 DAY = 86_400.0
 
 
@@ -32,6 +33,11 @@ class User(Entity, table=app, pk="USER#{name}", sk="U"):
 
 
 class Loose(Entity, table=bare, pk="LOOSE#{sku}", sk="L"):
+    sku: str
+    left: int = 0
+
+
+class Counted(Entity, table=counted, pk="COUNTED#{sku}", sk="C"):
     sku: str
     left: int = 0
 
@@ -84,6 +90,22 @@ def transactions() -> Iterator[tuple[str, Case]]:
     once = Edit(key, (F.left.add(1),))
     yield "Loose add once", Case(plan(once, exactly_once=True), there, can_be_seen=False)
     yield "Loose set once", Case(plan(Edit(key, (F.left.set(1),)), exactly_once=True), there)
+    yield from _without_revision()
+
+
+def _without_revision() -> Iterator[tuple[str, Case]]:
+    """What others may write as well proves nothing of the rest of a block; and a number says nothing at all."""
+    for kind in (Loose, Counted):
+        name, there, beside = kind.__name__, (stored(kind(sku="a")),), Save(kind(sku="b"))
+        yield f"{name} block", Case(plan(Save(loaded(kind(sku="a"), left=1)), beside), there)
+        removal = Deletion(loaded(kind(sku="a")))
+        yield f"{name} block of two", Case(plan(removal, beside), there)
+    there = (stored(Counted(sku="a")),)
+    yield "Counted save", Case(plan(Save(loaded(Counted(sku="a"), left=1))), there, is_repeatable=False)
+    touch = Edit(loaded(Counted(sku="a")), (), touches=True)
+    yield "touch", Case(plan(touch), there, is_repeatable=False, can_be_seen=False)
+    yield "touch once", Case(plan(touch, exactly_once=True), there, can_be_seen=False)
+    yield "touch in a block", Case(plan(touch, Save(Counted(sku="b"))), there, can_be_seen=False)
 
 
 def tokens() -> Iterator[tuple[str, Case]]:

@@ -141,6 +141,12 @@ class World:
         elif what == "others delete":
             self.is_deleted_by_others = self.is_written_over = True
             self.items.pop(place, None)
+        elif what == "others write the same":
+            if first.revision is None:  # with a revision they would write their own
+                self.is_written_over = True
+                self.items.setdefault(place, self.first.get(place, {}))
+                self._do(first)
+                self.items[place] = {**self.items[place], "by": {"S": "others"}}
         elif what in ("others write", "others write what was"):
             known = (
                 self.first.get(place) or first.after or {**first.item_key, "_type": {"S": first.mapping.name}}
@@ -149,7 +155,10 @@ class World:
                 {} if what == "others write what was" else {"left": {"N": "77"}, "email": {"S": "their@x"}}
             )
             self.is_written_over = True
-            mark: Item = {} if revision is None else {revision.attribute: {"S": "theirs"}}
+            mark: Item = {}
+            if revision is not None:
+                number = int(known.get(revision.attribute, {}).get("N", "0")) + 1
+                mark = {revision.attribute: {"N": str(number)} if revision.kind == "N" else {"S": "theirs"}}
             self.items[place] = {**known, **theirs, **mark}
 
     def copied(self) -> "World":
@@ -253,7 +262,8 @@ class Run:
             self.is_over = what == "time is over"
             return TIME_IS_OVER if self.is_over else self.clock.pause(step.seconds)
         late = ("a late request arrives",) if self.world.under_way else ()
-        others = ("nobody", "others write", "others delete", "others write what was", *late)
+        same = ("others write the same",) if _is_imitable(self.plan) else ()
+        others = ("nobody", "others write", "others delete", "others write what was", *same, *late)
         self.world.others(self.choices.of(*others), self.plan)
         return self._read(step) if step.operation == "GetItem" else self._written()
 
@@ -382,7 +392,7 @@ def _can_arrive(world: World, plan: Plan) -> bool:
 def _is_as_wanted(world: World, plan: Plan, *, is_resumed: bool) -> bool:
     """Whether the table is as the plan leaves it, whoever made it so, which is all that is asked of it."""
     deleted = [one for one in plan.actions if isinstance(one.action, Delete) and one.kind is not GUARDS]
-    if is_resumed and _is_alike(plan.actions[0], world.item(plan.actions[0])):
+    if is_resumed and all(_is_alike(one, world.item(one)) for one in plan.actions):
         return True
     return (
         (is_resumed or not plan.is_transaction)
@@ -392,12 +402,23 @@ def _is_as_wanted(world: World, plan: Plan, *, is_resumed: bool) -> bool:
 
 
 def _is_alike(planned: Planned, item: Item | None) -> bool:
-    """Whether an item has what an action stores, where no revision says by whom."""
+    """Whether an item has what an action stores, where no revision says by whom. A number alone says nothing."""
     if item is None or planned.revision is not None:
         return False
-    return (isinstance(planned.action, Put) and planned.action.item == item) or (
-        isinstance(planned.action, Update) and apply_changes(item, planned.action.changes) == item
+    if isinstance(planned.action, Put):
+        return planned.action.item == item
+    revision = planned.mapping.table.revision
+    return (
+        isinstance(planned.action, Update)
+        and any(revision is None or one.path != revision.path for one in planned.action.changes)
+        and apply_changes(item, planned.action.changes) == item
     )
+
+
+def _is_imitable(plan: Plan) -> bool:
+    """Whether others can store what the first action stores, because no revision says by whom."""
+    first = plan.actions[0]
+    return first.revision is None and isinstance(first.action, Put | Update)
 
 
 # -- all sequences -----------------------------------------------------------------------------------------------------
