@@ -80,6 +80,8 @@ class Codec:
         bound: encodes a value to compare with, if not every value is stored exactly; None for ``encode``.
         form: the form of another library that the value is stored in (``codecs.ISO_SECONDS``); empty for none.
         opaque: DynamoDB cannot compare or search what is stored, because other content may mean the same.
+        exact: decoding gives back the very value that was encoded. False if the value, or a part of it, is stored in
+            another form, or by functions of the application.
         levels: how deeply its values can be nested: 1 for a scalar, 2 for a list of scalars (see ``depth``).
         merge_parts: writes a changed value over the stored one, part by part (see ``merge``); None if the value has no
             parts that could be preserved.
@@ -100,6 +102,7 @@ class Codec:
     bound: Callable[[Any], AttributeValue] | None = field(default=None, repr=False)
     form: str = ""
     opaque: bool = False
+    exact: bool = True
     levels: int = 1
     merge_parts: "Merge | None" = field(default=None, repr=False)
     is_open: bool = False

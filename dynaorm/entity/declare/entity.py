@@ -207,8 +207,7 @@ class _Draft:
             empty_is_absent=codec.is_set and not none_is_absent,
             in_key=in_key,
             versioned=bool(mark.find(Versioned)),
-            exact=not (mark.find(ExpiresAt) or mark.find(Vector))
-            and not any(one.encode or one.codec for one in mark.find(Attribute)),
+            exact=codec.exact and not (mark.find(ExpiresAt) or mark.find(Vector)),
         )
 
     def _kind_of_field(self, attribute: str, *, is_stored: bool) -> Callable[..., FieldMapping]:

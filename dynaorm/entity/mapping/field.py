@@ -32,7 +32,7 @@ class FieldMapping:
         in_key: the field is stored in a key alone.
         versioned: changing it writes a version.
         exact: decoding gives back exactly the value that was encoded. False for expiry times, which are stored in whole
-            seconds, and for users' own codecs.
+            seconds, for vectors, and for values that have a codec of their own or a part with one.
     """
 
     name: str
@@ -116,7 +116,7 @@ class FieldAroundRevision(FieldMapping):
 def around_problem(field: FieldAroundRevision) -> str:
     """Why the map of a field cannot have the revision in it, with what to do; empty if it can."""
     codec, revision = field.codec, field.revision
-    if codec.tags != {"M"} or codec.members is None or not (field.exact and field.required) or field.formerly:
+    if codec.tags != {"M"} or codec.members is None or not field.required or field.formerly:
         return (
             f"{revision.name!r} is the revision, so every item has the map {field.attribute!r}; declare it as a "
             "required field whose type is a model"

@@ -137,6 +137,11 @@ class EntityMapping:
         return all(one.exact for group in (self.fields, self.constraints) for one in group.values())
 
     @cached_property
+    def alike(self) -> Mapping[str, type | None]:
+        """``ClassRules.alike``, and the fields that are not stored exactly."""
+        return {**self.rules.alike, **{name: None for name, one in self.fields.items() if not one.exact}}
+
+    @cached_property
     def primary_parts(self) -> tuple[KeyPart, ...]:
         """The partition key, then the sort key if there is one."""
         return (self.partition,) if self.sort is None else (self.partition, self.sort)

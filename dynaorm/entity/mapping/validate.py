@@ -128,8 +128,8 @@ def _with_changed(mapping: EntityMapping, values: Mapping[str, Any], kept: froze
 def unchanged(mapping: EntityMapping, given: Mapping[str, Any]) -> Validated:
     """The values of an entity that would store what is stored already; they are not validated again.
 
-    Only values that are stored alike change: an int becomes a Decimal, a plain value a member of an enum, and an expiry
-    time has whole seconds.
+    Only values that are stored alike change: an int becomes a Decimal, a plain value a member of an enum, and a time is
+    as exact as it is stored.
     """
     altered = _spelled_alike(mapping, given, mapping.fields.keys())
     return Validated({**given, **altered} if altered else given, altered)
@@ -140,8 +140,7 @@ def _spelled_alike(
 ) -> dict[str, Any]:
     """What loading gives for values that would store what is stored already, where that is another value."""
     altered = {}
-    alike = mapping.rules.alike
-    for name, kind in (alike if mapping.expires is None else {**alike, mapping.expires.name: None}).items():
+    for name, kind in mapping.alike.items():
         if name not in kept or (kind is not None and type(given[name]) is kind):
             continue
         with suppress(InvalidValue):
