@@ -12,6 +12,7 @@ from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
 from dynaorm.entity.state import Unsettled, state_of, unsettled_of
 from dynaorm.errors import (
     Contention,
+    DynaormError,
     OutcomeUnknown,
     StoreError,
     UsageError,
@@ -152,8 +153,8 @@ def _compiled(
         merged = merge_intents(intents, unit.now)
     except StoreError:
         # An expired entity is refused only if its block was not applied before.
-        if unit.remember is None or not (
-            yield from is_applied(merge_intents(intents, EVER), NOTHING_READ, unit, context)
+        if unit.token is None or not (
+            yield from _is_applied(merge_intents(intents, EVER), NOTHING_READ, unit, context)
         ):
             raise
         merged = []
@@ -161,8 +162,11 @@ def _compiled(
         reads = yield from with_items(reads, places, context)
     try:
         return merged, reads, compile_plan(merged, reads, unit)
-    except StoreError:
-        if unit.token is None or not (yield from _is_applied(merged, reads, unit, context)):
+    except DynaormError as refusal:
+        # What is wrong with the block by itself, and not with what is stored, an applied block did not have.
+        is_of_stored = isinstance(refusal, StoreError) or bool(reads.items)
+        is_known = unit.token is None or not is_of_stored
+        if is_known or not (yield from _is_applied(merged, reads, unit, context)):
             raise
         return merged, reads, Plan((), unit.token, made_at=unit.now, caller_token=True)
 

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pydantic import Field
 
 from dynaorm import Aggregate, Entity, F, Key, Session, Table, Transaction, Transport, Unique, inspect
 from dynaorm.errors import OutcomeUnknown, StoreError
@@ -28,7 +29,7 @@ class Guarded(Entity, table=app, pk="GUARDED#{slug}", sk="A"):
 
 class Page(Entity, table=app, pk="PAGE#{slug}", sk="A", versioned=True):
     slug: str
-    size: int = 0
+    size: Annotated[int, Field(le=3)] = 0  # what one block adds, another cannot
 
 
 class Shelf(Entity, table=app, pk="SHELF#{shelf}", sk="A"):

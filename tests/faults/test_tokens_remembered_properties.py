@@ -5,9 +5,10 @@ from typing import Annotated, Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pydantic import Field
 
 from dynaorm import Entity, F, Key, Retry, Session, Table, Transaction, Transport, Unique
-from dynaorm.errors import OutcomeUnknown, StoreError
+from dynaorm.errors import DynaormError, OutcomeUnknown
 from dynaorm.testing import (
     FakeClock,
     FaultyTransport,
@@ -36,12 +37,12 @@ class Plain(Entity, table=app, pk="PLAIN#{slug}", sk="A"):
 class Guarded(Entity, table=app, pk="GUARDED#{slug}", sk="A"):
     slug: str
     email: Annotated[str, Unique()] = "a@x"
-    size: int = 0
+    size: Annotated[int, Field(le=6)] = 0
 
 
 class Page(Entity, table=app, pk="PAGE#{slug}", sk="A", versioned=True):
     slug: str
-    size: int = 0
+    size: Annotated[int, Field(le=6)] = 0  # what one block adds, another cannot
 
 
 CLASSES: tuple[type[Any], ...] = (Plain, Guarded, Page)
@@ -103,7 +104,7 @@ def test_a_block_is_applied_once_in_the_time_it_is_remembered(
         assert_consistent(setup, app)
 
 
-def run(session: Session, block: tuple[tuple[type[Any], str], ...]) -> StoreError | None:
+def run(session: Session, block: tuple[tuple[type[Any], str], ...]) -> DynaormError | None:
     def collect(tx: Transaction) -> None:
         tx.update(Key(Counter), F.runs.add(1))
         for one in block:
@@ -112,7 +113,7 @@ def run(session: Session, block: tuple[tuple[type[Any], str], ...]) -> StoreErro
     try:
         with session.transaction(token="TRANSACTION1", remember=HOUR) as tx:
             collect(tx)
-    except StoreError as refusal:
+    except DynaormError as refusal:
         return refusal
     return None
 
@@ -122,5 +123,5 @@ def others(session: Session, writes: tuple[tuple[type[Any], str], ...], size: in
     for one in writes:
         try:
             write(session, *one, size)
-        except StoreError:
+        except DynaormError:
             continue
