@@ -18,7 +18,7 @@ from dynaorm.entity.declare.catalog import catalog_of
 from dynaorm.entity.mapping.constraint import GuardKey
 from dynaorm.entity.mapping.derive import claims
 from dynaorm.entity.mapping.mapping import mapping_of
-from dynaorm.errors import DeclarationError, UsageError
+from dynaorm.errors import DeclarationError
 
 T = TypeVar("T")
 
@@ -193,32 +193,6 @@ def test_a_codec_of_the_user_s_own_never_sees_none() -> None:
     assert item == {"slug": {"S": "x"}, "Phase": {"S": "0.0 1.0"}, "other": {"NULL": True}}
     values = mapping_of(Wave).decode(item)
     assert values == {"slug": "x", "phase": 1j, "other": None}
-
-
-def test_a_subclass_may_change_what_a_marker_says_as_long_as_it_says_something() -> None:
-    class Person(Entity):
-        email: Annotated[str, Unique()]
-
-    class User(Person, table=Table("app"), pk="USER#{email}", sk="A"):
-        email: Annotated[str, Unique("mail", normalize=str.casefold)]
-
-    assert list(mapping_of(User).constraints) == ["mail"]
-
-
-def test_versions_of_a_few_fields_hold_those() -> None:
-    class Audit(Entity, table=Table("app"), pk="AUDIT#{slug}", sk="Audit", versioned=True):
-        slug: str
-        result: Annotated[str, Versioned()]
-        note: str = ""
-
-    versioning = mapping_of(Audit).versioning
-    assert versioning is not None
-    assert versioning.fields == frozenset({"result"})
-
-
-def test_the_base_itself_is_no_entity_to_store() -> None:
-    with pytest.raises(UsageError, match="Entity is not mapped to a table; declare class Entity"):
-        mapping_of(Entity)
 
 
 def plain(_: Any) -> CoreSchema:
