@@ -18,15 +18,9 @@ from typing_extensions import TypedDict
 from dynaorm.entity.core_schema import (
     by_name,
     changed,
-    definitions_of,
-    looks_beside,
     nodes_of,
-    path_to_fields,
-    referred,
     takes_info,
-    unwrapped,
     validator_of,
-    without_definitions,
 )
 from tests.pydantic_version import needs_pydantic_2_13
 
@@ -74,28 +68,6 @@ Looking = Annotated[str, AfterValidator(look)]
 class Inner(BaseModel):
     first: int = 0
     looking: Looking = ""
-
-
-class Tree(BaseModel):
-    value: Looking = ""
-    children: "list[Tree]" = Field(default_factory=list)
-
-
-class Outer(BaseModel):
-    plain: int = 0
-    looking: Looking = ""
-    listed: list[Looking | None] = Field(default_factory=list)
-    inner: Inner = Inner()
-    tree: Tree = Tree()
-    made: str = Field(default_factory=lambda data: str(data["plain"]))
-
-
-OUTER: Any = Outer.__pydantic_core_schema__
-FIELDS: Any = path_to_fields(OUTER)[-1]["fields"]
-
-
-def test_every_class_in_a_schema_is_found() -> None:
-    assert {one["cls"] for one in nodes_of(EVERYTHING) if "cls" in one} >= {Everything, Leaf, Point, Plain}
 
 
 def test_a_kind_of_node_that_is_not_known_yet_is_searched_and_changed() -> None:
@@ -166,37 +138,3 @@ def switching_often() -> Iterator[None]:
         yield
     finally:
         sys.setswitchinterval(before)
-
-
-def test_definitions_are_separated_from_the_schema() -> None:
-    assert without_definitions(EVERYTHING)["type"] != "definitions"
-    assert any(one["cls"] is Everything for one in definitions_of(EVERYTHING).values() if "cls" in one)
-    simple: Any = TypeAdapter(int).core_schema
-    assert (without_definitions(simple), definitions_of(simple)) == (simple, {})
-
-
-@pytest.mark.parametrize(
-    ("field", "expected"),
-    [
-        ("plain", False),
-        ("looking", True),
-        ("listed", True),
-        ("inner", False),
-        ("tree", False),
-        ("made", False),
-    ],
-)
-def test_a_validator_of_a_nested_class_does_not_look_at_the_fields_around_it(
-    field: str, expected: bool
-) -> None:
-    assert looks_beside(FIELDS[field]["schema"], definitions_of(OUTER)) is expected
-
-
-def test_a_walk_follows_references_and_ends() -> None:
-    found = [one["cls"] for one in referred(FIELDS["tree"]["schema"], definitions_of(OUTER)) if "cls" in one]
-    assert found == [Tree]
-
-
-def test_a_default_and_none_are_wrapped_around_a_type() -> None:
-    node = {"type": "default", "schema": {"type": "nullable", "schema": {"type": "int"}}, "default": None}
-    assert unwrapped(node) == {"type": "int"}

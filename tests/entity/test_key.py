@@ -15,7 +15,7 @@ from dynaorm import BinaryKey, Entity, InKey, Key, NumberKey, Table
 from dynaorm.entity.declare.catalog import catalog_of
 from dynaorm.entity.key import found_key, identity, stored_key
 from dynaorm.entity.mapping.mapping import mapping_of
-from dynaorm.errors import InvalidValue, UnknownField, UsageError
+from dynaorm.errors import UnknownField, UsageError
 
 APP = Table("app")
 
@@ -105,44 +105,6 @@ def test_an_object_in_place_of_the_class_is_refused_by_name() -> None:
         UsageError, match=r"got an object of Ticket; write Key\(User, \.\.\.\) with the class"
     ):
         Key(Ticket(project="p", number=1))  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize(
-    ("fields", "message"),
-    [
-        (
-            {"project": None, "number": 1},
-            "Ticket.project = None: is part of the primary key 'PROJECT#{project}'",
-        ),
-        ({"project": 5, "number": 1}, "Ticket.project = 5: is an int, not a str"),
-        ({"project": "p", "number": "1"}, "Ticket.number = '1': is a str, not an int"),
-        (
-            {"project": "p", "number": -1},
-            "Ticket.number = -1: is negative, and {number:06d} holds 0 to 999999",
-        ),
-        (
-            {"project": "é" * 1024, "number": 1},
-            "'PROJECT#{project}' renders a key of 2056 bytes, more than the 2048 allowed",
-        ),
-    ],
-)
-def test_a_value_that_cannot_be_part_of_a_key_is_refused(fields: dict[str, Any], message: str) -> None:
-    with pytest.raises(InvalidValue) as caught:
-        Key(Ticket, **fields)
-    assert message in str(caught.value)
-
-
-def test_a_versioned_sort_key_keeps_room_for_the_numbers_to_come() -> None:
-    class Long(Entity, table=Table("app"), pk="LONG", sk="{slug}", versioned=True):
-        slug: str
-
-    longest = 1024 - len("v1234567890_")
-    template = mapping_of(Long).versioning
-    assert template is not None
-    key = Key(Long, slug="x" * longest).primary_key["SK"]["S"]
-    assert len(template.template.rewrap(key, 9_999_999_999)) == 1024
-    with pytest.raises(InvalidValue, match="more than the"):
-        Key(Long, slug="x" * (longest + 1))
 
 
 def test_the_key_of_a_stored_item_has_the_fields_its_templates_give_back() -> None:

@@ -24,33 +24,6 @@ from dynaorm.item.field import F, FieldPath
 METHODS = [name for name in vars(FieldPath) if not name.startswith("_")] + ["between", "is_in"]
 
 
-@pytest.mark.parametrize(
-    ("path", "steps"),
-    [
-        (F.status, ("status",)),
-        (F["status"], ("status",)),
-        (F["State#Date"], ("State#Date",)),
-        (F.address.city, ("address", "city")),
-        (F.address["city"], ("address", "city")),
-        (F.tags[0], ("tags", 0)),
-        (F.a[0][1].b["c d"], ("a", 0, 1, "b", "c d")),
-        (F["_private"], ("_private",)),
-    ],
-    ids=[
-        "attribute",
-        "brackets",
-        "no-identifier",
-        "nested",
-        "nested-brackets",
-        "index",
-        "all-of-it",
-        "underscore",
-    ],
-)
-def test_a_path_is_made_of_names_and_indexes(path: FieldPath, steps: tuple[str | int, ...]) -> None:
-    assert path.exists() == Exists(steps)
-
-
 @pytest.mark.parametrize("name", METHODS)
 def test_a_field_may_be_called_like_a_method(name: str) -> None:
     assert getattr(F, name).exists() == F[name].exists() == Exists((name,))

@@ -80,27 +80,6 @@ S, N = {"S": "x"}, {"N": "1"}
 
 
 @pytest.mark.parametrize(
-    ("change", "text", "outcome"),
-    [
-        (F.counted.add(10), "SET #n0 = if_not_exists(#n0, :v0) + :v1", {"N": "60"}),
-        (
-            F.listed.append(1),
-            "SET #n0 = list_append(if_not_exists(#n0, :v0), :v1)",
-            {"L": [{"N": "7"}, {"N": "1"}]},
-        ),
-        (F.other.add(10), "ADD #n0 :v0", {"N": "10"}),
-    ],
-    ids=repr,
-)
-def test_a_change_of_an_absent_attribute_starts_from_its_default(
-    change: Change, text: str, outcome: AttributeValue
-) -> None:
-    changes = resolved(change)
-    assert render_update(changes, Placeholders()) == text
-    assert apply_changes({}, changes) == {str(change.path[0]): outcome}
-
-
-@pytest.mark.parametrize(
     ("change", "text", "values"),
     [
         (F.a.set("x"), "SET #n0 = :v0", [S]),

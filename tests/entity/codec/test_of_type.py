@@ -1,10 +1,11 @@
 """Which types have a codec, which have none, and that types may contain themselves."""
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Annotated, Any, Generic, NamedTuple, NewType, TypeVar
+from enum import Enum, StrEnum
+from typing import Annotated, Any, Generic, Literal, NamedTuple, NewType, TypeVar
 
 import pytest
-from pydantic import BaseModel, Field, JsonValue, RootModel, TypeAdapter
+from pydantic import Base64Bytes, BaseModel, Field, Json, JsonValue, RootModel, TypeAdapter
 from typing_extensions import TypeAliasType, TypedDict
 
 from dynaorm.entity.codec.of_type import Unstorable, codec_of
@@ -16,6 +17,18 @@ Tree = TypeAliasType("Tree", "int | list[Tree] | dict[str, Tree | None]")
 Listed = TypeAliasType("Listed", list[T], type_params=(T,))
 Nested = TypeAliasType("Nested", "T | list[Nested[T]]", type_params=(T,))
 Maybe = TypeAliasType("Maybe", T | None, type_params=(T,))
+
+
+class Money:
+    """A class without a codec."""
+
+
+class Pair(Enum):
+    ORIGIN = (0, 0)
+
+
+class Shade(StrEnum):
+    RED = "red"
 
 
 class Node(BaseModel):
@@ -106,6 +119,11 @@ def test_paths_go_through_a_type_that_contains_itself() -> None:
         (dict[bool, int], r"use dict\[str, ...\]"),
         (dict[int | str, int], r"use dict\[str, ...\]"),
         (T, "is a type variable"),
+        (Pair, r"the value \(0, 0\) of Pair cannot be stored; give its members str or int values"),
+        (Literal["red", Shade.RED], "have the same attribute value; give them different values"),
+        (Money, r"Money cannot be stored; .* Attribute\("),
+        (Json[int], r"declare the type inside of Json\[...\]"),
+        (list[Base64Bytes], "declare plain bytes or str"),
         ("Nowhere", "could not be resolved"),
         pytest.param(
             Annotated[int, Attribute(encode=lambda value: {"N": str(value)})], "give both", id="encode-alone"
