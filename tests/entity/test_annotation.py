@@ -1,7 +1,7 @@
 """Where a marker applies to its field, and where it is refused."""
 
 from dataclasses import dataclass
-from typing import Annotated, Any, NamedTuple, NewType, Optional, TypeVar
+from typing import Annotated, Any, NamedTuple
 
 import pytest
 from pydantic import BaseModel, create_model
@@ -10,11 +10,7 @@ from typing_extensions import TypeAliasType, TypedDict
 from dynaorm import Attribute, ExpiresAt, InKey, Unique, Versioned
 from dynaorm.entity.annotation import Marked, marked
 
-T = TypeVar("T")
 Email = TypeAliasType("Email", Annotated[str, Unique("email")])
-MaybeEmail = TypeAliasType("MaybeEmail", Annotated[str | None, Unique("email")])
-Only = TypeAliasType("Only", Annotated[T, Unique("email")], type_params=(T,))
-Address = NewType("Address", str)
 
 
 class Model(BaseModel):
@@ -48,29 +44,6 @@ class Pair(NamedTuple):
 def field(annotation: Any, default: Any = ...) -> Marked:
     model = create_model("Model", value=(annotation, default))
     return marked("value", model.model_fields["value"])
-
-
-@pytest.mark.parametrize(
-    "annotation",
-    [
-        Annotated[str, Unique("email")],
-        Annotated[str | None, Unique("email")],
-        Annotated[Optional[str], Unique("email")],  # noqa: UP045
-        Annotated[str, Unique("email")] | None,
-        Annotated[Annotated[str, "a note"], Unique("email")],
-        Annotated[Address, Unique("email")],
-        Annotated[list[str], Unique("email")],
-        Email,
-        Email | None,
-        MaybeEmail,
-        Only[str],
-        Only[str] | None,
-    ],
-    ids=str,
-)
-def test_a_marker_counts_wherever_it_can_only_mean_the_field(annotation: Any) -> None:
-    found = field(annotation)
-    assert (found.markers, found.problems) == ((Unique("email"),), ())
 
 
 def test_markers_are_kept_apart_from_what_other_libraries_put_into_annotated() -> None:

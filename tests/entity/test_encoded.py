@@ -8,9 +8,8 @@ from typing import Annotated, Any
 
 import pytest
 
-from dynaorm import Attribute, BinaryKey, Entity, GlobalIndex, Index, Key, NumberKey, Table, item_of
+from dynaorm import Attribute, Entity, Key, Table, item_of
 from dynaorm.entity.encoded import encoded_scalar
-from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.errors import InvalidValue
 
 
@@ -36,25 +35,6 @@ def to_bytes(value: int) -> dict[str, Any]:
 
 def from_bytes(stored: Any) -> int:
     return int.from_bytes(stored["B"])
-
-
-days = Table("days", pk="day", sk=NumberKey("price"), indexes=[GlobalIndex("ByCode", pk=BinaryKey("code"))])
-
-
-class Sale(Entity, table=days):
-    day: Annotated[date, Attribute(encode=to_day, decode=from_day)]
-    price: Annotated[Decimal, Attribute(encode=to_cents, decode=from_cents)]
-    code: Annotated[int | None, Attribute(encode=to_bytes, decode=from_bytes)] = None
-    by_code = Index("ByCode", sk="{day}")
-
-
-def test_a_key_that_is_the_fields_own_attribute_is_asked_for_as_it_is_stored() -> None:
-    sale = Sale(day=date(2020, 4, 24), price=Decimal("12.50"), code=5)
-    mapping = mapping_of(Sale)
-    stored = mapping.encode(sale.__dict__)
-    key = {"day": {"S": "24.04.2020"}, "price": {"N": "1250"}}
-    assert stored == {**key, "code": {"B": b"\x00\x00\x00\x05"}}
-    assert Key(Sale, day=sale.day, price=sale.price).primary_key == key
 
 
 @pytest.mark.parametrize(

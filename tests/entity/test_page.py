@@ -3,7 +3,6 @@
 import json
 from typing import Any
 
-import pytest
 from hypothesis import event, given
 from hypothesis import strategies as st
 
@@ -11,7 +10,6 @@ from dynaorm.entity.page import item_texts, items_in
 from dynaorm.item.json_body import decode_item, encode_body
 from dynaorm.item.value import Item
 
-ITEMS: list[Item] = [{"PK": {"S": "a"}, "b": {"B": b"\xff"}}, {"PK": {"S": "b"}}]
 OPERATIONS = ["Query", "Scan", "BatchGetItem"]
 
 
@@ -24,12 +22,6 @@ def reply_of(operation: str, items: list[Item]) -> dict[str, Any]:
 def cut(raw: bytes, operation: str, count: int) -> list[Item] | None:
     texts = item_texts(raw, operation, count)
     return None if texts is None else list(map(decode_item, texts))
-
-
-@pytest.mark.parametrize("operation", OPERATIONS)
-def test_the_items_of_a_reply_are_cut_out_of_it(operation: str) -> None:
-    raw = encode_body({"Count": 2, **reply_of(operation, ITEMS), "ScannedCount": 2})
-    assert cut(raw, operation, 2) == list(items_in(raw, operation)) == ITEMS
 
 
 # Names and texts that look like the ends of items.

@@ -56,11 +56,6 @@ def test_without_a_type_the_key_names_the_class(source: Any) -> None:
     assert entity_of(item, source) == Stone(name="a")
 
 
-def test_an_item_without_type_is_of_the_class_that_is_asked_for_as_in_a_read() -> None:
-    item = {name: value for name, value in CAT.items() if name != "_type"}
-    assert entity_of(item, Cat) == Cat(name="Tom", photo=b"\x00", lives=7)
-
-
 def test_binary_values_may_be_base64() -> None:
     item = {**CAT, "photo": {"B": b64encode(b"\x00\xff").decode()}}
     assert entity_of(item, Pet).photo == b"\x00\xff"

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from dynaorm import Entity, GlobalIndex, Index, Table
+from dynaorm import Entity, GlobalIndex, Table
 from dynaorm.entity.dispatch import NotAnEntity, classify
 from dynaorm.entity.token_item import is_token_item, token_key
 from dynaorm.errors import InvalidValue
@@ -12,11 +12,6 @@ from dynaorm.session.session import Session
 
 app = Table("token-item-app", indexes=[GlobalIndex("Inverted", pk="SK", sk="PK")])
 bare = Table("token-item-bare", sk=None, type_attribute=None)
-
-
-class Song(Entity, table=app, pk="SONG#{name}", sk="S"):
-    name: str
-    inverted = Index("Inverted")
 
 
 class Device(Entity, table=bare, pk="{PK}"):
@@ -49,10 +44,6 @@ def test_it_is_known_by_its_key_also_in_an_index_on_the_keys(table: Table, more:
 def test_anything_else_is_none(other: dict[str, Any]) -> None:
     assert not is_token_item(app, other)
     assert classify(app, other) is NotAnEntity.UNKNOWN
-
-
-def test_an_item_with_a_type_is_of_its_class() -> None:
-    assert classify(app, item(app, _type={"S": "Song"})) is not NotAnEntity.TOKEN
 
 
 def test_no_entity_can_have_its_key() -> None:

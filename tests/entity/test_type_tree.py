@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from dataclasses import dataclass, make_dataclass, replace
 from datetime import date
-from types import NoneType
 from typing import (
     Annotated,
     Any,
@@ -174,17 +173,3 @@ def test_a_type_takes_the_place_of_another_wherever_it_stands() -> None:
         == dict[str, Annotated[int, 1] | list[str]]
     )
     assert substituted(Literal["T"], given_types) == Literal["T"]
-
-
-def test_types_are_named_as_they_are_written() -> None:
-    given_types = (int, Annotated[int, 5], list[int], int | None, Written, None)
-    assert [type_tree(one).name for one in given_types] == [
-        "int",
-        "int",
-        "list[int]",
-        "int | None",
-        "Written",
-        "None",
-    ]
-    assert type_tree(Union[int, None]).members[0].name == "int"  # noqa: UP007 - as classes are written
-    assert type_tree(None).plain is NoneType

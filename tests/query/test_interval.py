@@ -48,10 +48,6 @@ def test_an_interval_is_shifted_by_what_stands_before_every_key() -> None:
     assert EVERYTHING.shifted("") is EVERYTHING
 
 
-def test_what_stands_before_every_key_may_be_the_last_character_there_is() -> None:
-    assert EVERYTHING.shifted("\U0010ffff") == Interval("\U0010ffff", None, has_high=False)
-
-
 NUMBER_TEXTS = ["0", "1", "-1", "1E-130", "-1E-130", "1.1E-130", "10", "9.99E+125", "-9.99E+125", "0.1"]
 KEYS: dict[Any, st.SearchStrategy[Any]] = {
     "S": st.text(st.sampled_from("\0a\x7f\u0800\ud7ff\ue000\uffff\U0010ffff"), min_size=1, max_size=4)

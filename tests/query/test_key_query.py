@@ -82,13 +82,6 @@ def test_order_consistency_and_filter_are_part_of_the_request() -> None:
     assert request["ExpressionAttributeNames"]["#n2"] == "status"
 
 
-def test_a_global_index_is_never_asked_to_be_consistent() -> None:
-    assert all(
-        "ConsistentRead" not in one
-        for one in requests(queried(Ticket.by_status, {"status": "a"}), consistent=True)
-    )
-
-
 def test_shards_and_any_of_are_key_queries_of_their_own_in_order_of_the_partitions() -> None:
     found = requests(queried(Ticket.by_status, {"status": any_of("open", "closed")}))
     assert [one["ExpressionAttributeValues"][":v0"]["S"] for one in found] == [
@@ -107,11 +100,6 @@ def test_native_keys_are_asked_part_by_part() -> None:
         {"S": "2024"},
         {"N": "5"},
     ]
-
-
-def test_versions_are_left_aside_by_the_latest_copys_prefix() -> None:
-    (request,) = requests(queried(Audit, {"equipment": "1"}))
-    assert request["ExpressionAttributeValues"] == {":v0": {"S": "EQUIPMENT#1"}, ":v1": {"S": "v0_Audit#"}}
 
 
 def test_a_collection_reads_the_range_around_those_of_its_classes() -> None:
@@ -133,13 +121,6 @@ def test_keys_alone_are_asked_for_with_what_tells_whose_they_are() -> None:
     names = request["ExpressionAttributeNames"]
     asked = [names[name] for name in request["ProjectionExpression"].split(", ")]
     assert asked == ["PK", "SK", "GSI1PK", "GSI1SK", "_type", "number"]
-
-
-def test_a_filter_on_a_part_of_the_items_waits_for_the_whole_ones() -> None:
-    spec = queried(Ticket.by_keys, {"status": "open"}).filtered([F.number > 3])
-    found = key_queries_of(spec, str, consistent=False)
-    assert found.local_filter is not None
-    assert "FilterExpression" not in found.key_queries[0].request
 
 
 def test_a_scan_reads_segments_and_leaves_other_classes_to_dynamodb() -> None:

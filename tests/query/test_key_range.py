@@ -9,12 +9,11 @@ import pytest
 from dynaorm import Ksuid, ksuid_range, new_ksuid
 from dynaorm.entity.table import KeyAttribute, KeyKind
 from dynaorm.entity.template.compile import compile_template
-from dynaorm.entity.template.key_part import KeyPart, key_part, versioned_key_part
+from dynaorm.entity.template.key_part import KeyPart, key_part
 from dynaorm.entity.template.template import KeyValueError
-from dynaorm.entity.template.version import versioned
 from dynaorm.entity.text.of_type import scalar_of
 from dynaorm.entity.text.scalar import Scalar
-from dynaorm.item.condition import Attr, BeginsWith, Between, Compare
+from dynaorm.item.condition import Attr, Between, Compare
 from dynaorm.query.key_range import Bound, Operator
 from tests.query.asked import Asked
 
@@ -96,18 +95,6 @@ def test_a_value_that_cannot_be_in_the_key_is_refused() -> None:
     assert asked.finds({"content": b"ab"})
 
 
-def test_a_versioned_binary_key_is_asked_with_its_version() -> None:
-    inner = compile_template("{content}", scalars(), kind="B", sort=True)
-    part = versioned_key_part(KeyAttribute("SK", "B"), versioned("v{version}_{sk}", inner), inner)
-    assert Asked(part, {}, ()).condition == BeginsWith(("SK",), {"B": b"v0_"})
-    asked = Asked(part, {}, (Bound("content", "begins_with", (b"a",)),))
-    assert asked.condition == BeginsWith(("SK",), {"B": b"v0_a"})
-    above = Asked(part, {}, (Bound("content", ">", (b"a",)),))
-    assert [above.by_key(key) for key in (b"v0_a", b"v0_a\x00", b"v0_b", b"v1_b")] == [
-        *(False, True, True, False)
-    ]
-
-
 @pytest.mark.parametrize("separator", ["_", "|", "~", ":"])
 def test_a_range_of_times_ends_where_it_should_whatever_comes_after_the_time(separator: str) -> None:
     before = datetime(2020, 3, 7, tzinfo=UTC)
@@ -115,24 +102,6 @@ def test_a_range_of_times_ends_where_it_should_whatever_comes_after_the_time(sep
     assert asked.condition == Compare(Attr(("SK",)), "<", {"S": "2020-03-07T00:01"}), "with all spellings"
     assert asked.finds({"at": before - timedelta(microseconds=1), "name": ""})
     assert not asked.finds({"at": before, "name": ""})
-
-
-def test_raw_text_whose_end_the_key_does_not_tell_is_told_by_its_value() -> None:
-    asked = Asked(part_of("{name:raw}#{other:raw}"), {}, (Bound("name", "<=", ("a",)),))
-    assert asked.by_key("a#b#c") is None
-    assert asked.finds({"name": "a", "other": "b#c"})
-    assert not asked.finds({"name": "a#b", "other": "c"})
-    one = Asked(part_of("{name:raw}#{other:raw}"), {"name": "a", "other": "b#c"}, ())
-    assert one.finds({"name": "a", "other": "b#c"})
-    assert not one.finds({"name": "a#b", "other": "c"}), "another entity with the same key"
-
-
-def test_a_beginning_and_a_comparison_are_one_range() -> None:
-    bounds = (Bound("name", "begins_with", ("b",)), Bound("name", "<", ("bm",)))
-    asked = Asked(part_of("{name}"), {}, bounds)
-    assert asked.condition == Between(Attr(("SK",)), {"S": "b"}, {"S": "bm"})
-    assert [asked.by_key(key) for key in ("a", "b", "bl", "bm", "c")] == [False, True, True, False, False]
-    assert Asked(part_of("{name}"), {}, (bounds[0], Bound("name", ">", ("c",)))).is_empty
 
 
 @pytest.mark.parametrize("kind", ["S", "N", "B"])

@@ -1,11 +1,10 @@
 """``query.values``: rows of some fields, as the whole entities would have them, and what is read for them."""
 
-import pickle
 from datetime import UTC, datetime
 from typing import Annotated
 
 import pytest
-from pydantic import AfterValidator, Field, SecretStr, model_validator
+from pydantic import Field, SecretStr
 
 from dynaorm import (
     Attribute,
@@ -14,7 +13,6 @@ from dynaorm import (
     F,
     GlobalIndex,
     Index,
-    InKey,
     Row,
     Session,
     Table,
@@ -46,23 +44,6 @@ class User(Entity, table=app, pk="ORG#{org}", sk="USER#{name}"):
     until: Annotated[datetime | None, ExpiresAt()] = None
     by_email = Index("GSI1", pk="EMAILS#{org}", sk="{email}")
     by_hits = Index("GSI2", pk="HITS#{org}", sk="{hits:05d}")
-
-
-class Place(Entity, table=app, pk="LAND#{land}", sk="PLACE#{city}"):
-    land: Annotated[str, InKey()]
-    city: Annotated[str, InKey()]
-    name: Annotated[str, AfterValidator(str.title)] = "?"
-    people: int = 0
-
-
-class Ruled(Entity, table=app, pk="RULED#{name}", sk="R"):
-    name: str
-    size: int = 0
-
-    @model_validator(mode="after")
-    def grown(self) -> "Ruled":
-        vars(self)["size"] = max(self.size, 5)
-        return self
 
 
 NOON = datetime(2024, 5, 1, 12, tzinfo=UTC)
@@ -123,18 +104,6 @@ def test_whole_items_are_fetched_for_what_the_index_does_not_have(
     assert [operation for operation, _ in sent(wire)] == ["Query", "BatchGetItem"] * 3
 
 
-def test_values_are_validated_as_loading_does(
-    session: Session, moto: Transport, wire: FaultyTransport
-) -> None:
-    session.save(Place(land="it", city="rome", name="ROMA", people=3))
-    session.save(Ruled(name="r", size=1))
-    wire.calls.clear()
-    assert session.query(Place, land="it").values("city", "name", "land").all() == [("rome", "Roma", "it")]
-    assert sent(wire)[0][1] == ["PK", "SK", "_type", "name", "until"]
-    assert session.query(Ruled, name="r").values("size").all() == [(5,)]
-    assert sent(wire) == [("Query", [])], "a rule about several fields needs the whole item"
-
-
 def test_a_value_that_does_not_fit_is_reported_and_others_do_not_matter(
     users: Session, moto: Transport
 ) -> None:
@@ -154,13 +123,6 @@ def test_no_repr_shows_a_secret(users: Session) -> None:
     (row, _) = users.query(User, org="o").values("secret", "hint").all()
     assert repr(row) == "Row(secret=**********, hint=**********)"
     assert (row.secret.get_secret_value(), row.hint) == ("s", "h")
-
-
-def test_a_row_can_be_pickled(users: Session) -> None:
-    row = users.query(User, org="o").values("email", "hits").first()
-    assert row is not None
-    again = pickle.loads(pickle.dumps(row))
-    assert (again, again.hits, type(again)) == (row, 3, type(row))
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from pydantic import BaseModel, ConfigDict, JsonValue
 
-from dynaorm.entity.codec.json import ANY, decode
+from dynaorm.entity.codec.json import ANY
 from dynaorm.entity.codec.of_type import codec_of
 from dynaorm.item.value import AttributeValue
 
@@ -24,10 +24,6 @@ from dynaorm.item.value import AttributeValue
 def test_what_would_come_back_as_something_else_is_refused(value: Any, problem: str) -> None:
     with pytest.raises(ValueError, match=problem):
         codec_of(JsonValue).encode(value)
-
-
-def test_a_number_too_long_for_a_float_is_read_exactly() -> None:
-    assert decode({"N": "0.1234567890123456789012"}) == Decimal("0.1234567890123456789012")
 
 
 @pytest.mark.parametrize(

@@ -70,12 +70,6 @@ def test_an_absent_field_has_its_default_and_without_one_is_none_or_empty() -> N
     }
 
 
-def test_a_former_name_is_read_where_the_present_one_is_absent() -> None:
-    codec = codec_of(Address)
-    assert codec.decode({"M": {"town": {"S": "A"}}})["city"] == "A"
-    assert codec.decode({"M": {"town": {"S": "A"}, "CITY": {"S": "B"}}})["city"] == "B"
-
-
 def test_an_instance_of_a_subclass_is_refused_because_its_fields_would_be_lost() -> None:
     class Detailed(Address):
         street: str = ""
@@ -116,14 +110,6 @@ class Options(TypedDict):
     size: int
     depth: NotRequired[int | None]
     tags: NotRequired[set[str]]
-
-
-@pytest.mark.parametrize(
-    "value", [{"size": 1}, {"size": 1, "depth": None, "tags": set()}, {"size": 1, "depth": 2}]
-)
-def test_an_absent_key_of_a_typed_dict_stays_absent(value: Any) -> None:
-    codec = codec_of(Options)
-    assert codec.decode(codec.encode(value)) == value
 
 
 @pytest.mark.parametrize(

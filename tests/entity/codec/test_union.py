@@ -32,23 +32,6 @@ Pet = Annotated[Cat | Dog | Bird, Field(discriminator="kind")]
 
 
 @pytest.mark.parametrize(
-    ("annotation", "values"),
-    [
-        (int | str | bool | bytes | None, [1, "1", True, b"1", None]),
-        (list[int] | dict[str, int] | UUID, [[1], {"a": 1}, UUID(int=1)]),
-        (set[str] | date, [{"a"}, date(2024, 1, 1), set()]),
-        (Cat | str, [Cat(), "cat"]),
-    ],
-)
-def test_the_stored_type_tells_the_members_of_a_union(annotation: Any, values: list[Any]) -> None:
-    codec = codec_of(annotation)
-    for value in values:
-        loaded = TypeAdapter(annotation).validate_python(codec.decode(codec.encode(value)))
-        assert loaded == value
-        assert type(loaded) is type(value)
-
-
-@pytest.mark.parametrize(
     "annotation",
     [
         str | UUID,

@@ -1,13 +1,11 @@
 """Without a type attribute, the key of an item tells its class, before and after pydantic-core has read it."""
 
-from datetime import datetime
 from decimal import Decimal
 from typing import Annotated, Any
 
-import pytest
 from pydantic import AfterValidator
 
-from dynaorm import Attribute, Entity, NumberKey, Table, Unique, codecs
+from dynaorm import Attribute, Entity, Table
 from dynaorm.entity.json_reader.answer import json_reader_of
 from dynaorm.entity.json_reader.class_by_key import in_doubt
 from dynaorm.entity.mapping.mapping import mapping_of
@@ -40,11 +38,6 @@ class Line(Entity, table=SHOP, pk="C#{name}", sk="O#{number:03d}#L"):
 
 class Draft(Entity, table=SHOP, pk="D#{name}", sk="D", versioned=True):
     name: str
-
-
-class Page(Entity, table=BARE, pk="{slug}"):
-    slug: str
-    title: Annotated[str, Unique("title")] = ""
 
 
 def item_of(entity: Entity) -> dict[str, Any]:
@@ -87,20 +80,6 @@ def test_items_of_other_classes_are_returned_as_items_and_no_validator_sees_them
     assert read(version, wanted=(Draft,)) == [version]
 
 
-def test_a_key_inside_of_an_item_does_not_tell_its_class() -> None:
-    nested: Item = {
-        "other": {"M": {"PK": {"S": "C#a"}, "SK": {"S": "C"}}},
-        **item_of(Order(name="a", number=1)),
-    }
-    assert read(nested, wanted=(Order, Customer)) == [nested]
-
-
-def test_a_key_with_a_spelling_of_json_is_left_to_the_codecs() -> None:
-    item = item_of(Order(name='a"b', number=1))
-    assert read(item, wanted=(Order,)) == [item]
-    assert read(item_of(Order(name="é", number=1)), wanted=(Order,)) == [Order(name="é", number=1)]
-
-
 def text(value: Any) -> Any:
     return {"S": str(value)}
 
@@ -117,52 +96,10 @@ class Drifting(Entity, table=Table("drifting", type_attribute=None), pk="X#{numb
     ]
 
 
-class Existing(Entity, table=Table("existing", type_attribute=None, pk="pk", sk="sk"), pk="{pk}", sk="{sk}"):
-    pk: str
-    sk: str
-
-
-class Guarding(
-    Entity, table=Table("elsewhere", guard_table=mapping_of(Existing).table), pk="G#{name}", sk="G"
-):
-    """A class of another table, of which the guard items are stored in this one."""
-
-    name: Annotated[str, Unique("name")]
-
-
-class Apart(Entity, table=Table("apart", type_attribute=None), pk="{name}", sk="%{name}"):
-    name: Annotated[str, Unique("name")]
-
-
-class Numbered(
-    Entity, table=Table("numbered", type_attribute=None, sk=NumberKey("SK")), pk="{name}", sk="{number}"
-):
-    name: str
-    number: int
-
-
-class Timed(Entity, table=Table("timed", type_attribute=None), pk="{name}", sk="{at}"):
-    name: str
-    at: Annotated[datetime, Attribute("at", codec=codecs.ISO_MILLISECONDS)]
-
-
-@pytest.mark.parametrize("entity", [Customer, Order, Numbered, Apart, Timed])
-def test_no_entity_is_in_doubt_of_a_class_that_has_no_key_of_guard_items(entity: type[Entity]) -> None:
-    assert in_doubt(mapping_of(entity)) is None
-
-
 def doubted(entity: type[Entity], *values: dict[str, Any]) -> list[bool]:
     found = in_doubt(mapping_of(entity))
     assert found is not None
     return [found(one) for one in values]
-
-
-def test_an_entity_is_in_doubt_if_all_its_keys_are_those_of_a_guard_item_or_token_item() -> None:
-    slugs = [{"slug": one} for one in ("a", "title#x", "title", "titles#x", "#token#x", "#tokens")]
-    assert doubted(Page, *slugs) == [False, True, False, False, True, False]
-    keys = ["ab", "CUSTOMER#1 ORDER#1", "C#1 C#1", "name#1 name#2", "name#1 name#1", "#token#1 #token#1"]
-    values = [dict(zip(("pk", "sk"), one.split() * 2, strict=False)) for one in keys]
-    assert doubted(Existing, *values) == [False] * 4 + [True, True]
 
 
 def test_an_entity_is_in_doubt_if_the_users_codec_reads_its_key_otherwise() -> None:

@@ -152,19 +152,6 @@ def test_a_rule_of_a_nested_class_is_shown_the_fields_around_it() -> None:
     assert dependence(Around).dependents({"last"}) == {"last"}
 
 
-def test_a_validator_that_was_inherited_is_shown_the_fields_before_its_own() -> None:
-    class Base(Entity):
-        first: int = 0
-        second: Annotated[int, AfterValidator(_after)] = 0
-
-    class Derived(Base, table=Table("derived"), pk="{id}", sk="D"):
-        id: str
-        second: Annotated[str, AfterValidator(_after)] = ""  # type: ignore[assignment] # keeps its place
-        third: int = 0
-
-    assert dependence(Derived).looks_at["second"] == {"first"}
-
-
 # -- what is made of fields --------------------------------------------------------------------------------------------
 
 

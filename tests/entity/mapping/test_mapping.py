@@ -23,7 +23,7 @@ from dynaorm import (
 )
 from dynaorm.errors import InvalidValue
 from dynaorm.item.value import Item
-from tests.entity.stored import items, put
+from tests.entity.stored import items
 
 APP = Table("app")
 
@@ -114,17 +114,3 @@ def test_a_value_that_its_constraint_cannot_normalise_is_refused_by_name(session
     with pytest.raises(InvalidValue, match="has something else than digits") as refusal:
         session.save(Line(name="b", phone="1-2"))
     assert (refusal.value.entity, refusal.value.field, refusal.value.value) == ("Line", "phone", "1-2")
-
-
-def test_former_names_are_read_and_renamed_by_the_next_save_that_changes_something(session: Session) -> None:
-    stored = {**PERSON_KEY, "person_id": {"S": "p1"}, "handle": {"S": "Bo"}}
-    put(session, APP, {**stored, "_rev": {"S": "r1"}})
-    person = session.get_one(Person, person_id="p1")
-    assert person.nick == "Bo"
-    session.save(person)
-    assert items(session, APP) == [stored]
-    person.level = 9
-    session.save(person)
-    assert items(session, APP) == [
-        {**PERSON_KEY, "person_id": {"S": "p1"}, "Nick": {"S": "Bo"}, "level": {"N": "9"}},
-    ]

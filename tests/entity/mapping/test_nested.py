@@ -87,39 +87,6 @@ def judged(path: Path, value: Any, **beside: Any) -> Any:
     return found[0][place.name]
 
 
-@pytest.mark.parametrize(
-    ("path", "given", "expected"),
-    [
-        (("address", "number"), "7", 7),
-        (("counts", "new"), "7", 7),
-        (("lines", 0), {"city": "a"}, Address(city="a")),
-        (("lines", 3, "number"), "7", 7),
-        (("tags", 0), "7", 7),
-        (("point", "x"), "7", 7),
-        (("options", "size"), "7", 7),
-        (("pair", "left"), "7", 7),
-        (("pair", "right", "number"), "7", 7),
-        (("both", 0), "7", 7),
-        (("both", 1), "7", "7"),
-        (("many", 5), "7", 7),
-        (("pet", "lives"), "7", 7),
-        (("rooted", 0, "number"), "7", 7),
-        (("tree", "children", 0, "children", 1, "value"), "7", 7),
-    ],
-)
-def test_a_value_is_converted_as_in_its_place(path: Path, given: Any, expected: Any) -> None:
-    assert judged(path, given) == expected
-
-
-@pytest.mark.parametrize(
-    ("path", "given"),
-    [(("address", "number"), -1), (("strict", "size"), "7"), (("lines", 0), {}), (("tags", 0), "x")],
-)
-def test_a_wrong_value_is_refused_in_its_place(path: Path, given: Any) -> None:
-    with pytest.raises(ValidationError):
-        judged(path, given)
-
-
 def test_a_validator_is_shown_the_fields_of_the_class_around_its_place() -> None:
     place = PLACES.at(("bounded", "size"))
     assert place is not None

@@ -32,7 +32,7 @@ TYPES: dict[str, tuple[Any, st.SearchStrategy[Any], list[str]]] = {
     "p": (int, st.integers(0, 999), ["{p:03d}", "{p:03d:desc}", "{p!s}"]),
     "d": (Decimal, st.decimals(-5, 5, places=2), ["{d!s}"]),
     "t": (datetime, MOMENTS, ["{t}", "{t:desc}", "{t:%Y%m%d%H%M%S%f}"]),
-    "y": (date, st.dates(), ["{y}", "{y:desc}", "{y:%d-%m-%Y}", "{y!s:epoch}"]),
+    "y": (date, st.dates(), ["{y}", "{y:desc}", "{y:%d-%m-%Y}", "{y!s:epoch}", "{y!s:epoch_ms}"]),
     "u": (UUID, st.uuids(), ["{u}"]),
     "o": (bool, st.booleans(), ["{o}"]),
     "h": (bytes, st.binary(max_size=2), ["{h}"]),

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from dynaorm.entity.table import KeyKind
 from dynaorm.entity.template.compile import compile_template
 from dynaorm.entity.template.template import KeyTemplate, TemplateError
-from dynaorm.entity.template.version import VersionTemplate, version_number, versioned
+from dynaorm.entity.template.version import VersionTemplate, versioned
 from tests.entity.scalars import scalars_of
 
 SCALARS = scalars_of({"part": str, "digest": bytes})
@@ -84,11 +84,6 @@ def test_room_is_kept_for_the_longest_number(part: str, number: int, padding: in
     assert len(version) <= len(latest) + template.reserve
 
 
-def test_ten_digits_are_kept_free_and_more_where_they_are_padded() -> None:
-    assert versioned(SK, inner("Audit")).reserve == 9
-    assert versioned(SK, inner("Audit"), 20).reserve == 19
-
-
 ONCE = "must occur exactly once; write v{version}_{sk}"
 BRACES = "write v{version}_{sk}, with version_padding= for zeros"
 BESIDE = "must not be next to {sk} or other digits; write v{version}_{sk}"
@@ -119,11 +114,3 @@ def test_a_template_whose_versions_could_not_be_told_apart_is_refused(
     with pytest.raises(TemplateError) as caught:
         versioned(text, None if sort_key is None else inner(sort_key), padding)
     assert any(problem.endswith(remedy) for problem in caught.value.problems)
-
-
-@pytest.mark.parametrize(
-    "stored", [{"N": "1.5"}, {"N": "-1"}, {"N": "x"}, {"S": "1"}, {}, 5, "1", [], {"N": []}]
-)
-def test_what_is_no_number_of_a_version_is_a_value_error(stored: Any) -> None:
-    with pytest.raises(ValueError, match="not as a version's number"):
-        version_number(stored)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from pydantic import HttpUrl, NaiveDatetime, SecretStr
 
 from dynaorm.entity.text.ksuid import Ksuid, KsuidMs
-from dynaorm.entity.text.scalar import datetime_text, parse_datetime
+from dynaorm.entity.text.scalar import datetime_text
 from dynaorm.entity.text.shape import may_meet
 from tests.entity.scalars import scalar
 
@@ -98,24 +98,13 @@ def test_a_text_goes_on_to_be_another_only_by_the_characters_that_say_so(pair: t
         assert longer[len(shorter)] in found.grows
 
 
-@pytest.mark.parametrize("kind", [date, time, datetime, Ksuid, UUID])
-@given(data=st.data())
-def test_texts_of_one_width_sort_as_their_values(kind: Any, data: st.DataObject) -> None:
-    one, other = data.draw(VALUES[kind]), data.draw(VALUES[kind])
-    assert (one < other) == (scalar(kind).to_text(one) < scalar(kind).to_text(other))
-
-
 @pytest.mark.parametrize(
     ("kind", "value", "text"),
     [
-        (str, "Bobby", "Bobby"),
         (str, Size.SMALL, "s"),
-        (int, -5, "-5"),
         (int, Level.HIGH, "20"),
-        (Decimal, Decimal("1.50"), "1.5"),
         (float, 0.1, "0.1"),
         (float, -0.0, "0"),
-        (bool, True, "true"),
         (UUID, UUID("B201C1F2-238E-461F-88E6-0E606FBC3C51"), "b201c1f2-238e-461f-88e6-0e606fbc3c51"),
         (date, date(7, 1, 2), "0007-01-02"),
         (time, time(1, 2, 3), "01:02:03.000000"),
@@ -126,7 +115,6 @@ def test_texts_of_one_width_sort_as_their_values(kind: Any, data: st.DataObject)
         (timedelta, timedelta(days=-1), "-86400"),
         (Color, Color.BLUE, "blue #1"),
         (Color, "red", "red"),
-        (Level, Level.HIGH, "20"),
         (Literal["a", "b"], "b", "b"),
         (Literal[Color.RED], Color.RED, "red"),
         (bytes, b"\x00\xff", "00ff"),
@@ -141,18 +129,15 @@ def test_texts_are_these(kind: Any, value: object, text: str) -> None:
 @pytest.mark.parametrize(
     ("kind", "value", "problem"),
     [
-        (str, 1, "is an int, not a str"),
         (str, None, "is None, not a str"),
         (str, "\ud800", "lone surrogate"),
         (SecretStr, SecretStr("\ud800"), "lone surrogate"),
         (int, True, "is a bool, not an int"),
-        (int, "1", "is a str, not an int"),
         (int, 1.0, "is a float, not an int"),
         (int, 10**38 + 1, "39 significant digits"),
         (float, float("nan"), "not a finite number"),
         (float, 1, "is an int, not a float"),
         (Decimal, 1, "is an int, not a Decimal"),
-        (bool, 1, "is an int, not a bool"),
         (UUID, "b201c1f2-238e-461f-88e6-0e606fbc3c51", "is a str, not a UUID"),
         (date, datetime(2024, 1, 1, tzinfo=UTC), "is a datetime, not a date"),
         (datetime, date(2024, 1, 1), "is a date, not a datetime"),
@@ -182,7 +167,6 @@ def test_a_value_of_another_type_is_refused(kind: Any, value: object, problem: s
     ("kind", "text"),
     [
         (int, "1.5"),
-        (int, "x"),
         (int, "NaN"),
         (Decimal, "x"),
         (bool, "yes"),
@@ -202,10 +186,3 @@ def test_a_text_of_no_value_is_refused(kind: Any, text: str) -> None:
 
 def test_a_time_is_written_from_epoch_seconds_too() -> None:
     assert datetime_text(1_535_544_000.25) == "2018-08-29T12:00:00.250000Z"
-
-
-@pytest.mark.parametrize(
-    "text", ["2024-01-01T00:00:00Z", "2024-01-01T02:00:00+02:00", "2024-01-01T00:00:00.000000Z"]
-)
-def test_other_spellings_of_a_time_are_read(text: str) -> None:
-    assert parse_datetime(text) == datetime(2024, 1, 1, tzinfo=UTC)
