@@ -127,20 +127,6 @@ def test_a_field_that_may_be_a_list_is_asked_for_any_element(value: Any, stored:
     assert FieldResolver(mapping_of(Loose)).encode(("tree",), value, role="element") == stored
 
 
-@pytest.mark.parametrize(
-    ("kind", "condition"),
-    [
-        (Loose, F.tree.contains("\ud800")),
-        (Person, F.name.contains("\ud800")),
-        (Person, F.name.begins_with("\ud800")),
-    ],
-    ids=["of anything", "contains", "begins_with"],
-)
-def test_a_part_of_a_text_is_a_text_that_dynamodb_can_have(kind: type[Entity], condition: Condition) -> None:
-    with pytest.raises(InvalidValue, match="lone surrogate"):
-        resolve(condition, FieldResolver(mapping_of(kind)))
-
-
 def _stored_by(encode: Callable[[Any], Any]) -> Any:
     return Attribute(
         encode=lambda value: {"N": str(encode(value))}, decode=lambda stored: Decimal(stored["N"])

@@ -29,6 +29,12 @@ def test_the_first_write_stores_the_number_after_the_start(session: Session, mot
     assert version(moto) == "2"
 
 
+def test_an_upsert_that_creates_begins_there_too(session: Session, moto: Transport) -> None:
+    for number in "01":
+        session.upsert(Key(Turn, name="a"), F.count.add(1))
+        assert version(moto) == number
+
+
 @pytest.mark.parametrize("start", ["0", 1.5, True, None])
 def test_a_start_that_is_no_whole_number_is_refused(start: object) -> None:
     with pytest.raises(DeclarationError, match="start="):

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import pytest
+from pydantic_core import core_schema
 
 from dynaorm.entity.declare.catalog import catalog_of
 from dynaorm.entity.mapping.derive import claims, index_keys
@@ -42,6 +43,7 @@ def refusal(call: Callable[[], object]) -> str:
 
 NAMES: Final[dict[str, Any]] = {
     "__name__": __name__,
+    "core_schema": core_schema,
     **{one.__name__: one for one in (catalog_of, guards, keys_in_indexes, mapping_of, refusal)},
 }
 

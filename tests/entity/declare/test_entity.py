@@ -2,18 +2,17 @@
 
 import sys
 import typing
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from threading import Barrier
-from typing import Annotated, Any, Generic, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import pytest
-from pydantic import BaseModel, ConfigDict, computed_field, create_model
-from pydantic_core import CoreSchema, core_schema
+from pydantic import BaseModel, create_model
 from typing_extensions import TypeAliasType
 
-from dynaorm import Attribute, Entity, Key, Table, Unique, Versioned
+from dynaorm import Entity, Key, Table, Unique, Versioned
 from dynaorm.entity.declare.catalog import catalog_of
 from dynaorm.entity.mapping.constraint import GuardKey
 from dynaorm.entity.mapping.derive import claims
@@ -119,20 +118,6 @@ def test_a_class_that_is_rebuilt_stays_mapped() -> None:
     assert catalog_of(mapping_of(Tree).table).mappings["Tree"] is mapping_of(Tree)
 
 
-def test_a_generic_base_is_mapped_with_its_types_filled_in() -> None:
-    class Box(Entity, Generic[T]):
-        slug: str
-        content: T
-
-    class NumberBox(Box[int], table=Table("app"), pk="BOX#{slug}", sk="A"):
-        pass
-
-    assert mapping_of(NumberBox).encode({"slug": "x", "content": 5}) == {
-        "slug": {"S": "x"},
-        "content": {"N": "5"},
-    }
-
-
 @pytest.mark.parametrize(
     "kind", [TypeAliasType, getattr(typing, "TypeAliasType", TypeAliasType)], ids=["backport", "own"]
 )
@@ -149,91 +134,6 @@ def test_an_alias_is_what_it_stands_for_whoever_made_it(kind: Any) -> None:
     assert mapping.primary_key(values)["PK"] == {"S": "USER#x"}
     assert mapping.encode(values)["others"] == {"L": [{"S": "y"}, {"NULL": True}]}
     assert mapping.fields["name"].versioned
-
-
-def test_what_is_computed_or_private_is_not_stored() -> None:
-    class User(Entity, table=Table("app"), pk="USER#{slug}", sk="A"):
-        slug: str
-        _secret: str = "s"
-
-        @computed_field  # type: ignore[prop-decorator]  # mypy does not allow it on a property
-        @property
-        def shout(self) -> str:
-            return self.slug.upper()
-
-    assert list(mapping_of(User).fields) == ["slug"]
-
-
-def test_a_validated_default_may_be_written_as_another_type() -> None:
-    class User(Entity, table=Table("app"), pk="USER#{slug}", sk="A"):
-        model_config = ConfigDict(validate_default=True)
-
-        slug: str
-        level: int = "5"  # type: ignore[assignment]
-
-    assert User(slug="x").level == 5
-
-
-def test_a_codec_of_the_user_s_own_never_sees_none() -> None:
-    def encode(value: complex) -> dict[str, str]:
-        return {"S": f"{value.real} {value.imag}"}
-
-    def decode(stored: object) -> complex:
-        assert isinstance(stored, dict)
-        return complex(*map(float, stored["S"].split()))
-
-    class Wave(Entity, table=Table("app"), pk="WAVE#{slug}", sk="A"):
-        model_config = ConfigDict(arbitrary_types_allowed=True)
-
-        slug: str
-        phase: Annotated[complex, Attribute("Phase", encode=encode, decode=decode)] = 1j
-        other: Annotated[complex | None, Attribute(encode=encode, decode=decode)] = 2j
-
-    item = mapping_of(Wave).encode(vars(Wave(slug="x", other=None)))
-    assert item == {"slug": {"S": "x"}, "Phase": {"S": "0.0 1.0"}, "other": {"NULL": True}}
-    values = mapping_of(Wave).decode(item)
-    assert values == {"slug": "x", "phase": 1j, "other": None}
-
-
-def plain(_: Any) -> CoreSchema:
-    return core_schema.no_info_plain_validator_function(lambda value: value)
-
-
-def chained(own: CoreSchema) -> CoreSchema:
-    return core_schema.chain_schema([core_schema.any_schema(), own])
-
-
-@pytest.mark.parametrize("change", [plain, chained])
-def test_a_class_that_pydantic_does_not_validate_as_a_model_is_refused(
-    change: Callable[[CoreSchema], CoreSchema],
-) -> None:
-    with pytest.raises(DeclarationError) as caught:
-
-        class Ticket(Entity, table=Table("app"), pk="TICKET#{slug}", sk="A"):
-            slug: str
-
-            @classmethod
-            def __get_pydantic_core_schema__(cls, source: Any, handler: Any) -> CoreSchema:
-                return change(handler(source))
-
-    (problem,) = caught.value.problems
-    assert problem == (
-        "its __get_pydantic_core_schema__() gives another schema than that of its fields; let it return what "
-        "handler(source) gives, or write validators"
-    )
-
-
-def test_a_class_may_wrap_the_schema_of_its_model() -> None:
-    class Ticket(Entity, table=Table("app"), pk="TICKET#{slug}", sk="A"):
-        slug: str
-
-        @classmethod
-        def __get_pydantic_core_schema__(cls, source: Any, handler: Any) -> CoreSchema:
-            return core_schema.no_info_wrap_validator_function(
-                lambda value, inner: inner(value), handler(source)
-            )
-
-    assert mapping_of(Ticket).rules.of_class
 
 
 @pytest.fixture

@@ -1,18 +1,11 @@
-"""Which types have one text, whatever stands around them."""
+"""Which types have no single text."""
 
-from datetime import date
 from enum import Enum
-from typing import Annotated, Any, Literal, NewType, Optional, TypeVar
+from typing import Any, Literal, TypeVar
 
 import pytest
-from pydantic import AnyUrl, AwareDatetime, EmailStr, PositiveInt, StringConstraints
-from typing_extensions import TypeAliasType
 
 from dynaorm.entity.text.of_type import scalar_of
-
-
-class Color(Enum):
-    RED = "red"
 
 
 class Mixed(Enum):
@@ -25,34 +18,6 @@ class Empty(Enum):
 
 
 T = TypeVar("T")
-UserId = NewType("UserId", str)
-Alias = TypeAliasType("Alias", Annotated[int, "metadata"] | None)
-Generic = TypeAliasType("Generic", T | None, type_params=(T,))
-
-
-@pytest.mark.parametrize(
-    ("annotation", "name"),
-    [
-        (Optional[int], "int"),  # noqa: UP045 - both spellings are users'
-        (int | None, "int"),
-        (Annotated[int | None, "metadata"], "int"),
-        (Annotated[str, StringConstraints(max_length=3)] | None, "str"),
-        (PositiveInt, "int"),
-        (UserId, "str"),
-        (Alias, "int"),
-        (Generic[date], "date"),
-        (EmailStr, "str"),
-        (AwareDatetime, "datetime"),
-        (AnyUrl, "AnyUrl"),
-        (Literal["a", None], "Literal"),  # noqa: PYI061 - both spellings are users'
-        (Color, "Color"),
-    ],
-    ids=repr,
-)
-def test_what_stands_around_a_type_does_not_matter(annotation: Any, name: str) -> None:
-    found = scalar_of(annotation)
-    assert found is not None
-    assert found.name == name
 
 
 @pytest.mark.parametrize(
