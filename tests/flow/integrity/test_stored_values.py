@@ -114,33 +114,6 @@ def test_index_keys_guards_and_totals_follow_the_values_that_load(
 
 
 @pytest.mark.parametrize("tool", [repair, backfill])
-def test_two_entities_that_load_with_one_unique_value_are_left_to_people(
-    raw: Raw, session: Session, tool: Any
-) -> None:
-    session.save(OldPerson(name="ann", email="X"))
-    session.save(OldPerson(name="bob", email="x"))
-    assert kinds(session) == ["duplicate value email#x", "stored values PERSON#ann"]
-    before = raw.items(new)
-    assert {one.outcome for one in tool(session, new)} == {Outcome.LEFT}
-    assert raw.items(new) == before
-
-
-def test_of_two_that_must_both_change_one_gets_the_value(raw: Raw, session: Session) -> None:
-    session.save(OldPerson(name="ann", email="XX"))
-    session.save(OldPerson(name="bob", email="Xx"))
-    assert kinds(session) == [
-        "duplicate value email#xx",
-        "stored values PERSON#ann",
-        "stored values PERSON#bob",
-    ]
-    outcomes = [one.outcome for one in repair(session, new) if one.finding.kind is FindingKind.STORED_VALUES]
-    assert sorted(outcomes, key=str) == [Outcome.LEFT, Outcome.MENDED]
-    before = raw.items(new)
-    assert {one.outcome for one in repair(session, new)} == {Outcome.LEFT}
-    assert raw.items(new) == before
-
-
-@pytest.mark.parametrize("tool", [repair, backfill])
 def test_history_stays_and_what_is_stored_now_is_a_new_version(raw: Raw, session: Session, tool: Any) -> None:
     paper = session.save(OldPaper(number="1", title="One"))
     paper.title = "Two"

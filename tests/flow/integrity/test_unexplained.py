@@ -121,13 +121,6 @@ def test_a_total_that_may_count_an_unknown_class_is_reported_and_not_written(tea
     assert all("'Guest'" in one.finding.doubt for one in totals)
 
 
-def test_a_target_that_only_an_unknown_class_explains_is_not_created(team: Raw) -> None:
-    team.session.save(Guest(team="b", name="gil"))
-    team.session.save(Person(team="b", name="hal"))
-    team.delete(whole, key_of("TEAM#b", "TEAM"))
-    unchanged(team, old)
-
-
 def test_an_unknown_class_that_is_saved_while_totals_are_counted_is_noticed(team: Raw) -> None:
     team.change(whole, key_of("TEAM#a", "TEAM"), members={"N": "7"})
     clock, transport = FakeClock(), team.transport
@@ -197,12 +190,6 @@ def test_a_guard_with_a_payload_is_not_replaced(team: Raw) -> None:
     assert FindingKind.EXTRA_ATTRIBUTES in kinds
 
 
-def test_what_is_exactly_a_guard_is_deleted(team: Raw) -> None:
-    owner = {"M": {"table": text("staff"), **key_of("TEAM#a", "PERSON#no")}}
-    team.put(guards, {"PK": text("email#no@x")}, owner=owner)
-    assert told(repair(team.session, old)) == [(FindingKind.ORPHAN_GUARD, Outcome.MENDED, False)]
-
-
 # -- entities that a newer declaration wrote ---------------------------------------------------------------------------
 
 
@@ -252,21 +239,6 @@ def test_a_total_that_counts_a_newer_entity_is_reported_and_not_written(newer: R
     totals = [one for one in both(newer, old) if one.finding.kind is FindingKind.TOTAL]
     assert [(one.outcome, "desk" in one.finding.doubt) for one in totals] == [(Outcome.LEFT, True)] * 2
     assert newer.get(whole, key_of("TEAM#a", "TEAM"))["members"] == {"N": "7"}
-
-
-def test_the_totals_of_a_newer_target_are_not_written(team: Raw) -> None:
-    team.change(whole, key_of("TEAM#a", "TEAM"), members={"N": "7"}, motto=text("?"))
-    for one in both(team, OldTeam):
-        assert (one.outcome, "motto" in one.finding.doubt) == (Outcome.LEFT, True)
-
-
-def test_an_adopted_item_with_unknown_attributes_is_completed(team: Raw) -> None:
-    """It has no revision, so no declaration of dynaorm wrote it."""
-    person = key_of("TEAM#a", "PERSON#dan")
-    team.put(whole, person, _type=text("Person"), team=text("a"), name=text("dan"), shoe_size=text("43"))
-    assert (FindingKind.INCOMPLETE, Outcome.MENDED, False) in told(backfill(team.session, OldPerson))
-    assert team.get(whole, person)["GSI1PK"] == text("GRADE#a#a")
-    assert team.get(whole, person)["shoe_size"] == text("43")
 
 
 def test_an_adopted_item_is_repaired_in_every_respect(team: Raw) -> None:
