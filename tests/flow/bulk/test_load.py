@@ -62,17 +62,6 @@ def test_25_items_are_sent_in_one_request_and_the_entities_are_loaded_with_revis
     assert len(set(sent.values())) == 60
 
 
-def test_a_loaded_entity_is_written_whole_under_a_new_revision() -> None:
-    session, transport, _ = opened(DONE, DONE)
-    one = Event(event_id=1, text="a")
-    session.bulk_load([one])
-    before = inspect(one).revision
-    session.bulk_load([one])
-    assert puts(transport.calls[1])[0]["text"] == {"S": "a"}
-    assert inspect(one).revision != before
-    assert inspect(one).changes == {}
-
-
 def test_each_table_gets_requests_of_its_own() -> None:
     session, transport, _ = opened({}, {})
     session.bulk_load([Event(event_id=1), Mark(name="m"), Event(event_id=2)], concurrency=1)
@@ -115,11 +104,6 @@ def test_no_more_than_a_window_is_taken_before_it_is_loaded_and_progress_is_told
     assert told == [(50, None), (100, None), (120, None)]
 
 
-def test_of_nothing_nothing_is_sent() -> None:
-    session, _, _ = opened()
-    assert session.bulk_load([]) == 0
-
-
 # -- what is refused before --------------------------------------------------------------------------------------------
 
 
@@ -147,12 +131,6 @@ def test_what_cannot_be_stored_fails_alone() -> None:
     assert failures(caught.value) == [(broken, InvalidValue), (large, ItemTooLarge)]
     assert ids(transport.calls[0]) == [0, 1]
     assert [inspect(one).loaded for one in (*good, broken, large)] == [True, True, False, False]
-
-
-def test_nothing_at_once_is_refused() -> None:
-    session, _, _ = opened()
-    with pytest.raises(UsageError, match="concurrency=0"):
-        session.bulk_load(events(1), concurrency=0)
 
 
 # -- what is left unprocessed, throttled or not answered ---------------------------------------------------------------

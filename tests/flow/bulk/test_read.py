@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dynaorm import Entity, ExpiresAt, Key, NumberKey, Retry, Session, Table
+from dynaorm import Entity, ExpiresAt, Key, NumberKey, Session, Table
 from dynaorm.entity.key import found_key
-from dynaorm.errors import DecodeError, TableNotFound, Throttled, UsageError
-from dynaorm.flow.protocol.call import Call, NoAnswer, Refusal
+from dynaorm.errors import DecodeError, UsageError
+from dynaorm.flow.protocol.call import Call
 from dynaorm.item.value import Item
 from dynaorm.testing.clock import FakeClock
 from dynaorm.testing.scripted import Answer, ScriptedTransport
@@ -77,19 +77,6 @@ def keys(*names: str) -> list[Key[Stock]]:
     return [Key(Stock, sku=name) for name in names]
 
 
-def test_no_keys_send_nothing() -> None:
-    session, _ = opened()
-    assert session.get_many([]) == []
-
-
-def test_a_key_given_twice_is_asked_for_once_and_gives_one_object() -> None:
-    session, transport = opened(stored(item("a")))
-    first, second, absent, again = session.get_many(keys("a", "a", "b", "b"))
-    assert first is second is not None
-    assert absent is again is None
-    assert len(asked(transport)[0]) == 2
-
-
 def test_keys_may_be_of_several_classes_and_tables() -> None:
     line: Item = {
         "PK": {"S": "LINE#x"}, "at": {"N": "7"}, "_type": {"S": "Line"}, "name": {"S": "x"},
@@ -121,11 +108,6 @@ def test_what_a_read_does_not_see_is_none() -> None:
     assert isinstance(new, Stock)
 
 
-def test_a_key_of_the_base_class_finds_the_stored_one() -> None:
-    session, _ = opened(stored(item("a", "Crate", planks={"N": "2"})))
-    assert session.get_many(keys("a")) == [Crate(sku="a", planks=2)]
-
-
 @pytest.mark.parametrize(
     ("session_reads", "given", "sent"),
     [(False, None, False), (True, None, True), (True, False, False), (False, True, True)],
@@ -136,40 +118,6 @@ def test_consistency_is_the_calls_or_else_the_sessions(
     session, transport = opened(stored(), consistent=session_reads)
     session.get_many(keys("a"), consistent=given)
     assert transport.calls[0].request["RequestItems"]["bulk-read-app"]["ConsistentRead"] is sent
-
-
-def test_unprocessed_keys_are_asked_for_again() -> None:
-    def half(call: Call) -> dict[str, Any]:
-        left = call.request["RequestItems"]["bulk-read-app"]["Keys"][1:]
-        return {
-            "Responses": {"bulk-read-app": [item("a")]},
-            "UnprocessedKeys": {"bulk-read-app": {"Keys": left}},
-        }
-
-    session, transport = opened(half, stored(item("b")))
-    assert session.get_many(keys("a", "b")) == [Stock(sku="a"), Stock(sku="b")]
-    assert [len(one) for one in asked(transport)] == [2, 1]
-
-
-def test_keys_that_stay_unprocessed_are_throttled() -> None:
-    def none(call: Call) -> dict[str, Any]:
-        return {"Responses": {}, "UnprocessedKeys": call.request["RequestItems"]}
-
-    session, transport = opened(none, none, none, retry=Retry(attempts=3))
-    with pytest.raises(Throttled, match="UnprocessedKeys"):
-        session.get_many(keys("a"))
-    assert len(transport.calls) == 3
-
-
-def test_a_lost_answer_is_asked_for_again() -> None:
-    session, _ = opened(NoAnswer("timeout"), stored(item("a")))
-    assert session.get_many(keys("a")) == [Stock(sku="a")]
-
-
-def test_a_missing_table_is_named() -> None:
-    session, _ = opened(Refusal("ResourceNotFoundException"))
-    with pytest.raises(TableNotFound, match="bulk-read-app"):
-        session.get_many(keys("a"))
 
 
 def test_an_item_that_does_not_fit_its_class_fails_the_whole() -> None:

@@ -1,20 +1,17 @@
 """Saving and deleting many: each entity is attempted by a plan of its own, a window at a time."""
 
 from collections.abc import Callable, Iterator
-from typing import Annotated, Any
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dynaorm import Entity, Key, Retry, Session, Table, Unique, inspect
+from dynaorm import Entity, Key, Retry, Session, Table, inspect
 from dynaorm.errors import (
-    AlreadyExists,
     BulkError,
     EntityNotFound,
-    InvalidValue,
     OutcomeUnknown,
-    TableNotFound,
     UsageError,
 )
 from dynaorm.flow.protocol.call import Call, NoAnswer, Refusal
@@ -27,11 +24,6 @@ app = Table("bulk-write-app")
 class Stock(Entity, table=app, pk="STOCK#{sku}", sk="S"):
     sku: str
     left: int = 0
-
-
-class User(Entity, table=app, pk="USER#{user_id}", sk="U"):
-    user_id: str
-    email: Annotated[str, Unique()]
 
 
 TAKEN = Refusal("ConditionalCheckFailedException", item={"PK": {"S": "?"}, "SK": {"S": "?"}})
@@ -73,51 +65,6 @@ def test_each_entity_is_saved_by_a_request_of_its_own_and_returned_in_order() ->
     assert [id(one) for one in saved] == [id(one) for one in many]
     assert all(inspect(one).loaded for one in many)
     assert sorted(map(key_in, transport.calls)) == sorted(f"STOCK#{number}" for number in range(20))
-
-
-def test_classes_may_be_mixed_and_guards_are_written() -> None:
-    session, transport = opened()
-    session.save_many([Stock(sku="a"), User(user_id="u", email="e")], concurrency=1)
-    assert [call.operation for call in transport.calls] == ["PutItem", "TransactWriteItems"]
-
-
-def test_all_are_attempted_and_each_failure_is_told_with_its_entity() -> None:
-    session, transport = opened(lambda key: TAKEN if key in ("STOCK#1", "STOCK#3") else None)
-    many = stock(5)
-    with pytest.raises(BulkError) as caught:
-        session.save_many(many)
-    assert [(one, type(error)) for one, error in caught.value.failures] == [
-        (many[1], AlreadyExists),
-        (many[3], AlreadyExists),
-    ]
-    assert [inspect(one).loaded for one in many] == [True, False, True, False, True]
-    assert len(transport.calls) == 5
-
-
-def test_what_cannot_be_planned_fails_alone_too() -> None:
-    session, transport = opened()
-    broken = Stock.model_construct(sku="b", left="many")
-    with pytest.raises(BulkError) as caught:
-        session.save_many([broken, Stock(sku="a"), 5])
-    assert [(one, type(error)) for one, error in caught.value.failures] == [
-        (broken, InvalidValue),
-        (5, UsageError),
-    ]
-    assert list(map(key_in, transport.calls)) == ["STOCK#a"]
-
-
-def test_an_object_given_twice_is_saved_once() -> None:
-    session, transport = opened()
-    one = Stock(sku="a")
-    assert session.save_many([one, one]) == [one, one]
-    assert len(transport.calls) == 1
-
-
-def test_a_missing_table_fails_each() -> None:
-    session, _ = opened(lambda _: Refusal("ResourceNotFoundException"))
-    with pytest.raises(BulkError) as caught:
-        session.save_many(stock(2))
-    assert [type(error) for _, error in caught.value.failures] == [TableNotFound] * 2
 
 
 def test_one_of_unknown_outcome_can_be_resumed() -> None:
@@ -177,12 +124,6 @@ def test_entities_and_keys_are_deleted_each_by_a_request_of_its_own() -> None:
     assert sorted(map(key_in, transport.calls[1:])) == ["STOCK#a", "STOCK#b"]
     assert {call.operation for call in transport.calls[1:]} == {"DeleteItem"}
     assert not inspect(loaded).loaded
-
-
-def test_a_key_given_twice_is_deleted_once() -> None:
-    session, transport = opened()
-    session.delete_many([Key(Stock, sku="b"), Key(Stock, sku="b")])
-    assert len(transport.calls) == 1
 
 
 @pytest.mark.parametrize("per_transaction", [1, 10])

@@ -107,26 +107,6 @@ def test_a_block_is_deleted_in_one_transaction_with_one_action_for_each_total(
     assert groups.get_one(Group, group="h").members == 0
 
 
-def test_blocks_are_taken_in_the_order_given(session: Session, wire: FaultyTransport) -> None:
-    session.save_many(users(5), per_transaction=2, concurrency=1)
-    assert sizes(wire) == [6, 6, 3]
-    first = wire.calls[0].request["TransactItems"][0]["Put"]["Item"]["PK"]
-    assert first == {"S": "USER#0"}
-
-
-def test_only_the_entity_at_fault_fails(groups: Session, wire: FaultyTransport) -> None:
-    groups.save(Member(name="g7", group="h"))
-    many = members(10)
-    wire.calls.clear()
-    with pytest.raises(BulkError) as caught:
-        groups.save_many(many, per_transaction=10)
-    assert failed(caught.value) == [("g7", AlreadyExists)]
-    assert caught.value.failures[0][0] is many[7]
-    assert sizes(wire) == [11, 6, 6, 3, 4, 2, 3]
-    assert groups.get_one(Group, group="g").members == 9
-    assert groups.get_one(Group, group="h").members == 1
-
-
 def test_each_kind_of_fault_is_named_with_its_entity(groups: Session) -> None:
     groups.save(User(name="taken", email="0@x", phone="+taken"))
     stale = groups.save(Member(name="stale", group="g"))
