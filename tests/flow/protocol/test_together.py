@@ -1,13 +1,12 @@
 """Several flows at once: all of them end, their outcomes come in order, and the first failure is raised at last."""
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dynaorm.flow.protocol.call import Call, Flow, NoAnswer, Together
+from dynaorm.flow.protocol.call import Call, Flow, NoAnswer
 from dynaorm.flow.protocol.together import gather, outcomes
 from dynaorm.session.drive import drive
 from dynaorm.testing.clock import FakeClock
@@ -39,12 +38,6 @@ def test_one_flow_is_run_where_it_is_asked_for() -> None:
     assert isinstance(next(outcome), Call)
 
 
-def test_several_flows_are_one_step_that_names_the_limit() -> None:
-    flows = [asking(1, []), asking(2, [])]
-    assert next(gather(flows, 8)) == Together(tuple(flows), 8)
-    assert next(outcomes(flows, 3)) == Together(tuple(flows), 3)
-
-
 def test_with_a_limit_of_one_flows_run_one_after_another_in_the_callers_thread() -> None:
     def both() -> Flow[list[int]]:
         return (yield from gather([asking(1, []), asking(2, [])], 1))
@@ -55,11 +48,6 @@ def test_with_a_limit_of_one_flows_run_one_after_another_in_the_callers_thread()
     with pytest.raises(StopIteration) as stop:
         flow.send({"n": 20})
     assert stop.value.value == [10, 20]
-
-
-@pytest.mark.parametrize("together", [gather, outcomes])
-def test_of_no_flows_nothing_is_asked(together: Callable[..., Flow[list[int]]]) -> None:
-    assert driven(together([], 8), 0) == []
 
 
 @given(

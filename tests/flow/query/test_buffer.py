@@ -11,7 +11,7 @@ from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.entity.state import LazyItem, carried_by, state_of
 from dynaorm.errors import DecodeError
 from dynaorm.flow.protocol.call import Call
-from dynaorm.flow.query.buffer import FoundItem, key_in, source_of
+from dynaorm.flow.query.buffer import key_in, source_of
 from dynaorm.item.json_body import Body, encode_body
 from dynaorm.item.value import Item
 from dynaorm.testing.scripted import Answer, ScriptedTransport
@@ -135,14 +135,6 @@ def test_scans_filters_indexes_and_collections_are_read_straight_too() -> None:
         assert is_straight(task)
 
 
-def test_what_is_read_by_key_is_read_straight_and_an_absent_item_is_none() -> None:
-    session, _ = asked(Body(encode_body({"Item": item(1)})), Body(b"{}"))
-    task = session.get(Task, project="p", number=1)
-    assert task == Task(project="p", number=1, title="t")
-    assert is_straight(task)
-    assert session.get(Task, project="p", number=2) is None
-
-
 def test_a_batch_gives_each_key_its_entity_whatever_the_order_and_once_for_a_key_given_twice() -> None:
     damaged = item(4, number={"S": "four"})
     left = {"UnprocessedKeys": {"app": {"Keys": [{"PK": item(1)["PK"], "SK": item(1)["SK"]}]}}}
@@ -161,14 +153,6 @@ def test_a_batch_gives_each_key_its_entity_whatever_the_order_and_once_for_a_key
     assert is_straight(second)
     assert [problem.key["SK"] for problem in problems] == [item(4)["SK"]]
     assert transport.calls[1].request["RequestItems"]["app"]["Keys"] == left["UnprocessedKeys"]["app"]["Keys"]
-
-
-def test_a_place_is_an_item_or_what_will_give_it() -> None:
-    session, _ = asked(answer(item(1)))
-    (task,) = session.query(Task, project="p").all()
-    names = ("PK", "SK")
-    places = [source_of(FoundItem(mapping_of(Task), item(1))), source_of(task)]
-    assert [key_in(place, names) for place in places] == [{name: item(1)[name] for name in names}] * 2
 
 
 def test_a_half_open_range_leaves_out_the_upper_end_that_between_includes() -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from dynaorm import Entity, ExpiresAt, F, GlobalIndex, Index, Session, Table, Unique, any_of
 from dynaorm.errors import DecodeError, InvalidCursor
-from dynaorm.flow.protocol.call import Call, Refusal, Reply
+from dynaorm.flow.protocol.call import Call, Reply
 from dynaorm.flow.protocol.context import Context
 from dynaorm.flow.protocol.retry import DEFAULT_RETRY
 from dynaorm.flow.query.query import fingerprint, page_of
@@ -35,10 +35,6 @@ class Sensor(Entity, table=app, pk="SENSOR#{name}", sk="S"):
     name: str
     room: str
     by_room = Index("GSI1", pk="ROOM#{room}#{name:shard2}", sk="{name}")
-
-
-class Audit(Entity, table=app, pk="EQUIPMENT#{equipment}", sk="Audit", versioned=True):
-    equipment: str
 
 
 def item(number: int, status: str = "open", **more: Any) -> dict[str, Any]:
@@ -79,33 +75,12 @@ def session_on(transport: ScriptedTransport, **options: Any) -> Session:
     return Session(transport=transport, clock=FakeClock(1000.0), **options)
 
 
-def test_an_empty_page_is_not_the_last() -> None:
-    transport = ScriptedTransport(page(more=key(1)), page(more=key(2)), page(item(3)))
-    found = session_on(transport).query(Ticket, project="p").all()
-    assert [one.number for one in found] == [3]
-    assert (found.requests, found.read_units) == (3, 1.5)
-    assert asked(transport, "ExclusiveStartKey") == [(None,), (key(1),), (key(2),)]
-
-
-def test_first_goes_on_past_pages_without_a_visible_item() -> None:
-    transport = ScriptedTransport(page(item(1, until={"N": "999"}), more=key(1)), page(item(2)))
-    found = session_on(transport).query(Ticket, project="p").first()
-    assert found is not None
-    assert found.number == 2
-
-
 def test_nothing_is_sent_where_nothing_can_be_found() -> None:
     transport = ScriptedTransport()
     session = session_on(transport)
     assert session.query(Ticket, project=any_of()).all() == []
     assert session.query(Ticket, project="p").limit(0).all() == []
     assert session.query(Ticket, project="p").ge(number=5).lt(number=5).all() == []
-
-
-def test_a_limit_is_asked_for_and_the_rest_is_left_unread() -> None:
-    transport = ScriptedTransport(page(item(1), item(2), more=key(2)))
-    assert len(session_on(transport).query(Ticket, project="p").limit(2).all()) == 2
-    assert asked(transport, "Limit") == [(2,)]
 
 
 def test_more_is_read_where_items_were_passed_over_or_filtered() -> None:
@@ -167,13 +142,6 @@ def test_one_bad_item_among_a_thousand_fails_the_list_or_is_handed_over() -> Non
     assert [problem.key for problem in told] == [key(500)]
 
 
-def test_a_handed_over_item_does_not_count_for_the_limit() -> None:
-    bad = {**item(1), "number": {"S": "one"}}
-    transport = ScriptedTransport(page(bad, item(2), more=key(2)), page(item(3)))
-    query = session_on(transport, on_decode_error=[].append).query(Ticket, project="p")
-    assert [one.number for one in query.limit(2)] == [2, 3]
-
-
 def test_only_the_key_query_with_an_empty_buffer_is_read_on() -> None:
     def answer(call: Call) -> Reply:
         status = call.request["ExpressionAttributeValues"][":v0"]["S"].removeprefix("STATUS#")
@@ -206,26 +174,6 @@ def test_an_index_without_the_items_gives_keys_to_fetch_them_by_in_order() -> No
     # Whether an entity has expired, its entry does not tell; with expired ones the entries are enough.
     keys = session_on(transport).query(Ticket.by_key, status="open").expired().keys().all()
     assert [one.fields for one in keys] == [{"project": "p", "number": number} for number in (1, 2, 3)]
-
-
-def test_a_filter_is_judged_on_the_fetched_items_of_such_an_index() -> None:
-    entries = [{name: item(number)[name] for name in ("PK", "SK", "KeysPK", "KeysSK")} for number in (1, 2)]
-    fetched = {"Responses": {"app": [item(1), item(2)]}}
-    transport = ScriptedTransport(page(*entries), fetched)
-    query = session_on(transport).query(Ticket.by_key, status="open").filter(F.number > 1)
-    assert [one.number for one in query] == [2]
-
-
-def test_a_cursor_goes_on_after_the_last_entity_returned_not_the_last_one_read() -> None:
-    transport = ScriptedTransport(page(item(1), item(2), item(3)), page(item(2), item(3)))
-    session = session_on(transport)
-    query = session.query(Ticket, project="p").filter(F.status == "open")
-    first = query.page(1)
-    assert [one.number for one in first] == [1]
-    second = query.page(2, after=first.cursor)
-    assert [one.number for one in second] == [2, 3]
-    assert second.cursor is None
-    assert asked(transport, "ExclusiveStartKey") == [(None,), (key(1),)]
 
 
 def test_a_cursor_of_another_query_is_refused_and_nothing_is_sent() -> None:
@@ -281,12 +229,6 @@ def test_a_cursor_is_signed_where_the_session_has_a_secret() -> None:
         session_on(ScriptedTransport(), cursor_secret=b"sixteen or more bytes").query(
             Ticket, project="p"
         ).page(1, after=cursor)
-
-
-def test_throttles_are_waited_for_and_the_page_is_read_again() -> None:
-    throttled = Refusal("ProvisionedThroughputExceededException")
-    transport = ScriptedTransport(throttled, page(item(1)))
-    assert len(session_on(transport).query(Ticket, project="p").all()) == 1
 
 
 def test_an_item_that_does_not_tell_its_shard_is_reported_as_any_other() -> None:
