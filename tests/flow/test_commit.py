@@ -1,9 +1,6 @@
 """A unit of work: what is read before it, what is learned from a refusal, and when it gives up."""
 
-import sys
-from collections import Counter
-from collections.abc import Callable, Mapping
-from types import FrameType
+from collections.abc import Mapping
 from typing import Annotated, Any
 
 import pytest
@@ -212,16 +209,6 @@ def test_a_unit_of_work_reads_each_item_once() -> None:
     assert operations(transport) == ["GetItem", "PutItem"]
 
 
-def test_an_unchanged_entity_sends_nothing_at_all() -> None:
-    session, transport = opened()
-    session.save(loaded())
-    with session.transaction() as tx:
-        tx.save(loaded())
-    with session.transaction():
-        pass
-    assert transport.calls == []
-
-
 @pytest.mark.parametrize("token", ["", "x" * 1001])
 def test_a_token_that_names_no_block_is_refused_and_nothing_is_sent(token: str) -> None:
     session, transport = opened()
@@ -244,29 +231,3 @@ def test_a_plan_is_made_without_reading_or_not_at_all() -> None:
     plan = session.plan(loaded(), condition=F.name == "x")
     assert plan.actions[0].basis.has_condition
     assert transport.calls == []
-
-
-@pytest.mark.parametrize("write", [Session.save, Session.delete])
-def test_a_write_looks_up_the_class_of_its_entity_and_what_it_was_loaded_as_once(
-    write: Callable[[Session, User], object],
-) -> None:
-    """The class once; the state once for a pending write, and once for the plan: two calls each."""
-    session = Session(transport=ScriptedTransport({}, {}))
-    user = session.save(User(user_id="1", email="a@x"))
-    user.name = "new"
-    found: Counter[str] = Counter()
-
-    def count(frame: FrameType, event: str, _: object) -> None:
-        if event == "call" and frame.f_globals.get("__name__", "").startswith("dynaorm"):
-            found[frame.f_code.co_name] += 1
-
-    before = sys.getprofile()
-    sys.setprofile(count)
-    try:
-        write(session, user)
-    finally:
-        sys.setprofile(before)
-    lookups = ("mapping_of", "state_of", "slot_of", "carried_by", "unsettled_of")
-    assert {name: found[name] for name in lookups if found[name]} == {
-        "mapping_of": 1, "unsettled_of": 1, "state_of": 1, "carried_by": 2
-    }  # fmt: skip

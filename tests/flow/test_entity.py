@@ -7,7 +7,6 @@ import pytest
 
 from dynaorm import F, Key, Session, inspect
 from dynaorm.errors import (
-    DecodeError,
     EntityNotFound,
     InvalidValue,
     StaleEntity,
@@ -15,12 +14,11 @@ from dynaorm.errors import (
     UnknownField,
     UsageError,
 )
-from dynaorm.flow.protocol.call import Call, Transport
 from dynaorm.testing.clock import FakeClock
 from dynaorm.testing.faults import FaultyTransport
 from tests.cast.events import Mark
 from tests.cast.orders import Login
-from tests.cast.people import USER, Staff, User
+from tests.cast.people import USER, User
 from tests.flow.documents import Audit, Document
 
 DOCUMENT = Key(Document, doc_id="d")
@@ -41,13 +39,6 @@ def test_what_is_not_there_is_none_and_get_one_raises(session: Session) -> None:
     with pytest.raises(EntityNotFound) as raised:
         session.get_one(User, user_id="1")
     assert raised.value.key == USER
-
-
-def test_a_subclass_is_found_by_its_base_and_not_the_other_way_round(session: Session) -> None:
-    session.save(Staff(user_id="1", desk="d"))
-    assert type(session.get(USER)) is Staff
-    session.save(User(user_id="2"))
-    assert session.get(Staff, user_id="2") is None
 
 
 @pytest.mark.parametrize(
@@ -80,13 +71,6 @@ def test_a_read_is_as_consistent_as_asked(
     assert found == [expected, expected, session_wide]
 
 
-def test_a_stored_item_that_does_not_fit_is_a_decode_error(session: Session, moto: Transport) -> None:
-    item = {**USER.primary_key, "_type": {"S": "User"}, "user_id": {"S": "1"}, "visits": {"S": "many"}}
-    moto.call(Call("PutItem", {"TableName": "app", "Item": item}))
-    with pytest.raises(DecodeError, match="visits"):
-        session.get(USER)
-
-
 # -- update ------------------------------------------------------------------------------------------------------------
 
 
@@ -101,23 +85,6 @@ def test_a_blind_update_is_one_request_and_returns_what_is_stored(
     assert inspect(user).changes == {}
     user.name = "c"
     session.save(user)
-
-
-def test_an_update_of_what_is_derived_from_reads_and_writes_under_the_revision(
-    session: Session, wire: FaultyTransport
-) -> None:
-    session.save(User(user_id="1", email="a@x"))
-    wire.calls.clear()
-    assert session.update(USER, F.email.set("b@x")).email == "b@x"
-    assert operations(wire) == ["GetItem", "TransactWriteItems"]
-    assert session.get_by(User, email="a@x") is None
-    assert session.get_by(User, email="b@x") is not None
-
-
-def test_an_update_by_the_key_of_a_base_class_works_on_the_subclass(session: Session) -> None:
-    session.save(Staff(user_id="1", desk="d", email="a@x"))
-    assert session.update(USER, F.visits.add(1)) == Staff(user_id="1", desk="d", email="a@x", visits=1)
-    assert session.update(USER, {"email": "b@x"}) == Staff(user_id="1", desk="d", email="b@x", visits=1)
 
 
 def test_exactly_once_reads_first_and_updates_in_a_transaction_under_the_revision_read(
@@ -144,14 +111,6 @@ def test_a_loaded_entity_is_updated_in_place_under_its_revision(
     assert inspect(user).changes == {}
     user.visits = 9
     session.save(user)
-
-
-def test_unsaved_changes_of_other_fields_stay_unsaved(session: Session) -> None:
-    user = session.save(User(user_id="1", name="a"))
-    user.name = "unsaved"
-    session.update(user, F.visits.add(1))
-    assert (user.name, inspect(user).changes) == ("unsaved", {"name": ("a", "unsaved")})
-    assert session.get_one(USER).name == "a"
 
 
 def test_a_frozen_entity_is_updated_into_another_object(session: Session) -> None:
@@ -267,13 +226,6 @@ def test_restore_by_key_returns_the_entity(session: Session) -> None:
     with pytest.raises(StaleEntity):
         session.restore(document, version=1)
     assert document.text == "b"
-
-
-def test_restoring_the_latest_version_sends_nothing(session: Session, wire: FaultyTransport) -> None:
-    document = session.save(Document(doc_id="d", text="a"))
-    wire.calls.clear()
-    session.restore(document, version=1)
-    assert operations(wire) == ["GetItem", "GetItem"]
 
 
 def test_restore_works_from_a_tombstone_and_claims_again(session: Session) -> None:

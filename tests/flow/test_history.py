@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from dynaorm import F, Key, Session
+from dynaorm import Key, Session
 from dynaorm.errors import (
     NotVersioned,
     UsageError,
@@ -13,18 +13,7 @@ from dynaorm.errors import (
 from dynaorm.flow.protocol.call import Call, Transport
 from dynaorm.testing.clock import FakeClock
 from dynaorm.testing.faults import FaultyTransport
-from tests.flow.documents import KEY, Audit, Document, Plain, numbers, seeded, written
-
-
-def test_a_version_holds_number_time_values_and_the_entity_as_it_was(
-    session: Session, clock: FakeClock
-) -> None:
-    written(session, 2, clock)
-    newest, oldest = session.history(KEY)
-    start = datetime.fromtimestamp(clock.start, UTC)
-    assert (oldest.at, newest.at) == (start, start + timedelta(hours=1))
-    assert oldest.entity == Document(doc_id="d", text="1")
-    assert oldest.values == {"doc_id": "d", "text": "1", "slug": None}
+from tests.flow.documents import KEY, Audit, Plain, numbers, seeded, written
 
 
 def test_history_past_a_hundred_versions_is_read_in_pages_as_the_iteration_goes_on(
@@ -48,12 +37,6 @@ def test_history_past_a_hundred_versions_is_read_in_pages_as_the_iteration_goes_
 
 def test_the_history_of_what_never_was_is_empty(session: Session) -> None:
     assert numbers(session) == []
-
-
-def test_history_of_a_loaded_entity_is_that_of_its_key(session: Session) -> None:
-    document = written(session, 2)
-    document.text = "unsaved"
-    assert numbers(session, document) == [2, 1]
 
 
 def test_versions_of_some_fields_make_no_entity(session: Session) -> None:
@@ -111,15 +94,6 @@ def test_as_of_looks_past_a_hundred_versions(session: Session, moto: Transport, 
     assert found.text == "1"
 
 
-def test_as_of_sees_deletion(session: Session, clock: FakeClock) -> None:
-    document = written(session, 1)
-    clock.advance(100)
-    session.delete(document)
-    deleted = datetime.fromtimestamp(clock.now(), UTC)
-    assert session.get(KEY, as_of=deleted) is None
-    assert session.get(KEY, as_of=deleted - timedelta(seconds=1)) is not None
-
-
 def test_as_of_needs_a_time_zone(session: Session) -> None:
     with pytest.raises(UsageError, match="no time zone"):
         session.get(KEY, as_of=datetime(2024, 1, 1))  # noqa: DTZ001 - what the test is about
@@ -129,11 +103,6 @@ def test_as_of_needs_a_time_zone(session: Session) -> None:
 def test_versions_are_numbered_from_one(session: Session, number: Any) -> None:
     with pytest.raises(UsageError, match="numbered from 1"):
         session.get(KEY, version=number)
-
-
-def test_a_version_that_was_never_written_is_none(session: Session) -> None:
-    written(session, 1)
-    assert session.get(KEY, version=2) is None
 
 
 def test_an_entity_read_at_a_version_is_read_only(session: Session) -> None:
@@ -146,10 +115,3 @@ def test_an_entity_read_at_a_version_is_read_only(session: Session) -> None:
             write(old)
     with pytest.raises(UsageError, match="read at a version"):
         session.update(old, {"text": "x"})
-
-
-def test_a_condition_can_be_part_of_a_versioned_save(session: Session) -> None:
-    document = written(session, 1)
-    document.text = "2"
-    session.save(document, condition=F.text == "1")
-    assert numbers(session) == [2, 1]

@@ -98,16 +98,6 @@ def test_a_version_without_the_time_of_a_deletion_is_read_as_before(
 # -- classes -----------------------------------------------------------------------------------------------------------
 
 
-def test_a_restored_tombstone_is_of_the_class_that_was_deleted(session: Session, moto: Transport) -> None:
-    session.save(Report(name="a", text="one", author="liz", number="7"))
-    session.delete(DOCUMENT)
-    again = session.restore(DOCUMENT, version=1)
-    assert again == Report(name="a", text="one", author="liz", number="7")
-    assert session.get_one(DOCUMENT) == again
-    assert session.get_by(Report, number="7") == again
-    assert items(moto, families)["v0_TEXT"]["_type"] == {"S": "Report"}
-
-
 def test_versions_and_tombstones_of_a_family_keep_the_class_and_no_type(
     session: Session, moto: Transport
 ) -> None:
@@ -119,13 +109,6 @@ def test_versions_and_tombstones_of_a_family_keep_the_class_and_no_type(
     }
     assert not any("_type" in item for item in found.values())
     assert session.scan(Document).all() == []
-
-
-def test_a_class_without_subclasses_stores_no_class_in_its_versions(
-    session: Session, moto: Transport
-) -> None:
-    session.delete(session.save(Page(name="a")))
-    assert not any("version_type" in item for item in items(moto, app).values())
 
 
 def test_a_version_is_read_as_the_class_it_was_saved_as(session: Session) -> None:

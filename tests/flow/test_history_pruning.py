@@ -26,15 +26,6 @@ from tests.flow.documents import KEY, Document, numbers, seeded, stored_sorts, w
 # -- pruning -----------------------------------------------------------------------------------------------------------
 
 
-def test_prune_keeps_the_newest(session: Session, moto: Transport) -> None:
-    written(session, 12)
-    assert session.prune(KEY, keep=3) == 9
-    assert numbers(session) == [12, 11, 10]
-    assert stored_sorts(moto) == {"v0_D", "v10_D", "v11_D", "v12_D"}
-    assert session.prune(KEY, keep=3) == 0
-    assert session.get(KEY, version=9) is None
-
-
 def test_prune_by_age_keeps_what_is_younger_and_always_the_newest(session: Session, clock: FakeClock) -> None:
     written(session, 4, clock)
     start = datetime.fromtimestamp(clock.start, UTC)
@@ -53,20 +44,6 @@ def test_prune_by_age_makes_no_hole_where_a_clock_went_backwards(session: Sessio
             other.save(document)
     assert session.prune(KEY, older_than=datetime.fromtimestamp(base.start + 1000, UTC)) == 1
     assert numbers(session) == [4, 3, 2]
-
-
-def test_numbers_go_on_after_pruning(session: Session) -> None:
-    document = written(session, 3)
-    session.prune(document, keep=1)
-    document.text = "x"
-    session.save(document)
-    assert numbers(session) == [4, 3]
-
-
-def test_pruned_history_past_a_hundred_is_still_found(session: Session, moto: Transport) -> None:
-    seeded(session, moto, 103)
-    assert session.prune(KEY, keep=102) == 1
-    assert numbers(session) == list(range(103, 1, -1))
 
 
 @pytest.mark.parametrize("options", [{}, {"keep": 1, "older_than": datetime.now(UTC)}])
@@ -184,14 +161,6 @@ def test_purge_leaves_nothing_and_then_numbers_begin_anew(session: Session, moto
         session.purge(KEY)
     session.save(Document(doc_id="d"))
     assert numbers(session) == [1]
-
-
-def test_purge_of_a_pruned_history_removes_what_is_left(session: Session, moto: Transport) -> None:
-    document = written(session, 4)
-    session.prune(document, keep=2)
-    session.delete(document)
-    assert session.purge(KEY) == 2
-    assert stored_sorts(moto) == set()
 
 
 @pytest.mark.parametrize("after", [False, True])

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import pytest
 
-from dynaorm import Entity, ExpiresAt, Key, Session, Table, Unique
+from dynaorm import Entity, ExpiresAt, Session, Table, Unique
 from dynaorm.errors import Contention, DecodeError, InvalidValue, OwnerUnknown, UnknownField, UsageError
 from dynaorm.item.value import Item
 from dynaorm.testing.clock import FakeClock
@@ -106,10 +106,6 @@ def test_a_composite_value_is_found_by_all_its_fields_in_any_order() -> None:
     assert requests[0]["Key"]["PK"] == {"S": "badge#t#7"}
 
 
-def test_a_value_nobody_holds_is_one_read() -> None:
-    assert lookup(User, [{}], email="x")[0] is None
-
-
 def test_none_is_held_by_nobody_and_asks_nothing() -> None:
     assert lookup(User, [], email=None) == (None, [])
 
@@ -162,12 +158,6 @@ def test_a_guard_that_names_itself_is_of_no_entity() -> None:
     assert lookup(User, [{"Item": {"owner": {"M": key}}}], email="bob@x")[0] is None
 
 
-def test_a_guard_without_owner_is_unknown() -> None:
-    with pytest.raises(OwnerUnknown) as raised:
-        lookup(User, [{"Item": {"PK": {"S": "email#x"}}}], email="x")
-    assert (raised.value.constraint, raised.value.value) == ("email", "x")
-
-
 @pytest.mark.parametrize(
     "owner",
     [
@@ -210,23 +200,6 @@ def test_a_stored_value_that_cannot_be_normalised_makes_its_item_unreadable() ->
         lookup(Line, [{"Item": {"owner": {"M": key}}}, stored], phone="12")
 
 
-def test_an_expired_guard_holds_nothing() -> None:
-    guard: Item = {"owner": {"M": {"PK": {"S": "COUPON#c"}, "SK": {"S": "C"}}}, "until": {"N": str(NOW)}}
-    assert lookup(Coupon, [{"Item": guard}], alias="a")[0] is None
-
-
-def test_guards_in_another_table_are_read_there() -> None:
-    guard = {"owner": {"M": {"table": {"S": "lookup-away"}, "PK": {"S": "MEMBER#m"}, "SK": {"S": "M"}}}}
-    member = {
-        "PK": {"S": "MEMBER#m"}, "SK": {"S": "M"}, "_type": {"S": "Member"}, "name": {"S": "m"}, "nick": {"S": "n"},
-    }  # fmt: skip
-    found, requests = lookup(Member, [{"Item": guard}, {"Item": member}], nick="n")
-    assert found == Member(name="m", nick="n")
-    assert requests[0]["TableName"] == "lookup-locks"
-    assert requests[0]["Key"] == {"lock": {"S": "nick#n"}}
-    assert requests[1]["Key"] == {"PK": {"S": "MEMBER#m"}, "SK": {"S": "M"}}
-
-
 def test_a_guard_of_an_entity_in_a_third_table_is_not_ours() -> None:
     guard = {"owner": {"M": {"table": {"S": "elsewhere"}, "PK": {"S": "MEMBER#m"}, "SK": {"S": "M"}}}}
     assert lookup(Member, [{"Item": guard}], nick="n")[0] is None
@@ -254,14 +227,3 @@ def test_what_cannot_be_looked_up_is_refused_without_reading(
 ) -> None:
     with pytest.raises(error, match=message):
         lookup(entity, [], **fields)
-
-
-def test_an_unknown_attribute_of_the_owner_survives_in_the_entity_found() -> None:
-    found, _ = lookup(User, [owner("1"), user("1", legacy={"S": "kept"}, **EMAIL)], email="bob@x")
-    transport = ScriptedTransport({})
-    session = Session(transport=transport, clock=FakeClock(NOW))
-    session.delete(Key(Plain, name="other"))
-    found.tenant = "u"
-    plan = session.plan(found)
-    assert plan.actions[0].after is not None
-    assert plan.actions[0].after["legacy"] == {"S": "kept"}

@@ -43,14 +43,6 @@ class Login(Entity, table=fleeting, pk="LOGIN#{token}", sk="L"):
     until: Annotated[datetime, ExpiresAt()]
 
 
-PLAIN: dict[str, Any] = {
-    "TableName": "provision-plain",
-    "BillingMode": "PAY_PER_REQUEST",
-    "AttributeDefinitions": [{"AttributeName": "PK", "AttributeType": "S"}],
-    "KeySchema": [{"AttributeName": "PK", "KeyType": "HASH"}],
-}
-
-
 def described(table: Table, status: str = "ACTIVE", **differences: Any) -> dict[str, Any]:
     return {"Table": {**definition(table, table.name), "TableStatus": status, **differences}}
 
@@ -75,10 +67,6 @@ def operations(transport: ScriptedTransport) -> list[str]:
     return [call.operation for call in transport.calls]
 
 
-def test_the_definition_of_a_table_with_a_partition_key_only() -> None:
-    assert definition(plain, "provision-plain") == PLAIN
-
-
 def test_the_definition_of_keys_of_every_kind() -> None:
     found = definition(indexed, "physical")
     assert found["TableName"] == "physical"
@@ -99,64 +87,9 @@ def test_the_definition_of_keys_of_every_kind() -> None:
     ]
 
 
-def test_the_definition_of_secondary_indexes_has_their_keys_and_projections() -> None:
-    found = definition(indexed, "physical")
-    assert found["GlobalSecondaryIndexes"] == [
-        {
-            "IndexName": "GSI1",
-            "KeySchema": [
-                {"AttributeName": "GSI1PK", "KeyType": "HASH"},
-                {"AttributeName": "GSI1SK", "KeyType": "RANGE"},
-            ],
-            "Projection": {"ProjectionType": "ALL"},
-        },
-        {
-            "IndexName": "Many",
-            "KeySchema": [
-                {"AttributeName": "tenant", "KeyType": "HASH"},
-                {"AttributeName": "region", "KeyType": "HASH"},
-                {"AttributeName": "at", "KeyType": "RANGE"},
-                {"AttributeName": "name", "KeyType": "RANGE"},
-            ],
-            "Projection": {"ProjectionType": "KEYS_ONLY"},
-        },
-    ]
-    assert found["LocalSecondaryIndexes"] == [
-        {
-            "IndexName": "LSI1",
-            "KeySchema": [
-                {"AttributeName": "PK", "KeyType": "HASH"},
-                {"AttributeName": "hash", "KeyType": "RANGE"},
-            ],
-            "Projection": {"ProjectionType": "INCLUDE", "NonKeyAttributes": ["owner", "note"]},
-        }
-    ]
-
-
-def test_a_new_table_is_created_and_waited_for() -> None:
-    transport, clock = create(
-        plain, {}, described(plain, "CREATING"), described(plain, "CREATING"), described(plain)
-    )
-    assert operations(transport) == ["CreateTable", *["DescribeTable"] * 3]
-    assert transport.calls[0].request == PLAIN
-    assert clock.pauses == [0.5, 0.5]
-
-
 def test_a_table_that_describe_does_not_know_yet_is_waited_for() -> None:
     _, clock = create(plain, {}, UNKNOWN, described(plain))
     assert clock.pauses == [0.5]
-
-
-def test_a_table_that_exists_is_left_as_it_is() -> None:
-    transport, _ = create(indexed, IN_USE, described(indexed))
-    assert operations(transport) == ["CreateTable", "DescribeTable"]
-
-
-def test_indexes_nobody_declared_are_no_difference() -> None:
-    extra = {**definition(indexed, "x")["GlobalSecondaryIndexes"][0], "IndexName": "Other"}
-    description = described(plain, GlobalSecondaryIndexes=[extra])
-    description["Table"]["AttributeDefinitions"].append({"AttributeName": "GSI1PK", "AttributeType": "S"})
-    create(plain, IN_USE, description)
 
 
 @pytest.mark.parametrize(
@@ -188,27 +121,6 @@ def test_a_table_with_other_keys_or_without_an_index_is_refused(
     assert "table_names=" in str(raised.value)
 
 
-def test_a_table_that_only_lacks_what_can_be_added_is_refused_with_the_way_to_add_it() -> None:
-    said = r"it has no index 'GSI1'; it has no index 'Many'; session\.apply\(table\).* adds what is missing"
-    with pytest.raises(UsageError, match=said):
-        create(indexed, IN_USE, described(indexed, GlobalSecondaryIndexes=[]))
-
-
-def test_an_index_with_other_keys_or_a_narrower_projection_is_refused() -> None:
-    found = described(indexed)
-    first = found["Table"]["GlobalSecondaryIndexes"][0]
-    first["KeySchema"] = first["KeySchema"][:1]
-    with pytest.raises(UsageError, match="the keys of its index 'GSI1' are"):
-        create(indexed, IN_USE, found)
-    found = described(indexed)
-    found["Table"]["GlobalSecondaryIndexes"][0]["Projection"] = {"ProjectionType": "KEYS_ONLY"}
-    with pytest.raises(UsageError, match="'GSI1' does not project ALL"):
-        create(indexed, IN_USE, found)
-    found = described(indexed)
-    found["Table"]["GlobalSecondaryIndexes"][1]["Projection"] = {"ProjectionType": "ALL"}
-    create(indexed, IN_USE, found)
-
-
 def test_the_table_of_the_guards_is_created_too() -> None:
     transport, _ = create(guarded, {}, described(guarded), {}, described(guards))
     assert [call.request["TableName"] for call in transport.calls] == [
@@ -217,21 +129,6 @@ def test_the_table_of_the_guards_is_created_too() -> None:
         "provision-guards",
         "provision-guards",
     ]
-
-
-def test_ttl_is_enabled_where_a_class_expires() -> None:
-    transport, _ = create(fleeting, {}, described(fleeting), ttl("DISABLED"), {})
-    assert operations(transport)[2:] == ["DescribeTimeToLive", "UpdateTimeToLive"]
-    assert transport.calls[-1].request == {
-        "TableName": "provision-fleeting",
-        "TimeToLiveSpecification": {"Enabled": True, "AttributeName": "until"},
-    }
-
-
-@pytest.mark.parametrize("status", ["ENABLED", "ENABLING"])
-def test_ttl_that_is_enabled_already_is_left_alone(status: str) -> None:
-    transport, _ = create(fleeting, IN_USE, described(fleeting), ttl(status, "until"))
-    assert operations(transport)[-1] == "DescribeTimeToLive"
 
 
 def test_ttl_by_another_attribute_is_refused() -> None:
@@ -274,11 +171,6 @@ def test_an_unanswered_change_of_ttl_is_repeated_and_finds_it_enabled() -> None:
     assert operations(transport)[3:] == ["UpdateTimeToLive", "UpdateTimeToLive", "DescribeTimeToLive"]
     with pytest.raises(UnexpectedRefusal, match="ValidationException"):
         create(fleeting, {}, described(fleeting), ttl("DISABLED"), already, ttl("DISABLED"))
-
-
-def test_another_refusal_is_passed_on() -> None:
-    with pytest.raises(UnexpectedRefusal, match="LimitExceededException"):
-        create(plain, Refusal("LimitExceededException", "too many tables"))
 
 
 def test_a_table_that_never_gets_active_is_given_up() -> None:

@@ -7,9 +7,7 @@ from typing import Annotated, Any
 import pytest
 
 from dynaorm import Entity, ExpiresAt, F, Key, Retry, Session, Table, Unique
-from dynaorm.entity.dispatch import live_class
 from dynaorm.entity.ident import ident_of
-from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.errors import (
     Contention,
     StoreError,
@@ -20,7 +18,7 @@ from dynaorm.errors import (
 )
 from dynaorm.flow.protocol.call import Call, NoAnswer, Reason, Refusal
 from dynaorm.flow.protocol.context import Context
-from dynaorm.flow.read import get_each_item, get_items, tables_in
+from dynaorm.flow.read import get_each_item, get_items
 from dynaorm.item.value import Item
 from dynaorm.session.drive import drive
 from dynaorm.testing.clock import FakeClock
@@ -35,10 +33,6 @@ class Stock(Entity, table=app, pk="STOCK#{sku}", sk="S"):
     sku: str
     left: int = 0
     until: Annotated[datetime | None, ExpiresAt()] = None
-
-
-class Fragile(Stock):
-    padding: int = 0
 
 
 class Document(Entity, table=app, pk="DOC#{doc_id}", sk="D", versioned=True):
@@ -112,18 +106,6 @@ def test_repetitions_pause_with_jitter() -> None:
     assert clock.pauses == pytest.approx([0.05, 0.1, 0.15])
 
 
-def test_an_unanswered_read_is_unreachable() -> None:
-    error = failing(*[NoAnswer("timeout")] * 3)
-    assert isinstance(error, Unreachable)
-    assert (error.operation, error.attempts, error.reason) == ("GetItem", 3, "timeout")
-
-
-def test_a_throttled_read_says_how_often() -> None:
-    error = failing(THROTTLED, THROTTLED, attempts=2)
-    assert isinstance(error, Throttled)
-    assert (error.attempts, error.code) == (2, "ProvisionedThroughputExceededException")
-
-
 def test_a_read_in_conflict_with_writers_is_contention() -> None:
     conflict = Refusal(
         "TransactionCanceledException", reasons=(None, Reason("TransactionConflict")), request_id="r"
@@ -180,39 +162,6 @@ def test_an_item_without_any_attribute_is_not_taken_for_absent(use: Callable[[Se
     transport = ScriptedTransport({"Item": {}})
     with pytest.raises(Unreachable, match="an item without its key 'PK'"):
         use(Session(transport=transport, clock=FakeClock(NOW)))
-
-
-@pytest.mark.parametrize(
-    ("item", "expected"),
-    [
-        (None, None),
-        (stock_item(), Stock),
-        (stock_item("Fragile"), Fragile),
-        (stock_item("Stranger"), None),
-        (stock_item("Document"), None),
-        ({name: value for name, value in stock_item().items() if name != "_type"}, Stock),
-        (stock_item(until={"N": str(NOW)}), None),
-        (stock_item(until={"N": str(NOW + 1)}), Stock),
-    ],
-)
-def test_what_reads_see_of_a_stored_item(item: Item | None, expected: type[Entity] | None) -> None:
-    found = live_class(mapping_of(Stock), item, NOW)
-    assert (found.entity if found is not None else None) is expected
-
-
-def test_a_subclass_does_not_see_an_item_of_its_base() -> None:
-    assert live_class(mapping_of(Fragile), stock_item(), NOW) is None
-
-
-def test_a_tombstone_is_absent() -> None:
-    item: Item = {"PK": {"S": "DOC#d"}, "SK": {"S": "v0_D"}, "deleted": {"BOOL": True}}
-    assert live_class(mapping_of(Document), item, NOW) is None
-
-
-def test_an_expired_entity_is_absent_to_get() -> None:
-    assert asked({"Item": stock_item(until={"N": str(NOW)})})[0] is None
-    live, _ = asked({"Item": stock_item(until={"N": str(NOW + 1)})})
-    assert live.until == datetime.fromtimestamp(NOW + 1, UTC)
 
 
 # -- many items --------------------------------------------------------------------------------------------------------
@@ -299,10 +248,3 @@ def test_one_item_is_read_alone_and_more_than_a_hundred_by_several_requests() ->
     found = drive(get_each_item([(plain, key) for key in keys], context), many, FakeClock(NOW))
     assert [*found.values()] == keys
     assert sorted(len(call.request["RequestItems"]["plain"]["Keys"]) for call in many.calls) == [1, 100]
-
-
-def test_the_tables_of_a_request_are_found_wherever_it_names_them() -> None:
-    assert tables_in({"TableName": "a"}) == ["a"]
-    assert tables_in({"RequestItems": {"a": {}, "b": {}}}) == ["a", "b"]
-    actions = [{"Put": {"TableName": "a"}}, {"Delete": {"TableName": "b"}}, {"Put": {"TableName": "a"}}]
-    assert tables_in({"TransactItems": actions}) == ["a", "b"]

@@ -12,7 +12,6 @@ from dynaorm.errors import (
     CheckpointExpired,
     InvalidCursor,
     TableNotFound,
-    Throttled,
     Unreachable,
     UsageError,
 )
@@ -68,25 +67,6 @@ def test_from_any_checkpoint_comes_all_that_was_not_handled(stream: Stream, data
             stream.write(name)
     handled += sequences(follow(stream, after=checkpoint))
     assert sorted(handled) == sorted(one for records in stream.shards.values() for one in records)
-
-
-def test_a_reader_that_goes_on_finds_new_records_and_new_shards(stream: Stream) -> None:
-    stream.open("a", records=1)
-    found = follow(stream, idle=None)
-    assert int(next(found).sequence) == 1
-    stream.write("a")
-    assert int(next(found).sequence) == 2
-    stream.open("b", "a", 1)
-    stream.open("c", records=1)
-    assert {int(next(found).sequence), int(next(found).sequence)} == {3, 4}
-
-
-def test_it_ends_after_so_many_seconds_without_a_record(stream: Stream) -> None:
-    stream.open("a", records=1)
-    clock = FakeClock(jitter=0)
-    began, session = clock.monotonic(), Session(transport=stream, clock=clock)
-    assert len(list(session.follow(app, idle=5))) == 1
-    assert clock.monotonic() - began == 5
 
 
 def test_a_shard_that_counted_as_read_is_asked_once_in_a_second(stream: Stream) -> None:
@@ -178,13 +158,6 @@ def test_a_list_of_shards_that_never_ends_is_an_error(
     assert stream.calls.count("DescribeStream") == 2
 
 
-def test_throttling_has_an_end(stream: Stream) -> None:
-    stream.open("a")
-    stream.troubles["GetRecords"] = [Refusal("ThrottlingException")] * 9
-    with pytest.raises(Throttled):
-        list(follow(stream))
-
-
 def test_records_that_are_gone_are_an_error(stream: Stream) -> None:
     stream.open("a", records=2)
     first, second = follow(stream)
@@ -198,15 +171,6 @@ def test_records_that_are_gone_are_an_error(stream: Stream) -> None:
     with pytest.raises(CheckpointExpired, match="the shard a is gone"):
         list(follow(stream, after=second.checkpoint))
     assert sequences(follow(stream)) == [3]
-
-
-def test_a_reader_that_is_too_slow_gets_an_error(stream: Stream) -> None:
-    stream.open("a", records=4)
-    found = follow(stream)
-    next(found)
-    stream.troubles["GetRecords"] = [Refusal("TrimmedDataAccessException", "Trimmed")]
-    with pytest.raises(CheckpointExpired, match="Trimmed"):
-        list(found)
 
 
 def test_a_checkpoint_of_another_stream_has_expired(stream: Stream) -> None:

@@ -79,11 +79,6 @@ def test_create_table_accepts_a_live_table_whose_differences_are_harmless(
     moto.call(Call("DeleteTable", {"TableName": name}))
 
 
-@given(tables())
-def test_a_table_does_not_differ_from_itself(table: Table) -> None:
-    assert differences(describe(table), definition(table, table.name), {}) == ()
-
-
 # -- one difference each -----------------------------------------------------------------------------------------------
 
 plain = Table("plain")
