@@ -3,9 +3,13 @@
 The engines are strict moto, in this process, and ministack, in another. Sessions read a clock of the test's own.
 """
 
+import os
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import closing
-from typing import Any
+from pathlib import Path
+from typing import Any, TypeAlias
 
 import pytest
 
@@ -13,7 +17,10 @@ from dynaorm.flow.protocol.call import Transport
 from dynaorm.testing.clock import FakeClock
 from dynaorm.testing.moto_engine import strict_moto
 from dynaorm.transport.direct.transport import DirectTransport
+from tests.conftest import ROOT
 from tests.story.engine import Engine
+
+PROGRAMS = Path(__file__).with_name("programs.py")
 
 
 @pytest.fixture
@@ -73,3 +80,35 @@ def engine(request: pytest.FixtureRequest) -> Engine:
     """One of them."""
     found: Engine = request.getfixturevalue(request.param)
     return found
+
+
+# -- programs ---------------------------------------------------------------------------------------------------------
+
+Python: TypeAlias = Callable[[Path], tuple[int, str, str]]
+"""Runs a program: its exit code, what it prints, and its errors."""
+
+
+@pytest.fixture(scope="session")
+def python(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Python]:
+    """Runs programs as a user would, with warnings as errors and dynaorm from this tree."""
+    path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
+    environment = {**os.environ, "PYTHONPATH": path, "COLUMNS": "80"}
+    files = [tmp_path_factory.mktemp("programs") / name for name in ("output", "errors")]
+    command = [sys.executable, "-W", "error", str(PROGRAMS)]
+    with subprocess.Popen(
+        command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1
+    ) as runner:
+        assert runner.stdin is not None
+        assert runner.stdout is not None
+        asked, answers = runner.stdin, runner.stdout
+
+        def run(program: Path) -> tuple[int, str, str]:
+            asked.write("\t".join(map(str, [program, *files])) + "\n")
+            code = int(answers.readline())
+            output, errors = (file.read_text() for file in files)
+            for file in files:
+                file.unlink()
+            return code, output, errors
+
+        yield run
+        asked.close()

@@ -1,14 +1,12 @@
 """The examples run, each in a process of its own, and programs of the README do what it says of them."""
 
-import os
 import re
-import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from types import ModuleType
-from typing import Annotated, Any, TypeAlias
+from typing import Annotated, Any
 
 import pytest
 
@@ -20,10 +18,10 @@ from dynaorm.testing.faults import Fault, FaultyTransport, lost_answer, lost_req
 from dynaorm.testing.moto_engine import strict_moto
 from dynaorm.transport.pynamodb import PynamoTransport
 from tests.integrations.asgi import client_of
+from tests.story.conftest import Python
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples"
-PROGRAMS = Path(__file__).with_name("programs.py")
 
 SHOWN = {
     "demo": (
@@ -114,36 +112,6 @@ PARTS = {"lambda_function", "lambda_powertools", "raw"}
 
 SERVICES = {"fastapi_service": "test_fastapi_service.py"}
 """Examples that wait for requests, and their tests."""
-
-
-Python: TypeAlias = Callable[[Path], tuple[int, str, str]]
-"""Runs a program: its exit code, what it prints, and its errors."""
-
-
-@pytest.fixture(scope="module")
-def python(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Python]:
-    """Runs programs as a user would, with warnings as errors and dynaorm from this tree."""
-    path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
-    environment = {**os.environ, "PYTHONPATH": path, "COLUMNS": "80"}
-    files = [tmp_path_factory.mktemp("programs") / name for name in ("output", "errors")]
-    command = [sys.executable, "-W", "error", str(PROGRAMS)]
-    with subprocess.Popen(
-        command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1
-    ) as runner:
-        assert runner.stdin is not None
-        assert runner.stdout is not None
-        asked, answers = runner.stdin, runner.stdout
-
-        def run(program: Path) -> tuple[int, str, str]:
-            asked.write("\t".join(map(str, [program, *files])) + "\n")
-            code = int(answers.readline())
-            output, errors = (file.read_text() for file in files)
-            for file in files:
-                file.unlink()
-            return code, output, errors
-
-        yield run
-        asked.close()
 
 
 def test_every_example_is_known_here() -> None:
