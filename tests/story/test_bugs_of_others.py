@@ -4,7 +4,7 @@ The rows run on both engines; most of them in a table whose items have types and
 """
 
 from collections.abc import Callable, Mapping
-from datetime import UTC, datetime
+from datetime import datetime
 from functools import partial
 from typing import Annotated, Any, Final, TypeAlias
 
@@ -16,9 +16,7 @@ from dynaorm.errors import (
     AlreadyExists,
     ConditionFailed,
     EntityNotFound,
-    KeyChanged,
     StaleEntity,
-    StoreError,
     UniqueViolation,
 )
 from dynaorm.record import record
@@ -56,12 +54,6 @@ class Note(_Note, table=app, pk="NOTE#{note_id}", sk="NOTE", versioned=True):
 
 class LegacyNote(_Note, table=legacy, pk="NOTE#{note_id}", sk="NOTE", versioned=True):
     pass
-
-
-class Member(Entity, table=app, pk="MEMBER#{member_id}", sk="MEMBER"):
-    member_id: str
-    account: str
-    nick: Annotated[str, Unique(scope="account")]
 
 
 class Account(Entity, table=app, pk="ACCOUNT#{account_id}", sk="ACCOUNT"):
@@ -174,45 +166,6 @@ def a_change_by_key_gives_up_the_value_that_is_stored_when_it_commits(engine: En
     assert session.update(Key(kind, user_id="u1"), {"email": "b@x"}).email == "b@x"
 
 
-@bug(
-    "both writes succeed, and the guard of the overwritten value blocks that value for ever",
-    USERS,
-    guards={"email#a@x": "USER#u2", "email#b@x": "USER#u3", "email#c@x": "USER#u1"},
-)
-def of_two_changes_from_one_read_the_loser_leaves_no_orphan_guard(engine: Engine, kind: Any) -> None:
-    one, two = engine.session(), engine.session()
-    one.save(kind(user_id="u1", email="a@x"))
-    mine, theirs = one.get_one(kind, user_id="u1"), two.get_one(kind, user_id="u1")
-    mine.email, theirs.email = "b@x", "c@x"
-    two.save(theirs)
-    with pytest.raises(StaleEntity):
-        one.save(mine)
-    one.save(kind(user_id="u2", email="a@x"))
-    one.save(kind(user_id="u3", email="b@x"))
-
-
-@bug(
-    "the new key is put, and the old one deleted, without a condition",
-    USERS,
-    {"USER#u1": "c@x", "USER#u2": "b@x"},
-    {"email#b@x": "USER#u2", "email#c@x": "USER#u1"},
-)
-def a_move_neither_overwrites_its_target_nor_takes_along_a_stale_copy(engine: Engine, kind: Any) -> None:
-    session = engine.session()
-    mine = session.save(kind(user_id="u1", email="a@x"))
-    session.save(kind(user_id="u2", email="b@x"))
-    mine.user_id = "u2"
-    with pytest.raises(KeyChanged):
-        session.save(mine)
-    with pytest.raises(AlreadyExists) as taken:
-        session.move(mine)
-    assert taken.value.key == Key(kind, user_id="u2")
-    session.update(Key(kind, user_id="u1"), {"email": "c@x"})
-    mine.user_id = "u3"
-    with pytest.raises(StaleEntity):
-        session.move(mine)
-
-
 # -- which values count ------------------------------------------------------------------------------------------------
 
 
@@ -282,17 +235,6 @@ def a_unique_value_set_to_itself_is_no_change_and_one_changed_in_case_alone_keep
     assert engine.sent(table_of(kind)) == [("Update", "USER#u1")]
 
 
-@bug('("x#y", "z") and ("x", "y#z") render the same key, so a value is wrongly taken', (Member,))
-def values_with_the_delimiter_inside_are_neither_confused_nor_stolen(engine: Engine, kind: Any) -> None:
-    session = engine.session()
-    pairs = [("x#y", "z"), ("x", "y#z"), ("x%23y", "z"), ("${x}", "z"), ("x", "y"), ("x#y#z", "")]
-    for number, (account, nick) in enumerate(pairs):
-        session.save(kind(member_id=str(number), account=account, nick=nick))
-    found: list[Any] = [session.get_by(kind, account=account, nick=nick) for account, nick in pairs]
-    assert [one.member_id for one in found] == [str(number) for number in range(len(pairs))]
-    assert len(engine.guards(app)) == len(pairs)
-
-
 @bug("a value over the size limit of a key cannot be stored, or is cut", (Account,))
 def a_unique_value_longer_than_a_key_is_kept_by_its_hash(engine: Engine, kind: Any) -> None:
     session, long = engine.session(), "x" * 3000
@@ -305,175 +247,7 @@ def a_unique_value_longer_than_a_key_is_kept_by_its_hash(engine: Engine, kind: A
     assert all(key.startswith("label#sha256:") and len(key) == 77 for key in engine.guards(app))
 
 
-# -- values that depend on other fields, on time, or on names ----------------------------------------------------------
-
-
-@bug(
-    'an update without the scope guards the value under "undefined", or under its old scope, or builds the old key '
-    "with the new scope",
-    (Member,),
-    guards={"nick#acme#ann": "MEMBER#m2", "nick#other#liz": "MEMBER#m3", "nick#third#liz": "MEMBER#m1"},
-)
-def a_scoped_value_is_judged_with_the_stored_scope_and_moves_with_it(engine: Engine, kind: Any) -> None:
-    session = engine.session()
-    session.save(kind(member_id="m1", account="acme", nick="liz"))
-    session.save(kind(member_id="m2", account="acme", nick="sue"))
-    session.save(kind(member_id="m3", account="other", nick="liz"))
-    with pytest.raises(UniqueViolation) as refused:
-        session.update(Key(kind, member_id="m2"), {"nick": "liz"})
-    assert (refused.value.fields, refused.value.value) == (("account", "nick"), ("acme", "liz"))
-    assert refused.value.owner == Key(kind, member_id="m1")
-    session.update(Key(kind, member_id="m2"), {"nick": "ann"})
-    with pytest.raises(UniqueViolation):
-        session.update(Key(kind, member_id="m1"), {"account": "other"})
-    session.update(Key(kind, member_id="m1"), {"account": "third"})
-
-
-@bug(
-    "the guard has no time to live, so the value of an expired item is taken for ever",
-    (Account,),
-    guards={"label#x": "ACCOUNT#a2"},
-)
-def a_guard_expires_with_its_entity_and_its_value_is_free_a_minute_later(engine: Engine, kind: Any) -> None:
-    # After the time of every engine's clock: an engine that deletes expired items would spoil the test.
-    start = int(datetime(2100, 1, 1, tzinfo=UTC).timestamp())
-    engine.clock.advance(start - engine.clock.now())
-    session, until = engine.session(), datetime.fromtimestamp(start + 1200, UTC)
-    mine = session.save(kind(account_id="a1", label="x", until=datetime.fromtimestamp(start + 600, UTC)))
-    session.update(mine, {"until": until})
-    assert engine.raw(app)[1]["until"] == {"N": str(start + 1200)}
-    engine.clock.advance(1259)
-    assert session.get_by(kind, label="x") is None
-    with pytest.raises(UniqueViolation):
-        session.save(kind(account_id="a2", label="x"))
-    engine.clock.advance(2)
-    session.save(kind(account_id="a2", label="x"))
-
-
-@bug(
-    "the name of the class is part of the guards' keys, so renaming it orphans them all",
-    (User,),
-    {"USER#u1": "b@x"},
-    {"email#b@x": "USER#u1"},
-)
-def a_renamed_class_keeps_its_items_and_its_guards(engine: Engine, kind: Any) -> None:
-    session = engine.session()
-    session.save(kind(user_id="u1", email="a@x"))
-
-    class Customer(Entity, table=Table("App"), pk="USER#{user_id}", sk="PROFILE", name="User"):
-        user_id: str
-        email: Annotated[str | None, Unique(normalize=str.casefold)] = None
-
-    found = session.get_by(Customer, email="a@x")
-    assert found == Customer(user_id="u1", email="a@x")
-    with pytest.raises(UniqueViolation):
-        session.save(Customer(user_id="u2", email="a@x"))
-    found.email = "b@x"
-    session.save(found)
-
-
 # -- versions and revisions --------------------------------------------------------------------------------------------
-
-
-def state(entity: Any) -> tuple[object, ...]:
-    seen = inspect(entity)
-    return dict(entity), seen.loaded, seen.key, seen.revision, seen.version, dict(seen.changes)
-
-
-@bug(
-    "the version is raised in memory before the write, so saving the refused object again succeeds",
-    NOTES,
-    {"v0_NOTE": "2 theirs", "v1_NOTE": "1 first", "v2_NOTE": "2 theirs"},
-)
-def a_refused_save_leaves_version_and_revision_as_they_were_so_a_retry_cannot_overwrite(
-    engine: Engine, kind: Any
-) -> None:
-    one, two = engine.session(), engine.session()
-    one.save(kind(note_id="n1", text="first"))
-    mine, theirs = one.get_one(kind, note_id="n1"), two.get_one(kind, note_id="n1")
-    mine.text, theirs.text = "mine", "theirs"
-    two.save(theirs)
-    before = state(mine)
-    for _ in range(3):
-        with pytest.raises(StaleEntity):
-            one.save(mine)
-        assert state(mine) == before
-
-
-@bug(
-    "an update neither checks nor raises the version, so a stale save overwrites it unnoticed",
-    NOTES,
-    {"v0_NOTE": "3 third", "v1_NOTE": "1 first", "v2_NOTE": "2 second", "v3_NOTE": "3 third"},
-)
-def a_partial_update_writes_a_version_and_makes_earlier_copies_stale(engine: Engine, kind: Any) -> None:
-    session, key = engine.session(), Key(kind, note_id="n1")
-    session.save(kind(note_id="n1", text="first"))
-    stale = session.get_one(kind, note_id="n1")
-    # By key, without an object: the number continues from the stored one, and is not set to 1 again.
-    session.update(key, {"text": "second"})
-    with session.transaction() as tx:
-        tx.update(key, {"text": "third"})
-    stale.text = "stale"
-    refuse_stale(session, stale)
-
-
-def refuse_stale(session: Session, stale: Any) -> None:
-    for late in (session.save, session.delete, lambda one: session.update(one, {"text": "late"})):
-        with pytest.raises(StaleEntity):
-            late(stale)
-
-
-@bug(
-    "an update raises a counter but not the revision, so a stale save sets the counter back",
-    (User,),
-    {"USER#u1": "Rome"},
-)
-def a_blind_counter_makes_earlier_copies_stale_too(engine: Engine, kind: Any) -> None:
-    session, key = engine.session(), Key(kind, user_id="u1")
-    stale = session.save(kind(user_id="u1", city="Turin"))
-    session.update(key, F.visits.add(1))
-    assert engine.operations[-1] == "UpdateItem"
-    stale.visits, stale.city = 0, "Rome"
-    with pytest.raises(StaleEntity):
-        session.save(stale)
-    session.update(key, {"city": "Rome"})
-    assert session.get_one(key).visits == 1
-
-
-@bug(
-    "a new object only requires that no version is stored, so it replaces an item without a version",
-    (User,),
-    {"USER#u1": "Rome"},
-)
-def a_new_entity_does_not_overwrite_an_item_without_revision(engine: Engine, kind: Any) -> None:
-    session = engine.session()
-    by_hand = {"PK": {"S": "USER#u1"}, "SK": {"S": "PROFILE"}, "user_id": {"S": "u1"}, "city": {"S": "Turin"}}
-    engine.put(app, **by_hand)
-    with pytest.raises(AlreadyExists):
-        session.save(kind(user_id="u1"))
-    assert engine.raw(app) == [by_hand]
-    one, two = session.get_one(kind, user_id="u1"), session.get_one(kind, user_id="u1")
-    one.city, two.city = "Rome", "Milan"
-    session.save(one)
-    with pytest.raises(StaleEntity):
-        session.save(two)
-
-
-@bug(
-    'the condition "absent, or of my version" lets a stale object create the deleted item again',
-    NOTES,
-    {"v1_NOTE": "1 mine"},
-    {},
-)
-def a_save_after_somebody_deleted_it_does_not_bring_it_back(engine: Engine, kind: Any) -> None:
-    session = engine.session()
-    mine = session.save(kind(note_id="n1", text="mine", owner_mail="a@x"))
-    engine.session().delete(Key(kind, note_id="n1"))
-    before = engine.raw(table_of(kind))
-    mine.text = "late"
-    refuse_stale(session, mine)
-    assert engine.raw(table_of(kind)) == before
-    assert session.get(kind, note_id="n1") is None
 
 
 @bug("an update of a missing key stores an item with a few fields and no type", (*USERS, *NOTES), {}, {})
@@ -510,46 +284,6 @@ def the_tenth_and_the_hundredth_version_are_newer_than_the_ninth(engine: Engine,
 
 
 # -- reads -------------------------------------------------------------------------------------------------------------
-
-
-@bug(
-    "an item of an unknown type under the key of a class is loaded, or updated, as that class",
-    (User,),
-    {"USER#u1": "Turin"},
-)
-def an_item_of_an_unknown_type_is_skipped_in_lists_and_refused_by_key(engine: Engine, kind: Any) -> None:
-    session, key = engine.session(), Key(kind, user_id="u1")
-    item = {"PK": "USER#u1", "SK": "PROFILE", "_type": "Ghost", "user_id": "u1", "city": "Turin"}
-    engine.put(app, **{name: {"S": text} for name, text in item.items()})
-    assert session.query(kind, user_id="u1").count() == len(session.scan(kind).all()) == 0
-    assert session.get(key) is None
-    with pytest.raises(StoreError):
-        session.update(key, F.visits.set(6))
-    with pytest.raises(EntityNotFound):
-        session.get_one(key)
-
-
-@bug("versions, tombstones and guards are loaded as entities", NOTES, guards={})
-def what_belongs_to_a_note_never_appears_in_lists(engine: Engine, kind: Any) -> None:
-    session = engine.session()
-    note = session.save(kind(note_id="n1", text="1", owner_mail="a@x"))
-    session.update(note, {"text": "2"})
-    assert len(engine.raw(table_of(kind))) == 4
-    for query in (
-        session.query(kind, note_id="n1"),
-        session.scan(kind),
-        session.collection(kind, note_id="n1"),
-    ):
-        assert [one.text for one in query] == ["2"]
-        assert query.count() == 1
-    session.delete(note)
-    for query in (
-        session.query(kind, note_id="n1"),
-        session.scan(kind),
-        session.collection(kind, note_id="n1"),
-    ):
-        assert query.all() == query.keys().all() == []
-    assert [item["SK"]["S"] for item in engine.raw(table_of(kind))] == ["v0_NOTE", "v1_NOTE", "v2_NOTE"]
 
 
 @bug("the old value comes from an eventually consistent read, and the wrong guard is released", USERS, {}, {})
