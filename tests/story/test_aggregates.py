@@ -18,15 +18,10 @@ from dynaorm import (
     InKey,
     Key,
     NumberKey,
-    Plan,
     Session,
     Table,
     inspect,
 )
-from dynaorm.errors import (
-    OutcomeUnknown,
-)
-from dynaorm.testing.faults import lost_answer, lost_request
 from tests.story.engine import Engine
 
 music = Table(
@@ -172,18 +167,6 @@ def test_the_top_songs_of_a_month_are_one_query_of_the_sparse_index(engine: Engi
     assert [(one.song, one.total) for one in found] == [("130", 5), ("129", 3)]
 
 
-def test_a_download_that_is_taken_back_is_subtracted_and_the_total_stays(
-    engine: Engine, session: Session
-) -> None:
-    first = session.save(download("129", 1))
-    session.save(download("129", 2))
-    session.delete(first)
-    session.delete(Key(Download, song="129", download=f"{2:010d}"))
-    assert engine.operations[-2:] == ["GetItem", "TransactWriteItems"]
-    assert engine.sent(music) == [("Delete", "Song-129"), ("Update", "Song-129")]
-    assert session.get_one(MonthTotal, song="129", month="2018-01").total == 0
-
-
 # -- edges and their counters ------------------------------------------------------------------------------------------
 
 
@@ -236,23 +219,6 @@ def test_a_block_of_many_edges_is_one_action_per_counter(engine: Engine, session
 
 
 # -- lost answers and rivals -------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("made", [True, False])
-def test_a_delete_without_an_answer_is_settled_by_the_edge_and_not_by_what_others_count(
-    engine: Engine, session: Session, made: bool
-) -> None:
-    liz = session.save(Membership(group_id="g", user_id="liz"))
-    faulty = engine.session(lost_answer(times=99) if made else lost_request(times=99))
-    with pytest.raises(OutcomeUnknown) as caught:
-        faulty.delete(liz)
-    session.save(Membership(group_id="g", user_id="bob"))
-    engine.clock.advance(700)
-    plan = caught.value.plan
-    assert isinstance(plan, Plan)
-    assert session.resume(plan) is made
-    assert inspect(liz).loaded is not made
-    assert counters(engine)["GROUP#g.members"] == (1 if made else 2)
 
 
 def test_a_group_deleted_while_somebody_leaves_lets_them_leave(engine: Engine, session: Session) -> None:

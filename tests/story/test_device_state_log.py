@@ -52,32 +52,6 @@ def test_the_items_written_equal_the_published_ones_attribute_for_attribute(engi
     assert engine.raw(log) == in_key_order(PUBLISHED)
 
 
-def test_the_table_is_created_with_the_published_keys(engine: Engine) -> None:
-    engine.create(log)
-    found = engine.client.describe_table(TableName=engine.name("DeviceStateLog"))["Table"]
-    assert {
-        one["AttributeName"]: one["AttributeType"] for one in found["AttributeDefinitions"]
-    } == dict.fromkeys(("DeviceID", "State#Date", "Operator", "Date", "EscalatedTo"), "S")
-    keys = {one["IndexName"]: one["KeySchema"] for one in found["GlobalSecondaryIndexes"]}
-    assert {name: [key["AttributeName"] for key in schema] for name, schema in keys.items()} == {
-        "GSI1": ["Operator", "Date"],
-        "GSI2": ["EscalatedTo", "State#Date"],
-    }
-    assert [key["AttributeName"] for key in found["KeySchema"]] == ["DeviceID", "State#Date"]
-
-
-def test_saving_what_was_read_sends_nothing(engine: Engine, published: Session) -> None:
-    found = [
-        published.get_one(LogEntry, device_id=one.device_id, state=one.state, date=one.date)
-        for one in ENTRIES
-    ]
-    assert found == ENTRIES
-    engine.forget()
-    for entry in found:
-        published.save(entry)
-    assert engine.calls == []
-
-
 def test_escalating_an_entry_sets_one_attribute_and_that_puts_it_in_the_index(
     engine: Engine, published: Session
 ) -> None:

@@ -17,9 +17,9 @@ import uvicorn
 from fastapi import FastAPI
 from fastapi_service import Order, Stock, main, service, shop
 
-from dynaorm import Retry, Session, Table, Transport
+from dynaorm import Session, Table, Transport
 from dynaorm.integrations.fastapi import current_session
-from dynaorm.testing import Store, assert_consistent, strict_moto, throttle
+from dynaorm.testing import assert_consistent, strict_moto
 from tests.integrations.asgi import client_of
 
 
@@ -123,16 +123,6 @@ def test_a_list_is_read_page_by_page_newest_first(client: httpx.Client, dynaorm_
     rest = client.get(path, params={"limit": 2, "cursor": first["cursor"]}).json()
     assert [one["order_id"] for one in first["items"] + rest["items"]] == ["o2", "o1", "o0"]
     assert rest["cursor"] is None
-
-
-def test_a_throttled_request_is_to_be_repeated_later(client: httpx.Client, dynaorm_store: Store) -> None:
-    impatient = dynaorm_store.session(retry=Retry(attempts=1))
-    service.dependency_overrides[current_session] = lambda: impatient
-    dynaorm_store.wire.inject(throttle())
-    answer = client.get("/users/u1")
-    assert (answer.status_code, answer.headers["Retry-After"]) == (503, "5")
-    assert answer.json()["type"] == "urn:problem-type:dynaorm:throttled"
-    assert client.get("/users/u1").status_code == 404
 
 
 def test_the_openapi_lists_the_errors_of_every_route() -> None:

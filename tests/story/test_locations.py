@@ -46,11 +46,3 @@ def test_usa_and_usa_tx_are_one_prefix_each(
     (call,) = articles.calls
     assert "begins_with" in call.request["KeyConditionExpression"]
     assert {"S": prefix} in call.request["ExpressionAttributeValues"].values()
-
-
-def test_usa_tx_houston_is_the_whole_key_and_an_equality(articles: Engine) -> None:
-    query = articles.session().query(Article, name="lamp", country="USA", state="TX", city="Houston")
-    assert [(one.country, one.state, one.city) for one in query] == [("USA", "TX", "Houston")]
-    (call,) = articles.calls
-    assert "begins_with" not in call.request["KeyConditionExpression"]
-    assert {"S": "USA-TX-Houston"} in call.request["ExpressionAttributeValues"].values()

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import pytest
 
-from dynaorm import Attribute, Entity, F, GlobalIndex, Index, Key, Session, Table, Unique, any_of, codecs
+from dynaorm import Attribute, Entity, GlobalIndex, Index, Session, Table, Unique, codecs
 from dynaorm.errors import UniqueViolation
 from tests.story.engine import Engine
 
@@ -118,21 +118,6 @@ def test_what_onetable_stored_is_read_changed_and_verified(engine: Engine, fille
     assert list(filled.verify(table)) == []
 
 
-def test_each_access_pattern_is_one_query(engine: Engine, filled: Session) -> None:
-    engine.forget()
-    assert [one.id for one in filled.query(Invoice, accountId="A1")] == ["I1"]
-    assert engine.operations == ["Query"]
-    engine.forget()
-    may = datetime(2024, 5, 1, tzinfo=UTC)
-    assert filled.query(Invoice.by_date).ge(date=may).lt(date=may.replace(day=2)).keys().all() == [
-        Key(Invoice, accountId="A1", id="I1")
-    ]
-    assert engine.operations == ["Query"]
-    engine.forget()
-    assert filled.query(Product.by_name).begins_with(name="Br").first() is not None
-    assert engine.operations == ["Query", "BatchGetItem"]  # the index has keys alone
-
-
 # -- items for unique values -------------------------------------------------------------------------------------------
 
 
@@ -172,11 +157,3 @@ def test_verify_and_repair_know_the_items(engine: Engine, filled: Session) -> No
     assert [kind for kind, _ in found] == ["missing guard", "orphan guard"]
     assert len([one for one in filled.repair(table) if one.outcome.value == "mended"]) == 2
     assert engine.items(table) == [PETER, {**EMAIL, **OWNER}, INVOICE, BREAD]
-
-
-def test_a_conditional_update_by_key_reads_and_claims(engine: Engine, filled: Session) -> None:
-    filled.update(Key(User, name="Peter Smith"), F.phone.set("7"))
-    assert filled.get_one(User, name="Peter Smith").phone == "7"
-    assert [one["pk"]["S"] for one in engine.items(table) if "owner" in one] == ["_unique#User#phone#7"]
-    assert filled.query(Product.by_name).filter(F.name.is_in(["Bread", "Rolls"])).count() == 1
-    assert filled.query(Invoice, accountId=any_of("A1", "A2")).count() == 1

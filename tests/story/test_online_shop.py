@@ -70,26 +70,6 @@ def key_fields(entity: Any) -> dict[str, Any]:
     return {name: getattr(entity, name) for name in names[type(entity)]}
 
 
-def test_saving_what_was_read_sends_nothing_and_changes_nothing(engine: Engine, published: Session) -> None:
-    found = [published.get_one(Key(type(entity), **key_fields(entity))) for entity in ENTITIES]
-    engine.forget()
-    for entity in found:
-        published.save(entity)
-    assert engine.calls == []
-    assert engine.raw(shop) == in_key_order(PUBLISHED)
-
-
-def test_a_change_of_one_attribute_changes_that_attribute_of_the_published_item_alone(
-    engine: Engine, published: Session
-) -> None:
-    shipment = published.get_one(Shipment, order_id="12345", shipment_id="98765")
-    shipment.type = "Standard"
-    published.save(shipment)
-    (changed,) = [item for item in engine.raw(shop) if item not in PUBLISHED]
-    (before,) = [item for item in PUBLISHED if item["SK"] == {"S": "sh#98765"}]
-    assert changed == {**before, "Type": {"S": "Standard"}}
-
-
 def test_the_item_published_without_its_index_keys_stays_out_of_the_index_until_it_is_listed(
     engine: Engine, published: Session
 ) -> None:

@@ -54,16 +54,3 @@ def test_a_normalised_key_sorts_as_people_expect_and_the_name_stays_as_it_is_wri
     ]
     found = persons.session().query(Person, initial="D").all()
     assert [one.last_name for one in found] == ["Dean", "DeBrie", "Dern"]
-
-
-def test_correcting_the_case_of_a_name_changes_the_attribute_and_not_the_key(persons: Engine) -> None:
-    with persons.session() as session:
-        debrie = session.get_one(Person, initial="D", last_name="DeBrie")
-        debrie.last_name = "Debrie"
-        session.save(debrie)
-    assert persons.raw(normalised)[1] == {
-        "PK": {"S": "D"},
-        "SK": {"S": "DEBRIE"},
-        "LastName": {"S": "Debrie"},
-        "Name": {"S": "Alex DeBrie"},
-    }

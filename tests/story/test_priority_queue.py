@@ -108,14 +108,6 @@ def test_each_step_is_one_update_that_keeps_what_the_class_does_not_know(
     assert inspect(shipment).revision == "2"
 
 
-def test_who_has_seen_an_older_version_is_refused(queue: Session) -> None:
-    enqueue(queue, "A-101", 1, NOON)
-    with pytest.raises(ConditionFailed) as refused:
-        enqueue(queue, "A-101", 1, NOON)
-    assert refused.value.stored is not None
-    assert inspect(refused.value.stored).revision == "2"
-
-
 def test_the_shipment_that_has_waited_longest_is_taken_by_one_worker(queue: Session, engine: Engine) -> None:
     enqueue(queue, "A-102", 1, NOON)
     enqueue(queue, "A-101", 1, "2024-05-01T12:31:00Z")

@@ -97,16 +97,6 @@ def test_writes_by_key_reach_the_items_of_all_names(engine: Engine, session: Ses
         session.delete(Key(Team, name="a"))
 
 
-def test_totals_are_added_to_a_target_of_the_old_name(engine: Engine, session: Session) -> None:
-    engine.put(app, PK={"S": "TEAM#t"}, SK={"S": "TEAM"}, _type={"S": "Group"}, name={"S": "t"})
-    session.save(Person(name="f", team="t", email="f@x"))
-    assert session.get_one(Team, name="t").members == 1
-    found = session.get_by(Person, email="f@x")
-    assert found is not None
-    assert found.name == "f"
-    assert list(session.verify(app)) == []
-
-
 def test_versions_of_the_old_name_are_versions(engine: Engine, session: Session) -> None:
     poem = session.save(Poem(name="p", text="1"))
     for item in engine.items(app):

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import pytest
 
-from dynaorm import Attribute, Entity, F, GlobalIndex, Index, InKey, Key, Session, Table
+from dynaorm import Attribute, Entity, GlobalIndex, Index, InKey, Key, Session, Table
 from tests.story.engine import Engine
 
 carts = Table(
@@ -72,14 +72,6 @@ def test_upserts_store_exactly_the_published_rows(engine: Engine) -> None:
     assert engine.raw(carts) == ROWS
 
 
-def test_an_item_in_a_cart_is_changed_or_added_by_one_request(engine: Engine, session: Session) -> None:
-    sue = cart_item("Sue", "2019-10-03T12:33:16#Active")
-    changed = session.upsert(sue, F.count.set("3"), {"sku": "ef9ca", "price": "4.99"})
-    assert (changed.count, changed.status) == ("3", "Active")
-    assert engine.operations == ["UpdateItem"]
-    assert engine.raw(carts)[2] == {**ROWS[2], "Count": {"S": "3"}}
-
-
 def test_a_cart_is_read_newest_first(engine: Engine, session: Session) -> None:
     cart = session.query(CartItem, customer="Sue").descending()
     assert [(one.sku, one.state) for one in cart] == [
@@ -102,10 +94,3 @@ def test_a_product_is_found_in_all_carts(engine: Engine, session: Session) -> No
     assert session.query(CartItem.by_sku, sku="72f49").explain().splitlines()[1:] == [
         f"1. Query {engine.name('CartTable')} index GSI-SKU: Item_SKU = '72f49'"
     ]
-
-
-def test_a_cart_is_read_as_of_one_moment(engine: Engine, session: Session) -> None:
-    keys = [cart_item(customer, moment) for customer, moment, *_ in PUBLISHED]
-    found = session.snapshot([*keys, cart_item("Nobody", "2019-10-03T12:33:16#Active")])
-    assert [one and one.sku for one in found] == ["72f49", "d9bl3", "ef9ca", "b932s", "72f49", None]
-    assert engine.operations == ["TransactGetItems"]

@@ -97,15 +97,6 @@ def test_the_items_are_the_documents_and_an_absent_enrollment_is_no_attribute(en
     assert engine.raw(students) == sorted(expected, key=lambda item: (item["pk"]["S"], item["sk"]["S"]))
 
 
-@pytest.mark.parametrize("kind", [AppStudent], indirect=True)
-def test_an_index_keyed_by_the_month_is_asked_by_any_day_of_it_and_gives_that_day_alone(
-    engine: Engine, kind: Layout
-) -> None:
-    for day, expected in [(22, ["98244"]), (23, ["23552"]), (24, [])]:
-        query = engine.session().query(AppStudent.by_enrollment, enrollment=date(2020, 3, day))
-        assert [one.student_id for one in query] == expected
-
-
 # -- in and out --------------------------------------------------------------------------------------------------
 
 

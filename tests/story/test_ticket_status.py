@@ -95,9 +95,3 @@ def test_a_query_that_does_not_name_the_ticket_asks_every_shard_and_merges(docum
     assert numbers(found) == [23123, 13552, 81274]
     assert found.requests == 8
     assert asked(documents) == [f"STATUS#open#{shard}" for shard in range(1, 9)]
-
-
-def test_a_query_that_names_the_ticket_asks_its_shard_alone(documents: Engine) -> None:
-    found = documents.session().query(Ticket.sharded, status="open", number=13552).all()
-    assert numbers(found) == [13552]
-    assert found.requests == 1

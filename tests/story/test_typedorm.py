@@ -97,13 +97,3 @@ def test_each_access_pattern_is_one_request(session: Session, engine: Engine) ->
     assert found is not None
     assert (found.id, engine.operations) == ("user-1", ["GetItem", "GetItem"])
     assert_consistent(session, table)
-
-
-def test_a_change_of_status_moves_an_order_in_the_index(session: Session, engine: Engine) -> None:
-    saved = session.save(Order(id="order-1", user_id="user-1", items=["book"]))
-    assert saved.created is not None
-    engine.forget()
-    saved.status = "cancelled"
-    session.save(saved)
-    assert engine.operations == ["UpdateItem"]
-    assert engine.raw(table) == [order(1, "cancelled", int(saved.created.timestamp()))]

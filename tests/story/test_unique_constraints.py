@@ -50,13 +50,6 @@ PHONY = {
     "fullName": "Phony Bobby Tables",
     "phoneNumber": "+1-202-555-0124",
 }
-PETER = {
-    "pk": "eed78b78-29f9-4893-a432-4c4f50b0d1c4",
-    "userName": "phonork",
-    "email": "pphonork@calpoly.edu",
-    "fullName": "Peter Phonorkus",
-    "phoneNumber": "+1-805-555-0820",
-}
 
 
 def in_published_layout(row: dict[str, str]) -> list[dict[str, Any]]:
@@ -213,24 +206,6 @@ def test_a_phony_bobby_is_refused_for_the_third_action_alone_and_nothing_of_him_
     assert layout.items(engine) == layout.all(BOBBY, {**PHONY, "email": "phony@tables.com"})
 
 
-def test_every_value_that_is_taken_is_named_at_once_each_with_its_owner(
-    engine: Engine, layout: Layout
-) -> None:
-    with engine.session() as session:
-        session.save(layout.user(BOBBY))
-        session.save(layout.user(PETER))
-        both = {**PHONY, "userName": "phonork"}
-        with pytest.raises(UniqueViolation) as refused:
-            session.save(layout.user(both))
-        assert engine.reasons == [None, "ConditionalCheckFailed", "ConditionalCheckFailed"]
-        found = {one.constraint: (one.value, one.owner) for one in refused.value.violations}
-    assert found == {
-        "userName": ("phonork", layout.key(PETER)),
-        "email": ("bobby.tables@gmail.com", layout.key(BOBBY)),
-    }
-    assert layout.items(engine) == layout.all(BOBBY, PETER)
-
-
 def test_a_new_address_is_an_update_a_delete_and_a_put_that_leave_the_user_name_alone(
     engine: Engine, layout: Layout
 ) -> None:
@@ -266,42 +241,6 @@ def test_deletion_removes_the_user_and_both_guards_in_one_transaction(
             ("Delete", "email#bobby@tables.com"),
         ]
     assert layout.items(engine) == []
-
-
-guarded = Table("Guarded", guard_table=Table("Guards"))
-
-
-class AppGuarded(Entity, table=guarded, pk="USER#{user_id}", sk="PROFILE", name="User"):
-    user_id: str
-    email: Annotated[str, Unique()]
-
-
-def test_with_two_tables_of_the_default_layout_the_guard_repeats_its_key_as_sort_key(
-    engine: Engine,
-) -> None:
-    engine.create(guarded)
-    with engine.session() as session:
-        session.save(AppGuarded(user_id="u1", email="bobby.tables@gmail.com"))
-        with pytest.raises(UniqueViolation) as refused:
-            session.save(AppGuarded(user_id="u2", email="bobby.tables@gmail.com"))
-        assert refused.value.owner == Key(AppGuarded, user_id="u1")
-    key = {"PK": {"S": "USER#u1"}, "SK": {"S": "PROFILE"}}
-    assert engine.items(guarded) == [
-        {
-            **key,
-            "_type": {"S": "User"},
-            "_rev": {"S": "*"},
-            "user_id": {"S": "u1"},
-            "email": {"S": "bobby.tables@gmail.com"},
-        }
-    ]
-    assert engine.raw(guarded.guards) == [
-        {
-            "PK": {"S": "email#bobby.tables@gmail.com"},
-            "SK": {"S": "email#bobby.tables@gmail.com"},
-            "owner": {"M": {"table": {"S": "Guarded"}, **key}},
-        }
-    ]
 
 
 # -- the items as published --------------------------------------------------------------------------------------------

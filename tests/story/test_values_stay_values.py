@@ -4,8 +4,6 @@ Secrets are put in every place where a value can stand: keys, fields, sets, maps
 filters, key conditions, unique values, version items, expired entities, cursors, errors.
 """
 
-import asyncio
-import logging
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from typing import Annotated, Any
@@ -16,7 +14,6 @@ from hypothesis import strategies as st
 from pydantic import BaseModel, Field, SecretStr
 
 from dynaorm import (
-    AsyncSession,
     Entity,
     ExpiresAt,
     F,
@@ -33,7 +30,6 @@ from dynaorm import (
 from dynaorm.errors import DynaormError, InvalidCursor
 from dynaorm.flow.protocol.call import Call, Transport
 from dynaorm.testing import FakeClock, FaultyTransport, conflict, lost_answer, strict_moto, throttle
-from dynaorm.transport.threaded import ThreadedTransport
 
 app = Table("values", indexes=[GlobalIndex("GSI1")])
 
@@ -190,17 +186,6 @@ def outcome(work: Callable[[], object]) -> str:
     except DynaormError as error:
         return type(error).__name__
     return "ok"
-
-
-def test_an_asynchronous_session_keeps_it_out_of_the_log_too(
-    strict: Transport, caplog: pytest.LogCaptureFixture
-) -> None:
-    cleared(strict)
-    caplog.set_level(logging.DEBUG, logger="dynaorm")
-    session = AsyncSession(transport=ThreadedTransport(strict))
-    asyncio.run(session.save(user("QWXYZQWXYZ")))
-    assert len(caplog.records) == 1
-    assert "QWXYZQWXYZ" not in caplog.text
 
 
 def test_a_signed_cursor_leads_into_no_partition_but_its_own(strict: Transport) -> None:

@@ -38,13 +38,3 @@ def test_an_index_lists_latest_copies_alone(engine: Engine) -> None:
         {"equipment": "1"},
         {"equipment": "3"},
     ]
-
-
-def test_a_restored_entity_is_in_its_index_again(engine: Engine) -> None:
-    engine.create(app)
-    session = engine.session()
-    audit = session.save(Audit(equipment="1", auditor="liz"))
-    session.delete(audit)
-    assert session.query(Audit.by_auditor, auditor="liz").all() == []
-    session.restore(audit, version=1)
-    assert session.query(Audit.by_auditor, auditor="liz").count() == 1

@@ -121,17 +121,6 @@ def query(engine: Engine, table: Table, partition: str, prefix: str) -> list[dic
     return items
 
 
-def test_the_first_audit_is_stored_twice_in_one_transaction(engine: Engine, layout: Layout) -> None:
-    with engine.session() as session:
-        session.save(layout.audit(equipment="Equipment_1", auditor="Liz", result="pass"))
-    assert engine.operations == ["TransactWriteItems"]
-    assert engine.sent(layout.table) == [("Put", "Equipment_1"), ("Put", "Equipment_1")]
-    assert engine.items(layout.table) == [
-        layout.item("v0_Audit", 1, HOURS[0], "Liz", "pass"),
-        layout.item("v1_Audit", 1, HOURS[0], "Liz", "pass"),
-    ]
-
-
 def test_every_audit_keeps_its_version_and_v0_holds_the_latest(engine: Engine, layout: Layout) -> None:
     hold_audits(engine, layout)
     assert engine.items(layout.table) == [
@@ -140,19 +129,6 @@ def test_every_audit_keeps_its_version_and_v0_holds_the_latest(engine: Engine, l
         layout.item("v2_Audit", 2, HOURS[1], "Sue", "fail: valve"),
         layout.item("v3_Audit", 3, HOURS[2], "Ann", "pass"),
     ]
-
-
-def test_a_new_revision_is_an_update_of_v0_and_a_put_of_its_version(engine: Engine, layout: Layout) -> None:
-    hold_audits(engine, layout)
-    with engine.session() as session:
-        audit = session.get_one(layout.key)
-        audit.auditor = "Liz"
-        session.save(audit)
-    assert engine.operations == ["GetItem", "TransactWriteItems"]
-    update, put = engine.calls[-1].request["TransactItems"]
-    assert update["Update"]["Key"] == {"PK": {"S": "Equipment_1"}, "SK": {"S": "v0_Audit"}}
-    assert put["Put"]["Item"]["SK"] == {"S": "v4_Audit"}
-    assert put["Put"]["ConditionExpression"] == "attribute_not_exists(#n0)"
 
 
 def test_one_query_of_prefix_v0_gives_the_latest_audit_of_every_part(engine: Engine, layout: Layout) -> None:
@@ -213,17 +189,3 @@ def test_restoring_an_audit_is_a_new_version_also_from_a_tombstone(engine: Engin
         layout.item("v4_Audit", 4, HOURS[3], "Sue", "fail: valve"),
         {**layout.item("v5_Audit", 5, HOURS[4], "Liz", "pass"), "previous_deletion": {"S": HOURS[3]}},
     ]
-
-
-def test_pruning_keeps_the_newest_and_purging_leaves_nothing(engine: Engine, layout: Layout) -> None:
-    hold_audits(engine, layout)
-    with engine.session() as session:
-        assert session.prune(layout.key, keep=2) == 1
-        assert engine.items(layout.table) == [
-            layout.item("v0_Audit", 3, HOURS[2], "Ann", "pass"),
-            layout.item("v2_Audit", 2, HOURS[1], "Sue", "fail: valve"),
-            layout.item("v3_Audit", 3, HOURS[2], "Ann", "pass"),
-        ]
-        session.delete(layout.key)
-        assert session.purge(layout.key) == 2
-    assert engine.raw(layout.table) == []
