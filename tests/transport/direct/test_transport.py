@@ -28,12 +28,6 @@ def transport(server: Unruly) -> Iterator[DirectTransport]:
         yield transport
 
 
-def test_a_transport_is_closed_with_its_block(server: Unruly) -> None:
-    with DirectTransport(endpoint=server.endpoint) as transport:
-        transport.call(GET)
-    assert server.closed.wait(10)
-
-
 def test_eight_threads_at_a_cold_transport_are_all_answered(transport: DirectTransport) -> None:
     assert replies_to_threads(transport, GET) == [{}] * 8
 

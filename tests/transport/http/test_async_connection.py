@@ -16,7 +16,7 @@ from dynaorm.flow.protocol.call import NoAnswer
 from dynaorm.transport.http.async_connection import AsyncConnection, AsyncConnectionPool
 from dynaorm.transport.http.http_answer import HttpAnswer
 from tests.transport.http.pools import LOOPS, limits, request, route_of
-from tests.transport.unruly import Request, Unruly, answer, response, sending
+from tests.transport.unruly import Request, Unruly, answer, response
 
 T = TypeVar("T")
 
@@ -207,17 +207,6 @@ def test_a_connection_in_use_when_the_pool_is_closed_closes_after_its_answer(
         assert await asyncio.to_thread(server.closed.wait, 10)
 
     run(server, work)
-
-
-def test_an_answer_after_which_the_server_closes_is_whole(
-    run: Run, secure_server: Unruly, certificate: Path
-) -> None:
-    secure_server.will(sending(response({"a": 1}, framing=""), then_close=True))
-
-    async def work(pool: AsyncConnectionPool) -> HttpAnswer:
-        return await pool.send(request())
-
-    assert run(secure_server, work, certificate).body == b'{"a": 1}'
 
 
 def test_a_request_on_a_connection_that_the_server_has_spoken_on_is_not_sent(

@@ -39,7 +39,6 @@ from tests.transport.unruly import (
     Request,
     Unruly,
     answer,
-    chunked,
     hang_up,
     reset,
     response,
@@ -50,66 +49,11 @@ from tests.transport.unruly import (
 # -- answers -----------------------------------------------------------------------------------------------------------
 
 
-def test_requests_follow_each_other_on_one_connection(server: Unruly, pool: Pool) -> None:
-    for _ in range(5):
-        assert send(pool).status == 200
-    assert (server.connections, len(server.requests)) == (1, 5)
-
-
-@pytest.mark.parametrize("size", [1, 7, 1000])
-def test_a_chunked_answer_is_whole_and_leaves_its_connection_open(
-    size: int, server: Unruly, pool: Pool
-) -> None:
-    server.will(chunked(CONTENT, size))
-    assert send(pool).body == BODY
-    send(pool)
-    assert server.connections == 1
-
-
 def test_an_answer_that_ends_with_its_connection_is_whole(server: Unruly, pool: Pool) -> None:
     server.will(sending(response(CONTENT, framing=""), then_close=True))
     assert send(pool).body == BODY
     send(pool)
     assert server.connections == 2
-
-
-def test_requests_and_answers_of_megabytes_are_whole(server: Unruly, pool: Pool) -> None:
-    body = os.urandom(3_000_000)
-    whole = response(None, raw=body)
-    server.will(sending(*(whole[at : at + 100_001] for at in range(0, len(whole), 100_001))))
-    assert send(pool, body).body == body
-    send(pool)
-    assert server.requests[0].body == body
-    assert server.connections == 1
-
-
-@pytest.mark.parametrize("behaviour", [hang_up, reset])
-def test_a_connection_dropped_before_its_answer_is_no_answer_to_something_sent(
-    behaviour: Behaviour, server: Unruly, pool: Pool
-) -> None:
-    server.will(behaviour)
-    assert silence(pool).sent
-    assert len(server.requests) == 1
-    assert send(pool).status == 200
-    assert server.connections == 2
-
-
-@pytest.mark.parametrize("kept", [1, 20, 90, 240])
-def test_a_connection_dropped_in_the_middle_of_its_answer_is_no_answer(
-    kept: int, server: Unruly, pool: Pool
-) -> None:
-    server.will(sending(response(CONTENT)[:kept], then_close=True))
-    failure = silence(pool)
-    assert failure.sent
-    assert "closed before the whole answer came" in failure.reason
-    assert len(server.requests) == 1
-
-
-def test_garbage_is_no_answer(server: Unruly, pool: Pool) -> None:
-    server.will(sending(b"220 mail.example.com ESMTP\r\n\r\n"))
-    failure = silence(pool)
-    assert failure.sent
-    assert "an answer cannot begin with '220 mail" in failure.reason
 
 
 # -- an answer reaches no other request --------------------------------------------------------------------------------

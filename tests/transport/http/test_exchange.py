@@ -75,8 +75,3 @@ def test_a_clock_is_set_once_so_that_wrong_keys_are_not_tried_for_ever(exchange:
 def test_without_the_servers_time_nothing_is_set(exchange: Exchange, date: str | None) -> None:
     assert refuse(exchange, "InvalidSignatureException", date).code == "InvalidSignatureException"
     assert abs(time_of(exchange.request(GET, KEYS)) - time.time()) < 60
-
-
-def test_another_refusal_sets_no_clock_whatever_its_date(exchange: Exchange) -> None:
-    assert refuse(exchange, "ValidationException", formatdate(0, usegmt=True)).code == "ValidationException"
-    assert abs(time_of(exchange.request(GET, KEYS)) - time.time()) < 60

@@ -17,7 +17,6 @@ CHUNKED = b"HTTP/1.1 400 \r\nTransfer-Encoding: Chunked\r\n\r\n3\r\nhel\r\n2;x=y
 CONTINUED = b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 102 Wait\r\nA: b\r\n\r\n" + SIZED
 EMPTY = b"HTTP/1.1 204 No Content\r\n\r\n"
 NOTHING = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"
-ENDLESS = b"HTTP/1.1 200 OK\r\n\r\nhello"
 
 
 def read(*pieces: bytes) -> HttpAnswer | None:
@@ -89,15 +88,6 @@ def test_no_bytes_but_an_answer_make_one(junk: bytes) -> None:
     except Malformed:
         return
     assert answer is None or b"\r\n\r\n" in junk
-
-
-def test_a_body_without_a_length_ends_with_its_connection() -> None:
-    reader = AnswerReader()
-    assert reader.feed(ENDLESS) is None
-    assert reader.feed(b", world") is None
-    answer = reader.end()
-    assert answer.body == b"hello, world"
-    assert not answer.is_reusable
 
 
 def test_headers_are_known_by_their_names_in_lower_case() -> None:

@@ -16,18 +16,8 @@ def test_limits_that_are_not_possible_are_refused(limits: tuple[float, float, in
         Limits(*limits)
 
 
-def test_each_megabyte_has_a_second_more() -> None:
-    assert Limits(10, 5, 1).end(100, 0) == 110
-    assert Limits(10, 5, 1).end(100, 3 * SLOWEST_RATE) == 113
-
-
 def test_an_attempt_with_less_time_has_no_more_for_its_connection_and_its_megabytes_together() -> None:
     limits = Limits(10, 5, 1).within(6, 100)
     assert (limits.timeout, limits.connect_timeout, limits.pool_size) == (6, 5, 1)
     assert (limits.connect_end(100), limits.connect_end(104)) == (105, 106)
     assert limits.end(104, 3 * SLOWEST_RATE) == 106
-
-
-def test_more_time_than_the_transports_own_changes_nothing() -> None:
-    limits = Limits(10, 5, 1).within(100, 0)
-    assert (limits.timeout, limits.connect_end(0), limits.end(0, SLOWEST_RATE)) == (10, 5, 11)
