@@ -13,7 +13,7 @@ from typing import Any
 
 from dynaorm import F, Key, Retry, Session
 from dynaorm.errors import AlreadyExists, EntityNotFound, StaleEntity
-from dynaorm.transport.pynamodb import PynamoTransport
+from dynaorm.transport.direct.transport import DirectTransport
 from tests.integrity.shop import OldUser, User
 
 VERSIONS: dict[str, type[Any]] = {"old": OldUser, "new": User}
@@ -52,7 +52,7 @@ def main(endpoint: str, table: str, version: str, seed: str) -> None:
 
     threading.Thread(target=wait, daemon=True).start()
     session = Session(
-        transport=PynamoTransport(endpoint=endpoint),
+        transport=DirectTransport(endpoint=endpoint),
         table_names=lambda _: table,
         retry=Retry(attempts=60, base=0.001, cap=0.05),
     )

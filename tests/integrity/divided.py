@@ -7,7 +7,7 @@ from pathlib import Path
 
 from dynaorm import Session
 from dynaorm.flow.protocol.call import Call, Reply
-from dynaorm.transport.pynamodb import PynamoTransport
+from dynaorm.transport.direct.transport import DirectTransport
 from tests.integrity.zoo import Raw, clock
 
 
@@ -15,7 +15,7 @@ class Deadly:
     """A transport that ends its process at a call, if a file says after how many."""
 
     def __init__(self, endpoint: str, orders: Path | None) -> None:
-        self._inner = PynamoTransport(endpoint=endpoint)
+        self._inner = DirectTransport(endpoint=endpoint)
         self._orders = orders
         self._left = -1
 

@@ -17,7 +17,7 @@ from dynaorm.flow.integrity.finding import Finding, Mended
 from dynaorm.flow.protocol.call import Call, Reply
 from dynaorm.integrity.report import as_json, finding_in
 from dynaorm.integrity.run import RunOptions, backfill, repair, verify
-from dynaorm.transport.pynamodb import PynamoTransport
+from dynaorm.transport.direct.transport import DirectTransport
 from tests.integrity.shop import now
 from tests.integrity.zoo import TABLES, app, clock, far
 
@@ -66,7 +66,7 @@ class Deadly:
     """A transport that ends its process at a call."""
 
     def __init__(self, endpoint: str, calls: float) -> None:
-        self._inner = PynamoTransport(endpoint=endpoint)
+        self._inner = DirectTransport(endpoint=endpoint)
         self._moments = int(2 * calls)
 
     def call(self, call: Call, /) -> Reply:
