@@ -2,39 +2,17 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Annotated, Any
-from uuid import UUID
+from typing import Any
 
 import pytest
-from bobby_tables import User as Published
-from bobby_tables import users as by_hand
+from bobby_tables import User
+from bobby_tables import users as published
 from two_tables import User as Apart
 from two_tables import users as apart
 
-from dynaorm import Attribute, Entity, Key, Table, Unique
+from dynaorm import Key, Table
 from dynaorm.errors import UniqueViolation
 from tests.story.engine import Engine
-
-# The article's layout: a partition key only, and items without type and revision.
-published = Table("User", pk="pk", sk=None, type_attribute=None, revision_attribute=None)
-app = Table("App")
-
-
-class _User(Entity):
-    pk: UUID
-    user_name: Annotated[str, Unique(), Attribute("userName")]
-    email: Annotated[str, Unique()]
-    full_name: Annotated[str, Attribute("fullName")]
-    phone_number: Annotated[str, Attribute("phoneNumber")]
-
-
-class User(_User, table=published, pk="{pk}"):
-    pass
-
-
-class AppUser(_User, table=app, pk="USER#{pk}", sk="PROFILE", name="User"):
-    pass
-
 
 BOBBY = {
     "pk": "b201c1f2-238e-461f-88e6-0e606fbc3c51",
@@ -58,16 +36,6 @@ def in_published_layout(row: dict[str, str]) -> list[dict[str, Any]]:
         {name: {"S": text} for name, text in row.items()},
         {"pk": {"S": f"email#{row['email']}"}, "owner": owner},
         {"pk": {"S": f"userName#{row['userName']}"}, "owner": owner},
-    ]
-
-
-def in_default_layout(row: dict[str, str]) -> list[dict[str, Any]]:
-    key = {"PK": {"S": f"USER#{row['pk']}"}, "SK": {"S": "PROFILE"}}
-    email, user_name = f"email#{row['email']}", f"userName#{row['userName']}"
-    return [
-        {**key, "_type": {"S": "User"}, "_rev": {"S": "*"}, **{name: {"S": row[name]} for name in row}},
-        {"PK": {"S": email}, "SK": {"S": email}, "owner": {"M": key}},
-        {"PK": {"S": user_name}, "SK": {"S": user_name}, "owner": {"M": key}},
     ]
 
 
@@ -120,11 +88,10 @@ class Layout:
         return sorted(items, key=self._order)
 
 
-@pytest.fixture(params=["published", "default", "two tables"])
+@pytest.fixture(params=["published", "two tables"])
 def layout(request: pytest.FixtureRequest, engine: Engine) -> Layout:
     found = {
         "published": Layout(published, User, in_published_layout),
-        "default": Layout(app, AppUser, in_default_layout),
         "two tables": Layout(apart, Apart, in_two_tables),
     }[request.param]
     engine.create(found.table)
@@ -146,7 +113,7 @@ def test_registering_is_one_transaction_of_three_puts_and_stores_the_user_and_tw
     assert layout.items(engine) == layout.all(BOBBY)
 
 
-def test_the_registration_is_sent_as_the_article_writes_it_by_hand(moto: Engine) -> None:
+def test_the_registration_is_sent_as_the_article_writes_it_published(moto: Engine) -> None:
     moto.create(published)
     with moto.session() as session, session.transaction(token="TRANSACTION1") as tx:
         tx.save(Layout(published, User, in_published_layout).user(BOBBY))
@@ -248,20 +215,20 @@ def test_deletion_removes_the_user_and_both_guards_in_one_transaction(
 
 def publish(engine: Engine) -> None:
     """Bobby's three items, put by hand as in the article: the guards name no owner."""
-    engine.create(by_hand)
-    engine.put(by_hand, **in_published_layout(BOBBY)[0])
-    engine.put(by_hand, pk={"S": "userName#btables"})
-    engine.put(by_hand, pk={"S": "email#bobby.tables@gmail.com"})
+    engine.create(published)
+    engine.put(published, **in_published_layout(BOBBY)[0])
+    engine.put(published, pk={"S": "userName#btables"})
+    engine.put(published, pk={"S": "email#bobby.tables@gmail.com"})
 
 
-def test_guards_written_by_hand_refuse_a_phony_bobby(engine: Engine) -> None:
+def test_guards_written_published_refuse_a_phony_bobby(engine: Engine) -> None:
     publish(engine)
-    before = engine.raw(by_hand)
+    before = engine.raw(published)
     with engine.session() as session, pytest.raises(UniqueViolation) as refused:
-        session.save(Layout(by_hand, Published, in_published_layout).user(PHONY))
+        session.save(Layout(published, User, in_published_layout).user(PHONY))
     assert engine.reasons == [None, None, "ConditionalCheckFailed"]
     assert (refused.value.constraint, refused.value.owner) == ("email", None)
-    assert engine.raw(by_hand) == before
+    assert engine.raw(published) == before
 
 
 def test_a_published_bobby_changes_his_address_and_the_guard_without_owner_is_released(
@@ -269,10 +236,10 @@ def test_a_published_bobby_changes_his_address_and_the_guard_without_owner_is_re
 ) -> None:
     publish(engine)
     with engine.session() as session:
-        loaded = session.get_one(Published, pk=BOBBY["pk"])
+        loaded = session.get_one(User, pk=BOBBY["pk"])
         loaded.email = "bobby@tables.com"
         session.save(loaded)
-    assert engine.raw(by_hand) == [
+    assert engine.raw(published) == [
         *in_published_layout({**BOBBY, "email": "bobby@tables.com"})[:2],
         {"pk": {"S": "userName#btables"}},
     ]
@@ -283,5 +250,5 @@ def test_a_missing_guard_of_a_published_user_is_released_as_nothing(engine: Engi
     publish(engine)
     engine.client.delete_item(TableName=engine.name("User"), Key={"pk": {"S": "userName#btables"}})
     with engine.session() as session:
-        session.delete(Key(Published, pk=BOBBY["pk"]))
-    assert engine.raw(by_hand) == []
+        session.delete(Key(User, pk=BOBBY["pk"]))
+    assert engine.raw(published) == []
