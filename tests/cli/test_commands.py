@@ -198,15 +198,12 @@ def test_it_says_in_which_account_region_and_table_it_works(
         "endpoint": ministack_endpoint,
         "writes": False,
     }
-
-
-@pytest.mark.parametrize("command", ["repair", "backfill"])
-def test_it_says_whether_it_writes(dynaorm: Command, zoo: Raw, where: list[str], command: str) -> None:
-    said = dynaorm(command, TARGETS[0], *where).stderr.splitlines()
-    assert f"{command}: shows what it would write, and writes nothing" in said
-    run = dynaorm(command, TARGETS[0], *where, "--yes", "--json")
-    assert f"{command}: writes to these tables" in run.stderr
-    assert json.loads(run.stdout.splitlines()[0])["writes"] is True
+    writes = command != "verify"
+    assert (f"{command}: shows what it would write, and writes nothing" in said) is writes
+    if writes:
+        run = dynaorm(command, TARGETS[0], *where, "--yes", "--json")
+        assert f"{command}: writes to these tables" in run.stderr
+        assert json.loads(run.stdout.splitlines()[0])["writes"] is True
 
 
 def test_a_run_that_wants_more_than_it_may_ends_with_a_status_of_its_own(
@@ -322,29 +319,15 @@ def test_a_run_that_goes_on_ends_with_the_status_of_all_that_was_found(
         (["repair", TARGETS[0], "--at-most", "-1"], "at_most=-1 is not an int from 0 on"),
         (["verify", TARGETS[0], "--rate", "0"], "rate=0.0 is not a number above 0"),
         (["verify", TARGETS[0], "--table-name", "zoo=not-there"], "There is no table 'not-there'"),
-        (["verify", TARGETS[0], "--endpoint", "http://127.0.0.1:9"], "127.0.0.1:9"),
     ],
     ids=lambda one: "-".join(one) or "nothing" if isinstance(one, list) else "",
 )
 def test_what_cannot_be_done_says_why(
     dynaorm: Command, ministack_endpoint: str, arguments: list[str], says: str
 ) -> None:
-    more = ["--endpoint", ministack_endpoint] if arguments and "--endpoint" not in arguments else []
-    run = dynaorm(*arguments, *more)
+    run = dynaorm(*arguments, *(["--endpoint", ministack_endpoint] if arguments else []))
     assert run.returncode == 2
     assert says.lower() in run.stderr.lower()
-    assert "Traceback" not in run.stderr
-
-
-def test_a_failure_of_the_users_own_module_is_no_finding(
-    dynaorm: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "broken_entities.py").write_text("1 / 0")
-    monkeypatch.syspath_prepend(tmp_path)
-    run = dynaorm("verify", "broken_entities:app")
-    assert (run.returncode, run.stdout) == (2, "")
-    assert "ZeroDivisionError: division by zero" in run.stderr
-    assert f"{tmp_path / 'broken_entities.py'}, line 1" in run.stderr
     assert "Traceback" not in run.stderr
 
 

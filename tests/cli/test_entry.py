@@ -29,8 +29,10 @@ def test_without_the_extra_it_is_named(name: str) -> None:
     assert run.stderr.endswith('run: pip install "dynaorm[cli]"\n')
 
 
-@pytest.mark.parametrize("module", ["dynaorm", "dynaorm.cli"])
-@pytest.mark.parametrize(("arguments", "status", "output"), [(["--help"], 0, "stdout"), ([], 2, "stderr")])
+@pytest.mark.parametrize(
+    ("module", "arguments", "status", "output"),
+    [("dynaorm", ["--help"], 0, "stdout"), ("dynaorm.cli", [], 2, "stderr")],
+)
 def test_help_names_the_commands(module: str, arguments: list[str], status: int, output: str) -> None:
     run = subprocess.run(
         [sys.executable, "-m", module, *arguments],

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from dynaorm import describe
-from tests.cast import people, tables
+from tests.cast import tables
 from tests.cli.conftest import Command
 
 CAST = ("tests.cast.tables:app", "tests.cast.people:Guest")
@@ -45,14 +45,6 @@ def test_the_arguments_of_create_table_and_the_description_of_one_table_stand_al
     run = dynaorm("export", "tests.cast.tables:log", "--format", "description")
     assert json.loads(run.stdout) == describe(tables.log).to_json()
     assert [one["name"] for one in exported(dynaorm, "description")] == ["app", "away", "locks"]
-
-
-def test_a_model_has_sample_items_in_the_tables_that_hold_them(dynaorm: Command) -> None:
-    models = {one["TableName"]: one for one in exported(dynaorm, "workbench")["DataModel"]}
-    guests = next(one for one in models["away"]["TableFacets"] if one["FacetName"] == people.Guest.__name__)
-    assert len(guests["TableData"]) == 2
-    assert {one["lock"]["S"].partition("#")[0] for one in models["locks"]["TableData"]} == {"called"}
-    assert exported(dynaorm, "workbench", "--samples", "0")["DataModel"][2]["TableData"] == []
 
 
 def test_a_file_is_written(dynaorm: Command, tmp_path: Path) -> None:

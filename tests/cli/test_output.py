@@ -37,10 +37,7 @@ AT = "tests.cli.desk"
 @pytest.mark.parametrize(
     "arguments",
     [
-        ["get", f"{AT}:Agent", "agent=liz"],
         ["query", f"{AT}:Case", "org=acme"],
-        ["history", f"{AT}:Guide", "slug=first"],
-        ["show", f"{AT}:desk", "AGENT#liz", "AGENT"],
         ["plan", f"{AT}:Agent", "--delete", "agent=liz"],
         ["layout", f"{AT}:desk", "--from-table", "2", "--with-values"],
     ],

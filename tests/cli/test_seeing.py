@@ -49,29 +49,6 @@ def test_every_format_is_what_the_library_draws(dynaorm: Command, tmp_path: Path
         assert json.loads(written) == json.loads(expected) if name == "json" else written == expected
 
 
-def test_text_is_the_default_in_80_columns_without_colour(dynaorm: Command) -> None:
-    run = dynaorm("layout", f"{AT}:desk")
-    assert run.stdout == dynaorm("layout", f"{AT}:desk", "--format", "text").stdout
-    assert max(map(len, run.stdout.splitlines())) <= 80
-    assert "\x1b" not in run.stdout
-    assert (
-        dynaorm("layout", f"{AT}:desk", "--json").stdout
-        == dynaorm("layout", f"{AT}:desk", "--format", "json").stdout
-    )
-
-
-def test_an_index_and_some_classes_are_drawn(dynaorm: Command) -> None:
-    run = dynaorm("layout", f"{AT}:desk", "--index", "GSI1")
-    assert run.stdout == text_of(view_of(describe(desk), samples(desk), "GSI1"))
-    one = dynaorm("layout", f"{AT}:desk", "--class", "Agent")
-    assert "AGENT#" in one.stdout
-    assert "GUIDE#" not in one.stdout
-    assert dynaorm("layout", f"{AT}:Agent").stdout == one.stdout
-    both = dynaorm("layout", f"{AT}:desk", "--class", "Agent", "--class", "Guide").stdout
-    assert "AGENT#" in both
-    assert "GUIDE#" in both
-
-
 def test_seeds_take_the_place_of_samples(dynaorm: Command, tmp_path: Path) -> None:
     seeds = tmp_path / "seeds.jsonl"
     seeds.write_text('{"Guide": {"slug": "how", "title": "How"}}\n')

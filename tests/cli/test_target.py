@@ -7,9 +7,9 @@ from typing import Annotated
 import pytest
 
 from dynaorm import Aggregate, Entity, Table, Unique
-from dynaorm.cli.target import importable, load_target, table_names, tables_in, tell_of_empty
+from dynaorm.cli.target import importable, load_target, table_names, tell_of_empty
 from dynaorm.errors import UsageError
-from tests.integrity.zoo import TABLES, Member, app
+from tests.integrity.zoo import Member, app
 
 
 def test_tables_and_classes_are_found() -> None:
@@ -41,29 +41,11 @@ def test_a_module_cannot_end_the_command(text: str, tmp_path: Path, monkeypatch:
         load_target(f"{name}:app")
 
 
-@pytest.mark.parametrize("name", ["", ".relative", "a..b"])
-def test_what_is_no_name_of_a_module_is_refused(name: str) -> None:
-    with pytest.raises(UsageError):
-        tables_in([name])
-
-
 def test_the_working_directory_is_importable_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "path", ["elsewhere"])
     importable()
     importable()
     assert len(sys.path) == 2
-
-
-def test_the_tables_of_a_module_are_those_it_has_names_for() -> None:
-    assert tables_in(["tests.integrity.zoo"])[0] is app
-    assert {table.name for table in tables_in(["tests.integrity.zoo"])} == {table.name for table in TABLES}
-
-
-def test_physical_names_come_in_pairs() -> None:
-    tables = [Table("app"), Table("log")]
-    assert table_names(("app=b", "log=d=e"), tables) == {"app": "b", "log": "d=e"}
-    with pytest.raises(UsageError, match="declared=physical"):
-        table_names(("app",), tables)
 
 
 def test_physical_names_are_of_tables_that_have_to_do_with_what_is_named() -> None:

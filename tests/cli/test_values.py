@@ -10,10 +10,9 @@ import pytest
 from pydantic import AwareDatetime, BaseModel, NaiveDatetime, SecretStr, StringConstraints, computed_field
 
 from dynaorm import AnyValue, Entity, Table
-from dynaorm.cli.values import assignment, bound_of, moment_of, single_values, value_of, values_of
+from dynaorm.cli.values import assignment, bound_of, moment_of, value_of
 from dynaorm.entity.mapping.mapping import mapping_of
-from dynaorm.errors import UnknownField, UsageError
-from dynaorm.query.query_spec import any_of
+from dynaorm.errors import UsageError
 
 table = Table("values-of-commands")
 
@@ -111,10 +110,6 @@ def test_a_text_becomes_a_value_of_the_type(given: str, value: Any) -> None:
     assert (found, type(found)) == (value, type(value))
 
 
-def test_a_secret_is_read_as_a_secret() -> None:
-    assert read("secret=hush").get_secret_value() == "hush"
-
-
 @pytest.mark.parametrize(
     "given",
     [
@@ -135,18 +130,6 @@ def test_what_does_not_fit_is_refused_with_the_field_and_how_to_write_it(given: 
         read(given)
     assert name in caught.value.problem
     assert caught.value.remedy
-
-
-@pytest.mark.parametrize("given", ["nmae=x", "inner.cty=x", "name.x=x", "", "x", "=x", ":=x"])
-def test_what_names_no_field_is_refused(given: str) -> None:
-    with pytest.raises((UnknownField, UsageError)):
-        read(given)
-
-
-def test_a_field_that_is_given_several_times_has_any_of_the_values() -> None:
-    assert values_of(MAPPING, ["number=1", "name=x", "number=2"]) == {"number": any_of(1, 2), "name": "x"}
-    with pytest.raises(UsageError, match="number is given twice"):
-        single_values(MAPPING, ["number=1", "number=2"])
 
 
 def midnight(year: int, month: int, day: int) -> datetime:
@@ -179,13 +162,6 @@ def test_a_span_of_time_bounds_from_its_beginning_or_up_to_its_end(
             expected = {operator: (operator, begin) for operator in expected}
         for operator, (found, bound) in expected.items():
             assert bound_of(MAPPING, operator, f"{name}={text}") == (found, name, make(*bound))
-
-
-def test_other_bounds_are_values_and_beginnings_are_texts() -> None:
-    assert bound_of(MAPPING, "ge", "number=3") == ("ge", "number", 3)
-    assert bound_of(MAPPING, "le", "at=2026-01-31T12:00Z") == ("le", "at", NOON)
-    assert bound_of(MAPPING, "begins_with", "at=2026-0") == ("begins_with", "at", "2026-0")
-    assert bound_of(MAPPING, "begins_with", "number=1") == ("begins_with", "number", "1")
 
 
 @pytest.mark.parametrize("text", ["2026-13", "2026-00-01", "2026-02-30", "0000"])
