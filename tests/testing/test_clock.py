@@ -2,14 +2,7 @@
 
 import pytest
 
-from dynaorm.flow.protocol.call import Clock
-from dynaorm.testing.clock import NEW_YEAR_2024, FakeClock
-
-
-def test_a_fake_clock_is_a_clock() -> None:
-    clock: Clock = FakeClock()
-    assert clock.now() == NEW_YEAR_2024
-    assert clock.monotonic() == 0
+from dynaorm.testing.clock import FakeClock
 
 
 def test_time_stands_still_until_someone_pauses_or_advances() -> None:
@@ -18,10 +11,6 @@ def test_time_stands_still_until_someone_pauses_or_advances() -> None:
     clock.advance(7.5)
     assert (clock.now(), clock.monotonic()) == (110.0, 10.0)
     assert clock.pauses == [2.5]
-
-
-def test_jitter_is_the_number_given() -> None:
-    assert {FakeClock(jitter=0.25).jitter() for _ in range(3)} == {0.25}
 
 
 def test_jitter_outside_of_0_to_1_is_refused() -> None:

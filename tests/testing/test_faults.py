@@ -43,6 +43,42 @@ def always_ok() -> ScriptedTransport:
     return ScriptedTransport(*[{}] * 20)
 
 
+THROTTLED, CONFLICT, IN_PROGRESS = (
+    "ProvisionedThroughputExceededException",
+    "TransactionConflictException",
+    "TransactionInProgressException",
+)
+LOST = "the request was lost"
+
+
+@pytest.mark.parametrize(
+    ("faults", "calls", "expected"),
+    [
+        pytest.param(
+            [throttle(at=2, times=2)], [PUT, GET, PUT, GET], ["ok", THROTTLED, THROTTLED, "ok"],
+            id="from the call named on, as often as named",
+        ),
+        pytest.param(
+            [lost_request(at=2, operation="PutItem")], [PUT, GET, GET, PUT, PUT], ["ok", "ok", "ok", LOST, "ok"],
+            id="of one operation, without counting the others",
+        ),
+        pytest.param([conflict()], [PUT], [CONFLICT], id="a conflict of a plain write"),
+        pytest.param(
+            [in_progress()], [PUT, TRANSACT, TRANSACT], ["ok", IN_PROGRESS, "ok"],
+            id="a transaction alone is in progress",
+        ),
+        pytest.param(
+            [lost_request(at=1), conflict(at=2), throttle(at=2)], [PUT, PUT, PUT], [LOST, CONFLICT, "ok"],
+            id="each counts on its own, and the first given strikes",
+        ),
+    ],
+)  # fmt: skip
+def test_a_fault_strikes_the_calls_that_it_names(
+    faults: list[Fault], calls: list[Call], expected: list[str]
+) -> None:
+    assert outcomes(FaultyTransport(always_ok(), *faults), *calls) == expected
+
+
 def test_without_faults_every_call_passes_and_is_remembered() -> None:
     inner = ScriptedTransport({"a": 1}, Refusal("ValidationException"))
     transport = FaultyTransport(inner)
@@ -60,11 +96,6 @@ def test_a_lost_answer_is_lost_after_the_call_was_made() -> None:
     assert caught.value.sent
 
 
-def test_a_refusal_is_lost_like_any_answer() -> None:
-    transport = FaultyTransport(ScriptedTransport(Refusal("ConditionalCheckFailedException")), lost_answer())
-    assert outcome(transport, PUT) == "the answer was lost"
-
-
 @pytest.mark.parametrize("sent", [True, False])
 def test_a_lost_request_is_never_made(sent: bool) -> None:
     inner = ScriptedTransport()
@@ -72,17 +103,6 @@ def test_a_lost_request_is_never_made(sent: bool) -> None:
         FaultyTransport(inner, lost_request(sent=sent)).call(PUT)
     assert inner.calls == []
     assert caught.value.sent is sent
-
-
-def test_a_fault_strikes_from_the_call_named_on_as_often_as_named() -> None:
-    transport = FaultyTransport(always_ok(), throttle(at=2, times=2))
-    refused = "ProvisionedThroughputExceededException"
-    assert outcomes(transport, PUT, GET, PUT, GET) == ["ok", refused, refused, "ok"]
-
-
-def test_a_fault_of_one_operation_does_not_count_the_others() -> None:
-    transport = FaultyTransport(always_ok(), lost_request(at=2, operation="PutItem"))
-    assert outcomes(transport, PUT, GET, GET, PUT, PUT) == ["ok", "ok", "ok", "the request was lost", "ok"]
 
 
 def test_a_conflict_cancels_a_transaction_with_one_reason() -> None:
@@ -94,10 +114,6 @@ def test_a_conflict_cancels_a_transaction_with_one_reason() -> None:
         Reason("TransactionConflict", "Transaction is ongoing for the item"),
         None,
     )
-
-
-def test_a_conflict_on_a_plain_write_is_an_exception_of_its_own() -> None:
-    assert outcomes(FaultyTransport(always_ok(), conflict()), PUT) == ["TransactionConflictException"]
 
 
 def test_a_conflict_never_meets_a_read_because_dynamodb_has_none_there() -> None:
@@ -116,20 +132,6 @@ def test_a_throttled_transaction_is_cancelled_with_one_reason() -> None:
 def test_a_reason_for_an_action_that_is_not_there_is_a_mistake_of_the_test() -> None:
     with pytest.raises(AssertionError, match="3 actions"):
         FaultyTransport(ScriptedTransport(), conflict(action=3)).call(TRANSACT)
-
-
-def test_only_a_transaction_can_be_in_progress() -> None:
-    transport = FaultyTransport(always_ok(), in_progress())
-    assert outcomes(transport, PUT, TRANSACT, TRANSACT) == ["ok", "TransactionInProgressException", "ok"]
-
-
-def test_each_fault_counts_on_its_own_and_the_first_given_strikes() -> None:
-    transport = FaultyTransport(always_ok(), lost_request(at=1), conflict(at=2), throttle(at=2))
-    assert outcomes(transport, PUT, PUT, PUT) == [
-        "the request was lost",
-        "TransactionConflictException",
-        "ok",
-    ]
 
 
 def test_a_fault_that_counts_from_0_is_refused() -> None:

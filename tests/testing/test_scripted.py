@@ -42,7 +42,3 @@ def test_an_exhausted_script_names_the_calls_made_and_the_request() -> None:
         AssertionError, match=r"1 answer, and call 2 was made: PutItem, GetItem.*'app'.*Add an"
     ):
         transport.call(Call("GetItem", {"TableName": "app"}))
-
-
-def test_an_unused_answer_can_be_counted() -> None:
-    assert ScriptedTransport({}, {}).remaining == 2
