@@ -31,6 +31,10 @@ class Ticket(Entity, table=app, pk="PROJECT#{project}", sk="TICKET#{number:03d}"
     by_key = Index("Keys", pk="STATUS#{status}", sk="{number:03d}")
 
 
+class Audit(Entity, table=app, pk="EQUIPMENT#{equipment}", sk="Audit", versioned=True):
+    equipment: str
+
+
 class Sensor(Entity, table=app, pk="SENSOR#{name}", sk="S"):
     name: str
     room: str
