@@ -150,30 +150,6 @@ def test_what_was_told_of_pages_behind_is_told_again(resumed: Resumed, tmp_path:
     assert list(second.reported()) == [str(number) for number in range(250)]
 
 
-def test_many_are_read_in_portions(resumed: Resumed, tmp_path: Path) -> None:
-    ledger, _ = resumed(None)
-    for number in range(250):
-        ledger.add(Holding(place(str(number))))
-    assert len({held.ident for held, _ in ledger.holdings()}) == 250
-
-
-def test_the_checkpoint_of_other_work_is_refused(resumed: Resumed, tmp_path: Path) -> None:
-    path = tmp_path / "checkpoint"
-    first, verifying = resumed(path)
-    first.save(verifying)
-    interrupt(first)
-    with pytest.raises(UsageError, match="is the checkpoint of another run"):
-        Checkpoint(path, {"work": "another"})
-
-
-def test_a_file_that_is_none_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "notes"
-    path.write_text("these are my notes, and no database at all" * 100)
-    with pytest.raises(UsageError, match="is no checkpoint file"):
-        Checkpoint(path, WORK)
-    assert path.read_text().startswith("these are my notes")
-
-
 def test_only_one_run_at_a_time_uses_a_file(resumed: Resumed, tmp_path: Path) -> None:
     path = tmp_path / "checkpoint"
     first, _ = resumed(path)

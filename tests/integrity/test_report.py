@@ -30,11 +30,6 @@ def test_a_finding_is_one_line() -> None:
     assert "\n" not in as_json(FINDING)
 
 
-def test_what_was_left_says_why() -> None:
-    line = json.loads(as_json(Mended(FINDING, Outcome.LEFT, "it needs a choice")))
-    assert (line["outcome"], line["reason"]) == ("left", "it needs a choice")
-
-
 @pytest.mark.parametrize("owners", [(), (KEY, KEY)])
 def test_a_line_can_be_read_back(owners: tuple[Item, ...]) -> None:
     finding = Finding(FindingKind.DUPLICATE, "app", KEY, None, "é", mendable=True, owners=owners)

@@ -1,6 +1,5 @@
 """Files of a piece of work: interrupted work goes on where it was, tells all that is wrong, and is not mistaken."""
 
-import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -181,14 +180,3 @@ def test_a_checkpoint_is_of_one_table_whatever_its_name(ministack: Raw, tmp_path
     ministack.create(app)
     with pytest.raises(UsageError, match="is the checkpoint of another run"):
         list(verify(ministack.session, app, options=RunOptions(checkpoint=path)))
-
-
-def test_duplicates_are_written_once_however_often_it_is_begun(moto: Raw, tmp_path: Path) -> None:
-    store(moto.session)
-    duplicates = tmp_path / "duplicates"
-    options = RunOptions(duplicates=duplicates, checkpoint=tmp_path / "checkpoint")
-    for _ in range(2):
-        list(backfill(moto.session, User, options=options))
-    (line,) = map(json.loads, duplicates.read_text().splitlines())
-    assert line["key"]["PK"] == {"S": "nick#bob"}
-    moto.client.delete_table(TableName=moto.name(now.name))

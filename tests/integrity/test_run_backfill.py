@@ -87,16 +87,6 @@ def test_everything_that_is_declared_is_added_and_what_two_hold_is_reported(raw:
     drop(raw)
 
 
-def test_a_class_alone_is_completed(moto: Raw) -> None:
-    store(moto.session)
-    assert outcomes(moto.session, Page) == [
-        ("incomplete", "PAGE#1", Outcome.MENDED),
-        ("incomplete", "PAGE#2", Outcome.MENDED),
-    ]
-    assert list(moto.session.verify(Page)) == []
-    drop(moto)
-
-
 def test_items_without_type_and_revision_become_versioned(moto: Raw) -> None:
     session = moto.session
     session.create_table(untyped_before)
@@ -118,23 +108,6 @@ def test_an_entity_that_was_inserted_anew_under_its_present_key_is_reported(moto
         ("incomplete", "PAGE#2", Outcome.MENDED),
     ]
     assert moto.get(now, key_of("PAGE#1", "TEXT")) == stored
-    drop(moto)
-
-
-def test_guards_written_by_hand_are_signed(moto: Raw) -> None:
-    store(moto.session)
-    moto.put(now, key_of("email#ann@x"))
-    outcomes(moto.session, User)
-    assert moto.get(now, key_of("email#ann@x"))["owner"] == {"M": key_of("USER#1", "PROFILE")}
-    drop(moto)
-
-
-def test_a_dry_run_shows_plans_and_writes_nothing(moto: Raw) -> None:
-    store(moto.session)
-    stored = moto.items(now)
-    plans = [one.plan for one in backfill(moto.session, now, options=RunOptions(dry_run=True))]
-    assert "claim email = 'Ann@x' for User(user_id='1')" in "\n".join(map(str, plans))
-    assert moto.items(now) == stored
     drop(moto)
 
 
