@@ -6,9 +6,7 @@ from typing import Annotated, Any
 import pytest
 
 from dynaorm import Aggregate, Attribute, Entity, F, GlobalIndex, Index, InKey, Key, Table, Unique
-from dynaorm.entity.ident import ident_of
 from dynaorm.entity.mapping.mapping import mapping_of
-from dynaorm.entity.state import state_of
 from dynaorm.errors import InvalidValue, UsageError
 from dynaorm.item.action import Delete, Update
 from dynaorm.item.condition import And, equals, exists
@@ -19,7 +17,6 @@ from dynaorm.plan.intent import Edit, Save
 from dynaorm.plan.kinds.own_item import ItemPurpose
 from dynaorm.plan.kinds.totals import TotalPurpose
 from dynaorm.plan.merge_intents import merge_intents
-from dynaorm.plan.reads import Reads
 from tests.plan.compiling import NOW, OWN_REVISION, E, added, plan_of
 
 app = Table("totals", indexes=[GlobalIndex("GSI1")])
@@ -40,10 +37,6 @@ class Membership(Entity, table=app, pk="GROUP#{group_id}", sk="USER#{user_id}"):
     active: bool = True
     note: str = ""
     in_group = Aggregate(Group, count="members", sum={"hours": "hours"}, when=lambda one: one.active)
-
-
-class Honorary(Membership):
-    since: str = ""
 
 
 class Owner(Entity, table=app, pk="OWNER#{owner_id}", sk="INFO"):
@@ -95,13 +88,6 @@ def loaded(entity: E) -> E:
     return found
 
 
-def known_as(entity: Entity) -> Reads:
-    """What is known once a stored entity's item was read."""
-    mapping, state = mapping_of(type(entity)), state_of(entity)
-    assert state is not None
-    return Reads({ident_of(mapping.table, mapping.key_of(state.item)): state.item})
-
-
 def membership(**values: Any) -> Membership:
     return Membership(**{"group_id": "g", "user_id": "u", "hours": Decimal("1.5"), **values})
 
@@ -134,45 +120,6 @@ def test_the_plan_says_why() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("changes", "expected"),
-    [
-        ({"hours": Decimal(4)}, {"GROUP#g": {"hours": "2.5"}}),
-        ({"hours": None}, {"GROUP#g": {"hours": "-1.5"}}),
-        ({"active": False}, {"GROUP#g": {"members": "-1", "hours": "-1.5"}}),
-        ({"active": False, "hours": Decimal(9)}, {"GROUP#g": {"members": "-1", "hours": "-1.5"}}),
-        ({"note": "x"}, {}),
-        ({"hours": Decimal("1.50")}, {}),
-    ],
-)
-def test_an_update_adds_the_difference(changes: dict[str, Any], expected: dict[str, Any]) -> None:
-    saved, edited = loaded(membership()), loaded(membership())
-    for name, value in changes.items():
-        setattr(saved, name, value)
-    edit = Edit(edited, tuple(SetTo((name,), value) for name, value in changes.items()))
-    by_key = Edit(Key(Membership, group_id="g", user_id="u"), edit.changes)
-    assert added(plan_of(Save(saved))) == expected
-    assert added(plan_of(edit)) == expected
-    assert added(plan_of(by_key, reads=known_as(edited))) == expected
-
-
-def test_a_delete_takes_away_what_was_stored_and_not_what_the_object_holds() -> None:
-    found = loaded(membership())
-    found.hours = Decimal(100)
-    expected = {"GROUP#g": {"members": "-1", "hours": "-1.5"}}
-    assert added(plan_of(intent.Deletion(found))) == expected
-    by_key = intent.Deletion(Key(Membership, group_id="g", user_id="u"))
-    assert [key["SK"]["S"] for _, key in items_to_read(merge_intents([by_key], NOW))] == ["USER#u"]
-    assert added(plan_of(by_key, reads=known_as(found))) == expected
-
-
-def test_an_overwrite_adds_the_difference_to_what_it_replaces() -> None:
-    stored = loaded(membership(hours=Decimal(10)))
-    overwrite = Save(membership(), overwrite=True)
-    assert added(plan_of(overwrite, reads=known_as(stored))) == {"GROUP#g": {"hours": "-8.5"}}
-    assert added(plan_of(overwrite)) == {"GROUP#g": {"members": "1", "hours": "1.5"}}
-
-
 def test_an_update_by_key_reads_only_if_a_total_may_depend_on_it() -> None:
     def reads(entity: type[Entity], *changes: Any, **key: str) -> bool:
         return bool(items_to_read(merge_intents([Edit(Key(entity, **key), changes)], NOW)))
@@ -180,26 +127,6 @@ def test_an_update_by_key_reads_only_if_a_total_may_depend_on_it() -> None:
     assert reads(Tag, F.weight.add(1), tag_id="1")
     assert not reads(Tag, F.note.set("x"), tag_id="1")
     assert reads(Membership, F.note.set("x"), group_id="g", user_id="u")  # when= may look at it
-
-
-def test_a_subclass_counts_as_its_base_does() -> None:
-    found = loaded(Honorary(group_id="g", user_id="u"))
-    assert added(plan_of(Save(Honorary(group_id="g", user_id="u")))) == {"GROUP#g": {"members": "1"}}
-    by_base = intent.Deletion(Key(Membership, group_id="g", user_id="u"))
-    assert added(plan_of(by_base, reads=known_as(found))) == {"GROUP#g": {"members": "-1"}}
-
-
-def test_versions_and_tombstones_do_not_count() -> None:
-    car = loaded(Car(car_id="1", owner="a", price=5))
-    deletion = plan_of(intent.Deletion(car))
-    assert [planned.purpose.value for planned in deletion.actions] == ["bury", "aggregate"]
-    assert added(deletion) == {"OWNER#a": {"cars": "-1", "worth": "-5"}}
-    tombstone = deletion.actions[0].after
-    assert tombstone is not None
-    known = Reads({ident_of(app, mapping_of(Car).key_of(tombstone)): tombstone})
-    plan = plan_of(Save(Car(car_id="1", owner="b")), reads=known)
-    assert [planned.purpose.value for planned in plan.actions] == ["replace", "version", "aggregate"]
-    assert added(plan) == {"OWNER#b": {"cars": "1"}}
 
 
 def test_a_number_is_summed_exactly_as_stored_under_whichever_name_and_a_key_is_matched() -> None:
@@ -230,35 +157,21 @@ def test_without_a_revision_the_counted_values_are_the_condition() -> None:
     )
 
 
+def test_a_sum_that_no_number_holds_is_refused_naming_the_total_whether_or_not_the_target_is_saved() -> None:
+    members = [Save(membership(hours=Decimal("1E30"))), Save(membership(user_id="v", hours=Decimal("1E-30")))]
+    for others in ([], [Save(Group(group_id="g", name="x"))]):
+        with pytest.raises(InvalidValue, match="at most 38") as refusal:
+            plan_of(*others, *members)
+        assert (refusal.value.entity, refusal.value.field) == ("Group", "hours")
+        assert refusal.value.remedy == "sum numbers that end alike, or fewer"
+
+
 def test_a_value_that_cannot_be_the_key_of_a_target_is_refused_and_was_never_counted() -> None:
     with pytest.raises(InvalidValue, match=r"Owner\.owner_id"):
         plan_of(Save(Car(car_id="1", owner="x" * 3000)))
     item = item_of(Car(car_id="1", owner="a"))
     item["owner"] = {"S": "x" * 3000}
     assert added(plan_of(intent.Deletion(mapping_of(Car).hydrate(item)))) == {}
-
-
-def test_a_sum_dynamodb_cannot_hold_is_refused() -> None:
-    huge, tiny = Decimal("1E30"), Decimal("1E-30")
-    with pytest.raises(InvalidValue, match=r"Group.hours .* DynamoDB stores at most 38"):
-        plan_of(Save(membership(hours=huge)), Save(membership(user_id="v", hours=tiny)))
-
-
-# -- several sources ---------------------------------------------------------------------------------------------------
-
-
-def test_delete_and_create_anew_is_one_change_of_the_total() -> None:
-    gone = loaded(membership())
-    assert added(plan_of(intent.Deletion(gone), Save(membership(hours=None)))) == {
-        "GROUP#g": {"hours": "-1.5"}
-    }
-
-
-def test_an_equal_block_under_a_token_sends_equal_bytes() -> None:
-    first, second = (
-        plan_of(Save(membership()), write_id=write_id, token="T").to_request() for write_id in ("w1", "w2")
-    )
-    assert first == second
 
 
 # -- when= and totals --------------------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from dynaorm import Aggregate, Entity, F, GlobalIndex, Index, InKey, Key, Table,
 from dynaorm.entity.ident import ident_of
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.errors import InvalidValue
-from dynaorm.item.action import Action, ConditionCheck, Delete, Put, Update
+from dynaorm.item.action import Action, Delete, Put, Update
 from dynaorm.item.condition import And, Or, equals, missing
 from dynaorm.item.update import AddTo, SetIfMissing, SetTo
 from dynaorm.item.value import Item
@@ -90,13 +90,6 @@ def to(key: Item, plan: Plan) -> Action:
 
 
 # -- what is counted ---------------------------------------------------------------------------------------------------
-
-
-def test_an_entity_that_is_only_checked_counts_as_before() -> None:
-    plan = plan_of(Check(loaded(Desk(name="a", room="r"))), Save(Desk(name="b", room="r")))
-    assert added(plan) == {"ROOM#r": {"desks": "1", "width": "1"}}
-    alone = plan_of(Check(loaded(Desk(name="a", room="r"))))
-    assert [type(planned.action) for planned in alone.actions] == [ConditionCheck]
 
 
 def test_a_tombstone_counts_nowhere_even_where_a_default_names_a_target() -> None:
@@ -190,17 +183,6 @@ def test_a_target_stored_before_it_had_a_total_is_overwritten_by_one_with_zero()
     item = stored(Team(team="t"), people=None)
     plan = plan_of(Save(Team(team="t"), overwrite=True), reads=known_as(item))
     assert plan.actions[0].after == {**item, "people": {"N": "0"}, "_rev": {"S": "w2"}}
-
-
-def test_who_overwrites_a_target_holds_all_of_its_totals_whichever_are_added_to() -> None:
-    item = stored(Room(room="r"), desks={"N": "2"}, width={"N": "5"})
-    room, other = Room(room="r", label="new"), Room(room="r", label="new")
-    committed(plan_of(Save(room, overwrite=True), reads=known_as(item)))
-    assert (room.desks, room.width) == (2, Decimal(5))
-    desk = loaded(Desk(name="a", room="r", width=Decimal(1)))
-    desk.width = Decimal(4)
-    committed(plan_of(Save(other, overwrite=True), Save(desk), reads=known_as(item)))
-    assert (other.desks, other.width) == (2, Decimal(8))
 
 
 def test_a_field_of_a_class_that_keeps_no_total_in_it_is_not_handed_over() -> None:

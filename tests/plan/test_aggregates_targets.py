@@ -1,6 +1,5 @@
 """Targets that are written in the same unit of work as what counts in them: one action, one revision, one outcome."""
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -14,7 +13,7 @@ from dynaorm.item.condition import And, Attr, Compare, Or, equals, exists, missi
 from dynaorm.item.update import AddTo, SetTo
 from dynaorm.plan import intent
 from dynaorm.plan.edit import touched
-from dynaorm.plan.intent import Check, Edit, Move, Save
+from dynaorm.plan.intent import Edit, Move, Save
 from dynaorm.plan.plan import Plan
 from dynaorm.plan.reads import Reads
 from tests.plan.compiling import OWN_REVISION, committed, loaded, plan_of, stored
@@ -88,18 +87,6 @@ def purposes(plan: Plan) -> list[str]:
 # -- inserted, replaced, moved -----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("first", [True, False])
-def test_a_target_inserted_in_the_block_starts_with_what_joins_it(first: bool) -> None:
-    group = Group(group_id="g")
-    plan = plan_of(Save(group), *joining()) if first else plan_of(*joining(), Save(group))
-    assert sorted(purposes(plan)) == ["insert"] * 3
-    (action,) = [planned for planned in plan.actions if planned.mapping.entity is Group]
-    assert action.after == {**stored(Group(group_id="g")), "members": {"N": "2"}, "_rev": {"S": "w2"}}
-    assert group.members == 0
-    committed(plan)
-    assert (group.members, inspect(group).changes) == (2, {})
-
-
 @pytest.mark.parametrize(
     "given", [detached(loaded(Group(group_id="g"), members=4)), Group(group_id="g", members=4)]
 )
@@ -124,15 +111,6 @@ def test_a_target_that_is_overwritten_keeps_its_totals() -> None:
         plan_of(Save(Group(group_id="g", members=5), overwrite=True), reads=known_as(group, item))
 
 
-def test_a_target_deleted_and_created_anew_keeps_its_totals() -> None:
-    old, new = loaded(Group(group_id="g"), members=4), Group(group_id="g", name="new")
-    plan = plan_of(intent.Deletion(old), Save(new))
-    assert plan.actions[0].after is not None
-    assert plan.actions[0].after["members"] == {"N": "4"}
-    committed(plan)
-    assert (new.members, inspect(new).changes, inspect(old).loaded) == (4, {}, False)
-
-
 def test_a_moved_target_leaves_its_totals_with_the_key_that_is_named() -> None:
     group = loaded(Group(group_id="g"), members=4)
     group.group_id = "h"
@@ -146,66 +124,7 @@ def test_a_moved_target_leaves_its_totals_with_the_key_that_is_named() -> None:
     assert group.members == 1
 
 
-def test_targets_that_swap_their_keys_swap_their_totals() -> None:
-    one, two = loaded(Group(group_id="g", name="one"), members=4), loaded(Group(group_id="h"), members=7)
-    one.group_id, two.group_id = "h", "g"
-    plan = plan_of(Move(one), Move(two))
-    assert {
-        str((planned.after or {})["name"]["S"]): (planned.after or {})["members"] for planned in plan.actions
-    } == {
-        "one": {"N": "7"},
-        "x": {"N": "4"},
-    }
-    committed(plan)
-    assert (one.members, two.members) == (7, 4)
-
-
 # -- updated -----------------------------------------------------------------------------------------------------------
-
-
-def test_a_loaded_target_takes_contributions_in_its_update_under_its_revision() -> None:
-    group = loaded(Group(group_id="g"), members=4)
-    group.name = "new"
-    plan = plan_of(*joining(), Save(group))
-    assert purposes(plan) == ["insert", "insert", "update"]
-    assert plan.actions[2].action == Update(
-        "targets",
-        GROUP,
-        (SetTo(("name",), {"S": "new"}), SetTo(("members",), {"N": "6"}), SetTo(("_rev",), {"S": "w2"})),
-        equals("_rev", {"S": "w1"}),
-    )
-    committed(plan)
-    assert (group.members, inspect(group).revision, inspect(group).changes) == (6, "w2", {})
-
-
-@pytest.mark.parametrize(
-    "write",
-    [
-        lambda group: Save(group, F.name == "y"),
-        lambda group: Edit(group, (SetTo(("name",), "y"),), F.name == "y"),
-    ],
-    ids=["save", "update"],
-)
-def test_a_condition_without_a_change_is_a_condition_of_the_write_of_what_joins(
-    write: Callable[[Group], intent.Intent],
-) -> None:
-    group = loaded(Group(group_id="g", name="y"), members=4)
-    plan = plan_of(write(group), *joining())
-    assert plan.actions[0].action == Update(
-        "targets",
-        GROUP,
-        (SetTo(("members",), {"N": "6"}), SetTo(("_rev",), {"S": "w2"})),
-        And((equals("_rev", {"S": "w1"}), equals("name", {"S": "y"}))),
-    )
-    committed(plan)
-    assert (group.members, inspect(group).revision) == (6, "w2")
-
-
-def test_an_update_without_effect_gives_the_object_the_stored_value_although_others_join() -> None:
-    group = loaded(Group(group_id="g"), members=4)
-    group.name = "not saved"
-    committed(plan_of(Edit(group, (SetTo(("name",), "x"),), F.name == "x"), *joining()))
-    assert (group.name, group.members, inspect(group).changes) == ("x", 6, {})
 
 
 def test_an_update_by_key_adds_what_is_due() -> None:
@@ -245,33 +164,6 @@ def test_a_frozen_target_stays_as_it_was_and_is_to_be_read_again() -> None:
 
 
 # -- checked and deleted -----------------------------------------------------------------------------------------------
-
-
-def test_a_check_of_a_key_becomes_the_condition_of_what_is_added() -> None:
-    plan = plan_of(Check(Key(Group, group_id="g"), F.members < 9), *joining())
-    assert purposes(plan) == ["update", "insert", "insert"]
-    assert plan.actions[0].action == Update(
-        "targets",
-        GROUP,
-        (AddTo(("members",), {"N": "2"}), SetTo(("_rev",), {"S": "w2"})),
-        And((exists("PK"), equals("_type", {"S": "Group"}), OWN_REVISION, FEW)),
-    )
-
-
-def test_a_checked_object_is_written_under_its_revision_and_is_not_stale_afterwards() -> None:
-    group = loaded(Group(group_id="g"), members=4)
-    group.name = "not saved"
-    plan = plan_of(Check(group), *joining())
-    assert purposes(plan) == ["update", "insert", "insert"]
-    assert plan.actions[0].action == Update(
-        "targets",
-        GROUP,
-        (SetTo(("members",), {"N": "6"}), SetTo(("_rev",), {"S": "w2"})),
-        equals("_rev", {"S": "w1"}),
-    )
-    committed(plan)
-    assert (group.members, inspect(group).revision) == (6, "w2")
-    assert inspect(group).changes == {"name": ("x", "not saved")}
 
 
 def test_a_deleted_target_drops_what_is_due_to_it() -> None:

@@ -14,7 +14,7 @@ from dynaorm.errors import UniqueViolation
 from dynaorm.item.action import Action, Delete, Put, to_wire
 from dynaorm.item.condition import And, Attr, Compare, Or, equals, missing
 from dynaorm.item.value import AttributeValue, Item
-from dynaorm.plan.intent import Check, Deletion, Intent, Save
+from dynaorm.plan.intent import Deletion, Intent, Save
 from dynaorm.plan.kinds.guards import GUARDS, GuardPurpose
 from dynaorm.plan.kinds.own_item import ItemPurpose
 from dynaorm.plan.plan import Plan
@@ -117,10 +117,6 @@ def test_a_changed_value_releases_the_old_one_before_it_claims_the_new_one() -> 
     assert second[:2] == (GuardPurpose.CLAIM, "email#b@x")
 
 
-def test_a_check_touches_no_guard() -> None:
-    assert keys_in(plan_of(Check(saved(User(user_id="1", email="a@x"))))) == []
-
-
 def test_a_swap_is_one_put_per_guard_under_the_old_owner() -> None:
     one, two = saved(User(user_id="1", email="a@x")), saved(User(user_id="2", email="b@x"))
     one.email, two.email = "b@x", "a@x"
@@ -135,28 +131,6 @@ def test_a_swap_is_one_put_per_guard_under_the_old_owner() -> None:
     )
 
 
-@settings(max_examples=60)
-@given(st.data())
-def test_any_rearrangement_of_values_is_one_put_per_guard_that_changes_hands(data: st.DataObject) -> None:
-    count = data.draw(st.integers(2, 6))
-    order = data.draw(st.permutations(range(count)))
-    users = [saved(User(user_id=str(number), email=f"{number}@x")) for number in range(count)]
-    for user, value in zip(users, order, strict=True):
-        user.email = f"{value}@x"
-    plan = plan_of(*[Save(user) for user in users])
-    moved = {value: holder for holder, value in enumerate(order) if holder != value}
-    found = {text: action for _, text, action in guards_in(plan)}
-    assert found.keys() == {f"email#{value}@x" for value in moved}
-    for value, holder in moved.items():
-        action = found[f"email#{value}@x"]
-        assert isinstance(action, Put)
-        assert action.item["owner"] == owner(str(holder))
-        assert isinstance(action.condition, Or)
-        assert equals("owner", owner(str(value))) in action.condition.parts
-        assert missing("PK") not in action.condition.parts
-    assert len({str(to_wire(one.action)) for one in plan.actions}) == len(plan.actions) == 2 * len(moved)
-
-
 @pytest.mark.parametrize("claimer_comes_first", [False, True])
 def test_a_value_that_is_passed_on_is_named_whatever_the_order(claimer_comes_first: bool) -> None:
     giver = saved(User(user_id="1", email="a@x"))
@@ -165,16 +139,6 @@ def test_a_value_that_is_passed_on_is_named_whatever_the_order(claimer_comes_fir
     plan = plan_of(*intents[:: -1 if claimer_comes_first else 1])
     (passed_on,) = (one for one in plan.actions if one.purpose is GuardPurpose.PASS_ON)
     assert (passed_on.label[0], passed_on.label[2]) == ("email", "a@x")
-
-
-def test_delete_and_create_anew_with_one_value_leaves_the_guard_alone() -> None:
-    old, new = saved(User(user_id="1", email="a@x")), User(user_id="1", email="a@x")
-    assert keys_in(plan_of(Deletion(old), Save(new))) == []
-
-
-def test_delete_and_create_anew_with_another_value_changes_the_guards() -> None:
-    old, new = saved(User(user_id="1", email="a@x")), User(user_id="1", email="b@x")
-    assert keys_in(plan_of(Deletion(old), Save(new))) == [("release", "email#a@x"), ("claim", "email#b@x")]
 
 
 def test_two_entities_with_one_value_are_refused_before_anything_is_sent() -> None:
@@ -188,13 +152,6 @@ def test_two_entities_with_one_value_are_refused_before_anything_is_sent() -> No
         ("email", ("email",), "a@X"),
         ("tenant_badge", ("tenant", "badge"), ("t", 1)),
     ]
-
-
-def test_a_guard_known_to_be_foreign_is_left_alone() -> None:
-    user = saved(User(user_id="1", email="a@x"))
-    user.email = "b@x"
-    known = Reads(foreign=frozenset({ident_of(app, key("email#a@x"))}))
-    assert keys_in(plan_of(Save(user), reads=known)) == [("claim", "email#b@x")]
 
 
 def test_guards_expire_with_their_entity() -> None:
@@ -262,12 +219,6 @@ def test_only_the_guard_that_is_somebody_else_s_is_left_alone() -> None:
     foreign = frozenset({ident_of(app, key("email#a"))})
     plan = plan_of(Deletion(user), reads=Reads({}, foreign))
     assert keys_in(plan) == [("release", "tel#5")]
-
-
-def test_a_clash_names_the_class_and_the_owner() -> None:
-    with pytest.raises(UniqueViolation) as clash:
-        plan_of(Save(User(user_id="1", phone="5")), Save(User(user_id="2", phone="5")))
-    assert (clash.value.entity, clash.value.owner) == ("User", Key(User, user_id="1"))
 
 
 def test_who_keeps_a_value_is_refused_by_dynamodb_alone_for_one_of_two_keepers_is_stale() -> None:

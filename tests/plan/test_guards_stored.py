@@ -4,14 +4,11 @@ from typing import Annotated
 
 import pytest
 
-from dynaorm import Attribute, Entity, F, Table, Unique
+from dynaorm import Attribute, Entity, Table, Unique
 from dynaorm.entity.ident import ident_of
 from dynaorm.errors import InvalidValue
-from dynaorm.item.action import ConditionCheck
-from dynaorm.item.condition import And, equals
-from dynaorm.item.update import SetTo
 from dynaorm.item.value import AttributeValue, Item
-from dynaorm.plan.intent import Deletion, Edit, Save
+from dynaorm.plan.intent import Deletion, Save
 from dynaorm.plan.kinds.guards import GUARDS
 from dynaorm.plan.plan import Plan
 from dynaorm.plan.reads import Reads
@@ -33,10 +30,6 @@ class User(Entity, table=app, pk="USER#{user_id}", sk="U"):
     email: Annotated[str | None, Unique()] = None
     phone: Annotated[str | None, Unique()] = None
     note: str = ""
-
-
-class Admin(User):
-    badge: Annotated[str | None, Unique()] = None
 
 
 class Paper(Entity, table=app, pk="PAPER#{paper}", sk="P", versioned=True):
@@ -86,32 +79,6 @@ def test_of_two_guards_the_one_that_is_declared_first_comes_first() -> None:
     user = saved(User(user_id="1", phone="5"))
     user.email, user.phone = "a@x", None
     assert guards_in(plan_of(Save(user))) == [("claim", "email#a@x"), ("release", "phone#5")]
-
-
-def test_what_only_the_replaced_class_held_is_released_too() -> None:
-    item = (
-        plan_of(Save(Admin(user_id="1", email="a@x", phone="5", badge="7")), write_id="w1").actions[0].after
-    )
-    assert item is not None
-    user = User(user_id="1", email="b@x", phone="6")
-    plan = plan_of(Save(user, overwrite=True), reads=Reads({ident_of(app, item): item}))
-    assert guards_in(plan) == [
-        ("release", "email#a@x"),
-        ("release", "badge#7"),
-        ("claim", "email#b@x"),
-        ("release", "phone#5"),
-        ("claim", "phone#6"),
-    ]
-
-
-def test_a_conditional_update_that_changes_nothing_is_a_check_and_claims_nothing() -> None:
-    user = saved(User(user_id="1", email="a@x", note="n"))
-    (planned,) = plan_of(Edit(user, (SetTo(("note",), "n"),), F.phone == "5")).actions
-    assert planned.action == ConditionCheck(
-        "guards-stored",
-        {"PK": {"S": "USER#1"}, "SK": {"S": "U"}},
-        And((equals("_rev", {"S": "w1"}), equals("phone", {"S": "5"}))),
-    )
 
 
 def test_a_guard_that_is_passed_on_is_known_with_its_former_owner() -> None:

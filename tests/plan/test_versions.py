@@ -18,7 +18,7 @@ from dynaorm.plan.kinds.own_item import ItemPurpose
 from dynaorm.plan.kinds.versions import VersionPurpose, version_key
 from dynaorm.plan.plan import Plan
 from dynaorm.plan.reads import Reads
-from tests.plan.compiling import NOW, plan_of, reads_of, saved, stored
+from tests.plan.compiling import plan_of, reads_of, saved, stored
 
 AT = "2023-11-14T22:13:20.000000Z"
 
@@ -81,31 +81,6 @@ def test_a_version_item_repeats_the_item_without_type_and_index_keys() -> None:
         "version_at": {"S": AT},
         "_rev": {"S": "w2"},
     }
-
-
-def test_a_change_counts_the_version_up_and_dates_it() -> None:
-    document = saved(Document(doc_id="d"))
-    document.text = "new"
-    plan = plan_of(Save(document), now=NOW + 1)
-    (version,) = versions_in(plan)
-    after = plan.actions[0].after
-    assert after is not None
-    assert version["version"] == after["version"] == {"N": "2"}
-    assert version["version_at"] == after["version_at"] == {"S": "2023-11-14T22:13:21.000000Z"}
-
-
-def test_numbers_pass_nine_and_ninety_nine() -> None:
-    for number in (9, 99):
-        document = saved(Document(doc_id="d"))
-        known = {
-            **(plan_of(Save(Document(doc_id="d"))).actions[0].after or {}),
-            "version": {"N": str(number)},
-        }
-        ident = ident_of(app, {"PK": {"S": "DOC#d"}, "SK": {"S": "v0_D"}})
-        plan = plan_of(Save(Document(doc_id="d"), overwrite=True), reads=Reads({ident: known}))
-        (version,) = versions_in(plan)
-        assert (version["SK"], version["version"]) == ({"S": f"v{number + 1}_D"}, {"N": str(number + 1)})
-        assert document.text == ""
 
 
 def test_versions_of_some_fields_hold_key_and_those_fields() -> None:
