@@ -135,7 +135,7 @@ def counted(state: State | None) -> Counter[tuple[str, str]]:
 
 
 class Step:
-    """One entity in a unit of work: what is stored, what is to be stored, the intents that say so, and what was read."""
+    """One entity in a unit of work: what is stored, what is to be stored, the intents that say so, what was read."""
 
     def __init__(
         self,
@@ -357,7 +357,7 @@ LABEL = (SetTo(("label",), "new"),)
 # Each gives the intents that write the red team, its label afterwards, and whether it was read.
 WRITES: Final[Mapping[str, Callable[[Team], tuple[list[Intent], str, bool]]]] = {
     "save": lambda team: ([Save(_label(team, "new"))], "new", False),
-    "insert": lambda team: ([Save(Team(team="red", label="new"))], "new", False),
+    "insert": lambda _: ([Save(Team(team="red", label="new"))], "new", False),
     "save under a condition": lambda team: ([Save(team, F.label == "old")], "old", False),
     "update": lambda team: ([Edit(team, LABEL)], "new", False),
     "update without effect": lambda team: (
@@ -365,14 +365,16 @@ WRITES: Final[Mapping[str, Callable[[Team], tuple[list[Intent], str, bool]]]] = 
         "old",
         False,
     ),
-    "update by key": lambda team: ([Edit(RED, LABEL)], "new", False),
-    "update of what was read": lambda team: ([Edit(RED, LABEL, read_first=True)], "new", True),
-    "overwrite": lambda team: ([Save(Team(team="red", label="new"), overwrite=True)], "new", True),
+    "update by key": lambda _: ([Edit(RED, LABEL)], "new", False),
+    "update of what was read": lambda _: ([Edit(RED, LABEL, read_first=True)], "new", True),
+    "overwrite": lambda _: ([Save(Team(team="red", label="new"), overwrite=True)], "new", True),
     "delete and create anew": lambda team: ([Deletion(team), Save(Team(team="red", label="new"))], "new", False),
     "check": lambda team: ([Check(_label(team, "not saved"))], "old", False),
-    "check by key": lambda team: ([Check(RED, F.label == "old")], "old", False),
+    "check by key": lambda _: ([Check(RED, F.label == "old")], "old", False),
     "swap": lambda team: (
-        [Move(_moved(team, "blue")), Move(_moved(loaded(Team(team="blue", label="new"), people=5), "red"))], "new", False
+        [Move(_moved(team, "blue")), Move(_moved(loaded(Team(team="blue", label="new"), people=5), "red"))],
+        "new",
+        False,
     ),
 }  # fmt: skip
 

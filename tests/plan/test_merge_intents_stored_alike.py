@@ -1,6 +1,7 @@
 """Values of other types that are stored as the value that loads."""
 
 from decimal import Decimal
+from enum import Enum
 
 import pytest
 from pydantic import Field
@@ -13,10 +14,15 @@ from tests.plan.compiling import committed, plan_of, saved
 app = Table("stored-alike")
 
 
+class Colour(Enum):
+    RED = "red"
+
+
 class Loosely(Entity, table=app, pk="LOOSELY#{name}", sk="L"):
     name: str
     price: Decimal = Decimal(1)
     share: float = 1.0
+    colour: Colour = Colour.RED
     words: list[str] = Field(default_factory=lambda: ["a"])
     ranks: tuple[str, ...] = ("a",)
     tags: set[str] = Field(default_factory=lambda: {"a"})
@@ -28,6 +34,7 @@ class Loosely(Entity, table=app, pk="LOOSELY#{name}", sk="L"):
     [
         ("price", 1, Decimal(1)),
         ("share", 1, 1.0),
+        ("colour", "red", Colour.RED),
         ("words", ("a",), ["a"]),
         ("ranks", ["a"], ("a",)),
         ("tags", frozenset({"a"}), {"a"}),

@@ -25,13 +25,11 @@ from dynaorm.errors import (
 from dynaorm.testing import FakeClock, FaultyTransport, lost_answer, strict_moto
 from dynaorm.transport.pynamodb import PynamoTransport
 from tests.cast.documents import Letter
-from tests.cast.orders import Login, Stock
+from tests.cast.orders import Stock
 from tests.cast.others import Account, Loose, Spot, Stall
 from tests.cast.people import USER, Member, Staff, Team, User
 from tests.cast.seen import items, operations, put
 from tests.cast.tables import fleeting
-
-LOGIN = Key(Login, token="t")
 
 
 def at(clock: FakeClock, seconds: float) -> datetime:
@@ -204,15 +202,6 @@ def test_a_refusal_holds_the_entity_that_stands_there_and_asks_for_nothing_more(
         assert copy.deepcopy(error).stored == there, name
 
 
-def test_what_stands_there_is_loaded_so_that_it_can_be_changed(session: Session) -> None:
-    session.save(Stock(sku="a", left=1))
-    with pytest.raises(AlreadyExists) as refused:
-        session.save(Stock(sku="a"))
-    refused.value.stored.left = 5
-    session.save(refused.value.stored)
-    assert session.get_one(Stock, sku="a").left == 5
-
-
 def test_nothing_stands_there_where_nothing_is_stored_or_nothing_can_be_read(
     session: Session, moto: Transport
 ) -> None:
@@ -314,30 +303,6 @@ def test_what_fulfils_the_condition_is_replaced_and_anything_else_is_left(
     session.save(Stock(sku="a", left=2), replacing=F.left == 1)
     assert operations(wire) == ["PutItem"]
     assert session.get_one(Stock, sku="a").left == 2
-
-
-def test_a_lock_that_expired_is_replaced_whatever_it_holds(
-    session: Session, clock: FakeClock, moto: Transport
-) -> None:
-    session.save(Login(token="t", alias="a", uses=1, until=at(clock, 60)))
-    with pytest.raises(ConditionFailed):
-        session.save(Login(token="t", alias="b"), replacing=F.uses == 0)
-    clock.advance(61)
-    session.save(Login(token="t", alias="b"), replacing=F.uses == 0)
-    assert session.get_by(Login, alias="b") == session.get(LOGIN)
-    assert session.get_by(Login, alias="a") is None
-
-
-def test_guards_and_versions_follow_what_is_replaced(session: Session, moto: Transport) -> None:
-    session.save(User(user_id="1", email="a"))
-    with pytest.raises(ConditionFailed) as refused:
-        session.save(User(user_id="1", email="b"), replacing=F.email == "c")
-    assert refused.value.stored.email == "a"
-    session.save(User(user_id="1", email="b"), replacing=F.email == "a")
-    assert items(moto).keys() == {"USER#1 U", "email#b email#b"}
-    session.save(Letter(name="d", text="a"))
-    session.save(Letter(name="d", text="t"), replacing=F.text != "t")
-    assert [version.number for version in session.history(Key(Letter, name="d"))] == [2, 1]
 
 
 def test_a_block_replaces_too(session: Session) -> None:

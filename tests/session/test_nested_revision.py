@@ -2,7 +2,7 @@
 
 import types
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Annotated, Any
 
 import pytest
@@ -30,8 +30,6 @@ from dynaorm.errors import (
     ConditionFailed,
     DeclarationError,
     DecodeError,
-    EntityNotFound,
-    StaleEntity,
     UsageError,
 )
 from dynaorm.item.value import Item
@@ -107,15 +105,6 @@ def test_an_insert_stores_the_first_number_in_the_map_that_the_class_declares(
     assert session.get(DOC) == doc
 
 
-def test_a_class_that_does_not_declare_the_map_has_it_all_the_same(session: Session, moto: Transport) -> None:
-    shelf = session.save(Shelf(name="a"))
-    assert stored(moto, "SHELF#a S") == {
-        "PK": {"S": "SHELF#a"}, "SK": {"S": "S"}, "_type": {"S": "Shelf"}, "name": {"S": "a"},
-        "books": {"N": "0"}, "system_info": {"M": {"version": {"N": "1"}}},
-    }  # fmt: skip
-    assert inspect(session.touch(shelf)).revision == "2"
-
-
 def test_a_save_is_one_update_that_keeps_what_no_class_knows_in_the_map(
     session: Session, wire: FaultyTransport, moto: Transport
 ) -> None:
@@ -133,16 +122,6 @@ def test_a_save_is_one_update_that_keeps_what_no_class_knows_in_the_map(
     session.save(doc)
     assert info(moto)["version"] == {"N": "3"}
     assert inspect(doc).revision == "3"
-
-
-def test_an_update_by_key_adds_one_without_reading(
-    session: Session, wire: FaultyTransport, moto: Transport
-) -> None:
-    session.save(Doc(id="1", info=Info(owner="a")))
-    wire.calls.clear()
-    updated = session.update(DOC, F.info.hits.add(2))
-    assert operations(wire) == ["UpdateItem"]
-    assert (updated.info.hits, inspect(updated).revision) == (2, "2")
 
 
 def test_a_change_of_the_whole_map_keeps_the_number(
@@ -189,22 +168,6 @@ def test_a_total_gives_the_map_to_a_target_of_others(session: Session, moto: Tra
     }  # fmt: skip
 
 
-def test_an_item_of_others_without_the_map_is_deleted_by_key(session: Session, moto: Transport) -> None:
-    put(moto, SHELF, catalog)
-    session.delete(Key(Shelf, name="a"))
-    assert items(moto, catalog) == {}
-
-
-def test_an_upsert_reads_and_then_makes_the_map_or_adds_one(
-    session: Session, wire: FaultyTransport, moto: Transport
-) -> None:
-    for number, name in (("1", "PutItem"), ("2", "UpdateItem")):
-        wire.calls.clear()
-        session.upsert(Key(Note, id="1"), F.size.add(1))
-        assert operations(wire) == ["GetItem", name]
-        assert info(moto, "NOTE#1 N") == {"version": {"N": number}}
-
-
 def test_totals_raise_the_number_of_their_target_and_make_it_if_need_be(
     session: Session, moto: Transport
 ) -> None:
@@ -229,19 +192,6 @@ def test_versions_repeat_the_map_and_a_tombstone_keeps_the_number(session: Sessi
     restored = session.restore(Key(Page, id="1"), version=1)
     assert (restored.info, inspect(restored).revision) == (Info(owner="a"), "5")
     assert list(session.verify(catalog)) == []
-
-
-def test_a_stale_object_writes_nothing(session: Session, moto: Transport) -> None:
-    session.save(Doc(id="1", info=Info(owner="a")))
-    stale = session.get_one(DOC)
-    session.update(DOC, F.text.set("b"))
-    stale.info.hits = 9
-    with pytest.raises(StaleEntity) as refused:
-        session.save(stale)
-    assert refused.value.stored is not None
-    with pytest.raises(StaleEntity):
-        session.delete(stale)
-    assert info(moto) == {"owner": {"S": "a"}, "hits": {"N": "0"}, "version": {"N": "2"}}
 
 
 WRITES: dict[str, Callable[[Session], Any]] = {
@@ -325,15 +275,6 @@ def test_a_backfill_raises_the_number_and_keeps_the_map(session: Session, moto: 
     put(moto, lacking, catalog)
     assert len(list(session.backfill(Doc))) == 1
     assert (stored(moto)["GSI1PK"], info(moto)["version"]) == ({"S": "TEXT#t"}, {"N": "2"})
-
-
-def test_the_stored_number_is_that_of_the_writes_that_were_accepted(session: Session) -> None:
-    with pytest.raises(EntityNotFound):
-        session.update(DOC, F.text.set("n"))
-    doc = session.save(Doc(id="1", info=Info(owner="a"), slug="s", until=datetime(2100, 1, 1, tzinfo=UTC)))
-    doc.slug = "t"
-    session.save(doc)
-    assert inspect(session.get_by(Doc, slug="t")).revision == "2"
 
 
 # -- declarations ------------------------------------------------------------------------------------------------------

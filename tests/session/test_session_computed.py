@@ -1,14 +1,13 @@
 """Computed and nested fields in keys: rendered by every write, and queried like fields."""
 
 from datetime import UTC, date, datetime
-from typing import Annotated, Any
+from typing import Annotated
 
 import pytest
 from pydantic import computed_field
 
 from dynaorm import (
     Aggregate,
-    CreatedAt,
     Entity,
     F,
     GlobalIndex,
@@ -18,14 +17,11 @@ from dynaorm import (
     Table,
     Transport,
     Unique,
-    UpdatedAt,
     any_of,
 )
 from dynaorm.errors import (
     DecodeError,
-    EntityNotFound,
     InvalidValue,
-    KeyChanged,
     UniqueViolation,
     UnknownField,
     UsageError,
@@ -36,19 +32,6 @@ from tests.cast.events import Address, Event, Store
 from tests.cast.seen import items
 
 app = Table("computed", indexes=[GlobalIndex("GSI1"), GlobalIndex("GSI2", projection="KEYS_ONLY")])
-
-
-class Bucketed(Entity, table=app, pk="B#{name}", sk="B"):
-    name: str
-    text: str = ""
-    created: Annotated[datetime | None, CreatedAt()] = None
-    changed: Annotated[datetime | None, UpdatedAt()] = None
-    by_day = Index("GSI1", pk="DAY#{day}", sk="{changed}")
-
-    @computed_field  # type: ignore[prop-decorator]  # mypy does not allow it on a property
-    @property
-    def day(self) -> str | None:
-        return None if self.created is None else f"{self.created:%Y-%m-%d}"
 
 
 JANUARY, FEBRUARY = datetime(2024, 1, 5, tzinfo=UTC), datetime(2024, 2, 5, tzinfo=UTC)
@@ -66,22 +49,6 @@ def test_a_computed_field_is_a_part_of_the_primary_key(session: Session, moto: T
         session.query(Event, mnth="2024-01")
     session.delete(Key(Event, month="2024-02", event_id="2"))
     assert session.get_many([Key(Event, month="2024-01", event_id="1")]) == [event]
-
-
-def test_a_change_of_a_computed_key_is_refused_and_moved(session: Session, moto: Transport) -> None:
-    event = session.save(Event(event_id="1", at=JANUARY))
-    for target in (event, KEY):
-        with pytest.raises(KeyChanged, match=r"session\.move"):
-            session.update(target, F.at.set(FEBRUARY))
-    assert session.update(KEY, F.note.set("x")).note == "x"
-    event = session.refresh(event)
-    event.at = FEBRUARY
-    with pytest.raises(KeyChanged) as caught:
-        session.save(event)
-    assert caught.value.fields == ("month",)
-    session.move(event)
-    assert [*items(moto)] == ["MONTH#2024-02 EVENT#1"]
-    assert_consistent(session, tables.app)
 
 
 KEY = Key(Event, month="2024-01", event_id="1")
@@ -112,16 +79,6 @@ def test_a_nested_field_is_a_part_of_a_key(session: Session, wire: FaultyTranspo
 def cities(session: Session, city: str = "Oslo") -> list[str]:
     assert_consistent(session, tables.app)
     return [store.store_id for store in session.query(Store.by_city, **{"address.city": city})]
-
-
-def test_a_key_may_be_computed_from_a_time_that_the_session_keeps(session: Session, clock: Any) -> None:
-    session.save(Bucketed(name="a"))
-    clock.advance(86_400)
-    session.save(Bucketed(name="b"))
-    session.update(Key(Bucketed, name="a"), F.text.set("x"))
-    day = session.get_one(Bucketed, name="a").day
-    assert [one.name for one in session.query(Bucketed.by_day, day=day)] == ["a"]
-    assert_consistent(session, app)
 
 
 def test_a_function_that_fails_is_an_error_of_the_value(session: Session, wire: FaultyTransport) -> None:
@@ -216,29 +173,6 @@ def test_computed_and_nested_fields_are_unique(session: Session, moto: Transport
     assert_consistent(session, app)
 
 
-def test_totals_are_kept_by_computed_and_nested_fields(session: Session) -> None:
-    session.save_many(
-        [
-            Sale(sale_id=str(number), at=at, address=city, amount=number)
-            for number, at, city in ((1, JANUARY, OSLO), (2, JANUARY, BERN), (3, FEBRUARY, BERN))
-        ],
-        per_transaction=2,
-    )
-    assert totals(session) == {"2024-01": (2, 3), "2024-02": (1, 3), "Oslo": 1, "Bern": 2}
-    session.update(
-        Key(Sale, sale_id="1"),
-        {"at": datetime(2024, 2, 6, tzinfo=UTC), "address": BERN.model_copy(update={"street": "High"})},
-    )
-    session.delete(Key(Sale, sale_id="3"))
-    assert totals(session) == {"2024-01": (1, 2), "2024-02": (1, 1), "Oslo": 0, "Bern": 2}
-
-
-def totals(session: Session) -> dict[str, Any]:
-    assert_consistent(session, app)
-    months = {one.month: (one.sales, one.amount) for one in session.scan(Monthly)}
-    return {**months, **{one.name: one.sales for one in session.scan(City)}}
-
-
 def test_a_filter_on_computed_fields_is_a_filter_in_python(session: Session, wire: FaultyTransport) -> None:
     events = [
         Event(event_id=str(number), at=JANUARY, score=score, note=note)
@@ -302,33 +236,6 @@ def test_a_filter_whose_function_fails_is_reported(session: Session, moto: Trans
         assert [problem.problems for problem in problems] == [
             ("share: cannot be computed (ZeroDivisionError: integer division or modulo by zero); " + remedy,)
         ]
-
-
-class Team(Entity, table=app, pk="TEAM#{name}", sk="TEAM"):
-    name: str
-    label: str | None = None
-    members: int = 0
-    unlabelled = Index("GSI1", pk="UNLABELLED", sk="{missing}")
-
-    @computed_field  # type: ignore[prop-decorator]  # mypy does not allow it on a property
-    @property
-    def missing(self) -> str | None:
-        return self.name if self.label is None else None
-
-
-class Player(Entity, table=app, pk="TEAM#{name}", sk="PLAYER#{player}"):
-    name: str
-    player: str
-    in_team = Aggregate(Team, count="members")
-
-
-def test_a_total_puts_its_target_in_no_index_by_a_computed_field(session: Session) -> None:
-    session.save(Team(name="a", label="x"))
-    session.save(Player(name="a", player="1"))
-    assert session.query(Team.unlabelled).all() == []
-    with pytest.raises(EntityNotFound):
-        session.save(Player(name="b", player="1"))
-    assert_consistent(session, app)
 
 
 JANUARY, FEBRUARY = datetime(2024, 1, 5, tzinfo=UTC), datetime(2024, 2, 5, tzinfo=UTC)

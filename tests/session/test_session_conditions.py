@@ -19,8 +19,7 @@ from dynaorm.errors import BulkError, InvalidValue
 from dynaorm.flow.protocol.call import Call
 from dynaorm.item.value import Item
 from dynaorm.testing import FaultyTransport, assert_consistent
-from tests.cast import tables
-from tests.cast.seen import items, put
+from tests.cast.seen import items
 from tests.cast.tickets import Issue, Repo
 
 app = Table("places", indexes=[GlobalIndex("GSI1"), GlobalIndex("GSI2", projection="KEYS_ONLY")])
@@ -72,17 +71,6 @@ def test_an_update_by_key_reads_only_where_it_does_not_decide_the_condition(
         sent(wire)
 
 
-def test_an_update_that_decides_against_a_place_removes_its_keys(
-    session: Session, wire: FaultyTransport
-) -> None:
-    session.save(Plain(name="a", flag=True))
-    sent(wire)
-    session.update(Key(Plain, name="a"), F.flag.set(False))
-    (call,) = sent(wire)
-    assert "REMOVE" in call.request["UpdateExpression"]
-    assert {"GSI1PK", "GSI1SK"} <= set(call.request["ExpressionAttributeNames"].values())
-
-
 def test_an_upsert_creates_an_entity_in_its_place(session: Session, wire: FaultyTransport) -> None:
     for change, flagged in ((F.flag.set(True), True), (F.at.set("1"), True), (F.flag.set(False), False)):
         session.upsert(Key(Plain, name="a"), change)
@@ -117,35 +105,6 @@ def test_places_that_only_a_later_sort_key_tells_apart_are_told_apart(session: S
             assert query.count() == len(query.keys().all()) == len(query.all())
 
 
-def test_a_query_of_a_place_reads_that_place_alone(session: Session, wire: FaultyTransport) -> None:
-    fill(session)
-    assert numbers(session.query(Issue.open_issues, repo="r")) == [5, 3, 1]
-    assert numbers(session.query(Issue.closed_issues, repo="r")) == [4, 2]
-    assert numbers(session.query(Issue.open_issues, repo="r").lt(number=4)) == [3, 1]
-    assert sorted(numbers(session.scan(Issue.closed_issues))) == [2, 4]
-    assert session.query(Issue.open_issues, repo="r").count() == 3
-    (call,) = sent(wire)[-1:]
-    assert call.request["ProjectionExpression"]
-
-
-def test_a_collection_reads_several_places_in_one_query(session: Session, wire: FaultyTransport) -> None:
-    fill(session)
-    sent(wire)
-    opened, closed = session.collection(Issue.open_issues, Issue.closed_issues, repo="r").descending().split()
-    assert [[one.number for one in some] for some in (opened, closed)] == [[1, 3, 5], [2, 4]]
-    assert [call.operation for call in sent(wire)] == ["Query"]
-
-
-def fill(session: Session) -> None:
-    session.save(Repo(repo="r"))
-    for number, status in enumerate(("open", "closed", "open", "closed", "open", "waiting"), 1):
-        session.save(Issue(repo="r", number=number, status=status))
-
-
-def numbers(query: Any) -> list[int]:
-    return [one.number for one in query]
-
-
 def test_two_places_at_once_are_refused_before_anything_is_sent(
     session: Session, wire: FaultyTransport
 ) -> None:
@@ -172,16 +131,6 @@ def test_two_places_at_once_are_refused_before_anything_is_sent(
         session.update(Key(Both, name="y"), F.size.set(7))
     assert sent(wire) == []
     assert session.get_one(Both, name="y").size == 0
-
-
-def test_the_default_decides_where_the_attribute_is_absent(session: Session, moto: Transport) -> None:
-    session.save(Repo(repo="r"))
-    session.save(Issue(repo="r", number=1))
-    item = items(moto)["REPO#r ISSUE#00001"]
-    put(moto, {name: value for name, value in item.items() if name != "status"})
-    assert_consistent(session, tables.app)
-    session.update(Key(Issue, repo="r", number=1), F.title.set("t"))
-    assert index_keys(items(moto)["REPO#r ISSUE#00001"]) == OPEN
 
 
 def test_a_plan_says_why_an_entity_is_in_a_place(session: Session) -> None:
@@ -216,13 +165,3 @@ def test_a_write_moves_an_entity_between_its_places(session: Session, moto: Tran
         issue = session.get_one(key_of(issue))
         assert session.get_one(Repo, repo="r").open_issues == (status == "open")
         assert (session.get_by(Issue, slug="s") is not None) == (status == "open")
-
-
-def test_a_move_takes_the_place_along(session: Session, moto: Transport) -> None:
-    session.save(Repo(repo="r"))
-    issue = session.save(Issue(repo="r", number=1, urgent=True))
-    issue.number = 2
-    session.move(issue)
-    assert index_keys(items(moto)["REPO#r ISSUE#00002"]) == {
-        "GSI1PK": "REPO#r", "GSI1SK": "OPEN#99997", "GSI2PK": "URGENT", "GSI2SK": "00002"
-    }  # fmt: skip

@@ -17,17 +17,14 @@ from dynaorm import (
     Table,
     Transport,
     UpdatedAt,
-    inspect,
 )
 from dynaorm.codecs import EPOCH_MILLISECONDS, ISO_SECONDS
-from dynaorm.errors import InvalidValue, UsageError
-from dynaorm.item.value import Item
+from dynaorm.errors import InvalidValue
 from dynaorm.testing import FakeClock, FaultyTransport
 from tests.cast.documents import Page
 from tests.cast.events import Note
-from tests.cast.others import Stall
 from tests.cast.people import Member, Team
-from tests.cast.seen import items, operations, put
+from tests.cast.seen import items, operations
 
 
 def at(seconds: float) -> datetime:
@@ -55,45 +52,7 @@ def _assigned(one: Any) -> Any:
     return one
 
 
-def test_a_save_that_changes_nothing_sends_nothing(
-    session: Session, clock: FakeClock, wire: FaultyTransport
-) -> None:
-    note = session.save(Note(note="a"))
-    later(clock)
-    wire.calls.clear()
-    note.created = note.changed = at(-5)
-    assert inspect(note).changes == {}
-    session.save(note)
-    session.update(note, F.text.set(""))
-    assert wire.calls == []
-    assert times(note) == (at(0), at(0))
-
-
 switches = Table("switches")
-
-
-class Switch(Entity, table=switches, pk="SWITCH#{name}", sk="S"):
-    name: str
-    on: bool = False
-    changed: Annotated[datetime | None, UpdatedAt()] = None
-
-
-def test_a_value_that_validation_makes_the_stored_one_leaves_the_time_alone(
-    session: Session, clock: FakeClock
-) -> None:
-    switch = session.save(Switch(name="a"))
-    later(clock)
-    switch.on = 0  # type: ignore[assignment]
-    session.save(switch)
-    assert (switch.on, switch.changed) == (False, at(0))
-
-
-def test_an_update_by_key_stays_blind(session: Session, clock: FakeClock, wire: FaultyTransport) -> None:
-    session.save(Note(note="a"))
-    later(clock)
-    wire.calls.clear()
-    assert times(session.update(Key(Note, note="a"), F.text.set("b"))) == (at(0), at(60))
-    assert [call.operation for call in wire.calls] == ["UpdateItem"]
 
 
 def test_totals_alone_change_no_time(session: Session, clock: FakeClock) -> None:
@@ -113,36 +72,6 @@ def test_times_are_part_of_index_keys(session: Session, clock: FakeClock) -> Non
     assert [one.note for one in session.query(Note.latest).ge(changed=at(120))] == ["3", "1"]
 
 
-def test_a_move_and_a_restoration_keep_the_time_of_the_creation(session: Session, clock: FakeClock) -> None:
-    note = session.save(Note(note="a"))
-    page = session.save(Page(name="p", text="one"))
-    later(clock)
-    note.note = "b"
-    session.move(note)
-    assert times(note) == times(session.get_one(Note, note="b")) == (at(0), at(60))
-    session.save(_assigned(page))
-    later(clock)
-    session.restore(page, version=1)
-    assert (page.text, times(page)) == ("one", (at(0), at(120)))
-    session.delete(page)
-    later(clock)
-    restored = session.restore(Key(Page, name="p"), version=2)
-    assert (restored.text, times(restored)) == ("new", (at(0), at(180)))
-    session.delete(restored)
-    later(clock)
-    anew = session.save(Page(name="p"))
-    assert times(anew) == (at(240), at(240))
-
-
-def test_times_are_not_written_by_hand(session: Session, wire: FaultyTransport) -> None:
-    for change in (F.created.set(at(1)), F.changed.remove(), F.changed.set_if_missing(at(1))):
-        with pytest.raises(
-            UsageError, match="is kept by the session, and is not written by hand; leave it out"
-        ):
-            session.update(Key(Note, note="a"), change)
-    assert wire.calls == []
-
-
 @pytest.mark.parametrize("kind", [Note, Page])
 def test_an_equal_block_under_the_same_token_is_recognised_later(
     session: Session, clock: FakeClock, kind: Any
@@ -160,17 +89,6 @@ def test_an_equal_block_under_the_same_token_is_recognised_later(
     later(clock, 700)
     again = block()
     assert times(again) == times(session.get_one(kind, **{name: "a"})) == (at(0), at(0))
-
-
-def test_rows_of_other_writers_have_no_times_until_they_are_written(
-    session: Session, moto: Transport, clock: FakeClock
-) -> None:
-    item: Item = {"PK": {"S": "NOTE#a"}, "SK": {"S": "N"}, "_type": {"S": "Note"}, "note": {"S": "a"}}
-    put(moto, item)
-    note = session.get_one(Note, note="a")
-    assert times(note) == (None, None)
-    session.save(_assigned(note))
-    assert times(session.get_one(Note, note="a")) == (None, at(0))
 
 
 def test_validators_see_the_times_that_are_stored(session: Session, clock: FakeClock) -> None:
@@ -193,29 +111,6 @@ def test_validators_see_the_times_that_are_stored(session: Session, clock: FakeC
     with pytest.raises(InvalidValue, match="is due before it was created"):
         session.save(Task(task="b", due=at(-10)))
     assert not session.exists(Task, task="b")
-
-
-def test_an_upsert_sets_both_times_once(session: Session, clock: FakeClock, wire: FaultyTransport) -> None:
-    key = Key(Stall, name="a")
-    made = session.upsert(key, F.visits.add(1))
-    assert times(made) == times(session.get_one(key)) == (at(0), at(0))
-    later(clock)
-    wire.calls.clear()
-    assert times(session.upsert(key, F.visits.add(1))) == (at(0), at(60))
-    assert [call.operation for call in wire.calls] == ["UpdateItem"]
-    later(clock)
-    assert times(session.upsert(key)) == (at(0), at(60))
-    assert times(session.upsert(Key(Note, note="b"))) == (at(120), at(120))
-
-
-def test_a_bulk_load_sets_the_times(session: Session, clock: FakeClock) -> None:
-    note = Note(note="a")
-    session.bulk_load([note])
-    assert times(note) == times(session.get_one(Note, note="a")) == (at(0), at(0))
-    later(clock)
-    note.text = "b"
-    session.bulk_load([note])
-    assert times(note) == times(session.get_one(Note, note="a")) == (at(0), at(60))
 
 
 class Row(Entity, table=switches, pk="ROW#{name}", sk="R"):

@@ -14,11 +14,9 @@ from dynaorm import (
     inspect,
 )
 from dynaorm.errors import (
-    AlreadyExists,
     ConditionFailed,
     DynaormError,
     InvalidValue,
-    SameItemTwice,
     UnknownField,
     UsageError,
 )
@@ -27,9 +25,9 @@ from dynaorm.item.condition import Condition
 from dynaorm.testing import FakeClock
 from dynaorm.testing.faults import Fault, FaultyTransport, lost_answer
 from tests.cast.documents import Counter, Page
-from tests.cast.orders import ROOT, Hits, Place, Ruled, Tally
+from tests.cast.orders import ROOT, Hits, Ruled, Tally
 from tests.cast.others import Stall
-from tests.cast.people import Member, Staff, Team, User
+from tests.cast.people import Member, Team, User
 from tests.cast.seen import items, operations, put
 from tests.cast.tables import app
 from tests.cast.tickets import Job, Nightly, Ticket
@@ -59,27 +57,6 @@ def test_an_entity_is_created_by_one_update_item(
     }
 
 
-def test_a_change_starts_from_the_default(session: Session) -> None:
-    assert session.upsert(ROOT, F.least.add(-1)).least == 99
-    assert session.upsert(ROOT, F.least.add(-1)).least == 98
-
-
-def test_a_required_number_that_is_added_to_starts_at_zero(session: Session) -> None:
-    assert session.upsert(Key(Tally, name="a"), F.number.add(2)).number == 2
-
-
-def test_a_bound_holds_where_the_entity_exists_and_where_it_does_not(
-    session: Session, wire: FaultyTransport
-) -> None:
-    with pytest.raises(InvalidValue, match="count"):
-        session.upsert(ROOT, F.count.add(11))
-    assert session.upsert(ROOT, F.count.add(10)).count == 10
-    wire.calls.clear()
-    with pytest.raises(InvalidValue, match="count"):
-        session.upsert(ROOT, F.count.add(1))
-    assert operations(wire) == ["UpdateItem"]
-
-
 def test_a_row_of_another_writer_without_type_is_updated(session: Session, moto: Transport) -> None:
     session.save(Hits(page="/", count=3))
     session.update(ROOT, F.owner.set("x"))
@@ -96,17 +73,6 @@ def test_a_subclass_keeps_its_own_defaults(session: Session, moto: Transport) ->
     found = session.upsert(Key(Job, number="1"))
     assert (type(found), found.rank) == (Nightly, 2)
     assert session.upsert(Key(Job, number="1"), F.rank.add(1)).rank == 3
-
-
-def test_a_rule_that_only_creating_would_break_does_not_stop_an_update(session: Session) -> None:
-    hits = session.upsert(ROOT, F.count.add(5))
-    hits.owner = "bob"
-    session.save(hits)
-    changed = session.upsert(ROOT, F.count.add(-1))
-    assert (changed.count, changed.owner) == (4, "bob")
-    session.delete(ROOT)
-    with pytest.raises(InvalidValue, match="count"):
-        session.upsert(ROOT, F.count.add(-1))
 
 
 # -- expiry ------------------------------------------------------------------------------------------------------------
@@ -136,41 +102,7 @@ def test_a_condition_is_judged_on_what_is_stored_and_otherwise_on_the_defaults(s
     assert session.get(Hits, page="/other") is None
 
 
-def test_a_condition_is_judged_alike_where_the_item_is_read(session: Session) -> None:
-    key = Key(Ruled, name="r")
-    with pytest.raises(ConditionFailed):
-        session.upsert(key, F.low.add(1), condition=F.low > 0)
-    assert session.upsert(key, F.low.add(1), condition=F.low == 0).low == 1
-    with pytest.raises(ConditionFailed):
-        session.upsert(key, F.low.add(1), condition=F.low == 0)
-
-
 # -- refusals ----------------------------------------------------------------------------------------------------------
-
-
-def test_a_required_field_without_a_value_is_refused_before_anything_is_sent(
-    session: Session, wire: FaultyTransport
-) -> None:
-    session.save(Tally(name="a", number=1))
-    wire.calls.clear()
-    with pytest.raises(UsageError, match=r"nothing gives number a value.*F\.number\.set") as caught:
-        session.upsert(Key(Tally, name="a"))
-    assert not isinstance(caught.value, InvalidValue)
-    with pytest.raises(UsageError, match="number"), session.transaction() as tx:
-        tx.upsert(Key(Tally, name="a"))
-    assert operations(wire) == []
-
-
-def test_a_key_that_validation_changes_is_refused(session: Session) -> None:
-    with pytest.raises(InvalidValue, match="is part of the key"):
-        session.upsert(Key(Tally, name="A"), F.number.set(1))
-
-
-def test_an_item_of_another_class_stands_in_the_way(session: Session) -> None:
-    session.save(User(user_id="1"))
-    for changes in ([], [F.visits.add(1)]):
-        with pytest.raises(AlreadyExists):
-            session.upsert(Key(Staff, user_id="1"), *changes)
 
 
 @pytest.mark.parametrize(
@@ -190,23 +122,6 @@ def test_a_mistake_is_refused_before_anything_is_sent(
     with pytest.raises(error):
         session.upsert(target, change)
     assert operations(wire) == []
-
-
-def test_upserting_and_updating_one_item_is_refused(session: Session) -> None:
-    with pytest.raises(SameItemTwice, match="upserted"), session.transaction() as tx:
-        tx.update(ROOT, F.count.add(1))
-        tx.upsert(ROOT, F.owner.set("x"))
-    with pytest.raises(SameItemTwice, match="checked"), session.transaction() as tx:
-        tx.check(ROOT)
-        tx.upsert(ROOT, F.owner.set("x"))
-
-
-def test_upserts_of_one_item_are_combined(session: Session) -> None:
-    with session.transaction() as tx:
-        tx.upsert(ROOT, F.count.add(1))
-        tx.upsert(ROOT, F.owner.set("x"))
-    found = session.get_one(ROOT)
-    assert (found.count, found.owner) == (1, "x")
 
 
 # -- a read first ------------------------------------------------------------------------------------------------------
@@ -235,42 +150,11 @@ def test_what_depends_on_what_is_stored_is_read_first(
     assert session.get(key) is not None
 
 
-def test_a_class_with_a_constraint_that_claims_nothing_is_not_read(
-    session: Session, wire: FaultyTransport
-) -> None:
-    assert session.upsert(Key(User, user_id="1"), F.visits.add(1)).visits == 1
-    assert operations(wire) == ["UpdateItem"]
-
-
-def test_the_target_of_totals_is_created_with_totals_of_zero(session: Session, wire: FaultyTransport) -> None:
-    team = session.upsert(Key(Team, team="red"), F.goal.set(3))
-    assert operations(wire) == ["UpdateItem"]
-    assert (team.goal, team.members) == (3, 0)
-    with pytest.raises(UsageError, match="members"):
-        session.upsert(Key(Team, team="red"), F.members.set(3))
-
-
 def test_an_upsert_takes_the_totals_of_its_transaction(session: Session) -> None:
     with session.transaction() as tx:
         tx.upsert(Key(Team, team="red"), F.goal.set(3))
         tx.save(Member(name="m", team="red"))
     assert session.get_one(Team, team="red").members == 1
-
-
-def test_versions_are_counted_from_the_creation_on(session: Session) -> None:
-    key = Key(Page, name="p")
-    assert inspect(session.upsert(key, F.text.set("a"))).version == 1
-    assert inspect(session.upsert(key, F.text.set("b"))).version == 2
-    session.delete(key)
-    assert inspect(session.upsert(key, F.text.set("c"))).version == 3
-
-
-def test_a_part_of_an_absent_value_cannot_be_created(session: Session) -> None:
-    with pytest.raises(UsageError, match=r"set the whole field: F.place.set\(...\)$"):
-        session.upsert(ROOT, F.place.city.set("Rome"))
-    session.save(Hits(page="/", place=Place()))
-    changed = session.upsert(ROOT, F.place.city.set("Rome"))
-    assert changed.place == Place(city="Rome")
 
 
 # -- without changes, exactly once, and races --------------------------------------------------------------------------

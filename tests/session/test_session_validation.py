@@ -3,39 +3,23 @@
 from collections.abc import Callable
 from datetime import datetime
 from decimal import Decimal
-from enum import Enum
 from typing import Annotated, Any
 
 import pytest
 from pydantic import (
     AfterValidator,
     Field,
-    StringConstraints,
     ValidationInfo,
     field_validator,
 )
 
 from dynaorm import AnyValue, Call, Entity, F, Key, Session, Table, Transport, inspect
 from dynaorm.entity.marker import ExpiresAt, Unique
-from dynaorm.errors import BulkError, ConditionFailed, DecodeError, InvalidValue
+from dynaorm.errors import BulkError, DecodeError, InvalidValue
 from dynaorm.testing import FaultyTransport
 from dynaorm.testing.faults import Fault
-from tests.cast.orders import Ruled
 
 app = Table("validation")
-
-
-class Colour(Enum):
-    RED = "red"
-
-
-class User(Entity, table=app, pk="USER#{user_id}", sk="U"):
-    user_id: str
-    email: Annotated[str, AfterValidator(str.lower), Unique()]
-    nick: Annotated[str, StringConstraints(to_lower=True), Unique()]
-    colour: Colour = Colour.RED
-    age: int = 0
-    parts: tuple[str, ...] = ()
 
 
 class Account(Entity, table=app, pk="ACCOUNT#{name}", sk="A"):
@@ -70,78 +54,9 @@ class Checked(Draft):
         return tags
 
 
-def users(session: Session) -> tuple[User, User]:
-    bob = session.save(User(user_id="1", email="bob@x", nick="bob"))
-    return bob, session.save(User(user_id="2", email="liz@x", nick="liz"))
-
-
-def test_a_value_that_validation_turns_into_the_stored_one_sends_nothing(
-    session: Session, wire: FaultyTransport
-) -> None:
-    bob, _ = users(session)
-    bob.email = "BOB@X"
-    wire.calls.clear()
-    session.save(bob)
-    assert (wire.calls, bob.email) == ([], "bob@x")
-
-
-def test_a_rule_of_the_class_is_checked_before_every_write(session: Session) -> None:
-    ruled = session.save(Ruled(name="a"))
-    ruled.low = 99
-    writes: list[Callable[[], object]] = [
-        lambda: session.save(ruled),
-        lambda: session.update(ruled, {"low": 99}),
-        lambda: session.update(Key(Ruled, name="a"), F.low.add(99)),
-        lambda: session.move(ruled),
-    ]
-    for write in writes:
-        with pytest.raises(InvalidValue, match=r"Ruled: .*low is above high"):
-            write()
-    assert session.get_one(Ruled, name="a").low == 0
-
-
-@pytest.mark.parametrize(
-    "change", [F.balance.add(-5), F.notes.append("a", "b"), F.notes.prepend("a", "b"), F.tags.add({"a", "b"})]
-)
-def test_a_bound_is_a_condition_of_an_update_by_key(session: Session, change: Any) -> None:
-    stored = session.save(Account(name="a", balance=4, notes=["x"], tags={"x"}))
-    with pytest.raises(InvalidValue, match=r"Account\.(balance|notes|tags)"):
-        session.update(Key(Account, name="a"), change)
-    with pytest.raises(InvalidValue), session.transaction() as tx:
-        tx.update(Key(Account, name="a"), change)
-    assert session.get_one(Account, name="a") == stored
-
-
-def test_an_update_within_its_bounds_is_one_request(session: Session, wire: FaultyTransport) -> None:
-    session.save(Account(name="a", balance=5, notes=["x"]))
-    wire.calls.clear()
-    account = session.update(
-        Key(Account, name="a"), F.balance.add(-5), F.notes.append("y"), F.tags.add({"t"})
-    )
-    assert (account.balance, account.notes, account.tags) == (0, ["x", "y"], {"t"})
-    assert [call.operation for call in wire.calls] == ["UpdateItem"]
-
-
 def test_what_the_set_has_already_does_not_count_against_its_bound(session: Session) -> None:
     session.save(Account(name="a", tags={"x", "y"}))
     assert session.update(Key(Account, name="a"), F.tags.add({"x"})).tags == {"x", "y"}
-
-
-def test_the_callers_condition_is_named_before_the_bound(session: Session) -> None:
-    session.save(Account(name="a"))
-    with pytest.raises(ConditionFailed):
-        session.update(Key(Account, name="a"), F.balance.add(-1), condition=F.balance >= 1)
-
-
-def test_a_value_that_its_validator_changes_again_is_refused(session: Session, wire: FaultyTransport) -> None:
-    writes: list[Callable[[], object]] = [
-        lambda: session.save(Account.model_construct(name="a", growing="a")),
-        lambda: session.update(Key(Account, name="a"), {"growing": "a"}),
-    ]
-    for write in writes:
-        with pytest.raises(InvalidValue, match=r"Account\.growing = 'a!?'.*f\(f\(x\)\) == f\(x\)"):
-            write()
-    assert wire.calls == []
 
 
 def test_an_update_of_an_item_that_does_not_load_says_that_it_was_made(session: Session) -> None:
@@ -156,16 +71,6 @@ class Wide(Entity, table=Table("validation", type_attribute=None), pk="ACCOUNT#{
     name: str
     balance: int = 0
     notes: list[str] = Field(default_factory=list)
-
-
-def test_an_enum_s_plain_value_becomes_its_member_though_both_are_stored_alike(
-    session: Session, wire: FaultyTransport
-) -> None:
-    bob, _ = users(session)
-    vars(bob)["colour"] = "red"
-    wire.calls.clear()
-    session.save(bob)
-    assert (bob.colour, wire.calls) == (Colour.RED, [])
 
 
 def nested(levels: int) -> dict[str, Any]:

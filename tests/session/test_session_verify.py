@@ -22,7 +22,6 @@ from tests.integrity.zoo import (
     Voucher,
     app,
     clock,
-    epoch,
     key_of,
     member,
     text,
@@ -52,12 +51,6 @@ def test_of_a_class_only_its_own_items_are_judged(raw: Raw) -> None:
     assert kinds(raw, Member, Book) == [FindingKind.VERSION_GAP, FindingKind.MISSING_GUARD]
 
 
-def test_a_total_is_found_by_what_has_it_and_by_what_is_counted(raw: Raw) -> None:
-    raw.change(app, key_of("GROUP#red", "INFO"), members={"N": "9"})
-    assert kinds(raw, Group) == kinds(raw, Member) == kinds(raw, app) == [FindingKind.TOTAL]
-    assert kinds(raw, Book) == []
-
-
 @pytest.mark.parametrize("named", [app, Group, Member])
 def test_a_total_is_doubtful_while_something_that_counts_cannot_be_read(raw: Raw, named: Any) -> None:
     raw.change(app, member("ann"), status={"N": "1"})
@@ -71,24 +64,6 @@ def test_a_total_is_doubtful_while_something_that_counts_cannot_be_read(raw: Raw
     assert total.doubt.startswith("an item of Member cannot be read")
     assert {one.outcome for one in raw.session.repair(named)} == {Outcome.LEFT}
     assert raw.items(app) == stored
-
-
-def test_guards_written_by_hand_are_no_fault_unless_two_hold_their_value(raw: Raw) -> None:
-    for code in ("c1", "c2"):
-        raw.change(app, key_of(f"code#{code}"), owner=None)
-    assert kinds(raw, app) == []
-    voucher = key_of("VOUCHER#3", "VOUCHER")
-    raw.put(app, voucher, _type=text("Voucher"), voucher_id=text("3"), code=text("c2"))
-    (finding,) = raw.session.verify(app)
-    assert (finding.kind, finding.key) == (FindingKind.DUPLICATE, key_of("code#c2"))
-    assert sorted(owner["PK"]["S"] for owner in finding.owners) == ["VOUCHER#2", "VOUCHER#3"]
-
-
-def test_what_has_expired_is_absent(raw: Raw) -> None:
-    raw.change(app, key_of("VOUCHER#1", "VOUCHER"), ends=epoch(-1))
-    assert kinds(raw, app) == [FindingKind.ORPHAN_GUARD]
-    raw.change(app, key_of("code#c1"), ends=epoch(-1))
-    assert kinds(raw, app) == []
 
 
 class _Metered:
