@@ -1,6 +1,6 @@
 """A net's own action: its condition, and the changes that lead from one image to another."""
 
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Annotated
 
 from hypothesis import given
@@ -11,7 +11,7 @@ from dynaorm.entity.ident import ident_of
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.item.action import Action, Put, Update
 from dynaorm.item.condition import And, Attr, Compare, Condition, HasType, Not, Or, equals, exists, missing
-from dynaorm.item.update import Remove, SetTo, apply_changes
+from dynaorm.item.update import SetTo, apply_changes
 from dynaorm.item.value import AttributeValue, Item, same
 from dynaorm.plan import intent
 from dynaorm.plan.compiler import compile_plan
@@ -119,10 +119,6 @@ def test_writes_by_key_ask_for_existence_type_and_life_and_deletes_not_for_life(
     for one in (Edit(Key(Coupon, code="c"), (SetTo(("left",), 1),)),):
         assert condition_of(one) == And((exists("PK"), typed, own, Not(OVER)))
     assert condition_of(Check(Key(Coupon, code="c"))) == And((exists("PK"), typed, Not(OVER)))
-
-
-def test_the_condition_of_a_loaded_entity_is_its_revision_under_the_tables_own_name() -> None:
-    assert condition_of(intent.Deletion(saved(Coupon(code="c")))) == equals("etag", {"S": "w1"})
 
 
 def test_without_types_a_tombstone_is_told_by_its_mark() -> None:
@@ -240,16 +236,6 @@ def test_without_revisions_an_overwrite_relies_on_the_whole_item() -> None:
     )
 
 
-def test_a_difference_names_what_changed_and_what_went() -> None:
-    before: Item = {"same": {"N": "1.0"}, "gone": {"S": "x"}, "other": {"S": "x"}, "set": {"SS": ["b", "a"]}}
-    after: Item = {"same": {"N": "1"}, "new": {"S": "x"}, "other": {"S": "y"}, "set": {"SS": ["a", "b"]}}
-    assert difference(before, after) == (
-        SetTo(("new",), {"S": "x"}),
-        SetTo(("other",), {"S": "y"}),
-        Remove(("gone",)),
-    )
-
-
 VALUES: st.SearchStrategy[AttributeValue] = st.one_of(
     st.integers(-9, 9).map(lambda number: {"N": str(number)}),
     st.text(max_size=2).map(lambda text: {"S": text}),
@@ -265,10 +251,3 @@ def test_a_difference_leads_from_one_image_to_the_other_and_no_further(before: I
     assert outcome.keys() == after.keys()
     assert all(same(outcome[name], after[name]) for name in after)
     assert len(changes) == sum(not same(before.get(name), after.get(name)) for name in {*before, *after})
-
-
-def test_an_expiry_in_the_future_is_stored_as_seconds() -> None:
-    until = datetime.fromtimestamp(int(NOW) + 10, UTC)
-    after = planned_of(Save(Coupon(code="c", until=until))).after
-    assert after is not None
-    assert after["ttl"] == {"N": str(int(NOW) + 10)}

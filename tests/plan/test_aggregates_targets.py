@@ -4,13 +4,13 @@ from typing import Any
 
 import pytest
 
-from dynaorm import Aggregate, Entity, F, Key, Table, detached, inspect
+from dynaorm import Aggregate, Entity, F, Key, Table, detached
 from dynaorm.entity.ident import ident_of
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.errors import EntityNotFound, InvalidValue, SameItemTwice, UsageError
 from dynaorm.item.action import Update
-from dynaorm.item.condition import And, Attr, Compare, Or, equals, exists, missing
-from dynaorm.item.update import AddTo, SetTo
+from dynaorm.item.condition import And, Or, equals, exists, missing
+from dynaorm.item.update import SetTo
 from dynaorm.plan import intent
 from dynaorm.plan.edit import touched
 from dynaorm.plan.intent import Edit, Move, Save
@@ -44,17 +44,6 @@ class Game(Entity, table=app, pk="GROUP#{group_id}", sk="GAME#{day}"):
     played = Aggregate(Club, count="games")
 
 
-class Frozen(Entity, table=app, pk="FROZEN#{group_id}", sk="INFO", frozen=True):
-    group_id: str
-    parts: int = 0
-
-
-class Part(Entity, table=app, pk="FROZEN#{group_id}", sk="PART#{number:04d}"):
-    group_id: str
-    number: int
-    part_of = Aggregate(Frozen, count="parts")
-
-
 class Shelf(Entity, table=bare, pk="SHELF#{shelf}", sk="INFO"):
     shelf: str
     label: str = ""
@@ -67,7 +56,6 @@ class Book(Entity, table=bare, pk="BOOK#{isbn}", sk="BOOK"):
     on_shelf = Aggregate(Shelf, count="books")
 
 
-FEW = Or((missing("members"), Compare(Attr(("members",)), "<", {"N": "9"})))
 GROUP: dict[str, Any] = {"PK": {"S": "GROUP#g"}, "SK": {"S": "INFO"}}
 
 
@@ -127,17 +115,6 @@ def test_a_moved_target_leaves_its_totals_with_the_key_that_is_named() -> None:
 # -- updated -----------------------------------------------------------------------------------------------------------
 
 
-def test_an_update_by_key_adds_what_is_due() -> None:
-    plan = plan_of(Edit(Key(Group, group_id="g"), (SetTo(("name",), "new"),), F.members < 9), *joining())
-    assert plan.actions[0].action == Update(
-        "targets",
-        GROUP,
-        (SetTo(("name",), {"S": "new"}), AddTo(("members",), {"N": "2"}), SetTo(("_rev",), {"S": "w2"})),
-        And((exists("PK"), equals("_type", {"S": "Group"}), OWN_REVISION, FEW)),
-    )
-    assert purposes(plan) == ["update", "insert", "insert"]
-
-
 def test_without_a_revision_the_total_itself_is_the_condition() -> None:
     shelf = loaded(Shelf(shelf="a"), books=4)
     shelf.label = "new"
@@ -154,13 +131,6 @@ def test_without_a_revision_the_total_itself_is_the_condition() -> None:
         )
     )
     assert SetTo(("books",), {"N": "5"}) in action.changes
-
-
-def test_a_frozen_target_stays_as_it_was_and_is_to_be_read_again() -> None:
-    frozen = loaded(Frozen(group_id="g"), parts=4)
-    plan = plan_of(Save(frozen), Save(Part(group_id="g", number=1)))
-    committed(plan)
-    assert (frozen.parts, inspect(frozen).revision) == (4, "w1")
 
 
 # -- checked and deleted -----------------------------------------------------------------------------------------------

@@ -50,10 +50,6 @@ class Staff(User):
     desk: str = ""
 
 
-class Audit(Entity, table=app, pk="AUDIT#{audit_id}", sk="A", versioned=True):
-    audit_id: str
-
-
 class Twice(Entity, table=app, pk="TWICE#{name}", sk="T"):
     name: str
     one: Annotated[str | None, Unique()] = None
@@ -68,17 +64,6 @@ class Page(Entity, table=app, pk="PAGE#{page_id}", sk="P"):
 class Note(Entity, table=app, pk="NOTE#{note_id}", sk="N", versioned=True):
     note_id: str
     text: Annotated[str, Versioned()] = ""
-
-
-class Group(Entity, table=app, pk="GROUP#{group_id}", sk="G"):
-    group_id: str
-    members: int = 0
-
-
-class Membership(Entity, table=app, pk="GROUP#{group_id}", sk="MEMBER#{user_id}"):
-    group_id: str
-    user_id: str
-    in_group = Aggregate(Group, count="members")
 
 
 class Hall(Entity, table=app, pk="HALL#{hall}", sk="H"):
@@ -99,27 +84,6 @@ class Seat(Entity, table=app, pk="SEAT#{number}", sk="S"):
     width: int = 1
     in_hall = Aggregate(Hall, count="seats", sum={"width": "width"})
     of_owner = Aggregate(Owner, count="seats")
-
-
-def test_an_item_of_more_than_400_kb_is_refused() -> None:
-    with pytest.raises(ItemTooLarge, match=r"Page.*page_id='1'.* has 409,\d+ bytes"):
-        load_of(Page(page_id="1", text="x" * 409_600), "r1", 0.0)
-
-
-@pytest.mark.parametrize(
-    ("entity", "why"),
-    [
-        (User, "email"),
-        (Staff, "email"),
-        (Audit, "versioned"),
-        (Note, "versioned"),
-        (Membership, "in_group"),
-        (Group, "members"),
-    ],
-)
-def test_a_class_on_which_something_else_depends_is_refused_naming_the_remedy(entity: type, why: str) -> None:
-    with pytest.raises(UsageError, match=rf"{entity.__name__} .*{why}.*session\.save_many"):
-        check_loadable(entity)
 
 
 def test_any_other_class_is_accepted() -> None:
@@ -162,12 +126,6 @@ def test_a_refused_class_is_told_what_would_be_missing(entity: type, kept: str) 
     assert refusal.value.problem == f"{entity.__name__} {kept}"
     remedy = "use session.save_many(...), which saves each with everything that belongs to it"
     assert refusal.value.remedy == remedy
-
-
-def test_of_three_entities_under_one_key_the_last_one_is_in_the_plan() -> None:
-    loads = [load_of(Event(event_id="1", size=size), f"r{size}", 0.0) for size in (1, 2, 3)]
-    (planned,) = plan_of(loads, "real-table").actions
-    assert planned.after == loads[2].item
 
 
 @pytest.mark.parametrize("too_many", [0, 1])

@@ -1,9 +1,10 @@
 """What happens to each item, given what is known of it; and what must be read before that can be said."""
 
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Annotated, TypeVar
 
 import pytest
+from pydantic import AfterValidator, Field, ValidationInfo
 
 from dynaorm import (
     Attribute,
@@ -21,7 +22,7 @@ from dynaorm import (
 )
 from dynaorm.entity.ident import ident_of
 from dynaorm.entity.mapping.mapping import mapping_of
-from dynaorm.entity.state import Loaded
+from dynaorm.entity.state import LOADING, Loaded
 from dynaorm.entity.state import state_of as _state_of
 from dynaorm.errors import (
     AlreadyExists,
@@ -49,7 +50,7 @@ from dynaorm.plan.item_change import (
 from dynaorm.plan.merge_intents import merge_intents
 from dynaorm.plan.reads import NOTHING_READ, Reads
 from dynaorm.plan.unit_of_work import UnitOfWork
-from tests.plan.compiling import NOW, saved
+from tests.plan.compiling import NOW, plan_of, saved
 
 T = TypeVar("T")
 
@@ -236,11 +237,6 @@ def test_an_insert_over_what_expired_is_an_insert() -> None:
         assert (found.before, found.found_nothing) == (None, overwrite)
 
 
-def test_an_insert_over_a_tombstone_replaces_it() -> None:
-    found = only(ItemInsert, Save(Document(doc_id="d")), stored=TOMBSTONE)
-    assert found.before == StoredItem(mapping_of(Document), TOMBSTONE, from_read=True)
-
-
 def test_an_insert_over_a_live_entity_is_refused_and_an_overwrite_is_not() -> None:
     with pytest.raises(AlreadyExists) as raised:
         change(Save(Stock(sku="a")), stored=stock_item())
@@ -319,17 +315,6 @@ def test_conditions_are_resolved_against_the_class_each_intent_names() -> None:
     assert only(ItemUpdate, Check(KEY, F.left == 0), Save(fragile, F.padding == 1)).condition is not None
     with pytest.raises(UnknownField):
         change(Check(KEY, F.padding == 1), Save(fragile))
-
-
-def test_a_new_entity_is_validated_as_a_whole_and_a_loaded_one_where_it_changed() -> None:
-    new = Stock(sku="a")
-    new.left = "many"  # type: ignore[assignment]  # what a careless caller does
-    with pytest.raises(InvalidValue, match=r"Stock\.left"):
-        change(Save(new))
-    old = saved(Stock(sku="a", until=datetime.fromtimestamp(NOW + 100, UTC)))
-    old.left = None  # type: ignore[assignment]  # likewise
-    with pytest.raises(InvalidValue, match=r"Stock\.left"):
-        change(Save(old))
 
 
 # -- conditions --------------------------------------------------------------------------------------------------------
@@ -413,3 +398,49 @@ def test_what_is_not_there_cannot_be_updated_or_deleted(intent: Intent, stored: 
     assert raised.value.key == KEY
     there = "an item of User is stored under Key(Stock, sku='a'), and no Stock"
     assert (there in str(raised.value)) is (stored is STRANGER)
+
+
+# -- what of an entity is validated when it is saved -------------------------------------------------------------------
+
+
+measures = Table("nets-validated")
+
+
+def _lower_unless_stored(text: str, info: ValidationInfo) -> str:
+    if info.context is not LOADING and not text.islower():
+        raise ValueError("new codes are in lower case")
+    return text
+
+
+class Measured(Entity, table=measures, pk="MEASURED#{name}", sk="M"):
+    name: str
+    size: Annotated[int, Field(ge=0)] = 0
+    code: Annotated[str, AfterValidator(_lower_unless_stored)] = "a"
+    note: str = ""
+
+
+MEASURED: Item = {
+    "PK": {"S": "MEASURED#a"}, "SK": {"S": "M"}, "_type": {"S": "Measured"}, "_rev": {"S": "w1"},
+    "name": {"S": "a"}, "size": {"N": "1"}, "code": {"S": "OLD"}, "note": {"S": ""},
+}  # fmt: skip
+
+
+def measured() -> Measured:
+    found: Measured = mapping_of(Measured).hydrate(MEASURED)
+    return found
+
+
+def test_what_was_loaded_and_stays_may_break_a_rule_for_new_values() -> None:
+    old, moved = measured(), measured()
+    old.note, moved.name = "n", "b"
+    (saved,) = plan_of(Save(old)).actions
+    assert saved.after == {**MEASURED, "note": {"S": "n"}, "_rev": {"S": "w2"}}
+    _, there = plan_of(Move(moved)).actions
+    assert there.after == {**MEASURED, "PK": {"S": "MEASURED#b"}, "name": {"S": "b"}, "_rev": {"S": "w2"}}
+
+
+def test_a_moved_entity_is_validated_where_it_changed_besides_its_key() -> None:
+    moved = measured()
+    moved.name, moved.size = "b", -1
+    with pytest.raises(InvalidValue, match=r"Measured\.size = -1"):
+        plan_of(Move(moved))

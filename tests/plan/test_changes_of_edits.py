@@ -9,11 +9,11 @@ from dynaorm import Entity, F, Key, Table
 from dynaorm.entity.ident import ident_of
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.errors import ConditionFailed, InvalidValue
-from dynaorm.item.condition import Attr, Compare, Condition
+from dynaorm.item.condition import Condition
 from dynaorm.item.value import Item
 from dynaorm.plan.changes import change_of
 from dynaorm.plan.intent import Edit
-from dynaorm.plan.item_change import ItemChange, ItemCheck, ItemEdit
+from dynaorm.plan.item_change import ItemChange, ItemCheck
 from dynaorm.plan.merge_intents import merge_intents
 from dynaorm.plan.reads import NOTHING_READ, Reads
 from dynaorm.plan.unit_of_work import UnitOfWork
@@ -42,12 +42,6 @@ def shelf_changes(edit: Edit, *, reads: Reads = NOTHING_READ) -> ItemChange | No
 
 
 READ_SHELF = Reads({ident_of(app, SHELF): SHELF})
-
-
-def test_an_edit_by_key_carries_the_bounds_of_its_fields() -> None:
-    change = shelf_changes(Edit(Key(Shelf, name="a"), (F.size.add(2),)))
-    assert isinstance(change, ItemEdit)
-    assert change.bounds == Compare(Attr(("size",)), "<=", {"N": "7"})
 
 
 @pytest.mark.parametrize(

@@ -1,23 +1,31 @@
 """Whole plans, compared as values and as the requests that are sent."""
 
-from dynaorm import F, Key
+import types
+from typing import Annotated, Any
+
+import pytest
+
+from dynaorm import Aggregate, Entity, F, Key, Table, Unique
 from dynaorm.entity.ident import ident_of
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.entity.state import Loaded
+from dynaorm.errors import UsageError
 from dynaorm.item.action import Delete, Put, Update
-from dynaorm.item.condition import And, equals, exists, missing
+from dynaorm.item.condition import And, Or, equals, exists, missing
 from dynaorm.item.update import AddTo, SetTo
-from dynaorm.item.value import Item
 from dynaorm.plan import intent
-from dynaorm.plan.intent import Edit, Save
+from dynaorm.plan.compiler import compile_plan
+from dynaorm.plan.intent import Check, Deletion, Edit, Move, Save
 from dynaorm.plan.kinds.guards import GuardPurpose
 from dynaorm.plan.kinds.own_item import OWN_ITEM, ItemPurpose
 from dynaorm.plan.kinds.versions import VersionPurpose
+from dynaorm.plan.merge_intents import merge_intents
 from dynaorm.plan.plan import Plan
 from dynaorm.plan.planned import Effect, Planned
-from dynaorm.plan.reads import Reads
+from dynaorm.plan.reads import NOTHING_READ, Reads
+from dynaorm.plan.unit_of_work import UnitOfWork
 from tests.plan.compiled import STOCK_KEY, Document, Stock, User, app, stock_item
-from tests.plan.compiling import NOW, OWN_REVISION, actions_of, plan_of, saved
+from tests.plan.compiling import NOW, OWN_REVISION, actions_of, plan_of, reads_of, saved, stored
 
 AT = "2023-11-14T22:13:20.000000Z"
 
@@ -243,20 +251,204 @@ def test_a_versioned_delete_leaves_a_tombstone_of_key_and_number() -> None:
     assert (main.purpose, guard.purpose) == (ItemPurpose.BURY, GuardPurpose.RELEASE)
 
 
-def test_re_creation_replaces_the_tombstone_and_continues_the_numbers() -> None:
-    tombstone: Item = {
-        "PK": {"S": "DOC#d"},
-        "SK": {"S": "v0_D"},
-        "version": {"N": "9"},
-        "version_at": {"S": AT},
-        "deleted": {"BOOL": True},
-        "_rev": {"S": "w1"},
+# -- units of work: one action per item, in the order of the calls -----------------------------------------------------
+
+
+def test_a_unit_of_work_is_one_transaction_in_the_order_of_the_calls() -> None:
+    stock, user = saved(Stock(sku="a")), User(user_id="1", email="a@x")
+    stock.left = 1
+    plan = plan_of(
+        Save(user),
+        Edit(Key(Stock, sku="b"), (AddTo(("left",), -1),), F.left >= 1),
+        intent.Deletion(Key(Stock, sku="c")),
+        Save(stock),
+        Check(Key(Stock, sku="d")),
+    )
+    assert [(planned.purpose.value, planned.item_key["PK"]["S"]) for planned in plan.actions] == [
+        ("insert", "USER#1"),
+        ("claim", "email#a@x"),
+        ("update", "STOCK#b"),
+        ("delete", "STOCK#c"),
+        ("update", "STOCK#a"),
+        ("check", "STOCK#d"),
+    ]
+    assert plan.operation == "TransactWriteItems"
+    assert {planned.revision for planned in plan.actions if planned.revision} == {"w2"}
+
+
+def test_a_check_of_an_item_that_is_written_is_part_of_the_write() -> None:
+    stock = saved(Stock(sku="a"))
+    stock.left = 1
+    plan = plan_of(Check(Key(Stock, sku="a"), F.left == 0), Save(stock), Check(stock))
+    assert actions_of(plan)[0][1] == Update(
+        "compiler-app",
+        STOCK_KEY,
+        (SetTo(("left",), {"N": "1"}), SetTo(("_rev",), {"S": "w2"})),
+        And((equals("_rev", {"S": "w1"}), Or((missing("left"), equals("left", {"N": "0"}))))),
+    )
+    assert len(plan.actions) == 1
+
+
+def test_a_move_deletes_and_puts_in_one_transaction_and_keeps_unknown_attributes() -> None:
+    item = stock_item(_rev={"S": "w1"}, legacy={"S": "kept"})
+    stock = mapping_of(Stock).hydrate(item)
+    stock.sku = "b"
+    plan = plan_of(Move(stock))
+    assert actions_of(plan) == [
+        (ItemPurpose.DELETE, Delete("compiler-app", STOCK_KEY, equals("_rev", {"S": "w1"}))),
+        (
+            ItemPurpose.INSERT,
+            Put(
+                "compiler-app",
+                stock_item(PK={"S": "STOCK#b"}, sku={"S": "b"}, legacy={"S": "kept"}),
+                missing("PK"),
+            ),
+        ),
+    ]
+    (effect,) = plan.effects
+    assert effect.entity is stock
+    assert effect.state is not None
+
+
+def test_physical_table_names_are_used_in_what_is_sent_and_declared_ones_in_identities() -> None:
+    setting = UnitOfWork(NOW, "w2", lambda name: f"test-{name}")
+    plan = compile_plan(merge_intents([Save(User(user_id="1", email="a@x"))], NOW), NOTHING_READ, setting)
+    assert {planned.action.table for planned in plan.actions} == {"test-compiler-app"}
+    assert plan.actions[0].ident[0] == "compiler-app"
+
+
+@pytest.mark.parametrize("entity", [Stock(sku="a"), User(user_id="1", email="a"), Document(doc_id="d")])
+def test_compiling_changes_no_entity_and_is_repeatable(entity: Entity) -> None:
+    before = dict(vars(entity))
+    first, second = plan_of(Save(entity)), plan_of(Save(entity))
+    assert first == second
+    assert first.to_request() == second.to_request()
+    assert vars(entity) == before
+
+
+# -- without revisions, what was loaded is the condition ---------------------------------------------------------------
+
+
+bare = Table("compiler-bare", type_attribute=None, revision_attribute=None)
+told = Table("compiler-told", revision_attribute=None)
+
+
+class Plain(Entity, table=bare, pk="PLAIN#{name}", sk="P"):
+    name: str
+    left: int = 0
+    note: str | None = None
+    email: Annotated[str | None, Unique("mail")] = None
+
+
+class Loose(Entity, table=bare, pk="LOOSE#{name}", sk="L"):
+    name: str
+    left: int = 0
+    note: str | None = None
+
+
+class Club(Entity, table=told, pk="CLUB#{club}", sk="C"):
+    club: str
+
+
+class Choir(Club):
+    voices: int = 0
+
+
+class Singer(Entity, table=told, pk="SINGER#{name}", sk="S"):
+    name: str
+    choir: str
+    sings_in = Aggregate(Choir, count="voices", key={"club": "choir"})
+
+
+def test_without_revisions_a_save_is_conditional_on_the_values_it_changes() -> None:
+    loose = saved(Loose(name="l", left=1))
+    loose.left = 2
+    plan = plan_of(Save(loose))
+    assert actions_of(plan) == [
+        (
+            ItemPurpose.UPDATE,
+            Update(
+                "compiler-bare",
+                {"PK": {"S": "LOOSE#l"}, "SK": {"S": "L"}},
+                (SetTo(("left",), {"N": "2"}),),
+                And((exists("PK"), equals("left", {"N": "1"}), equals("name", {"S": "l"}))),
+            ),
+        )
+    ]
+    assert (plan.operation, plan.token) == ("UpdateItem", None)
+
+
+def test_without_revisions_what_takes_the_place_of_a_deleted_item_relies_on_all_of_it() -> None:
+    deleted = saved(Loose(name="l", left=1))
+    ((_, replaced),) = actions_of(plan_of(Deletion(deleted), Save(Loose(name="l", left=2))))
+    ((_, gone),) = actions_of(plan_of(Deletion(deleted)))
+    assert isinstance(replaced, Put)
+    assert isinstance(gone, Delete)
+    assert replaced.condition == gone.condition
+
+
+def test_without_revisions_the_values_guards_are_made_of_are_part_of_the_condition() -> None:
+    plain = saved(Plain(name="p", email="a@x"))
+    plain.left = 5
+    ((_, action),) = actions_of(plan_of(Save(plain)))
+    assert isinstance(action, Update)
+    assert action.condition == And(
+        (
+            exists("PK"),
+            equals("email", {"S": "a@x"}),
+            equals("left", {"N": "0"}),
+            equals("name", {"S": "p"}),
+        )
+    )
+
+
+def test_an_item_that_has_no_revision_yet_is_saved_under_its_values_and_gets_one() -> None:
+    item = {
+        "PK": {"S": "STOCK#a"},
+        "SK": {"S": "S"},
+        "_type": {"S": "Stock"},
+        "sku": {"S": "a"},
+        "left": {"N": "0"},
     }
-    known = Reads({ident_of(app, {"PK": {"S": "DOC#d"}, "SK": {"S": "v0_D"}}): tombstone})
-    main, version = plan_of(Save(Document(doc_id="d")), reads=known).actions
-    assert isinstance(main.action, Put)
-    assert isinstance(version.action, Put)
-    assert main.action.condition == equals("_rev", {"S": "w1"})
-    assert "deleted" not in main.action.item
-    assert main.action.item["version"] == version.action.item["version"] == {"N": "10"}
-    assert version.action.item["SK"] == {"S": "v10_D"}
+    old = mapping_of(Stock).hydrate(item)
+    old.left = 3
+    plan = plan_of(Save(old))
+    ((_, action),) = actions_of(plan)
+    assert isinstance(action, Update)
+    assert SetTo(("_rev",), {"S": "w2"}) in action.changes
+    assert isinstance(action.condition, And)
+    assert equals("left", {"N": "0"}) in action.condition.parts
+    assert plan.token is None
+
+
+def wide(attributes: int, table: Table) -> Any:
+    """A saved entity with this many fields."""
+    names = [f"f{number:03d}" for number in range(attributes)]
+    body = {"__annotations__": {"name": str, **dict.fromkeys(names, int)}, "__module__": __name__}
+    kind: Any = types.new_class(
+        "Wide",
+        (Entity,),
+        {"table": table, "pk": "WIDE#{name}", "sk": "W"},
+        lambda own: own.update(body | dict.fromkeys(names, 0)),
+    )
+    return saved(kind(name="w"))
+
+
+def test_an_entity_with_too_many_attributes_to_compare_is_refused_with_the_way_out() -> None:
+    assert len(plan_of(Deletion(wide(140, Table("wide", revision_attribute=None)))).actions) == 1
+    entity = wide(160, Table("wider", revision_attribute=None))
+    message = r"this Wide has no revision .* compares 16\d attributes of it.* 300; give .*Key\(Wide"
+    with pytest.raises(UsageError, match=message):
+        plan_of(Deletion(entity))
+    with pytest.raises(UsageError, match=message):
+        plan_of(Deletion(entity), Save(Loose(name="l")))
+    assert len(plan_of(Deletion(Key(type(entity), name="w"))).actions) == 1
+    assert len(plan_of(Deletion(wide(160, Table("wide-revised")))).actions) == 1
+
+
+def test_without_revisions_a_total_that_the_replaced_class_does_not_have_is_compared_too() -> None:
+    before = stored(Club(club="c"))
+    intents = Save(Choir(club="c"), overwrite=True), Save(Singer(name="s", choir="c"))
+    replaced = plan_of(*intents, reads=reads_of(told, before)).actions[0]
+    assert replaced.after == {**before, "_type": {"S": "Choir"}, "voices": {"N": "1"}}
+    assert replaced.expected_values == {"_type": {"S": "Club"}, "club": {"S": "c"}, "voices": None}

@@ -8,7 +8,6 @@ import pytest
 from dynaorm import Entity, F, GlobalIndex, Index, Key, LocalIndex, Table, Unique
 from dynaorm.item.size import item_size
 from dynaorm.item.update import SetTo
-from dynaorm.plan.cost import sent_bytes
 from dynaorm.plan.intent import Check, Deletion, Edit, Intent, Move, Save
 from tests.plan.compiling import E, plan_of, saved
 
@@ -213,9 +212,3 @@ def test_a_bill_is_what_the_price_list_says(
     bill: str, intents: Callable[[], Sequence[Intent]], expected: int
 ) -> None:
     assert units(*intents()) == expected, bill
-
-
-def test_what_is_sent_counts_keys_values_and_items() -> None:
-    removal = plan_of(Deletion(Key(Plain, name="n" * 1000))).actions[0].action
-    assert sent_bytes(removal) >= 1000
-    assert sent_bytes(plan_of(Save(Plain(name="n", text="t" * 1000))).actions[0].action) >= 1000

@@ -1,6 +1,5 @@
 """Upserts: what one UpdateItem makes of nothing, when an item has to be read first, and the plan in words."""
 
-import re
 from typing import Annotated, Any, Self
 
 import pytest
@@ -107,21 +106,6 @@ def test_one_update_of_a_stored_entity_changes_nothing_else(changes: tuple[Chang
     assert {name: one for name, one in after.items() if name not in touched} == {
         name: one for name, one in before.items() if name not in touched
     }
-
-
-def test_the_request_is_conditional_on_absence_or_on_the_class() -> None:
-    plan = plan_of(upsert(Hits, F.count.add(1)))
-    request = plan.to_request()
-    meanings = {**request["ExpressionAttributeNames"], **request["ExpressionAttributeValues"]}
-    text = re.sub(r"[#:][nv]\d+", lambda found: str(meanings[found[0]]), request["ConditionExpression"])
-    own_revision = "(attribute_not_exists(_rev) OR attribute_type(_rev, {'S': 'S'}))"
-    assert (
-        text
-        == f"attribute_not_exists(PK) OR _type = {{'S': 'Hits'}} AND {own_revision} AND count >= {{'N': '-1'}}"
-    )
-    assert plan.operation == "UpdateItem"
-    assert request["Key"] == {"PK": {"S": "PAGE#/"}, "SK": {"S": "HITS"}}
-    assert request["ReturnValues"] == "ALL_NEW"
 
 
 def test_the_plan_says_what_it_may_do() -> None:

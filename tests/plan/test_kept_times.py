@@ -10,12 +10,12 @@ from pydantic import AfterValidator, ValidationInfo
 from dynaorm import Attribute, CreatedAt, Entity, ExpiresAt, F, GlobalIndex, Index, Key, Table, UpdatedAt
 from dynaorm.entity.ident import ident_of
 from dynaorm.entity.mapping.mapping import mapping_of
-from dynaorm.errors import AlreadyExists, ConditionFailed, UsageError
-from dynaorm.item.action import Put, Update
+from dynaorm.errors import UsageError
+from dynaorm.item.action import Put
 from dynaorm.item.condition import And, Attr, Compare, Or, missing
 from dynaorm.item.update import Change, SetIfMissing, SetTo
 from dynaorm.plan.edit import changes_beside
-from dynaorm.plan.intent import Edit, Intent, Move, Save
+from dynaorm.plan.intent import Edit, Intent, Save
 from dynaorm.plan.kept_times import times_of_changed, times_of_new
 from dynaorm.plan.kinds.own_item import ItemPurpose
 from dynaorm.plan.reads import NOTHING_READ, Reads
@@ -187,13 +187,6 @@ def test_a_write_keeps_when_an_entity_was_created_and_sets_when_it_changed(
     }
 
 
-def test_an_upsert_in_one_request_stores_the_time_of_creation() -> None:
-    upsert = Edit(Key(DatedPage, name="a"), (F.note.set("n"),), creates=True)
-    (action,) = plan_of(upsert, now=LATER).actions
-    assert isinstance(action.action, Update)
-    assert SetIfMissing(("made",), {"S": SECOND}) in action.action.changes
-
-
 def test_the_time_of_creation_is_not_that_of_a_deleted_entity() -> None:
     deleted = {**stored(Dated(name="a")), "deleted": {"BOOL": True}}
     reads = reads_of(letters, deleted)
@@ -243,18 +236,6 @@ def test_a_class_that_keeps_only_the_time_of_its_changes_sets_none_for_no_change
     assert plan_of(Save(shout), now=LATER).actions == ()
 
 
-def test_a_move_sets_when_an_entity_changed() -> None:
-    letter = loaded(Letter(name="a"))
-    letter.name = "b"
-    _, insert = plan_of(Move(letter), now=LATER).actions
-    assert insert.after is not None
-    assert (insert.after["made"], insert.after["seen"]) == ({"S": FIRST}, {"S": SECOND})
-    letter.name, letter.text = "a", "b"
-    (update,) = plan_of(Move(letter), now=LATER).actions
-    assert update.after is not None
-    assert (update.after["made"], update.after["seen"]) == ({"S": FIRST}, {"S": SECOND})
-
-
 class Page(Entity, table=Table("plan-pages"), pk="PAGE#{name}", sk="P"):
     name: str
     note: str = ""
@@ -277,33 +258,6 @@ def test_an_overwrite_takes_over_the_time_of_creation_if_both_classes_keep_one(
     ).actions
     assert action.after is not None
     assert action.after.get("made") == (None if made is None else {"S": made})
-
-
-def test_a_write_without_effect_sets_no_time() -> None:
-    assert plan_of(Edit(loaded(Letter(name="a", text="b")), SET), now=LATER).actions == ()
-    check = plan_of(Edit(loaded(Letter(name="a", text="b")), SET, F.text == "b"), now=LATER).actions[0]
-    assert (check.purpose, check.after) == (ItemPurpose.CHECK, old(text={"S": "b"}))
-
-
-@pytest.mark.parametrize(
-    ("edit", "reads", "error", "said"),
-    [
-        (
-            Edit(KEY, SET, F.text == "x", creates=True, read_first=True),
-            "nothing",
-            ConditionFailed,
-            "condition",
-        ),
-        (Edit(KEY, (F.text.set("b"),), creates=True, read_first=True), "other", AlreadyExists, "Letter"),
-    ],
-    ids=["condition", "item of another class"],
-)
-def test_an_upsert_creates_only_where_its_condition_holds_and_nothing_stands_in_the_way(
-    edit: Edit, reads: str, error: type[Exception], said: str
-) -> None:
-    found = nothing() if reads == "nothing" else reads_of(letters, old(_type={"S": "Other"}))
-    with pytest.raises(error, match=said):
-        plan_of(edit, reads=found, now=LATER)
 
 
 def test_an_upsert_that_found_nothing_is_an_insert_where_nothing_or_an_expired_item_is_stored() -> None:

@@ -96,11 +96,6 @@ def test_items_come_in_the_order_in_which_items_are_first_named() -> None:
     assert [item.key["PK"] for item in merged] == [{"S": "STOCK#2"}, {"S": "STOCK#1"}]
 
 
-def test_one_object_saved_twice_is_saved_once() -> None:
-    stock = Stock(sku="a")
-    assert write_of(Save(stock), Save(stock)) == Save(stock)
-
-
 def test_conditions_of_one_object_saved_twice_are_combined() -> None:
     stock = saved(Stock(sku="a"))
     first, second = F.left == 1, F.note == "x"
@@ -224,14 +219,6 @@ def test_a_move_is_a_removal_here_and_a_write_there() -> None:
     old, new = merge_intents([Move(stock)], NOW)
     assert (old.key["PK"], *given(old)) == ({"S": "STOCK#a"}, Move(stock), None)
     assert (new.key["PK"], *given(new)) == ({"S": "STOCK#b"}, None, Move(stock))
-
-
-def test_a_swap_of_keys_deletes_and_writes_each_item() -> None:
-    one, two = saved(Stock(sku="a")), saved(Stock(sku="b"))
-    one.sku, two.sku = "b", "a"
-    first, second = merge_intents([Move(one), Move(two)], NOW)
-    assert given(first) == (Move(one), Move(two))
-    assert given(second) == (Move(two), Move(one))
 
 
 def test_a_move_onto_the_key_of_a_deleted_entity_is_one_write() -> None:

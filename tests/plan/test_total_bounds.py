@@ -79,14 +79,6 @@ def test_a_full_target_takes_no_more_and_can_be_left(session: Session) -> None:
     assert session.get_one(Room, room="r").guests == 2
 
 
-def test_a_target_that_one_write_would_overfill_is_not_made(session: Session) -> None:
-    with pytest.raises(InvalidValue, match="weight"):
-        session.save(Guest(room="r", name="a", weight=Decimal(10)))
-    assert session.get(Room, room="r") is None
-    session.save(Guest(room="r", name="a", weight=Decimal("9.5")))
-    assert session.get_one(Room, room="r").weight == Decimal("9.5")
-
-
 def test_a_target_that_is_written_in_the_same_block_keeps_its_bounds(session: Session) -> None:
     room = session.save(Room(room="r"))
     blocks: list[Any] = [

@@ -5,6 +5,7 @@ from datetime import datetime
 from typing import Annotated, Any
 
 import pytest
+from pydantic import Field
 
 from dynaorm import Entity, ExpiresAt, F, Key, Table, Unique, Versioned
 from dynaorm.entity.ident import ident_of
@@ -22,7 +23,7 @@ from dynaorm.item.update import AddTo, SetTo
 from dynaorm.item.value import AttributeValue, Item
 from dynaorm.plan.intent import Check, Deletion, Edit, Save
 from dynaorm.plan.kinds.guards import GuardPurpose
-from dynaorm.plan.kinds.own_item import ItemPurpose
+from dynaorm.plan.kinds.own_item import ItemPurpose, is_as_expected
 from dynaorm.plan.kinds.versions import VersionPurpose
 from dynaorm.plan.plan import Plan
 from dynaorm.plan.planned import FailedAction, Purpose, StaleKnowledge
@@ -325,11 +326,6 @@ def test_a_blind_write_that_meets_an_item_without_type_learns_the_item() -> None
     assert judged(BLIND, {ItemPurpose.UPDATE: stored}) == StaleKnowledge({BLIND.actions[0].ident: stored})
 
 
-def test_a_blind_write_that_meets_its_entity_failed_the_callers_condition() -> None:
-    error = raised(judged(BLIND, {ItemPurpose.UPDATE: item("Stock", left={"N": "9"})}))
-    assert (type(error), error.key) == (ConditionFailed, Key(Stock, sku="a"))
-
-
 @pytest.mark.parametrize(("stored", "refusal"), [(None, EntityNotFound), (item("Stock"), ConditionFailed)])
 def test_a_failed_check_says_whether_the_entity_or_the_condition_is_missing(
     stored: Item | None, refusal: type[StoreError]
@@ -463,3 +459,65 @@ def test_a_taken_value_is_refused_to_the_class_that_claims_it_beside_others_that
     assert isinstance(error, StaleEntity)
     (refused,) = [one for one in error.causes if isinstance(one, UniqueViolation)]
     assert refused.entity == "User"
+
+
+# -- refused edits by key ----------------------------------------------------------------------------------------------
+
+
+class Shelf(Entity, table=app, pk="SHELF#{name}", sk="S"):
+    name: str
+    size: Annotated[int, Field(le=9)] = 0
+    note: str = ""
+
+
+NOWHERE = "The document path provided in the update expression is invalid for update"
+OTHER_TYPE = "An operand in the update expression has an incorrect data type"
+NO_LIST = (
+    "Incorrect operand type for operator or function; operator or function: list_append, operand type: SS"
+)
+
+
+@pytest.mark.parametrize("code", ["ValidationError", "ValidationException"])
+@pytest.mark.parametrize("message", [NOWHERE, OTHER_TYPE, NO_LIST])
+def test_an_update_that_does_not_fit_the_item_is_planned_again_with_it(code: str, message: str) -> None:
+    (edit,) = BLIND.actions
+    assert verdict([FailedAction(edit, code, message, None)], NOW) == StaleKnowledge(unread=(edit,))
+
+
+@pytest.mark.parametrize(
+    ("plan", "code", "message"),
+    [
+        (BLIND, "ValidationError", "Nesting Levels have exceeded supported limits"),
+        (BLIND, "ItemCollectionSizeLimitExceeded", NOWHERE),
+        (CHECK, "ValidationError", NOWHERE),
+        (BLIND_DELETE, "ValidationError", NOWHERE),
+        (INSERT, "ValidationError", NOWHERE),
+    ],
+)
+def test_nothing_else_that_is_invalid_is_planned_again(plan: Plan, code: str, message: str) -> None:
+    assert isinstance(verdict([FailedAction(plan.actions[0], code, message, None)], NOW), UnexpectedRefusal)
+
+
+def test_an_update_that_broke_the_bounds_of_a_field_is_planned_again_with_the_item() -> None:
+    plan = plan_of(Edit(Key(Shelf, name="a"), (AddTo(("size",), 2),), F.note == "x"))
+    full, other = item("Shelf", size={"N": "8"}), item("Shelf", size={"N": "7"})
+    assert judged(plan, {ItemPurpose.UPDATE: full}) == StaleKnowledge({ident_of(app, full): full})
+    assert isinstance(judged(plan, {ItemPurpose.UPDATE: other}), ConditionFailed)
+
+
+def test_a_revision_of_another_library_is_met_with_the_item() -> None:
+    counted = item("Stock", _rev={"N": "3"}, left={"N": "9"})
+    assert judged(BLIND, {ItemPurpose.UPDATE: counted}) == StaleKnowledge({ident_of(app, counted): counted})
+    for unknown in (item("Stock", left={"N": "9"}), item("Stock", _rev=rev("w1"), left={"N": "9"})):
+        assert isinstance(judged(BLIND, {ItemPurpose.UPDATE: unknown}), ConditionFailed)
+
+
+def test_a_table_without_revisions_has_none_of_another_library() -> None:
+    plan = plan_of(Edit(Key(Loose, name="a"), (AddTo(("left",), 1),), F.left < 9))
+    assert isinstance(judged(plan, {ItemPurpose.UPDATE: item("Loose", left={"N": "9"})}), ConditionFailed)
+
+
+def test_nothing_is_not_what_a_plan_expects() -> None:
+    (planned,) = plan_of(Deletion(saved(Shelf(name="a")))).actions
+    assert not is_as_expected(planned, None)
+    assert is_as_expected(planned, planned.before)

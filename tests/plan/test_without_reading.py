@@ -1,5 +1,6 @@
 """Which edits by key are sent without reading, and the conditions that hold them to the rules of their fields."""
 
+from datetime import datetime
 from decimal import Decimal
 from typing import Annotated, Any, Literal
 
@@ -14,14 +15,33 @@ from pydantic import (
     model_validator,
 )
 
-from dynaorm import Attribute, Entity, F, GlobalIndex, Index, InKey, Key, Table
+from dynaorm import (
+    Aggregate,
+    Attribute,
+    CreatedAt,
+    Entity,
+    F,
+    GlobalIndex,
+    Index,
+    InKey,
+    Key,
+    NumberKey,
+    Table,
+    Unique,
+)
 from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
 from dynaorm.errors import InvalidValue
+from dynaorm.item.action import Update
 from dynaorm.item.condition import And, Attr, Compare, Condition, Or, SizeOf, exists, missing
-from dynaorm.item.update import Change
+from dynaorm.item.known import Unread
+from dynaorm.item.update import Change, Remove, SetTo
 from dynaorm.item.value import Item
 from dynaorm.plan.bounds import bounds_of
-from dynaorm.plan.without_reading import edit_without_reading
+from dynaorm.plan.changes import items_to_read
+from dynaorm.plan.intent import Edit, Save
+from dynaorm.plan.merge_intents import merge_intents
+from dynaorm.plan.without_reading import edit_without_reading, index_changes
+from tests.plan.compiling import NOW, plan_of
 from tests.plan.test_edit import (
     NOON,
     Account,
@@ -32,6 +52,7 @@ from tests.plan.test_edit import (
     Ticket,
     Twofold,
 )
+from tests.plan.test_image import Both
 
 app = Table("blind-app", indexes=[GlobalIndex("GSI1")])
 BLIND, READS = False, True
@@ -327,3 +348,238 @@ def size(operator: str, path: str, bound: int) -> Condition:
 )
 def test_bounds_become_conditions_on_what_is_stored(change: Change, expected: Condition | None) -> None:
     assert bounds_of(mapping_of(Ruled), (change,)) == expected
+
+
+# -- which index keys follow from an edit by key alone -----------------------------------------------------------------
+
+
+class Either(Entity, table=app, pk="EITHER#{name}", sk="E"):
+    name: str
+    one: str | None = None
+    other: str | None = None
+    by_one = Index("GSI1", pk="ONE#{one}", sk="{name}")
+    by_other = Index("GSI1", pk="OTHER#{other}", sk="{name}")
+
+
+def keys_after(mapping: EntityMapping, key: Item, changes: tuple[Change, ...]) -> tuple[Change, ...] | None:
+    """The changes of index keys; None if they depend on what is stored."""
+    try:
+        return index_changes(mapping, key, changes)
+    except Unread:
+        return None
+
+
+def test_the_keys_of_all_indexes_that_an_edit_fixes_come_along() -> None:
+    changes = (F.one.set("a"), F.other.set(None))
+    assert index_changes(mapping_of(Twofold), key_of(Twofold), changes) == (
+        SetTo(("GSI1PK",), {"S": "ONE#a"}), SetTo(("GSI1SK",), {"S": "a"}),
+        Remove(("GSI2PK",)), Remove(("GSI2SK",)),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ((F.other.set(None),), None),
+        (
+            (F.other.set(None), F.one.set("a")),
+            (SetTo(("X",), {"S": "BOTH"}), SetTo(("Y",), {"S": "a"}), Remove(("Z",))),
+        ),
+        ((F.other.set(None), F.one.set(None)), (Remove(("X",)), Remove(("Y",)), Remove(("Z",)))),
+    ],
+)
+def test_a_key_attribute_of_two_indexes_goes_only_if_neither_needs_it(
+    changes: tuple[Change, ...], expected: tuple[Change, ...] | None
+) -> None:
+    assert keys_after(mapping_of(Both), key_of(Both), changes) == expected
+
+
+def test_of_two_places_in_an_index_the_one_that_the_edit_fills_is_decided() -> None:
+    mapping, key = mapping_of(Either), Key(Either, name="a").primary_key
+    for one, other, filled in (("x", None, "ONE#x"), (None, "x", "OTHER#x")):
+        keys = index_changes(mapping, key, (F.one.set(one), F.other.set(other)))
+        assert keys == (SetTo(("GSI1PK",), {"S": filled}), SetTo(("GSI1SK",), {"S": "a"}))
+
+
+# -- indexes whose keys are the fields' own attributes -----------------------------------------------------------------
+
+
+states = Table(
+    "blind-states",
+    indexes=[
+        GlobalIndex("ByState", pk="state", sk="at"),
+        GlobalIndex("Rank", pk="state", sk=NumberKey("rank")),
+    ],
+)
+
+
+class Task(Entity, table=states, pk="TASK#{name}", sk="T"):
+    name: str
+    state: str | None
+    at: str
+    rank: int = 0
+    by_state = Index("ByState", pk="{state}", sk="{at}")
+    ranked = Index("Rank", pk="{state}", sk="{rank}")
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        (F.state.set("done"), BLIND),
+        (F.state.set(None), BLIND),
+        (F.at.set("2025"), BLIND),
+        (F.rank.add(5), BLIND),
+        (F.rank.set(5), BLIND),
+        (F.state.set_if_missing("new"), READS),
+    ],
+)
+def test_one_of_two_fields_that_are_the_key_of_an_index_is_changed_without_reading(
+    change: Change, expected: bool
+) -> None:
+    mapping, key = mapping_of(Task), Key(Task, name="a").primary_key
+    assert needs_reading(mapping, key, (change,)) is expected
+    assert keys_after(mapping, key, (change,)) == (None if expected else ())
+
+
+@pytest.mark.parametrize("change", [F.state.set(""), F.at.set(""), F.at.set("x" * 1025)])
+def test_a_value_that_cannot_be_the_key_of_an_index_is_refused_without_reading(change: Change) -> None:
+    with pytest.raises(InvalidValue, match="key"):
+        index_changes(mapping_of(Task), Key(Task, name="a").primary_key, (change,))
+
+
+class Job(Entity, table=app, pk="JOB#{name}", sk="J"):
+    name: str
+    state: str = "new"
+    size: int = 0
+    note: str = ""
+    pending = Index("GSI1", pk="PENDING#{state}", sk="{name}", when=F.state == "new")
+    large = Index("GSI1", pk="LARGE", sk="{size:04d}", when=(F.state != "new") & (F.size > 9))
+    noted = Index("GSI1", pk="NOTED", sk="{note}", when=F.note == "also")
+
+
+@pytest.mark.parametrize(
+    ("changes", "keys"),
+    [
+        (
+            (F.state.set("new"), F.note.set("x")),
+            (SetTo(("GSI1PK",), {"S": "PENDING#new"}), SetTo(("GSI1SK",), {"S": "a"})),
+        ),
+        (
+            (F.state.set("done"), F.size.set(10), F.note.set("x")),
+            (SetTo(("GSI1PK",), {"S": "LARGE"}), SetTo(("GSI1SK",), {"S": "0010"})),
+        ),
+        ((F.state.set("done"), F.size.set(3), F.note.set("x")), (Remove(("GSI1PK",)), Remove(("GSI1SK",)))),
+        ((F.state.set("done"),), None),
+        ((F.size.set(3),), None),
+        ((F.state.remove(),), None),
+    ],
+    ids=[
+        "one place",
+        "other place",
+        "no place",
+        "size unknown",
+        "state unknown",
+        "removed",
+    ],
+)
+def test_an_index_with_conditions_is_decided_by_an_edit_that_decides_all_of_them(
+    changes: tuple[Change, ...], keys: tuple[Change, ...] | None
+) -> None:
+    mapping, key = mapping_of(Job), Key(Job, name="a").primary_key
+    assert keys_after(mapping, key, changes) == keys
+    assert needs_reading(mapping, key, changes) is (keys is None)
+
+
+def test_two_places_that_an_edit_fills_are_refused() -> None:
+    changes = (F.state.set("new"), F.size.set(10), F.note.set("also"))
+    with pytest.raises(InvalidValue, match=r"puts the entity into pending .* and noted"):
+        index_changes(mapping_of(Job), Key(Job, name="a").primary_key, changes)
+
+
+# -- what the key of an item says about every entity that may be stored under it ---------------------------------------
+
+
+known = Table("known-entity", indexes=[GlobalIndex("GSI1")])
+
+
+class Shelf(Entity, table=known, pk="SHELF#{name}", sk="S"):
+    name: str
+    books: int = 0
+
+
+class Book(Entity, table=known, pk="BOOK#{kind}", sk="{number:03d}"):
+    """Only novels are in the index, have a unique title and are counted."""
+
+    kind: str
+    number: int
+    title: Annotated[str | None, Unique(when=F.kind == "novel")] = None
+    shelf: str | None = None
+    read: bool = False
+    on_shelf = Aggregate(Shelf, count="books", key={"name": "shelf"}, when=F.kind == "novel")
+    by_title = Index("GSI1", pk="{title}", sk="{number:03d}", when=F.kind == "novel")
+
+
+class Alike(Entity, table=known, pk="ALIKE#{name:lower}", sk="A"):
+    """Its key does not say how the name is written, and only one way to write it is in the index."""
+
+    name: str
+    seen: int = 0
+    by_name = Index("GSI1", pk="ALIKE", sk="{name}", when=F.name == "Ann")
+
+
+class Board(Entity, table=known, pk="BOARD#{name}", sk="B"):
+    """Its index has those that are open, by the time of their creation."""
+
+    name: str
+    status: str = "open"
+    posts: int = 0
+    made: Annotated[datetime | None, CreatedAt()] = None
+    by_time = Index("GSI1", pk="BOARDS", sk="{made}", when=F.status == "open")
+
+
+class Post(Entity, table=known, pk="BOARD#{name}", sk="POST#{number:04d}"):
+    name: str
+    number: int = 1
+    on_board = Aggregate(Board, count="posts")
+
+
+def reads(target: Key[Any], *changes: Change, creates: bool = False) -> bool:
+    return bool(items_to_read(merge_intents([Edit(target, changes, creates=creates)], NOW)))
+
+
+@pytest.mark.parametrize("creates", [False, True])
+@pytest.mark.parametrize(("kind", "expected"), [("novel", True), ("atlas", False)])
+def test_a_condition_on_the_key_decides_about_indexes_and_guards(
+    kind: str, expected: bool, creates: bool
+) -> None:
+    key = Key(Book, kind=kind, number=1)
+    assert reads(key, F.title.set("x"), creates=creates) is expected
+    # A book that is created so has neither a title nor a shelf: nothing is claimed or counted.
+    assert not reads(key, F.read.set(True), creates=creates)
+
+
+def test_a_place_that_the_key_excludes_loses_its_keys() -> None:
+    key: Item = Key(Book, kind="atlas", number=1).primary_key
+    assert index_changes(mapping_of(Book), key, (F.title.set("x"),)) == (
+        Remove(("GSI1PK",)),
+        Remove(("GSI1SK",)),
+    )
+    key = Key(Book, kind="novel", number=1).primary_key
+    assert index_changes(mapping_of(Book), key, (F.title.set("x"),)) == (
+        SetTo(("GSI1PK",), {"S": "x"}),
+        SetTo(("GSI1SK",), {"S": "001"}),
+    )
+
+
+def test_an_upsert_reads_where_entities_under_one_key_differ_in_what_an_index_asks() -> None:
+    # Of "ann" and "Ann", only the second is in the index, and the item under their key may be of either.
+    assert reads(Key(Alike, name="Ann"), F.seen.add(1), creates=True)
+    assert not reads(Key(Alike, name="ann"), F.seen.add(1), creates=True)
+
+
+def test_a_total_puts_no_stored_target_into_an_index() -> None:
+    # The stored board may be closed, and then it is not in the index.
+    (*_, planned) = plan_of(Save(Post(name="a"))).actions
+    assert planned.blind
+    assert isinstance(planned.action, Update)
+    assert [change.path[0] for change in planned.action.changes] == ["posts", "_rev"]
