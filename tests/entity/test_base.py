@@ -113,3 +113,14 @@ def test_what_a_cached_property_made_of_the_old_values_is_not_in_a_detached_copy
     assert event.title == "Liz"
     assert detached(event, name="bob").model_dump() == {"name": "bob", "title": "Bob"}
     assert event.title == "Liz"
+
+
+def test_the_loaded_state_takes_no_part_in_what_pydantic_shows_and_compares(session: Session) -> None:
+    loaded, new = session.save(user()), user()
+    assert loaded == new
+    assert repr(loaded) == repr(new) == "User(user_id='u1', email='bobby@example.com', tags=['a'], note=None)"
+    assert loaded.model_dump() == new.model_dump()
+    assert loaded.model_dump_json() == new.model_dump_json()
+    assert vars(loaded) == vars(new)
+    assert list(User.model_fields) == list(User.model_json_schema()["properties"])
+    assert loaded.model_fields_set == new.model_fields_set

@@ -5,6 +5,7 @@ from datetime import datetime
 from typing import Annotated, Any
 
 import pytest
+from pydantic import Field
 
 from dynaorm import BinaryKey, Entity, ExpiresAt, NumberKey, Table, Unique
 from dynaorm.entity.dispatch import NotAnEntity, classify, key_beginnings, unknown_item
@@ -148,3 +149,15 @@ def test_a_class_declared_later_is_found_too() -> None:
 )
 def test_what_no_class_understands_is_unknown(item: Item) -> None:
     assert classify(tagged, item) is NotAnEntity.UNKNOWN
+
+
+def test_a_key_that_may_have_a_secret_in_it_is_masked() -> None:
+    table = Table("secret", type_attribute=None)
+
+    class Token(Entity, table=table, pk="TOKEN#{token}", sk="T"):
+        token: str = Field(repr=False)
+
+    told = str(unknown_item(table, {"PK": {"S": "TOKEN#hunter2"}, "SK": {"S": "X"}}))
+    assert "hunter2" not in told
+    assert "SK='X'" in told
+    assert "Token PK='TOKEN#{token}', SK='T'" in told

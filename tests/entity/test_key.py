@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import Field
 
 from dynaorm import BinaryKey, Entity, InKey, Key, NumberKey, Table
 from dynaorm.entity.declare.catalog import catalog_of
@@ -146,3 +147,13 @@ def test_two_keys_of_stored_items_look_alike_only_if_they_are_equal(
     keys = [stored_key(mapping, mapping.primary_key(values)) for values in (one, other)]
     assert (keys[0] == keys[1]) is (repr(keys[0]) == repr(keys[1])) is (str(keys[0]) == str(keys[1]))
     assert list(map(repr, map(copy, keys))) == list(map(repr, keys))
+
+
+def test_a_secret_that_cannot_be_read_back_is_masked() -> None:
+    class Hidden(Entity, table=Table(f"lossy-{next(NUMBERS)}"), pk="H#{name:upper}", sk="{part:upper}"):
+        name: Annotated[str, Field(repr=False)]
+        part: str
+
+    mapping = mapping_of(Hidden)
+    key = stored_key(mapping, mapping.primary_key({"name": "secret", "part": "p"}))
+    assert repr(key) == "Key(Hidden, PK=**********, SK='P')"

@@ -111,3 +111,10 @@ def test_too_deep_an_item_is_a_usage_error() -> None:
         value = {"L": [value]}
     with pytest.raises(UsageError, match="too deeply"):
         entity_of({"PK": value}, app)
+
+
+def test_the_key_of_a_secret_guard_is_not_shown() -> None:
+    with pytest.raises(DecodeError) as caught:
+        entity_of({"PK": {"S": "chip#4711"}, "SK": {"S": "chip#4711"}}, app)
+    assert "4711" not in str(caught.value)
+    assert "4711" not in repr(caught.value)

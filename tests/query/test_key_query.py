@@ -209,3 +209,21 @@ def test_a_range_of_times_is_up_to_a_minute_wider() -> None:
     (indexed,) = requests(queried(Reading.by_time, {"device": "1"}).bounded("<=", bounds))
     assert primary["ExpressionAttributeValues"][":v2"] == {"S": "READING#2024-01-01T12:31"}
     assert indexed["ExpressionAttributeValues"][":v1"] == {"S": "2024-01-01T12:31"}
+
+
+class Issue(Entity, table=app, pk="ISSUE#{number}", sk="ISSUE"):
+    number: int
+    status: str = "open"
+    open_issues = Index("GSI1", pk="ISSUES", sk="OPEN#{number:06d}", when=F.status == "open")
+    closed_issues = Index("GSI1", pk="ISSUES", sk="CLOSED#{number:06d}", when=F.status == "closed")
+
+
+def test_the_parts_of_a_native_sort_key_are_given_from_the_left() -> None:
+    spec = queried(Order.native, {"tenant": "t", "region": "eu"}).bounded(">=", {"amount": 5})
+    with pytest.raises(UsageError, match="amount comes after year"):
+        requests(spec)
+
+
+def test_places_with_conditions_are_a_collection() -> None:
+    (request,) = requests(collected([Issue.open_issues, Issue.closed_issues], {}))
+    assert list(request["ExpressionAttributeValues"].values())[1:] == [{"S": "CLOSED#"}, {"S": "OPEN$"}]

@@ -54,3 +54,9 @@ def test_a_range_is_not_wider_than_a_second_or_minute(second: int, low: str, hig
     found = spellings_of(at, zones=False)
     assert found.low == low
     assert not Interval(high, None).meets(found)
+
+
+def test_the_first_and_the_last_day_have_ranges() -> None:
+    first, last = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)
+    assert spellings_from(first, zones=True).low == "0001-01-01"
+    assert spellings_to(last, zones=True).high == "9999-12-32"

@@ -2,9 +2,14 @@
 
 from typing import Annotated
 
+import pytest
+from pydantic import Field
+
 from dynaorm import Entity, F, GlobalIndex, Index, InKey, Table, Unique
 from dynaorm.entity.mapping.derive import claims, index_keys
 from dynaorm.entity.mapping.mapping import mapping_of
+from dynaorm.errors import InvalidValue
+from dynaorm.failure import MASK
 
 app = Table("derived", indexes=[GlobalIndex("GSI1"), GlobalIndex("GSI2")])
 
@@ -43,3 +48,19 @@ def test_a_field_that_lives_in_a_key_is_not_read_from_the_key_of_another_place()
     item |= index_keys(mapping, mapping.subject(item, values))
     assert item["GSI1SK"] == {"S": "x"}
     assert mapping.hydrate(item).place == "here"
+
+
+class Hidden(Entity, table=app, pk="HIDDEN#{name}", sk="H"):
+    name: str
+    pin: Annotated[str, Field(repr=False)]
+    one = Index("GSI1", pk="ONE", sk="{name}", when=F.pin > "1000")
+    other = Index("GSI1", pk="OTHER", sk="{name}", when=F.pin < "5555")
+
+
+def test_the_error_about_two_places_shows_no_secret() -> None:
+    mapping = mapping_of(Hidden)
+    values = {"name": "x", "pin": "3141"}
+    with pytest.raises(InvalidValue) as caught:
+        index_keys(mapping, mapping.subject(mapping.encode(values), values))
+    assert f"into one (F.pin > {MASK}) and other (F.pin < {MASK})" in str(caught.value)
+    assert "3141" not in str(caught.value)

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from typing import Annotated, Any
 
 import pytest
-from pydantic import Field
+from pydantic import Field, SecretStr
 
 from dynaorm import Entity, GlobalIndex, Index, InKey, Table
 from dynaorm.entity.mapping.mapping import mapping_of
@@ -90,3 +90,16 @@ def test_the_error_of_a_missing_field_says_which_key_could_have_it() -> None:
     assert caught.value.problems == (problem, "floor: Field required")
     with pytest.raises(DecodeError, match=re.escape(problem)):
         values_in(mapping_of(Room), item, ["name"])
+
+
+class Hidden(Entity, table=app, pk="HIDDEN#{code}", sk="H"):
+    code: Annotated[SecretStr, InKey()]
+
+
+def test_the_error_does_not_show_a_key_with_a_secret_field() -> None:
+    with pytest.raises(DecodeError) as caught:
+        mapping_of(Hidden).hydrate({"PK": {"S": "NOT#s3cret"}, "SK": {"S": "H"}})
+    assert "s3cret" not in str(caught.value)
+    assert caught.value.problems == (
+        "code: cannot be read from PK, which is **********, not a key that 'HIDDEN#{code}' renders",
+    )

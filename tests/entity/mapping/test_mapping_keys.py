@@ -114,3 +114,13 @@ def test_a_part_of_the_primary_key_is_never_none() -> None:
     assert str(caught.value) == ("Visit.room = None: is part of the primary key '{room}'; give it a value")
     with pytest.raises(InvalidValue, match="renders an empty key"):
         Key(Visit, slug="x", room="")
+
+
+def test_a_default_that_cannot_be_stored_makes_an_item_without_it_unreadable(session: Session) -> None:
+    class Price(Entity, table=APP, pk="PRICE#{slug}", sk="A"):
+        slug: str
+        amount: int = Field(default_factory=lambda: "free")  # type: ignore[assignment]
+
+    put(session, APP, {"PK": {"S": "PRICE#x"}, "SK": {"S": "A"}, "slug": {"S": "x"}})
+    with pytest.raises(DecodeError, match="amount: is absent, and its default 'free' "):
+        session.get(Price, slug="x")

@@ -115,3 +115,7 @@ def test_a_format_sorts_if_larger_units_come_first_and_none_is_left_out(letters:
 @pytest.mark.parametrize(("letters", "expected"), [("H", True), ("HMSf", True), ("M", False), ("IM", False)])
 def test_a_format_of_times_begins_with_the_hour(letters: str, expected: bool) -> None:
     assert sorts(time, letters) is expected
+
+
+def test_years_are_padded() -> None:
+    assert compiled(date, "%Y-%G").write(date(7, 6, 1)) == "0007-0007"

@@ -132,3 +132,11 @@ def test_the_beginning_of_a_text_changes_as_the_text_does() -> None:
 def test_what_no_text_begins_with_is_refused(kind: Any, spec: str, text: object, problem: str) -> None:
     with pytest.raises(ValueError, match=re.escape(problem)):
         beginning(placeholder(kind, spec), text)
+
+
+@pytest.mark.parametrize("spec", ["epoch", "epoch_ms"])
+def test_the_middle_of_a_day_is_no_date(spec: str) -> None:
+    read = placeholder(date, spec).read
+    assert read is not None
+    with pytest.raises(ValueError, match="not the beginning of a day"):
+        read("3600")

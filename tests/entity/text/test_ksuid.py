@@ -55,6 +55,9 @@ def test_a_text_is_a_ksuid_or_a_value_error(kind: type[Ksuid | KsuidMs], text: s
 def test_the_highest_and_the_lowest_text_are_ksuids(kind: type[Ksuid | KsuidMs]) -> None:
     assert bytes(kind.from_base62("aWgEPTl1tmebfsQzFP4bxwgy80V")) == b"\xff" * 20
     assert bytes(kind.from_base62("0" * 27)) == bytes(20)
+    for text in ("aWgEPTl1tmebfsQzFP4bxwgy80W", "z" * 27, PUBLISHED[:-1], PUBLISHED + "0"):
+        with pytest.raises(ValueError, match="is not a KSUID"):
+            kind.from_base62(text)
 
 
 @pytest.mark.parametrize("kind", KINDS)

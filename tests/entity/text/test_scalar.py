@@ -1,7 +1,7 @@
 """One canonical text per type: read back exactly, refused for other types, in the order of the values."""
 
 import re
-from datetime import UTC, date, datetime, time, timedelta, timezone
+from datetime import UTC, date, datetime, time, timedelta, timezone, tzinfo
 from decimal import Decimal
 from enum import Enum, IntEnum, StrEnum
 from ipaddress import IPv4Address, IPv6Address
@@ -186,3 +186,14 @@ def test_a_text_of_no_value_is_refused(kind: Any, text: str) -> None:
 
 def test_a_time_is_written_from_epoch_seconds_too() -> None:
     assert datetime_text(1_535_544_000.25) == "2018-08-29T12:00:00.250000Z"
+
+
+def test_a_zone_that_does_not_know_its_offset_is_none() -> None:
+    class Nowhere(tzinfo):
+        def utcoffset(self, _: datetime | None, /) -> None:
+            return None
+
+        dst = tzname = utcoffset
+
+    with pytest.raises(ValueError, match="without a time zone"):
+        datetime_text(datetime(2024, 1, 1, tzinfo=Nowhere()))
