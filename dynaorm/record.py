@@ -19,6 +19,9 @@ FIELDS: Final = "__record_fields__"
 
 _VALUES: Final = "__record_values__"
 
+_REQUIRED: Final[Field[Any]] = field()
+"""Stands for every field that is only annotated."""
+
 _FEW: Final = 32
 """So many objects of a class take less time than compiling its ``__init__``. Most classes never have more."""
 
@@ -111,6 +114,8 @@ def _caches(cls: type[Any]) -> bool:
 
 def _field(cls: type[Any], name: str) -> Field[Any]:
     default = vars(cls).get(name, MISSING)
+    if default is MISSING:
+        return _REQUIRED
     return default if isinstance(default, Field) else field(default=default)
 
 
@@ -125,13 +130,24 @@ def _compile_when_worth_it(cls: type[Any], fields: Mapping[str, Field[Any]], *, 
     """Give a class an ``__init__`` that sets the fields of the first objects itself, and compiled code for others."""
     left = _FEW
     compiled: Any = None
+    defaults = {name: one.default for name, one in fields.items() if one.default is not MISSING}
+    factories: dict[str, Callable[[], Any]] = {
+        name: one.default_factory for name, one in fields.items() if one.default_factory is not MISSING
+    }
 
     def interpreted(self: Any, *values: Any, **named: Any) -> None:
         nonlocal left
         left -= 1
-        if left < 0 or not _set_fields(self, fields, values, named):
-            # It raises TypeError, as any function does, if the arguments do not fit.
-            constructor()(self, *values, **named)
+        given = {**dict(zip(fields, values, strict=False)), **named}
+        # A field that is given twice, or a value too many, leaves fewer.
+        if left >= 0 and len(given) == len(values) + len(named):
+            made = {name: make() for name, make in factories.items() if name not in given}
+            given = {**defaults, **made, **given}
+            if given.keys() == fields.keys():
+                _set_fields(self, given)
+                return
+        # It raises TypeError, as any function does, if the arguments do not fit.
+        constructor()(self, *values, **named)
 
     def constructor() -> Any:
         nonlocal compiled
@@ -146,26 +162,11 @@ def _compile_when_worth_it(cls: type[Any], fields: Mapping[str, Field[Any]], *, 
     cls.__signature__ = _CompileForSignature(constructor)
 
 
-def _set_fields(
-    one: Any, fields: Mapping[str, Field[Any]], values: tuple[Any, ...], named: Mapping[str, Any]
-) -> bool:
-    """Set the fields of a new object. False if the arguments do not fit the fields."""
-    given = {**dict(zip(fields, values, strict=False)), **named}
-    if len(given) < len(values) + len(named) or not given.keys() <= fields.keys():
-        return False
-    for name, declared in fields.items():
-        if name in given:
-            value = given[name]
-        elif declared.default is not MISSING:
-            value = declared.default
-        elif declared.default_factory is not MISSING:
-            value = declared.default_factory()
-        else:
-            return False
+def _set_fields(one: Any, values: Mapping[str, Any]) -> None:
+    for name, value in values.items():
         object.__setattr__(one, name, value)
     if hasattr(one, "__post_init__"):
         one.__post_init__()
-    return True
 
 
 class _CompileForSignature:

@@ -128,8 +128,10 @@ def record_fields(tree: TypeTree) -> Iterator[RecordField]:
     """The fields of a record, as its tree has them, which contains itself where the type does."""
     for one in fields_of(tree.origin, tree.variables):
         if one.name in tree.fields:
-            inner, metadata = tree.fields[one.name]
-            yield RecordField(one.name, inner, _bounds_in(metadata), one.required, one.defaults_to_none)
+            part = tree.fields[one.name]
+            yield RecordField(
+                one.name, part.tree, _bounds_in(part.metadata), one.required, one.defaults_to_none
+            )
 
 
 def base_of(kind: type) -> type | None:

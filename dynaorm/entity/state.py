@@ -163,6 +163,8 @@ def carried_by(entity: object) -> Loaded | LazyItem | Unsettled | None:
     try:
         found: Loaded | LazyItem | Unsettled | None = _slot(entity, SLOT)
     except AttributeError:
+        # A write asks several times, and an exception takes four times as long as an answer.
+        set_state(entity, None)
         return None
     return found
 

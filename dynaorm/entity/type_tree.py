@@ -17,7 +17,6 @@ from typing import (
     Any,
     Final,
     Literal,
-    NamedTuple,
     NewType,
     NotRequired,
     Required,
@@ -29,6 +28,8 @@ from typing import (
 import typing_extensions
 from pydantic import BaseModel
 from typing_extensions import ReadOnly, TypeAliasType, is_typeddict
+
+from dynaorm.record import record
 
 # The ``type`` statement makes aliases of another class than typing_extensions does.
 _ALIASES: Final = (TypeAliasType, getattr(typing, "TypeAliasType", TypeAliasType))
@@ -50,7 +51,8 @@ CONTAINERS: Final[Mapping[Any, type]] = {
 """The origins of types with elements, and the class of their values."""
 
 
-class Part(NamedTuple):
+@record(quick=True)
+class Part:
     """A field of a record.
 
     Attributes:

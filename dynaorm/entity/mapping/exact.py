@@ -9,7 +9,7 @@ Rule 3. Any value that is not exact, or cannot be encoded, ends the encoder. Val
 
 from collections.abc import Callable, Mapping
 from decimal import Decimal
-from typing import Any, Final, NamedTuple, NoReturn, TypeAlias
+from typing import Any, Final, NoReturn, TypeAlias
 
 from dynaorm.entity.codec.depth import LEVELS
 from dynaorm.entity.codec.value import NULL, Codec
@@ -18,6 +18,7 @@ from dynaorm.entity.mapping.field import FieldMapping
 from dynaorm.entity.mapping.rules import ClassRules, has_rules_of_texts
 from dynaorm.entity.text.scalar import NODES, STR
 from dynaorm.item.value import AttributeValue, decimal_text, number_text
+from dynaorm.record import record, replace
 
 ExactEncoder: TypeAlias = Callable[[Mapping[str, Any]], dict[str, AttributeValue | None]]
 """Turns exact field values into attribute values, None for an absent one. Raises KeyError or ValueError for others."""
@@ -103,7 +104,8 @@ def exact_encoder_of(
     return writer.compiled(body)
 
 
-class _Value(NamedTuple):
+@record(quick=True)
+class _Value:
     """A value in the source, which is not None.
 
     Attributes:
@@ -247,7 +249,7 @@ class _SourceWriter:
     def _element(self, part: _Value) -> str:
         if part.node["type"] != "nullable":
             return self.of(part)
-        inner = part._replace(node=_without_default(part.node)["schema"])
+        inner = replace(part, node=_without_default(part.node)["schema"])
         return f"(NULL if {part.name} is None else {self.of(inner)})"
 
     def model(self, value: _Value) -> str:

@@ -7,7 +7,7 @@ Rule 2. A place in a union has the schemas of all members of the union that have
 """
 
 from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from pydantic_core import CoreConfig, SchemaValidator
 
@@ -27,7 +27,7 @@ from dynaorm.entity.core_schema import (
     with_definitions,
 )
 from dynaorm.item.path import Path
-from dynaorm.record import record
+from dynaorm.record import record, replace
 
 
 @record(eq=False)
@@ -49,7 +49,8 @@ class NestedPlace:
     holds_instances: bool
 
 
-class _Around(NamedTuple):
+@record(quick=True)
+class _Around:
     """A node, and what is around it: the configuration, the field, and how many steps lead to its class."""
 
     node: Node
@@ -114,14 +115,14 @@ class NestedPlaces:
                     if name == step:
                         yield _Around(schema, config, name, depth)
             else:
-                yield from (whole._replace(node=element) for element in elements_at(node, step))
+                yield from (replace(whole, node=element) for element in elements_at(node, step))
 
     def _members_of(self, one: _Around) -> Iterator[_Around]:
         """The nodes of the values of a node: those of all members of a union, and of the fields of a class."""
         inner = [*same_values(one.node, self._definitions)]
         config = one.node.get("config") or {} if one.node["type"] in INSTANCES else one.config
         for node in inner:
-            yield from self._members_of(one._replace(node=node, config=config))
+            yield from self._members_of(replace(one, node=node, config=config))
         if not inner:
             yield one
 

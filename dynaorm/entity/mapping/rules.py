@@ -6,7 +6,7 @@ Rule 2. What is not known to be harmless counts as a rule: a write then reads fi
 """
 
 from collections.abc import Mapping
-from typing import Any, Final, NamedTuple, cast
+from typing import Any, Final, cast
 
 from pydantic import BaseModel
 from pydantic_core import CoreConfig, SchemaValidator
@@ -56,7 +56,8 @@ _HARMLESS: Final = NODES.keys() | _CHOICES | {
 }  # fmt: skip
 
 
-class FieldRules(NamedTuple):
+@record
+class FieldRules:
     """The rules of one field.
 
     Attributes:

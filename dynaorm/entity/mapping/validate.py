@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from dataclasses import fields, is_dataclass
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import SchemaValidator
@@ -186,7 +186,8 @@ def validated_part(
     return _judged(mapping, place, {**beside, nested.name: value})
 
 
-class _Place(NamedTuple):
+@record(quick=True)
+class _Place:
     """Where a value goes: its path, and what validates it there, as the value of the field ``name``."""
 
     path: Path

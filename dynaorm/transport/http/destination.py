@@ -13,7 +13,7 @@ import os
 from collections.abc import Iterator
 from dataclasses import field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 from dynaorm.late import late
 from dynaorm.record import record
@@ -167,7 +167,8 @@ def has_content(path: str) -> bool:
         return False
 
 
-class _Found(NamedTuple):
+@record
+class _Found:
     url: str
     region: str
     credentials: CredentialSource
