@@ -7,6 +7,8 @@ Each name is imported on first use: a module that declares entities does not loa
 does not load asyncio.
 """
 
+from __future__ import annotations
+
 from typing import TYPE_CHECKING, Final
 
 from dynaorm.late import late_names

@@ -4,6 +4,8 @@ Rule 1. A count is an ``int``. ``True`` and ``2.0`` are none: whoever gives them
 Rule 2. A flag is a ``bool``: the text ``"False"`` would be true.
 """
 
+from __future__ import annotations
+
 from inspect import iscoroutinefunction
 from math import inf
 

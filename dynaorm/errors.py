@@ -20,6 +20,8 @@ DynaormError
 └── UnexpectedRefusal            any other refusal
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from dataclasses import field
 from typing import Any

@@ -4,6 +4,8 @@ Fields are given by keyword. The message is ``problem`` and ``remedy``. Their de
 values are filled in when the error is created. Texts given by the caller are used unchanged.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import MISSING, Field, field
 from reprlib import Repr

@@ -11,6 +11,8 @@ The first ``commit.planned(...)`` imports the module and stores it in the global
 extra. Use a late module only inside functions and in annotations that are not evaluated.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Mapping
 from importlib import import_module
 from typing import Any

@@ -6,6 +6,8 @@ objects; the other methods are shared by all classes. If it compiled every ``__i
 would take 5 % more instructions; with that of every class that has an object, 3 % more (direct transport).
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, Field, FrozenInstanceError, field
 from functools import cached_property

@@ -5,6 +5,8 @@ Services write some codes with ``Exception`` at the end and some without; both a
 Source: "Common error types" (Amazon DynamoDB API Reference), "Common errors" (AWS Identity and Access Management).
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from typing import Final
 

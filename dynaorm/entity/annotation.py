@@ -5,6 +5,8 @@ A marker applies to the field in ``Annotated[str, Unique()]``, ``Annotated[str |
 members, which dynaorm does not support, so the class is refused.
 """
 
+from __future__ import annotations
+
 import re
 from collections.abc import Iterator
 from dataclasses import fields, is_dataclass

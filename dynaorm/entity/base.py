@@ -4,6 +4,8 @@ It stores the keywords of the class statement, builds the mapping once pydantic 
 and gives copies and pickles of an entity its snapshot.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 

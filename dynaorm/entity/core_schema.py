@@ -1,13 +1,16 @@
-"""pydantic's core schemas: the walk over their nodes, changes of them, and the validators that are built of them.
+"""pydantic's core schemas: the walk over their nodes, what they say, changes of them, and validators built of them.
 
 Rule 1. A schema is a tree of nodes, dicts with a ``type``. Whatever a node holds is searched for nodes, except for what
         is known to be data: so a kind of node that a later pydantic brings is seen by everybody who walks.
 Rule 2. What a node refers to is among the definitions of the whole schema.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, TypeAlias, cast
 
+from pydantic import BaseModel
 from pydantic_core import CoreConfig, CoreSchema, SchemaValidator
 
 Node: TypeAlias = Mapping[str, Any]
@@ -160,6 +163,21 @@ def _reached(
 
 
 # -- where the parts of a value are ------------------------------------------------------------------------------------
+
+
+def is_model_of_fields(entity: type[BaseModel]) -> bool:
+    """Whether a class is validated as a model of its fields, whatever its ``__get_pydantic_core_schema__`` gives."""
+    schema: Any = entity.__pydantic_core_schema__
+    try:
+        return any(one["type"] == "model" for one in path_to_fields(schema))
+    except LookupError:
+        return False
+
+
+def validates_default(entity: type[BaseModel], name: str) -> bool:
+    """Whether the default of a field is validated."""
+    own = entity.model_fields[name].validate_default
+    return bool(entity.model_config.get("validate_default") if own is None else own)
 
 
 def path_to_fields(schema: Node) -> list[Node]:

@@ -1,5 +1,7 @@
 """What ``Index`` and ``Aggregate`` have in common: a declaration in a class body that is not a field."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, Union
 

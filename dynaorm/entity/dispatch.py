@@ -9,6 +9,8 @@ Rule 3. Classes are looked up by the literal text that their keys begin with, so
         than one.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Mapping
 from enum import Enum
 from typing import Final, TypeAlias

@@ -3,6 +3,8 @@
 A spec that formats values, such as ``%Y-%m`` or ``06d``, depends on the field's type, not on ``encode=``.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from decimal import Decimal
 from typing import Any, Final

@@ -8,6 +8,8 @@ Rule 1. A time in seconds means what DynamoDB's TTL makes of it. TTL keeps an it
 Rule 2. TTL cannot read milliseconds, so DynamoDB deletes nothing by them. What is past has expired, however long ago.
 """
 
+from __future__ import annotations
+
 from decimal import Decimal, InvalidOperation
 from math import ceil, floor
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
@@ -82,7 +84,7 @@ class Expiry:
         first, last = self._over(now, margin)
         return time is not None and first <= time <= last
 
-    def condition(self, now: float, margin: int = 0) -> "Condition":
+    def condition(self, now: float, margin: int = 0) -> Condition:
         """The condition that ``is_over`` is true of an item. Its negation is true of an item without the attribute."""
         (first, end), time = self.between(now, margin), condition.Attr((self.attribute,))
         is_past = condition.Compare(time, "<", {"N": str(end)})

@@ -1,5 +1,7 @@
 """Which item is meant, in a table and among all tables."""
 
+from __future__ import annotations
+
 from typing import TypeAlias
 
 from dynaorm.entity.table import Table

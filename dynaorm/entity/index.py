@@ -1,5 +1,7 @@
 """An entity's place in a secondary index of its table."""
 
+from __future__ import annotations
+
 from typing import Any, Generic, TypeAlias, TypeVar
 
 from dynaorm.entity.declaration import Declaration, GivenWhen
@@ -51,7 +53,7 @@ class Index(Declaration):
 
     def __get__(  # type: ignore[override]  # a property gives itself on the class; an index gives an IndexOf
         self, instance: object, owner: type[E] | None = None
-    ) -> "IndexOf[E]":
+    ) -> IndexOf[E]:
         entity: Any = type(instance) if owner is None else owner
         return IndexOf(entity, self)
 

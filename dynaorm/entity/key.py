@@ -1,5 +1,7 @@
 """The address of one entity: its class and the fields of its primary key."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
@@ -111,7 +113,7 @@ def sought_key(entity: type[E], fields: Mapping[str, Any]) -> Key[E]:
     return _restore(entity, fields, {})
 
 
-def key_values(mapping: "EntityMapping", fields: dict[str, Any]) -> dict[str, Any]:
+def key_values(mapping: EntityMapping, fields: dict[str, Any]) -> dict[str, Any]:
     """The values of the fields of the primary key, with those that others decide, and static defaults.
 
     Raises:
@@ -141,7 +143,7 @@ def key_values(mapping: "EntityMapping", fields: dict[str, Any]) -> dict[str, An
     return known
 
 
-def stored_key(mapping: "EntityMapping", primary_key: Mapping[str, AttributeValue]) -> Key[Any]:
+def stored_key(mapping: EntityMapping, primary_key: Mapping[str, AttributeValue]) -> Key[Any]:
     """The key of an item of this class, with the fields that its templates give back."""
     fields: dict[str, Any] = {}
     for part in mapping.primary_parts:
@@ -151,7 +153,7 @@ def stored_key(mapping: "EntityMapping", primary_key: Mapping[str, AttributeValu
     return _restore(mapping.entity, known, dict(primary_key))
 
 
-def found_key(mappings: Mapping[str, "EntityMapping"], primary_key: Item) -> Key[Any]:
+def found_key(mappings: Mapping[str, EntityMapping], primary_key: Item) -> Key[Any]:
     """The key of an item, with the first class whose templates it matches; with no class if none does."""
     found = next((one for one in mappings.values() if one.key_matches(primary_key)), None)
     return stored_key(found, primary_key) if found is not None else _restore(None, {}, primary_key)

@@ -1,5 +1,7 @@
 """The markers inside ``Annotated`` that say how a field is stored."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterable, Iterator
 from enum import Enum
 from typing import Any, Final

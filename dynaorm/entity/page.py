@@ -5,6 +5,8 @@ Rule 2. The texts are cut, not parsed: finding where items begin takes a twentie
         If a page could be cut in more than one way, ``item_texts`` gives nothing, and the page is parsed.
 """
 
+from __future__ import annotations
+
 import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache

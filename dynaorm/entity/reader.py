@@ -3,6 +3,8 @@
 If ``reader_of`` returned None for every class, the codecs would read every reply, with the same results.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from typing import Any, Protocol
 

@@ -1,5 +1,7 @@
 """Turns paths of field names into paths of attribute names, and Python values into attribute values of the field."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Iterator
 from datetime import datetime
 from decimal import Decimal
@@ -8,9 +10,9 @@ from typing import Any, Final
 from dynaorm.entity.codec.depth import encode_at
 from dynaorm.entity.codec.of_type import Codec
 from dynaorm.entity.codec.value import NULL, TEXT, Absent, optional, scalar_codec
+from dynaorm.entity.core_schema import validates_default
 from dynaorm.entity.mapping.field import FieldMapping, is_time_text
 from dynaorm.entity.mapping.mapping import EntityMapping
-from dynaorm.entity.mapping.rules import validates_default
 from dynaorm.entity.mapping.validate import validated_field
 from dynaorm.entity.text.scalar import SCALARS
 from dynaorm.errors import UnknownField, UsageError

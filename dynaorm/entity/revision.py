@@ -8,6 +8,8 @@ Rule 3. It is an attribute, or a member of a map. That map is stored with every 
         or not at all. Whoever writes the map keeps the number in it: ``stamped`` puts it there last.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Iterator
 from decimal import Decimal, InvalidOperation
 from functools import cached_property
@@ -126,7 +128,7 @@ class Revision:
         return self.attribute in item and self.of(item) is None
 
     @cached_property
-    def own(self) -> "condition.Condition":
+    def own(self) -> condition.Condition:
         """The condition of a write by key that the revision is absent or of its type.
 
         No condition of DynamoDB tells a whole number from a fraction, so a write by key also raises 1.5, to 2.5.
@@ -134,7 +136,7 @@ class Revision:
         return condition.any_of_conditions(self._begins, condition.HasType(self.path, self.kind))
 
     @property
-    def _begins(self) -> "condition.Condition":
+    def _begins(self) -> condition.Condition:
         """The condition that a write by key stores the first revision of an item."""
         return condition.missing(self.attribute)
 
@@ -153,7 +155,7 @@ class Revision:
         """An item without its revision."""
         return {name: value for name, value in item.items() if name != self.attribute}
 
-    def change(self, write_id: str) -> "update.Change":
+    def change(self, write_id: str) -> update.Change:
         """The same as ``stamped``, as a change of an item that was not read."""
         if self.kind == "S":
             return update.SetTo(self.path, {"S": write_id})
@@ -165,13 +167,13 @@ class Revision:
         self,
         read: Item,  # noqa: ARG002 - a nested revision looks at it
         write_id: str,
-    ) -> "tuple[condition.Condition, update.Change]":
+    ) -> tuple[condition.Condition, update.Change]:
         """``own`` and ``change`` for an item that was read; without attributes if there is none."""
         return self.own, self.change(write_id)
 
     def among(
-        self, changes: "Iterable[update.Change]", before: Item, write_id: str
-    ) -> "tuple[update.Change, ...]":
+        self, changes: Iterable[update.Change], before: Item, write_id: str
+    ) -> tuple[update.Change, ...]:
         """Changes of whole attributes of an item that was read, with that of its revision."""
         return (*changes, update.SetTo(self.path, self.after(before, write_id)))
 
@@ -221,7 +223,7 @@ class NestedRevision(Revision):
         return value_at(item, self.path) is not None and self.of(item) is None
 
     @property
-    def _begins(self) -> "condition.Condition":
+    def _begins(self) -> condition.Condition:
         # DynamoDB makes no map for a member, so one has to be there.
         return condition.HasType(self.path[:-1], "M") & condition.Missing(self.path)
 
@@ -233,15 +235,15 @@ class NestedRevision(Revision):
             return item
         return update.apply_changes(item, [update.Remove(self.path)])
 
-    def raised_in(self, read: Item, write_id: str) -> "tuple[condition.Condition, update.Change]":
+    def raised_in(self, read: Item, write_id: str) -> tuple[condition.Condition, update.Change]:
         if self.attribute in read:
             return self.own, self.change(write_id)
         begun = self.stamped({}, None, write_id)[self.attribute]
         return condition.missing(self.attribute), update.SetTo((self.attribute,), begun)
 
     def among(
-        self, changes: "Iterable[update.Change]", before: Item, write_id: str
-    ) -> "tuple[update.Change, ...]":
+        self, changes: Iterable[update.Change], before: Item, write_id: str
+    ) -> tuple[update.Change, ...]:
         changes = tuple(changes)
         image = {str(one.path[0]): one.value for one in changes if isinstance(one, update.SetTo)}
         if self.attribute not in image:

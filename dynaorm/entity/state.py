@@ -3,6 +3,8 @@
 Copies of an entity share its snapshot, which is immutable. A change replaces it.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping
 from collections.abc import Set as AbstractSet
 from typing import Any, Final, NamedTuple, Protocol, TypeAlias
@@ -52,7 +54,7 @@ class Loaded:
     def __repr__(self) -> str:
         return f"<Loaded item of {counted(len(self.item), 'attribute')}>"
 
-    def followed_by(self, item: Item, defaults: Defaults = NO_DEFAULTS) -> "Loaded":
+    def followed_by(self, item: Item, defaults: Defaults = NO_DEFAULTS) -> Loaded:
         """The next snapshot. What is absent still has the default that it was loaded with, or one of ``defaults``."""
         if not self.defaults and not defaults:
             return Loaded(item)
@@ -91,7 +93,7 @@ class PendingEffect(Protocol):
     def state(self) -> Loaded | None:
         """The entity's next snapshot; None: it is new again."""
 
-    def for_object(self, entity: Any, values: Mapping[str, Any] | None = None, /) -> "PendingEffect":
+    def for_object(self, entity: Any, values: Mapping[str, Any] | None = None, /) -> PendingEffect:
         """The same for another object, with other values if given."""
 
     def apply(self) -> None:

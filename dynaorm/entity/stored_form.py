@@ -6,6 +6,8 @@ Rule 2. A condition compares values. So a bound that a form would cut is written
         values next to it.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable
 
 from dynaorm.entity.text.scalar import Scalar

@@ -3,6 +3,8 @@
 A ``Table`` is compared by identity: two objects with one name are two declarations.
 """
 
+from __future__ import annotations
+
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import field
@@ -287,7 +289,7 @@ class Table:
         indexes: Iterable[AnyIndex] = (),
         type_attribute: str | None = "_type",
         revision_attribute: str | NumberRevision | None = REVISION_ATTRIBUTE,
-        guard_table: "Table | None" = None,
+        guard_table: Table | None = None,
         escape: bool = True,
         key_fields: Literal["stored", "in_key"] = "stored",
         stream: StreamView | None = None,
@@ -338,12 +340,12 @@ class Table:
         return tuple(index for index in self.indexes.values() if isinstance(index, VectorIndex))
 
     @property
-    def guards(self) -> "Table":
+    def guards(self) -> Table:
         """The table that holds the guard items: this one, or its ``guard_table``."""
         return self.guard_table or self
 
     @property
-    def homes(self) -> "tuple[Table, ...]":
+    def homes(self) -> tuple[Table, ...]:
         """The tables that its classes have items in: this one, and its ``guard_table``."""
         return (self,) if self.guard_table is None else (self, self.guard_table)
 

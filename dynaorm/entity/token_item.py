@@ -4,6 +4,8 @@ The key is ``#token#<token>``, in the sort key, too, where the table has one. No
 its key begins with the name of a constraint, which is not empty and contains no ``#``.
 """
 
+from __future__ import annotations
+
 from typing import Final
 
 from dynaorm.entity.table import Table

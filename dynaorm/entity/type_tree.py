@@ -5,6 +5,8 @@ Rule 2. A type may contain itself. The tree then contains itself, too.
 Rule 3. The levels below are read when they are asked for: a class may be declared before what its annotations name.
 """
 
+from __future__ import annotations
+
 import sys
 import typing
 from collections.abc import Iterator, Mapping, MutableMapping, MutableSet
@@ -60,7 +62,7 @@ class Part:
         metadata: what pydantic keeps beside the annotation of a model's field.
     """
 
-    tree: "TypeTree"
+    tree: TypeTree
     metadata: tuple[object, ...] = ()
 
 
@@ -83,7 +85,7 @@ class TypeTree:
         "unresolved", "written",
     )  # fmt: skip
 
-    def __init__(self, annotation: Any, known: "dict[Any, TypeTree]") -> None:
+    def __init__(self, annotation: Any, known: dict[Any, TypeTree]) -> None:
         self._known = known
         self._fields: Mapping[str, Part] | None = None
         self._parts: tuple[TypeTree, ...] | None = None
@@ -122,7 +124,7 @@ class TypeTree:
     # -- the levels below ----------------------------------------------------------------------------------------------
 
     @property
-    def parts(self) -> "tuple[TypeTree, ...]":
+    def parts(self) -> tuple[TypeTree, ...]:
         """The members of a union, and the types in the brackets of a generic; without an ellipsis."""
         if self._parts is None:
             given = () if self.origin is Literal else self.arguments
@@ -139,7 +141,7 @@ class TypeTree:
             }
         return self._fields
 
-    def _below(self, annotation: Any) -> "TypeTree":
+    def _below(self, annotation: Any) -> TypeTree:
         if get_origin(annotation) in _WRITTEN_ONLY:
             return TypeTree(annotation, self._known)
         try:
@@ -155,7 +157,7 @@ class TypeTree:
         """The type variables of a generic class, and what its arguments put in their place."""
         return dict(zip(getattr(self.origin, "__parameters__", ()), self.arguments, strict=False))
 
-    def walk(self) -> "Iterator[TypeTree]":
+    def walk(self) -> Iterator[TypeTree]:
         """The tree and all trees below it, each once."""
         waiting, known = [self], {id(self)}
         while waiting:
@@ -178,7 +180,7 @@ class TypeTree:
         return str(named).replace("typing.", "")
 
     @property
-    def members(self) -> "tuple[TypeTree, ...]":
+    def members(self) -> tuple[TypeTree, ...]:
         """The members of a union without None; nothing for any other type."""
         return tuple(one for one in self.parts if one.plain is not NoneType) if self.origin is Union else ()
 
@@ -192,7 +194,7 @@ class TypeTree:
         )
 
     @property
-    def without_none(self) -> "TypeTree":
+    def without_none(self) -> TypeTree:
         """The X of ``X | None``; any other type as it is."""
         members = self.members
         return members[0].without_none if len(members) == 1 else self

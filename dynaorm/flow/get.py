@@ -1,5 +1,7 @@
 """Getting one entity by its key, as it is or as it was."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 

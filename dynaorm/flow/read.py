@@ -1,5 +1,7 @@
 """Reading items by key, with retries."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import repeat as repeated
 from typing import TYPE_CHECKING, Any, Final
@@ -193,9 +195,7 @@ def get_each_item(places: Sequence[tuple[Table, Item]], context: Context) -> Flo
     return found
 
 
-def with_items(
-    reads: "Reads", places: Iterable[tuple[EntityMapping, Item]], context: Context
-) -> "Flow[Reads]":
+def with_items(reads: Reads, places: Iterable[tuple[EntityMapping, Item]], context: Context) -> Flow[Reads]:
     """The reads with these items, of which those are read, together, that have not been."""
     unread = [
         (mapping.table, key)

@@ -1,5 +1,7 @@
 """The target of a call: a class, and the primary key of an item."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,5 +1,7 @@
 """The bodies of DynamoDB's requests and replies: JSON with binary values in base64."""
 
+from __future__ import annotations
+
 import re
 from base64 import b64decode, b64encode
 from binascii import Error as Base64Error
@@ -35,7 +37,7 @@ class Body(Mapping[str, Any]):
     __slots__ = ("_content", "parse", "raw", "request_id")
 
     def __init__(
-        self, raw: bytes, request_id: str = "", parse: "Callable[[bytes], dict[str, Any]] | None" = None
+        self, raw: bytes, request_id: str = "", parse: Callable[[bytes], dict[str, Any]] | None = None
     ) -> None:
         self.raw = raw
         self.request_id = request_id

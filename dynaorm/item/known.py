@@ -4,6 +4,8 @@ Rule 1. It is asked like any other item. An answer that depends on what is not k
         the answer then reads the item. So one algorithm decides about items that were read, and about others.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Mapping
 from typing import Any, NoReturn
 
@@ -23,7 +25,7 @@ class KnownPart(dict[str, AttributeValue]):
         super().__init__(present)
         self._absent = frozenset(absent)
 
-    def plus(self, more: Item, absent: Iterable[str] = ()) -> "KnownPart":
+    def plus(self, more: Item, absent: Iterable[str] = ()) -> KnownPart:
         """The same with more attributes, and with some that are known to be absent."""
         found = KnownPart(more, self._absent.union(absent))
         for name, value in dict.items(self):

@@ -1,5 +1,7 @@
 """Document paths: what is stored at one, and what the field names in one stand for."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from typing import Any, Literal, Protocol, TypeAlias
 

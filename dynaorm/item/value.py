@@ -5,6 +5,8 @@ Rule 2. Two values are equal if DynamoDB's ``=`` says so: ``1.50`` equals ``1.5`
         form that DynamoDB does not have equals only itself.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterable, Mapping
 from decimal import Context, Decimal, Inexact
 from typing import Any, Final, TypeAlias

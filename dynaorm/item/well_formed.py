@@ -1,5 +1,7 @@
 """Whether a value from outside is an item: attribute names and attribute values, with bytes for binary values."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeAlias, TypeGuard
 

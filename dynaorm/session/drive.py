@@ -1,5 +1,7 @@
 """``drive``: runs a flow over a transport."""
 
+from __future__ import annotations
+
 from collections import deque
 from contextlib import suppress
 from contextvars import copy_context
@@ -24,7 +26,7 @@ _REMEMBERED: Final = 32
 _REMEMBERED_BYTES: Final = 2**20
 
 
-def drive(flow: Flow[T], transport: Transport, clock: Clock, replies: "Replies | None" = None) -> T:
+def drive(flow: Flow[T], transport: Transport, clock: Clock, replies: Replies | None = None) -> T:
     """Run a flow to its end, one call at a time. Errors of a call are thrown into the flow.
 
     ``replies``: those of the flow that runs this one.
@@ -129,7 +131,7 @@ def _together(step: Together, transport: Transport, clock: Clock, replies: Repli
             raise
 
 
-def _outcome(flow: Flow[Any], gate: "_Gate", clock: Clock, replies: Replies) -> Any:
+def _outcome(flow: Flow[Any], gate: _Gate, clock: Clock, replies: Replies) -> Any:
     try:
         return drive(flow, gate, clock, replies)
     except Exception as failure:  # noqa: BLE001 - the flow that asked decides about errors

@@ -1,5 +1,7 @@
 """From the arguments of a session to the context of its flows, and to its default transport."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping
 from inspect import isawaitable, iscoroutinefunction, unwrap
 from typing import TYPE_CHECKING, Final
@@ -73,7 +75,7 @@ def context_of(
     )
 
 
-def watch_of(on_attempt: "OnAttempt | None", log_values: bool, context: Context) -> FlowWatch:
+def watch_of(on_attempt: OnAttempt | None, log_values: bool, context: Context) -> FlowWatch:
     """Return what sees the flows of a session, and ends them in time. Raises UsageError as ``Watch``."""
     watch = Watch(on_attempt, log_values)
     # Neither limits an attempt (see ``Deadlines``), so the flows are spared another generator around them.
@@ -102,7 +104,7 @@ def default_transport(
     region: str | None,
     endpoint: str | None,
     profile: str | None,
-    credentials: "GivenCredentials | None" = None,
+    credentials: GivenCredentials | None = None,
 ) -> Transport:
     """Return the default transport. Raises UsageError for credentials that cannot be asked for."""
     return defaults.DefaultTransport(region, endpoint, profile, credentials=credentials)
@@ -112,7 +114,7 @@ def default_async_transport(
     region: str | None,
     endpoint: str | None,
     profile: str | None,
-    credentials: "GivenCredentials | None" = None,
+    credentials: GivenCredentials | None = None,
 ) -> AsyncTransport:
     """Return the default transport of an asynchronous session. Raises UsageError as ``default_transport``."""
     return async_defaults.AsyncDefaultTransport(region, endpoint, profile, credentials=credentials)

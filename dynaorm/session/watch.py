@@ -7,6 +7,8 @@ Rule 4. A logger is at DEBUG only if something has imported ``logging``. This ta
         module waits for the first line that it writes.
 """
 
+from __future__ import annotations
+
 import sys
 from collections.abc import Callable
 from functools import cache
@@ -32,7 +34,7 @@ T = TypeVar("T")
 
 
 @cache
-def _logger() -> "logging.Logger":
+def _logger() -> logging.Logger:
     return logging.getLogger("dynaorm")
 
 
@@ -88,7 +90,7 @@ class Watch:
         UsageError: ``on_attempt`` is no function, or an asynchronous one; ``log_values`` is no bool.
     """
 
-    def __init__(self, on_attempt: "OnAttempt | None", log_values: bool) -> None:
+    def __init__(self, on_attempt: OnAttempt | None, log_values: bool) -> None:
         check_flag("log_values={}", log_values)
         if on_attempt is not None:
             check_plain_function("on_attempt={}", on_attempt)
@@ -101,13 +103,13 @@ class Watch:
             return flow
         return observed.observed(flow, method, self._tell)
 
-    def _tell(self, attempt: "Attempt", call: Call, outcome: Reply | BaseException) -> None:
+    def _tell(self, attempt: Attempt, call: Call, outcome: Reply | BaseException) -> None:
         if _is_debugging():
             self._log(attempt, call, outcome)
         if self._listener is not None:
             self._listener(attempt)
 
-    def _log(self, attempt: "Attempt", call: Call, outcome: Reply | BaseException) -> None:
+    def _log(self, attempt: Attempt, call: Call, outcome: Reply | BaseException) -> None:
         line = _line(attempt)
         if self._log_values:
             _logger().debug("%s; request %r; outcome %r", line, call.request, _values(outcome))
@@ -115,7 +117,7 @@ class Watch:
             _logger().debug("%s", line)
 
 
-def _line(attempt: "Attempt") -> str:
+def _line(attempt: Attempt) -> str:
     return (
         f"{attempt.operation} {', '.join(attempt.tables) or '-'}: "
         f"{counted(attempt.actions, 'action')}, {_units(attempt)}, "
@@ -123,7 +125,7 @@ def _line(attempt: "Attempt") -> str:
     )
 
 
-def _units(attempt: "Attempt") -> str:
+def _units(attempt: Attempt) -> str:
     """The units that DynamoDB reports; for a write, which does not ask for that, the least it can cost."""
     if attempt.capacity is not None:
         return counted(attempt.capacity, "unit")
@@ -131,14 +133,14 @@ def _units(attempt: "Attempt") -> str:
     return f">={counted(least, 'unit')}" if least else "? units"
 
 
-def _ending(attempt: "Attempt") -> str:
+def _ending(attempt: Attempt) -> str:
     if attempt.outcome == "refused":
         codes = f" ({', '.join(attempt.reasons)})" if attempt.reasons else ""
         return f"refused with {attempt.error}{codes}"
     return f"ended by {attempt.error}" if attempt.outcome == "ended" else attempt.outcome
 
 
-def _repetition(attempt: "Attempt") -> str:
+def _repetition(attempt: Attempt) -> str:
     return f", attempt {attempt.number} after {attempt.pause:.3f} s" if attempt.number > 1 else ""
 
 

@@ -11,6 +11,8 @@ Rule 4. A reply to a read whose checksum matches is returned as bytes, which the
         small, and are checked here: a write whose reply is invalid may have been carried out.
 """
 
+from __future__ import annotations
+
 import re
 from binascii import crc32
 from collections.abc import Callable, Mapping

@@ -4,6 +4,8 @@ Botocore's own limits hold for each wait for bytes, and nothing limits how long 
 attempt runs in a thread, which is left to itself when the time is over.
 """
 
+from __future__ import annotations
+
 import threading
 from collections.abc import Awaitable, Callable
 from contextvars import copy_context

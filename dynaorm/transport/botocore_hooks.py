@@ -7,6 +7,8 @@ Rule 2. It may begin and end at any time, so it is asked before every request. W
         functions and handlers are looked at again, but judged only if there are others.
 """
 
+from __future__ import annotations
+
 import sys
 from collections.abc import Callable, Iterable
 from contextlib import suppress

@@ -1,5 +1,7 @@
 """The real clock: the system's time, randomness and sleep."""
 
+from __future__ import annotations
+
 import os
 import random
 import time

@@ -1,5 +1,7 @@
 """The parts of an endpoint's URL."""
 
+from __future__ import annotations
+
 from urllib.parse import urlsplit
 
 from dynaorm.errors import UsageError

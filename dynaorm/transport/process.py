@@ -7,6 +7,8 @@ Rule 2. The child closes only its own copy of a socket. It says nothing on the c
 Rule 3. What would do more when it is deleted, as asyncio's transports and loops do, is kept as long as the child lives.
 """
 
+from __future__ import annotations
+
 import os
 from typing import Protocol
 from weakref import WeakSet

@@ -1,5 +1,7 @@
 """The proxy that environment variables name for an endpoint."""
 
+from __future__ import annotations
+
 import os
 from base64 import b64encode
 from dataclasses import field
@@ -54,7 +56,7 @@ def proxy_for(scheme: str) -> Proxy | None:
     return proxy
 
 
-def _named(scheme: str) -> "Proxy | Literal['not a URL'] | None":
+def _named(scheme: str) -> Proxy | Literal["not a URL"] | None:
     url = urllib_request.getproxies_environment().get(scheme)
     if not url:
         return None

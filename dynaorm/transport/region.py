@@ -1,5 +1,7 @@
 """The AWS Region of a transport's requests: the argument, then the environment, then the AWS profile."""
 
+from __future__ import annotations
+
 import os
 from collections.abc import Callable
 

@@ -1,5 +1,7 @@
 """The codecs of Enum and Literal, which are stored by value."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterable
 from decimal import Decimal
 from enum import Enum, Flag

@@ -4,6 +4,8 @@ Rule 1. In a changed list, an element that equals a loaded one is that element, 
         the loaded one in the same place (the first, or the one after the same element), if that one is gone.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
@@ -28,7 +30,7 @@ from dynaorm.item.value import SET_TAGS, AttributeValue
 _EMPTY: Final[list[AttributeValue]] = []
 
 
-def list_codec(kind: type[list[Any]] | type[tuple[Any, ...]], element: Codec) -> Codec:
+def list_codec(kind: type[list[Any] | tuple[Any, ...]], element: Codec) -> Codec:
     """``list[X]`` and ``tuple[X, ...]``, as L."""
     encode_one, decode_one = element.encode, element.decode
     # The fast path, because most lists contain text.
@@ -163,7 +165,7 @@ def named_tuple_codec(kind: type[tuple[Any, ...]], parts: Mapping[str, Codec]) -
     )
 
 
-def set_codec(kind: type[set[Any]] | type[frozenset[Any]], element: Codec) -> Codec:
+def set_codec(kind: type[set[Any] | frozenset[Any]], element: Codec) -> Codec:
     """``set[X]`` and ``frozenset[X]`` of strings, numbers or bytes, as SS, NS or BS, sorted by their texts."""
     tag = _only_tag(element)
     if tag is None:

@@ -7,6 +7,8 @@ Rule 2. Whether a type can have more levels is known when its class is declared.
 Source: Amazon DynamoDB Developer Guide, "Constraints in DynamoDB": nested attributes up to 32 levels deep.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable
 from typing import Any, Final
 

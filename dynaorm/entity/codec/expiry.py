@@ -1,5 +1,7 @@
 """The codecs of the time at which an item expires: whole seconds since the epoch, or milliseconds."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal

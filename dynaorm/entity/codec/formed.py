@@ -1,5 +1,7 @@
 """The codecs of fields with an ``Attribute`` that says how they are stored: in another form, or by functions."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from typing import Any
 

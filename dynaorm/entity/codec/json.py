@@ -4,6 +4,8 @@ A stored number becomes an int if its text is a whole number, otherwise a float.
 int (``1e23``) is refused.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping
 from decimal import Decimal, InvalidOperation
 from typing import Any, Final

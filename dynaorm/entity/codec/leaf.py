@@ -1,5 +1,7 @@
 """The codecs of classes that contain no other types: scalars, enums, secrets, URLs, addresses, paths."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping
 from decimal import Decimal
 from enum import Enum

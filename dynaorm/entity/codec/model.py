@@ -10,6 +10,8 @@ Rule 4. If a value changes, members of its map that the class does not know are 
         stays absent until its value changes.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, Final
@@ -153,7 +155,7 @@ class _Plan:
     extra: Codec | None
 
     @classmethod
-    def of(cls, members: Sequence[Member], extra: Codec | None) -> "_Plan":
+    def of(cls, members: Sequence[Member], extra: Codec | None) -> _Plan:
         names = frozenset(name for member in members for name in (member.attribute, *member.formerly))
         return cls(tuple(members), names, extra)
 

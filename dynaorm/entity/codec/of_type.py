@@ -5,6 +5,8 @@ Rule 2. Values are checked, not converted: a str field with the value 5 is refus
 Rule 3. A type may contain itself. Inside of itself it is a reference, which stands for the codec once that is complete.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import is_dataclass
 from functools import partial

@@ -1,5 +1,7 @@
 """The codec of a field that says the type of an item, in a class that takes every type that nobody declared."""
 
+from __future__ import annotations
+
 from typing import Any, Final
 
 from dynaorm.entity.codec.value import Codec, Misfit, varied

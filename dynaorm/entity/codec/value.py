@@ -5,6 +5,8 @@ Rule 1. A value is stored as the text it has in keys. Fields also accept values 
 Rule 2. Messages continue the field's name: ``is an int, not a str``, ``at address.city: is an int, not a str``.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import field
 from typing import Any, Final, TypeAlias
@@ -94,9 +96,9 @@ class Codec:
     nullable: bool = False
     is_set: bool = False
     is_text: bool = False
-    element: "Codec | None" = field(default=None, repr=False)
+    element: Codec | None = field(default=None, repr=False)
     key: Callable[[str], Any] | None = field(default=None, repr=False)
-    members: Mapping[str, tuple[str | int, "Codec"]] | None = field(default=None, repr=False)
+    members: Mapping[str, tuple[str | int, Codec]] | None = field(default=None, repr=False)
     absent: Callable[[str], Absent] | None = field(default=None, repr=False)
     from_text: Callable[[str], Any] | None = field(default=None, repr=False)
     bound: Callable[[Any], AttributeValue] | None = field(default=None, repr=False)
@@ -104,7 +106,7 @@ class Codec:
     opaque: bool = False
     exact: bool = True
     levels: int = 1
-    merge_parts: "Merge | None" = field(default=None, repr=False)
+    merge_parts: Merge | None = field(default=None, repr=False)
     is_open: bool = False
 
 

@@ -4,6 +4,8 @@ DynamoDB refuses an item whose vector is not a list of as many 32-bit floats as 
 filter is an empty text. So these codecs refuse it first. Source: Amazon DynamoDB API Reference, CreateTable.
 """
 
+from __future__ import annotations
+
 import struct
 from decimal import Decimal
 from math import isfinite

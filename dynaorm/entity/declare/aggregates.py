@@ -6,6 +6,8 @@ Rule 1. A total is incremented in place, without being read. So it must be a num
 Rule 2. Source and target may be declared in any order. Each checks the other when it is declared.
 """
 
+from __future__ import annotations
+
 import operator
 from collections.abc import Iterator, Mapping
 from datetime import timedelta

@@ -1,5 +1,7 @@
 """The catalog of a table: the classes stored in it, and those that store guard items or totals in it."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import field
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
@@ -100,7 +102,7 @@ def _open(table: Table) -> dict[type, EntityMapping]:
     return {one.root: one for one in catalog_of(table).mappings.values() if one.type_names.takes_others}
 
 
-def of_type(mappings: Iterable[EntityMapping], attribute: str) -> "condition.Condition":
+def of_type(mappings: Iterable[EntityMapping], attribute: str) -> condition.Condition:
     """The condition that an item is of one of these classes."""
     mappings = tuple(mappings)
     if any(one.type_names.takes_others for one in mappings):
@@ -112,7 +114,7 @@ def of_type(mappings: Iterable[EntityMapping], attribute: str) -> "condition.Con
     return condition.IsIn(condition.Attr((attribute,)), tuple(names))
 
 
-def not_of_others(mappings: Iterable[EntityMapping], attribute: str) -> "condition.Condition | None":
+def not_of_others(mappings: Iterable[EntityMapping], attribute: str) -> condition.Condition | None:
     """The condition that the type of an item is not that of another class of the table; None without another."""
     mappings = tuple(mappings)
     own = {name for one in mappings for name in names_of(one)}
@@ -121,9 +123,7 @@ def not_of_others(mappings: Iterable[EntityMapping], attribute: str) -> "conditi
     return ~condition.IsIn(condition.Attr((attribute,)), others) if others else None
 
 
-def entities_of(
-    mapping: EntityMapping, revision: "condition.Condition | None"
-) -> "condition.Condition | None":
+def entities_of(mapping: EntityMapping, revision: condition.Condition | None) -> condition.Condition | None:
     """The condition that an item is an entity of a class: of its type, with such a revision, and not deleted."""
     attribute = mapping.table.type_attribute
     if attribute is not None:  # what a deletion leaves has none

@@ -1,5 +1,7 @@
 """What is wrong with ``OneOf``: a query asks each of its values, so a partition key must have the field as it is."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Mapping
 
 from dynaorm.entity.annotation import Marked

@@ -1,5 +1,7 @@
 """Finds what declarations may name besides fields: computed fields, and fields of nested records."""
 
+from __future__ import annotations
+
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final

@@ -1,19 +1,26 @@
 """The conditions of a class (``when=``), translated once the whole class is known."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.mapping.when import When
-from dynaorm.entity.resolve import FieldResolver
 from dynaorm.errors import UsageError
 from dynaorm.late import late
 from dynaorm.record import replace
 
 if TYPE_CHECKING:
+    from dynaorm.entity import resolve as resolvers
     from dynaorm.item import condition, resolve
 else:
-    late(globals(), condition="dynaorm.item.condition", resolve="dynaorm.item.resolve")
+    late(
+        globals(),
+        condition="dynaorm.item.condition",
+        resolve="dynaorm.item.resolve",
+        resolvers="dynaorm.entity.resolve",
+    )
 
 
 def with_conditions(mapping: EntityMapping, problems: list[str]) -> EntityMapping:
@@ -47,7 +54,7 @@ def _when(mapping: EntityMapping, when: When) -> When:
                 remedy='write a condition, such as F.status == "open", or a function of the entity',
             )
         return when
-    resolver, paths = FieldResolver(mapping), condition.paths_of(given)
+    resolver, paths = resolvers.FieldResolver(mapping), condition.paths_of(given)
     resolved = resolve.resolve(given, resolver)
     fields = {str(path[0]): resolver.field(path) for path in paths}
     return When(

@@ -1,5 +1,7 @@
 """Compiles the unique constraints of a class: those of its markers, and those of the keyword ``unique=``."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Mapping
 
 from pydantic import BaseModel

@@ -1,5 +1,7 @@
 """Turns a class into a mapping, or refuses it with every problem of its declaration and the remedy for each."""
 
+from __future__ import annotations
+
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from enum import Enum
@@ -15,6 +17,7 @@ from dynaorm.entity.codec.of_type import Codec, Unstorable, codec_of
 from dynaorm.entity.codec.type_name import other_type_codec
 from dynaorm.entity.codec.value import optional
 from dynaorm.entity.codec.vector import searched_codec, vector_codec
+from dynaorm.entity.core_schema import is_model_of_fields, validates_default
 from dynaorm.entity.declare.aggregates import aggregate_conflicts, aggregates_of
 from dynaorm.entity.declare.choices import choice_problems
 from dynaorm.entity.declare.computed import computed_marks, marker_problems
@@ -33,7 +36,6 @@ from dynaorm.entity.mapping.aggregate import Aggregate, AggregateMapping
 from dynaorm.entity.mapping.field import FieldAroundRevision, FieldMapping, around_problem
 from dynaorm.entity.mapping.mapping import BOOKKEEPING, MAPPING, VERSION, EntityMapping
 from dynaorm.entity.mapping.place import StoredPlace
-from dynaorm.entity.mapping.rules import is_model_of_fields, validates_default
 from dynaorm.entity.mapping.type_names import TypeNames
 from dynaorm.entity.marker import (
     MARKERS,

@@ -1,5 +1,7 @@
 """What is wrong with a class whose own field says its type, or that takes the types that nobody declared."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 
 from dynaorm.entity.codec.type_name import why_no_type

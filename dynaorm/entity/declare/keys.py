@@ -1,5 +1,7 @@
 """Compiles the key templates of a class statement into its primary key and index keys."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import field
 from typing import Any

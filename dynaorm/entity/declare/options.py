@@ -1,5 +1,7 @@
 """The keywords of a class statement: ``class User(Entity, table=app, pk="USER#{user_id}", sk="PROFILE")``."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
 from typing import Any, Final

@@ -7,6 +7,8 @@ A class statement that runs again (in a notebook cell or a test) replaces the cl
 the same module, qualified name and entity name are one class.
 """
 
+from __future__ import annotations
+
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TypeVar

@@ -1,5 +1,7 @@
 """Compiles the computed fields that are kept as attributes (``Stored``)."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Mapping
 
 from dynaorm.entity.annotation import Marked

@@ -1,5 +1,7 @@
 """Which fields cannot hold a time: one that sessions keep (``CreatedAt``, ``UpdatedAt``), or the end of an item."""
 
+from __future__ import annotations
+
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from pydantic import BaseModel

@@ -1,5 +1,7 @@
 """What is wrong with the vectors of a class: a field that holds them and a place in the index go together."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Mapping
 
 from dynaorm.entity.annotation import Marked

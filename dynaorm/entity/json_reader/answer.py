@@ -5,6 +5,8 @@ Rule 1. The type attribute names the class of an item. Without it, the key does.
 Rule 2. Nothing else parses the items. Each entity keeps the text of its item, which is parsed when it is needed.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import partial
 from typing import Any, Final, TypeAlias

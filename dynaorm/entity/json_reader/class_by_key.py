@@ -7,6 +7,8 @@ Rule 2. An item whose key is that of no class, or of one that is not wanted, get
 Rule 3. An entity that has the key of its item is of the right class, unless ``in_doubt`` says otherwise.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final, TypeAlias

@@ -6,6 +6,8 @@ Rule 2. An attribute stored under another type than the field's is not absent, a
     a field may be absent, its schema also looks for the whole attribute value, which fails validation.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping
 from dataclasses import field
 from typing import Any, Final

@@ -1,5 +1,7 @@
 """Keys in the JSON of items: reading fields from them, and comparing them with what an entity renders."""
 
+from __future__ import annotations
+
 from base64 import b64decode, b64encode
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias

@@ -6,6 +6,8 @@ Rule 2. Validators run once per entity, with ``info.context is LOADING``. A clas
     takes ``info``, which shows that the input is JSON.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from decimal import Decimal
 from types import NoneType

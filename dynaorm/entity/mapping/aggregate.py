@@ -3,6 +3,8 @@
 A write that adds, changes or removes a counted entity updates the totals in the same transaction.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from functools import cached_property
 from typing import Any, Self

@@ -6,6 +6,8 @@ Rule 2. A computed field may look at every field of the class, or at those that 
         gets no others. A nested field depends on the field that it is in.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import Any, Final

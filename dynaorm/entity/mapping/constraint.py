@@ -7,6 +7,8 @@ text is longer than 1024 bytes (the limit of a sort key), or the value begins wi
 ``name#sha256:<hex>``.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping
 from hashlib import sha256
 from typing import Any, Final, NamedTuple

@@ -6,6 +6,8 @@ Rule 1. A field's loaded value depends on its own attribute and on the fields at
 Rule 2. Keys, guards, versions and totals depend on the fields that they are made of, and on all that these depend on.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
@@ -42,7 +44,7 @@ class Dependence:
     seen_by: Mapping[str, frozenset[str]]
     made: frozenset[str]
     derived: tuple[frozenset[str], ...]
-    without_factories: "Dependence | None" = None
+    without_factories: Dependence | None = None
 
     def dependents(self, touched: Iterable[str]) -> frozenset[str]:
         """Every field, also computed and nested ones, whose loaded value may change because one of these changes.
@@ -63,7 +65,7 @@ class Dependence:
         return found.union(*(self.looks_at.get(name, _NONE) for name in found))
 
     @property
-    def in_items(self) -> "Dependence":
+    def in_items(self) -> Dependence:
         """What depends on what in items in which no field is absent."""
         return self if self.without_factories is None else self.without_factories
 

@@ -1,5 +1,7 @@
 """What follows from an entity besides its fields: its keys in indexes, and the unique values that it claims."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Mapping
 from typing import Any, TypeAlias
 

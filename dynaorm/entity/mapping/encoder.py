@@ -3,6 +3,8 @@
 Every save calls it. A loop over the fields takes half as much time again.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeAlias
 

@@ -1,5 +1,7 @@
 """Equality of values and their types, at every depth."""
 
+from __future__ import annotations
+
 from dataclasses import fields, is_dataclass
 from operator import is_
 from typing import Any, Final

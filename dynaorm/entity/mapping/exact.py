@@ -7,6 +7,8 @@ Rule 3. Any value that is not exact, or cannot be encoded, ends the encoder. Val
         them, or finds the error.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping
 from decimal import Decimal
 from typing import Any, Final, NoReturn, TypeAlias
@@ -130,7 +132,7 @@ class _Value:
             raise _HasRules
         return kind
 
-    def part(self, codec: Codec | None, node: Node | None) -> "_Value":
+    def part(self, codec: Codec | None, node: Node | None) -> _Value:
         """An element of it, in a variable of its own."""
         if codec is None or node is None:
             raise _HasRules

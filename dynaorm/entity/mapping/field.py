@@ -1,5 +1,7 @@
 """One field of an entity: its attribute, and conversion between its values and attribute values."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Any, Final

@@ -1,5 +1,7 @@
 """The fields that are stored in keys alone: their values are read back by matching a stored key with its template."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 

@@ -4,6 +4,8 @@ Every save and every ``Key`` calls it. It writes the keys that most entities hav
 errors, to the templates.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 

@@ -2,6 +2,8 @@
 fields that each is made of.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Mapping
 from functools import cached_property
 from typing import Final, Protocol

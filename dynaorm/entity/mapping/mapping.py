@@ -5,10 +5,12 @@ Rule 1. Index keys and guards are computed from the stored values of an item, no
 Rule 2. A mapping is built once per class and never changes.
 """
 
+from __future__ import annotations
+
 import dataclasses
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import PydanticUndefined
@@ -18,15 +20,11 @@ from dynaorm.entity.expiry import Expiry
 from dynaorm.entity.mapping.aggregate import AggregateMapping
 from dynaorm.entity.mapping.computed import ComputedValue
 from dynaorm.entity.mapping.constraint import Constraint
-from dynaorm.entity.mapping.dependence import Dependence, dependence_of
-from dynaorm.entity.mapping.encoder import Encoder, encoder_of
-from dynaorm.entity.mapping.exact import ExactEncoder, exact_encoder_of
 from dynaorm.entity.mapping.field import FieldMapping
 from dynaorm.entity.mapping.key_fields import KeyFields, key_fields_of
 from dynaorm.entity.mapping.key_writer import KeyWriter, key_writer_of, write_no_key
 from dynaorm.entity.mapping.made_of import MadeOf, made_of
 from dynaorm.entity.mapping.place import IndexMapping, IndexPlaces, StoredPlace, places_of
-from dynaorm.entity.mapping.rules import ClassRules, rules_of
 from dynaorm.entity.mapping.secret import Secrets, masked, problems_of, secrets_of, unsaid
 from dynaorm.entity.mapping.stored import StoredValues
 from dynaorm.entity.mapping.type_names import TypeNames
@@ -39,7 +37,26 @@ from dynaorm.errors import DecodeError, InvalidValue, UsageError
 from dynaorm.failure import remedy_of, shown
 from dynaorm.item.path import Path
 from dynaorm.item.value import AttributeValue, Item, same
+from dynaorm.late import late
 from dynaorm.record import record
+
+if TYPE_CHECKING:
+    from dynaorm.entity.mapping import dependence as dependences
+    from dynaorm.entity.mapping import encoder as encoders
+    from dynaorm.entity.mapping import exact
+    from dynaorm.entity.mapping import rules as class_rules
+    from dynaorm.entity.mapping.dependence import Dependence
+    from dynaorm.entity.mapping.encoder import Encoder
+    from dynaorm.entity.mapping.exact import ExactEncoder
+    from dynaorm.entity.mapping.rules import ClassRules
+else:
+    late(
+        globals(),
+        class_rules="dynaorm.entity.mapping.rules",
+        dependences="dynaorm.entity.mapping.dependence",
+        encoders="dynaorm.entity.mapping.encoder",
+        exact="dynaorm.entity.mapping.exact",
+    )
 
 # The class attributes with its mapping, or with the error that refused it.
 MAPPING: Final = "__dynaorm_mapping__"
@@ -119,12 +136,12 @@ class EntityMapping:
 
     @cached_property
     def rules(self) -> ClassRules:
-        return rules_of(self.entity)
+        return class_rules.rules_of(self.entity)
 
     @cached_property
     def dependence(self) -> Dependence:
         """What depends on what: the one answer for every write that asks what a change of a field may change."""
-        return dependence_of(self.entity, self.computed, self.made_of)
+        return dependences.dependence_of(self.entity, self.computed, self.made_of)
 
     @cached_property
     def made_of(self) -> MadeOf:
@@ -256,11 +273,11 @@ class EntityMapping:
         # A computed field may look into a container, which may change until its key is rendered.
         if not self.is_exact or self.computed:
             return None
-        return exact_encoder_of(self.fields, self.rules, self.entity.__pydantic_core_schema__)
+        return exact.exact_encoder_of(self.fields, self.rules, self.entity.__pydantic_core_schema__)
 
     @cached_property
     def _encoder(self) -> Encoder:
-        return encoder_of(field for field in self.fields.values() if not field.in_key)
+        return encoders.encoder_of(field for field in self.fields.values() if not field.in_key)
 
     def encode_field(self, field: FieldMapping, values: Mapping[str, Any]) -> AttributeValue | None:
         """The attribute value of one field; None for an absent one. Raises InvalidValue."""

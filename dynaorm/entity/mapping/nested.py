@@ -6,6 +6,8 @@ Rule 1. A value is judged by the schema of the place it goes to, under the confi
 Rule 2. A place in a union has the schemas of all members of the union that have such a place.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Mapping
 from typing import Any
 

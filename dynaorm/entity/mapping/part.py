@@ -5,8 +5,8 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from dynaorm.entity.core_schema import validates_default
 from dynaorm.entity.mapping.mapping import EntityMapping
-from dynaorm.entity.mapping.rules import validates_default
 from dynaorm.entity.mapping.secret import problems_of
 from dynaorm.entity.mapping.validate import loaded_field
 from dynaorm.entity.template.template import KeyValueError

@@ -5,6 +5,8 @@ Rule 2. A class may have several places in one index. They share the key attribu
 Rule 3. Two indexes may share a key attribute. An entity that leaves one of them keeps it for the other.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Mapping
 from functools import cached_property
 from typing import Any

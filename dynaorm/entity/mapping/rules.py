@@ -5,6 +5,8 @@ Rule 1. Pydantic does not validate an instance of a nested model again, although
 Rule 2. What is not known to be harmless counts as a rule: a write then reads first, or validates twice.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from typing import Any, Final, cast
 
@@ -26,6 +28,7 @@ from dynaorm.entity.core_schema import (
     revalidating,
     takes_info,
     unwrapped,
+    validates_default,
     validator_of,
     with_definitions,
 )
@@ -107,21 +110,6 @@ class ClassRules:
     nested: NestedPlaces
     spared: Mapping[str, Any]
     alike: Mapping[str, type | None]
-
-
-def is_model_of_fields(entity: type[BaseModel]) -> bool:
-    """Whether a class is validated as a model of its fields, whatever its ``__get_pydantic_core_schema__`` gives."""
-    schema: Any = entity.__pydantic_core_schema__
-    try:
-        return any(one["type"] == "model" for one in path_to_fields(schema))
-    except LookupError:
-        return False
-
-
-def validates_default(entity: type[BaseModel], name: str) -> bool:
-    """Whether the default of a field is validated."""
-    own = entity.model_fields[name].validate_default
-    return bool(entity.model_config.get("validate_default") if own is None else own)
 
 
 def rules_of(entity: type[BaseModel]) -> ClassRules:

@@ -7,6 +7,8 @@ Rule 2. No ``repr``, message, log line, plan in words or cursor shows the value 
         ``repr``.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import is_dataclass

@@ -1,5 +1,7 @@
 """The field values of a stored item, each decoded when it is first read."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Mapping
 from typing import Any, Protocol
 
@@ -47,7 +49,7 @@ class StoredValues(Mapping[str, Any]):
         self._entity: Any = None
         self.item = item
 
-    def with_attributes(self, more: Mapping[str, AttributeValue]) -> "StoredValues":
+    def with_attributes(self, more: Mapping[str, AttributeValue]) -> StoredValues:
         """The values of the item with more attributes."""
         return StoredValues(self._mapping, with_more(self.item, more), self._cache)
 

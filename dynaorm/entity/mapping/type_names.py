@@ -5,6 +5,8 @@ Rule 2. At most one class of a family takes values that no class declares. A cla
         one of them: items that have it are of that class from then on.
 """
 
+from __future__ import annotations
+
 from typing import Final
 
 from dynaorm.record import record

@@ -9,6 +9,8 @@ Rule 4. Validators run again whenever an item is loaded. A class whose validator
         validated twice, the second time as loading would. Both must give the same item.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from contextlib import suppress

@@ -4,6 +4,8 @@ Rule 1. It is judged on the stored item, and an absent attribute means the defau
 Rule 2. A condition of ``F`` names the fields that it depends on. A function may look at any field of the class.
 """
 
+from __future__ import annotations
+
 from typing import TYPE_CHECKING
 
 from dynaorm.entity.declaration import GivenWhen
@@ -35,7 +37,7 @@ class When:
     owner: str
     given: GivenWhen
     fields: frozenset[str]
-    condition: "Condition | None" = None
+    condition: Condition | None = None
     times: tuple[FieldMapping, ...] = ()
 
     @property

@@ -11,6 +11,8 @@ Rule 2. Keys sort as the values do. A number without padding is refused in a str
 Rule 3. Text in braces is a field or an error, never a constant.
 """
 
+from __future__ import annotations
+
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Final

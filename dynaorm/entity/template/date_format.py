@@ -3,6 +3,8 @@
 Names of days and months are not supported, because they differ by locale and do not sort. Datetimes are written in UTC.
 """
 
+from __future__ import annotations
+
 import re
 from collections.abc import Callable, Mapping
 from datetime import UTC, date, datetime, time

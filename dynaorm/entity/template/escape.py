@@ -4,6 +4,8 @@ Every UTF-8 byte of the character becomes ``%`` and two upper-case hexadecimal d
 so unescaping is unambiguous.
 """
 
+from __future__ import annotations
+
 import re
 from collections.abc import Callable
 from typing import Final

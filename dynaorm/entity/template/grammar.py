@@ -5,6 +5,8 @@ number whose order does not matter. Literal text cannot contain braces, so a mis
 never becomes literal text.
 """
 
+from __future__ import annotations
+
 import re
 from collections.abc import Collection, Mapping
 from typing import Final

@@ -1,5 +1,7 @@
 """The key attributes of one class, of its primary key and of its indexes."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 

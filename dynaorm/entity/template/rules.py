@@ -1,5 +1,7 @@
 """The templates that are refused: ambiguous, not in the order of the values, or unfit for the type of the key."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Sequence
 from datetime import date, datetime
 

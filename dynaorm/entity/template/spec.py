@@ -6,6 +6,8 @@ Rule 2. Texts sort as the values do, or in reverse with ``desc``. The texts of u
         ``ordered`` says.
 """
 
+from __future__ import annotations
+
 import re
 from collections.abc import Callable, Mapping
 from datetime import UTC, date, datetime, timedelta

@@ -1,5 +1,7 @@
 """A compiled key template: it renders the key of an entity, and matches a key back to field values."""
 
+from __future__ import annotations
+
 import re
 from collections.abc import Callable, Mapping
 from itertools import product

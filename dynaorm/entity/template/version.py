@@ -5,6 +5,8 @@ Rule 2. The characters beside the digits are never digits, so two versions never
         follows from the key of the latest copy.
 """
 
+from __future__ import annotations
+
 import re
 from collections.abc import Iterator, Mapping
 from decimal import Decimal, InvalidOperation

@@ -1,5 +1,7 @@
 """Which scalar a type has: the one text of its values, found behind aliases, ``Annotated`` and ``X | None``."""
 
+from __future__ import annotations
+
 import re
 from collections.abc import Callable, Iterable, Mapping
 from datetime import date, datetime

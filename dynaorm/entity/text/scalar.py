@@ -7,6 +7,8 @@ Rule 4. A datetime is an instant or a wall time, never both. A field declared ``
         time zone and are written in UTC, with ``Z``. One declared ``NaiveDatetime`` holds wall times, without either.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal, InvalidOperation
@@ -74,7 +76,7 @@ class Scalar:
     python: type = str
     shape: Shape = (ANYTHING,)
     grows: frozenset[str] = frozenset()
-    formatted: "Scalar | None" = None
+    formatted: Scalar | None = None
     bound: Callable[[Any], str] | None = None
     packing: Packing | None = None
     in_attribute: tuple[Callable[[Any], str], Callable[[str], Any]] | None = None
@@ -386,7 +388,7 @@ def opaque(kind: type, to_text: Callable[[Any], str] = str) -> Scalar:
 
 
 @cache
-def ksuid_scalar(kind: "type[Ksuid | KsuidMs]") -> Scalar:
+def ksuid_scalar(kind: type[Ksuid | KsuidMs]) -> Scalar:
     """The scalar of a class of KSUIDs."""
     found = _fixed(kind, str, kind.from_base62, _KSUID_SHAPE)
     packing = Packing(lambda text: bytes(kind.from_base62(text)), lambda key: str(kind.from_bytes(key)))

@@ -4,6 +4,8 @@ A shape is a sequence of literal texts and runs of characters. Shapes have no al
 include texts that no key has. ``may_meet`` may therefore return True for keys that never meet; False is always right.
 """
 
+from __future__ import annotations
+
 import re
 from collections.abc import Iterator
 from typing import Final, NamedTuple, TypeAlias

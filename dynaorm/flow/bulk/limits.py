@@ -6,6 +6,8 @@ Rule 2. A DynaormError of one entity does not stop the others, and is reported a
         missing credentials or an error of the caller's iterable, ends the work at once.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterable, Iterator, Sized
 from itertools import islice
 from typing import Final, NoReturn, TypeAlias, TypeVar

@@ -6,6 +6,8 @@ Rule 2. An error of DynamoDB's own is a ``Refusal``. A timeout, dropped connecti
 Rule 3. Time, randomness and new identifiers come from a ``Clock``, so that a test can decide them.
 """
 
+from __future__ import annotations
+
 from collections.abc import Generator, Mapping
 from dataclasses import field
 from typing import Any, Final, Protocol, TypeAlias, TypeVar
@@ -67,7 +69,7 @@ class Together:
     returns an exception, so that the two cannot be confused.
     """
 
-    flows: tuple["Flow[Any]", ...]
+    flows: tuple[Flow[Any], ...]
     limit: int
 
 

@@ -1,5 +1,7 @@
 """The settings that all flows of a session share."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 
 from dynaorm.errors import DecodeError

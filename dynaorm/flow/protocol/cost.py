@@ -1,5 +1,7 @@
 """The requests and capacity that a query has used."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable
 from typing import Self
 
@@ -15,13 +17,13 @@ class ReadCost:
     read_units: float = 0.0
 
     @classmethod
-    def of(cls, costs: Iterable["ReadCost"]) -> Self:
+    def of(cls, costs: Iterable[ReadCost]) -> Self:
         """The sum of several."""
         found = cls()
         found.take(costs)
         return found
 
-    def take(self, costs: Iterable["ReadCost"]) -> None:
+    def take(self, costs: Iterable[ReadCost]) -> None:
         """Add the costs of others."""
         for one in costs:
             self.requests += one.requests

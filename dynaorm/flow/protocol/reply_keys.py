@@ -4,6 +4,8 @@ Rule 1. DynamoDB returns no item without its key attributes, each of the declare
         understood: its reply is no answer, and its items are not taken for absent ones.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Sequence
 from decimal import Decimal, InvalidOperation
 from typing import Any, Final

@@ -4,6 +4,8 @@ Full jitter: the pause before the n-th repetition is uniform between nothing and
 Source: AWS Builders' Library, "Timeouts, retries, and backoff with jitter".
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from typing import Final
 

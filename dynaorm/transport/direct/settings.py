@@ -1,5 +1,7 @@
 """What both direct transports are made with: where to send to, and limits."""
 
+from __future__ import annotations
+
 import threading
 import warnings
 from typing import TYPE_CHECKING, Any, Final
@@ -71,7 +73,7 @@ class DirectSettings:
         return opened
 
     @property
-    def _streams(self) -> "streams.StreamsTransport":
+    def _streams(self) -> streams.StreamsTransport:
         """The transport for calls to DynamoDB Streams."""
         with self._opening:
             if self._stream_transport is None:
@@ -81,7 +83,7 @@ class DirectSettings:
                 )
             return self._stream_transport
 
-    def _find_destination(self) -> "Destination | pynamodb.PynamoTransport":
+    def _find_destination(self) -> Destination | pynamodb.PynamoTransport:
         """The destination; the transport over pynamodb where a proxy is in the way that only botocore can talk to."""
         destination = find_destination(self.region, self.endpoint, self.profile, self._credentials)
         _refuse_under_moto(destination.endpoint.host)
@@ -95,7 +97,7 @@ class DirectSettings:
         )
         return self._over_pynamodb()
 
-    def _over_pynamodb(self) -> "pynamodb.PynamoTransport":
+    def _over_pynamodb(self) -> pynamodb.PynamoTransport:
         return pynamodb.PynamoTransport(
             region=self.region,
             endpoint=self.endpoint,

@@ -4,6 +4,8 @@ It never steps aside, as the default transport does: event handlers of botocore,
 its calls.
 """
 
+from __future__ import annotations
+
 from typing import Protocol, Self
 
 from dynaorm.flow.protocol.call import Call, Reply
@@ -45,7 +47,7 @@ class DirectTransport(DirectSettings):
         ```
     """
 
-    _opened: "_Opened | None" = None
+    _opened: _Opened | None = None
 
     def __enter__(self) -> Self:
         return self
@@ -92,7 +94,7 @@ class DirectTransport(DirectSettings):
         if self._stream_transport is not None:
             self._stream_transport.close()
 
-    def _open(self) -> "_Opened":
+    def _open(self) -> _Opened:
         with self._opening:
             if self._opened is None:
                 found = self._find_destination()

@@ -1,5 +1,7 @@
 """Which certificates own connections trust."""
 
+from __future__ import annotations
+
 import os
 import sys
 from pathlib import Path
@@ -15,7 +17,7 @@ else:
     late(globals(), importlib_util="importlib.util", ssl="ssl")
 
 
-def ssl_context(ca_bundle: str | None) -> "ssl.SSLContext":
+def ssl_context(ca_bundle: str | None) -> ssl.SSLContext:
     """A context that trusts a bundle of certificates, else the system's; if the system has none, botocore's.
 
     Raises:

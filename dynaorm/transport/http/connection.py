@@ -9,6 +9,8 @@ Rule 4. Every wait has a deadline: see ``Limits``.
 Why not urllib3: a call over it costs 29 % of a call through botocore's client, over these connections 6 %.
 """
 
+from __future__ import annotations
+
 import select
 import socket
 import time

@@ -1,5 +1,7 @@
 """What a request is signed with: an access key, its secret and perhaps a session token."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast
 
@@ -35,7 +37,7 @@ class FixedCredentials(NamedTuple):
     def __repr__(self) -> str:
         return "FixedCredentials(...)"
 
-    def get_frozen_credentials(self) -> "FixedCredentials":
+    def get_frozen_credentials(self) -> FixedCredentials:
         """Themselves, as botocore's refreshable credentials give those of the moment."""
         return self
 

@@ -9,6 +9,8 @@ Rule 4. No local variable holds a secret or the whole environment when an error 
         local variables.
 """
 
+from __future__ import annotations
+
 import os
 from collections.abc import Iterator
 from dataclasses import field
@@ -142,7 +144,7 @@ def trusted_bundle(configured: str | None) -> str | None:
     return configured or os.environ.get("REQUESTS_CA_BUNDLE") or None
 
 
-def keeps_alive(session: "botocore_session.Session") -> bool:
+def keeps_alive(session: botocore_session.Session) -> bool:
     """Whether the AWS configuration wants idle connections to send TCP's own probes."""
     # Older versions of botocore know this setting in a profile alone.
     setting: object = session.get_config_variable("tcp_keepalive")
@@ -256,7 +258,7 @@ def _from_botocore(
     return _Found(endpoint, region, credentials, ca_bundle, probes, application, account)
 
 
-def _only_botocores(session: "botocore_session.Session") -> str:
+def _only_botocores(session: botocore_session.Session) -> str:
     """A setting of the AWS configuration that only botocore can follow; "" for none."""
     service = session.get_scoped_config().get("dynamodb")
     signature = service.get("signature_version", "v4") if isinstance(service, dict) else "v4"
@@ -271,7 +273,7 @@ def _is_commercial(region: str) -> bool:
 
 
 def _first_request(
-    session: "botocore_session.Session", region: str, endpoint: str | None, account: str | None
+    session: botocore_session.Session, region: str, endpoint: str | None, account: str | None
 ) -> tuple[str, str]:
     """The URL and the Region of the signature of a request that botocore makes, which is never sent.
 

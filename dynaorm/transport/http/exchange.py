@@ -4,6 +4,8 @@ DynamoDB refuses a signature that differs by some minutes from its own clock. Th
 is then used for signing: the call may be repeated at once, because it was not carried out.
 """
 
+from __future__ import annotations
+
 import os
 import re
 import time

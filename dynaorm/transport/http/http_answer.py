@@ -7,6 +7,8 @@ Rule 3. Every answer has an end: head, interim answers, chunks and trailers coun
 Source: RFC 9112 (HTTP/1.1), sections 4 to 7.
 """
 
+from __future__ import annotations
+
 import re
 from collections.abc import Mapping
 from dataclasses import field
@@ -66,7 +68,7 @@ class AnswerReader:
     _status = 0
     _headers: Mapping[str, str] = MappingProxyType({})
     _keeps_alive = False
-    _body: "_Body | None" = None
+    _body: _Body | None = None
 
     def __init__(self, *, to_connect: bool = False) -> None:
         self._to_connect = to_connect
@@ -97,7 +99,7 @@ class AnswerReader:
             return self._answer(self._body, is_reusable=False)
         raise Malformed("the connection was closed before the whole answer came")
 
-    def _answer(self, body: "_Body", *, is_reusable: bool) -> HttpAnswer:
+    def _answer(self, body: _Body, *, is_reusable: bool) -> HttpAnswer:
         return HttpAnswer(self._status, self._headers, body.content(), is_reusable and self._keeps_alive)
 
     def _begin(self) -> bool:
@@ -127,7 +129,7 @@ class AnswerReader:
         )
         return True
 
-    def _body_of(self, headers: Mapping[str, str]) -> "_Body":
+    def _body_of(self, headers: Mapping[str, str]) -> _Body:
         if self._status in (204, 304) or self._to_connect:
             return _Sized(0)
         coding, length = headers.get("transfer-encoding"), headers.get("content-length")

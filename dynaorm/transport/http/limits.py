@@ -1,5 +1,7 @@
 """How long a transport over our own connections waits, and how many connections it keeps."""
 
+from __future__ import annotations
+
 from typing import Final
 
 from dynaorm.argument import check_amount, check_count
@@ -42,7 +44,7 @@ class Limits:
         """When a connection must be open that began to be opened then."""
         return began + self.connect_timeout
 
-    def within(self, seconds: float, now: float) -> "Limits":
+    def within(self, seconds: float, now: float) -> Limits:
         """The limits of one attempt that has only so many seconds, from now on, for everything."""
         return _AttemptLimits(
             min(self.timeout, seconds), min(self.connect_timeout, seconds), self.pool_size, now + seconds

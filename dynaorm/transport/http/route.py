@@ -1,5 +1,7 @@
 """How connections reach a destination: which host to connect to, through which proxy, and what TLS must verify."""
 
+from __future__ import annotations
+
 from dataclasses import field
 from typing import TYPE_CHECKING
 
@@ -34,7 +36,7 @@ class Route:
     name: str
     host: str
     port: int
-    tls: "ssl.SSLContext | None"
+    tls: ssl.SSLContext | None
     tls_host: str
     connect: memoryview = field(repr=False)
     target: str

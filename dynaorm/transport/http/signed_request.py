@@ -8,6 +8,8 @@ Rule 3. No ``repr`` shows signed headers, bodies or credentials.
 Source: "Create a signed AWS API request" (AWS Identity and Access Management user guide).
 """
 
+from __future__ import annotations
+
 import hmac
 from dataclasses import field
 from hashlib import sha256
