@@ -13,12 +13,12 @@ from dynaorm.entity.declare.catalog import catalog_of, class_named, constraint_a
 from dynaorm.entity.dispatch import NotAnEntity, key_beginnings, version_number_in
 from dynaorm.entity.mapping.constraint import OWNER, TABLE
 from dynaorm.entity.mapping.derive import placed_in
-from dynaorm.entity.mapping.mapping import DELETED, VERSION, VERSION_AT, EntityMapping
+from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.mapping.place import IndexMapping
 from dynaorm.entity.stored_entity import checked_item, class_of
 from dynaorm.entity.table import Table
 from dynaorm.entity.template.key_part import KeyPart
-from dynaorm.entity.template.version import PREVIOUS_DELETION, VERSION_TYPE
+from dynaorm.entity.template.version import DELETED, PREVIOUS_DELETION, VERSION, VERSION_AT, VERSION_TYPE
 from dynaorm.errors import DynaormError
 from dynaorm.failure import MASK
 from dynaorm.item.value import Item
@@ -153,7 +153,7 @@ def _places(item: Item, mapping: EntityMapping) -> Iterator[IndexMapping]:
 def secret_attributes(mapping: EntityMapping) -> frozenset[str]:
     """The attributes of a class whose values are not for showing."""
     own = (mapping.fields[name] for name in mapping.secrets.fields if name in mapping.fields)
-    return mapping.secrets.keys.union(*((one.attribute, *one.formerly) for one in own))
+    return mapping.secrets.keys.union(*(one.attributes for one in own))
 
 
 def _explained(table: Table) -> frozenset[str | None]:
@@ -266,9 +266,7 @@ def _kept(
     family = [one for one in catalog_of(mapping.table).mappings.values() if one.root is mapping.root]
     secret = _NOTHING.union(*map(secret_attributes, family))
     if VERSION_TYPE in item and version_class(mapping, item) is None:
-        known = {
-            name for one in family for of in one.fields.values() for name in (of.attribute, *of.formerly)
-        }
+        known = {name for one in family for of in one.fields.values() for name in of.attributes}
         secret |= item.keys() - known - VERSION_ATTRIBUTES - _explained(mapping.table)
     return Entry(
         item,

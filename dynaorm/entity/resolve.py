@@ -208,7 +208,7 @@ class FieldResolver:
         """Where the value of a field may be in an item: under its present name, or a former one."""
         if field is _REVISION and self._mapping.table.revision is not None:
             return (self._mapping.table.revision.path,)
-        return tuple((name,) for name in (field.attribute, *field.formerly))
+        return tuple((name,) for name in field.attributes)
 
     def _rest(self, path: Path) -> Path:
         """The steps that lead on from a field."""

@@ -14,9 +14,9 @@ from dynaorm.argument import check_count
 from dynaorm.entity.declare.catalog import stored_class, version_class
 from dynaorm.entity.ident import ident_of
 from dynaorm.entity.key import Key, identity
-from dynaorm.entity.mapping.mapping import DELETED, VERSION, VERSION_AT, EntityMapping
+from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.state import Unsettled, put_values, set_state, state_of, unsettled_of
-from dynaorm.entity.template.version import PREVIOUS_DELETION
+from dynaorm.entity.template.version import DELETED, PREVIOUS_DELETION, VERSION, VERSION_AT
 from dynaorm.entity.version import Version, time_of, version_of
 from dynaorm.errors import (
     Contention,

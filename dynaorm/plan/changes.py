@@ -93,7 +93,7 @@ def change_of(one: ItemIntents, reads: Reads, unit: UnitOfWork) -> ItemChange | 
         change = _check(one, read, unit.now)
     if change is None:
         return None
-    # Most writes have none.
+    # Most writes have neither conditions nor checks, and every save asks.
     if (
         one.write is None
         or one.removal is not None

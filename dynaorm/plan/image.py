@@ -7,7 +7,7 @@ from dynaorm.entity.codec.value import merge, restore
 from dynaorm.entity.key import stored_key
 from dynaorm.entity.mapping.derive import index_keys
 from dynaorm.entity.mapping.field import FieldMapping
-from dynaorm.entity.mapping.mapping import BOOKKEEPING, EntityMapping
+from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.mapping.part import values_in
 from dynaorm.entity.state import Loaded
 from dynaorm.errors import DecodeError, InvalidValue, KeyChanged, StaleEntity, UsageError
@@ -310,11 +310,9 @@ def loaded_key(mapping: EntityMapping, values: Mapping[str, Any], state: Loaded)
 
 def over_origin(mapping: EntityMapping, image: Item, origin: Item) -> dict[str, AttributeValue]:
     """The item of a new entity: what no class knows, and the spelling of its values, as in the item it comes from."""
-    known = {*BOOKKEEPING, *mapping.made_up}
     origin = origin if mapping.table.revision is None else mapping.table.revision.without(origin)
-    for field in mapping.fields.values():
-        known |= {field.attribute, *field.formerly}
-    found = {name: value for name, value in origin.items() if name not in known} | dict(image)
+    unknown = {name: value for name, value in origin.items() if name not in mapping.known_attributes}
+    found = {**unknown, **image}
     for field in mapping.fields.values():
         stored, now = field.stored_in(origin), image.get(field.attribute)
         if not field.in_key and stored is not None and now is not None:

@@ -131,6 +131,7 @@ def _with_blind_edit(one: ItemIntents, now: float) -> ItemIntents:
     if write is None or write.state is not None or type(write.intent) is not Edit:
         return one
     mapping, edit = one.mapping, write.intent
+    # For its errors, too: they are raised whether the item is read or not.
     values = created_if_valid(mapping, edit.target, edit.changes, now) if edit.creates else None
     if edit.read_first:
         return one

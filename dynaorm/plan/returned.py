@@ -55,7 +55,7 @@ def _snapshot(
         return item
     found = dict(item)
     for name in unsaved:
-        for attribute in (mapping.fields[name].attribute, *mapping.fields[name].formerly):
+        for attribute in mapping.fields[name].attributes:
             found.pop(attribute, None)
             if attribute in before:
                 found[attribute] = before[attribute]

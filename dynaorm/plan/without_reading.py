@@ -121,7 +121,7 @@ def _known_after(mapping: EntityMapping, before: KnownEntity, changes: tuple[Cha
         if field.in_key:
             values[field.name] = change.value
         elif (value := mapping.encode_field(field, {field.name: change.value})) is None:
-            absent |= {field.attribute, *field.formerly}
+            absent.update(field.attributes)
         else:
             present[field.attribute] = value
     return KnownEntity(before.item.plus(present, absent), values)

@@ -161,9 +161,7 @@ def _compared(form: SourceForm) -> AbstractSet[str]:
     mapping, names = form.source.mapping, set(form.tested)
     if attributes_of(mapping, [*names]) is None:  # they follow from the whole entity
         names = set(mapping.fields)
-    found = {
-        one for name in names for one in (mapping.fields[name].attribute, *mapping.fields[name].formerly)
-    }
+    found = {one for name in names for one in mapping.fields[name].attributes}
     in_key = [name for name in names if mapping.fields[name].in_key]
     keys = {part.attribute.name for part in mapping.key_parts() if not part.lossless.isdisjoint(in_key)}
     return found - {mapping.fields[name].attribute for name in in_key} | keys

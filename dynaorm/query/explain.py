@@ -103,7 +103,7 @@ def _secrets(spec: QuerySpec) -> set[str]:
     for mapping in mappings_of(spec):
         found |= mapping.secrets.keys
         for field in (mapping.fields[name] for name in mapping.secrets.fields if name in mapping.fields):
-            found |= {field.attribute, *field.formerly}
+            found.update(field.attributes)
     return found
 
 

@@ -162,7 +162,7 @@ class _FilterForm:
         self.times = FieldResolver(mapping).times(stored)
         self.computed = tuple(sorted({str(path[0]) for path in paths} - mapping.fields.keys()))
         of_times = [mapping.fields[name] for name in self.times]
-        self.attributes = frozenset(name for one in of_times for name in (one.attribute, *one.formerly))
+        self.attributes = frozenset(name for one in of_times for name in one.attributes)
         self.made_up = frozenset(mapping.computed[name].as_field.attribute for name in self.computed)
         self.is_local = bool(self.times or self.computed)
 

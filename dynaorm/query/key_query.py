@@ -11,8 +11,9 @@ Rule 4. A cursor is a point: the place of a key in the sort order, and the numbe
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
-from dynaorm.entity.mapping.mapping import DELETED, EntityMapping
+from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.table import KeyAttribute
+from dynaorm.entity.template.version import DELETED
 from dynaorm.item.condition import Condition, all_of, render
 from dynaorm.item.evaluate import holds
 from dynaorm.item.placeholder import EXPRESSION_LIMIT, Placeholders

@@ -8,8 +8,9 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from dynaorm.entity.expiry import Expiry
-from dynaorm.entity.mapping.mapping import VERSION_AT, EntityMapping
+from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.table import Table
+from dynaorm.entity.template.version import VERSION_AT
 from dynaorm.entity.text.scalar import datetime_text
 from dynaorm.item.value import Item
 from dynaorm.plan.kinds.guards import CLAIM_MARGIN

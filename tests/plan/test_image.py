@@ -21,6 +21,7 @@ from dynaorm import (
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.entity.mapping.validate import validated
 from dynaorm.entity.state import Loaded, state_of
+from dynaorm.entity.template.version import BOOKKEEPING
 from dynaorm.errors import DecodeError, KeyChanged, StaleEntity, UsageError
 from dynaorm.item.value import AttributeValue, Item
 from dynaorm.plan.image import (
@@ -29,6 +30,7 @@ from dynaorm.plan.image import (
     changes_of,
     loaded_key,
     new_image,
+    over_origin,
     refuse_other_revision,
     under_present_names,
     unvalidated_changes,
@@ -417,3 +419,12 @@ def test_a_value_takes_the_place_of_a_stored_null(renewed: frozenset[str]) -> No
     one.owner = "liz"
     found = changes_of(mapping_of(Complaint), vars(one), state, renewed=renewed)
     assert found == {"owner": {"S": "liz"}}
+
+
+@pytest.mark.parametrize("name", [*BOOKKEEPING, "owner", "PK2"])
+def test_what_no_class_knows_is_as_in_the_item_that_an_entity_comes_from_whatever_it_is_called(
+    name: str,
+) -> None:
+    other: AttributeValue = {"S": "of another program"}
+    image: Item = {"number": {"N": "1"}}
+    assert over_origin(mapping_of(Ticket), image, {**image, name: other}) == {**image, name: other}

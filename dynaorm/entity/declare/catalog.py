@@ -7,9 +7,9 @@ from dataclasses import field
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from dynaorm.entity.mapping.constraint import Constraint
-from dynaorm.entity.mapping.mapping import DELETED, EntityMapping
+from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.table import Table, TableRules
-from dynaorm.entity.template.version import VERSION_TYPE
+from dynaorm.entity.template.version import DELETED, VERSION_TYPE
 from dynaorm.entity.text.shape import may_meet
 from dynaorm.errors import UsageError
 from dynaorm.item.value import AttributeValue, Item

@@ -34,7 +34,7 @@ from dynaorm.entity.expiry import Expiry
 from dynaorm.entity.index import Index
 from dynaorm.entity.mapping.aggregate import Aggregate, AggregateMapping
 from dynaorm.entity.mapping.field import FieldAroundRevision, FieldMapping, around_problem
-from dynaorm.entity.mapping.mapping import BOOKKEEPING, MAPPING, VERSION, EntityMapping
+from dynaorm.entity.mapping.mapping import MAPPING, EntityMapping
 from dynaorm.entity.mapping.place import StoredPlace
 from dynaorm.entity.mapping.type_names import TypeNames
 from dynaorm.entity.marker import (
@@ -52,7 +52,7 @@ from dynaorm.entity.marker import (
 )
 from dynaorm.entity.revision import NestedRevision
 from dynaorm.entity.table import Table
-from dynaorm.entity.template.version import Versioning
+from dynaorm.entity.template.version import BOOKKEEPING, VERSION, Versioning
 from dynaorm.errors import DeclarationError
 from dynaorm.record import record
 
@@ -297,7 +297,7 @@ class _Draft:
         if isinstance(one, FieldAroundRevision) and (problem := around_problem(one)):
             yield f"{one.name}: {problem}"
         reserved = self._reserved()
-        for attribute in (one.attribute, *one.formerly):
+        for attribute in one.attributes:
             if attribute in reserved:
                 yield (
                     f"{one.name}: {attribute!r} holds {reserved[attribute]} in {self.table}; "
@@ -348,7 +348,7 @@ class _Draft:
     def _shared_attributes(self, fields: Mapping[str, FieldMapping]) -> Iterator[str]:
         taken: dict[str, str] = {}
         for one in fields.values():
-            for attribute in () if one.in_key else (one.attribute, *one.formerly):
+            for attribute in () if one.in_key else one.attributes:
                 if attribute in taken:
                     yield (
                         f"{one.name}: is stored as {attribute!r}, and so is {taken[attribute]}; "
@@ -359,12 +359,7 @@ class _Draft:
     def _stored(self, fields: Mapping[str, FieldMapping]) -> dict[str, StoredPlace]:
         """The computed fields that are kept as attributes, by name."""
         found = dict(stored_places(computed_marks(self.entity), self.keys))
-        taken = {
-            name: one.name
-            for one in fields.values()
-            for name in (one.attribute, *one.formerly)
-            if not one.in_key
-        }
+        taken = {name: one.name for one in fields.values() for name in one.attributes if not one.in_key}
         taken = {**dict.fromkeys(self.table.kinds, "a key attribute"), **self._reserved(), **taken}
         for name, one in found.items():
             if (holds := taken.setdefault(one.attribute, name)) != name:

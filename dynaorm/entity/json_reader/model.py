@@ -33,7 +33,7 @@ from dynaorm.entity.json_reader.field import (
 )
 from dynaorm.entity.json_reader.item_key import HasKey, InKeyField, key_comparison
 from dynaorm.entity.mapping.field import EMPTY, FieldMapping
-from dynaorm.entity.mapping.mapping import DELETED, EntityMapping
+from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.state import Defaults
 from dynaorm.entity.template.key_part import KeyPart
 from dynaorm.item.value import AttributeValue, Item
@@ -74,10 +74,10 @@ class JsonModel:
     @property
     def head(self) -> tuple[str, ...]:
         """The attributes that are needed to complete an entity."""
-        expires = self.mapping.expires
+        expires, mark = self.mapping.expires, self.mapping.deletion_mark
         return (
-            *(name for field in self.optional for name in (field.attribute, *field.formerly)),
-            *((DELETED,) if self.mapping.versioning is not None else ()),
+            *(name for field in self.optional for name in field.attributes),
+            *((mark,) if mark is not None else ()),
             *((expires.attribute,) if expires is not None else ()),
         )
 

@@ -50,6 +50,11 @@ class FieldMapping:
     exact: bool = True
 
     @property
+    def attributes(self) -> tuple[str, ...]:
+        """The names that it has in items, the present one first."""
+        return (self.attribute, *self.formerly)
+
+    @property
     def can_be_absent(self) -> bool:
         """Whether some value is stored as an absent attribute."""
         return self.none_is_absent or self.empty_is_absent

@@ -32,7 +32,14 @@ from dynaorm.entity.state import LOADING, Defaults, Loaded, set_state
 from dynaorm.entity.table import Table
 from dynaorm.entity.template.key_part import KeyPart, differs
 from dynaorm.entity.template.template import KeyValueError
-from dynaorm.entity.template.version import PREVIOUS_DELETION, VERSION_TYPE, Versioning, version_number
+from dynaorm.entity.template.version import (
+    BOOKKEEPING,
+    DELETED,
+    VERSION,
+    VERSION_AT,
+    Versioning,
+    version_number,
+)
 from dynaorm.errors import DecodeError, InvalidValue, UsageError
 from dynaorm.failure import remedy_of, shown
 from dynaorm.item.path import Path
@@ -61,18 +68,6 @@ else:
 # The class attributes with its mapping, or with the error that refused it.
 MAPPING: Final = "__dynaorm_mapping__"
 FAILURE: Final = "__dynaorm_failure__"
-
-VERSION = "version"
-VERSION_AT = "version_at"
-DELETED = "deleted"
-BOOKKEEPING: Final = {
-    VERSION: "the version's number",
-    VERSION_AT: "the version's time",
-    DELETED: "the mark of a deletion",
-    VERSION_TYPE: "the class of a version",
-    PREVIOUS_DELETION: "the time of the deletion before a version",
-}
-"""The attributes that only dynaorm writes, in items of versioned classes, and what each holds."""
 
 _NOTHING: Final[Mapping[str, str]] = {}
 _NO_NAMES: Final[frozenset[str]] = frozenset()
@@ -501,6 +496,12 @@ class EntityMapping:
         """The attributes of an item that are no fields, keys or revision: the type, and what tells of its version."""
         kind = () if self.table.type_attribute is None else (self.table.type_attribute,)
         return kind if self.versioning is None else (*kind, VERSION, VERSION_AT, DELETED)
+
+    @cached_property
+    def known_attributes(self) -> frozenset[str]:
+        """The attributes whose meaning it knows, besides those that every item of its table has."""
+        fields = (name for one in self.fields.values() for name in one.attributes)
+        return frozenset((*fields, *self.made_up, *(BOOKKEEPING if self.versioning is not None else ())))
 
     @property
     def deletion_mark(self) -> str | None:

@@ -26,7 +26,7 @@ def attributes_of(mapping: EntityMapping, names: Sequence[str]) -> frozenset[str
         if field.in_key:
             found |= {part.attribute.name for part in mapping.key_parts() if name in part.lossless}
         else:
-            found |= {field.attribute, *field.formerly}
+            found.update(field.attributes)
     return frozenset(found)
 
 

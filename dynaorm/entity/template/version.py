@@ -18,11 +18,19 @@ from dynaorm.entity.text.shape import Shape, digits
 from dynaorm.item.value import AttributeValue
 from dynaorm.record import record
 
+VERSION: Final = "version"
+VERSION_AT: Final = "version_at"
+DELETED: Final = "deleted"
 VERSION_TYPE: Final = "version_type"
-"""The attribute of a version or tombstone that names its class."""
-
 PREVIOUS_DELETION: Final = "previous_deletion"
-"""The attribute of a version that holds the time of the deletion before it."""
+BOOKKEEPING: Final = {
+    VERSION: "the version's number",
+    VERSION_AT: "the version's time",
+    DELETED: "the mark of a deletion",
+    VERSION_TYPE: "the class of a version",
+    PREVIOUS_DELETION: "the time of the deletion before a version",
+}
+"""The attributes that only dynaorm writes, in items of versioned classes, and what each holds."""
 
 _VERSION: Final = "{version}"
 _SORT: Final = "{sk}"

@@ -82,7 +82,7 @@ def unchanged(mapping: EntityMapping, item: Item, also: Iterable[str] = ()) -> C
     names = [] if table.revision_attribute is None else [table.revision_attribute]
     names += mapping.bookkeeping
     fields = [mapping.fields[name] for name in sorted(mapping.derived_fields)]
-    names += [name for one in fields if not one.in_key for name in (one.attribute, *one.formerly)]
+    names += [name for one in fields if not one.in_key for name in one.attributes]
     condition = as_in(item, [name for name in (*names, *also) if name not in table.key_names])
     found = all_of(exists(table.pk.name), condition)
     assert found is not None

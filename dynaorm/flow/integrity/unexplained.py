@@ -41,11 +41,10 @@ def newer_than(mapping: EntityMapping, item: Item, scope: Scope) -> str:
     table = mapping.table
     if table.revision is not None and table.revision.stored_in(item) is None:
         return ""
-    known = {*table.key_names, *mapping.bookkeeping, table.revision_attribute, *scope.foreign_attributes}
-    for field in mapping.fields.values():
-        known |= {field.attribute, *field.formerly}
-    known |= mapping.made_up
-    if unknown := sorted(item.keys() - known):
+    of_every_item = {*table.key_names, table.type_attribute, table.revision_attribute}
+    if unknown := sorted(
+        item.keys() - of_every_item - mapping.known_attributes - set(scope.foreign_attributes)
+    ):
         return (
             f"{mapping.name} does not declare {listed(unknown)}, which a newer declaration may have written; "
             "load that one, or name attributes of other programs as foreign"

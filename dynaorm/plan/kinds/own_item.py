@@ -195,7 +195,7 @@ def _check_length(mapping: EntityMapping, condition: Condition, compared: int) -
 
 
 def _mark(change: ItemChange, image: Item | None, unit: UnitOfWork) -> str | None:
-    """The revision by which the action's own commit is recognised."""
+    """The revision by which the action's own commit is recognised; a number may be that of another write."""
     revision = change.mapping.table.revision
     is_written = image is not None or type(change) is ItemEdit
     return unit.write_id if is_written and revision is not None and revision.kind == "S" else None
@@ -280,7 +280,7 @@ def _relied_on(change: ItemChange, before: StoredItem, *, is_told: bool) -> list
     if type(change) is ItemInsert:
         found |= {change.mapping.fields[name].attribute for name in change.changed}
     fields = [mapping.fields[name] for name in names if not mapping.fields[name].in_key]
-    found |= {name for field in fields for name in (field.attribute, *field.formerly)}
+    found |= {name for field in fields for name in field.attributes}
     found.update(mapping.bookkeeping)
     if (revision := mapping.table.revision) is not None and revision.kind == "N":
         found.add(revision.attribute)
@@ -394,6 +394,7 @@ def _judge_blind(failed: FailedAction, now: float) -> StoreError | StaleKnowledg
     there = mapping.undeleted(item)
     # An expired entity can be deleted.
     if there is None or (planned.purpose is not ItemPurpose.DELETE and mapping.is_expired(there, now)):
+        # What has expired, or a deletion left, is replaced by an insert, which has to know it.
         if creates and item is not None:
             return StaleKnowledge({planned.ident: item})
         if creates:
@@ -405,6 +406,7 @@ def _judge_blind(failed: FailedAction, now: float) -> StoreError | StaleKnowledg
     attribute = mapping.table.type_attribute
     revision = mapping.table.revision
     is_foreign = revision is not None and (revision.is_foreign(there) or not holds(revision.own, there))
+    # The plan was that of an item of this very class as dynaorm writes it. With the item, another one is made.
     if stored is not mapping or is_foreign or (attribute is not None and attribute not in there):
         return StaleKnowledge({planned.ident: there})
     if planned.basis.bounds is not None and not holds(planned.basis.bounds, there):

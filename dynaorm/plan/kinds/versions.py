@@ -10,9 +10,16 @@ from typing import Final
 
 from dynaorm.entity.declare.catalog import are_several
 from dynaorm.entity.ident import ident_of
-from dynaorm.entity.mapping.mapping import DELETED, VERSION, VERSION_AT, EntityMapping
+from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.table import Table
-from dynaorm.entity.template.version import PREVIOUS_DELETION, VERSION_TYPE, Versioning
+from dynaorm.entity.template.version import (
+    DELETED,
+    PREVIOUS_DELETION,
+    VERSION,
+    VERSION_AT,
+    VERSION_TYPE,
+    Versioning,
+)
 from dynaorm.entity.text.scalar import datetime_text
 from dynaorm.errors import AlreadyExists, StoreError, UnexpectedRefusal
 from dynaorm.item.action import Put

@@ -15,9 +15,9 @@ from typing import Any, Final
 from dynaorm.entity.declare.catalog import catalog_of, class_named, type_in, version_class
 from dynaorm.entity.dispatch import NotAnEntity, classify
 from dynaorm.entity.ident import Ident, ident_of
-from dynaorm.entity.mapping.mapping import DELETED, VERSION, VERSION_AT, EntityMapping
+from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.table import Table
-from dynaorm.entity.template.version import VERSION_TYPE, version_number
+from dynaorm.entity.template.version import DELETED, VERSION, VERSION_AT, VERSION_TYPE, version_number
 from dynaorm.entity.version import version_of
 from dynaorm.errors import DecodeError
 from dynaorm.failure import shown
