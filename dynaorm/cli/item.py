@@ -16,6 +16,7 @@ from dynaorm.cli.target import load_table
 from dynaorm.describe.entry import Entry, classify
 from dynaorm.describe.tables import describe
 from dynaorm.entity.mapping.mapping import mapping_of
+from dynaorm.entity.received import received
 from dynaorm.entity.table import KeyAttribute, Table
 from dynaorm.errors import DynaormError, UsageError
 from dynaorm.failure import counted
@@ -180,7 +181,8 @@ def _is_read(entry: Entry) -> bool:
     """Whether a class can read an item, if it is one that classes read."""
     if entry.kind == "entity" and entry.cls is not None:
         try:
-            mapping_of(entry.cls).hydrate(entry.item)
+            mapping = mapping_of(entry.cls)
+            mapping.hydrate(received(mapping.table, entry.item))
         except DynaormError:
             return False
     return entry.kind != "unknown"

@@ -10,17 +10,19 @@ from dataclasses import field
 from typing import Any, Final, Literal, TypeAlias
 
 from dynaorm.entity.declare.catalog import catalog_of, class_named, constraint_at, type_in, version_class
-from dynaorm.entity.dispatch import NotAnEntity, key_beginnings, version_number_in
+from dynaorm.entity.dispatch import NotAnEntity, class_of, key_beginnings, version_number_in
 from dynaorm.entity.mapping.constraint import OWNER, TABLE
 from dynaorm.entity.mapping.derive import placed_in
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.mapping.place import IndexMapping
-from dynaorm.entity.stored_entity import checked_item, class_of
+from dynaorm.entity.received import received
+from dynaorm.entity.stored_entity import checked_item
 from dynaorm.entity.table import Table
 from dynaorm.entity.template.key_part import KeyPart
 from dynaorm.entity.template.version import DELETED, PREVIOUS_DELETION, VERSION, VERSION_AT, VERSION_TYPE
 from dynaorm.errors import DynaormError
 from dynaorm.failure import MASK
+from dynaorm.item.prefix import attribute_path, paths_in, scattered
 from dynaorm.item.value import Item
 from dynaorm.record import record, replace
 
@@ -111,7 +113,19 @@ def classify(item: Mapping[str, Any], table: Table, /) -> Entry:
         >>> classify({"PK": {"S": "SONG#1"}, "SK": {"S": "SONG"}, "song_id": {"S": "1"}}, app).kind
         'entity'
     """
-    stored = checked_item(item)
+    return _as_sent(_entry(received(table, checked_item(item)), table))
+
+
+def _as_sent(entry: Entry) -> Entry:
+    """An entry whose item is as DynamoDB has it."""
+    item = scattered(entry.item)
+    if item is entry.item:
+        return entry
+    secret = frozenset(str(attribute_path(path)[0]) for path in paths_in(entry.secret, entry.item))
+    return replace(entry, item=item, secret=secret)
+
+
+def _entry(stored: Item, table: Table) -> Entry:
     found = class_of(table, stored)
     if isinstance(found, EntityMapping):
         return _entity(stored, found)

@@ -8,9 +8,9 @@ from pydantic import ValidationError
 
 from dynaorm.entity.base import detached
 from dynaorm.entity.declare.catalog import catalog_of
-from dynaorm.entity.dispatch import NotAnEntity
+from dynaorm.entity.dispatch import NotAnEntity, class_of
 from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
-from dynaorm.entity.stored_entity import checked_item, class_of, entity_of
+from dynaorm.entity.stored_entity import checked_item, entity_of
 from dynaorm.entity.table import Table
 from dynaorm.errors import DynaormError, UsageError
 from dynaorm.failure import said, suggestion

@@ -64,6 +64,12 @@ def classify(table: Table, item: Item) -> EntityMapping | NotAnEntity:
     return NotAnEntity.TOMBSTONE if found.is_tombstone(item) else found
 
 
+def class_of(table: Table, item: Item) -> EntityMapping | NotAnEntity:
+    """The class of an item. An item without its whole primary key is of no class."""
+    is_whole = all(key.kind in item.get(key.name, ()) for key in table.keys)
+    return classify(table, item) if is_whole else NotAnEntity.UNKNOWN
+
+
 def live_class(mapping: EntityMapping, item: Item | None, now: float) -> EntityMapping | None:
     """The class of an item under a key of ``mapping``, or None where reads find nothing.
 

@@ -4,8 +4,9 @@ from collections.abc import Mapping
 from typing import Any, Final, TypeVar, overload
 
 from dynaorm.entity.declare.catalog import catalog_of, constraint_at, stored_class, type_in
-from dynaorm.entity.dispatch import NotAnEntity, classify
-from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
+from dynaorm.entity.dispatch import NotAnEntity, class_of
+from dynaorm.entity.mapping.mapping import mapping_of
+from dynaorm.entity.received import received
 from dynaorm.entity.table import Table
 from dynaorm.errors import DecodeError, UsageError
 from dynaorm.failure import Hiding, shown, with_article
@@ -47,7 +48,7 @@ def entity_of(item: Mapping[str, Any], source: Any, /) -> Any:
     """
     wanted = None if isinstance(source, Table) else mapping_of(source)
     table = source if wanted is None else wanted.table
-    stored = checked_item(item)
+    stored = received(table, checked_item(item))
     found = class_of(table, stored)
     if isinstance(found, NotAnEntity):
         raise no_entity(table, stored, found)
@@ -78,12 +79,6 @@ def checked_item(item: object) -> Item:
         problem=f"this is not an item in DynamoDB JSON: {wrong}",
         remedy="give attribute values like {'S': 'text'} and {'N': '1'}, as boto3's client returns them",
     )
-
-
-def class_of(table: Table, item: Item) -> EntityMapping | NotAnEntity:
-    """The class of an item. An item without its whole primary key is of no class."""
-    is_whole = all(key.kind in item.get(key.name, ()) for key in table.keys)
-    return classify(table, item) if is_whole else NotAnEntity.UNKNOWN
 
 
 def no_entity(table: Table, item: Item, found: NotAnEntity) -> DecodeError:

@@ -41,10 +41,11 @@ from dynaorm.flow.read import BATCH_GET_LIMIT, answered, get_item, get_items, re
 from dynaorm.flow.target import Target, target_of
 from dynaorm.flow.write import send
 from dynaorm.item.action import ConditionCheck, Delete, to_wire
-from dynaorm.item.condition import And, BeginsWith, Condition, equals, missing, render
+from dynaorm.item.condition import And, Attr, BeginsWith, Compare, Condition, equals, missing, render
+from dynaorm.item.path import Path
 from dynaorm.item.placeholder import Placeholders
 from dynaorm.item.size import ACTION_LIMIT
-from dynaorm.item.value import Item, same
+from dynaorm.item.value import AttributeValue, Item, same
 from dynaorm.plan.image import refuse_other_revision, writable_state
 from dynaorm.plan.intent import Save
 from dynaorm.plan.kinds.own_item import OWN_ITEM, ItemPurpose
@@ -482,10 +483,10 @@ def _watch(target: Target, tombstone: Item, context: Context, *, last: bool) -> 
     table = context.table_name(target.mapping.table.name)
     revision, attribute = target.mapping.table.mark_of(tombstone), target.mapping.table.revision_attribute
     if revision is not None and attribute is not None:
-        values = {attribute: tombstone[attribute]}
+        values: dict[Path, AttributeValue] = {(attribute,): tombstone[attribute]}
     else:
-        values = {name: tombstone[name] for name in (VERSION, VERSION_AT, DELETED) if name in tombstone}
-    condition = And(tuple(equals(name, value) for name, value in values.items()))
+        values = {(name,): tombstone[name] for name in (VERSION, VERSION_AT, DELETED) if name in tombstone}
+    condition = And(tuple(Compare(Attr(path), "=", value) for path, value in values.items()))
     return Planned(
         Delete(table, target.key, condition) if last else ConditionCheck(table, target.key, condition),
         OWN_ITEM,

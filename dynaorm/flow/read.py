@@ -12,6 +12,7 @@ from dynaorm.entity.key import Key
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.page import is_entity
 from dynaorm.entity.reader import ReplyReader, reader_of
+from dynaorm.entity.received import each_received, received
 from dynaorm.entity.table import Table
 from dynaorm.errors import Contention, StoreError, TableNotFound, Throttled, UnexpectedRefusal, Unreachable
 from dynaorm.flow.protocol.call import Call, Flow, NoAnswer, Refusal, Reply
@@ -123,7 +124,7 @@ def get_item(table: Table, key: Item, context: Context) -> Flow[Item | None]:
     reply = yield from _get(table, key, context, consistent=True)
     item: Item | None = reply.get("Item")
     check_keys("GetItem", [] if item is None else [item], table.keys)
-    return item
+    return received(table, item)
 
 
 def get_items_at_once(
@@ -140,7 +141,7 @@ def get_items_at_once(
     reply = yield from repeat(Call("TransactGetItems", request), context)
     if cost is not None:
         cost.add(reply)
-    return items_at_once(reply, [table.keys for table, _ in places])
+    return items_at_once(reply, [table for table, _ in places])
 
 
 def describe_table(name: str, context: Context) -> Flow[Reply]:
@@ -259,7 +260,7 @@ def find_items(
 def _items_in(reply: Reply, table: Table, name: str) -> list[tuple[Ident, Any, Item]]:
     items = [dict(item) for item in reply.get("Responses", {}).get(name, [])]
     check_keys("BatchGetItem", items, table.keys)
-    return [(contents_of(table, item), item, item) for item in items]
+    return [(contents_of(table, item), item, item) for item in each_received(table, items)]
 
 
 def load(
@@ -281,6 +282,7 @@ def load(
     if reading is None:
         if (item := reply.get("Item")) is not None:
             check_keys("GetItem", [item], mapping.table.keys)
+            item = received(mapping.table, item)
     else:
         found = next(iter(reading.found), None)
         if found is None or is_entity(found):

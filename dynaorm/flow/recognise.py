@@ -6,12 +6,15 @@ Nothing here decides how a write ends.
 from collections.abc import Collection
 from typing import Final
 
+from dynaorm.entity.received import received
 from dynaorm.flow.endings import Event
 from dynaorm.flow.protocol.call import Flow, NoAnswer, Refusal
 from dynaorm.flow.protocol.context import Context
 from dynaorm.flow.protocol.retry import is_retryable
 from dynaorm.flow.read import get_item
 from dynaorm.item.action import Delete, Put, Update
+from dynaorm.item.path import value_at
+from dynaorm.item.prefix import attribute_path
 from dynaorm.item.update import Change, Remove, SetTo
 from dynaorm.item.value import Item, same
 from dynaorm.plan.fingerprint import is_fixed
@@ -107,16 +110,20 @@ def _of_failures(plan: Plan, failures: tuple[FailedAction, ...]) -> Event:
 
 def _failures(plan: Plan, refusal: Refusal) -> tuple[FailedAction, ...]:
     if refusal.code == "ConditionalCheckFailedException":
-        return (FailedAction(plan.actions[0], FAILED, refusal.message, refusal.item),)
+        return (_failed(plan.actions[0], FAILED, refusal.message, refusal.item),)
     if refusal.code == "ValidationException" and any(text in refusal.message for text in UNFIT):
         return tuple(FailedAction(one, refusal.code, refusal.message, None) for one in plan.actions)
     if refusal.code != "TransactionCanceledException":
         return ()
     return tuple(
-        FailedAction(planned, reason.code, reason.message, reason.item)
+        _failed(planned, reason.code, reason.message, reason.item)
         for planned, reason in zip(plan.actions, refusal.reasons, strict=False)
         if reason is not None and reason.code != "None"
     )
+
+
+def _failed(planned: Planned, code: str, message: str, item: Item | None) -> FailedAction:
+    return FailedAction(planned, code, message, received(planned.table, item))
 
 
 def _used_by(plan: Plan, context: Context) -> Flow[Event]:
@@ -207,11 +214,12 @@ def _is_untold(planned: Planned, item: Item | None) -> bool:
 
 def _is_made(item: Item, change: Change) -> bool | None:
     """Whether an item shows a change; None for one that cannot be seen in the item, because it adds or appends."""
-    if len(change.path) != 1:
+    if len(attribute_path(change.path)) != 1:
         return None
+    found = value_at(item, change.path)
     if isinstance(change, SetTo):
-        return same(item.get(str(change.path[0])), change.value)
-    return str(change.path[0]) not in item if isinstance(change, Remove) else None
+        return same(found, change.value)
+    return found is None if isinstance(change, Remove) else None
 
 
 def _remembered(token_item: Planned, context: Context, met: Item | None) -> Flow[TokenMatch]:

@@ -175,7 +175,7 @@ class Writing:
             reply = yield self.call
             if not self.plan.wants_item:
                 return Found(_REPLY)
-            return Found(_REPLY, updated_item(self.call, reply, self.plan.actions[0].table.keys))
+            return Found(_REPLY, updated_item(self.call, reply, self.plan.actions[0].table))
         except NoAnswer as silence:
             self.in_flight = False
             return of_silence(self.plan, silence)

@@ -23,6 +23,7 @@ from typing import Any, Final, NamedTuple
 
 from dynaorm.entity.declare.catalog import catalog_of
 from dynaorm.entity.ident import Ident
+from dynaorm.entity.received import each_received, received
 from dynaorm.entity.table import Table
 from dynaorm.errors import UsageError
 from dynaorm.flow.integrity.finding import (
@@ -136,7 +137,7 @@ def facts_of(item: Item, table: str, declared: KeyedScope) -> Iterator[KeyedFact
     searches = {one.ident for kind in KINDS for one in kind.searches_for(address)}
     yield from (KeyedFact(FactKind.STORED, _ident_text(one), own) for one in searches)
     if home in declared.scope.tables:
-        yield from _judged_item(address, {address.ident: [item]}, declared)
+        yield from _judged_item(address, {address.ident: [received(home, item)]}, declared)
 
 
 def findings_of(key: str, facts: Iterable[str | Answer], declared: KeyedScope) -> Iterator[KeyedFact]:
@@ -154,7 +155,10 @@ def findings_of(key: str, facts: Iterable[str | Answer], declared: KeyedScope) -
             found = answers.setdefault(one.address, [])
             if one.item is not None:
                 found.append(decode_body(one.item.encode()))
-        known = {_ident_in(text): items for text, items in answers.items()}
+        known = {}
+        for text, items in answers.items():
+            ident = _ident_in(text)
+            known[ident] = each_received(declared.tables[str(ident[0])], items)
         question = json.loads(key)
     else:
         known, question = {}, [_LEFT, folded([str(one) for one in facts], declared)]

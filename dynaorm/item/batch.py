@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final, TypeVar
 
 from dynaorm.item.json_body import Request
+from dynaorm.item.prefix import scattered
 from dynaorm.item.size import KB, MB
 from dynaorm.item.value import Item
 
@@ -50,7 +51,9 @@ def puts_of(table: str, items: Sequence[tuple[Item, bytes]]) -> Request:
     """The request of a BatchWriteItem that puts items, each given with the JSON of it."""
     puts = b",".join([b'{"PutRequest":{"Item":%b}}' % text for _, text in items])
     body = b'{"RequestItems":{%b:[%b]}}' % (json.dumps(table).encode(), puts)
-    return Request({"RequestItems": {table: [{"PutRequest": {"Item": item}} for item, _ in items]}}, body)
+    return Request(
+        {"RequestItems": {table: [{"PutRequest": {"Item": scattered(item)}} for item, _ in items]}}, body
+    )
 
 
 def _sent_bytes(item: Item, text: bytes) -> int:

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from dynaorm.item.json_body import decode_body, encode_body
+from dynaorm.item.prefix import scattered
 from dynaorm.item.value import Item
 from dynaorm.item.well_formed import is_item
 
@@ -18,7 +19,7 @@ _SETS: Final = ("SS", "NS", "BS")
 
 def item_line(item: Item) -> bytes:
     """The line of an item, with its end."""
-    return encode_body({ITEM: _members(item)}) + b"\n"
+    return encode_body({ITEM: _members(scattered(item))}) + b"\n"
 
 
 def item_in(line: bytes) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from dynaorm.item.path import Path
+from dynaorm.item.prefix import attribute_path
 from dynaorm.item.value import AttributeValue
 
 EXPRESSION_LIMIT: Final = 4096
@@ -51,6 +52,7 @@ class Placeholders:
 
     def path(self, path: Path) -> str:
         """A document path: ``("a", "b", 3)`` becomes ``#n0.#n1[3]``."""
+        path = attribute_path(path)
         text = self.name(str(path[0]))
         for step in path[1:]:
             text += f"[{step}]" if isinstance(step, int) else f".{self.name(step)}"

@@ -9,6 +9,7 @@ A value of a form that DynamoDB does not have today, such as a newer type, has t
 from collections.abc import Callable, Collection, Mapping
 from typing import Any, Final
 
+from dynaorm.item.prefix import scattered
 from dynaorm.item.value import AttributeValue, Item
 
 KB: Final = 1024
@@ -26,13 +27,17 @@ ACTION_LIMIT: Final = 100
 
 def item_size(item: Item) -> int:
     """Bytes of an item or key: its attribute names in UTF-8 and its values."""
-    return sum(_text_size(name) + _value_size(value) for name, value in item.items())
+    return _members_size(scattered(item))
+
+
+def _members_size(members: Item) -> int:
+    return sum(_text_size(name) + _value_size(value) for name, value in members.items())
 
 
 def size_bound(item: Item) -> int:
     """An upper bound of ``item_size`` that is quicker to compute, because every save is checked against 400 KB."""
     try:
-        return _size_bound(item)
+        return _size_bound(scattered(item))
     # A value of a form that DynamoDB does not have today.
     except (TypeError, AttributeError):
         return item_size(item)
@@ -82,7 +87,7 @@ def _list_size(elements: Collection[AttributeValue]) -> int:
 
 def _map_size(members: Item) -> int:
     # 3 bytes for the map itself, and 1 for each member, as in a list.
-    return 3 + len(members) + item_size(members)
+    return 3 + len(members) + _members_size(members)
 
 
 _SIZES: Final[Mapping[str, Callable[[Any], int]]] = {

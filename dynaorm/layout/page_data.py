@@ -16,6 +16,7 @@ from dynaorm.describe.entry import Entry
 from dynaorm.describe.sample_items import samples
 from dynaorm.entity.key import identity
 from dynaorm.entity.mapping.mapping import mapping_of
+from dynaorm.entity.received import received
 from dynaorm.errors import DynaormError
 from dynaorm.failure import MASK, hidden_in, texts_of
 from dynaorm.item.json_body import encode_body
@@ -172,7 +173,8 @@ class _PageItems:
         if entry.cls is None or row.cls is None:
             return {}
         try:
-            entity = mapping_of(entry.cls).hydrate(entry.item)
+            mapping = mapping_of(entry.cls)
+            entity = mapping.hydrate(received(mapping.table, entry.item))
         except DynaormError as problem:
             return {"problem": printable(str(problem))}
         found: dict[str, Any] = {"absent": dict(self._absent(row, entity))}

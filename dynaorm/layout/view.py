@@ -24,6 +24,7 @@ from dynaorm.describe.description import (
 from dynaorm.describe.entry import VERSION_ATTRIBUTES, Entry, EntryKind
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.failure import MASK, counted
+from dynaorm.item.prefix import is_member
 from dynaorm.item.size import item_size
 from dynaorm.item.value import AttributeValue, Item
 from dynaorm.item.value_text import key_text, name_text, value_text
@@ -390,6 +391,7 @@ class _Viewer:
             if name in in_view or not self._is_projected(name):
                 continue
             known = fields.get(name) or former.get(name)
+            known = known or next((one for one in fields.values() if is_member(name, one.attribute)), None)
             value, is_secret = visible[name], name in entry.secret
             is_expiry = known is not None and "expires" in known.marks
             role = self._role(entry, name, known)

@@ -28,6 +28,7 @@ from dynaorm.item.condition import (
     missing,
 )
 from dynaorm.item.known import Unread
+from dynaorm.item.prefix import Prefix
 from dynaorm.item.update import AddTo, Append, Change, Discard, Prepend, Remove, SetIfMissing, SetTo
 from dynaorm.item.value import EXACT, SET_TAGS, number_text
 
@@ -68,6 +69,8 @@ def _bounds(mapping: EntityMapping, change: Change) -> Iterator[Condition]:
     if len(change.path) > 1:
         _require(_is_part_valid(mapping, rules, change), change)
     else:
+        # Which attributes it replaces, only what is stored can tell.
+        _require(not isinstance(field.attribute, Prefix), change)
         yield from _bounds_of_whole(mapping, field, rules, change)
 
 

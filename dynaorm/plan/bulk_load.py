@@ -16,6 +16,7 @@ from dynaorm.entity.state import Loaded, state_of
 from dynaorm.errors import ItemTooLarge, UsageError
 from dynaorm.item.action import Put
 from dynaorm.item.json_body import encode_body
+from dynaorm.item.prefix import scattered
 from dynaorm.item.size import ITEM_LIMIT, item_size
 from dynaorm.item.value import Item
 from dynaorm.plan.image import new_image
@@ -85,7 +86,7 @@ def load_of(entity: Any, revision: str, now: float) -> Load:
     item = new_image(mapping, key, valid.values, valid.encoded)
     if mapping.table.revision is not None:
         item = mapping.table.revision.stamped(item, None, revision)
-    text = encode_body(item)
+    text = encode_body(scattered(item))
     # A value of a form that DynamoDB does not have today counts with its text in Python, which may be longer.
     if len(text) > ITEM_LIMIT // 4 and (size := item_size(item)) > ITEM_LIMIT:
         raise ItemTooLarge(key=stored_key(mapping, key), bytes=size)

@@ -15,6 +15,7 @@ from dynaorm.entity.resolve import FieldResolver
 from dynaorm.entity.state import Loaded
 from dynaorm.errors import DecodeError, InvalidValue, KeyChanged, UsageError
 from dynaorm.item.path import Path, value_at
+from dynaorm.item.prefix import Prefix
 from dynaorm.item.update import (
     AddTo,
     Append,
@@ -225,6 +226,9 @@ def outcome_of(
         raise UsageError(
             problem=f"{mapping.entity.__name__} {refusal}: {problem}", remedy=by_whole_fields(changes)
         ) from problem
+    for prefix in [name for name in found if isinstance(name, Prefix)]:
+        if not found[prefix]["M"]:
+            del found[prefix]
     for change in sets:
         name = str(change.path[0])
         # A set that has lost its last member is stored as the empty set is: absence may mean a default.

@@ -5,6 +5,7 @@ from typing import Any
 
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.entity.state import state_of
+from dynaorm.item.prefix import scattered
 from dynaorm.item.value import AttributeValue
 from dynaorm.plan.changes import change_of
 from dynaorm.plan.intent import Save
@@ -41,7 +42,7 @@ def item_of(entity: Any, /) -> dict[str, AttributeValue]:
     (intents,) = merge_intents([Save(entity)], EVER)
     change = change_of(intents, NOTHING_READ, UnitOfWork(EVER, "", str))
     if isinstance(change, ItemInsert | ItemUpdate):
-        return deepcopy(change.image)
+        return deepcopy(dict(scattered(change.image)))
     state = state_of(entity)
     assert state is not None  # a new entity is inserted
-    return deepcopy(dict(state.item))
+    return deepcopy(dict(scattered(state.item)))

@@ -17,6 +17,7 @@ from dynaorm.entity.table import Table
 from dynaorm.errors import StoreError, Violation
 from dynaorm.item.action import Action, ConditionCheck, Put
 from dynaorm.item.condition import Condition
+from dynaorm.item.path import Path
 from dynaorm.item.value import AttributeValue, Item
 from dynaorm.item.value_text import name_text
 from dynaorm.plan.item_change import Requirement
@@ -40,7 +41,7 @@ class Basis:
 
     Attributes:
         expected: the revision the stored item must carry.
-        expected_values: without a revision, the attribute values that must be stored (None: absent).
+        expected_values: without a revision, the attribute values that must be stored, by their paths (None: absent).
         has_condition: the caller's own condition is part of the action.
         blind: nothing was known of what is stored.
         from_read: what is expected came from a read of ours, not from the caller's entity.
@@ -49,7 +50,7 @@ class Basis:
     """
 
     expected: str | None = None
-    expected_values: Mapping[str, AttributeValue | None] | None = None
+    expected_values: Mapping[Path, AttributeValue | None] | None = None
     has_condition: bool = False
     blind: bool = False
     from_read: bool = False
@@ -130,8 +131,8 @@ class Planned:
         return self.basis.expected
 
     @property
-    def expected_values(self) -> Mapping[str, AttributeValue | None] | None:
-        """Without a revision, the attribute values that must be stored (None: absent)."""
+    def expected_values(self) -> Mapping[Path, AttributeValue | None] | None:
+        """Without a revision, the attribute values that must be stored, by their paths (None: absent)."""
         return self.basis.expected_values
 
     @property

@@ -12,9 +12,11 @@ from dynaorm.entity.declare.catalog import catalog_of
 from dynaorm.entity.dispatch import NotAnEntity
 from dynaorm.entity.key import Key, found_key, stored_key
 from dynaorm.entity.mapping.mapping import EntityMapping
+from dynaorm.entity.received import prefixes_in, received
 from dynaorm.entity.stored_entity import no_entity, shown_key
 from dynaorm.entity.table import Table
 from dynaorm.errors import DecodeError, UsageError
+from dynaorm.item.prefix import scattered
 from dynaorm.item.value import Item, same
 from dynaorm.record import replace
 from dynaorm.streams.change import AnyChange, Changed, Deleted, Inserted, Internal, StreamChange, Unreadable
@@ -106,6 +108,7 @@ def changes_in(one: StreamRecord, table: Table) -> Iterator[AnyChange]:
         error = DecodeError(entity="a stream record", key={}, problems=(problem,), remedy=_CHECK)
         yield Unreadable(one.raw, error, found_key({}, {}), one.sequence, one.at)
         return
+    one = _received(one, table)
     try:
         before, after = before_and_after(one, table)
     except DecodeError as unsaid:
@@ -125,7 +128,17 @@ def changes_in(one: StreamRecord, table: Table) -> Iterator[AnyChange]:
         kind = after or before
         assert isinstance(kind, NotAnEntity)  # there is an item before or after
         key: Key[Any] = found_key({}, shown_key(table, one.key))
-        yield Internal(kind.value, one.old, one.new, key, one.sequence, one.at)
+        yield Internal(kind.value, _as_sent(one.old), _as_sent(one.new), key, one.sequence, one.at)
+
+
+def _received(one: StreamRecord, table: Table) -> StreamRecord:
+    if not prefixes_in(table):
+        return one
+    return replace(one, old=received(table, one.old), new=received(table, one.new))
+
+
+def _as_sent(image: Item | None) -> Item | None:
+    return None if image is None else scattered(image)
 
 
 def _malformation(one: StreamRecord, table: Table) -> str:

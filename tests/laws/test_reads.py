@@ -94,6 +94,9 @@ class Stored:
         )
 
     def _compared(self, compare: Callable[[Any, Any], Any], entity: Any, name: str, value: Any) -> bool:
+        if name.startswith("held."):
+            member = entity.held.get(name.removeprefix("held."))
+            return compare is operator.ne if member is None else bool(compare(member, value))
         if name != self.declared.schema.revision:
             return bool(compare(getattr(entity, name), value))
         # An item that no library has written yet has no number.

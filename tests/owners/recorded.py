@@ -173,7 +173,7 @@ RECORDED: Final[Mapping[str, tuple[Entity, dict[str, Any]]]] = {
         ),
     ),
     "PyIceberg, a namespace": (
-        Namespace(namespace="sales", created=STARTED, updated=STARTED, owner="ada"),
+        Namespace(namespace="sales", created=STARTED, updated=STARTED, properties={"owner": "ada"}),
         item(
             identifier="NAMESPACE",
             namespace="sales",

@@ -451,4 +451,4 @@ def test_without_revisions_a_total_that_the_replaced_class_does_not_have_is_comp
     intents = Save(Choir(club="c"), overwrite=True), Save(Singer(name="s", choir="c"))
     replaced = plan_of(*intents, reads=reads_of(told, before)).actions[0]
     assert replaced.after == {**before, "_type": {"S": "Choir"}, "voices": {"N": "1"}}
-    assert replaced.expected_values == {"_type": {"S": "Club"}, "club": {"S": "c"}, "voices": None}
+    assert replaced.expected_values == {("_type",): {"S": "Club"}, ("club",): {"S": "c"}, ("voices",): None}

@@ -26,6 +26,7 @@ from dynaorm.entity.declare.constraints import constraints_of
 from dynaorm.entity.declare.item_type import type_problems
 from dynaorm.entity.declare.keys import KeysOf, attribute_of, fields_for_keys, keys_of, vector_index_of
 from dynaorm.entity.declare.options import ClassOptions
+from dynaorm.entity.declare.prefixes import prefix_conflicts, prefix_problems, prefixed_codec
 from dynaorm.entity.declare.registry import conflicts, register
 from dynaorm.entity.declare.stored import stored_places
 from dynaorm.entity.declare.times import expiry_problems, kept_time_problems
@@ -54,6 +55,7 @@ from dynaorm.entity.revision import NestedRevision
 from dynaorm.entity.table import Table
 from dynaorm.entity.template.version import BOOKKEEPING, VERSION, Versioning
 from dynaorm.errors import DeclarationError
+from dynaorm.item.prefix import Prefix
 from dynaorm.record import record
 
 # Modules may be imported in several threads. A class that joins a table is compared with every class that has joined.
@@ -80,6 +82,7 @@ def declare(entity: type[BaseModel], options: ClassOptions) -> None:
         if mapping is not None:
             mapping = with_conditions(mapping, problems)
             problems += [*_family_problems(mapping), *conflicts(mapping), *aggregate_conflicts(mapping)]
+            problems += prefix_conflicts(mapping)
         if problems or mapping is None:
             raise DeclarationError(entity=entity.__name__, problems=tuple(dict.fromkeys(problems)))
         # First, because other threads may meet the class as soon as it has joined.
@@ -152,6 +155,8 @@ class _Draft:
             self.keys.problems += self._attribute_problems(one)
         self.keys.problems += self._shared_attributes(fields)
         stored = self._stored(fields)
+        others = (*(one.attribute for one in stored.values()), *self._reserved())
+        self.keys.problems += prefix_problems(fields, others, self.table)
         if self.keys.partition is None or len(self.keys.primary) != len(self.table.keys):
             return None
         return EntityMapping(
@@ -206,7 +211,7 @@ class _Draft:
             required=info.is_required(),
             none_is_absent=none_is_absent,
             # Absence can mean only one of None and the empty set.
-            empty_is_absent=codec.is_set and not none_is_absent,
+            empty_is_absent=(codec.is_set or isinstance(attribute, Prefix)) and not none_is_absent,
             in_key=in_key,
             versioned=bool(mark.find(Versioned)),
             exact=codec.exact and not (mark.find(ExpiresAt) or mark.find(Vector)),
@@ -258,6 +263,8 @@ class _Draft:
             attribute = attribute_of(name, mark, self.table)
             if attribute == self._type_attribute and not _choices(mark):
                 codec = other_type_codec(codec, self.table, self.options.name)
+            if isinstance(attribute, Prefix):
+                return prefixed_codec(codec)
             return searched_codec(codec) if attribute in self.table.searched else codec
         except Unstorable as problem:
             self.keys.problems.append(f"{name}: {problem}")

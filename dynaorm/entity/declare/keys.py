@@ -33,6 +33,7 @@ from dynaorm.entity.template.version import VersionTemplate, versioned
 from dynaorm.entity.text.of_type import scalar_of
 from dynaorm.entity.text.scalar import Scalar
 from dynaorm.failure import counted, nearest
+from dynaorm.item.prefix import prefix_of
 from dynaorm.record import record, replace
 
 
@@ -206,6 +207,8 @@ def attribute_of(name: str, mark: Marked, table: Table) -> str:
     if (index := vector_index_of(mark, table)) is not None:
         return index.vector
     found = mark.find(Attribute)
+    if found and found[0].prefix is not None:
+        return prefix_of(found[0].prefix)
     return found[0].name if found and found[0].name is not None else name
 
 

@@ -22,6 +22,7 @@ from dynaorm.entity.json_reader.item_key import HasKey, KeyContents
 from dynaorm.entity.json_reader.model import JsonModel, json_model
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.page import ParsedReply, item_texts, items_in
+from dynaorm.entity.received import prefixes_in
 from dynaorm.entity.state import LOADING, NO_DEFAULTS, SLOT, Defaults, LazyItem, Loaded, set_state
 from dynaorm.entity.table import Table
 from dynaorm.item.json_body import Body, with_bytes
@@ -221,6 +222,8 @@ class _Readers:
     def _made(
         self, wanted: tuple[type, ...], operation: str, names: tuple[str, ...] | None
     ) -> JsonReader | None:
+        if prefixes_in(self._table):  # what was read as JSON would have to be gathered again
+            return None
         mappings = [
             one for one in catalog_of(self._table).mappings.values() if issubclass(one.entity, wanted)
         ]

@@ -30,7 +30,8 @@ class FieldMapping:
         default: the static default; None if there is none, or a factory.
         required: the field has no default and no factory.
         none_is_absent: None is stored as an absent attribute; otherwise as NULL, because absence means the default.
-        empty_is_absent: an empty set is stored as an absent attribute (DynamoDB has no empty sets).
+        empty_is_absent: what is empty is stored as an absent attribute: a set, because DynamoDB has no empty sets, and
+            a dict whose members are attributes.
         in_key: the field is stored in a key alone.
         versioned: changing it writes a version.
         exact: decoding gives back exactly the value that was encoded. False for expiry times, which are stored in whole
@@ -60,6 +61,11 @@ class FieldMapping:
         return self.none_is_absent or self.empty_is_absent
 
     @property
+    def empty(self) -> AttributeValue:
+        """The attribute value of an empty set, or of a dict without members."""
+        return {"M": {}} if self.codec.tags == {"M"} else EMPTY
+
+    @property
     def is_always_stored(self) -> bool:
         """Whether every item that loads has the attribute."""
         return self.required and not self.can_be_absent
@@ -67,7 +73,7 @@ class FieldMapping:
     @property
     def absent_value(self) -> AttributeValue | None:
         """The attribute value that absence stands for, unless that is the default or no fixed value."""
-        return EMPTY if self.empty_is_absent else NULL if self.none_is_absent else None
+        return self.empty if self.empty_is_absent else NULL if self.none_is_absent else None
 
     def encode(self, value: Any) -> AttributeValue | None:
         """The attribute value; None for an absent one. Raises ValueError if the value is not of the field's type."""
@@ -89,7 +95,7 @@ class FieldMapping:
     def decode_absent(self) -> Any:
         """The value that an absent attribute stands for. Raises KeyError if that is the default of the class."""
         if self.empty_is_absent:
-            return self.codec.decode(EMPTY)
+            return self.codec.decode(self.empty)
         if self.none_is_absent and self.required:
             return None
         raise KeyError(self.name)

@@ -43,6 +43,7 @@ from dynaorm.entity.template.version import (
 from dynaorm.errors import DecodeError, InvalidValue, UsageError
 from dynaorm.failure import remedy_of, shown
 from dynaorm.item.path import Path
+from dynaorm.item.prefix import Prefix
 from dynaorm.item.value import AttributeValue, Item, same
 from dynaorm.late import late
 from dynaorm.record import record
@@ -187,6 +188,11 @@ class EntityMapping:
         An attribute that keeps a computed field is one, too: it follows from an entity as the key of an index does.
         """
         return places_of((*self.indexes.values(), *self.stored.values()))
+
+    @cached_property
+    def prefixes(self) -> tuple[Prefix, ...]:
+        """What the attributes begin with that are members of one of its fields."""
+        return tuple(one.attribute for one in self.fields.values() if isinstance(one.attribute, Prefix))
 
     @cached_property
     def made_up(self) -> frozenset[str]:

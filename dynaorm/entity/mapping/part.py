@@ -15,7 +15,7 @@ from dynaorm.item.value import Item
 
 
 def attributes_of(mapping: EntityMapping, names: Sequence[str]) -> frozenset[str] | None:
-    """The attributes from which the values of fields follow; None if loading looks at the whole item for them."""
+    """The attributes from which the values of fields follow; None if that takes the whole item."""
     if mapping.rules.of_class or any(
         name in mapping.computed or _depends_on_others(mapping, name) for name in names
     ):
@@ -27,6 +27,8 @@ def attributes_of(mapping: EntityMapping, names: Sequence[str]) -> frozenset[str
             found |= {part.attribute.name for part in mapping.key_parts() if name in part.lossless}
         else:
             found.update(field.attributes)
+    if not found.isdisjoint(mapping.prefixes):
+        return None  # no projection names all members
     return frozenset(found)
 
 

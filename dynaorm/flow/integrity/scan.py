@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import field
 from typing import Any, Final
 
+from dynaorm.entity.received import each_received
 from dynaorm.entity.table import Table
 from dynaorm.flow.bulk.limits import CONCURRENCY
 from dynaorm.flow.protocol.call import Call, Flow, Pause
@@ -156,4 +157,4 @@ def _page(segment: ScanSegment, limiter: RateLimiter, cost: ReadCost, limit: int
     after = reply.get("LastEvaluatedKey")
     check_keys(call.operation, reply.get("Items", ()), segment.table.keys)
     check_keys(call.operation, () if after is None else (after,), segment.table.keys)
-    return ScannedPage(segment, reply.get("Items", ()), after)
+    return ScannedPage(segment, each_received(segment.table, reply.get("Items", ())), after)

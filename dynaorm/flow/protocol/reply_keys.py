@@ -10,7 +10,8 @@ from collections.abc import Iterable, Sequence
 from decimal import Decimal, InvalidOperation
 from typing import Any, Final
 
-from dynaorm.entity.table import KeyAttribute, KeyKind
+from dynaorm.entity.received import received
+from dynaorm.entity.table import KeyAttribute, KeyKind, Table
 from dynaorm.errors import Unreachable
 from dynaorm.failure import counted
 from dynaorm.flow.protocol.call import Call, NoAnswer, Reply
@@ -35,16 +36,16 @@ def check_keys(operation: str, items: Iterable[Any], keys: Sequence[KeyAttribute
                 raise Unreachable(operation=operation, attempts=1, reason=reason)
 
 
-def updated_item(call: Call, reply: Reply, keys: Sequence[KeyAttribute]) -> Item | None:
+def updated_item(call: Call, reply: Reply, table: Table) -> Item | None:
     """The item that an update returns, if the call asks for it. Raises NoAnswer without it: nothing is settled."""
     if "ReturnValues" not in call.request:
         return None
     item: Item | None = reply.get("Attributes")
     try:
-        check_keys(call.operation, [item], keys)
+        check_keys(call.operation, [item], table.keys)
     except Unreachable as trouble:
         raise NoAnswer(trouble.reason) from None
-    return item
+    return received(table, item)
 
 
 def check_item(operation: str, item: Any) -> None:
@@ -67,20 +68,20 @@ def part_of(operation: str, reply: Any, *path: str | int) -> Any:
     return found
 
 
-def items_at_once(reply: Reply, keys: Sequence[Sequence[KeyAttribute]]) -> list[Item | None]:
-    """The items in a reply to TransactGetItems, None where there is none; ``keys``: those of each item.
+def items_at_once(reply: Reply, tables: Sequence[Table]) -> list[Item | None]:
+    """The items in a reply to TransactGetItems, None where there is none; ``tables``: that of each item.
 
     Raises:
         Unreachable: an item has not its key, or the reply has another number of answers.
     """
     responses = reply.get("Responses", ())
-    if len(responses) != len(keys):
-        reason = f"{counted(len(responses), 'answer')} to {counted(len(keys), 'key')}"
+    if len(responses) != len(tables):
+        reason = f"{counted(len(responses), 'answer')} to {counted(len(tables), 'key')}"
         raise Unreachable(operation="TransactGetItems", attempts=1, reason=reason)
-    items = [one.get("Item") for one in responses]
-    for item, own in zip(items, keys, strict=True):
-        check_keys("TransactGetItems", [] if item is None else [item], own)
-    return items
+    items: list[Item | None] = [one.get("Item") for one in responses]
+    for item, table in zip(items, tables, strict=True):
+        check_keys("TransactGetItems", [] if item is None else [item], table.keys)
+    return [received(table, item) for item, table in zip(items, tables, strict=True)]
 
 
 def _is_finite(text: str) -> bool:

@@ -7,7 +7,7 @@ Rule 2. Entities are always whole. An index that projects only some attributes g
 """
 
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from typing import Any, Final, TypeGuard
 
@@ -17,6 +17,7 @@ from dynaorm.entity.ident import Ident, contents_of
 from dynaorm.entity.key import stored_key
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.page import is_entity
+from dynaorm.entity.received import each_received
 from dynaorm.entity.table import Table
 from dynaorm.errors import DecodeError
 from dynaorm.flow.protocol.call import Flow
@@ -62,10 +63,10 @@ class Sorting:
         self._table: Table = spec.source.table
         self._has_warned = False
 
-    def sort_out(self, progress: Progress, key_query: KeyQuery, found: Iterable[Any], now: float) -> None:
+    def sort_out(self, progress: Progress, key_query: KeyQuery, found: Sequence[Any], now: float) -> None:
         """Buffer what is wanted of a page."""
         is_whole, buffered = self._spec.source.is_whole, progress.buffered
-        for one in found:
+        for one in each_received(self._table, found):
             if is_entity(one):
                 buffered.append(one)
             elif not is_whole:

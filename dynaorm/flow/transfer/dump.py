@@ -13,9 +13,8 @@ from typing import Any, Final
 from pydantic_core import to_json
 
 from dynaorm.argument import check_amount, check_flag
-from dynaorm.entity.dispatch import NotAnEntity, unknown_item
+from dynaorm.entity.dispatch import NotAnEntity, class_of, unknown_item
 from dynaorm.entity.mapping.mapping import EntityMapping
-from dynaorm.entity.stored_entity import class_of
 from dynaorm.entity.table import Table
 from dynaorm.errors import DecodeError, UsageError
 from dynaorm.flow.integrity.scan import RateLimiter, ScannedPage, ScanSegment, read_pages, scan_segments_of

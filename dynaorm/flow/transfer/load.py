@@ -16,11 +16,12 @@ from typing import Any, Final, TypeAlias
 
 from dynaorm.argument import check_count, check_flag
 from dynaorm.entity.declare.catalog import catalog_of
-from dynaorm.entity.dispatch import NotAnEntity
+from dynaorm.entity.dispatch import NotAnEntity, class_of
 from dynaorm.entity.mapping.equal import is_equal
 from dynaorm.entity.mapping.mapping import EntityMapping
+from dynaorm.entity.received import received
 from dynaorm.entity.state import set_state
-from dynaorm.entity.stored_entity import class_of, no_entity
+from dynaorm.entity.stored_entity import no_entity
 from dynaorm.entity.table import Table
 from dynaorm.errors import (
     AlreadyExists,
@@ -183,7 +184,7 @@ class LineLoad:
         new: dict[int, _New] = {}
         for number, item in items:
             try:
-                one = self._new(number, item)
+                one = self._new(number, received(self.table, item))
             except DecodeError as problem:
                 failures.append((number, problem))
             else:

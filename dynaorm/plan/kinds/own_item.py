@@ -17,7 +17,10 @@ from dynaorm.errors import ConditionFailed, DecodeError, EntityNotFound, StaleEn
 from dynaorm.failure import counted
 from dynaorm.item.action import Action, ConditionCheck, Delete, Put, Update
 from dynaorm.item.condition import (
+    Attr,
+    Compare,
     Condition,
+    Missing,
     all_of,
     any_of_conditions,
     equals,
@@ -26,7 +29,9 @@ from dynaorm.item.condition import (
     render,
 )
 from dynaorm.item.evaluate import holds
+from dynaorm.item.path import Path, value_at
 from dynaorm.item.placeholder import Placeholders
+from dynaorm.item.prefix import Prefix, paths_in
 from dynaorm.item.update import Change, Remove, SetTo
 from dynaorm.item.value import AttributeValue, Item, same
 from dynaorm.plan.image import refuse_other_revision
@@ -52,6 +57,7 @@ from dynaorm.plan.planned import (
 )
 from dynaorm.plan.taken import already_exists, standing
 from dynaorm.plan.unit_of_work import UnitOfWork
+from dynaorm.record import replace
 
 
 class ItemPurpose(Purpose):
@@ -240,22 +246,34 @@ def difference(before: Item, after: Item) -> tuple[Change, ...]:
         if value is not (stored := before.get(name)) and value != stored and not same(value, stored)
     ]
     changes += [Remove((name,)) for name in before if name not in after]
+    if any(isinstance(one.path[0], Prefix) for one in changes):
+        changes = [each for one in changes for each in _by_members(one, before)]
     return tuple(changes)
+
+
+def _by_members(change: Change, before: Item) -> Iterable[Change]:
+    """A change of an attribute; in place of one of a map of attributes, those of its members."""
+    (name,) = change.path
+    if not isinstance(name, Prefix):
+        return [change]
+    after = change.value["M"] if isinstance(change, SetTo) else {}
+    found = difference(before[name]["M"] if name in before else {}, after)
+    return [replace(one, path=(name, *one.path)) for one in found]
 
 
 def _expectation(
     change: ItemChange, before: StoredItem, *, is_told: bool
-) -> tuple[str | None, dict[str, AttributeValue | None] | None]:
+) -> tuple[str | None, dict[Path, AttributeValue | None] | None]:
     """The revision that must be stored; unless it names one write, the attribute values that must be."""
     mark = before.mapping.table.mark_of(before.item)
     if mark is not None:
         return mark, None
     refuse_other_revision(before.mapping, before.item)
-    return None, {name: before.item.get(name) for name in _relied_on(change, before, is_told=is_told)}
+    return None, {path: value_at(before.item, path) for path in _relied_on(change, before, is_told=is_told)}
 
 
-def _relied_on(change: ItemChange, before: StoredItem, *, is_told: bool) -> list[str]:
-    """Without a revision that names one write: the attributes whose loaded values are the condition.
+def _relied_on(change: ItemChange, before: StoredItem, *, is_told: bool) -> list[Path]:
+    """Without a revision that names one write: the paths of what is stored whose loaded values are the condition.
 
     Rule 1. A delete, a check, and what takes the place of a deleted item rely on everything.
     Rule 2. What replaces an item that was just read relies on what is there, and on all that a key, index, guard,
@@ -284,13 +302,14 @@ def _relied_on(change: ItemChange, before: StoredItem, *, is_told: bool) -> list
     found.update(mapping.bookkeeping)
     if (revision := mapping.table.revision) is not None and revision.kind == "N":
         found.add(revision.attribute)
-    return sorted(found - {key.name for key in mapping.table.keys})
+    after = change.image if type(change) is ItemInsert or type(change) is ItemUpdate else {}
+    return paths_in(found - {key.name for key in mapping.table.keys}, before.item, after)
 
 
 def _required(
     change: ItemChange,
     expected: str | None,
-    expected_values: dict[str, AttributeValue | None] | None,
+    expected_values: dict[Path, AttributeValue | None] | None,
     unit: UnitOfWork,
 ) -> Condition | None:
     mapping, table = change.mapping, change.mapping.table
@@ -314,8 +333,8 @@ def _required(
         return all_of(
             exists(table.pk.name),
             *(
-                missing(name) if value is None else equals(name, value)
-                for name, value in expected_values.items()
+                Missing(path) if value is None else Compare(Attr(path), "=", value)
+                for path, value in expected_values.items()
             ),
         )
     of_class = _required_of_class(
@@ -429,7 +448,7 @@ def is_as_expected(planned: Planned, item: Item | None) -> bool:
     if planned.expected is not None:
         return planned.mapping.table.mark_of(item) == planned.expected
     values = planned.expected_values or {}
-    return all(same(item.get(name), value) for name, value in values.items())
+    return all(same(value_at(item, path), value) for path, value in values.items())
 
 
 # -- sentences ---------------------------------------------------------------------------------------------------------

@@ -42,12 +42,12 @@ def test_an_item_without_its_key_is_no_answer(item: Any) -> None:
 
 def test_the_items_of_one_moment_are_in_the_order_of_their_keys() -> None:
     reply = {"Responses": [{"Item": SOUND}, {}]}
-    assert items_at_once(reply, [TABLE.keys] * 2) == [SOUND, None]
+    assert items_at_once(reply, [TABLE] * 2) == [SOUND, None]
     with pytest.raises(Unreachable, match="2 answers to 1 key"):
-        items_at_once(reply, [TABLE.keys])
+        items_at_once(reply, [TABLE])
 
 
 @pytest.mark.parametrize(("item", "key"), [({"n": SOUND["n"]}, "b"), ({}, "n")])
 def test_an_item_of_one_moment_without_its_key_is_not_taken_for_absent(item: Any, key: str) -> None:
     with pytest.raises(Unreachable, match=f"an item without its key '{key}'"):
-        items_at_once({"Responses": [{"Item": item}]}, [TABLE.keys])
+        items_at_once({"Responses": [{"Item": item}]}, [TABLE])
