@@ -7,6 +7,7 @@ import pytest
 
 from dynaorm import F, Key, Session, inspect
 from dynaorm.errors import (
+    DecodeError,
     EntityNotFound,
     InvalidValue,
     StaleEntity,
@@ -14,6 +15,7 @@ from dynaorm.errors import (
     UnknownField,
     UsageError,
 )
+from dynaorm.flow.protocol.call import Call, Transport
 from dynaorm.testing.clock import FakeClock
 from dynaorm.testing.faults import FaultyTransport
 from tests.cast.events import Mark
@@ -71,31 +73,14 @@ def test_a_read_is_as_consistent_as_asked(
     assert found == [expected, expected, session_wide]
 
 
+def test_a_stored_item_that_does_not_fit_is_a_decode_error(session: Session, moto: Transport) -> None:
+    item = {**USER.primary_key, "_type": {"S": "User"}, "user_id": {"S": "1"}, "visits": {"S": "many"}}
+    moto.call(Call("PutItem", {"TableName": "app", "Item": item}))
+    with pytest.raises(DecodeError, match="visits"):
+        session.get(USER)
+
+
 # -- update ------------------------------------------------------------------------------------------------------------
-
-
-def test_a_blind_update_is_one_request_and_returns_what_is_stored(
-    session: Session, wire: FaultyTransport
-) -> None:
-    session.save(User(user_id="1", name="a"))
-    wire.calls.clear()
-    user = session.update(USER, F.visits.add(3), {"name": "b"})
-    assert operations(wire) == ["UpdateItem"]
-    assert user == User(user_id="1", name="b", visits=3) == session.get(USER)
-    assert inspect(user).changes == {}
-    user.name = "c"
-    session.save(user)
-
-
-def test_exactly_once_reads_first_and_updates_in_a_transaction_under_the_revision_read(
-    session: Session, wire: FaultyTransport
-) -> None:
-    user = session.save(User(user_id="1"))
-    wire.calls.clear()
-    assert session.update(USER, F.visits.add(1), exactly_once=True).visits == 1
-    update = wire.calls[-1].request["TransactItems"][0]["Update"]
-    assert {"S": inspect(user).revision} in update["ExpressionAttributeValues"].values()
-    assert operations(wire) == ["GetItem", "TransactWriteItems"]
 
 
 def test_a_loaded_entity_is_updated_in_place_under_its_revision(
@@ -191,32 +176,6 @@ def test_refresh_needs_something_stored(session: Session) -> None:
 # -- diff and restore --------------------------------------------------------------------------------------------------
 
 
-def test_diff_gives_the_fields_that_differ(session: Session) -> None:
-    document = session.save(Document(doc_id="d", text="a", slug="s"))
-    document.text = "b"
-    session.save(document)
-    document.slug = None
-    session.save(document)
-    assert session.diff(document, 1, 3) == {"text": ("a", "b"), "slug": ("s", None)}
-    assert session.diff(DOCUMENT, 2, 1) == {"text": ("b", "a")}
-    assert session.diff(document, 1, 1) == {}
-    with pytest.raises(EntityNotFound, match="has no version 4"):
-        session.diff(document, 1, 4)
-
-
-def test_restore_is_a_save_that_makes_a_new_version(session: Session) -> None:
-    document = session.save(Document(doc_id="d", text="a", slug="s"))
-    document.text, document.slug = "b", "t"
-    session.save(document)
-    assert session.restore(document, version=1) is document
-    assert (document.text, document.slug, inspect(document).version) == ("a", "s", 3)
-    assert [one.number for one in session.history(document)] == [3, 2, 1]
-    assert session.get_by(Document, slug="t") is None
-    assert session.get_by(Document, slug="s") == document
-    document.text = "c"
-    session.save(document)
-
-
 def test_restore_by_key_returns_the_entity(session: Session) -> None:
     document = session.save(Document(doc_id="d", text="a"))
     document.text = "b"
@@ -226,15 +185,6 @@ def test_restore_by_key_returns_the_entity(session: Session) -> None:
     with pytest.raises(StaleEntity):
         session.restore(document, version=1)
     assert document.text == "b"
-
-
-def test_restore_works_from_a_tombstone_and_claims_again(session: Session) -> None:
-    document = session.save(Document(doc_id="d", text="a", slug="s"))
-    session.delete(document)
-    restored = session.restore(DOCUMENT, version=1)
-    assert (restored, inspect(restored).version) == (document, 2)
-    assert session.get_by(Document, slug="s") == restored
-    assert session.get(DOCUMENT) == restored
 
 
 @pytest.mark.parametrize("deleted", [False, True])

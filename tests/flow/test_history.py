@@ -1,6 +1,6 @@
 """Versions are read by key, newest first, in numeric order."""
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -69,17 +69,6 @@ def test_a_class_without_versions_has_none(session: Session, wire: FaultyTranspo
 
 
 # -- as it was ---------------------------------------------------------------------------------------------------------
-
-
-def test_as_of_is_the_version_that_was_the_newest_then(session: Session, clock: FakeClock) -> None:
-    written(session, 3, clock)
-    start = datetime.fromtimestamp(clock.start, UTC)
-
-    def text(hours: float) -> str | None:
-        found = session.get(KEY, as_of=start + timedelta(hours=hours))
-        return found.text if found is not None else None
-
-    assert [text(hours) for hours in (-0.1, 0, 0.9, 1, 1.9, 2, 99)] == [None, "1", "1", "2", "2", "3", "3"]
 
 
 def test_as_of_looks_past_a_hundred_versions(session: Session, moto: Transport, clock: FakeClock) -> None:

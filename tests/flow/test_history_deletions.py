@@ -6,7 +6,7 @@ from typing import Annotated
 import pytest
 
 from dynaorm import Entity, Key, Session, Table, Unique, Versioned
-from dynaorm.errors import EntityNotFound, UsageError
+from dynaorm.errors import UsageError
 from dynaorm.flow.protocol.call import Call, Transport
 from dynaorm.item.value import Item
 from dynaorm.testing import FakeClock
@@ -66,22 +66,6 @@ def test_an_entity_that_keeps_versions_of_some_fields_was_absent_while_it_was_de
     assert session.get(key, as_of=deleted) is None
 
 
-def test_a_version_after_a_deletion_keeps_the_time_of_the_deletion(
-    session: Session, moto: Transport, clock: FakeClock
-) -> None:
-    page = session.save(Page(name="a"))
-    clock.advance(3600)
-    session.delete(page)
-    deleted_at = items(moto, app)["v0_TEXT"]["version_at"]
-    clock.advance(3600)
-    page = session.save(Page(name="a", text="again"))
-    page.text = "and again"
-    session.save(page)
-    found = items(moto, app)
-    assert found["v2_TEXT"]["previous_deletion"] == deleted_at
-    assert [key for key, item in found.items() if "previous_deletion" in item] == ["v2_TEXT"]
-
-
 def test_a_version_without_the_time_of_a_deletion_is_read_as_before(
     session: Session, moto: Transport, clock: FakeClock
 ) -> None:
@@ -109,19 +93,6 @@ def test_versions_and_tombstones_of_a_family_keep_the_class_and_no_type(
     }
     assert not any("_type" in item for item in found.values())
     assert session.scan(Document).all() == []
-
-
-def test_a_version_is_read_as_the_class_it_was_saved_as(session: Session) -> None:
-    session.delete(session.save(Report(name="a", text="one", author="liz", number="7")))
-    session.save(Document(name="a", text="two"))
-    assert [version.entity for version in session.history(DOCUMENT)] == [
-        Document(name="a", text="two"),
-        Report(name="a", text="one", author="liz", number="7"),
-    ]
-    assert session.get(DOCUMENT, version=1) == Report(name="a", text="one", author="liz", number="7")
-    assert session.get(Key(Report, name="a"), version=2) is None
-    with pytest.raises(EntityNotFound):
-        session.restore(Key(Report, name="a"), version=2)
 
 
 def test_a_version_of_another_class_is_not_restored_into_a_live_entity(session: Session) -> None:

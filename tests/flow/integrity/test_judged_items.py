@@ -51,6 +51,11 @@ def test_what_sessions_leave_is_consistent(left: Items) -> None:
             (FindingKind.WRONG_OWNER, "phone#123"),
         ),
         damage(
+            "a guard whose owner is a text",
+            lambda items: item(items, "email#a@x", "email#a@x").update(owner={"S": "USER#1"}),
+            (FindingKind.WRONG_OWNER, "email#a@x email#a@x"),
+        ),
+        damage(
             "what was counted is gone",
             lambda items: remove(items, "GROUP#g", "M#u"),
             (FindingKind.TOTAL, "GROUP#g G"),

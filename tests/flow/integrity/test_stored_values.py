@@ -12,7 +12,7 @@ from pydantic import AfterValidator
 from dynaorm import Aggregate, Entity, GlobalIndex, Index, Key, Session, Table, Unique
 from dynaorm.flow.integrity.finding import FindingKind, Outcome
 from dynaorm.flow.protocol.call import Transport
-from dynaorm.integrity.run import RunOptions, backfill, repair, verify
+from dynaorm.integrity.run import backfill, repair
 from dynaorm.testing.clock import FakeClock
 from dynaorm.testing.moto_engine import strict_moto
 from tests.integrity.zoo import Raw, key_of, text
@@ -147,24 +147,6 @@ def test_values_that_change_each_time_are_reported_and_left(raw: Raw, session: S
         "so nothing loads as it is stored)"
     )
     assert raw.items(new) == before
-
-
-def test_a_newer_class_is_not_undone(raw: Raw, session: Session) -> None:
-    session.save(OldPerson(name="ann", email="A"))
-    raw.change(new, key_of("PERSON#ann", "P"), grade=text("new"))
-    (values, *_) = list(repair(session, new))
-    assert "does not declare 'grade'" in values.finding.doubt
-    options = RunOptions(foreign_attributes=["grade"])
-    assert [one.outcome for one in repair(session, new, options=options)] == [Outcome.MENDED]
-    assert list(verify(session, new, options=options)) == []
-
-
-def test_a_guard_with_more_than_a_guard_has_is_not_replaced(raw: Raw, session: Session) -> None:
-    session.save(OldPerson(name="ann", email="A"))
-    raw.change(new, key_of("email#A"), payload=text("theirs"))
-    before = raw.get(new, key_of("email#A"))
-    list(repair(session, new))
-    assert raw.get(new, key_of("email#A")) == before
 
 
 def test_an_entity_that_is_saved_meanwhile_is_judged_again(raw: Raw, session: Session) -> None:

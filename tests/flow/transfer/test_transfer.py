@@ -20,10 +20,9 @@ from dynaorm.flow.protocol.call import Call, NoAnswer, Refusal, Reply, Transport
 from dynaorm.flow.table_definition import definition
 from dynaorm.item.item_line import item_line
 from dynaorm.testing import FakeClock, ScriptedTransport
-from tests.cast import documents, events, orders, others, people, tables, tickets
+from tests.cast import tables
 
 _NUMBERS: Final = count()
-CAST: Final = (documents, events, orders, others, people, tickets)
 TABLES: Final = [one for one in vars(tables).values() if isinstance(one, Table)]
 
 
@@ -65,35 +64,6 @@ def test_the_items_of_every_kind_come_back_byte_by_byte(moto: Transport, table: 
     loaded = other.load(table, BytesIO(b"".join(lines)), raw=True)
     assert (loaded.lines, loaded.stored, loaded.refused) == (len(lines), len(lines), {})
     assert sorted(lines_of(other, table)) == sorted(lines)
-
-
-@pytest.mark.parametrize(
-    "table", [tables.app, tables.away, tables.bare, tables.log], ids=lambda table: table.name
-)
-def test_the_entities_of_every_kind_come_back_with_what_belongs_to_them(
-    moto: Transport, table: Table
-) -> None:
-    session, other = opened(moto, table), opened(moto, table)
-    home = {key.name for key in table.keys}
-    put(moto, session, table, [one.item for one in samples(table) if home <= one.item.keys()])
-    loaded = other.load(table, BytesIO(b"".join(lines_of(session, table))))
-    assert loaded.refused == {}
-    kept = {"created", "changed"}
-    shown = [
-        sorted(map(_without_times(kept), lines_of(one, table, entities=True))) for one in (session, other)
-    ]
-    assert shown[0] == shown[1]
-    assert len(shown[0]) == loaded.stored
-    assert list(other.verify(table)) == []
-
-
-def _without_times(names: set[str]) -> Any:
-    def plain(line: bytes) -> str:
-        found = json.loads(line)
-        found["entity"] = {name: value for name, value in found["entity"].items() if name not in names}
-        return json.dumps(found, sort_keys=True)
-
-    return plain
 
 
 # -- loading -----------------------------------------------------------------------------------------------------------
