@@ -9,7 +9,9 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import botocore.session
 import pytest
+from botocore.loaders import create_loader
 from hypothesis import Phase, settings
 
 from dynaorm import Call, Session, Transport
@@ -81,6 +83,13 @@ def unique_name() -> Callable[[str], str]:
     """Makes a table's name one that no other test uses: they share an engine."""
     mark = uuid.uuid4().hex[:12]
     return lambda name: f"{name}-{mark}"
+
+
+@pytest.fixture
+def one_loader(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sessions of botocore share what they read of its data files, which would take most of their time."""
+    loader = create_loader()
+    monkeypatch.setattr(botocore.session, "create_loader", lambda *_: loader)
 
 
 # -- strict moto, one for each module and emptied for each test --------------------------------------------------------

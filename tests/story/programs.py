@@ -13,6 +13,9 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+import botocore.session
+from botocore.loaders import create_loader
+
 from dynaorm import Entity, Session, Table
 from dynaorm.testing import strict_moto
 
@@ -30,12 +33,15 @@ class Anything(Entity, table=anything, pk="{name}", sk="A", versioned=True):
 
 
 def warm_up() -> None:
-    """Import what almost every program comes to use, so that it is imported once."""
+    """Import and read what almost every program comes to use, so that it is done once: AWS's models are megabytes."""
+    loader: Any = create_loader()
+    botocore.session.create_loader = lambda *_: loader
     with strict_moto(), Session(region="us-east-1") as session:
         session.create_table(anything)
         session.save(Anything(name="a"))
         assert session.query(Anything, name="a").count() == len(list(session.scan(Anything)))
         assert list(session.verify(anything)) == []
+    botocore.session.Session().create_client("dynamodb", region_name="us-east-1").close()
 
 
 def closing(session: Session) -> None:

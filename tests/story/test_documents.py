@@ -10,6 +10,8 @@ from dynaorm import Session, Table
 from dynaorm.testing import assert_consistent, strict_moto
 from tools.make_pictures import RECIPES, picture_of, programs, recipe
 
+pytestmark = pytest.mark.usefixtures("one_loader")
+
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 

@@ -16,6 +16,8 @@ from tests.transport.both_ways import GET, Wrapped
 from tests.transport.each_transport import Closable, Open
 from tests.transport.unruly import Behaviour, Request, Unruly, response
 
+pytestmark = pytest.mark.usefixtures("one_loader")
+
 SECONDS = 0.5
 FAR_LESS_THAN_THE_TRANSPORTS_OWN = 5.0
 SHORT = replace(GET, timeout=SECONDS)

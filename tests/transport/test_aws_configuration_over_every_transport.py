@@ -17,6 +17,8 @@ from tests.transport.unruly import (
     hang_up,
 )
 
+pytestmark = pytest.mark.usefixtures("one_loader")
+
 GET = Call("GetItem", {"TableName": "app", "Key": {"PK": {"S": "a"}}})
 PUT = Call("PutItem", {"TableName": "app", "Item": {"PK": {"S": "a"}, "b": {"B": b"\xff"}}})
 

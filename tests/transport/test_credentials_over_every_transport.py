@@ -14,6 +14,8 @@ from tests.transport.both_ways import GET
 from tests.transport.each_transport import Open
 from tests.transport.unruly import Behaviour, Request, Unruly, response
 
+pytestmark = pytest.mark.usefixtures("one_loader")
+
 LATER = (datetime.now(UTC) + timedelta(hours=6)).strftime("%Y-%m-%dT%H:%M:%SZ")
 KEYS = {"AccessKeyId": "ROLE", "SecretAccessKey": "s", "Token": "token", "Expiration": LATER}
 ASSUMED = """<{action}Response xmlns="https://sts.amazonaws.com/doc/2011-06-15/"><{action}Result>

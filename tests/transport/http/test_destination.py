@@ -10,13 +10,11 @@ from pathlib import Path
 from time import strptime
 from typing import Any
 
-import botocore.session
 import pytest
 from botocore.config import Config
 from botocore.credentials import Credentials
 from botocore.exceptions import BotoCoreError
 from botocore.httpsession import get_cert_path
-from botocore.loaders import create_loader
 from botocore.session import Session
 
 from dynaorm.errors import UsageError
@@ -122,13 +120,6 @@ ALL_REGIONS = [
     "us-gov-new-9",
     "moon-base-1",
 ]
-
-
-@pytest.fixture
-def one_loader(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Sessions of botocore share what they read of its data files, which would take most of the time."""
-    loader = create_loader()
-    monkeypatch.setattr(botocore.session, "create_loader", lambda *_: loader)
 
 
 @pytest.mark.parametrize("fips", ["false", "true"])

@@ -16,6 +16,8 @@ from dynaorm.errors import UsageError
 from dynaorm.flow.protocol.call import Flow
 from dynaorm.transport.pynamodb import PynamoTransport
 
+pytestmark = pytest.mark.usefixtures("one_loader")
+
 CALLS = [
     Call("ListTables", {}),
     Call("DescribeStream", {"StreamArn": "arn:aws:dynamodb:us-east-1:000000000000:table/none/stream/2024"}),

@@ -23,6 +23,8 @@ from tests.transport.both_ways import Wrapped
 from tests.transport.each_transport import TRANSPORTS
 from tests.transport.unruly import Unruly, hang_up, unruly_server
 
+pytestmark = pytest.mark.usefixtures("one_loader")
+
 PUT = Call("PutItem", {"TableName": "app", "Item": {"PK": {"S": "a"}}})
 SHARDS = Call("DescribeStream", {"StreamArn": "arn:aws:dynamodb:us-east-1:000000000000:table/a/stream/2024"})
 GOOD = FixedCredentials("KEY", "hush")
