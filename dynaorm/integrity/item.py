@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from dynaorm.entity.table import Table
 from dynaorm.flow.integrity.finding import Finding
-from dynaorm.flow.integrity.judge_address import judge_address
+from dynaorm.flow.integrity.judge_items import judge_address
 from dynaorm.flow.integrity.scan import RateLimiter, ScannedPage, ScanSegment, read_pages
 from dynaorm.flow.integrity.stored_check import ItemAddress
 from dynaorm.flow.protocol.call import Flow

@@ -37,7 +37,7 @@ from dynaorm.flow.integrity.finding import (
     Mended,
 )
 from dynaorm.flow.integrity.judge_item import judge
-from dynaorm.flow.integrity.judge_left import judge_left
+from dynaorm.flow.integrity.judge_items import judge_left
 from dynaorm.flow.integrity.kinds.judged_kinds import KINDS
 from dynaorm.flow.integrity.ledger import MOST_HOLDERS, MemoryLedger
 from dynaorm.flow.integrity.scope import Scope, scope_of

@@ -1,15 +1,22 @@
-"""Judge items in memory: the findings of a verification, if these are all the items of some tables."""
+"""Judge items without a run: all items of some tables in memory, or the item at one address.
+
+Either way the items are judged one by one, and then the addresses under which facts are left.
+"""
 
 from collections.abc import Iterable, Iterator, Mapping
 
 from dynaorm.entity.ident import Ident
 from dynaorm.entity.table import Table
+from dynaorm.flow.commit import unit_of_work
 from dynaorm.flow.integrity.finding import Diagnosis, Finding
 from dynaorm.flow.integrity.judge_item import judge
-from dynaorm.flow.integrity.judge_left import judge_left
-from dynaorm.flow.integrity.ledger import MemoryLedger, remember
+from dynaorm.flow.integrity.kinds.judged_kinds import KINDS
+from dynaorm.flow.integrity.ledger import Ledger, MemoryLedger, remember
 from dynaorm.flow.integrity.scope import Scope
-from dynaorm.flow.integrity.stored_check import ItemAddress, answer_from
+from dynaorm.flow.integrity.stored_check import ItemAddress, StoredCheck, answer_at_once, answer_from
+from dynaorm.flow.protocol.call import Flow
+from dynaorm.flow.protocol.context import Context
+from dynaorm.flow.protocol.cost import ReadCost
 from dynaorm.item.value import Item
 from dynaorm.plan.unit_of_work import UnitOfWork
 
@@ -39,3 +46,29 @@ def _diagnoses(stored: Mapping[Ident, tuple[ItemAddress, Item]], scope: Scope) -
         yield from judgement.diagnoses
         remember(judgement, ledger)
     yield from answer_from(judge_left(ledger, scope), items)
+
+
+def judge_address(address: ItemAddress, context: Context) -> Flow[list[Finding] | None]:
+    """What is wrong with the item at an address, read as of one moment with the items that belong to it.
+
+    Totals are not judged: they need every item that they count. None if the items change all the time.
+    """
+    scope = Scope((address.table,), (), lambda: unit_of_work(context), reads_everything=False)
+    found = yield from answer_at_once(lambda: _judged(address, scope), context, ReadCost())
+    return None if found is None else [one.finding for one in found]
+
+
+def _judged(address: ItemAddress, scope: Scope) -> StoredCheck[list[Diagnosis]]:
+    judgement = yield from judge(address, scope)
+    ledger = MemoryLedger()
+    remember(judgement, ledger)
+    return [*judgement.diagnoses, *(yield from judge_left(ledger, scope))]
+
+
+def judge_left(ledger: Ledger, scope: Scope) -> StoredCheck[list[Diagnosis]]:
+    """What is wrong at the addresses of a ledger, one address after the other."""
+    found: list[Diagnosis] = []
+    for kind in KINDS:
+        for address, facts in kind.left(ledger, scope):
+            found += yield from kind.judge_facts(address, facts, scope, ledger.doubts())
+    return found
