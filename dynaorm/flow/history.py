@@ -29,7 +29,7 @@ from dynaorm.errors import (
     UsageError,
 )
 from dynaorm.failure import counted
-from dynaorm.flow.commit import commit, settle, unit_of_work
+from dynaorm.flow.commit import commit, unit_of_work
 from dynaorm.flow.entity import take_over
 from dynaorm.flow.protocol.call import Call, Flow, Refusal
 from dynaorm.flow.protocol.context import Context
@@ -39,6 +39,7 @@ from dynaorm.flow.protocol.reply_keys import check_keys
 from dynaorm.flow.protocol.retry import waited
 from dynaorm.flow.read import BATCH_GET_LIMIT, answered, get_item, get_items, refused, repeat
 from dynaorm.flow.target import Target, target_of
+from dynaorm.flow.unsettled import settle
 from dynaorm.flow.write import send
 from dynaorm.item.action import ConditionCheck, Delete, to_wire
 from dynaorm.item.condition import And, Attr, BeginsWith, Compare, Condition, equals, missing, render
