@@ -166,7 +166,8 @@ def carried_by(entity: object) -> Loaded | LazyItem | Unsettled | None:
         found: Loaded | LazyItem | Unsettled | None = _slot(entity, SLOT)
     except AttributeError:
         # A write asks several times, and an exception takes four times as long as an answer.
-        set_state(entity, None)
+        if hasattr(type(entity), SLOT):  # what is no entity has no place for one
+            set_state(entity, None)
         return None
     return found
 
