@@ -145,12 +145,12 @@ class AnswerReader:
         return _Sized(int(length))
 
 
-# The head that DynamoDB itself sends. One pattern reads it in half the time.
+# The head that DynamoDB itself sends. One pattern reads it in half the time. A dot is the fastest of all sets.
 _USUAL = (
-    r"HTTP/1\.1 (200|400) [^\r\n\0]*+\r\n"
-    r"Server: [!-~]*+\r\nDate: ([!-~][ -~]*+)(?<! )\r\nContent-Type: [!-~]*+\r\n"
-    r"Content-Length: ([0-9]{1,8}+)\r\nConnection: keep-alive\r\n"
-    r"x-amzn-RequestId: ([!-~]*+)\r\nx-amz-crc32: ([0-9]*+)\r\n\r\n"
+    r"HTTP/1\.1 (200|400) .*\r\n"
+    r"Server: .*\r\nDate: (.*)\r\nContent-Type: .*\r\n"
+    r"Content-Length: ([0-9]{1,8})\r\nConnection: keep-alive\r\n"
+    r"x-amzn-RequestId: (.*)\r\nx-amz-crc32: ([0-9]*)\r\n\r\n"
 )
 _answers = count()
 
@@ -165,15 +165,16 @@ def _usual(data: bytes) -> HttpAnswer | None:
     # The first answer is read without the pattern: to compile it takes as long as to read some dozen answers.
     if not next(_answers):
         return None
-    match = _usual_head().match(data[:1024].decode("latin-1"))
-    if match is None:
+    head = data[:1024].decode("latin-1")
+    match = _usual_head().match(head)
+    if match is None or "\0" in head:
         return None
     status, date, length, request_id, checksum = match.groups()
-    end = match.end()
-    if len(data) != end + int(length):
+    body = data[match.end() :]
+    if length != str(len(body)):
         return None
-    headers = {"date": date, "x-amzn-requestid": request_id, "x-amz-crc32": checksum}
-    return HttpAnswer(int(status), headers, data[end:], True)
+    headers = {"date": date.strip(), "x-amzn-requestid": request_id.strip(), "x-amz-crc32": checksum}
+    return HttpAnswer(200 if status == "200" else 400, headers, body, True)
 
 
 def _status_of(line: str) -> tuple[str, int]:
