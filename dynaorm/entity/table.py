@@ -237,13 +237,14 @@ class TableRules:
 
     def reserved_for(self, key: KeyAttribute, text: str) -> str | None:
         """What a key with this text would be taken for: a guard item or a version; None for neither."""
-        for begins, what in self._reserved_in.get(key.name, ()):  # a loop, because every save asks
+        for begins, what in self.reserved_in.get(key.name, ()):  # a loop, because every save asks
             if begins.match(text):
                 return what
         return None
 
     @cached_property
-    def _reserved_in(self) -> Mapping[str, list[tuple[re.Pattern[str], str]]]:
+    def reserved_in(self) -> Mapping[str, list[tuple[re.Pattern[str], str]]]:
+        """The same by the name of the key attribute; most sort keys have none."""
         found: dict[str, list[tuple[re.Pattern[str], str]]] = {}
         for name, begins, what in self.reserved:
             found.setdefault(name, []).append((begins, what))

@@ -109,7 +109,7 @@ def _committed(
     intents: Sequence[Intent], unit: UnitOfWork, reads: Reads, context: Context
 ) -> Flow[tuple[Plan, Item | None]]:
     """Compile and send until it is committed, because what it was compiled from may be out of date."""
-    until = context.retry.until(context.clock)
+    began = context.clock.monotonic()
     pauses: Iterator[float] | None = None
     while True:
         merged, reads, plan = yield from _compiled(intents, reads, unit, context)
@@ -122,7 +122,7 @@ def _committed(
             return plan, outcome.item
         reads = yield from _with_unread(_with_refusal(reads, plan, outcome), outcome, context)
         if pauses is None:  # the first refusal (a tombstone, a guard of another entity) is no contention yet
-            pauses = context.retry.pauses(context.clock, until)
+            pauses = context.retry.pauses(context.clock, began)
             is_going_on = next(pauses, None) is not None
         elif is_going_on := (yield from waited(pauses)):
             # After a pause, the items of the refusal would be out of date again.

@@ -57,7 +57,7 @@ def repeat(call: Call, context: Context, pauses: Iterator[float] | None = None) 
 def answered(call: Call, context: Context, pauses: Iterator[float] | None = None) -> Flow[Reply]:
     """The reply to a call, as ``repeat`` does, but without translating refusals. Raises Refusal."""
     # Most calls are not repeated, and need no pauses.
-    until = context.retry.until(context.clock) if pauses is None else 0.0
+    began = context.clock.monotonic()
     attempts = 0
     while True:
         attempts += 1
@@ -73,7 +73,7 @@ def answered(call: Call, context: Context, pauses: Iterator[float] | None = None
         else:
             return reply
         if pauses is None:
-            pauses = context.retry.pauses(context.clock, until)
+            pauses = context.retry.pauses(context.clock, began)
         if not (yield from waited(pauses)):
             raise spent(trouble, call, attempts) from trouble
 

@@ -150,7 +150,7 @@ class Writing:
         if self.state not in _SENT:
             return (yield from look(self.plan, self.context))
         clock, retry = self.context.clock, self.context.retry
-        until = retry.until(clock, clock.now() - self.plan.made_at)
+        began, age = clock.monotonic(), clock.now() - self.plan.made_at
         pauses: Iterator[float] | None = None
         while True:
             found = yield from self._attempt()
@@ -163,7 +163,7 @@ class Writing:
             elif step is not AGAIN:
                 return found
             if pauses is None:
-                pauses = retry.pauses(clock, until)
+                pauses = retry.pauses(clock, began, age)
             if not (yield from waited(pauses)):
                 return replace(found, event=Event.SPENT)
 

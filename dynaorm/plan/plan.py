@@ -22,8 +22,8 @@ from dynaorm.plan.planned import Effect, Planned
 from dynaorm.plan.unit_of_work import client_token
 from dynaorm.record import record
 
+_RETURNED = {"Update": "ALL_NEW", "Delete": "ALL_OLD"}
 # A value of a form that DynamoDB does not have today counts with its text in Python, which may be longer than its JSON.
-_RETURNED = {"UpdateItem": "ALL_NEW", "DeleteItem": "ALL_OLD"}
 _SURELY = 4
 _MUCH = 2**63
 
@@ -106,9 +106,9 @@ class Plan(_PlanFields):
                     "ClientRequestToken": None if self.token is None else client_token(self.token),
                 }
             )
-        (request,) = to_wire(self.actions[0].action).values()
-        if self.wants_item and self.operation in _RETURNED:
-            request["ReturnValues"] = _RETURNED[self.operation]
+        ((kind, request),) = to_wire(self.actions[0].action).items()
+        if self.wants_item and kind in _RETURNED:
+            request["ReturnValues"] = _RETURNED[kind]
         return Request(request)
 
     @property

@@ -68,20 +68,17 @@ class Retry:
         check_amount("Retry(base={})", self.base, zero=True)
         check_amount("Retry(cap={})", self.cap, zero=True)
 
-    def until(self, clock: Clock, age: float = 0.0) -> float:
-        """When the last repetition may begin, by the clock. The first attempt takes time, too, so ask before it.
-
-        ``age``: the age in seconds of a plan that is sent again. Its token does not live longer.
-        """
-        return clock.monotonic() + min(self.seconds, WINDOW_SECONDS - age)
-
-    def pauses(self, clock: Clock, until: float | None = None) -> Iterator[float]:
+    def pauses(self, clock: Clock, began: float | None = None, age: float = 0.0) -> Iterator[float]:
         """The pause in seconds before each repetition; it ends when attempts or time are spent.
 
-        ``until``: what ``until`` gave before the first attempt, if this is not called before it.
+        Args:
+            clock: the clock.
+            began: the clock's monotonic time before the first attempt, which takes time, too; None for now.
+            age: the age in seconds that a plan had then. Its token does not live longer.
         """
-        # Computed here, not at the first pause: see ``until``.
-        return self._pauses(clock, self.until(clock) if until is None else until)
+        # Computed here, not at the first pause.
+        began = clock.monotonic() if began is None else began
+        return self._pauses(clock, began + min(self.seconds, WINDOW_SECONDS - age))
 
     def _pauses(self, clock: Clock, until: float) -> Iterator[float]:
         ceiling = min(self.cap, self.base)
