@@ -37,7 +37,8 @@ def key_writer_of(parts: Sequence[KeyPart], table: Table) -> KeyWriter:
                     if (at := values['at']) is None: return None
                     key_1 = text_1_0(at)
                     if not (0 < len(key_1) <= 1024 and key_1.isascii()): return None
-                    if 'SK' in table.rules.reserved_in and table.rules.reserved_for(attribute_1, key_1): return None
+                    if 'SK' in (rules := table.rules).reserved_in and rules.reserved_for(attribute_1, key_1):
+                        return None
                     return {'PK': {"S": key_0}, 'SK': {"S": key_1}}
                 except (KeyError, ValueError):
                     return None
@@ -74,10 +75,8 @@ def key_writer_of(parts: Sequence[KeyPart], table: Table) -> KeyWriter:
         lines.append(f"if not (0 < len({key}) <= {part.limit} and {key}.isascii()): return None")
         if part.bare:
             known[f"attribute_{number}"] = part.attribute
-            lines.append(
-                f"if {part.attribute.name!r} in table.rules.reserved_in"
-                f" and table.rules.reserved_for(attribute_{number}, {key}): return None"
-            )
+            asked = f"{part.attribute.name!r} in (rules := table.rules).reserved_in"
+            lines.append(f"if {asked} and rules.reserved_for(attribute_{number}, {key}): return None")
         members.append(f'{part.attribute.name!r}: {{"S": {key}}}')
     body = "\n  ".join([*lines, f"return {{{', '.join(members)}}}"])
     source = f"def write(values):\n try:\n  {body}\n except (KeyError, ValueError): return None"
