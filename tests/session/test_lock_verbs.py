@@ -26,8 +26,8 @@ from dynaorm.testing import FakeClock, FaultyTransport, lost_answer, strict_moto
 from dynaorm.transport.pynamodb import PynamoTransport
 from tests.cast.documents import Letter
 from tests.cast.orders import Stock
-from tests.cast.others import Account, Loose, Spot, Stall
-from tests.cast.people import USER, Member, Staff, Team, User
+from tests.cast.others import Loose, Spot, Stall
+from tests.cast.people import USER, Staff, Team, User
 from tests.cast.seen import items, operations, put
 from tests.cast.tables import fleeting
 
@@ -236,23 +236,6 @@ def test_an_overwrite_is_one_put_where_nothing_is_derived(
     assert operations(wire) == ["PutItem", "PutItem"]
 
 
-@pytest.mark.parametrize(
-    ("entity", "because"),
-    [
-        (User(user_id="1"), "unique values"),
-        (Letter(name="d", text="a"), "versions"),
-        (Team(team="t"), "totals and the time of creation"),
-        (Member(name="m", team="t"), "what it is counted in"),
-        (Account(name="a"), "a revision that counts"),
-    ],
-)
-def test_an_overwrite_reads_first_where_something_is_derived(
-    session: Session, wire: FaultyTransport, entity: Any, because: str
-) -> None:
-    session.save(entity, overwrite=True)
-    assert "GetItem" in operations(wire), because
-
-
 def test_an_overwrite_never_replaces_an_entity_of_a_class_that_it_does_not_know_of(
     session: Session, wire: FaultyTransport, moto: Transport, clock: FakeClock
 ) -> None:
@@ -289,20 +272,6 @@ def test_an_overwrite_without_an_answer_never_undoes_what_others_did(
     with Session(transport=Meanwhile(wire)) as other, pytest.raises(OutcomeUnknown):
         other.save(Stock(sku="a", left=2), overwrite=True)
     assert session.get_one(Stock, sku="a").left == 9
-
-
-def test_what_fulfils_the_condition_is_replaced_and_anything_else_is_left(
-    session: Session, wire: FaultyTransport
-) -> None:
-    session.save(Stock(sku="a", left=1), replacing=F.left == 0)
-    assert operations(wire) == ["PutItem"]
-    with pytest.raises(ConditionFailed) as refused:
-        session.save(Stock(sku="a", left=2), replacing=F.left == 0)
-    assert refused.value.stored == Stock(sku="a", left=1)
-    operations(wire)
-    session.save(Stock(sku="a", left=2), replacing=F.left == 1)
-    assert operations(wire) == ["PutItem"]
-    assert session.get_one(Stock, sku="a").left == 2
 
 
 def test_a_block_replaces_too(session: Session) -> None:

@@ -2,7 +2,6 @@
 
 import threading
 from collections.abc import Callable, Iterator
-from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -10,7 +9,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from dynaorm import (
-    F,
     Key,
     Session,
     inspect,
@@ -30,7 +28,7 @@ from dynaorm.testing.endpoint import transport_to
 from dynaorm.testing.faults import Fault, FaultyTransport
 from dynaorm.transport.direct.transport import DirectTransport
 from tests.cast.documents import Page
-from tests.cast.events import Entry, Mark, Upload
+from tests.cast.events import Entry, Upload
 from tests.cast.people import User
 from tests.cast.tables import app, log
 
@@ -103,19 +101,6 @@ def test_what_is_loaded_comes_back(session: Session, wire: FaultyTransport) -> N
     ]
 
 
-def test_what_is_loaded_is_what_save_would_have_stored(
-    session: Session, stored: Callable[[], list[Item]]
-) -> None:
-    until = datetime(2030, 1, 1, tzinfo=UTC)
-    one: dict[str, Any] = {"event_id": "1", "kind": "k", "data": {"a": [1, None]}, "until": until}
-    session.save(Upload(**one))
-    saved = stored()
-    session.delete(Key(Upload, event_id="1"))
-    session.bulk_load([Upload(**one)])
-    assert stored() == saved
-    assert saved[0]["GSI1PK"] == {"S": "UPLOADS#k#2"}
-
-
 def test_a_load_replaces_all_of_what_is_stored_and_its_former_holder_is_stale(
     session: Session, stored: Callable[[], list[Item]]
 ) -> None:
@@ -127,20 +112,6 @@ def test_a_load_replaces_all_of_what_is_stored_and_its_former_holder_is_stale(
     before.kind = "other"
     with pytest.raises(StaleEntity):
         session.save(before)
-
-
-def test_a_loaded_entity_can_be_saved_updated_and_deleted(session: Session, wire: FaultyTransport) -> None:
-    one, frozen = Upload(event_id="1"), Mark(event_id="1", name="m")
-    session.bulk_load([one, frozen])
-    wire.calls.clear()
-    session.save(one)
-    assert wire.calls == []
-    one.kind = "k"
-    session.save(one)
-    assert session.update(one, F.data.set("d")).data == "d"
-    session.delete(one)
-    session.delete(frozen)
-    assert session.get_many([Key(Upload, event_id="1"), Key(Mark, event_id="1", name="m")]) == [None, None]
 
 
 def as_an_unknown_index(call: Call, inner: Transport) -> Reply:

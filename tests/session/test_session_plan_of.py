@@ -53,19 +53,6 @@ def test_every_verb_of_a_transaction_is_planned_and_only_what_it_depends_on_is_r
     assert session.get(USER) == user
 
 
-def test_a_block_of_several_verbs_is_one_plan(session: Session) -> None:
-    bobby = session.save(User(user_id="1", email="bobby@x.com"))
-
-    def swap(tx: Transaction) -> str:
-        tx.delete(bobby)
-        tx.save(User(user_id="2", email="bobby@x.com"))
-        return "what a function returns is not used"
-
-    plan = session.plan_of(swap)
-    assert [one.purpose.value for one in plan.actions] == ["delete", "pass on", "insert"]
-    assert plan.explain().startswith("TransactWriteItems, 3 actions")
-
-
 def test_it_raises_what_the_block_would_raise_before_it_sends_anything(session: Session) -> None:
     with pytest.raises(EntityNotFound):
         session.plan_of(lambda tx: tx.delete(USER))

@@ -1,7 +1,5 @@
 """Writing one entity with a session, on a strict moto."""
 
-from typing import Any
-
 import pytest
 
 from dynaorm import (
@@ -19,7 +17,6 @@ from dynaorm.errors import (
     InvalidValue,
     ItemTooLarge,
     StaleEntity,
-    UnknownField,
     UsageError,
 )
 from dynaorm.flow.protocol.call import Transport
@@ -97,15 +94,6 @@ def test_what_cannot_be_stored_is_refused_unsent(
 ) -> None:
     with pytest.raises(error):
         session.save(entity)
-    assert wire.calls == []
-
-
-def test_a_condition_is_checked_on_the_call(session: Session, wire: FaultyTransport) -> None:
-    bad: Any = "left = 1"
-    with pytest.raises(UsageError, match="is not a condition"):
-        session.save(Stock(sku="s"), condition=bad)
-    with pytest.raises(UnknownField, match="did you mean 'left'"):
-        session.save(Stock(sku="s"), condition=F.lft == 1)
     assert wire.calls == []
 
 

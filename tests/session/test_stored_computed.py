@@ -97,14 +97,6 @@ def test_every_write_keeps_the_value_in_the_same_request(session: Session, wire:
     assert kept(wire, "CART#2 v0_CART") == ["0", "x"]
 
 
-def test_a_version_keeps_the_value_that_it_had(session: Session, wire: FaultyTransport) -> None:
-    cart = session.save(Cart(id="1", note="a"))
-    cart.note = "b"
-    session.save(cart)
-    assert [kept(wire, f"CART#1 v{number}_CART")[1] for number in (1, 2)] == ["a", "b"]
-    assert list(session.verify(carts)) == []
-
-
 def test_an_update_by_key_reads_only_if_it_changes_what_the_value_is_made_of(
     session: Session, wire: FaultyTransport
 ) -> None:

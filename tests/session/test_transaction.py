@@ -4,20 +4,16 @@ import asyncio
 from collections.abc import Callable, Iterator
 from contextvars import copy_context
 from functools import partial
-from typing import Any
 
 import pytest
 
 from dynaorm import AsyncSession, F, Key, Retry, Session, Transaction, inspect
 from dynaorm.errors import (
-    ConditionFailed,
     Contention,
     EntityNotFound,
     InvalidValue,
-    SameItemTwice,
     SessionClosed,
     StaleEntity,
-    UniqueViolation,
     UnknownField,
     UsageError,
 )
@@ -60,12 +56,6 @@ def test_everything_a_block_collects_is_one_transaction(session: Session, wire: 
         False,
         Key(User, user_id="22"),
     )
-
-
-def test_a_block_with_one_action_is_a_plain_write(session: Session, wire: FaultyTransport) -> None:
-    with session.transaction() as tx:
-        tx.save(Stock(sku="s"))
-    assert [call.operation for call in wire.calls] == ["PutItem"]
 
 
 def test_values_are_taken_when_the_block_ends(session: Session) -> None:
@@ -226,51 +216,6 @@ def test_what_can_be_seen_to_be_wrong_is_refused_on_the_call(
         use(tx)
 
 
-def test_a_refused_block_changes_neither_table_nor_objects(session: Session) -> None:
-    one = session.save(User(user_id="1", email="a"))
-    two, taken = User(user_id="2", email="b"), User(user_id="3", email="a")
-    one.visits = 5
-    before = [(dict(vars(user)), inspect(user)) for user in (one, two, taken)]
-    with pytest.raises(UniqueViolation):
-        in_block(session, lambda tx: tx.save(one), lambda tx: tx.save(two), lambda tx: tx.save(taken))
-    assert [(dict(vars(user)), inspect(user)) for user in (one, two, taken)] == before
-    assert session.get(User, user_id="2") is None
-    assert session.get_one(User, user_id="1").visits == 0
-
-
-def test_a_check_of_a_loaded_entity_is_of_its_revision_and_with_a_condition_of_that_alone(
-    session: Session,
-) -> None:
-    stock = session.save(Stock(sku="s", left=5))
-    session.update(Key(Stock, sku="s"), F.left.add(-1))
-    with pytest.raises(StaleEntity):
-        in_block(session, lambda tx: tx.check(stock), lambda tx: tx.save(User(user_id="1")))
-    with session.transaction() as tx:
-        tx.check(stock, F.left >= 4)
-        tx.save(User(user_id="1"))
-    with pytest.raises(ConditionFailed):
-        in_block(session, lambda tx: tx.check(stock, F.left >= 5), lambda tx: tx.save(User(user_id="2")))
-
-
-def test_a_check_by_key_asks_for_something_stored(session: Session) -> None:
-    for condition in (None, F.left > 0):
-        with pytest.raises(EntityNotFound, match="nothing is stored under Key"), session.transaction() as tx:
-            tx.check(Key(Stock, sku="s"), condition)
-    session.save(Stock(sku="s"))
-    with session.transaction() as tx:
-        tx.check(Key(Stock, sku="s"))
-
-
-def test_two_changes_of_one_item_are_refused_unsent(session: Session, wire: FaultyTransport) -> None:
-    with pytest.raises(SameItemTwice):
-        in_block(
-            session,
-            lambda tx: tx.delete(Key(Stock, sku="s")),
-            lambda tx: tx.update(Key(Stock, sku="s"), {"left": 1}),
-        )
-    assert wire.calls == []
-
-
 # -- hooks -------------------------------------------------------------------------------------------------------------
 
 
@@ -348,19 +293,7 @@ def test_a_session_closed_inside_the_block_sends_nothing(session: Session, wire:
     assert not inspect(stock).loaded
 
 
-def test_a_transaction_offers_what_only_builds() -> None:
-    public: set[Any] = {name for name in vars(Transaction) if not name.startswith("_")}
-    assert {"save", "update", "delete", "move", "check", "on_commit"} <= public
-
-
 # -- run: work that is repeated ----------------------------------------------------------------------------------------
-def test_run_returns_what_work_returns(session: Session) -> None:
-    def work(tx: Transaction) -> str:
-        tx.save(Stock(sku="s"))
-        return "done"
-
-    assert session.run(work) == "done"
-    assert session.exists(Stock, sku="s")
 
 
 def test_run_repeats_work_that_lost_a_race_in_a_fresh_transaction(session: Session, clock: FakeClock) -> None:

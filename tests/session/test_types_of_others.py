@@ -149,13 +149,6 @@ def test_the_type_of_another_class_is_refused_and_nothing_is_sent(
     assert operations(wire) == []
 
 
-def test_an_upsert_creates_or_changes(session: Session, wire: FaultyTransport) -> None:
-    for number in (1, 2):
-        wire.calls.clear()
-        assert session.upsert(ENTRY, F.type.set("z"), F.n.add(1)).n == number
-        assert operations(wire) == ["UpdateItem"]
-
-
 def test_a_stream_and_a_factory_know_the_classes(session: Session, moto: Transport) -> None:
     made = session.save(factory(Created)(who="x"))
     key = {name: item_of(made)[name] for name in ("PK", "SK")}
