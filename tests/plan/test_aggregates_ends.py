@@ -227,11 +227,13 @@ class Lid(Entity, table=app, pk="BOX#{box}", sk="LID#{number:03d}"):
     on_crate = Aggregate(Crate, count="lids")
 
 
-def test_a_new_frozen_target_that_gets_a_total_is_to_be_read_and_one_without_is_loaded() -> None:
-    counted, alone = Box(box="a"), Box(box="b")
+def test_a_frozen_target_that_gets_a_total_stays_as_it_was_and_is_to_be_read_again() -> None:
+    counted, alone, before = Box(box="a"), Box(box="b"), loaded(Box(box="c"), parts=4)
     committed(plan_of(Save(counted), Save(Part(box="a", number=1))))
     committed(plan_of(Save(alone)))
     assert (counted.parts, inspect(counted).loaded, inspect(alone).loaded) == (0, False, True)
+    committed(plan_of(Save(before), Save(Part(box="c", number=1))))
+    assert (before.parts, inspect(before).revision) == (4, "w1")
 
 
 def test_a_loaded_target_that_is_overwritten_takes_the_total_that_is_stored_now() -> None:

@@ -123,25 +123,6 @@ def advanced(entity: Any) -> dict[str, AttributeValue]:
     return advance(mapping_of(type(entity)), state.item, changes(entity), {})
 
 
-def test_the_image_of_a_new_entity_is_keys_index_keys_type_and_fields() -> None:
-    assert new_image(
-        mapping_of(Ticket), Key(Ticket, number=7).primary_key, vars(Ticket(number=7, owner="o"))
-    ) == {
-        "PK": {"S": "TICKET#7"},
-        "SK": {"S": "T"},
-        "GSI1PK": {"S": "STATUS#open"},
-        "GSI1SK": {"S": "000007"},
-        "GSI2PK": {"S": "OWNER#o"},
-        "GSI2SK": {"S": "000007"},
-        "_type": {"S": "Ticket"},
-        "number": {"N": "7"},
-        "status": {"S": "open"},
-        "holder": {"S": "o"},
-        "parts": {"L": []},
-        "weight": {"N": "1"},
-    }
-
-
 def test_a_default_taken_for_an_absent_attribute_is_no_change() -> None:
     item = {"PK": {"S": "SHOUT#s"}, "SK": {"S": "S"}, "name": {"S": "s"}, "text": {"S": "A"}}
     one = mapping_of(Shout).hydrate(item)
@@ -149,12 +130,6 @@ def test_a_default_taken_for_an_absent_attribute_is_no_change() -> None:
     assert changes(one) == {}
     one.level = 4
     assert changes(one) == {"level": {"N": "4"}}
-
-
-def test_unknown_attributes_survive_and_untouched_index_keys_stay() -> None:
-    one = ticket(GSI1SK={"S": "written by hand"})
-    one.weight = 2.0
-    assert advanced(one) == {**TICKET, "GSI1SK": {"S": "written by hand"}, "weight": {"N": "2"}}
 
 
 def test_keys_of_an_index_without_a_changed_field_are_not_rendered() -> None:

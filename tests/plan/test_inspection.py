@@ -72,10 +72,3 @@ def test_constructors_and_detached_give_new_entities() -> None:
 def test_a_class_without_a_table_is_refused() -> None:
     with pytest.raises(UsageError, match="Elsewhere is not mapped"):
         inspect(Elsewhere(name="e"))
-
-
-def test_a_changed_value_that_cannot_be_stored_is_a_change() -> None:
-    document = saved(Document(doc_id="d"))
-    document.text = 5  # type: ignore[assignment]  # what a careless caller does
-    assert inspect(document).changes == {"text": ("", 5)}
-    assert inspect(document).loaded

@@ -242,12 +242,6 @@ def test_a_changed_key_names_old_and_new_and_the_fields() -> None:
     assert (error.before, error.after, error.fields) == (Key(Stock, sku="a"), Key(Stock, sku="b"), ("sku",))
 
 
-def test_overwrite_goes_to_the_key_the_fields_render_now() -> None:
-    stock = saved(Stock(sku="a"))
-    stock.sku = "b"
-    assert merged(Save(stock, overwrite=True)).key["PK"] == {"S": "STOCK#b"}
-
-
 @pytest.mark.parametrize("intent", [Deletion, lambda one: Edit(one, (left(1),)), Check])
 def test_what_is_new_cannot_be_deleted_updated_or_checked(intent: type[Deletion]) -> None:
     with pytest.raises(UsageError, match="is new"):

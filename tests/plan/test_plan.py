@@ -167,15 +167,6 @@ def test_values_of_blind_updates_and_of_conditions_count_towards_four_megabytes(
         plan_of(*edits(11), Check(Key(Blob, name="x"), F.text == "y" * 350_000))
 
 
-def test_updates_count_what_is_sent_not_what_is_stored() -> None:
-    blobs = [blob_of(400_000, str(number)) for number in range(12)]
-    for blob in blobs:
-        for effect in plan_of(Save(blob)).effects:
-            effect.apply()
-        blob.lines = ["small"]
-    assert len(plan_of(*[Save(blob) for blob in blobs]).actions) == 12
-
-
 def test_a_request_is_fresh_and_equal_each_time() -> None:
     plan = plan_of(Save(Blob(name="1")), Save(User(user_id="1", email="a")))
     first, second = plan.to_request(), plan.to_request()

@@ -26,6 +26,12 @@ class Member(Entity, table=app, pk="MEMBER#{name}", sk="M"):
     in_group = Aggregate(Group, count="members", sum={"hours": "hours"}, restrict=True)
 
 
+class Note(Entity, table=app, pk="NOTE#{name}", sk="N"):
+    name: str
+    group: str
+    about = Aggregate(Group, count="notes")
+
+
 class Shelf(Entity, table=plain, pk="SHELF#{shelf}", sk="S"):
     shelf: str
     books: int = 0
@@ -54,6 +60,12 @@ def test_a_target_is_deleted_only_when_nothing_is_counted_in_it(session: Session
     assert caught.value.key == GROUP
     session.delete(liz)
     session.delete(GROUP if by_key else session.get_one(GROUP))
+    assert session.get(GROUP) is None
+
+
+def test_totals_that_do_not_restrict_are_lost(session: Session) -> None:
+    session.save(Note(name="n", group="g"))
+    session.delete(GROUP)
     assert session.get(GROUP) is None
 
 
