@@ -138,12 +138,6 @@ def test_races_that_are_lost_again_and_again_are_contention() -> None:
     assert transport.remaining == 0
 
 
-def test_an_overwrite_of_nothing_inserts() -> None:
-    session, transport = opened({}, {})
-    session.save(User(user_id="1", email="new@x"), overwrite=True)
-    assert actions(transport.calls[1].request) == [("Put", "USER#1"), ("Put", "email#new@x")]
-
-
 def test_an_overwrite_that_lost_a_race_tries_again() -> None:
     session, transport = opened({}, cancelled(user_item("r2", "b@x"), ""), {})
     session.save(User(user_id="1", email="a@x"), overwrite=True)
@@ -214,20 +208,4 @@ def test_a_token_that_names_no_block_is_refused_and_nothing_is_sent(token: str) 
     session, transport = opened()
     with pytest.raises(UsageError, match="1 to 1000 bytes"), session.transaction(token=token) as tx:
         tx.save(Stock(sku="a"))
-    assert transport.calls == []
-
-
-@pytest.mark.parametrize("token", ["x", "x" * 36])
-def test_a_token_that_dynamodb_takes_is_sent_as_it_is(token: str) -> None:
-    session, transport = opened({})
-    with session.transaction(token=token) as tx:
-        tx.save(Stock(sku="a"))
-    assert transport.calls[0].request["ClientRequestToken"] == token
-
-
-def test_a_plan_is_made_without_reading_or_not_at_all() -> None:
-    session, transport = opened()
-    assert session.plan(User(user_id="1", email="a@x")).operation == "TransactWriteItems"
-    plan = session.plan(loaded(), condition=F.name == "x")
-    assert plan.actions[0].basis.has_condition
     assert transport.calls == []

@@ -138,12 +138,6 @@ def test_ttl_by_another_attribute_is_refused() -> None:
         create(fleeting, IN_USE, described(fleeting), ttl("ENABLED", "ttl"))
 
 
-def test_physical_names_are_used_throughout() -> None:
-    answers: list[Answer] = [{}, described(fleeting), ttl("DISABLED"), {}]
-    transport, _ = create(fleeting, *answers, table_names=lambda name: f"test-{name}")
-    assert {call.request["TableName"] for call in transport.calls} == {"test-provision-fleeting"}
-
-
 def test_an_unanswered_creation_is_repeated_and_finds_its_own_table() -> None:
     transport, _ = create(plain, NoAnswer("timeout"), IN_USE, described(plain))
     assert operations(transport) == ["CreateTable", "CreateTable", "DescribeTable"]

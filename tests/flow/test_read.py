@@ -1,13 +1,12 @@
 """Reading items by key, and repeating a read until it is answered."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Annotated, Any
 
 import pytest
 
 from dynaorm import Entity, ExpiresAt, F, Key, Retry, Session, Table, Unique
-from dynaorm.entity.ident import ident_of
 from dynaorm.errors import (
     Contention,
     StoreError,
@@ -18,7 +17,7 @@ from dynaorm.errors import (
 )
 from dynaorm.flow.protocol.call import Call, NoAnswer, Reason, Refusal
 from dynaorm.flow.protocol.context import Context
-from dynaorm.flow.read import get_each_item, get_items
+from dynaorm.flow.read import get_items
 from dynaorm.item.value import Item
 from dynaorm.session.drive import drive
 from dynaorm.testing.clock import FakeClock
@@ -197,54 +196,3 @@ def test_a_batch_that_makes_no_progress_pauses_and_gives_up() -> None:
     assert (items, len(clock.pauses)) == (KEYS, 1)
     with pytest.raises(Throttled, match="UnprocessedKeys"):
         batch(*[reply([], KEYS)] * 3)
-
-
-class OfTables:
-    """A transport that answers a BatchGetItem with those of some items that it asks for."""
-
-    def __init__(self, stored: Mapping[str, list[Item]]) -> None:
-        self.stored = stored
-        self.calls: list[Call] = []
-
-    def call(self, call: Call) -> Mapping[str, Any]:
-        self.calls.append(call)
-        assert call.operation == "BatchGetItem"
-        ((table, asked),) = call.request["RequestItems"].items()
-        found = [
-            item
-            for item in self.stored[table]
-            if any(all(item[name] == value for name, value in key.items()) for key in asked["Keys"])
-        ]
-        return {"Responses": {table: found}}
-
-
-def test_several_items_of_each_table_are_read_by_one_request() -> None:
-    other = Table("other")
-    key: Item = {"PK": {"S": "a"}, "SK": {"S": "b"}}
-    stored: Item = {**KEYS[1], "left": {"N": "4"}}
-    transport = OfTables({"plain": [stored], "other": [key]})
-    places = [(plain, KEYS[0]), (other, key), (plain, KEYS[1]), (plain, {**KEYS[0]})]
-    context = Context(str, Retry(attempts=1), FakeClock(NOW))
-    assert drive(get_each_item(places, context), transport, FakeClock(NOW)) == {
-        ident_of(plain, KEYS[0]): None,
-        ident_of(other, key): key,
-        ident_of(plain, KEYS[1]): stored,
-    }
-    assert sorted(repr(call.request["RequestItems"]) for call in transport.calls) == [
-        repr({"other": {"Keys": [key], "ConsistentRead": True}}),
-        repr({"plain": {"Keys": KEYS[:2], "ConsistentRead": True}}),
-    ]
-
-
-def test_one_item_is_read_alone_and_more_than_a_hundred_by_several_requests() -> None:
-    context = Context(str, Retry(attempts=1), FakeClock(NOW))
-    keys: list[Item] = [{"PK": {"S": str(number)}} for number in range(101)]
-    alone = ScriptedTransport({"Item": keys[0]})
-    assert drive(get_each_item([(plain, keys[0])], context), alone, FakeClock(NOW)) == {
-        ident_of(plain, keys[0]): keys[0]
-    }
-    assert [call.operation for call in alone.calls] == ["GetItem"]
-    many = OfTables({"plain": keys})
-    found = drive(get_each_item([(plain, key) for key in keys], context), many, FakeClock(NOW))
-    assert [*found.values()] == keys
-    assert sorted(len(call.request["RequestItems"]["plain"]["Keys"]) for call in many.calls) == [1, 100]

@@ -94,22 +94,9 @@ def test_without_revisions_the_stored_values_tell() -> None:
     assert session.resume(error.plan)
 
 
-def test_an_item_of_an_unanswered_attempt_that_then_stays_unprocessed_is_of_unknown_outcome() -> None:
-    unknown(Event(event_id=1), then=leaving(1))
-
-
 def test_a_refusal_after_an_unanswered_attempt_proves_nothing() -> None:
     error, _ = unknown(Event(event_id=1), then=REFUSED)
     assert "ValidationException" in error.reason
-
-
-def test_an_item_stored_in_the_second_attempt_is_loaded_though_the_first_had_no_answer() -> None:
-    session, _, _ = opened(SILENCE, leaving(1), leaving(1), leaving(1))
-    many = events(2)
-    with pytest.raises(BulkError) as caught:
-        session.bulk_load(many)
-    assert failures(caught.value) == [(many[1], OutcomeUnknown)]
-    assert inspect(many[0]).loaded
 
 
 def test_what_was_under_way_when_the_program_is_stopped_is_settled_before_its_next_write() -> None:
