@@ -98,7 +98,7 @@ class Factory(Generic[E]):
         if expires is not None and expires.name == name:
             return FAR + timedelta(seconds=number)
         few = choices(tree) if name in self._counted else ()
-        return few[(number - 1) % len(few)] if few else counted(name, tree, number)
+        return few[(number - 1) % len(few)] if few else counted_for(self._mapping, name, tree, number)
 
     def _claim(self, entity: E, made: Mapping[str, Any]) -> None:
         """Refuse a key or unique value of an earlier entity, if it is made of a value that the caller did not give."""
@@ -155,6 +155,19 @@ class Factory(Generic[E]):
         for name in values:
             if name not in known:
                 raise UnknownField(entity=self._entity.__name__, field=name, known=known)
+
+
+def counted_for(
+    mapping: EntityMapping, name: str, tree: TypeTree, number: int, *, whole: bool = False
+) -> Any:
+    """The value of a field with a number. What says the type of an item is none that a class of the table declares."""
+    value = counted(name, tree, number, whole=whole)
+    if name != mapping.type_names.field:
+        return value
+    declared = mapping.table.rules.types
+    # Each number gives another value, so one more than are declared suffice.
+    others = (counted(name, tree, number + step, whole=whole) for step in range(len(declared) + 1))
+    return next((one for one in others if declared.get(str(one), mapping.name) == mapping.name), value)
 
 
 def built(mapping: EntityMapping, values: Mapping[str, Any], given: Collection[str] = ()) -> Any:

@@ -18,8 +18,8 @@ from pydantic.fields import FieldInfo
 from dynaorm.argument import check_count
 from dynaorm.describe.deciding_values import Membership, memberships
 from dynaorm.describe.entry import Entry, classify
-from dynaorm.describe.factory import FAR, built, problems_in
-from dynaorm.describe.made_values import choices, counted, type_of_field
+from dynaorm.describe.factory import FAR, built, counted_for, problems_in
+from dynaorm.describe.made_values import choices, type_of_field
 from dynaorm.describe.seeds import at_line, in_order_of_saving, seeds_in
 from dynaorm.describe.tables_in_memory import TablesInMemory
 from dynaorm.entity.declare.catalog import catalog_of
@@ -251,7 +251,7 @@ def _value(mapping: EntityMapping, name: str, tree: TypeTree, number: int) -> An
         return FAR + timedelta(seconds=number)
     if few := [one for one in choices(tree) if one is not None]:
         return few[(number - 1) % len(few)]
-    value = counted(name, tree, number, whole=True)
+    value = counted_for(mapping, name, tree, number, whole=True)
     is_address = name.endswith("email") and value == f"{name}-{number}"
     return f"{value}@example.com" if is_address else value
 

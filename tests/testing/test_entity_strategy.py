@@ -5,7 +5,7 @@ import sys
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from enum import Enum
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import pytest
 from hypothesis import given
@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, NaiveDatetime
 
 from dynaorm import Aggregate, Entity, ExpiresAt, Table, Unique, entity_of, item_of
+from dynaorm.describe import samples
 from dynaorm.errors import UnknownField, UsageError
 from dynaorm.testing import entities, factory
 from tests.describe.test_factory import Coded, Shelf, Thing
@@ -167,3 +168,35 @@ def test_a_model_that_is_no_entity_class_is_refused() -> None:
     for make in (factory, entities):
         with pytest.raises(UsageError, match="BaseModel is no entity class"):
             make(BaseModel)
+
+
+told = Table("drawn-types", type_attribute="type")
+
+
+class Entry(Entity, table=told, name=None, pk="ENTRY#{id}", sk="E"):
+    id: str
+    type: str
+
+
+class Taken(Entity, table=told, name="type-1", formerly=("0", "a", "type-4"), pk="TAKEN#{id}", sk="T"):
+    """Its names are those that are drawn or counted first."""
+
+    id: str
+
+
+class Lent(Entry):
+    type: Literal["type-2", ""] = "type-2"
+
+
+@given(one=entities(Entry) | entities(Entry, type=st.sampled_from(["a", "0", "type-2", "free"])))
+def test_a_type_that_another_class_declares_is_never_drawn(one: Entry) -> None:
+    assert isinstance(one, Lent) or one.type not in told.rules.types
+    assert entity_of(item_of(one), told) == one
+
+
+def test_a_type_that_another_class_declares_is_never_counted_up_to() -> None:
+    make = factory(Entry)
+    assert [make().type for _ in range(3)] == ["type-3", "type-3", "type-3"]
+    found = [entry.item["type"]["S"] for entry in samples(told) if entry.cls is Entry]
+    assert found
+    assert told.rules.types.keys().isdisjoint(found)
