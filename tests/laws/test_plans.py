@@ -17,10 +17,12 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 from dynaorm import F, Key, NoAnswer, Plan, Retry, Session, Table, Transport, detached, inspect
+from dynaorm.entity.received import received
 from dynaorm.errors import BulkError, DynaormError, OutcomeUnknown, UsageError
 from dynaorm.flow.protocol.call import Call
 from dynaorm.item.action import ConditionCheck, Delete, Put, Update
 from dynaorm.item.evaluate import holds
+from dynaorm.item.prefix import Prefix, scattered
 from dynaorm.item.update import AddTo, Append, Change, Discard, Prepend, Remove, SetIfMissing, SetTo
 from dynaorm.item.value import AttributeValue, Item
 from dynaorm.testing import FakeClock, Fault, FaultyTransport
@@ -86,20 +88,22 @@ def applied(before: Items, plan: Plan) -> Items | None:
         action = planned.action
         key = action.item if isinstance(action, Put) else action.key
         place = key["PK"]["S"], key["SK"]["S"]
-        old = before.get(place)
+        old = received(planned.table, before.get(place))
         if action.condition is not None and not holds(action.condition, old or {}):
             return None
         match action:
             case Put():
-                after[place] = action.item
+                after[place] = scattered(action.item)
             case Delete():
                 after.pop(place, None)
             case Update():
-                after[place] = changed(old or key, action.changes)
+                after[place] = scattered(changed(old or key, action.changes))
             case ConditionCheck():
                 pass
         if planned.after is not None:
-            assert comparable({"M": after[place]}) == comparable({"M": planned.after}), planned.purpose
+            assert comparable({"M": after[place]}) == comparable({"M": scattered(planned.after)}), (
+                planned.purpose
+            )
     return after
 
 
@@ -110,6 +114,9 @@ def changed(item: Item, changes: Iterable[Change]) -> Item:
         *parents, name = change.path
         there, here = item, after
         for step in parents:
+            if isinstance(step, Prefix):  # attributes need no map
+                there = {step: {"M": {}}, **there}
+                here.setdefault(step, {"M": {}})
             there, here = there[str(step)]["M"], here[str(step)]["M"]
         value = outcome(change, there.get(str(name)))
         if value is None:
