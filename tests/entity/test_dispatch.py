@@ -7,17 +7,13 @@ from typing import Annotated, Any
 import pytest
 from pydantic import Field
 
-from dynaorm import BinaryKey, Entity, ExpiresAt, NumberKey, Table, Unique
+from dynaorm import Entity, ExpiresAt, Table, Unique
 from dynaorm.entity.dispatch import NotAnEntity, classify, key_beginnings, unknown_item
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.item.value import Item
 
 tagged = Table("tagged")
 bare = Table("bare", type_attribute=None, revision_attribute=None)
-guards = Table("guards")
-numbers = Table(
-    "numbers", pk=BinaryKey("digest"), sk=NumberKey("at"), type_attribute=None, guard_table=guards
-)
 
 
 class User(Entity, table=tagged, pk="USER#{name}", sk="PROFILE"):
@@ -42,16 +38,6 @@ class Plain(Entity, table=bare, pk="PLAIN#{name}", sk="P"):
 class Other(Entity, table=bare, pk="PLAIN#{name}", sk="O#{part}"):
     name: str
     part: str
-
-
-class Letter(Entity, table=bare, pk="LETTER#{name}", sk="L", versioned=True, version_padding=4):
-    name: str
-
-
-class Sample(Entity, table=numbers):
-    digest: bytes
-    at: int
-    code: Annotated[str, Unique()]
 
 
 def stored(entity: Entity, *, tag: str | None = None) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any, Literal, NamedTuple, TypedDict
 
 import pytest
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, RootModel, Secret
+from pydantic import BaseModel, Field, JsonValue, Secret
 
 from dynaorm import Attribute, codecs
 from dynaorm.entity.codec.depth import LEVELS, encode_at
@@ -18,10 +18,6 @@ class Tree(BaseModel):
     branches: "list[Tree]" = Field(default=[])
 
 
-class Open(BaseModel):
-    model_config = ConfigDict(extra="allow")
-
-
 class Chain(TypedDict):
     next: "Chain | None"
 
@@ -31,10 +27,6 @@ class Pair(NamedTuple):
     two: AnyValue
 
 
-class Root(RootModel[list[AnyValue]]):
-    pass
-
-
 class Cat(BaseModel):
     kind: Literal["cat"] = "cat"
 
@@ -42,11 +34,6 @@ class Cat(BaseModel):
 class Box(BaseModel):
     kind: Literal["box"] = "box"
     content: AnyValue = None
-
-
-@dataclass
-class Held:
-    value: JsonValue
 
 
 @dataclass

@@ -4,7 +4,6 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from pydantic import BaseModel, computed_field
-from typing_extensions import TypedDict
 
 from dynaorm import Entity, Table
 from dynaorm.entity.mapping.computed import computed_field_value, nested_value
@@ -41,10 +40,6 @@ class Inner(BaseModel):
 @dataclass
 class Middle:
     inner: Inner
-
-
-class Outer(TypedDict):
-    middle: Middle
 
 
 def test_a_nested_field_is_found_in_records_of_every_kind() -> None:

@@ -1,11 +1,9 @@
 """Where the places inside of a field's values are, and what pydantic says of a value there."""
 
-from dataclasses import dataclass
-from typing import Annotated, Any, Literal, NamedTuple, Union
+from typing import Annotated, Any, Literal, Union
 
 import pytest
-from pydantic import AfterValidator, BaseModel, Field, RootModel, ValidationError, ValidationInfo
-from typing_extensions import TypedDict
+from pydantic import AfterValidator, BaseModel, Field, ValidationError, ValidationInfo
 
 from dynaorm.entity.mapping.nested import NestedPlaces
 from dynaorm.item.path import Path
@@ -19,25 +17,6 @@ def look(value: int, info: ValidationInfo) -> int:
 
 class Address(BaseModel):
     city: str
-    number: Annotated[int, Field(ge=0)] = 0
-
-
-class Strict(BaseModel, strict=True):
-    size: int
-
-
-@dataclass
-class Point:
-    x: int
-
-
-class Options(TypedDict):
-    size: int
-
-
-class Pair(NamedTuple):
-    left: int
-    right: Address
 
 
 class Cat(BaseModel):
@@ -55,26 +34,12 @@ class Bounded(BaseModel):
     size: Annotated[int, AfterValidator(look)] = 0
 
 
-class Tree(BaseModel):
-    value: int
-    children: "list[Tree]" = Field(default_factory=list)
-
-
 class Holder(BaseModel):
     address: Address | None = None
-    strict: Strict | None = None
     counts: dict[str, int] = Field(default_factory=dict)
-    lines: list[Address] = Field(default_factory=list)
-    tags: set[int] = Field(default_factory=set)
-    point: Point = Point(0)
-    options: Options = {"size": 0}
-    pair: Pair | None = None
     both: tuple[int, str] = (0, "")
-    many: tuple[int, ...] = ()
     pet: Annotated[Union[Cat, Dog], Field(discriminator="kind")] = Cat()  # noqa: UP007 - as classes are written
-    rooted: RootModel[list[Address]] | None = None
     bounded: Bounded = Bounded()
-    tree: Tree = Tree(value=0)
 
 
 PLACES = NestedPlaces(Holder.__pydantic_core_schema__)

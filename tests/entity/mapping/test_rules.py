@@ -35,20 +35,6 @@ class Node(BaseModel):
         raise AssertionError("a model validator ran")
 
 
-class Wrapped(BaseModel, extra="forbid"):
-    name: str
-
-    @model_validator(mode="before")
-    @classmethod
-    def never(cls, values: Any) -> Any:
-        raise AssertionError(f"a model validator ran on {values}")
-
-    @model_validator(mode="wrap")
-    @classmethod
-    def never_either(cls, values: Any, handler: Any) -> Any:
-        raise AssertionError(f"a model validator ran on {values}, before {handler}")
-
-
 def check(model: type[BaseModel], values: dict[str, Any], changed: str | None = None) -> None:
     validator = rules_of(model).single
     if changed is None:
@@ -59,7 +45,6 @@ def check(model: type[BaseModel], values: dict[str, Any], changed: str | None = 
 
 def test_fields_are_checked_by_name_without_model_validators() -> None:
     check(Node, {"name": "ab", "nodes": [], "level": -1})
-    check(Wrapped, {"name": "ab"})
 
 
 @pytest.mark.parametrize(
