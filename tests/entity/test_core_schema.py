@@ -22,7 +22,6 @@ from dynaorm.entity.core_schema import (
     takes_info,
     validator_of,
 )
-from tests.pydantic_version import needs_pydantic_2_13
 
 
 class Leaf(BaseModel):
@@ -90,26 +89,6 @@ def test_what_pydantic_never_runs_on_python_values_is_no_node() -> None:
     described = BeforeValidator(lambda value: value, json_schema_input_type=Looking)
     for schema in (either, TypeAdapter(Annotated[int, described]).core_schema):
         assert not any(map(takes_info, nodes_of(schema)))
-
-
-@needs_pydantic_2_13
-def test_values_by_field_name_are_validated_despite_aliases() -> None:
-    leaf = {"size": 2}
-    values = {
-        "leaf": leaf,
-        "several": [leaf],
-        "pair": (leaf, leaf),
-        "by_key": {"a": leaf},
-        "point": {"x": 1},
-        "plain": {"leaf": leaf},
-        "typed": {"leaf": leaf},
-        "path": PurePosixPath("/a"),
-        "inner": {"leaf": leaf},
-    }
-    validator = validator_of(by_name(EVERYTHING))
-    found = validator.validate_python(values, by_alias=True, by_name=False)
-    assert found == Everything.__pydantic_validator__.validate_python(values, by_alias=False, by_name=True)
-    assert found.inner.leaf.size == 2
 
 
 def test_another_thread_sees_complete_classes_while_a_validator_is_built_of_them() -> None:

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dynaorm.item.batch import BATCH_WRITE_LIMIT, REQUEST_LIMIT, packed
-from dynaorm.item.json_body import encode_body
+from dynaorm.item.batch import BATCH_WRITE_LIMIT, REQUEST_LIMIT, packed, puts_of
+from dynaorm.item.json_body import decode_body, encode_body
 from dynaorm.item.size import ITEM_LIMIT, item_size
 from dynaorm.item.value import AttributeValue, Item
 
@@ -38,6 +38,13 @@ _MEASURED: dict[int, tuple[Item, int]] = {}
 def test_small_items_are_sent_25_at_a_time() -> None:
     items: list[Item] = [{"PK": {"S": str(number)}} for number in range(60)]
     assert portions(items) == [items[:25], items[25:50], items[50:]]
+
+
+def test_a_request_and_its_body_put_each_item_into_the_table() -> None:
+    items: list[Item] = [{"PK": {"S": "a"}, "b": {"B": b"\xff"}}, {"PK": {"S": "b"}}]
+    request = puts_of("table", [(item, encode_body(item)) for item in items])
+    assert request == {"RequestItems": {"table": [{"PutRequest": {"Item": item}} for item in items]}}
+    assert decode_body(request.body) == request
 
 
 def test_of_nothing_nothing_is_sent() -> None:

@@ -217,14 +217,6 @@ def test_an_expression_that_dynamodb_would_refuse_is_not_sent(condition: Conditi
 
 
 @given(trees(LEAVES))
-def test_an_expression_holds_placeholders_and_dynamodbs_words_only(condition: Condition) -> None:
-    text, names, values = rendered(condition)
-    assert EXPRESSION.fullmatch(text)
-    assert set(re.findall(r"#n\d+", text)) == set(names)
-    assert set(re.findall(r":v\d+", text)) <= set(values)
-
-
-@given(trees(LEAVES))
 def test_the_paths_of_a_condition_are_those_it_renders(condition: Condition) -> None:
     names = {step for path in paths_of(condition) for step in path if isinstance(step, str)}
     assert names == set(rendered(condition)[1].values())

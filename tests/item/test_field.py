@@ -109,25 +109,6 @@ def test_a_path_has_no_hash(path: object) -> None:
         hash(path)
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "F",
-        "F.address.city",
-        "F.tags[0]",
-        "F.set",
-        "F.a['set']",
-        "F['State#Date']",
-        "F['_x']",
-        "F['class']",
-        "F['\N{MICRO SIGN}']",
-        "F.a.size()",
-    ],
-)
-def test_a_path_is_shown_as_it_is_written(text: str) -> None:
-    assert repr(eval(text, {"F": F})) == text
-
-
 @given(st.lists(st.text(min_size=1) | st.integers(0, 99), max_size=4), st.text(min_size=1))
 def test_what_a_path_shows_is_the_path(rest: list[str | int], name: str) -> None:
     path = F[name]

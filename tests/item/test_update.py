@@ -1,6 +1,5 @@
 """Changes mean here what they mean to DynamoDB: rendered for it, or applied to an item we already have."""
 
-import re
 from collections.abc import Iterator, Mapping
 from decimal import Decimal
 from typing import Any
@@ -321,19 +320,6 @@ def test_a_change_applied_here_is_what_dynamodb_stores(
     here, there = applied(item, changes), updated(dynamodb, item, changes)
     assert (here is None) == (there is None)
     assert here is None or there is None or same({"M": here}, {"M": there})
-
-
-# All that may stand in an update expression.
-EXPRESSION = re.compile(r"(#n\d+|:v\d+|\[\d+\]|[.,()=+ ]|SET|REMOVE|ADD|DELETE|if_not_exists|list_append)+")
-
-
-@given(updates())
-def test_an_expression_holds_placeholders_and_dynamodbs_words_only(update: tuple[Item, list[Change]]) -> None:
-    placeholders = Placeholders()
-    text = render_update(update[1], placeholders)
-    assert EXPRESSION.fullmatch(text)
-    assert set(re.findall(r"#n\d+", text)) == set(placeholders.names)
-    assert set(re.findall(r":v\d+", text)) == set(placeholders.values)
 
 
 @given(updates())

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from dynaorm import Ksuid, ksuid_range, new_ksuid
+from dynaorm import Ksuid
 from dynaorm.entity.table import KeyAttribute, KeyKind
 from dynaorm.entity.template.compile import compile_template
 from dynaorm.entity.template.key_part import KeyPart, key_part
@@ -63,18 +63,6 @@ def test_the_closest_condition_is_sent() -> None:
 )
 def test_what_nothing_can_satisfy_is_known_before_anything_is_sent(bounds: tuple[Bound, ...]) -> None:
     assert Asked(part_of("T#{number:03d}"), {}, bounds).is_empty
-
-
-@pytest.mark.parametrize(("text", "kind"), [("{ksuid}", "S"), ("{ksuid}", "B"), ("ORDER#{ksuid}", "S")])
-def test_a_range_of_time_bounds_ksuids(text: str, kind: KeyKind) -> None:
-    start, end = datetime(2020, 3, 7, 13, 2, tzinfo=UTC), datetime(2020, 3, 7, 13, 3, tzinfo=UTC)
-    part = part_of(text, kind)
-    asked = Asked(part, {}, (Bound("ksuid", "between", ksuid_range(start, end)),))
-    inside, outside = Ksuid.from_base62("1YnlHOfSSk3DhX4BR6lMAceAo1V"), Ksuid.from_base62(new_ksuid())
-    assert asked.finds({"ksuid": inside})
-    assert not asked.finds({"ksuid": outside})
-    with pytest.raises(KeyValueError):
-        Asked(part, {}, (Bound("ksuid", "<", ("not a ksuid",)),))
 
 
 def test_a_bound_on_a_later_field_names_the_one_that_is_missing() -> None:

@@ -238,17 +238,3 @@ def test_of_texts_of_one_length_no_more_is_read_than_asked_for(
             asked.keys.is_read_with_end and key == asked.keys.high
         )
         assert is_read == wanted(part, {}, bounds, values)
-
-
-@pytest.mark.parametrize("operator", ["<", "<=", ">", ">="])
-def test_a_range_of_a_field_that_nothing_separates_from_the_next_has_all_of_its_keys(
-    operator: Operator,
-) -> None:
-    part = key_part(
-        KeyAttribute("SK", "S"), compile_template("{number:03d}{name}", scalars(), kind="S", sort=True), 1024
-    )
-    bound = Bound("number", operator, (5,))
-    asked = Asked(part, {}, [bound])
-    for number, name in ((4, "z"), (5, ""), (5, "a"), (6, "")):
-        values = {"number": number, "name": name}
-        assert asked.finds(values) is is_within(part, bound, number)

@@ -95,15 +95,6 @@ def test_an_index_that_has_the_attributes_answers_alone(users: Session, wire: Fa
     assert [operation for operation, _ in sent(wire)] == ["Query"]
 
 
-def test_whole_items_are_fetched_for_what_the_index_does_not_have(
-    users: Session, wire: FaultyTransport
-) -> None:
-    assert users.query(User.by_email, org="o").values("note").all() == [("n",), (None,)]
-    assert users.query(User.by_hits, org="o").values("email").all() == [("a@x",), ("b@x",)]
-    assert users.query(User.by_email, org="o").filter(F.note == "n").values("email").all() == [("a@x",)]
-    assert [operation for operation, _ in sent(wire)] == ["Query", "BatchGetItem"] * 3
-
-
 def test_a_value_that_does_not_fit_is_reported_and_others_do_not_matter(
     users: Session, moto: Transport
 ) -> None:

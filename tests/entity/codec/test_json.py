@@ -78,18 +78,3 @@ def test_the_types_of_dynamodb_are_those_of_python() -> None:
         "bytes": b"1",
     }
     assert ANY.decode(ANY.encode(loaded)) == loaded
-
-
-@pytest.mark.parametrize(
-    ("value", "problem"),
-    [
-        (set(), "an empty set"),
-        ((1,), "not a value of JSON or DynamoDB"),
-        ({1: "a"}, "has the key 1"),
-        (object(), "not a value of JSON or DynamoDB"),
-    ],
-    ids=["empty set", "tuple", "key", "object"],
-)
-def test_what_dynamodb_has_not_is_refused(value: object, problem: str) -> None:
-    with pytest.raises(ValueError, match=problem):
-        ANY.encode(value)

@@ -8,14 +8,12 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from pydantic import (
     AfterValidator,
-    BaseModel,
     BeforeValidator,
     Field,
     PlainValidator,
     ValidationInfo,
     ValidatorFunctionWrapHandler,
     WrapValidator,
-    computed_field,
     model_validator,
 )
 from typing_extensions import TypeAliasType
@@ -130,28 +128,6 @@ def test_what_a_write_was_judged_by_decides_what_it_changes(kinds: list[str], da
 # -- what is shown to a validator --------------------------------------------------------------------------------------
 
 
-class Whole(BaseModel):
-    one: int = 0
-
-    @model_validator(mode="before")
-    @classmethod
-    def look(cls, values: Any, info: ValidationInfo) -> Any:
-        return {"one": info.data["first"]} if info.data and "first" in info.data else values
-
-
-def test_a_rule_of_a_nested_class_is_shown_the_fields_around_it() -> None:
-    class Around(Entity, table=Table("around"), pk="{id}", sk="A"):
-        id: str
-        first: int
-        nested: list[Whole]
-        last: int = 0
-
-    assert Around(id="1", first=7, nested=[Whole(one=1)]).nested[0].one == 1
-    assert Around.model_validate({"id": "1", "first": 7, "nested": [{}]}).nested[0].one == 7
-    assert dependence(Around).dependents({"first"}) == {"first", "nested"}
-    assert dependence(Around).dependents({"last"}) == {"last"}
-
-
 # -- what is made of fields --------------------------------------------------------------------------------------------
 
 
@@ -180,20 +156,3 @@ def test_what_keys_guards_and_totals_are_made_of_is_judged_together() -> None:
     assert found.judged_by({"size"}) == {"slug", *before_slug}  # the factory of the slug may look at it
     assert found.judged_by({"note"}) == {"note", "owner"}
     assert mapping_of(Made).made_of.fields == {"id", "room", "slug", "size", "kind", "owner", "note"}
-
-
-def test_a_computed_field_depends_on_every_field_and_is_nothing_that_is_stored() -> None:
-    class Labelled(Entity, table=Table("labelled"), pk="{id}", sk="L"):
-        id: str
-        title: str = ""
-        size: int = 0
-
-        @computed_field  # type: ignore[prop-decorator] # mypy knows no decorated properties
-        @property
-        def label(self) -> str:
-            return self.title
-
-    found = dependence(Labelled)
-    assert found.dependents({"size"}) == {"size", "label"}
-    assert found.judged_by({"size"}) == {"size"}
-    assert found.looking({"size", "label"}) == set()

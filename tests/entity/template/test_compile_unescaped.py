@@ -1,17 +1,15 @@
 """Templates of a table with ``escape=False``: keys have the values as they are, and still say which they are."""
 
-from typing import Annotated, Any
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dynaorm import Entity, InKey, Table
 from dynaorm.entity.template.compile import compile_template
 from dynaorm.entity.template.template import KeyTemplate, KeyValueError
 from dynaorm.entity.text.of_type import scalar_of
 from dynaorm.entity.text.scalar import STR, Scalar
-from dynaorm.errors import DeclarationError
 
 NUMBER = scalar_of(int)
 assert NUMBER is not None
@@ -57,28 +55,4 @@ def test_a_value_that_hides_its_own_end_is_refused(text: str, value: str) -> Non
     assert caught.value.problem.endswith("escape=False; use another value, or {a:raw}")
 
 
-def test_a_field_with_the_raw_spec_is_the_authors_risk() -> None:
-    template = compiled("{a:raw}#{b}")
-    assert template.render({"a": "x#y", "b": "z"}) == "x#y#z"
-    assert template.lossless == frozenset()
-
-
 # -- in classes --------------------------------------------------------------------------------------------------------
-
-app = Table("unescaped", escape=False, type_attribute=None)
-
-
-class Order(Entity, table=app, pk="CUSTOMER#{customer}", sk="ORDER#{region}#{order}"):
-    customer: str
-    region: Annotated[str, InKey()]
-    order: Annotated[str, InKey()]
-
-
-def test_classes_whose_unescaped_keys_could_meet_are_refused() -> None:
-    with pytest.raises(DeclarationError, match="could meet those of Order"):
-
-        class Line(Entity, table=app, pk="CUSTOMER#{customer}", sk="ORDER#{region}#{order}#LINE#{line}"):
-            customer: str
-            region: str
-            order: str
-            line: str

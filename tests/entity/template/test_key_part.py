@@ -37,13 +37,6 @@ def test_keys_are_measured_in_bytes_of_utf8() -> None:
         sort.value({"title": ""})
 
 
-def test_none_in_any_part_means_not_indexed_and_an_empty_string_is_refused() -> None:
-    by_label = mapping_of(Note).indexes["by_label"]
-    assert by_label.keys({"title": "t", "label": None}) is None
-    with pytest.raises(KeyValueError, match=r"'\{label\}' renders an empty key"):
-        by_label.keys({"title": "t", "label": ""})
-
-
 def test_a_key_without_fields_is_the_same_for_every_entity_and_a_new_value_each_time() -> None:
     class Option(Entity, table=Table("keys-constant"), pk="SETTINGS", sk="{name}"):
         name: str
