@@ -1,15 +1,16 @@
-"""What a call is about: a key, an entity, or a class and fields."""
+"""What a call is about is checked before anything is sent."""
+
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
-from dynaorm import Entity, Key, Table
+from dynaorm import Entity, Key, Session, Table
 from dynaorm.errors import InvalidValue, UnknownField, UsageError
-from dynaorm.flow.target import key_and_options, target_of
-
-app = Table("target-app")
+from dynaorm.testing import ScriptedTransport
 
 
-class Stock(Entity, table=app, pk="STOCK#{sku}", sk="S"):
+class Stock(Entity, table=Table("target-app"), pk="STOCK#{sku}", sk="S"):
     sku: str
 
 
@@ -17,35 +18,33 @@ class Plain(Entity):
     name: str
 
 
-def test_every_keyword_after_a_class_is_a_field() -> None:
-    with pytest.raises(UnknownField, match=r"version.*use one of sku"):
-        key_and_options(Stock, {"sku": "a", "version": 2})
-    with pytest.raises(UnknownField, match="did you mean 'sku'"):
-        key_and_options(Stock, {"skuu": "a"})
+OF_NO_CLASS: Any = Key(Stock, sku="a")
+OF_NO_CLASS.entity = None
 
 
-def test_a_missing_or_unfit_key_field_is_refused() -> None:
-    with pytest.raises(UsageError, match="sku is missing; give sku="):
-        key_and_options(Stock, {})
-    with pytest.raises(InvalidValue, match=r"Stock\.sku"):
-        key_and_options(Stock, {"sku": 5})
+Call = Callable[[Any], object]
+REFUSED: dict[str, tuple[Call, type[Exception], str]] = {
+    "an option beside a class": (
+        lambda it: it.get(Stock, sku="a", version=2),
+        UnknownField,
+        r"version.*use one of sku",
+    ),
+    "no field": (lambda it: it.get(Stock, skuu="a"), UnknownField, "did you mean 'sku'"),
+    "a missing field": (lambda it: it.get(Stock), UsageError, "sku is missing; give sku="),
+    "a value that does not fit": (lambda it: it.get(Stock, sku=5), InvalidValue, r"Stock\.sku"),
+    "a text": (lambda it: it.get("a"), UsageError, "neither an entity class nor a Key"),
+    "none": (lambda it: it.get(None), UsageError, "neither an entity class nor a Key"),
+    "an entity": (lambda it: it.get(Stock(sku="a")), UsageError, "neither an entity class nor a Key"),
+    "a class without a table": (lambda it: it.get(Plain, name="x"), UsageError, "Plain is not mapped"),
+    "an entity without a table": (lambda it: it.refresh(Plain(name="x")), UsageError, "Plain is not mapped"),
+    "a key of no class": (lambda it: it.delete(OF_NO_CLASS), UsageError, "no mapped class"),
+}
 
 
-@pytest.mark.parametrize("named", ["a", 5, None, Stock(sku="a")])
-def test_neither_class_nor_key_is_refused(named: object) -> None:
-    with pytest.raises(UsageError, match="neither an entity class nor a Key"):
-        key_and_options(named, {})
-
-
-def test_a_class_without_a_table_is_refused() -> None:
-    with pytest.raises(UsageError, match="Plain is not mapped"):
-        key_and_options(Plain, {"name": "x"})
-    with pytest.raises(UsageError, match="Plain is not mapped"):
-        target_of(Plain(name="x"))
-
-
-def test_a_key_of_no_class_is_refused() -> None:
-    key = Key(Stock, sku="a")
-    key.entity = None
-    with pytest.raises(UsageError, match="no mapped class"):
-        target_of(key)
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_names_nothing_stored_is_refused(name: str) -> None:
+    call, error, said = REFUSED[name]
+    transport = ScriptedTransport()
+    with Session(transport=transport) as session, pytest.raises(error, match=said):
+        call(session)
+    assert transport.calls == []
