@@ -82,29 +82,6 @@ def test_what_electrodb_stored_is_changed_without_touching_the_rest(engine: Engi
     assert list(session.verify(electro)) == []
 
 
-def test_each_access_pattern_is_one_query(engine: Engine, session: Session) -> None:
-    offices = [
-        office(),
-        office(office="Dock", city="Tacoma", zip="98401"),
-        office(office="Seaside", city="Seaview", zip="98631"),
-    ]
-    for one in offices:
-        session.save(one)
-    by_city = sorted(offices, key=lambda one: one.city)
-    engine.forget()
-    here = session.query(Office, country="usa", state="wa")
-    assert here.all() == by_city
-    assert here.begins_with(city="sea").all() == by_city[:2]
-    assert session.query(Office, country="USA", state="WA", city="Seattle").all() == offices[:1]
-    assert here.filter(F.address == "123 Main St.").count() == 3
-    assert session.query(Office.by_name, office="dock").all() == offices[1:2]
-    assert engine.operations == ["Query"] * 5
-    engine.forget()
-    key = Key(Office, country="usa", state="wa", city="SEATTLE", zip="98101", office="hq")
-    assert session.get(key) == offices[0]
-    assert engine.operations == ["GetItem"]
-
-
 tasks = Table(
     "tasks",
     pk="pk",

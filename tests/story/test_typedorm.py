@@ -7,7 +7,6 @@ from typedorm import Order, User, table
 
 from dynaorm import F, Key, Session
 from dynaorm.errors import OwnerUnknown, UniqueViolation
-from dynaorm.testing import assert_consistent
 from tests.story.engine import Engine
 
 LOKI = Key(User, id="user-1")
@@ -70,30 +69,3 @@ def test_what_typedorm_stored_is_read_changed_and_deleted(session: Session, engi
     assert engine.raw(table) == [EMAIL, changed, inactive]
     session.delete(session.get_one(LOKI))
     assert engine.raw(table) == [changed]
-
-
-def test_each_access_pattern_is_one_request(session: Session, engine: Engine) -> None:
-    session.save(User(id="user-1", name="Loki", email="loki@asgard.com", status="active"))
-    for number, status in enumerate(["pending", "cancelled", "pending", "pending", "cancelled"], start=1):
-        session.save(Order(id=f"{number}", user_id="user-1", status=status))
-        engine.clock.advance(60)
-
-    def asked(query: Any, *, operation: str = "Query") -> list[str]:
-        engine.forget()
-        found = query()
-        assert engine.operations == [operation]
-        return [one.id for one in (found if isinstance(found, list) else [found])]
-
-    orders = session.query(Order.by_status, user_id="user-1")
-    assert asked(lambda: session.get(LOKI), operation="GetItem") == ["user-1"]
-    assert asked(session.query(Order.by_status, user_id="user-1", status="cancelled").all) == ["2", "5"]
-    pending = session.query(Order.by_status, user_id="user-1", status="pending").descending()
-    assert asked(pending.limit(2).all) == ["4", "3"]
-    assert asked(orders.all) == ["2", "5", "1", "3", "4"]
-    both = session.collection(User.beside_orders, Order.by_status, user_id="user-1").descending()
-    assert asked(both.all) == ["user-1", "4", "3", "1", "5", "2"]
-    engine.forget()
-    found = session.get_by(User, email="loki@asgard.com")
-    assert found is not None
-    assert (found.id, engine.operations) == ("user-1", ["GetItem", "GetItem"])
-    assert_consistent(session, table)
