@@ -221,11 +221,11 @@ def _write(
         insert = _insert(one, intent, write, read if removed is None else _UNREAD, now=now)
         if removed is None and read is _UNREAD and intent.overwrite:
             replacing = _resolved(intent.replacing, one.mapping)
-            return replace(insert, found_nothing=False, replaces=True, replacing=replacing)
+            return replace(insert, replaces=True, replacing=replacing)
     if removed is None:
         return insert
     # Rule 1 of ``merge_intents``.
-    return replace(insert, before=removed.before, found_nothing=False, deleted=removed.entity)
+    return replace(insert, before=removed.before, deleted=removed.entity)
 
 
 def _insert(one: ItemIntents, save: Save, write: ResolvedIntent[Any], read: Any, *, now: float) -> ItemInsert:
@@ -238,16 +238,7 @@ def _insert(one: ItemIntents, save: Save, write: ResolvedIntent[Any], read: Any,
     image = new_image(mapping, one.key, valid.values, valid.encoded)
     if save.origin is not None:
         image = over_origin(mapping, image, save.origin)
-    insert = ItemInsert(
-        mapping,
-        one.key,
-        image,
-        save.entity,
-        valid.values,
-        valid.altered,
-        write.state,
-        found_nothing=save.overwrite and read is _UNREAD,
-    )
+    insert = ItemInsert(mapping, one.key, image, save.entity, valid.values, valid.altered, write.state)
     if read is _UNREAD:
         return insert
     placed = _placed(insert, read, overwrite=save.overwrite, now=now)
@@ -324,6 +315,7 @@ def _edit(
         if not edit.creates:
             raise
         return _creation(one, edit, read, now=now)
+    # Who asked for the read takes what was read for what the update was made of.
     return _edit_known(one, edit, replace(before, as_loaded=edit.read_first), None, now=now)
 
 

@@ -185,6 +185,7 @@ def edited_image(
     """
     changes = judged_with(mapping, in_their_indexes(mapping, changes), lambda: vars(mapping.hydrate(before)))
     plain = tuple(change for change in changes if not mapping.fields[str(change.path[0])].in_key)
+    # What lives in keys alone has no attribute: index keys are made of the new value itself.
     overrides = {
         str(change.path[0]): change.value
         for change in changes
@@ -288,6 +289,7 @@ def _validated_outcome(mapping: EntityMapping, before: Item, after: Item, names:
     try:
         values = _decoded(mapping, before, after, names)
         spared = frozenset(mapping.rules.spared) - values.keys()
+        # Decoded values may be dicts in place of dataclasses, which a strict class would refuse.
         valid = validated(mapping, values, kept=kept, spared=spared, strict=False)
     except InvalidValue as broken:
         # The stored item may have broken the rule already: then its DecodeError is the error.

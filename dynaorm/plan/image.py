@@ -105,6 +105,7 @@ def _differing(
         # Most values are equal as they are spelled, and `same` costs a call.
         if now != stored and not same(now, stored):
             differing[name] = now, stored
+    # Only what is left is decoded: most saves change a text.
     found |= _taken_texts(mapping, differing)
     known = [name for name, (_, stored) in differing.items() if stored is not None]
     loaded = dict(zip(known, values_in(mapping, item, known), strict=True)) if known else {}
