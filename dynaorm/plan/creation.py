@@ -84,13 +84,17 @@ def _values(mapping: EntityMapping, names: set[str], item: Item) -> dict[str, An
     for name in names:
         field = mapping.fields[name]
         stored = item.get(field.attribute)
-        try:
-            found[name] = field.decode_absent() if stored is None else field.codec.decode(stored)
-        except KeyError:
-            continue
-        except ValueError as problem:
-            text = f"its new value {problem}"
-            raise mapping.invalid(name, None, text) from mapping.cause_of(name, problem)
+        if stored is None:
+            try:
+                found[name] = field.decode_absent()
+            except KeyError:
+                continue
+        else:
+            try:
+                found[name] = field.codec.decode(stored)
+            except ValueError as problem:
+                text = f"its new value {problem}"
+                raise mapping.invalid(name, None, text) from mapping.cause_of(name, problem)
     return found
 
 

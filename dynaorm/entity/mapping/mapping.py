@@ -400,12 +400,16 @@ class EntityMapping:
             if field.in_key:
                 continue
             found = item.get(field.attribute) if not field.formerly else field.stored_in(item)
-            try:
-                values[name] = field.codec.decode(found) if found is not None else field.decode_absent()
-            except KeyError:
-                continue
-            except ValueError as problem:
-                problems.append(self.secrets.misfit(name, found, problem))
+            if found is None:
+                try:
+                    values[name] = field.decode_absent()
+                except KeyError:
+                    continue
+            else:
+                try:
+                    values[name] = field.codec.decode(found)
+                except ValueError as problem:
+                    problems.append(self.secrets.misfit(name, found, problem))
         if self.only_in_keys.names:
             found_in_keys, strange = self.only_in_keys.values_in(item, self.secrets.keys)
             values |= found_in_keys

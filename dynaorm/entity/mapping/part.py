@@ -55,10 +55,10 @@ def _value(mapping: EntityMapping, item: Item, name: str) -> Any:
         if field.in_key:
             return loaded_field(mapping, name, mapping.subject(item)[name])
         stored = field.stored_in(item)
+        if stored is not None:
+            return loaded_field(mapping, name, field.codec.decode(stored))
         try:
-            return loaded_field(
-                mapping, name, field.codec.decode(stored) if stored is not None else field.decode_absent()
-            )
+            return loaded_field(mapping, name, field.decode_absent())
         except KeyError:
             if info.is_required():
                 where = mapping.only_in_keys.place_of(name, is_missing=True)
