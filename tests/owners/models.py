@@ -1,4 +1,4 @@
-"""The tables of nine published programs, declared as they are, with items as their owners store them.
+"""The tables of ten published programs, declared as they are, with items as their owners store them.
 
 The items were recorded from the owners' own libraries, of the versions in the extra ``owners``. ``test_libraries.py``
 runs these libraries beside dynaorm. That of Kinesis's leases is in Java; its items follow its serializer.
@@ -7,6 +7,7 @@ runs these libraries beside dynaorm. That of Kinesis's leases is in Java; its it
 from datetime import datetime
 from decimal import Decimal
 from typing import Annotated, Any
+from uuid import UUID
 
 from dynaorm import (
     Attribute,
@@ -16,11 +17,12 @@ from dynaorm import (
     GlobalIndex,
     Index,
     InKey,
+    NumberKey,
     NumberRevision,
     Table,
     UpdatedAt,
 )
-from dynaorm.codecs import EPOCH_MILLISECONDS, PYTHON_ISO
+from dynaorm.codecs import EPOCH_MILLISECONDS, EPOCH_SECONDS, PYTHON_ISO
 
 PLAIN: dict[str, Any] = {"type_attribute": None, "escape": False}
 
@@ -194,3 +196,26 @@ class Credential(Entity, table=credentials, sk="{number:019d}"):
     hmac: bytes
     digest: str = "SHA256"
     comment: str | None = None
+
+
+# -- eventsourcing-dynamodb: events of aggregates, and snapshots in a table of their own -------------------------------
+
+EVENTS: dict[str, Any] = {"pk": "originator_id", "sk": NumberKey("originator_version"), **PLAIN}
+events = Table("stored_events", revision_attribute=None, **EVENTS)
+snapshots = Table("stored_snapshots", revision_attribute=None, **EVENTS)
+
+
+class Stored(Entity):
+    originator: Annotated[UUID, Attribute("originator_id")]
+    number: Annotated[int, Attribute("originator_version")]
+    topic: str
+    state: bytes
+    created_at: Annotated[datetime, Attribute(codec=EPOCH_SECONDS)]
+
+
+class StoredEvent(Stored, table=events):
+    pass
+
+
+class StoredSnapshot(Stored, table=snapshots):
+    pass

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any, Final
+from uuid import UUID
 
 from dynaorm import Entity
 from tests.owners.models import (
@@ -17,6 +18,8 @@ from tests.owners.models import (
     PendingWrite,
     Record,
     ShardLease,
+    StoredEvent,
+    StoredSnapshot,
     TaskResult,
     WebSession,
 )
@@ -212,6 +215,26 @@ RECORDED: Final[Mapping[str, tuple[Entity, dict[str, Any]]]] = {
             hmac={"B": b"ddf5d5bd"},
             digest="SHA256",
             comment="c",
+        ),
+    ),
+    "eventsourcing, an event": (
+        StoredEvent(originator=UUID(int=7), number=1, topic="m:Opened", state=b"{}", created_at=UNTIL),
+        item(
+            originator_id="00000000-0000-0000-0000-000000000007",
+            originator_version={"N": "1"},
+            topic="m:Opened",
+            state={"B": b"{}"},
+            created_at=TTL,
+        ),
+    ),
+    "eventsourcing, a snapshot": (
+        StoredSnapshot(originator=UUID(int=7), number=9, topic="m:Account", state=b"{}", created_at=UNTIL),
+        item(
+            originator_id="00000000-0000-0000-0000-000000000007",
+            originator_version={"N": "9"},
+            topic="m:Account",
+            state={"B": b"{}"},
+            created_at=TTL,
         ),
     ),
 }

@@ -11,6 +11,7 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from types import SimpleNamespace
 from typing import Any
+from uuid import UUID
 
 import boto3
 import pytest
@@ -31,6 +32,8 @@ from tests.owners.models import (
     Namespace,
     PendingWrite,
     Record,
+    StoredEvent,
+    StoredSnapshot,
     TaskResult,
     WebSession,
 )
@@ -387,3 +390,48 @@ def test_credstash_and_dynaorm_share_versions_of_secrets(both: Both) -> None:
     assert found[0].number == 11
     assert both.ours(lambda: session.delete(found[0])) == ["DeleteItem"]
     assert library.getSecret("db", **tools) == "secret 9"
+
+
+def test_eventsourcing_and_dynaorm_share_events_and_snapshots(both: Both) -> None:
+    library = pytest.importorskip("eventsourcing_dynamodb.recorders", reason=WHERE)
+    persistence = pytest.importorskip("eventsourcing.persistence", reason=WHERE)
+    session, originator = both.session, UUID(int=7)
+    recorders = {
+        table: library.DynamoAggregateRecorder(table.name, boto3.resource("dynamodb"))
+        for table in (models.events, models.snapshots)
+    }
+
+    def put(table: Table, *events: tuple[int, bytes]) -> list[str]:
+        stored = [persistence.StoredEvent(originator, number, "m:Paid", state) for number, state in events]
+        return both.theirs(lambda: recorders[table].insert_events(stored))
+
+    def states(**options: Any) -> list[bytes]:
+        return [bytes(one.state) for one in recorders[models.events].select_events(originator, **options)]
+
+    assert put(models.events, (1, b"a"), (2, b"b")) == ["BatchWriteItem"]
+    found = {one.number: one for one in both.read(StoredEvent)}
+    # We hear that another one was faster; they replace what it stored.
+    mine = detached(found[2], state=b"mine")
+    with pytest.raises(AlreadyExists) as taken:
+        session.save(mine)
+    assert taken.value.stored.state == b"b"
+    put(models.events, (2, b"theirs"))
+    assert states() == [b"a", b"theirs"]
+    # All events of a decision, or none.
+    third, fourth = detached(mine, number=3), detached(mine, number=4)
+    with pytest.raises(AlreadyExists), session.transaction() as tx:
+        tx.save(detached(mine))
+        tx.save(third)
+    assert states(gt=2) == []
+    assert both.ours(lambda: session.save_many([third, fourth])) == ["PutItem", "PutItem"]
+    assert states(gt=2) == [b"mine", b"mine"]
+    # The newest snapshot, and the events since: one Query each, where theirs asks on after its limit.
+    put(models.snapshots, (1, b"s1"), (3, b"s3"))
+    snapshot = session.query(StoredSnapshot, originator=originator).descending()
+    since = session.query(StoredEvent, originator=originator).gt(number=3)
+    read: list[Any] = []
+    assert both.ours(lambda: read.extend([snapshot.first(), *since])) == ["Query", "Query"]
+    assert [(one.number, one.state) for one in read] == [(3, b"s3"), (4, b"mine")]
+    both.read(StoredSnapshot)
+    newest = recorders[models.snapshots].select_events
+    assert both.theirs(lambda: newest(originator, desc=True, limit=1)).count("Query") > 1

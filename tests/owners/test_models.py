@@ -26,6 +26,8 @@ from tests.owners.models import (
     PendingWrite,
     Record,
     ShardLease,
+    StoredEvent,
+    StoredSnapshot,
     TaskResult,
     WebSession,
     idempotency,
@@ -298,9 +300,30 @@ def test_the_highest_version_of_a_secret_is_one_request(
         session.save(first)
 
 
-def test_every_table_of_the_nine_has_items_that_were_recorded() -> None:
+# -- events: the next number is taken once, and a snapshot spares reading the events before it -------------------------
+
+
+def test_events_and_the_newest_snapshot_are_one_request_each(
+    engine: Engine, session: Session, requests: Requests
+) -> None:
+    first, snapshot = put(engine, "eventsourcing, an event"), put(engine, "eventsourcing, a snapshot")
+    later = [detached(first, number=number) for number in (9, 10, 11)]
+    assert requests(lambda: session.save(later[0])) == ["PutItem"]
+    with pytest.raises(AlreadyExists):
+        session.save(detached(later[0]))
+    assert requests(lambda: session.bulk_load(later[1:])) == ["BatchWriteItem"]
+    newest = session.query(StoredSnapshot, originator=first.originator).descending()
+    since = session.query(StoredEvent, originator=first.originator).gt(number=snapshot.number)
+    found: list[Any] = []
+    assert requests(lambda: found.extend([newest.first(), *since])) == ["Query", "Query"]
+    assert [one.number for one in found] == [9, 10, 11]
+
+
+def test_every_table_of_the_ten_has_items_that_were_recorded() -> None:
     declared = {
-        one for one in vars(models).values() if isinstance(one, type) and one.__module__ == models.__name__
+        one
+        for one in vars(models).values()
+        if isinstance(one, type) and one.__module__ == models.__name__ and one is not models.Stored
     }
     assert {type(entity) for entity, _ in RECORDED.values()} == declared
     assert all(item.get("expiration", TTL) for _, item in RECORDED.values())
