@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Annotated
 
-from pydantic import SecretStr
+from pydantic import Field, SecretStr
 
 from dynaorm import Attribute, CreatedAt, Entity, Unique, UpdatedAt, Versioned
 from tests.cast.tables import app
@@ -38,7 +38,8 @@ class Counter(Entity, table=app, pk="COUNTER#{name}", sk="C"):
 
 
 class Safe(Entity, table=app, pk="SAFE#{number}", sk="S", name="safe"):
-    """Keeps a secret."""
+    """Keeps a secret, and a dict whose members are attributes of the item."""
 
     number: int
     code: Annotated[SecretStr, Attribute("Code")]
+    labels: Annotated[dict[str, str], Attribute(prefix="label.")] = Field(default={})
