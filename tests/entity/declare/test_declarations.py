@@ -19,10 +19,14 @@ from dynaorm.entity.mapping.derive import claims, index_keys
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.errors import DeclarationError, DynaormError
 
-IMPORTS: Final = "".join(
-    f"from {module} import *\n"
-    for module in ("datetime", "decimal", "typing", "pydantic", "dynaorm", "dynaorm.codecs")
-)
+IMPORTS: Final = """
+from datetime import *
+from decimal import *
+from typing import Annotated, Any, ClassVar, Generic, TypeVar
+from pydantic import AfterValidator, BaseModel, Field, computed_field, model_validator
+from dynaorm import *
+from dynaorm.codecs import *
+"""
 
 
 def keys_in_indexes(entity: Any, **values: Any) -> Any:
