@@ -50,6 +50,7 @@ NAMES: Final[dict[str, Any]] = {
     "core_schema": core_schema,
     **{one.__name__: one for one in (catalog_of, guards, keys_in_indexes, mapping_of, refusal)},
 }
+exec(IMPORTS, NAMES)
 
 
 class Case(NamedTuple):
@@ -86,7 +87,7 @@ def cases() -> Iterator[Any]:
         *before, given = ast.parse(head.partition("\n")[2]).body
         assert isinstance(given, ast.ClassDef)
         for name, _, text in (part.partition("\n") for part in rest):
-            first = "\n".join([IMPORTS, *map(ast.unparse, before), ""])
+            first = "\n".join([*map(ast.unparse, before), ""])
             yield pytest.param(case_of(first, given, text), id=f"{file.stem}: {name}")
 
 
