@@ -26,13 +26,14 @@ from dynaorm.entity.state import LOADING, Loaded
 from dynaorm.entity.state import state_of as _state_of
 from dynaorm.errors import (
     AlreadyExists,
+    ConditionFailed,
     EntityNotFound,
     InvalidValue,
     SameItemTwice,
     StaleEntity,
     UnknownField,
 )
-from dynaorm.item.condition import And, Attr, Compare, Or, equals, missing
+from dynaorm.item.condition import And, Attr, Compare, Condition, Or, equals, missing
 from dynaorm.item.evaluate import holds
 from dynaorm.item.update import SetTo
 from dynaorm.item.value import AttributeValue, Item
@@ -444,3 +445,74 @@ def test_a_moved_entity_is_validated_where_it_changed_besides_its_key() -> None:
     moved.name, moved.size = "b", -1
     with pytest.raises(InvalidValue, match=r"Measured\.size = -1"):
         plan_of(Move(moved))
+
+
+# -- edits: the bounds they carry, and what comes first where they cannot be made --------------------------------------
+
+
+shelves = Table("changes-of-edits")
+
+
+class Shelf(Entity, table=shelves, pk="SHELF#{name}", sk="S"):
+    name: str
+    size: Annotated[int, Field(le=9)] = 0
+    note: str = ""
+
+
+SHELF: Item = {
+    "PK": {"S": "SHELF#a"}, "SK": {"S": "S"}, "_type": {"S": "Shelf"}, "_rev": {"S": "w1"},
+    "name": {"S": "a"}, "size": {"N": "9"}, "note": {"S": "full"},
+}  # fmt: skip
+
+
+def shelf_changes(edit: Edit, *, reads: Reads = NOTHING_READ) -> ItemChange | None:
+    (one,) = merge_intents([edit], NOW)
+    return change_of(one, reads, UNIT)
+
+
+READ_SHELF = Reads({ident_of(shelves, SHELF): SHELF})
+
+
+@pytest.mark.parametrize(
+    ("condition", "error"),
+    [(None, InvalidValue), (F.note == "full", InvalidValue), (F.note == "empty", ConditionFailed)],
+)
+def test_the_callers_condition_comes_before_a_rule_that_the_outcome_breaks(
+    condition: Condition | None, error: type[Exception]
+) -> None:
+    edit = Edit(Key(Shelf, name="a"), (F.size.add(1),), condition)
+    with pytest.raises(error) as refusal:
+        shelf_changes(edit, reads=READ_SHELF)
+    if isinstance(refusal.value, ConditionFailed):
+        assert refusal.value.key == Key(Shelf, name="a")
+
+
+def test_the_condition_of_a_loaded_entity_is_not_judged_by_what_it_was_loaded_with() -> None:
+    shelf = mapping_of(Shelf).hydrate(SHELF)
+    with pytest.raises(InvalidValue):
+        shelf_changes(Edit(shelf, (F.size.add(1),), F.note == "empty"))
+
+
+def test_an_edit_that_changes_nothing_checks_its_condition_and_knows_what_it_named() -> None:
+    shelf = mapping_of(Shelf).hydrate(SHELF)
+    change = shelf_changes(Edit(shelf, (F.note.set("full"),), F.size > 3))
+    assert isinstance(change, ItemCheck)
+    assert change.loaded is not None
+    assert (change.loaded.entity is shelf, change.image, change.edited) == (
+        True,
+        SHELF,
+        frozenset({"note"}),
+    )
+
+
+# -- what was read -----------------------------------------------------------------------------------------------------
+
+
+def test_more_reads_are_added_and_the_newer_item_counts() -> None:
+    before = Reads({("t", "a"): {"n": {"N": "1"}}, ("t", "b"): None}, frozenset({("t", "g")}))
+    after = before.with_more({("t", "b"): {"n": {"N": "2"}}, ("t", "c"): None}, frozenset({("t", "h")}))
+    assert after == Reads(
+        {("t", "a"): {"n": {"N": "1"}}, ("t", "b"): {"n": {"N": "2"}}, ("t", "c"): None},
+        frozenset({("t", "g"), ("t", "h")}),
+    )
+    assert before == Reads({("t", "a"): {"n": {"N": "1"}}, ("t", "b"): None}, frozenset({("t", "g")}))

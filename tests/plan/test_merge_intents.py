@@ -1,12 +1,15 @@
 """Intents of a unit of work are merged item by item, or refused if the order of calls would decide."""
 
 from datetime import UTC, datetime
+from decimal import Decimal
+from enum import Enum
 from typing import Annotated
 
 import pytest
 from pydantic import AfterValidator, Field
 
 from dynaorm import Entity, ExpiresAt, F, Key, Table, Unique
+from dynaorm.entity.mapping.equal import is_equal
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.entity.state import state_of
 from dynaorm.errors import KeyChanged, SameItemTwice, StaleEntity, UsageError
@@ -15,7 +18,7 @@ from dynaorm.item.update import SetTo, apply_changes
 from dynaorm.plan.intent import Check, Deletion, Edit, Intent, Move, Save
 from dynaorm.plan.merge_intents import ItemIntents, merge_intents
 from dynaorm.record import replace
-from tests.plan.compiling import NOW, loaded, saved
+from tests.plan.compiling import NOW, committed, loaded, plan_of, saved
 
 app = Table("fold-app")
 
@@ -337,3 +340,54 @@ def test_an_entity_that_is_saved_and_overwritten_is_validated_as_a_whole(
     assert (one.write.valid, one.write.changes) == (alone.write.valid, alone.write.changes)
     assert one.write.valid.values["label"] == "red"
     assert one.write.intent == Save(stock, overwrite=True)
+
+
+# -- values of other types that are stored as the value that loads -----------------------------------------------------
+
+
+alike = Table("stored-alike")
+
+
+class Colour(Enum):
+    RED = "red"
+
+
+class Loosely(Entity, table=alike, pk="LOOSELY#{name}", sk="L"):
+    name: str
+    price: Decimal = Decimal(1)
+    share: float = 1.0
+    colour: Colour = Colour.RED
+    words: list[str] = Field(default_factory=lambda: ["a"])
+    ranks: tuple[str, ...] = ("a",)
+    tags: set[str] = Field(default_factory=lambda: {"a"})
+    prices: dict[str, Decimal] = Field(default_factory=lambda: {"a": Decimal(1)})
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "expected"),
+    [
+        ("price", 1, Decimal(1)),
+        ("share", 1, 1.0),
+        ("colour", "red", Colour.RED),
+        ("words", ("a",), ["a"]),
+        ("ranks", ["a"], ("a",)),
+        ("tags", frozenset({"a"}), {"a"}),
+        ("prices", {"a": 1}, {"a": Decimal(1)}),
+    ],
+)
+def test_a_value_of_another_type_that_is_stored_alike_becomes_what_loads_without_a_request(
+    name: str, given: object, expected: object
+) -> None:
+    entity = saved(Loosely(name="a"))
+    setattr(entity, name, given)
+    plan = plan_of(Save(entity))
+    committed(plan)
+    assert plan.actions == ()
+    assert is_equal(getattr(entity, name), expected)
+
+
+def test_it_becomes_what_loads_also_beside_a_change_of_another_field() -> None:
+    entity = saved(Loosely(name="a"))
+    vars(entity).update(price=1, words=["b"])
+    committed(plan_of(Save(entity)))
+    assert is_equal((entity.price, entity.words), (Decimal(1), ["b"]))
