@@ -285,7 +285,7 @@ def guard_actions(plan: Plan) -> dict[str, tuple[str, str]]:
     return found
 
 
-@settings(max_examples=150)
+@settings(max_examples=100)
 @given(steps())
 def test_guards_totals_and_versions_follow_from_who_holds_what_before_and_after(given: list[Step]) -> None:
     actions, totals, joined, clash = expected(given)
@@ -379,7 +379,7 @@ WRITES: Final[Mapping[str, Callable[[Team], tuple[list[Intent], str, bool]]]] = 
 }  # fmt: skip
 
 
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(st.sampled_from(sorted(WRITES)), st.integers(0, 3), st.integers(0, 3), st.integers(0, 2), st.data())
 def test_a_target_that_is_written_beside_what_it_counts_gets_the_sum(
     way: str, people: int, joining: int, leaving: int, data: st.DataObject
