@@ -1,13 +1,14 @@
-"""Laws 1 and 3: a value that ``encode=`` or ``decode=`` cannot take is refused or reported, however the function fails.
+"""Laws 1 and 3: a value that a function of the user's cannot take is refused or reported, however the function fails.
 
 It is never replaced by the default of its field, as an attribute that is not stored would be.
 """
 
+import re
 from collections.abc import Callable, Iterator
 from typing import Annotated, Any, Final
 
 import pytest
-from pydantic import BaseModel
+from pydantic import AfterValidator, BaseModel
 
 from dynaorm import Attribute, Entity, F, GlobalIndex, Index, Key, Session, Table
 from dynaorm.errors import DecodeError, InvalidValue
@@ -32,11 +33,19 @@ def decoded(stored: AttributeValue) -> str:
     return str(stored["S"])
 
 
+def checked(value: str) -> str:
+    if value == STRANGE:
+        raise how[0]
+    return value
+
+
 Coded = Annotated[str, Attribute(encode=encoded, decode=decoded)]
+Checked = Annotated[str, AfterValidator(checked)]
 
 
 class Part(BaseModel):
     code: Coded = "default"
+    checked: Checked = "default"
 
 
 class Thing(Entity, table=table, pk="THING#{name}", sk="T#{number:02d}"):
@@ -45,6 +54,7 @@ class Thing(Entity, table=table, pk="THING#{name}", sk="T#{number:02d}"):
     code: Coded = "default"
     part: Part = Part()
     parts: tuple[Part, ...] = ()
+    checked: Checked = "default"
     count: int = 0
     by_code = Index("GSI1", pk="CODE#{code}", sk="{number:02d}")
 
@@ -63,23 +73,27 @@ PLACES: Final[dict[str, Callable[[AttributeValue], AttributeValue]]] = {
     "code": lambda strange: strange,
     "part": lambda strange: {"M": {"code": strange}},
     "parts": lambda strange: {"L": [{"M": {"code": strange}}]},
+    "checked": lambda strange: strange,
+    "part.checked": lambda strange: {"M": {"checked": strange}},
 }
 
 
 @pytest.mark.parametrize("place", PLACES)
-def test_a_stored_value_that_decode_cannot_take_is_reported(
+def test_a_stored_value_that_a_function_cannot_take_is_reported(
     things: Session, engine: Transport, transport: Transport, place: str
 ) -> None:
     key = {"PK": {"S": "THING#a"}, "SK": {"S": "T#01"}}
     item = engine.call(Call("GetItem", {"TableName": table.name, "Key": key}))["Item"]
-    item = {**item, place: PLACES[place]({"S": STRANGE})}
+    name, *checked = place.split(".")
+    item = {**item, name: PLACES[place]({"S": STRANGE})}
     engine.call(Call("PutItem", {"TableName": table.name, "Item": item}))
     reported: list[DecodeError] = []
     session = Session(transport=transport, on_decode_error=reported.append)
     assert [thing.number for thing in session.query(Thing, name="a")] == [0, 2]
-    assert [row.number for row in session.query(Thing, name="a").values("number", place)] == [0, 2]
-    assert [place in str(one) for one in reported] == [True, True]
-    with pytest.raises(DecodeError, match=place):
+    assert [row.number for row in session.query(Thing, name="a").values("number", name)] == [0, 2]
+    problem = name if not (checked or name == "checked") else "validator|checked"
+    assert [bool(re.search(problem, str(one))) for one in reported] == [True, True]
+    with pytest.raises(DecodeError, match=problem):
         things.get(Thing, name="a", number=1)
     with pytest.raises(DecodeError, match="was written, but it does not load"):
         things.update(Key(Thing, name="a", number=1), F.count.add(1))

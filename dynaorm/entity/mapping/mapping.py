@@ -377,12 +377,18 @@ class EntityMapping:
         except ValidationError as problem:
             problems, cause = problems_of(self.entity, problem, values, self.only_in_keys.place_of)
             raise self.unreadable(item, problems) from cause
+        except Exception as raised:  # noqa: BLE001 - a validator of the user's may raise anything
+            raise self.unvalidated(item, raised) from (None if self.secrets.fields else raised)
         # Otherwise the next save of the unchanged entity would find that its key has changed.
         self.refuse_other_key(item, entity.__dict__)
         missing = [field for field in self.fields.values() if field.attribute not in item]
         absent = [field for field in missing if not field.in_key and field.stored_in(item) is None]
         set_state(entity, Loaded(item, self.defaults_of(absent, item, entity.__dict__), read_only))
         return entity
+
+    def unvalidated(self, item: Item, raised: Exception) -> DecodeError:
+        """The error for an item at which a validator fails otherwise than pydantic asks of it."""
+        return self.unreadable(item, (f"a validator raises {type(raised).__name__}",))
 
     def validate_loaded(self, values: Mapping[str, Any]) -> Any:
         """The entity of decoded field values. Raises ValidationError."""

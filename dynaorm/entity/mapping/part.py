@@ -50,26 +50,34 @@ def values_in(mapping: EntityMapping, item: Item, names: Sequence[str]) -> tuple
 
 
 def _value(mapping: EntityMapping, item: Item, name: str) -> Any:
-    field, info = mapping.fields[name], mapping.entity.model_fields[name]
     try:
-        if field.in_key:
-            return loaded_field(mapping, name, mapping.subject(item)[name])
-        stored = field.stored_in(item)
-        if stored is not None:
-            return loaded_field(mapping, name, field.codec.decode(stored))
-        try:
-            return loaded_field(mapping, name, field.decode_absent())
-        except KeyError:
-            if info.is_required():
-                where = mapping.only_in_keys.place_of(name, is_missing=True)
-                raise mapping.unreadable(item, (f"{name}: Field required{where}",)) from None
-        default = info.get_default(call_default_factory=True)
-        return loaded_field(mapping, name, default) if validates_default(mapping.entity, name) else default
+        return _loaded(mapping, item, name)
     except ValidationError as problem:
         problems, cause = problems_of(mapping.entity, problem, {name: None}, mapping.only_in_keys.place_of)
         raise mapping.unreadable(item, problems) from cause
     except DecodeError:
         raise
     except ValueError as problem:
-        text = mapping.secrets.misfit(name, field.stored_in(item), problem)
+        text = mapping.secrets.misfit(name, mapping.fields[name].stored_in(item), problem)
         raise mapping.unreadable(item, (text,)) from mapping.secrets.cause(name, problem)
+    except Exception as raised:  # noqa: BLE001 - a validator of the user's may raise anything
+        raise mapping.unvalidated(item, raised) from mapping.secrets.cause(name, raised)
+
+
+def _loaded(mapping: EntityMapping, item: Item, name: str) -> Any:
+    field, info = mapping.fields[name], mapping.entity.model_fields[name]
+    if field.in_key:
+        return loaded_field(mapping, name, mapping.subject(item)[name])
+    stored = field.stored_in(item)
+    if stored is not None:
+        return loaded_field(mapping, name, field.codec.decode(stored))
+    try:
+        absent = field.decode_absent()
+    except KeyError:
+        if info.is_required():
+            where = mapping.only_in_keys.place_of(name, is_missing=True)
+            raise mapping.unreadable(item, (f"{name}: Field required{where}",)) from None
+    else:
+        return loaded_field(mapping, name, absent)
+    default = info.get_default(call_default_factory=True)
+    return loaded_field(mapping, name, default) if validates_default(mapping.entity, name) else default
