@@ -554,9 +554,10 @@ def mapping_of(entity: type[Any]) -> EntityMapping:
     named: object = entity
     if not isinstance(named, type) or named is BaseModel or not issubclass(named, BaseModel | type):
         name = named.__name__ if isinstance(named, type) else repr(named)
-        raise UsageError(
-            problem=f"{name} is no entity class", remedy="use one: class User(Entity, table=...)"
-        )
+        remedy = "use one: class User(Entity, table=...)"
+        if named is type(None):
+            remedy = "give an entity; session.get() returns None if nothing is stored, and get_one() raises"
+        raise UsageError(problem=f"{name} is no entity class", remedy=remedy)
     if issubclass(entity, type):
         raise UsageError(problem="a class was given in place of an object of it", remedy="give an object")
     if not entity.__pydantic_complete__:
