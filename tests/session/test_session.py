@@ -134,7 +134,10 @@ def test_a_missing_table_is_named(moto: Transport) -> None:
         (lambda session: session.save({"user_id": "1"}), "dict is no entity class; use one"),
         (lambda session: session.save(USER), "Key is no entity class"),
         (lambda session: session.save(None), "NoneType is no entity class; give an entity; .* get_one"),
-        (lambda session: session.delete(None), r"session.get\(\) returns None if nothing is stored, and get_one"),
+        (
+            lambda session: session.delete(None),
+            r"session.get\(\) returns None if nothing is stored, and get_one",
+        ),
         (lambda session: session.refresh(USER), r"refresh\(\) reads an object again, and got Key\(User, "),
         (lambda session: session.get_by("User", email="a"), "'User' is no entity class"),
         (
