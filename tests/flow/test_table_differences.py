@@ -141,6 +141,15 @@ def test_a_live_ttl_that_is_not_declared_is_harmless_unless_a_field_is_stored_th
     ]
 
 
+def test_a_stream_is_switched_on_or_replaced_and_left_alone_where_none_is_declared() -> None:
+    table = Table("streamed", stream="NEW_IMAGE")
+    assert only(differences(describe(table), live(plain))).live is None
+    found = only(differences(describe(table), live(Table("streamed", stream="KEYS_ONLY"))))
+    assert (found.declared, found.live) == ("NEW_IMAGE", "KEYS_ONLY")
+    assert [step.deletes for step in found.steps] == [True, False]
+    assert differences(describe(plain), live(table)) == ()
+
+
 def test_a_missing_local_index_and_other_keys_cannot_be_changed() -> None:
     found = only(differences(describe(local), live(local, LocalSecondaryIndexes=[])))
     assert (found.kind, found.index, found.steps) == ("no index", "LSI1", ())
