@@ -14,7 +14,7 @@ from dynaorm.item.value import AttributeValue, Item
 
 _NONE: Final[AttributeValue] = {"M": {}}
 
-# Those of this process, so that an item without any costs one test.
+# Those of this process: without any, an item or a path costs one test.
 _made: Final[set[str]] = set()
 
 
@@ -64,9 +64,14 @@ def is_member(name: str, prefix: str) -> bool:
     return len(name) >= len(prefix) and name.startswith(prefix.beginning)
 
 
+def has_maps(item: Item) -> bool:
+    """Whether an item has a map in place of attributes."""
+    return bool(_made) and not _made.isdisjoint(item)
+
+
 def scattered(item: Item) -> Item:
     """The item as DynamoDB has it; the same object if it has no map of attributes."""
-    if not _made or _made.isdisjoint(item):
+    if not has_maps(item):
         return item
     found: dict[str, AttributeValue] = {}
     for name, value in item.items():
@@ -91,7 +96,7 @@ def paths_in(names: Iterable[str], *items: Item) -> list[Path]:
 def attribute_path(path: Path) -> Path:
     """The path as DynamoDB has it. Raises ValueError for a whole map of attributes, which is at no path."""
     name = path[0]
-    if not isinstance(name, Prefix):
+    if not _made or not isinstance(name, Prefix):
         return path
     if len(path) == 1:
         raise ValueError(f"{name} stands for any number of attributes, so it is at no path")

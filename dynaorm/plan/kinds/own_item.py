@@ -31,7 +31,7 @@ from dynaorm.item.condition import (
 from dynaorm.item.evaluate import holds
 from dynaorm.item.path import Path, value_at
 from dynaorm.item.placeholder import Placeholders
-from dynaorm.item.prefix import Prefix, paths_in
+from dynaorm.item.prefix import Prefix, has_maps, paths_in
 from dynaorm.item.update import Change, Remove, SetTo
 from dynaorm.item.value import AttributeValue, Item, same
 from dynaorm.plan.image import refuse_other_revision
@@ -246,7 +246,7 @@ def difference(before: Item, after: Item) -> tuple[Change, ...]:
         if value is not (stored := before.get(name)) and value != stored and not same(value, stored)
     ]
     changes += [Remove((name,)) for name in before if name not in after]
-    if any(isinstance(one.path[0], Prefix) for one in changes):
+    if has_maps(after) or has_maps(before):
         changes = [each for one in changes for each in _by_members(one, before)]
     return tuple(changes)
 
