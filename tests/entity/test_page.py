@@ -3,6 +3,7 @@
 import json
 from typing import Any
 
+import pytest
 from hypothesis import event, given
 from hypothesis import strategies as st
 
@@ -10,6 +11,7 @@ from dynaorm.entity.page import item_texts, items_in
 from dynaorm.item.json_body import decode_item, encode_body
 from dynaorm.item.value import Item
 
+ITEMS: list[Item] = [{"PK": {"S": "a"}, "b": {"B": b"\xff"}}, {"PK": {"S": "b"}}]
 OPERATIONS = ["Query", "Scan", "BatchGetItem"]
 
 
@@ -22,6 +24,17 @@ def reply_of(operation: str, items: list[Item]) -> dict[str, Any]:
 def cut(raw: bytes, operation: str, count: int) -> list[Item] | None:
     texts = item_texts(raw, operation, count)
     return None if texts is None else list(map(decode_item, texts))
+
+
+@pytest.mark.parametrize("operation", OPERATIONS)
+def test_the_items_of_a_reply_are_cut_out_of_it(operation: str) -> None:
+    raw = encode_body({"Count": 2, **reply_of(operation, ITEMS), "ScannedCount": 2})
+    assert cut(raw, operation, 2) == list(items_in(raw, operation)) == ITEMS
+
+
+def test_the_one_item_of_a_get_is_cut_out_of_it() -> None:
+    raw = encode_body({"ConsumedCapacity": {"TableName": "app"}, "Item": ITEMS[0]})
+    assert cut(raw, "GetItem", 1) == list(items_in(raw, "GetItem")) == [ITEMS[0]]
 
 
 # Names and texts that look like the ends of items.
@@ -59,6 +72,12 @@ def test_whatever_is_cut_out_is_the_items(
     event("cut" if found is not None else "left")
     assert found in (None, items)
     assert items_in(raw, operation) == items
+
+
+def test_a_list_of_maps_does_not_look_like_items() -> None:
+    address: Item = {"M": {"city": {"S": "x"}, "M": {"S": "x"}}}
+    items: list[Item] = [{"PK": {"S": "a"}, "b": {"L": [address, address]}}] * 3
+    assert cut(encode_body({"Items": items}), "Query", 3) == items
 
 
 def test_a_reply_that_could_be_cut_in_more_than_one_way_is_not_cut() -> None:

@@ -1,8 +1,72 @@
-"""The form of a query: what is found out once."""
+"""The key of a query: what is found out once, and several sort key attributes with times of other writers."""
 
-from dynaorm import Entity, Table
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from dynaorm import Entity, GlobalIndex, Index, Session, Table
+from dynaorm.flow.protocol.call import Call, Transport
 from dynaorm.query.choose_key import form_of
 from dynaorm.query.query_spec import queried
+
+app = Table("choose-key", indexes=[GlobalIndex("Native", pk=("Zone", "Room"), sk=("Kind", "At", "Number"))])
+NOON = datetime(2024, 1, 1, 12, tzinfo=UTC)
+SPELLINGS = (
+    "2024-01-01T12:00:00.000000Z",
+    "2024-01-01T12:00:00Z",
+    "2024-01-01T12:00Z",
+    "2024-01-01T12:00:00+00:00",
+)
+
+
+class Reading(Entity, table=app, pk="READING#{row}", sk="R"):
+    row: int
+    zone: str = "z"
+    kind: str = "k"
+    at: datetime = NOON
+    number: int = 1
+    native = Index("Native", pk=("Z#{zone}", "R"), sk=("K#{kind}", "T#{at}", "{number:03d}"))
+
+
+@pytest.fixture
+def stored(session: Session, moto: Transport) -> Session:
+    """Four rows of one time in four spellings, and one of a minute later."""
+    session.bulk_load([Reading(row=row, number=row) for row in range(4)])
+    session.save(Reading(row=4, at=NOON + timedelta(minutes=1)))
+    for item in moto.call(Call("Scan", {"TableName": app.name}))["Items"]:
+        row = int(item["row"]["N"])
+        if row < 4:
+            text = SPELLINGS[row]
+            moto.call(
+                Call(
+                    "PutItem",
+                    {"TableName": app.name, "Item": {**item, "At": {"S": f"T#{text}"}, "at": {"S": text}}},
+                )
+            )
+    return session
+
+
+@pytest.mark.parametrize(
+    ("equal", "bounds", "rows"),
+    [
+        ({"at": NOON}, {}, {0, 1, 2, 3}),
+        ({"at": NOON, "number": 2}, {}, {2}),
+        ({"at": NOON}, {"ge": {"number": 1}}, {1, 2, 3}),
+        ({"at": NOON}, {"ge": {"number": 1}, "lt": {"number": 3}}, {1, 2}),
+        ({}, {"ge": {"at": NOON}}, {0, 1, 2, 3, 4}),
+        ({}, {"gt": {"at": NOON}}, {4}),
+        ({}, {"le": {"at": NOON}}, {0, 1, 2, 3}),
+    ],
+)
+def test_rows_of_other_writers_are_found_behind_several_sort_keys(
+    stored: Session, equal: dict[str, Any], bounds: dict[str, Any], rows: set[int]
+) -> None:
+    query: Any = stored.query(Reading.native, zone="z", kind="k", **equal)
+    for sign, values in bounds.items():
+        query = getattr(query, sign)(**values)
+    assert {one.row for one in query.all()} == rows
+    assert query.count() == len(rows)
 
 
 def test_the_form_of_a_query_is_found_once_until_a_class_joins_the_table() -> None:

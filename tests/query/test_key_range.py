@@ -92,6 +92,27 @@ def test_a_range_of_times_ends_where_it_should_whatever_comes_after_the_time(sep
     assert not asked.finds({"at": before, "name": ""})
 
 
+def test_raw_text_is_taken_apart_as_far_as_its_key_can_be_told() -> None:
+    after = Asked(part_of("{name:raw}#{other}#{number:03d}"), {}, (Bound("name", ">", ("a",)),))
+    assert not after.finds({"name": "a", "other": "x", "number": 1})
+    assert after.finds({"name": "a#b", "other": "x", "number": 1})
+    part = part_of("{name:raw}~{number:03d}~{other}")
+    given_before = Asked(part, {"name": "a"}, (Bound("number", "<=", (5,)),))
+    assert given_before.finds({"name": "a", "number": 5, "other": "x"})
+    assert not given_before.finds({"name": "a", "number": 999, "other": "x"})
+    assert not given_before.finds({"name": "a~005~b", "number": 5, "other": "x"})
+
+
+def test_raw_text_whose_end_the_key_does_not_tell_is_told_by_its_value() -> None:
+    asked = Asked(part_of("{name:raw}#{other:raw}"), {}, (Bound("name", "<=", ("a",)),))
+    assert asked.by_key("a#b#c") is None
+    assert asked.finds({"name": "a", "other": "b#c"})
+    assert not asked.finds({"name": "a#b", "other": "c"})
+    one = Asked(part_of("{name:raw}#{other:raw}"), {"name": "a", "other": "b#c"}, ())
+    assert one.finds({"name": "a", "other": "b#c"})
+    assert not one.finds({"name": "a#b", "other": "c"}), "another entity with the same key"
+
+
 @pytest.mark.parametrize("kind", ["S", "N", "B"])
 def test_a_bound_that_is_none_is_refused(kind: KeyKind) -> None:
     field = {"S": "name", "N": "amount", "B": "content"}[kind]

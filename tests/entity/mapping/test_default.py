@@ -2,11 +2,14 @@
 
 from typing import Annotated
 
+import pytest
 from pydantic import AfterValidator, Field, ValidationInfo, field_validator
 
 from dynaorm import Entity, Table, detached
-from dynaorm.entity.mapping.default import untouched_defaults
+from dynaorm.entity.mapping.default import untouched_defaults, with_made_values, with_stored_defaults
 from dynaorm.entity.mapping.mapping import mapping_of
+from dynaorm.entity.mapping.validate import validated
+from dynaorm.errors import InvalidValue
 
 KEY = {"PK": {"S": "ROW#1"}, "SK": {"S": "R"}, "_type": {"S": "Row"}, "_rev": {"S": "r"}, "id": {"S": "1"}}
 
@@ -38,8 +41,29 @@ def test_a_default_of_a_new_object_is_no_input_if_nothing_is_stored_of_it() -> N
     assert untouched_defaults(MAPPING, detached(Row(id="1"))) == {"none"}
 
 
+def test_what_is_assigned_is_an_input_even_if_it_equals_the_default() -> None:
+    row = Row(id="1")
+    row.none = None  # type: ignore[assignment]  # that is the fault
+    assert untouched_defaults(MAPPING, row) == set()
+
+
 def test_a_default_of_a_loaded_object_is_no_input_where_the_attribute_is_absent() -> None:
     row, kept = MAPPING.hydrate(KEY), frozenset(Row.model_fields)
     assert untouched_defaults(MAPPING, row, KEY, kept) == {"none", "low", "upper", "looking"}
     assert untouched_defaults(MAPPING, row, {**KEY, "low": {"N": "0"}}, kept) == {"none", "upper", "looking"}
     assert untouched_defaults(MAPPING, row, KEY, kept - {"low"}) == {"none", "upper", "looking"}
+
+
+def test_a_default_that_is_stored_has_to_be_valid() -> None:
+    stored = with_stored_defaults(MAPPING, {"id": "1"})
+    assert stored == {"id": "1", "low": 0, "upper": "a", "looking": ""}
+    with pytest.raises(InvalidValue, match=r"Row.low = 0: Input should be greater than or equal to 1"):
+        validated(MAPPING, stored)
+
+
+def test_what_a_factory_makes_has_to_be_valid() -> None:
+    given = {"id": "1", "low": 1}
+    made = with_made_values(MAPPING, given, {**given, "made": 0})
+    assert made == {"id": "1", "low": 1, "made": 0}
+    with pytest.raises(InvalidValue, match=r"Row.made = 0: Input should be greater than or equal to 1"):
+        validated(MAPPING, made)

@@ -20,10 +20,11 @@ from dynaorm import (
     Session,
     Table,
     Unique,
+    inspect,
 )
 from dynaorm.errors import InvalidValue
 from dynaorm.item.value import Item
-from tests.entity.stored import items
+from tests.entity.stored import items, put
 
 APP = Table("app")
 
@@ -76,6 +77,18 @@ def test_what_an_application_shows_is_not_what_is_stored(session: Session) -> No
     loaded = session.get_one(Person, person_id="p1")
     assert loaded == person
     assert (loaded.password.get_secret_value(), loaded.tags, loaded.mood) == ("pa55", set(), None)
+
+
+def test_an_item_without_a_field_reads_as_its_default_and_that_is_no_change(session: Session) -> None:
+    put(session, APP, {**PERSON_KEY, "person_id": {"S": "p1"}, "_rev": {"S": "r1"}})
+    person = session.get_one(Person, person_id="p1")
+    assert (person.level, person.mood, person.nick, person.tags) == (5, "fine", None, set())
+    assert inspect(person).changes == {}
+    session.save(person)
+    assert items(session, APP) == [{**PERSON_KEY, "person_id": {"S": "p1"}}]
+    person.level = 6
+    session.save(person)
+    assert items(session, APP) == [{**PERSON_KEY, "person_id": {"S": "p1"}, "level": {"N": "6"}}]
 
 
 def test_validators_can_tell_a_load(session: Session) -> None:

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dynaorm import Entity, Session, Table
-from dynaorm.errors import Unreachable
+from dynaorm import Entity, Key, Retry, Session, Table
+from dynaorm.errors import Throttled, Unreachable
 from dynaorm.flow.protocol.call import Call, Reply
 from dynaorm.flow.protocol.paging import PageKeys
 from dynaorm.item.value import Item
@@ -80,3 +80,9 @@ def test_a_read_of_endless_pages_ends(name: str, length: int) -> None:
     session = Session(transport=Endless(length), clock=FakeClock(jitter=0))
     with pytest.raises(Unreachable, match="is the endpoint a DynamoDB"):
         READS[name](session)
+
+
+def test_a_batch_that_never_shrinks_ends() -> None:
+    session = Session(transport=Endless(1), clock=FakeClock(jitter=0), retry=Retry(attempts=5))
+    with pytest.raises(Throttled, match="UnprocessedKeys"):
+        session.get_many([Key(Note, slug="a", number=2)])
