@@ -158,7 +158,9 @@ def findings_of(key: str, facts: Iterable[str | Answer], declared: KeyedScope) -
         known = {}
         for text, items in answers.items():
             ident = _ident_in(text)
-            known[ident] = each_received(declared.tables[str(ident[0])], items)
+            table = declared.tables.get(str(ident[0]))
+            # What a search finds are keys, and it is under no table's name.
+            known[ident] = items if table is None else each_received(table, items)
         question = json.loads(key)
     else:
         known, question = {}, [_LEFT, folded([str(one) for one in facts], declared)]
