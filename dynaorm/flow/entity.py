@@ -16,7 +16,7 @@ from dynaorm.flow.target import target_of
 from dynaorm.item.condition import Condition
 from dynaorm.item.update import AddTo, Change, SetTo
 from dynaorm.plan.creation import check_complete
-from dynaorm.plan.edit import touched
+from dynaorm.plan.edit import check_changes
 from dynaorm.plan.given_values import valid_changes
 from dynaorm.plan.image import writable_state
 from dynaorm.plan.intent import Deletion, Edit
@@ -84,11 +84,10 @@ def upsert_of(named: Any, given: Sequence[Change | Mapping[str, Any]], condition
 
 
 def _validated(edit: Edit) -> Edit:
-    # Once, and here: the edit may be compiled several times, and later.
+    # Once, and here: the call raises the errors, before anything is read, and the edit may be compiled several times.
     mapping = target_of(edit.target).mapping
-    # For its errors alone: they are raised by the call, before anything is read.
-    touched(mapping, edit.changes)
-    return replace(edit, changes=valid_changes(mapping, edit.changes), is_valid=True)
+    check_changes(mapping, edit.changes)
+    return replace(edit, changes=valid_changes(mapping, edit.changes))
 
 
 def _changes_of(verb: str, given: Sequence[Change | Mapping[str, Any]]) -> tuple[Change, ...]:
@@ -155,7 +154,7 @@ def touch_of(named: Any) -> Edit:
             "would write nothing",
             remedy="declare Table(..., revision_attribute=...) or a field with UpdatedAt()",
         )
-    return Edit(named, (), is_valid=True, touches=True)
+    return Edit(named, (), touches=True)
 
 
 def delete(removal: Deletion, context: Context, *, exactly_once: bool | None = None) -> Flow[Any]:

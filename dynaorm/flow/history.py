@@ -46,7 +46,7 @@ from dynaorm.item.condition import And, Attr, BeginsWith, Compare, Condition, eq
 from dynaorm.item.path import Path
 from dynaorm.item.placeholder import Placeholders
 from dynaorm.item.size import ACTION_LIMIT
-from dynaorm.item.value import AttributeValue, Item, same
+from dynaorm.item.value import AttributeValue, Item, same_items
 from dynaorm.plan.image import refuse_other_revision, writable_state
 from dynaorm.plan.intent import Save
 from dynaorm.plan.kinds.own_item import OWN_ITEM, ItemPurpose
@@ -333,7 +333,7 @@ def _check_latest(target: Target, copy: Any) -> None:
     expected, found = (target.mapping.revision_of(item) for item in (target.state.item, copy))
     is_mark = target.mapping.table.mark_of(copy) is not None
     # Two writers may give the same number, and a table may have no revision: then the whole item is compared.
-    if expected != found or (not is_mark and not same({"M": target.state.item}, {"M": copy})):
+    if expected != found or (not is_mark and not same_items(target.state.item, copy)):
         there = standing(target.mapping, copy)
         raise StaleEntity(key=target.name, expected=expected, found=found, stored=there)
 

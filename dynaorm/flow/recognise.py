@@ -16,14 +16,14 @@ from dynaorm.item.action import Delete, Put, Update
 from dynaorm.item.path import value_at
 from dynaorm.item.prefix import attribute_path
 from dynaorm.item.update import Change, Remove, SetTo
-from dynaorm.item.value import Item, same
+from dynaorm.item.value import Item, same, same_items
 from dynaorm.plan.fingerprint import is_fixed
 from dynaorm.plan.kinds.own_item import is_as_expected
 from dynaorm.plan.plan import Plan
 from dynaorm.plan.planned import FAILED, FailedAction, Planned
 from dynaorm.plan.remember import TokenMatch, compare, revision_in
 from dynaorm.plan.verdict import UNFIT
-from dynaorm.record import record
+from dynaorm.record import record, replace
 
 _MATCHES: Final = {
     TokenMatch.SAME: Event.SAME,
@@ -84,9 +84,9 @@ def of_refusal(plan: Plan, refusal: Refusal, context: Context) -> Flow[Found]:
     if token_item is not None and (failures or is_mismatch):
         # It is read even if nothing is wrong with it: what is in the block's way may be what the block itself wrote.
         met = next((one.item for one in failures if one.planned is token_item), None)
-        match = yield from _remembered(token_item, context, met)
-        if match is not TokenMatch.FREE:
-            return Found(_MATCHES[match], trouble=refusal)
+        seen = yield from look_at_token(token_item, context, met)
+        if seen.event is not Event.NOT_SHOWN:
+            return replace(seen, trouble=refusal)
         if is_mismatch:
             return Found(Event.FORGOTTEN, trouble=refusal)
         failures = tuple(one for one in failures if one.planned is not token_item or one.code != FAILED)
@@ -172,9 +172,12 @@ def _of_all(seen: Collection[Event]) -> Event:
     return next(event for event in (Event.UNTOLD, Event.ALIKE, Event.GONE) if event in seen)
 
 
-def look_at_token(token_item: Planned, context: Context) -> Flow[Found]:
-    """What the stored token item says about the block that puts its own. Raises CannotRead."""
-    item = yield from stored(token_item, context)
+def look_at_token(token_item: Planned, context: Context, met: Item | None = None) -> Flow[Found]:
+    """What the stored token item says about the block that puts its own. Raises CannotRead.
+
+    ``met``: the stored one, if a refusal returned it.
+    """
+    item = (yield from stored(token_item, context)) if met is None else met
     return Found(_MATCHES[compare(token_item, item, context.clock.now())], item)
 
 
@@ -194,7 +197,7 @@ def _is_alike(planned: Planned, item: Item) -> bool:
     """Whether an item is as an action makes it."""
     action = planned.action
     if isinstance(action, Put):
-        return same({"M": item}, {"M": action.item})
+        return same_items(item, action.item)
     # Others may have changed the rest of the item since. A number that counts the writes does not say whose it is.
     revision = planned.table.revision
     return (
@@ -220,12 +223,6 @@ def _is_made(item: Item, change: Change) -> bool | None:
     if isinstance(change, SetTo):
         return same(found, change.value)
     return found is None if isinstance(change, Remove) else None
-
-
-def _remembered(token_item: Planned, context: Context, met: Item | None) -> Flow[TokenMatch]:
-    """What the stored token item says about a block. ``met``: the item, if a refusal returned it."""
-    item = (yield from stored(token_item, context)) if met is None else met
-    return compare(token_item, item, context.clock.now())
 
 
 def _is_forgotten(token_item: Planned, context: Context) -> bool:

@@ -137,7 +137,10 @@ def set_of(members: Iterable[AttributeValue]) -> AttributeValue:
     return {SET_TAGS[tags[0]]: sorted({content for _, content in pairs})}
 
 
-def _same_members(one: Item, other: Item) -> bool:
+def same_items(one: Item | None, other: Item | None) -> bool:
+    """Whether two items are equal in DynamoDB: all their attributes are. None stands for an absent item."""
+    if one is None or other is None:
+        return one is other
     return one.keys() == other.keys() and all(same(value, other[name]) for name, value in one.items())
 
 
@@ -148,5 +151,5 @@ _COMPARED: Final[Mapping[str, Callable[[Any, Any], bool]]] = {
     "SS": lambda one, other: frozenset(one) == frozenset(other),
     "BS": lambda one, other: frozenset(one) == frozenset(other),
     "L": lambda one, other: len(one) == len(other) and all(map(same, one, other)),
-    "M": _same_members,
+    "M": same_items,
 }

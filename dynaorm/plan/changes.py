@@ -1,6 +1,6 @@
 """Merged intents become changes: what happens to each item, given what has been read of it."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
 
 from dynaorm.entity.declare.catalog import has_expired, stored_class
@@ -12,9 +12,9 @@ from dynaorm.errors import ConditionFailed, EntityNotFound, InvalidValue, StaleE
 from dynaorm.item.condition import Condition, all_of
 from dynaorm.item.evaluate import holds
 from dynaorm.item.resolve import resolve
-from dynaorm.item.value import AttributeValue, Item, same
+from dynaorm.item.value import Item, same_items
 from dynaorm.plan.creation import created
-from dynaorm.plan.edit import changes_beside, edited_image, touched
+from dynaorm.plan.edit import changes_beside, edited_image
 from dynaorm.plan.image import advance, new_image, over_origin, under_present_names
 from dynaorm.plan.intent import Deletion, Edit, Move, Save, condition_of
 from dynaorm.plan.item_change import (
@@ -30,12 +30,10 @@ from dynaorm.plan.item_change import (
 from dynaorm.plan.kinds.derived_kinds import has_derived, why_read
 from dynaorm.plan.merge_intents import ItemIntents, ResolvedIntent
 from dynaorm.plan.object_values import in_place_of
-from dynaorm.plan.reads import Reads
+from dynaorm.plan.reads import UNREAD, Reads
 from dynaorm.plan.taken import already_exists, standing
 from dynaorm.plan.unit_of_work import EVER, UnitOfWork
 from dynaorm.record import replace
-
-_UNREAD: Any = object()
 
 
 def items_to_read(merged: Iterable[ItemIntents]) -> list[tuple[EntityMapping, Item]]:
@@ -82,8 +80,8 @@ def change_of(one: ItemIntents, reads: Reads, unit: UnitOfWork) -> ItemChange | 
         EntityNotFound, AlreadyExists, StaleEntity: what was read already forbids it.
         UsageError: the intent cannot be planned.
     """
-    read = reads.items.get(one.ident, _UNREAD) if reads.items else _UNREAD
-    if read is _UNREAD and one.checks:
+    read = reads.items.get(one.ident, UNREAD) if reads.items else UNREAD
+    if read is UNREAD and one.checks:
         read = _as_checked(one)
     removed = _delete(one, one.removal, read) if one.removal is not None else None
     change: ItemChange | None = removed
@@ -111,7 +109,7 @@ def _as_checked(one: ItemIntents) -> Any:
         for check in one.checks:
             if check.intent.condition is None and check.state is not None:
                 return check.state.item
-    return _UNREAD
+    return UNREAD
 
 
 def _with_conditions(one: ItemIntents, change: ItemChange) -> ItemChange:
@@ -148,14 +146,10 @@ def _as_loaded(
         # A deletion or a check. Without a revision, the condition of these compares all attributes anyway.
         return StoredItem(mapping, loaded)
     expected, found = mapping.revision_of(loaded), mapping.revision_of(before.item)
-    if expected != found or (mapping.table.mark_of(loaded) is None and not _is_same(loaded, before.item)):
+    if expected != found or (mapping.table.mark_of(loaded) is None and not same_items(loaded, before.item)):
         there = standing(before.mapping, before.item)
         raise StaleEntity(key=stored_key(mapping, change.key), expected=expected, found=found, stored=there)
     return replace(before, as_loaded=True)
-
-
-def _is_same(left: Item, right: Item) -> bool:
-    return all(same(left.get(name), right.get(name)) for name in {*left, *right})
 
 
 def _live(mapping: EntityMapping, key: Item, read: Item | None, now: float) -> StoredItem:
@@ -175,7 +169,7 @@ def _live(mapping: EntityMapping, key: Item, read: Item | None, now: float) -> S
 
 
 def _check(one: ItemIntents, read: Any, now: float) -> ItemCheck:
-    if read is _UNREAD:
+    if read is UNREAD:
         return ItemCheck(one.mapping, one.key)
     stored = _live(one.mapping, one.key, read, now)
     return ItemCheck(stored.mapping, one.key, stored)
@@ -186,12 +180,12 @@ def _delete(one: ItemIntents, removal: ResolvedIntent[Deletion | Move], read: An
     if state is not None:
         if type(intent) is Deletion:
             return ItemDelete(mapping, one.key, StoredItem(mapping, state.item), intent.target)
-        if read is not _UNREAD and (read is None or not _is_same(state.item, read)):
+        if read is not UNREAD and not same_items(state.item, read):
             there = standing(mapping, read)
             raise StaleEntity(key=stored_key(mapping, one.key), expected=None, found=None, stored=there)
         # A moved entity is stored under its new key: the insert decides what the object becomes.
         return ItemDelete(mapping, one.key, StoredItem(mapping, state.item))
-    if read is _UNREAD:
+    if read is UNREAD:
         return ItemDelete(mapping, one.key)
     # What has expired can be deleted.
     stored = _live(mapping, one.key, read, EVER)
@@ -218,8 +212,8 @@ def _write(
         return _update(one, intent, write)
     else:
         # A deletion of the same unit of work removes what is stored: it does not stand in the way.
-        insert = _insert(one, intent, write, read if removed is None else _UNREAD, now=now)
-        if removed is None and read is _UNREAD and intent.overwrite:
+        insert = _insert(one, intent, write, read if removed is None else UNREAD, now=now)
+        if removed is None and read is UNREAD and intent.overwrite:
             replacing = _resolved(intent.replacing, one.mapping)
             return replace(insert, replaces=True, replacing=replacing)
     if removed is None:
@@ -231,7 +225,7 @@ def _write(
 def _insert(one: ItemIntents, save: Save, write: ResolvedIntent[Any], read: Any, *, now: float) -> ItemInsert:
     mapping, valid = one.mapping, write.valid
     # CreatedAt stays that of the entity that is replaced. What has expired is absent, so it has none.
-    if read is not _UNREAD and read is not None and save.overwrite and not has_expired(mapping, read, now):
+    if read is not UNREAD and read is not None and save.overwrite and not has_expired(mapping, read, now):
         valid = in_place_of(
             mapping, valid, save.entity, StoredItem(stored_class(mapping, read) or mapping, read)
         )
@@ -239,7 +233,7 @@ def _insert(one: ItemIntents, save: Save, write: ResolvedIntent[Any], read: Any,
     if save.origin is not None:
         image = over_origin(mapping, image, save.origin)
     insert = ItemInsert(mapping, one.key, image, save.entity, valid.values, valid.altered, write.state)
-    if read is _UNREAD:
+    if read is UNREAD:
         return insert
     placed = _placed(insert, read, overwrite=save.overwrite, now=now)
     if placed.before is not None and mapping.undeleted(placed.before.item) is not None:
@@ -276,7 +270,7 @@ def _update(one: ItemIntents, save: Save, write: ResolvedIntent[Any]) -> ItemUpd
     before, loaded = StoredItem(mapping, state.item), LoadedEntity(save.entity, state)
     if not changes:
         return ItemCheck(mapping, one.key, before, loaded, altered=altered, is_sent=is_asked)
-    image = _advanced(mapping, write.valid.values, state.item, changes)
+    image = advance(mapping, state.item, changes, write.valid.values)
     return ItemUpdate(mapping, one.key, before, image, frozenset(changes), loaded, altered=altered)
 
 
@@ -284,28 +278,17 @@ def _move(one: ItemIntents, entity: Any, write: ResolvedIntent[Any]) -> ItemInse
     mapping, valid, state = one.mapping, write.valid, write.state
     assert state is not None  # a move of a new entity has been refused
     # What depends on the whole entity is computed from an item under the new key.
-    image = _advanced(mapping, valid.values, {**state.item, **one.key}, write.changes)
+    image = advance(mapping, {**state.item, **one.key}, write.changes, valid.values)
     return ItemInsert(mapping, one.key, image, entity, valid.values, valid.altered, state)
-
-
-def _advanced(
-    mapping: EntityMapping,
-    values: Mapping[str, Any],
-    before: Item,
-    changes: Mapping[str, AttributeValue | None],
-) -> dict[str, AttributeValue]:
-    in_keys = {name: values[name] for name in changes if mapping.fields[name].in_key}
-    return advance(mapping, before, changes, in_keys)
 
 
 def _edit(
     one: ItemIntents, edit: Edit, write: ResolvedIntent[Any], read: Any, *, now: float
 ) -> ItemInsert | ItemEdit | ItemUpdate | ItemCheck | None:
     mapping, state = one.mapping, write.state
-    if state is None and read is _UNREAD:
+    if state is None and read is UNREAD:
         assert write.blind is not None  # otherwise the item has been read
         return write.blind
-    touched(mapping, edit.changes)  # for its errors alone: an edit of a loaded entity has not been checked
     if state is not None:
         known, loaded = StoredItem(mapping, state.item), LoadedEntity(edit.target, state)
         return _edit_known(one, edit, known, loaded, now=now)
@@ -340,13 +323,15 @@ def _edit_known(
     if edit.condition is None and not one.checks:
         return None
     # Where only names would change, nothing is written, and the object keeps what is stored.
-    image = image if _is_same(before.item, image) else {**before.item}
+    image = image if same_items(before.item, image) else {**before.item}
     return ItemCheck(before.mapping, one.key, before, loaded, image, changed)
 
 
 def _is_unchanged(before: StoredItem, image: Item) -> bool:
     """Whether an edit has no effect. To rename attributes and classes alone, nothing is written."""
-    return _is_same(before.item, image) or _is_same(under_present_names(before.mapping, before.item), image)
+    return same_items(before.item, image) or same_items(
+        under_present_names(before.mapping, before.item), image
+    )
 
 
 def _creation(one: ItemIntents, edit: Edit, read: Item | None, *, now: float) -> ItemInsert:

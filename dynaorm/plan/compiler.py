@@ -4,7 +4,7 @@ merge_intents (one ``ItemIntents`` per item) -> changes (what happens to each it
 own items, with their numbers and revisions -> what follows from them, kind by kind -> token item -> limits.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import chain
 from typing import Any, Final
 
@@ -34,21 +34,20 @@ _NUMBERED: Final = tuple(kind for kind in DERIVED_KINDS if kind.is_numbered)
 _OF_ONE_CHANGE: Final = tuple(kind for kind in DERIVED_KINDS if not kind.is_summed)
 
 
-def compile_plan(merged: Iterable[ItemIntents], reads: Reads, unit: UnitOfWork) -> Plan:
+def compile_plan(merged: Sequence[ItemIntents], reads: Reads, unit: UnitOfWork) -> Plan:
     """The plan of a unit of work, from its merged intents.
 
     Raises:
         UsageError (and its kinds): it cannot be planned.
         StoreError (and its kinds): what was read already forbids it.
     """
-    merged = tuple(merged)
     changes: list[ItemChange] = []
     for one in merged:  # a loop, here and below, because every save takes this way
         if (change := change_of(one, reads, unit)) is not None:
             changes.append(change)  # noqa: PERF401 - see above
     if unit.token is not None and unit.remember is None:
         unit = replace(unit, write_id=revision_under_token(merged, unit))
-    changes, actions, effects = planned_changes(changes, merged, reads, unit)
+    actions, effects = planned_changes(changes, merged, reads, unit)
     if unit.remember is not None and merged:
         actions.append(remember(merged, unit))
     if unit.token is not None:
@@ -64,8 +63,8 @@ def compile_plan(merged: Iterable[ItemIntents], reads: Reads, unit: UnitOfWork) 
 
 def planned_changes(
     changes: list[ItemChange], merged: Sequence[ItemIntents], reads: Reads, unit: UnitOfWork
-) -> tuple[list[ItemChange], list[Planned], list[Effect]]:
-    """The changes as they were settled, all actions, and what becomes of the caller's objects."""
+) -> tuple[list[Planned], list[Effect]]:
+    """All actions of some changes, and what becomes of the caller's objects."""
     changes, contributions = settled(changes, merged)
     finals: list[Item | None] = []
     own: list[Planned | None] = []
@@ -89,7 +88,7 @@ def planned_changes(
             actions.append(planned)
         actions += others
         effects += _effects(change, None if planned is None else planned.after)
-    return changes, actions + added, effects
+    return actions + added, effects
 
 
 def _is_untold(change: ItemChange, changes: list[ItemChange]) -> bool:

@@ -36,14 +36,9 @@ from dynaorm.plan.kept_times import times_of_changed, times_of_new
 from dynaorm.record import replace
 
 
-def touched(mapping: EntityMapping, changes: tuple[Change, ...]) -> dict[str, Change]:
-    """The fields an edit touches, each with its (last) change.
-
-    Raises:
-        UnknownField, InvalidValue, UsageError: a change can never be made, whatever is stored.
-    """
-    resolver = FieldResolver(mapping)
-    found: dict[str, Change] = {}
+def check_changes(mapping: EntityMapping, changes: tuple[Change, ...]) -> None:
+    """Raises UnknownField, InvalidValue or UsageError for a change that can never be made, whatever is stored."""
+    resolver, names = FieldResolver(mapping), list[str]()
     for change in changes:
         field = resolver.field(change.path)
         if field.name in mapping.key_fields:
@@ -55,10 +50,13 @@ def touched(mapping: EntityMapping, changes: tuple[Change, ...]) -> dict[str, Ch
             _check_whole_field(mapping, field, change)
         if not field.in_key and not (isinstance(change, SetTo) and len(change.path) == 1):
             _check_kind(mapping, resolver.codec(change.path), change)
-        found[field.name] = change
-    if mapping.maintained:
-        refuse_maintained(mapping, found)
-    return found
+        if field.name in mapping.kept:
+            raise UsageError(
+                problem=f"{mapping.entity.__name__}.{field.name} is kept by the session, and is not written by hand",
+                remedy="leave it out: every write of the entity sets it",
+            )
+        names.append(field.name)
+    refuse_maintained(mapping, names)
 
 
 def refuse_maintained(mapping: EntityMapping, fields: Iterable[str]) -> None:
@@ -69,16 +67,6 @@ def refuse_maintained(mapping: EntityMapping, fields: Iterable[str]) -> None:
             problem=f"{mapping.entity.__name__}.{name} is kept by {maintained[name]}, and is not written by hand",
             remedy=f"leave it as it is: saving and deleting what {maintained[name]} counts changes it",
         )
-
-
-def refuse_written_times(mapping: EntityMapping, changes: tuple[Change, ...]) -> None:
-    """Raises UsageError if a partial update changes a time that the session keeps."""
-    for change in changes:
-        if (name := str(change.path[0])) in mapping.kept:
-            raise UsageError(
-                problem=f"{mapping.entity.__name__}.{name} is kept by the session, and is not written by hand",
-                remedy="leave it out: every write of the entity sets it",
-            )
 
 
 def changes_beside(
@@ -274,8 +262,7 @@ def _corrected(
         if loaded is not None and stored is not None and not field.in_key:
             is_renewed = name in mapping.derived_fields
             found[name] = over_stored(field, (stored, loaded[name], found[name]), is_renewed=is_renewed)
-    in_keys = {name: valid.values[name] for name in found if mapping.fields[name].in_key}
-    return advance(mapping, after, found, in_keys), names | found.keys()
+    return advance(mapping, after, found, valid.values), names | found.keys()
 
 
 def _validated_outcome(mapping: EntityMapping, before: Item, after: Item, names: frozenset[str]) -> Validated:

@@ -47,23 +47,22 @@ def judged_with(
 
     ``values`` returns those of the entity before the changes. It is called only if they are looked at.
     """
-    looking = [change for change in changes if _looks(mapping, change)]
-    if not looking:
-        return changes
     given = {str(one.path[0]): one.value for one in changes if isinstance(one, SetTo) and len(one.path) == 1}
-    found = values()
-    # Validators see what the same edit sets, too, as if all of it were given to the constructor.
-    beside = {**found, **given}
+    found: Mapping[str, Any] | None = None
 
     def judge(path: Path, value: Any) -> Any:
+        nonlocal found
         if not looks_around(mapping, path):
             return value
+        if found is None:
+            found = values()
         nested = mapping.rules.nested.at(path)
         if nested is None or nested.depth == 0:
-            return _valid(mapping, path, value, beside)
+            # Validators see what the same edit sets, too, as if all of it were given to the constructor.
+            return _valid(mapping, path, value, {**found, **given})
         return _valid(mapping, path, value, _members(found.get(str(path[0])), path[1 : nested.depth]))
 
-    return tuple(_judged(mapping, one, judge) if one in looking else one for one in changes)
+    return tuple(_judged(mapping, one, judge) for one in changes)
 
 
 def looks_around(mapping: EntityMapping, path: Path) -> bool:
@@ -72,13 +71,6 @@ def looks_around(mapping: EntityMapping, path: Path) -> bool:
         return mapping.rules.fields[str(path[0])].takes_info
     nested = mapping.rules.nested.at(path)
     return nested is not None and nested.looks_beside
-
-
-def _looks(mapping: EntityMapping, change: Change) -> bool:
-    # The paths alone are asked for; the change that comes of it is not used.
-    found: list[bool] = []
-    _judged(mapping, change, lambda path, _: found.append(looks_around(mapping, path)))
-    return any(found)
 
 
 def _judged(mapping: EntityMapping, change: Change, judge: _Judge) -> Change:

@@ -184,9 +184,11 @@ def advance(
     mapping: EntityMapping,
     before: Item,
     changes: Mapping[str, AttributeValue | None],
-    overrides: Mapping[str, Any],
+    values: Mapping[str, Any],
 ) -> dict[str, AttributeValue]:
     """The image that follows from a stored one by some changed fields, index keys included.
+
+    ``values`` has those of the changed fields that are stored in keys alone: they have no attribute.
 
     Attributes that the class does not know are preserved. Former attribute names are renamed. Only the keys of indexes
     that depend on a changed field are written.
@@ -194,16 +196,18 @@ def advance(
     Raises:
         InvalidValue: an index key cannot hold a value.
     """
-    after = under_present_names(mapping, before)
+    after, in_keys = under_present_names(mapping, before), dict[str, Any]()
     for name, value in changes.items():
         field = mapping.fields[name]
-        if not field.in_key:
+        if field.in_key:
+            in_keys[name] = values[name]
+        else:
             _put(after, field.attribute, value)
     touched = [index for index in mapping.places.values() if not index.depends_on.isdisjoint(changes)]
     if touched:
         # All indexes that share a key attribute are among them: one that the entity leaves must not take it from the
         # others.
-        wanted = index_keys(mapping, mapping.subject(after, overrides), touched)
+        wanted = index_keys(mapping, mapping.subject(after, in_keys), touched)
         for attribute in (attribute for index in touched for attribute in index.made_up):
             _put(after, attribute, wanted.get(attribute))
     return after

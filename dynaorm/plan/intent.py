@@ -29,11 +29,11 @@ class Save:
 @final
 @record(quick=True)
 class Edit:
-    """Change some fields of the entity under a key; ``changes`` are in field names and Python values.
+    """Change some fields of the entity under a key.
 
+    ``changes``: in field names and Python values, as ``check_changes`` allows and ``valid_changes`` gives them.
     ``read_first``: read the item, and change it only if it is as it was read.
     ``creates``: if there is no entity under the key, create it from the key, its defaults and the changes.
-    ``is_valid``: the values are those of ``valid_changes``, and can be read more than once.
     ``touches``: write a new revision even if nothing changes.
     """
 
@@ -42,7 +42,6 @@ class Edit:
     condition: Condition | None = None
     read_first: bool = False
     creates: bool = False
-    is_valid: bool = False
     touches: bool = False
 
 

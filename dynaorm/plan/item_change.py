@@ -4,7 +4,7 @@ A change is a frozen value. Each phase of the compiler takes changes and returns
 """
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple, TypeAlias, final
+from typing import Any, ClassVar, NamedTuple, TypeAlias, final
 
 from dynaorm.entity.key import Key
 from dynaorm.entity.mapping.mapping import EntityMapping
@@ -149,10 +149,7 @@ class ItemEdit:
     bounds: Condition | None = None
     condition: Condition | None = None
     creates: bool = False
-
-    @property
-    def before(self) -> None:
-        """Nothing is known of the stored item."""
+    before: ClassVar[None] = None  # nothing is known of the stored item
 
 
 @final

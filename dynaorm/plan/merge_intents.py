@@ -21,7 +21,7 @@ from dynaorm.item.path import overlaps
 from dynaorm.item.update import Change
 from dynaorm.item.value import AttributeValue, Item
 from dynaorm.plan.creation import created_if_valid
-from dynaorm.plan.edit import changes_beside, refuse_written_times
+from dynaorm.plan.edit import changes_beside
 from dynaorm.plan.given_values import valid_changes
 from dynaorm.plan.image import loaded_key, writable_state
 from dynaorm.plan.intent import Check, Deletion, Edit, Intent, Move, Save, target_of_intent
@@ -164,9 +164,6 @@ def _resolved(intent: Intent, now: float) -> list[ItemIntents]:
         return [ItemIntents(mapping, key, checks=(ResolvedIntent(intent, mapping, state),))]
     if type(intent) is Deletion:
         return [ItemIntents(mapping, key, removal=ResolvedIntent(intent, mapping, state))]
-    refuse_written_times(mapping, intent.changes)
-    if not intent.is_valid:
-        intent = replace(intent, changes=valid_changes(mapping, intent.changes), is_valid=True)
     return [ItemIntents(mapping, key, write=ResolvedIntent(intent, mapping, state))]
 
 

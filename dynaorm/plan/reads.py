@@ -2,11 +2,14 @@
 
 from collections.abc import Mapping
 from dataclasses import field
-from typing import Final
+from typing import Any, Final
 
 from dynaorm.entity.ident import Ident
 from dynaorm.item.value import Item
 from dynaorm.record import record
+
+UNREAD: Final[Any] = object()
+"""In place of an item: it was not read, so nobody knows whether one is stored. None: nothing is stored."""
 
 
 @record

@@ -83,4 +83,4 @@ def renewal_actions(renewal: Renewal, reads: Reads, unit: UnitOfWork) -> list[Pl
     mapping, item = renewal.mapping, renewal.item
     before = StoredItem(mapping, item, from_read=True)
     change = ItemUpdate(mapping, mapping.key_of(item), before, {**renewal.image}, frozenset(renewal.changes))
-    return planned_changes([change], (), reads, unit)[1]
+    return planned_changes([change], (), reads, unit)[0]

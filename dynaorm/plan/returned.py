@@ -13,7 +13,7 @@ from typing import Any
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.state import defaults_in, put_values, set_state, state_of
 from dynaorm.errors import DecodeError
-from dynaorm.item.value import AttributeValue, Item, same
+from dynaorm.item.value import AttributeValue, Item, same, same_items
 from dynaorm.plan.object_values import unsaved_changes
 from dynaorm.plan.planned import Effect
 
@@ -31,7 +31,7 @@ def take_returned(effect: Effect, mapping: EntityMapping, item: Item) -> None:
     """Give an object what others wrote beside its update; ``effect`` has been applied. Raises as ``hydrated``."""
     entity, state = effect.entity, effect.state
     # A frozen object may have been spared.
-    if state is None or state_of(entity) is not state or same({"M": item}, {"M": state.item}):
+    if state is None or state_of(entity) is not state or same_items(item, state.item):
         return
     fields = {name: field for name, field in mapping.fields.items() if not field.in_key}
     others = [

@@ -9,7 +9,7 @@ Rule 3. A target that is not written otherwise needs no read, and its ADD does n
 
 from collections.abc import Sequence
 from decimal import Decimal
-from typing import Any, Final
+from typing import Any
 
 from dynaorm.entity.declare.catalog import catalog_of, of_type
 from dynaorm.entity.declare.registry import is_of
@@ -41,11 +41,9 @@ from dynaorm.plan.kinds.total_rules import Uncounted, check_totals, restricting_
 from dynaorm.plan.kinds.totals import NO_TOTAL, TOTALS, TotalDelta, TotalPurpose, is_target, number_of_total
 from dynaorm.plan.merge_intents import ItemIntents
 from dynaorm.plan.planned import Basis, Planned
-from dynaorm.plan.reads import Reads
+from dynaorm.plan.reads import UNREAD, Reads
 from dynaorm.plan.unit_of_work import UnitOfWork
 from dynaorm.record import replace
-
-_UNREAD: Final[Any] = object()
 
 
 def settled(
@@ -196,13 +194,13 @@ def additions(deltas: Sequence[TotalDelta], reads: Reads, unit: UnitOfWork) -> l
 
 def addition(delta: TotalDelta, reads: Reads, unit: UnitOfWork) -> Planned | None:
     """The action that changes the totals of a target; None if the target is gone and no entity joins it."""
-    read = reads.items.get(delta.ident, _UNREAD)
-    if not delta.joined and read is not _UNREAD and not is_target(delta.mapping, read):
+    read = reads.items.get(delta.ident, UNREAD)
+    if not delta.joined and read is not UNREAD and not is_target(delta.mapping, read):
         return None
     mapping, table = delta.mapping, delta.mapping.table
-    if read is not _UNREAD and read is not None:
+    if read is not UNREAD and read is not None:
         refuse_other_revision(mapping, read)
-    if read is not _UNREAD and (read is None or is_target(mapping, read)):
+    if read is not UNREAD and (read is None or is_target(mapping, read)):
         check_totals(mapping, read, delta.totals)
     changes, made = delta.additions, None
     if delta.joined:
@@ -235,7 +233,7 @@ def _raised(
     """What an action requires of the revision of a target, and its change."""
     if revision is None:
         return None, ()
-    if read is _UNREAD:
+    if read is UNREAD:
         return revision.own, (revision.change(unit.write_id),)
     condition, change = revision.raised_in(read or {}, unit.write_id)
     return condition, (change,)
@@ -243,7 +241,7 @@ def _raised(
 
 def _begins_once_read(revision: Revision | None, read: Any) -> bool:
     """Whether a target that is not stored is made only once that is known: DynamoDB cannot begin a nested revision."""
-    return read is _UNREAD and revision is not None and revision.is_nested
+    return read is UNREAD and revision is not None and revision.is_nested
 
 
 def _is_of_kind(mapping: EntityMapping, read: Any) -> Condition | None:
@@ -260,4 +258,4 @@ def _is_of_kind(mapping: EntityMapping, read: Any) -> Condition | None:
 def _is_untyped(mapping: EntityMapping, read: Any) -> bool:
     """Whether an item was read that lacks its type: its key alone says that it is a target."""
     attribute = mapping.table.type_attribute
-    return attribute is not None and read is not _UNREAD and read is not None and attribute not in read
+    return attribute is not None and read is not UNREAD and read is not None and attribute not in read

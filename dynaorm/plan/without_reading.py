@@ -26,7 +26,7 @@ from dynaorm.item.path import Path
 from dynaorm.item.update import Change, Remove, SetIfMissing, SetTo
 from dynaorm.item.value import AttributeValue, Item
 from dynaorm.plan.bounds import bounds_of
-from dynaorm.plan.edit import in_their_indexes, stored_changes, touched
+from dynaorm.plan.edit import in_their_indexes, stored_changes
 from dynaorm.plan.image import new_image
 from dynaorm.plan.item_change import ItemEdit
 from dynaorm.plan.kinds.derived import DerivedKind, Image
@@ -54,7 +54,7 @@ def edit_without_reading(
 
 def _check_nothing_follows(mapping: EntityMapping, key: Item, changes: tuple[Change, ...]) -> None:
     """Raises Unread if an edit may change other values, or need another action than its own."""
-    fields = touched(mapping, changes)
+    fields = {str(change.path[0]) for change in changes}
     # The bounds require what a factory would make of these fields to be stored.
     dependence = mapping.dependence.in_items
     changed = dependence.dependents(fields)

@@ -8,11 +8,12 @@ from dynaorm import Aggregate, Entity, F, Key, Table, detached
 from dynaorm.entity.ident import ident_of
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.errors import EntityNotFound, InvalidValue, SameItemTwice, UsageError
+from dynaorm.flow.entity import edit_of
 from dynaorm.item.action import Update
 from dynaorm.item.condition import And, Or, equals, exists, missing
 from dynaorm.item.update import SetTo
 from dynaorm.plan import intent
-from dynaorm.plan.edit import touched
+from dynaorm.plan.edit import check_changes
 from dynaorm.plan.intent import Edit, Move, Save
 from dynaorm.plan.plan import Plan
 from dynaorm.plan.reads import Reads
@@ -200,11 +201,11 @@ def test_a_moved_total_is_not_written_by_hand() -> None:
 @pytest.mark.parametrize("change", [F.members.add(1), F.members.set(4), F.members.remove()])
 def test_a_total_is_not_updated_by_hand(change: Any) -> None:
     with pytest.raises(UsageError) as caught:
-        touched(mapping_of(Group), (change,))
+        check_changes(mapping_of(Group), (change,))
     assert str(caught.value) == BY_HAND
     for target in (loaded(Group(group_id="g"), members=4), Key(Group, group_id="g")):
         with pytest.raises(UsageError, match="is kept by"):
-            plan_of(Edit(target, (F.name.set("x"), change)))
+            edit_of(target, (F.name.set("x"), change), None)
 
 
 def test_a_total_of_a_derived_class_is_not_updated_through_its_base() -> None:

@@ -20,7 +20,7 @@ from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.errors import DecodeError, InvalidValue, KeyChanged, UnknownField, UsageError
 from dynaorm.item.update import AddTo, Change, Remove, SetIfMissing, SetTo
 from dynaorm.item.value import AttributeValue, Item
-from dynaorm.plan.edit import edited_image, stored_changes, touched
+from dynaorm.plan.edit import check_changes, edited_image, stored_changes
 from dynaorm.plan.given_values import valid_changes
 from dynaorm.plan.intent import Save
 from tests.plan.compiling import plan_of, stored
@@ -152,7 +152,7 @@ def test_what_can_never_be_is_refused_without_reading(
     entity: type[Entity], change: Change, error: type[Exception], message: str
 ) -> None:
     with pytest.raises(error, match=message):
-        touched(mapping_of(entity), (change,))
+        check_changes(mapping_of(entity), (change,))
         valid_changes(mapping_of(entity), (change,))
 
 
@@ -256,16 +256,18 @@ def test_every_change_of_an_edit_is_made_also_after_one_that_is_none_of_an_attri
 
 @pytest.mark.parametrize("change", [F.tags.remove(), F.status.remove()])
 def test_a_required_field_whose_absence_has_a_meaning_can_be_removed(change: Change) -> None:
-    assert touched(mapping_of(Needy), (change,))
+    check_changes(mapping_of(Needy), (change,))
     with pytest.raises(InvalidValue) as refusal:
-        touched(mapping_of(Needy), (F.name_of_it.remove(),))
+        check_changes(mapping_of(Needy), (F.name_of_it.remove(),))
     assert (refusal.value.field, refusal.value.value) == ("name_of_it", None)
     assert refusal.value.problem == "cannot be removed, because the class requires it"
     assert refusal.value.remedy == "set F.name_of_it to a value"
 
 
 def test_a_list_of_an_application_s_own_encoding_can_be_appended_to() -> None:
-    assert touched(mapping_of(Encoded), (F.parts.append("x"),))
+    check_changes(mapping_of(Encoded), (F.parts.append("x"),))
+    with pytest.raises(UsageError):
+        check_changes(mapping_of(Encoded), (F.name.set("x"),))
 
 
 def test_an_edit_dynamodb_could_not_make_comes_with_a_remedy() -> None:

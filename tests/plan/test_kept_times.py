@@ -11,6 +11,7 @@ from dynaorm import Attribute, CreatedAt, Entity, ExpiresAt, F, GlobalIndex, Ind
 from dynaorm.entity.ident import ident_of
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.errors import UsageError
+from dynaorm.flow.entity import edit_of
 from dynaorm.item.action import Put
 from dynaorm.item.condition import And, Attr, Compare, Or, missing
 from dynaorm.item.update import Change, SetIfMissing, SetTo
@@ -69,7 +70,7 @@ def test_an_upsert_gets_a_time_of_creation_that_is_stored_if_there_is_none() -> 
 @pytest.mark.parametrize("change", [F.made.remove(), F.seen.set_if_missing(None)])
 def test_a_partial_update_writes_no_time_by_hand(change: Change) -> None:
     with pytest.raises(UsageError) as refused:
-        plan_of(Edit(Key(Note, note="a"), (change,)))
+        edit_of(Key(Note, note="a"), (change,), None)
     assert str(refused.value) == (
         f"Note.{change.path[0]} is kept by the session, and is not written by hand; "
         "leave it out: every write of the entity sets it"

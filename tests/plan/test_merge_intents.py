@@ -13,6 +13,7 @@ from dynaorm.entity.mapping.equal import is_equal
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.entity.state import state_of
 from dynaorm.errors import KeyChanged, SameItemTwice, StaleEntity, UsageError
+from dynaorm.flow.entity import edit_of
 from dynaorm.item.condition import And
 from dynaorm.item.update import SetTo, apply_changes
 from dynaorm.plan.intent import Check, Deletion, Edit, Intent, Move, Save
@@ -160,10 +161,9 @@ def test_edits_of_different_fields_by_one_key_are_combined() -> None:
 
 
 def test_the_values_of_an_edit_are_those_of_its_validators_and_are_validated_once() -> None:
-    edit = Edit(Key(Labelled, sku="a"), (SetTo(("label",), "Red"),))
-    valid = replace(edit, changes=(SetTo(("label",), "red"),), is_valid=True)
-    assert write_of(edit) == valid
-    judged_before = replace(edit, is_valid=True)
+    edit = edit_of(Key(Labelled, sku="a"), [{"label": "Red"}], None)
+    assert edit.changes == (SetTo(("label",), "red"),)
+    judged_before = replace(edit, changes=(SetTo(("label",), "Red"),))
     assert write_of(judged_before) == judged_before
 
 

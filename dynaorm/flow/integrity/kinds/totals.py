@@ -36,7 +36,7 @@ from dynaorm.flow.integrity.unexplained import doubtful, newer_than, not_ours
 from dynaorm.flow.protocol.call import Flow
 from dynaorm.flow.protocol.together import gather
 from dynaorm.item.condition import missing
-from dynaorm.item.value import AttributeValue, Item, number_text, same
+from dynaorm.item.value import AttributeValue, Item, number_text, same_items
 from dynaorm.plan.kinds.derived import DerivedKind, Held, Image
 from dynaorm.plan.kinds.new_target import can_be_made
 from dynaorm.plan.kinds.total_rules import is_in_bounds
@@ -333,7 +333,7 @@ def _count_twice(
         for address in left:
             then, now = before.get(address.ident), after.get(address.ident)
             one, other = first[address.ident], second[address.ident]
-            if not _is_same(then, now) or one.mark != other.mark or one.totals != other.totals:
+            if not same_items(then, now) or one.mark != other.mark or one.totals != other.totals:
                 changing.append(address)
                 continue
             diagnoses += _judged((address, one.totals), now, counting.scope, counting.doubts)
@@ -341,12 +341,6 @@ def _count_twice(
         if not left:
             break
     return diagnoses, left
-
-
-def _is_same(one: Item | None, other: Item | None) -> bool:
-    return (one is None and other is None) or (
-        one is not None and other is not None and same({"M": one}, {"M": other})
-    )
 
 
 def _count(
