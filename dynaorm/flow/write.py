@@ -245,12 +245,18 @@ class Writing:
                 effect.unsettle(self.plan)
         return found
 
+    @property
+    def _is_under_way(self) -> bool:
+        """Whether a request was sent of which it is not yet said what became of it."""
+        # Not set back after the reply: an interrupt could come between that and the new state.
+        return self.in_flight and self.state is not _APPLIED
+
     def _interruption(self, raised: BaseException) -> Found:
         """The event of an exception that is no answer."""
         if isinstance(raised, CannotRead):
             return Found(Event.UNREAD, trouble=raised.__cause__)
         if not isinstance(raised, Exception):
-            return Found(Event.CUT if self.in_flight else Event.IDLE, trouble=raised)
+            return Found(Event.CUT if self._is_under_way else Event.IDLE, trouble=raised)
         # After a UsageError, as of missing credentials, the attempt was never made.
-        is_under_way = self.in_flight and not isinstance(raised, UsageError)
+        is_under_way = self._is_under_way and not isinstance(raised, UsageError)
         return Found(Event.BROKEN if is_under_way else Event.UNMADE, trouble=raised)

@@ -6,6 +6,7 @@ from contextvars import ContextVar
 from datetime import timedelta
 from inspect import isawaitable
 from typing import Any, Final, TypeAlias, TypeVar
+from weakref import ref
 
 from dynaorm.argument import check_count, check_flag, check_function, check_plain_function
 from dynaorm.entity.key import Key
@@ -36,16 +37,17 @@ T = TypeVar("T")
 
 
 class OpenBlock:
-    """A block of a session, until it ends. A task or context that begins inside the block keeps this object."""
+    """A block of a session, until it ends. A task or context that begins inside the block sees this object."""
 
-    __slots__ = ("session",)
+    __slots__ = ("__weakref__", "session")
 
     def __init__(self, session: object) -> None:
         self.session: object | None = session
 
 
-# The blocks of each thread and task. Those that began outside may have ended since.
-_OPEN: ContextVar[tuple[OpenBlock, ...]] = ContextVar("dynaorm_open_transactions", default=())
+# The blocks of each thread and task. Those that began outside may have ended since. The references are weak, because
+# Ctrl-C may come before a block can say that it has ended: it ends with its ``with`` statement at the latest.
+_OPEN: ContextVar[tuple[ref[OpenBlock], ...]] = ContextVar("dynaorm_open_transactions", default=())
 
 
 class Transaction:
@@ -370,34 +372,30 @@ def _mapping_of_target(target: Any) -> EntityMapping:
     return target_of(target).mapping if isinstance(target, Key) else mapping_of(type(target))
 
 
-def opened(session: object) -> OpenBlock:
-    """Note that a session has an open block. Returns the block, which ``closed`` takes."""
+def _opened(session: object) -> OpenBlock:
+    """Note that a session has an open block. Returns the block, which the caller must keep as long as it is open."""
     refuse_inside(session, "transaction")
     block = OpenBlock(session)
-    _OPEN.set((*_open_blocks(), block))
+    _OPEN.set((*_open_blocks(), ref(block)))
     return block
 
 
-def closed(block: OpenBlock) -> None:
-    """Note that the block has ended, perhaps in another context than it began: a generator may be resumed in one."""
-    # Contexts that were copied inside the block still hold this object, and their variable cannot be set from here.
-    block.session = None
-    _OPEN.set(_open_blocks())
-
-
-def _open_blocks() -> tuple[OpenBlock, ...]:
-    return tuple(block for block in _OPEN.get() if block.session is not None)
+def _open_blocks() -> tuple[ref[OpenBlock], ...]:
+    return tuple(one for one in _OPEN.get() if (block := one()) is not None and block.session is not None)
 
 
 @contextmanager
 def collecting(session: object, tx: Transaction) -> Iterator[None]:
     """Keep a session's block open for the time of a ``with``. Nothing is sent at its end."""
-    block = opened(session)
+    block = _opened(session)
     try:
         yield
     finally:
-        closed(block)
+        # A block may end in another context than it began: a generator may be resumed in one. And contexts that were
+        # copied inside the block still see this object, and their variable cannot be set from here.
+        block.session = None
         tx._ended = True
+        _OPEN.set(_open_blocks())
 
 
 def intents_of(session: object, work: Callable[[Transaction], object]) -> list[Intent]:
@@ -425,7 +423,7 @@ async def intents_of_async(session: object, work: Callable[[Transaction], object
 def refuse_inside(session: object, verb: str) -> None:
     """Raises UsageError if the session has an open block, because the write would not be part of it."""
     blocks = _OPEN.get()
-    if blocks and any(block.session is session for block in blocks):
+    if blocks and any((block := one()) is not None and block.session is session for one in blocks):
         raise UsageError(
             problem=f"session.{verb}() inside this session's open transaction() block would not be part of it",
             remedy=_remedy_inside(verb),
