@@ -11,15 +11,13 @@ from dynaorm.errors import EntityNotFound, UsageError
 from dynaorm.flow.protocol.call import Flow
 from dynaorm.flow.protocol.context import Context
 from dynaorm.flow.read import load
-from dynaorm.flow.target import Target, key_and_options, target_of
+from dynaorm.flow.target import OPTIONS, Target, key_and_options, target_of
 from dynaorm.late import late
 
 if TYPE_CHECKING:
     from dynaorm.flow import history
 else:
     late(globals(), history="dynaorm.flow.history")
-
-_OPTIONS = ("version", "as_of", "consistent")
 
 
 def get(
@@ -39,12 +37,12 @@ def get(
 def _get_with(
     target: Target, options: Mapping[str, Any], context: Context, required: Key[Any] | None
 ) -> Flow[Any | None]:
-    if unknown := [name for name in options if name not in _OPTIONS]:
+    if unknown := [name for name in options if name not in OPTIONS]:
         raise UsageError(
             problem=f"get(Key(...)) has no option {unknown[0]!r}",
-            remedy=f"use {', '.join(_OPTIONS)}; fields go into the Key",
+            remedy=f"use {', '.join(OPTIONS)}; fields go into the Key",
         )
-    number, at, consistent = (options.get(name) for name in _OPTIONS)
+    number, at, consistent = (options.get(name) for name in OPTIONS)
     consistent = context.consistent if consistent is None else consistent
     check_flag("consistent={}", consistent)
     if number is not None or at is not None:

@@ -8,9 +8,12 @@ from typing import Any
 from dynaorm.entity.key import Key, no_class, stored_key
 from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
 from dynaorm.entity.state import Loaded, state_of
-from dynaorm.errors import UsageError
+from dynaorm.errors import UnknownField, UsageError
 from dynaorm.item.value import Item
 from dynaorm.record import record
+
+OPTIONS = ("version", "as_of", "consistent")
+"""The keywords that ``get`` takes beside a Key. Beside a class, its keywords are fields."""
 
 
 @record
@@ -49,7 +52,7 @@ def key_and_options(named: Any, keywords: Mapping[str, Any]) -> tuple[Key[Any], 
 
     Raises:
         UsageError: neither a class nor a Key.
-        UnknownField, InvalidValue: as Key does.
+        UnknownField, InvalidValue: as Key does. Of an option beside a class, the error says where it belongs.
     """
     if isinstance(named, Key):
         return named, keywords
@@ -58,4 +61,11 @@ def key_and_options(named: Any, keywords: Mapping[str, Any]) -> tuple[Key[Any], 
             problem=f"{named!r} is neither an entity class nor a Key",
             remedy="write get(User, user_id=...) or get(Key(User, user_id=...))",
         )
-    return Key(named, **keywords), {}
+    try:
+        return Key(named, **keywords), {}
+    except UnknownField as unknown:
+        if unknown.field not in OPTIONS:
+            raise
+        name, fields = unknown.entity, ", ".join(f"{one}=..." for one in unknown.known)
+        remedy = f"it is an option of a Key: write get(Key({name}, {fields}), {unknown.field}=...)"
+        raise UnknownField(entity=name, field=unknown.field, known=(), remedy=remedy) from None

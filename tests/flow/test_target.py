@@ -27,7 +27,12 @@ REFUSED: dict[str, tuple[Call, type[Exception], str]] = {
     "an option beside a class": (
         lambda it: it.get(Stock, sku="a", version=2),
         UnknownField,
-        r"version.*use one of sku",
+        r"write get\(Key\(Stock, sku=\.\.\.\), version=\.\.\.\)",
+    ),
+    "an option of get_one beside a class": (
+        lambda it: it.get_one(Stock, sku="a", consistent=True),
+        UnknownField,
+        r"write get\(Key\(Stock, sku=\.\.\.\), consistent=\.\.\.\)",
     ),
     "no field": (lambda it: it.get(Stock, skuu="a"), UnknownField, "did you mean 'sku'"),
     "a missing field": (lambda it: it.get(Stock), UsageError, "sku is missing; give sku="),
