@@ -193,6 +193,11 @@ def _check_given(spec: QuerySpec) -> None:
         texts = ", ".join(repr(part.text) for part in first.partition)
         remedy = f"give {', '.join(f'{name}=...' for name in missing)}, or scan the table"
         problem = f"the partition key of {first} is {texts}, and {', '.join(missing)} is not given"
+        if bounded := [bound.field for bound in spec.bounds if bound.field in missing]:
+            remedy = f"make this part of the key of a computed field, and give it beside the condition on {bounded[0]}"
+            problem = (
+                f"the partition key of {first} is {texts}, and a condition on {bounded[0]} gives it no value"
+            )
         raise UsageError(problem=problem, remedy=_other_key(first, names, given) or remedy)
     keys = [source.partition_fields | source.sort_fields for source in spec.sources]
     if extra := [name for name in names if not any(name in fields for fields in keys)]:

@@ -143,6 +143,21 @@ def test_a_missing_partition_field_names_the_index_that_would_do() -> None:
         requests(queried(Order, {}))
 
 
+class Sale(Entity, table=app, pk="SALE#{sale}", sk="S"):
+    sale: str
+    at: datetime
+    of_day = Index("GSI1", pk="SALES#{at:%Y-%m-%d}", sk="{at}")
+
+
+def test_a_condition_on_a_field_of_the_partition_key_is_sent_to_a_computed_field() -> None:
+    noon = datetime(2024, 1, 1, 12, tzinfo=UTC)
+    with pytest.raises(
+        UsageError,
+        match=r"a condition on at gives it no value; make this part of the key of a computed field",
+    ):
+        requests(queried(Sale.of_day, {}).bounded(">=", {"at": noon}))
+
+
 def test_a_field_outside_the_key_is_sent_to_filter() -> None:
     with pytest.raises(UsageError, match=r"status is in no key of Ticket; .*, or use \.filter\(F\.status"):
         requests(queried(Ticket, {"project": "p", "status": "open"}))

@@ -32,6 +32,7 @@ DOCS = ROOT / "docs"
         "from-workbench",
         "how-a-save-travels",
         "pynamodb",
+        "queries",
         "streams",
         "telemetry",
         "typing",
