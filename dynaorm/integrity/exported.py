@@ -75,6 +75,11 @@ def open_export(path: str) -> Export:
             problem=f"{folder} is a file, and an export is a folder",
             remedy="export the table to S3 and name the folder. A dump is not of one moment: verify its table instead",
         ) from problem
+    except FileNotFoundError as problem:
+        raise UsageError(
+            problem=f"{folder} is no export: it lacks {_SUMMARY} or {_FILES}",
+            remedy="name the folder that has both: AWSDynamoDB/ and the name of the export",
+        ) from problem
     except (OSError, ValueError) as problem:
         raise UsageError(
             problem=f"{folder} is no export ({type(problem).__name__}: {problem})",

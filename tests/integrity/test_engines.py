@@ -207,6 +207,15 @@ def test_a_dump_is_no_export(tmp_path: Path) -> None:
         open_export(str(dump))
 
 
+def test_a_folder_without_manifests_is_no_export(tmp_path: Path) -> None:
+    with pytest.raises(UsageError) as refused:
+        open_export(str(tmp_path))
+    assert str(refused.value) == (
+        f"{tmp_path} is no export: it lacks manifest-summary.json or manifest-files.json; "
+        "name the folder that has both: AWSDynamoDB/ and the name of the export"
+    )
+
+
 def test_an_export_with_an_item_too_few_is_refused_by_every_process(tmp_path: Path) -> None:
     path = Path(write_export(tmp_path / "export", [key_of("a")] * 3, now=NOW))
     manifest = path / "manifest-files.json"

@@ -51,6 +51,14 @@ def test_of_a_class_only_its_own_items_are_judged(raw: Raw) -> None:
     assert kinds(raw, Member, Book) == [FindingKind.VERSION_GAP, FindingKind.MISSING_GUARD]
 
 
+def test_a_doubt_about_unknown_attributes_says_how_to_name_them(raw: Raw) -> None:
+    raw.delete(app, key_of("email#ann@x"))
+    raw.change(app, member("ann"), legacy=text("x"))
+    (finding,) = raw.session.verify(Member)
+    assert "does not declare 'legacy'" in finding.doubt
+    assert finding.doubt.endswith("--foreign-attribute, or RunOptions(foreign_attributes=...)")
+
+
 @pytest.mark.parametrize("named", [app, Group, Member])
 def test_a_total_is_doubtful_while_something_that_counts_cannot_be_read(raw: Raw, named: Any) -> None:
     raw.change(app, member("ann"), status={"N": "1"})

@@ -47,7 +47,8 @@ def newer_than(mapping: EntityMapping, item: Item, scope: Scope) -> str:
     ):
         return (
             f"{mapping.name} does not declare {listed(unknown)}, which a newer declaration may have written; "
-            "load that one, or name attributes of other programs as foreign"
+            "load that one, or name what other programs write: "
+            "--foreign-attribute, or RunOptions(foreign_attributes=...)"
         )
     return ""
 
