@@ -40,7 +40,7 @@ HOMONYMS: Final[dict[str, frozenset[str]]] = {
     "plan/remember.py": frozenset({"claim", "kept", "stamped"}),  # of a token item, and with a revision
     "flow/bulk/limits.py": frozenset({"_total"}),  # how many entities there are
     "flow/commit.py": frozenset({"total_seconds"}),
-    "flow/endings.py": frozenset({"KEPT"}),  # how a write ends
+    "flow/write_endings.py": frozenset({"KEPT"}),  # how a write ends
     "flow/write.py": frozenset({"KEPT", "is_kept"}),
     "flow/history.py": frozenset({"kept"}),  # the versions that pruning leaves
     "flow/integrity/kinds/versions.py": frozenset({"stamp", "stamped"}),

@@ -8,7 +8,7 @@ from dynaorm.describe.description import (
     VectorDescription,
 )
 from dynaorm.describe.questions import questions_of
-from dynaorm.entity.declare.catalog import catalog_of, derived
+from dynaorm.entity.declare.catalog import catalog_of, once_per_table
 from dynaorm.entity.table import AnyIndex, KeyAttribute, Table, VectorIndex
 from dynaorm.errors import UsageError
 
@@ -36,7 +36,7 @@ def describe(table: Table, /) -> TableDescription:
         raise UsageError(
             problem=f"describe() takes a Table, not {table!r}", remedy="give the Table of the class"
         )
-    return derived(table, _described)
+    return once_per_table(table, _described)
 
 
 def _described(table: Table) -> TableDescription:

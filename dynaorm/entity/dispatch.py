@@ -19,8 +19,8 @@ from dynaorm.entity.declare.catalog import (
     catalog_of,
     class_named,
     class_of_other_type,
-    derived,
     is_guard_of_others,
+    once_per_table,
     refuse_replaced,
     stored_class,
     type_in,
@@ -189,7 +189,7 @@ class KeyBeginnings:
 
 def key_beginnings(table: Table) -> KeyBeginnings:
     """What the keys of a table's classes begin with."""
-    return derived(table, _key_beginnings)
+    return once_per_table(table, _key_beginnings)
 
 
 def _key_beginnings(table: Table) -> KeyBeginnings:

@@ -7,7 +7,7 @@ Rule 1. Whatever brings items in passes them here once, before anything else loo
 from collections.abc import Mapping, Sequence
 from typing import TypeVar
 
-from dynaorm.entity.declare.catalog import catalog_of, class_called, derived
+from dynaorm.entity.declare.catalog import catalog_of, class_called, once_per_table
 from dynaorm.entity.dispatch import NotAnEntity, class_of, key_beginnings, version_number_in
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.table import Table
@@ -35,7 +35,7 @@ def each_received(table: Table, items: Sequence[AnyItem]) -> Sequence[AnyItem]:
 
 def prefixes_in(table: Table) -> Mapping[EntityMapping, tuple[Prefix, ...]]:
     """The prefixes of a table's classes; those that have none are left out."""
-    return derived(table, _prefixes)
+    return once_per_table(table, _prefixes)
 
 
 def _prefixes(table: Table) -> dict[EntityMapping, tuple[Prefix, ...]]:

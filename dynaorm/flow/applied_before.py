@@ -10,20 +10,21 @@ from collections.abc import Sequence
 
 from dynaorm.entity.state import Loaded
 from dynaorm.errors import ConditionFailed, DynaormError, OutcomeUnknown, StaleEntity, StoreError
-from dynaorm.flow.endings import Event, State
 from dynaorm.flow.protocol.call import Flow
 from dynaorm.flow.protocol.context import Context
 from dynaorm.flow.read import with_items
-from dynaorm.flow.recognise import CannotRead, Found, look_at_token
 from dynaorm.flow.write import Writing, send
+from dynaorm.flow.write_endings import Event, State
+from dynaorm.flow.write_events import CannotRead, Found, look_at_token
 from dynaorm.item.action import ConditionCheck
 from dynaorm.item.condition import all_of, exists, missing
+from dynaorm.plan.effects import Effect
 from dynaorm.plan.fingerprint import revision_under_token
 from dynaorm.plan.intent import Intent
 from dynaorm.plan.kinds.own_item import OWN_ITEM, ItemPurpose
 from dynaorm.plan.merge_intents import ItemIntents, merge_intents
 from dynaorm.plan.plan import Plan
-from dynaorm.plan.planned import Effect, Planned
+from dynaorm.plan.planned import Planned
 from dynaorm.plan.reads import Reads
 from dynaorm.plan.remember import effects_of_repeat, is_of_block, remember, revision_in
 from dynaorm.plan.unit_of_work import EVER, UnitOfWork

@@ -20,7 +20,7 @@ from dynaorm.flow.protocol.context import Context
 from dynaorm.flow.protocol.retry import waited
 from dynaorm.flow.read import with_items
 from dynaorm.flow.target import target_of
-from dynaorm.flow.unsettled import are_unsettled, refuse_unsettled, settle, settled_before
+from dynaorm.flow.unknown_outcome import are_unsettled, refuse_unsettled, settle, settled_before
 from dynaorm.flow.write import send
 from dynaorm.item.value import Item
 from dynaorm.late import late

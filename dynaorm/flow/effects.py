@@ -4,11 +4,10 @@ from collections.abc import Sequence
 
 from dynaorm.flow.protocol.call import Flow
 from dynaorm.flow.protocol.context import Context
-from dynaorm.flow.recognise import revision_of_block, stored
+from dynaorm.flow.write_events import revision_of_block, stored
 from dynaorm.item.value import Item
+from dynaorm.plan.effects import Effect, take_returned
 from dynaorm.plan.plan import Plan
-from dynaorm.plan.planned import Effect
-from dynaorm.plan.returned import take_returned
 
 
 def awaited(plan: Plan) -> list[Effect]:

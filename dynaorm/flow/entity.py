@@ -17,11 +17,11 @@ from dynaorm.item.condition import Condition
 from dynaorm.item.update import AddTo, Change, SetTo
 from dynaorm.plan.creation import check_complete
 from dynaorm.plan.edit import check_changes
-from dynaorm.plan.given_values import valid_changes
-from dynaorm.plan.image import writable_state
+from dynaorm.plan.edit_values import valid_changes
+from dynaorm.plan.effects import hydrated
 from dynaorm.plan.intent import Deletion, Edit
-from dynaorm.plan.returned import hydrated
 from dynaorm.plan.unit_of_work import EVER
+from dynaorm.plan.writable import writable_state
 from dynaorm.record import replace
 
 

@@ -39,7 +39,7 @@ from dynaorm.flow.protocol.reply_keys import check_keys
 from dynaorm.flow.protocol.retry import waited
 from dynaorm.flow.read import BATCH_GET_LIMIT, answered, get_item, get_items, refused, repeat
 from dynaorm.flow.target import Target, target_of
-from dynaorm.flow.unsettled import settle
+from dynaorm.flow.unknown_outcome import settle
 from dynaorm.flow.write import send
 from dynaorm.item.action import ConditionCheck, Delete, to_wire
 from dynaorm.item.condition import And, Attr, BeginsWith, Compare, Condition, equals, missing, render
@@ -47,15 +47,15 @@ from dynaorm.item.path import Path
 from dynaorm.item.placeholder import Placeholders
 from dynaorm.item.size import ACTION_LIMIT
 from dynaorm.item.value import AttributeValue, Item, same_items
-from dynaorm.plan.image import refuse_other_revision, writable_state
+from dynaorm.plan.already_stored import standing
 from dynaorm.plan.intent import Save
 from dynaorm.plan.kinds.own_item import OWN_ITEM, ItemPurpose
 from dynaorm.plan.kinds.versions import VERSIONS, VersionPurpose, version_key
 from dynaorm.plan.plan import Plan
 from dynaorm.plan.planned import Basis, Planned
 from dynaorm.plan.reads import Reads
-from dynaorm.plan.taken import standing
 from dynaorm.plan.unit_of_work import EVER
+from dynaorm.plan.writable import refuse_other_revision, writable_state
 from dynaorm.record import replace
 
 

@@ -1,4 +1,4 @@
-"""Sends a plan, or settles one by reading, and ends as the table of ``endings`` says.
+"""Sends a plan, or settles one by reading, and ends as the table of ``write_endings`` says.
 
 The conversation is here, and the objects that it changes; every decision is in the table.
 """
@@ -9,7 +9,12 @@ from typing import Final, TypeAlias
 from dynaorm.errors import OutcomeUnknown, StoreError, TokenReused, UsageError
 from dynaorm.failure import filled
 from dynaorm.flow.effects import as_stored, awaited, settle_as_before, take_item
-from dynaorm.flow.endings import (
+from dynaorm.flow.protocol.call import Call, Flow, NoAnswer, Refusal
+from dynaorm.flow.protocol.context import Context
+from dynaorm.flow.protocol.reply_keys import updated_item
+from dynaorm.flow.protocol.retry import waited
+from dynaorm.flow.read import refused, spent
+from dynaorm.flow.write_endings import (
     AGAIN,
     DONE,
     DOUBT,
@@ -26,12 +31,7 @@ from dynaorm.flow.endings import (
     State,
     follows,
 )
-from dynaorm.flow.protocol.call import Call, Flow, NoAnswer, Refusal
-from dynaorm.flow.protocol.context import Context
-from dynaorm.flow.protocol.reply_keys import updated_item
-from dynaorm.flow.protocol.retry import waited
-from dynaorm.flow.read import refused, spent
-from dynaorm.flow.recognise import (
+from dynaorm.flow.write_events import (
     CannotRead,
     Found,
     is_unbound,
@@ -39,8 +39,9 @@ from dynaorm.flow.recognise import (
     of_refusal,
     of_silence,
 )
+from dynaorm.plan.effects import Effect
 from dynaorm.plan.plan import Plan
-from dynaorm.plan.planned import Effect, StaleKnowledge
+from dynaorm.plan.planned import StaleKnowledge
 from dynaorm.plan.verdict import Committed, verdict
 from dynaorm.record import replace
 

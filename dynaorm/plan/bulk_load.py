@@ -19,12 +19,13 @@ from dynaorm.item.json_body import encode_body
 from dynaorm.item.prefix import scattered
 from dynaorm.item.size import ITEM_LIMIT, item_size
 from dynaorm.item.value import Item
+from dynaorm.plan.effects import Effect
 from dynaorm.plan.image import new_image
 from dynaorm.plan.kinds.derived_kinds import why_read
 from dynaorm.plan.kinds.own_item import OWN_ITEM, ItemPurpose
 from dynaorm.plan.object_values import whole_values
 from dynaorm.plan.plan import Plan
-from dynaorm.plan.planned import Effect, Planned
+from dynaorm.plan.planned import Planned
 from dynaorm.record import record
 
 

@@ -13,6 +13,7 @@ from dynaorm.item.condition import Condition, all_of
 from dynaorm.item.evaluate import holds
 from dynaorm.item.resolve import resolve
 from dynaorm.item.value import Item, same_items
+from dynaorm.plan.already_stored import already_exists, standing
 from dynaorm.plan.creation import created
 from dynaorm.plan.edit import changes_beside, edited_image
 from dynaorm.plan.image import advance, new_image, over_origin, under_present_names
@@ -31,7 +32,6 @@ from dynaorm.plan.kinds.derived_kinds import has_derived, why_read
 from dynaorm.plan.merge_intents import ItemIntents, ResolvedIntent
 from dynaorm.plan.object_values import in_place_of
 from dynaorm.plan.reads import UNREAD, Reads
-from dynaorm.plan.taken import already_exists, standing
 from dynaorm.plan.unit_of_work import EVER, UnitOfWork
 from dynaorm.record import replace
 

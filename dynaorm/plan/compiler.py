@@ -4,31 +4,29 @@ merge_intents (one ``ItemIntents`` per item) -> changes (what happens to each it
 own items, with their numbers and revisions -> what follows from them, kind by kind -> token item -> limits.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import chain
-from typing import Any, Final
+from typing import Final
 
-from dynaorm.entity.mapping.mapping import EntityMapping
-from dynaorm.entity.state import NO_DEFAULTS, Defaults, Loaded, defaults_in
 from dynaorm.item.action import ConditionCheck, Update
 from dynaorm.item.value import Item
 from dynaorm.plan.changes import change_of
+from dynaorm.plan.effects import Effect, effects_of
 from dynaorm.plan.fingerprint import in_order, revision_under_token
 from dynaorm.plan.intent import Deletion
-from dynaorm.plan.item_change import ItemChange, ItemCheck, ItemDelete, ItemInsert, ItemUpdate
+from dynaorm.plan.item_change import ItemChange, ItemUpdate
 from dynaorm.plan.kinds.derived import derived_actions
 from dynaorm.plan.kinds.derived_kinds import DERIVED_KINDS
 from dynaorm.plan.kinds.own_item import final_item, own_action
 from dynaorm.plan.merge_intents import ItemIntents
 from dynaorm.plan.plan import Plan, check_limits
-from dynaorm.plan.planned import Effect, Planned, held_in
+from dynaorm.plan.planned import Planned
 from dynaorm.plan.reads import Reads
 from dynaorm.plan.remember import remember
-from dynaorm.plan.targets import additions, settled
+from dynaorm.plan.targets import additions, with_totals
 from dynaorm.plan.unit_of_work import UnitOfWork
 from dynaorm.record import replace
 
-_NOT_LOADED: Final = Loaded({})
 # Sums are added to by all changes together.
 _NUMBERED: Final = tuple(kind for kind in DERIVED_KINDS if kind.is_numbered)
 _OF_ONE_CHANGE: Final = tuple(kind for kind in DERIVED_KINDS if not kind.is_summed)
@@ -65,7 +63,7 @@ def planned_changes(
     changes: list[ItemChange], merged: Sequence[ItemIntents], reads: Reads, unit: UnitOfWork
 ) -> tuple[list[Planned], list[Effect]]:
     """All actions of some changes, and what becomes of the caller's objects."""
-    changes, contributions = settled(changes, merged)
+    changes, contributions = with_totals(changes, merged)
     finals: list[Item | None] = []
     own: list[Planned | None] = []
     untold: list[int] = []
@@ -87,7 +85,7 @@ def planned_changes(
         if planned is not None:
             actions.append(planned)
         actions += others
-        effects += _effects(change, None if planned is None else planned.after)
+        effects += effects_of(change, None if planned is None else planned.after)
     return actions + added, effects
 
 
@@ -116,41 +114,3 @@ def _returns_deleted(merged: Sequence[ItemIntents]) -> bool:
         if one.removal is not None and type(one.removal.intent) is Deletion:
             return one.removal.intent.returning
     return False
-
-
-def _effects(change: ItemChange, image: Item | None) -> list[Effect]:
-    """What becomes of the caller's objects: a written one is loaded, a deleted one is new again."""
-    if type(change) is ItemInsert and image is not None and change.entity is not None:
-        fresh, defaults = _fresh(change.mapping, image, change.refreshed)
-        loaded = (change.state or _NOT_LOADED).followed_by(image, defaults)
-        values = {**change.altered, **fresh}
-        effects = [_giving(change.entity, loaded, values, spares_frozen=bool(change.refreshed))]
-        if change.deleted is not None and change.deleted is not change.entity:
-            effects.append(Effect(change.deleted, None))
-        return effects
-    if type(change) is ItemUpdate and change.loaded is not None and image is not None:
-        entity, state = change.loaded
-        names = change.changed if change.is_edit else change.refreshed
-        fresh, defaults = _fresh(change.mapping, image, names)
-        values = {**change.altered, **fresh}
-        return [_giving(entity, state.followed_by(image, defaults), values, spares_frozen=bool(names))]
-    if type(change) is ItemDelete and change.entity is not None:
-        return [Effect(change.entity, None)]
-    if type(change) is ItemCheck and change.loaded is not None and change.altered:
-        return [_giving(change.loaded.entity, change.loaded.state, change.altered)]
-    return []
-
-
-def _giving(entity: Any, state: Loaded, values: Mapping[str, Any], *, spares_frozen: bool = False) -> Effect:
-    if not values:
-        return Effect(entity, state)
-    return Effect(entity, state, values, spares_frozen, held_in(entity, values))
-
-
-def _fresh(mapping: EntityMapping, image: Item, names: frozenset[str]) -> tuple[dict[str, Any], Defaults]:
-    """What an image makes of some fields: their values, and the defaults of those that it does not have."""
-    if not names:
-        return {}, NO_DEFAULTS
-    fresh = mapping.hydrate(image)
-    attributes = {mapping.fields[name].attribute for name in names & mapping.fields.keys()}
-    return {name: vars(fresh)[name] for name in names}, defaults_in(fresh, attributes)

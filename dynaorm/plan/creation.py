@@ -22,7 +22,7 @@ from dynaorm.item.update import (
 )
 from dynaorm.item.value import Item, same
 from dynaorm.plan.edit import changes_beside, outcome_of
-from dynaorm.plan.given_values import judged_with
+from dynaorm.plan.edit_values import judged_with
 from dynaorm.plan.unit_of_work import EVER
 
 _NOTHING: Mapping[str, Any] = {}

@@ -30,9 +30,11 @@ from dynaorm.item.update import (
     resolve_changes,
 )
 from dynaorm.item.value import AttributeValue, Item, same
-from dynaorm.plan.given_values import judged_with
-from dynaorm.plan.image import advance, loaded_key, over_stored, says, under_present_names
+from dynaorm.plan.changed_fields import over_stored, says
+from dynaorm.plan.edit_values import judged_with
+from dynaorm.plan.image import advance, under_present_names
 from dynaorm.plan.kept_times import times_of_changed, times_of_new
+from dynaorm.plan.writable import loaded_key
 from dynaorm.record import replace
 
 

@@ -22,14 +22,14 @@ from dynaorm.item.update import Change
 from dynaorm.item.value import AttributeValue, Item
 from dynaorm.plan.creation import created_if_valid
 from dynaorm.plan.edit import changes_beside
-from dynaorm.plan.given_values import valid_changes
-from dynaorm.plan.image import loaded_key, writable_state
+from dynaorm.plan.edit_values import valid_changes
 from dynaorm.plan.intent import Check, Deletion, Edit, Intent, Move, Save, target_of_intent
 from dynaorm.plan.item_change import ItemEdit
 from dynaorm.plan.kinds.derived_kinds import DERIVED_KINDS
 from dynaorm.plan.object_values import changed_values, whole_values
 from dynaorm.plan.unit_of_work import EVER
 from dynaorm.plan.without_reading import edit_without_reading, upsert_without_reading
+from dynaorm.plan.writable import loaded_key, writable_state
 from dynaorm.record import record, replace
 
 T_co = TypeVar("T_co", covariant=True)

@@ -16,7 +16,7 @@ from dynaorm.entity.mapping.validate import Validated, unchanged, validated
 from dynaorm.entity.state import Loaded
 from dynaorm.errors import UnknownField
 from dynaorm.item.value import AttributeValue
-from dynaorm.plan.image import UNSTORABLE, changes_of, exact_changes, unvalidated_changes
+from dynaorm.plan.changed_fields import UNSTORABLE, changes_of, exact_changes, unvalidated_changes
 from dynaorm.plan.item_change import StoredItem
 from dynaorm.plan.kept_times import as_loaded, times_of_changed, times_of_new
 

@@ -18,7 +18,8 @@ from dynaorm.item.update import AddTo, Append, Change, Prepend, SetTo
 from dynaorm.item.value import AttributeValue, Item
 from dynaorm.item.value_text import key_text
 from dynaorm.plan.cost import index_units, item_units, sent_bytes
-from dynaorm.plan.planned import Effect, Planned
+from dynaorm.plan.effects import Effect
+from dynaorm.plan.planned import Planned
 from dynaorm.plan.unit_of_work import client_token
 from dynaorm.record import record
 

@@ -1,18 +1,13 @@
 """One action of a plan, why it is there, and the kind of item that it writes."""
 
-from collections.abc import Iterable, Mapping
-from contextlib import suppress
-from copy import deepcopy
+from collections.abc import Mapping
 from dataclasses import field
-from datetime import datetime
 from enum import Enum
 from typing import Any, Final, TypeAlias
 
 from dynaorm.entity.ident import Ident, ident_of
 from dynaorm.entity.key import Key, key_texts, stored_key
-from dynaorm.entity.mapping.equal import is_equal
 from dynaorm.entity.mapping.mapping import EntityMapping
-from dynaorm.entity.state import Loaded, Unsettled, put_values, set_state, state_of, unsettled_of
 from dynaorm.entity.table import Table
 from dynaorm.errors import StoreError, Violation
 from dynaorm.item.action import Action, ConditionCheck, Put
@@ -21,14 +16,10 @@ from dynaorm.item.path import Path
 from dynaorm.item.value import AttributeValue, Item
 from dynaorm.item.value_text import name_text
 from dynaorm.plan.item_change import Requirement
-from dynaorm.record import record, replace
+from dynaorm.record import record
 
 FAILED: Final = "ConditionalCheckFailed"
 """DynamoDB's code for an action whose condition does not hold."""
-
-_MISSING: Final = object()
-# Every save with a time of a write has such values, and a copy of a datetime takes 3 µs.
-_UNCHANGEABLE: Final = frozenset({type(None), bool, int, float, str, bytes, datetime})
 
 
 class Purpose(Enum):
@@ -252,95 +243,3 @@ class Kind:
     def shown_key(self, planned: Planned) -> Item:
         """The key of the item, without secrets."""
         return planned.mapping.secrets.hiding_key({**planned.item_key})
-
-
-@record(quick=True)
-class Effect:
-    """What an entity object becomes once the plan is committed.
-
-    Attributes:
-        entity: the caller's object.
-        state: its next snapshot; None: it is new again.
-        values: the fields that differ from the object's: those of a partial update, and those that validation changed.
-        spares_frozen: a frozen object gets neither values nor snapshot: an update returns another object, and totals
-            must be read again. It gets values that validation changed, because the caller asked to save them.
-        before: what the object held in these fields when the plan was made. A field that holds something else by now
-            was changed while the outcome was not known, and keeps that. None: the object gets all ``values``.
-    """
-
-    entity: Any
-    state: Loaded | None
-    values: Mapping[str, Any] | None = None
-    spares_frozen: bool = False
-    before: Mapping[str, Any] | None = None
-
-    def __repr__(self) -> str:
-        return f"<Effect on {self.entity!r}>"
-
-    def apply(self) -> None:
-        if self.values is None:
-            set_state(self.entity, self.state)
-        elif self.spares_frozen and type(self.entity).model_config.get("frozen"):
-            self.settle_as_before()
-        else:
-            put_values(self.entity, self._values_to_put(self.values))
-            set_state(self.entity, self.state)
-
-    def _values_to_put(self, values: Mapping[str, Any]) -> Mapping[str, Any]:
-        before, held = self.before, vars(self.entity)
-        if before is None:
-            return values
-        return {
-            name: value
-            for name, value in values.items()
-            if is_equal(held.get(name, _MISSING), before.get(name, _MISSING))
-        }
-
-    def with_item(self, mapping: EntityMapping, item: Item) -> "Effect":
-        """The same for the item that is stored, which may differ in times, version numbers and totals."""
-        assert self.state is not None
-        fresh = vars(mapping.hydrate(item)) if self.values is not None else {}
-        values = None if self.values is None else {name: fresh[name] for name in self.values}
-        return replace(self, state=self.state.followed_by(item), values=values)
-
-    def with_revision(self, mapping: EntityMapping, revision: str) -> "Effect":
-        """The same with the revision that an equal block wrote."""
-        attribute = mapping.table.revision_attribute
-        assert self.state is not None
-        assert attribute is not None
-        return replace(self, state=replace(self.state, item={**self.state.item, attribute: {"S": revision}}))
-
-    def is_awaited(self, plan: object) -> bool:
-        """Whether the entity still waits for the outcome of a plan; it may have been settled and saved since."""
-        unsettled = unsettled_of(self.entity)
-        return unsettled is not None and unsettled.plan is plan
-
-    def for_object(self, entity: Any, values: Mapping[str, Any] | None = None) -> "Effect":
-        """The same for another object, with other values if given."""
-        if values is None:
-            return replace(self, entity=entity)
-        values = {**values, **(self.values or {})}
-        return replace(self, entity=entity, values=values, spares_frozen=True, before=held_in(entity, values))
-
-    def unsettle(self, plan: object) -> None:
-        """Remember that the outcome of a plan is not known."""
-        set_state(self.entity, Unsettled(plan, self, state_of(self.entity)))
-
-    def settle_as_before(self) -> None:
-        """Forget the plan: it is not in effect."""
-        set_state(self.entity, state_of(self.entity))
-
-
-def held_in(entity: Any, names: Iterable[str]) -> dict[str, Any]:
-    """What an object holds in these fields, copied, so that a later change in place is noticed."""
-    held = vars(entity)
-    return {name: _copied(held[name]) for name in names if name in held}
-
-
-def _copied(value: Any) -> Any:
-    if type(value) not in _UNCHANGEABLE:
-        # A value without a copy that equals it counts as changed only if another one takes its place.
-        with suppress(Exception):
-            copy = deepcopy(value)
-            return copy if is_equal(copy, value) else value
-    return value

@@ -19,13 +19,14 @@ from dynaorm.entity.expiry import since_epoch
 from dynaorm.entity.state import Loaded
 from dynaorm.entity.token_item import BLOCK, REVISION, UNTIL
 from dynaorm.item.value import Item
+from dynaorm.plan.effects import Effect
 from dynaorm.plan.fingerprint import LOADED, Fingerprints, fingerprints, revision_under_token
 from dynaorm.plan.image import new_image
 from dynaorm.plan.intent import Deletion
 from dynaorm.plan.kinds.token_item import TOKEN_ITEMS, Remembered
 from dynaorm.plan.merge_intents import ItemIntents
 from dynaorm.plan.plan import Plan
-from dynaorm.plan.planned import Effect, Planned
+from dynaorm.plan.planned import Planned
 from dynaorm.plan.unit_of_work import EVER, UnitOfWork
 
 

@@ -13,8 +13,9 @@ from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.state import state_of
 from dynaorm.errors import DynaormError
 from dynaorm.item.value import AttributeValue, Item
+from dynaorm.plan.changed_fields import changes_of
 from dynaorm.plan.compiler import planned_changes
-from dynaorm.plan.image import advance, changes_of
+from dynaorm.plan.image import advance
 from dynaorm.plan.item_change import ItemUpdate, StoredItem
 from dynaorm.plan.planned import Planned
 from dynaorm.plan.reads import Reads

@@ -23,7 +23,6 @@ from dynaorm.item.condition import Condition, all_of, any_of_conditions, exists,
 from dynaorm.item.update import Change
 from dynaorm.item.value import EXACT, same
 from dynaorm.plan.edit import refuse_maintained
-from dynaorm.plan.image import refuse_other_revision
 from dynaorm.plan.intent import target_of_intent
 from dynaorm.plan.item_change import (
     ItemChange,
@@ -43,10 +42,11 @@ from dynaorm.plan.merge_intents import ItemIntents
 from dynaorm.plan.planned import Basis, Planned
 from dynaorm.plan.reads import UNREAD, Reads
 from dynaorm.plan.unit_of_work import UnitOfWork
+from dynaorm.plan.writable import refuse_other_revision
 from dynaorm.record import replace
 
 
-def settled(
+def with_totals(
     changes: list[ItemChange], merged: Sequence[ItemIntents]
 ) -> tuple[list[ItemChange], list[TotalDelta]]:
     """The changes with what others add to the items that they write, and what is added to other items.
@@ -57,11 +57,11 @@ def settled(
     """
     for change in changes:  # a loop, because every save asks
         if change.mapping.table.rules.is_counted:
-            return _settled(changes, merged)
+            return _with_totals(changes, merged)
     return changes, []
 
 
-def _settled(
+def _with_totals(
     changes: Sequence[ItemChange], merged: Sequence[ItemIntents]
 ) -> tuple[list[ItemChange], list[TotalDelta]]:
     written = {ident_of(one.mapping.table, one.key): _own_totals(one) for one in changes}

@@ -25,13 +25,13 @@ from dynaorm.item.known import Unread
 from dynaorm.item.path import Path
 from dynaorm.item.update import Change, Remove, SetIfMissing, SetTo
 from dynaorm.item.value import AttributeValue, Item
-from dynaorm.plan.bounds import bounds_of
 from dynaorm.plan.edit import in_their_indexes, stored_changes
 from dynaorm.plan.image import new_image
 from dynaorm.plan.item_change import ItemEdit
 from dynaorm.plan.kinds.derived import DerivedKind, Image
 from dynaorm.plan.kinds.derived_kinds import DERIVED_KINDS, holds_derived
 from dynaorm.plan.known_entity import KnownEntity, check_in_every, known_by_key
+from dynaorm.plan.rule_conditions import bounds_of
 from dynaorm.record import replace
 
 

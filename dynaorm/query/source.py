@@ -4,7 +4,7 @@ from collections.abc import Container, Iterable
 from functools import cached_property
 from typing import Any
 
-from dynaorm.entity.declare.catalog import catalog_of, derived, refuse_replaced
+from dynaorm.entity.declare.catalog import catalog_of, once_per_table, refuse_replaced
 from dynaorm.entity.dispatch import literal_beginning
 from dynaorm.entity.index import IndexOf
 from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
@@ -202,7 +202,7 @@ def source_of(named: Any) -> Source:
 def known_source(entity: type[Any], place: str | None) -> Source:
     """The source of a class, or of one of its places in indexes. Raises UsageError if it was declared again."""
     mapping = mapping_of(entity)
-    sources = derived(mapping.table, _sources)
+    sources = once_per_table(mapping.table, _sources)
     if (found := sources.get((entity, place))) is None:
         refuse_replaced(mapping)
         found = Source(mapping, None if place is None else mapping.indexes[place])

@@ -8,7 +8,7 @@ from itertools import islice
 
 import pytest
 
-from dynaorm.flow.endings import TABLE, Event, State
+from dynaorm.flow.write_endings import TABLE, Event, State
 from tests.faults.endings_cases import cases
 from tests.faults.worlds import faulty_runs
 

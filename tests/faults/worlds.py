@@ -1,6 +1,7 @@
 """A DynamoDB in memory whose every request may be answered or not, and what the contract says of a write on it.
 
-It is the reference for ``flow/endings.py``, and knows nothing of it: what was done decides, not what the flow was told.
+It is the reference for ``flow/write_endings.py``, and knows nothing of it: what was done decides, not what the flow was
+told.
 Every sequence of a few events is tried: a run takes its choices from a list, and says how many there are at each point.
 """
 

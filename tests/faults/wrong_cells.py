@@ -8,8 +8,8 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
-from dynaorm.flow import endings, write
-from dynaorm.flow.endings import DONE, KEPT, NOT_MADE, PERHAPS, RAISE, Cell, Event, NobodyKnows, State
+from dynaorm.flow import write, write_endings
+from dynaorm.flow.write_endings import DONE, KEPT, NOT_MADE, PERHAPS, RAISE, Cell, Event, NobodyKnows, State
 from tests.faults.endings_cases import cases
 from tests.faults.worlds import faulty_runs
 
@@ -30,7 +30,7 @@ def wrong_steps(cell: Cell) -> Iterator[Cell]:
         yield PERHAPS
     if cell is not DONE:
         yield DONE
-    if cell not in (NOT_MADE, RAISE, endings.VERDICT, endings.TAKEN, endings.REUSED):
+    if cell not in (NOT_MADE, RAISE, write_endings.VERDICT, write_endings.TAKEN, write_endings.REUSED):
         yield NOT_MADE
     if cell in (KEPT, RAISE):
         yield RAISE if cell is KEPT else KEPT
@@ -45,8 +45,8 @@ def is_noticed(case: Any, events: int) -> bool:
 
 def main() -> None:
     most = int(sys.argv[1]) if len(sys.argv) > 1 else 3
-    table = Watched(endings.TABLE)
-    endings.TABLE = write.TABLE = table  # type: ignore[misc, attr-defined]  # a table that watches, in the place of the constant
+    table = Watched(write_endings.TABLE)
+    write_endings.TABLE = write.TABLE = table  # type: ignore[misc, attr-defined]  # a table that watches, in the place of the constant
     visits: dict[str, set[tuple[Event, State]]] = {}
     for name, case in cases().items():
         SEEN.clear()

@@ -15,13 +15,14 @@ from dynaorm.item.condition import And, Or, equals, exists, missing
 from dynaorm.item.update import AddTo, SetTo
 from dynaorm.plan import intent
 from dynaorm.plan.compiler import compile_plan
+from dynaorm.plan.effects import Effect
 from dynaorm.plan.intent import Check, Deletion, Edit, Move, Save
 from dynaorm.plan.kinds.guards import GuardPurpose
 from dynaorm.plan.kinds.own_item import OWN_ITEM, ItemPurpose
 from dynaorm.plan.kinds.versions import VersionPurpose
 from dynaorm.plan.merge_intents import merge_intents
 from dynaorm.plan.plan import Plan
-from dynaorm.plan.planned import Effect, Planned
+from dynaorm.plan.planned import Planned
 from dynaorm.plan.reads import NOTHING_READ, Reads
 from dynaorm.plan.unit_of_work import UnitOfWork
 from tests.plan.compiled import STOCK_KEY, Document, Stock, User, app, stock_item

@@ -14,7 +14,7 @@ from dynaorm.errors import InvalidValue, UsageError
 from dynaorm.item.update import Change, apply_changes
 from dynaorm.plan.changes import items_to_read
 from dynaorm.plan.creation import check_complete, created
-from dynaorm.plan.given_values import valid_changes
+from dynaorm.plan.edit_values import valid_changes
 from dynaorm.plan.image import new_image
 from dynaorm.plan.intent import Edit
 from dynaorm.plan.merge_intents import merge_intents

@@ -21,7 +21,7 @@ from dynaorm.errors import DecodeError, InvalidValue, KeyChanged, UnknownField, 
 from dynaorm.item.update import AddTo, Change, Remove, SetIfMissing, SetTo
 from dynaorm.item.value import AttributeValue, Item
 from dynaorm.plan.edit import check_changes, edited_image, stored_changes
-from dynaorm.plan.given_values import valid_changes
+from dynaorm.plan.edit_values import valid_changes
 from dynaorm.plan.intent import Save
 from tests.plan.compiling import plan_of, stored
 from tests.plan.parcels import Parcel, Size

@@ -66,8 +66,8 @@ def how_a_save_travels() -> str:
     read = Box(535, 335, 135, "Read", ("consistently",), "flow/commit.py")
     attempt = Box(225, 720, 220, "One attempt", file="write.py")
     transport = Box(535, 720, 135, "One request", file="transport/")
-    event = Box(225, 806, 220, "Event", ("what happened",), "recognise.py")
-    step = Box(225, 911, 220, "Step", ("what follows from it",), "endings.py", kind="main")
+    event = Box(225, 806, 220, "Event", ("what happened",), "write_events.py")
+    step = Box(225, 911, 220, "Step", ("what follows from it",), "write_endings.py", kind="main")
     committed = Box(
         10, 1050, 205, "Committed", ("the object becomes", "what is stored"), "effects.py", kind="end"
     )

@@ -35,7 +35,7 @@ class Catalog(TableRules):
         mappings: the classes stored in the table, by entity name.
         guarded: the classes whose guard items are stored in the table.
         counted: the classes that maintain totals in the table.
-        memo: the results of ``derived``.
+        memo: the results of ``once_per_table``.
     """
 
     mappings: Mapping[str, EntityMapping] = field(default_factory=dict)
@@ -50,7 +50,7 @@ def catalog_of(table: Table) -> Catalog:
     return rules if isinstance(rules, Catalog) else Catalog()
 
 
-def derived(table: Table, build: Callable[[Table], T]) -> T:
+def once_per_table(table: Table, build: Callable[[Table], T]) -> T:
     """``build(table)``, called once until another class joins the table: for lookup structures of higher floors."""
     memo = catalog_of(table).memo
     if build not in memo:
@@ -72,7 +72,7 @@ def names_of(mapping: EntityMapping) -> tuple[str, ...]:
 
 def class_named(table: Table, name: object) -> EntityMapping | None:
     """The class that declares a value of the type attribute, as its name or a former one; None for no class."""
-    return derived(table, _by_type).get(str(name))
+    return once_per_table(table, _by_type).get(str(name))
 
 
 def _by_type(table: Table) -> dict[str, EntityMapping]:
@@ -88,12 +88,12 @@ def class_of_type(mapping: EntityMapping, tag: AttributeValue) -> EntityMapping 
     """The class that the type of an item under a key of ``mapping`` means; None for no class."""
     if "S" not in tag:
         return None
-    return class_named(mapping.table, tag["S"]) or derived(mapping.table, _open).get(mapping.root)
+    return class_named(mapping.table, tag["S"]) or once_per_table(mapping.table, _open).get(mapping.root)
 
 
 def class_of_other_type(table: Table, item: Item) -> EntityMapping | None:
     """The class that takes an item whose type no class declares, by its key; None for no class."""
-    found = (one for one in derived(table, _open).values() if one.key_matches(item))
+    found = (one for one in once_per_table(table, _open).values() if one.key_matches(item))
     return next(found, None)
 
 
@@ -134,7 +134,7 @@ def entities_of(mapping: EntityMapping, revision: condition.Condition | None) ->
 def constraint_at(table: Table, key: Item) -> str:
     """The name of the constraint whose guard items have a key like this one."""
     named = str(key[table.pk.name].get("S", "")).partition("#")[0]
-    found = [one for one in derived(table, _constraints_with_keys) if one.matches(key)]
+    found = [one for one in once_per_table(table, _constraints_with_keys) if one.matches(key)]
     # A template that loses a part of the value ({x:upper}) matches more than it renders.
     rendered = [one.name for one in found if _is_rendered(one, key)]
     if rendered or not found:
@@ -159,12 +159,12 @@ def _constraints_with_keys(table: Table) -> list[Constraint]:
 
 def is_guard_of_others(table: Table, item: Item) -> bool:
     """Whether the key of an item is that of a guard item that another library writes too."""
-    return any(one.matches(item) for one in derived(table, _constraints_with_keys))
+    return any(one.matches(item) for one in once_per_table(table, _constraints_with_keys))
 
 
 def are_several(mapping: EntityMapping) -> bool:
     """Whether other classes share the keys of this one."""
-    return mapping.root in derived(mapping.table, _roots_of_several)
+    return mapping.root in once_per_table(mapping.table, _roots_of_several)
 
 
 def _roots_of_several(table: Table) -> frozenset[type]:
@@ -223,7 +223,7 @@ def keys_may_meet(left: EntityMapping, right: EntityMapping) -> bool:
 
 def rivals_of(mapping: EntityMapping) -> tuple[EntityMapping, ...]:
     """The classes of other families whose keys could meet those of this one. The type attribute tells them apart."""
-    return derived(mapping.table, _rivals).get(mapping.root, ())
+    return once_per_table(mapping.table, _rivals).get(mapping.root, ())
 
 
 def _rivals(table: Table) -> dict[type, tuple[EntityMapping, ...]]:
@@ -237,7 +237,7 @@ def _rivals(table: Table) -> dict[type, tuple[EntityMapping, ...]]:
 
 def expiring(mapping: EntityMapping) -> tuple[EntityMapping, ...]:
     """The classes with expiry times whose items may be stored under a key of this one, its own family among them."""
-    return derived(mapping.table, _expiring).get(mapping.root, ())
+    return once_per_table(mapping.table, _expiring).get(mapping.root, ())
 
 
 def _expiring(table: Table) -> dict[type, tuple[EntityMapping, ...]]:

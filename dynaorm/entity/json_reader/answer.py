@@ -14,7 +14,7 @@ from typing import Any, Final, TypeAlias
 from pydantic_core import CoreSchema, SchemaError, SchemaValidator, core_schema
 
 from dynaorm.entity.core_schema import Node, as_schema, validator_of
-from dynaorm.entity.declare.catalog import catalog_of, derived, names_of
+from dynaorm.entity.declare.catalog import catalog_of, names_of, once_per_table
 from dynaorm.entity.dispatch import literal_beginning
 from dynaorm.entity.ident import Ident
 from dynaorm.entity.json_reader.class_by_key import CLASS, ClassByKey, InDoubt, in_doubt
@@ -200,7 +200,7 @@ def json_reader_of(
     table: Table, wanted: tuple[type, ...], operation: str, names: tuple[str, ...] | None = None
 ) -> JsonReader | None:
     """The reader of replies about these classes and their subclasses. See ``reader_of``."""
-    return derived(table, _Readers).reader(wanted, operation, names)
+    return once_per_table(table, _Readers).reader(wanted, operation, names)
 
 
 class _Readers:

@@ -28,7 +28,7 @@ from dynaorm.flow.protocol.context import Context
 from dynaorm.flow.protocol.retry import is_retryable, waited
 from dynaorm.flow.protocol.together import outcomes
 from dynaorm.flow.read import refused, spent
-from dynaorm.flow.unsettled import settle
+from dynaorm.flow.unknown_outcome import settle
 from dynaorm.item.batch import BATCH_WRITE_LIMIT, packed, puts_of
 from dynaorm.plan.bulk_load import Load, check_loadable, load_of, plan_of
 from dynaorm.plan.intent import Save

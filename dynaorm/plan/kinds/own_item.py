@@ -7,7 +7,7 @@ Rule 1. If the refused action was compiled from a read of the session, or from t
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from dynaorm.entity.declare.catalog import derived, entities_of, expiring, of_type, stored_class
+from dynaorm.entity.declare.catalog import entities_of, expiring, of_type, once_per_table, stored_class
 from dynaorm.entity.foreign_item import not_found
 from dynaorm.entity.mapping.derive import placed_in
 from dynaorm.entity.mapping.mapping import EntityMapping
@@ -34,7 +34,7 @@ from dynaorm.item.placeholder import Placeholders
 from dynaorm.item.prefix import Prefix, has_maps, paths_in
 from dynaorm.item.update import Change, Remove, SetTo
 from dynaorm.item.value import AttributeValue, Item, same
-from dynaorm.plan.image import refuse_other_revision
+from dynaorm.plan.already_stored import already_exists, standing
 from dynaorm.plan.item_change import (
     ItemChange,
     ItemCheck,
@@ -55,8 +55,8 @@ from dynaorm.plan.planned import (
     Purpose,
     StaleKnowledge,
 )
-from dynaorm.plan.taken import already_exists, standing
 from dynaorm.plan.unit_of_work import UnitOfWork
+from dynaorm.plan.writable import refuse_other_revision
 from dynaorm.record import replace
 
 
@@ -358,7 +358,7 @@ def _absent_or_expired(mapping: EntityMapping, absent: Condition, unit: UnitOfWo
 
 def _required_of_class(mapping: EntityMapping, *, is_there: bool, is_written: bool) -> Condition | None:
     """What an action by key requires of every item of the class. It is made and rendered once."""
-    made = derived(mapping.table, _conditions_made)
+    made = once_per_table(mapping.table, _conditions_made)
     kind = mapping, is_there, is_written
     if kind not in made:
         table = mapping.table

@@ -18,8 +18,8 @@ from dynaorm.errors import InvalidValue, StillCounted
 from dynaorm.item.condition import Condition, all_of, any_of_conditions, equals, missing
 from dynaorm.item.evaluate import holds
 from dynaorm.item.value import AttributeValue, Item, number_text
-from dynaorm.plan.bounds import limits
 from dynaorm.plan.item_change import Requirement
+from dynaorm.plan.rule_conditions import limits
 from dynaorm.record import record
 
 # -- bounds ------------------------------------------------------------------------------------------------------------

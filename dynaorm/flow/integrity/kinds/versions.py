@@ -34,13 +34,13 @@ from dynaorm.flow.protocol.cost import ReadCost
 from dynaorm.item.action import ConditionCheck
 from dynaorm.item.condition import all_of, as_in, exists, missing
 from dynaorm.item.value import Item
-from dynaorm.plan.image import other_revision
 from dynaorm.plan.kinds.derived import DerivedKind, Held
 from dynaorm.plan.kinds.own_item import ItemPurpose
 from dynaorm.plan.kinds.versions import VERSIONS, differences, stamp, tombstone_of, version_key
 from dynaorm.plan.planned import Planned
 from dynaorm.plan.renewal import Renewal
 from dynaorm.plan.unit_of_work import UnitOfWork
+from dynaorm.plan.writable import other_revision
 from dynaorm.record import record, replace
 
 

@@ -1,4 +1,4 @@
-"""What happened to a plan: which event of ``endings`` a refusal, a silence or the stored items are.
+"""What happened to a plan: which event of ``write_endings`` a refusal, a silence or the stored items are.
 
 Nothing here decides how a write ends.
 """
@@ -7,11 +7,11 @@ from collections.abc import Collection
 from typing import Final
 
 from dynaorm.entity.received import received
-from dynaorm.flow.endings import Event
 from dynaorm.flow.protocol.call import Flow, NoAnswer, Refusal
 from dynaorm.flow.protocol.context import Context
 from dynaorm.flow.protocol.retry import is_retryable
 from dynaorm.flow.read import get_item
+from dynaorm.flow.write_endings import Event
 from dynaorm.item.action import Delete, Put, Update
 from dynaorm.item.path import value_at
 from dynaorm.item.prefix import attribute_path

@@ -1,6 +1,6 @@
 """How a write ends, as a table: what is known so far, what happened, and what follows from the two.
 
-Everything that affects how a write ends lives in this file. ``recognise.py`` says which event a refusal or a stored
+Everything that affects how a write ends lives in this file. ``write_events.py`` says which event a refusal or a stored
 item is, and decides nothing. ``write.py`` makes the attempts and follows the table. ``plan/verdict.py`` says what a
 refusal means for the caller, once the table says that it counts.
 
