@@ -7,7 +7,14 @@ reported. It remembers what it has tried, the set of operations done and the sta
 ("Testing for linearizability", 2017).
 
 An operation that changes nothing is put into the order as soon as it fits: if there is an order in which it comes
-later, there is one in which it comes now. So only writes make the search branch.
+later, there is one in which it comes now. So only writes make the search branch, and operations that come too late for
+one that may have happened before them.
+
+An operation that may have happened is put into the order only where something comes of it: right before an operation
+that would be impossible, or end otherwise, without it, and could not come first with the same end. Any order that
+explains a history can be made into such a one: what is vain is left out, and what can wait comes later. Without this,
+a run in which many operations got no answer tries each of their subsets wherever a choice was wrong. Operations of one
+effect are taken in the order in which they began.
 
 Most operations say whose write they saw, or wrote over. Such a fact never comes back once it is gone. So a write is not
 tried while an operation is left that needs what the write ends: without this, a run with many overlapping operations
@@ -41,6 +48,8 @@ class Event:
         writes: whether it can change the state.
         required: it has happened; otherwise it may have happened.
         needs: facts without which it cannot happen.
+        effect: of operations that were never answered and may have happened, those with equal effects do the same in
+            every state; None if it is like no other.
     """
 
     name: str
@@ -50,6 +59,7 @@ class Event:
     writes: bool = True
     required: bool = True
     needs: frozenset[Fact] = frozenset()
+    effect: Hashable = None
 
 
 def _none_ends(before: Any, after: Any) -> Iterable[Fact]:
@@ -76,12 +86,21 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class _Point:
-    """A point of the search: which required and which possible events are done, as bits, and the state."""
+    """A point of the search.
+
+    Attributes:
+        done, tried: which required and which possible events are done, as bits.
+        state: after them.
+        order: of all of them.
+        waiting: the possible events since the last required one, each with the state before it. Nothing has come of
+            them yet.
+    """
 
     done: int
     tried: int
     state: State
     order: "_Order | None"
+    waiting: tuple[tuple[int, State], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +117,26 @@ class _Order:
             found.append(order.last)
             order = order.before
         return tuple(reversed(found))
+
+
+def _makes_needless(one: _Point, other: _Point) -> bool:
+    """Whether a point makes another one with the same required events and the same state needless.
+
+    Whatever can follow could also follow the same with fewer of the possible events.
+    """
+    if one.tried == other.tried:
+        return one.waiting in ((), other.waiting)
+    return one.tried & ~other.tried == 0
+
+
+def _after(events: Sequence[Event], state: State) -> State | None:
+    """The state after these events; None if one of them cannot happen."""
+    after: State | None = state
+    for event in events:
+        if after is None:
+            return None
+        after = event.apply(after)
+    return after
 
 
 class Search:
@@ -121,6 +160,7 @@ class Search:
         by_begin = sorted(events, key=lambda event: event.begin)
         self._required = [event for event in by_begin if event.required]
         self._possible = [event for event in by_begin if not event.required]
+        self._brief = [(place, event) for place, event in enumerate(self._possible) if event.end != NEVER]
         self._all = (1 << len(self._required)) - 1
         self._start = start
         self._limit = limit
@@ -133,17 +173,18 @@ class Search:
 
     def answer(self) -> Answer:
         points = [_Point(0, 0, self._start, None)]
-        seen: defaultdict[tuple[int, State], list[int]] = defaultdict(list)
+        seen: defaultdict[tuple[int, State], list[_Point]] = defaultdict(list)
         explored = 0
         while points:
             point = self._settled(points.pop())
+            if point is None:
+                continue
             if point.done == self._all:
                 return Answer(() if point.order is None else point.order.names(), explored)
             before = seen[point.done, point.state]
-            # Whatever can follow could also follow the same with fewer of the possible events.
-            if any(tried & ~point.tried == 0 for tried in before):
+            if any(_makes_needless(one, point) for one in before):
                 continue
-            before.append(point.tried)
+            before.append(point)
             explored += 1
             if explored > self._limit:
                 return Answer(None, explored, undecided=True)
@@ -152,38 +193,92 @@ class Search:
             points += self._next(point)
         return Answer(None, explored, stuck=self._stuck())
 
-    def _settled(self, point: _Point) -> _Point:
-        """Add all events that change nothing and fit."""
-        more = True
+    def _settled(self, point: _Point) -> _Point | None:
+        """Add all events that change nothing and fit, unless one begins after the end of a possible event that is left.
+
+        None if a possible event is in vain for all of them.
+        """
+        settled, added, more = point, [], True
         while more:
             more = False
-            for place, event in self._window(point):
-                if not event.writes and event.apply(point.state) is not None:
-                    done = point.done | 1 << place
-                    point = _Point(done, point.tried, point.state, _Order(event.name, point.order))
+            for place, event in self._window(settled):
+                if event.writes or self._is_last_call(settled, event):
+                    continue
+                if event.apply(settled.state) is not None:
+                    done, order = settled.done | 1 << place, _Order(event.name, settled.order)
+                    settled = replace(settled, done=done, order=order, waiting=())
+                    added.append(event)
                     more = True
-        return point
+        return None if added and self._is_in_vain(point, added, point.state) else settled
 
     def _next(self, point: _Point) -> list[_Point]:
         """Every point one write further, with the one to be tried first at the end."""
         found: list[tuple[int, _Point]] = []
         window = [*self._window(point)]
+        last = min((event.end for _, event in window), default=NEVER)
+        for place in self._possible_now(point, last):
+            event = self._possible[place]
+            state = event.apply(point.state)
+            if state is not None and not self._is_needless(point, place, state):
+                order, waiting = _Order(event.name, point.order), (*point.waiting, (place, point.state))
+                found.append((NEVER, _Point(point.done, point.tried | 1 << place, state, order, waiting)))
         for place, event in window:
-            if event.writes and (state := event.apply(point.state)) is not None:
+            state = event.apply(point.state)
+            if state is not None and not self._is_in_vain(point, [event], state):
                 order = _Order(event.name, point.order)
                 found.append((event.end, _Point(point.done | 1 << place, point.tried, state, order)))
-        last = min((event.end for _, event in window), default=NEVER)
-        newest = self._required[point.done.bit_length() - 1].begin if point.done else 0
+        found.sort(key=lambda one: -one[0])
+        return [each for _, each in found if not self._too_late(point, each)]
+
+    def _is_last_call(self, point: _Point, event: Event) -> bool:
+        """Whether a possible event that is left could not come after this one."""
+        newest = self._newest(point)
+        return any(
+            newest <= other.end < event.begin and not point.tried >> place & 1 for place, other in self._brief
+        )
+
+    def _newest(self, point: _Point) -> int:
+        """What ended before this time cannot come any more."""
+        done = self._required[point.done.bit_length() - 1].begin if point.done else 0
+        return max(done, self._possible[point.tried.bit_length() - 1].begin) if point.tried else done
+
+    def _possible_now(self, point: _Point, last: int) -> Iterator[int]:
+        """The possible events, by index, that can come next, of those with equal effects only the first."""
+        newest, effects = self._newest(point), set[Hashable]()
         for place, event in enumerate(self._possible):
             if event.begin > last:
                 break
-            if event.end < newest:
+            if event.end < newest or point.tried >> place & 1 or event.effect in effects:
                 continue
-            if not point.tried >> place & 1 and (state := event.apply(point.state)) is not None:
-                order = _Order(event.name, point.order)
-                found.append((NEVER, _Point(point.done, point.tried | 1 << place, state, order)))
-        found.sort(key=lambda one: -one[0])
-        return [each for _, each in found if not self._too_late(point, each)]
+            if event.effect is not None:
+                effects.add(event.effect)
+            yield place
+
+    def _is_needless(self, point: _Point, place: int, state: State) -> bool:
+        """Whether a possible event changes nothing, undoes or hides those that wait, or could as well come before."""
+        if state == point.state or any(state == before for _, before in point.waiting):
+            return True
+        if not point.waiting:
+            return False
+        waits, before = point.waiting[-1]
+        first = self._possible[place].apply(before)
+        if first is None:
+            return False
+        return first == state or (place < waits and self._possible[waits].apply(first) == state)
+
+    def _is_in_vain(self, point: _Point, events: Sequence[Event], after: State) -> bool:
+        """Whether one of those that wait could be left out, or come after these events, with the same state after."""
+        for at, (place, state) in enumerate(point.waiting):
+            waits = self._possible[place]
+            others = [*(self._possible[one] for one, _ in point.waiting[at + 1 :]), *events]
+            other = _after(others, state)
+            if other is None:
+                continue
+            if other == after:
+                return True
+            if all(one.begin <= waits.end for one in others) and waits.apply(other) == after:
+                return True
+        return False
 
     def _too_late(self, before: _Point, point: _Point) -> int:
         """The required events, as bits, that are left and need what has just ended."""

@@ -6,12 +6,12 @@ versions. Totals are no effects of an operation. They follow from the membership
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final, NamedTuple, TypeAlias
 
-from tests.torture.entities import VERSIONED, claims, created_by_key, fields_of, kind_of, name_of
+from tests.torture.entities import EXPIRING, VERSIONED, claims, created_by_key, fields_of, kind_of, name_of
 from tests.torture.journal import ACKNOWLEDGED, UNKNOWN, Effect, Observed, Record, Result, operation_of
 
 Values: TypeAlias = frozenset[tuple[str, Any]]
@@ -71,6 +71,17 @@ class Step:
     @property
     def writes(self) -> bool:
         return self.record.may_have_written and any(effect.writes for effect in self._effects())
+
+    @property
+    def alike(self) -> Hashable:
+        """Equal for steps that nobody saw and that do the same in every state; None if this one is like no other.
+
+        What is done to what expires depends on the time.
+        """
+        effects = self._effects()
+        if self.record.outcome != UNKNOWN or self.writer != UNSEEN or EXPIRING in map(_kind, effects):
+            return None
+        return repr(effects)
 
     @property
     def needs(self) -> frozenset[Writing]:
@@ -145,6 +156,10 @@ class Step:
                 found = before if effect.do == "delete" else after
                 _match(results[effect.on], found.get(effect.on, ABSENT), self)
         return {name: kept for name, kept in after.items() if kept != ABSENT}
+
+
+def _kind(effect: Effect) -> str:
+    return kind_of(effect.on)
 
 
 def writings_ended(before: World, after: World) -> Iterable[Writing]:

@@ -117,20 +117,22 @@ def events_of(
         writer = record.id if record.id in run.seen else UNSEEN
         step = Step(record, names.__contains__, together=together, writer=writer)
         if step.concerned:
-            needs = (one for one in step.needs if one[1] not in returning)
+            end = NEVER if record.end is None else record.end
+            required = record.outcome != UNKNOWN or record.id in run.seen
             yield Event(
                 name=record.id,
                 begin=record.begin,
-                end=NEVER if record.end is None else record.end,
+                end=end,
                 apply=step.apply,
                 writes=step.writes,
-                required=record.outcome != UNKNOWN or record.id in run.seen,
-                needs=frozenset(needs),
+                required=required,
+                needs=frozenset(one for one in step.needs if one[1] not in returning),
+                effect=None if required else step.alike,
             )
             again = replace(step, again=True)
             if again.writes:
-                end = NEVER if record.end is None else record.end
-                yield Event(f"{record.id} again", record.begin, end, again.apply, required=False)
+                name = f"{record.id} again"
+                yield Event(name, record.begin, end, again.apply, required=False, effect=again.alike)
 
 
 def _last(table: Snapshot, names: frozenset[str]) -> Record:
