@@ -123,12 +123,15 @@ def _together(step: Together, transport: Transport, clock: Clock, replies: Repli
             ]
             gate.open()
             return [future.result() for future in running]
-        except BaseException:
-            gate.is_closed = True
+        except BaseException as raised:
+            stopped_by = gate.close(raised)
             # The threads that began wait at the gate, and leaving the pool waits for them.
             gate.open()
             pool.shutdown(wait=False, cancel_futures=True)
-            raise
+            if stopped_by is raised:
+                raise
+            # A flow that found the gate closed does not say by what.
+            raise stopped_by from raised
 
 
 def _outcome(flow: Flow[Any], gate: _Gate, clock: Clock, replies: Replies) -> Any:
@@ -136,9 +139,9 @@ def _outcome(flow: Flow[Any], gate: _Gate, clock: Clock, replies: Replies) -> An
         return drive(flow, gate, clock, replies)
     except Exception as failure:  # noqa: BLE001 - the flow that asked decides about errors
         return failure
-    except BaseException:
+    except BaseException as raised:
         # An interrupt may also be raised in a thread, by a transport: the flows beside this one end as well then.
-        gate.is_closed = True
+        gate.close(raised)
         raise
 
 
@@ -151,14 +154,19 @@ class _Gate:
     def __init__(self, inner: Transport) -> None:
         self._inner = inner
         self._is_open = Event()
-        self.is_closed = False
+        self._stopped_by: list[BaseException] = []
 
     def open(self) -> None:
         self._is_open.set()
 
+    def close(self, raised: BaseException) -> BaseException:
+        """Pass no more calls on. Returns what closed the gate first."""
+        self._stopped_by.append(raised)
+        return self._stopped_by[0]
+
     def call(self, call: Call, /) -> Reply:
         self._is_open.wait()
-        if self.is_closed:
+        if self._stopped_by:
             # Not a NoAnswer, which the flow would take for a lost answer and repeat.
             raise KeyboardInterrupt
         return self._inner.call(call)

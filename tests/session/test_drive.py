@@ -2,11 +2,13 @@
 
 import asyncio
 import signal
+import sys
 import threading
 import tracemalloc
 from binascii import crc32
 from collections.abc import Callable, Iterable
 from contextvars import ContextVar
+from functools import partial
 from typing import Any
 
 import pytest
@@ -282,6 +284,13 @@ def test_after_an_interruption_no_flow_makes_another_call() -> None:
         drive(all_of(asking(0), endless(ended), asking(3), limit=2), transport, FakeClock())
     assert ended == [KeyboardInterrupt]
     assert set(transport.numbers) == {0, 1}
+
+
+def test_what_stopped_one_flow_reaches_the_caller_and_not_what_the_others_end_with() -> None:
+    """The flow that is asked first of all for its outcome is not the one that was stopped."""
+    transport = Interrupting(partial(sys.exit, "enough"))
+    with pytest.raises(SystemExit, match="enough"):
+        drive(all_of(endless([]), asking(0), limit=2), transport, FakeClock())
 
 
 @pytest.mark.usefixtures("interruptible")
