@@ -153,7 +153,7 @@ class Checked:
         for place in state.deleted:
             tombstone = main.pop(place)
             assert tombstone["deleted"], place
-            self._versions_of(tombstone, main)
+            assert {*self._versions_of(tombstone, main)} == {*state.versions[place]}, place
         guards = dict(self.after[GUARDS]) if self.spec.guards else main
         for claim in state.guards:
             self._check_guard(state, claim, guards)
@@ -252,6 +252,7 @@ class Checked:
         for version in found.values():
             assert self.before[TABLE].get(place_of(version), version) == version, "history changed"
         state.versions.setdefault(place, {})[number] = one.copy()
+        assert {*found} == {*state.versions[place]}, (place, {*found}, {*state.versions[place]})
 
     # -- what follows from entities ------------------------------------------------------------------------------------
 

@@ -130,7 +130,11 @@ class World:
         self.classes, self.model, self.state = make(spec), Model(spec), State()
         self.recorder = Recorder(engine)
         self.wire, self.clock = FaultyTransport(self.recorder), FakeClock(NOON.timestamp())
-        named: dict[str, Any] = {"clock": self.clock, "retry": Retry(attempts=4)}
+        named: dict[str, Any] = {
+            "clock": self.clock,
+            "retry": Retry(attempts=4),
+            "timeout": pick((None, 60)),
+        }
         self.plain = Session(transport=self.wire, **named)
         self.awaited = Awaited(AsyncSession(transport=AsyncEngine(self.wire), **named))
         self.log: list[str] = []
@@ -658,6 +662,32 @@ def restore(world: World) -> None:
         world.keep(new, world.result)
 
 
+def prune(world: World) -> None:
+    if not world.state.versions:
+        return
+    place, state = world.pick(sorted(world.state.versions)), world.state.copy()
+    numbers, keep = sorted(state.versions[place]), world.pick((1, 2, 3))
+    for number in (pruned := numbers[:-keep]):
+        del state.versions[place][number]
+    target = world.key(world.state.versions[place][numbers[-1]].values)
+    what = f"prune {place} {keep} of {numbers}"
+    if world.attempt(what, lambda session: session.prune(target, keep=keep), (state, []), faults=False):
+        assert world.result == len(pruned)
+
+
+def purge(world: World) -> None:
+    if not world.state.versions:
+        return
+    place, state = world.pick(sorted(world.state.versions)), world.state.copy()
+    problems: Problems = [] if place in state.deleted else [UsageError]
+    state.deleted.discard(place)
+    versions = state.versions.pop(place)
+    target = world.key(versions[max(versions)].values)
+    what = f"purge {place} {sorted(versions)}"
+    if world.attempt(what, lambda session: session.purge(target), (state, problems), faults=False):
+        assert world.result == len(versions)
+
+
 def delete_total(world: World) -> None:
     if not world.spec.counted or not world.state.totals:
         return
@@ -756,8 +786,33 @@ def read_places(world: World, place: str, fields: tuple[str, ...], *, is_sparse:
         )
 
 
+def read_values(world: World) -> None:
+    """Rows have the values of the entities, whatever is read for them."""
+    names = sorted(
+        {world.pick(("n", "group", *FREE)) for _ in range(3)} & world.classes.thing.model_fields.keys()
+    )
+    if not names:
+        return
+    wanted = [[one.values[name] for name in names] for one in world.live()]
+    for row in world.plain.scan(world.classes.thing).values(*names):
+        wanted.remove([getattr(row, name) for name in names])
+    assert wanted == []
+
+
+def read_history(world: World) -> None:
+    """Every version that was not pruned has the values that the entity had then."""
+    for place, versions in world.state.versions.items():
+        target = world.key(versions[max(versions)].values)
+        found = list(world.plain.history(target))
+        assert [one.number for one in found] == sorted(versions, reverse=True), place
+        for one in found if world.spec.versioned != "some" else ():
+            world.check_object(one.entity, versions[one.number])
+
+
 def read(world: World) -> None:
     """Entities are found by their keys and unique values, in a snapshot, in a scan and in indexes."""
+    read_values(world)
+    read_history(world)
     session, ones = world.pick((world.plain, world.awaited)), world.live()
     keys = [world.key(one.values) for one in ones]
     found = [*session.snapshot(keys), *session.get_many(keys, consistent=True)] if keys else []
@@ -782,7 +837,7 @@ def read(world: World) -> None:
 
 OPERATIONS: Final = (
     insert, insert, insert, save, save, save, update, update, update, update, upsert, upsert, count_up, touch, delete,
-    move, swap, block, block, restore, delete_total, be_late, be_written, be_written, read,
+    move, swap, block, block, restore, prune, purge, delete_total, be_late, be_written, be_written, read,
 )  # fmt: skip
 
 
