@@ -167,7 +167,7 @@ def carried_by(entity: object) -> Loaded | LazyItem | Unsettled | None:
     except AttributeError:
         # A write asks several times, and an exception takes four times as long as an answer.
         if hasattr(type(entity), SLOT):  # what is no entity has no place for one
-            set_state(entity, None)
+            object.__setattr__(entity, SLOT, None)
         return None
     return found
 

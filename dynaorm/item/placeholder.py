@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from dynaorm.item.path import Path
-from dynaorm.item.prefix import attribute_path
+from dynaorm.item.prefix import Prefix, attribute_path
 from dynaorm.item.value import AttributeValue
 
 EXPRESSION_LIMIT: Final = 4096
@@ -52,7 +52,8 @@ class Placeholders:
 
     def path(self, path: Path) -> str:
         """A document path: ``("a", "b", 3)`` becomes ``#n0.#n1[3]``."""
-        path = attribute_path(path)
+        if isinstance(path[0], Prefix):
+            path = attribute_path(path)
         text = self.name(str(path[0]))
         for step in path[1:]:
             text += f"[{step}]" if isinstance(step, int) else f".{self.name(step)}"

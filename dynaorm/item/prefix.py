@@ -64,14 +64,14 @@ def is_member(name: str, prefix: str) -> bool:
     return len(name) >= len(prefix) and name.startswith(prefix.beginning)
 
 
-def has_maps(item: Item) -> bool:
-    """Whether an item has a map in place of attributes."""
-    return bool(_made) and not _made.isdisjoint(item)
+def has_maps(*items: Item) -> bool:
+    """Whether one of some items has a map in place of attributes."""
+    return bool(_made) and not all(map(_made.isdisjoint, items))
 
 
 def scattered(item: Item) -> Item:
     """The item as DynamoDB has it; the same object if it has no map of attributes."""
-    if not has_maps(item):
+    if not _made or _made.isdisjoint(item):
         return item
     found: dict[str, AttributeValue] = {}
     for name, value in item.items():
@@ -96,7 +96,7 @@ def paths_in(names: Iterable[str], *items: Item) -> list[Path]:
 def attribute_path(path: Path) -> Path:
     """The path as DynamoDB has it. Raises ValueError for a whole map of attributes, which is at no path."""
     name = path[0]
-    if not _made or not isinstance(name, Prefix):
+    if not isinstance(name, Prefix):
         return path
     if len(path) == 1:
         raise ValueError(f"{name} stands for any number of attributes, so it is at no path")

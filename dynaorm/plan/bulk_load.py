@@ -12,7 +12,7 @@ from typing import Any
 from dynaorm.entity.declare.catalog import catalog_of, rivals_of
 from dynaorm.entity.key import stored_key
 from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
-from dynaorm.entity.state import Loaded, state_of
+from dynaorm.entity.state import Loaded
 from dynaorm.errors import ItemTooLarge, UsageError
 from dynaorm.item.action import Put
 from dynaorm.item.json_body import encode_body
@@ -82,7 +82,7 @@ def load_of(entity: Any, revision: str, now: float) -> Load:
         ItemTooLarge: the item is larger than 400 KB.
     """
     mapping = mapping_of(type(entity))
-    valid = whole_values(mapping, entity, state_of(entity), now)
+    valid = whole_values(mapping, entity, now)
     key = mapping.primary_key(valid.values)
     item = new_image(mapping, key, valid.values, valid.encoded)
     if mapping.table.revision is not None:

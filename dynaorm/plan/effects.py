@@ -17,8 +17,6 @@ from typing import Any, Final
 from dynaorm.entity.mapping.equal import is_equal
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.state import (
-    NO_DEFAULTS,
-    Defaults,
     Loaded,
     Unsettled,
     defaults_in,
@@ -137,19 +135,14 @@ def _copied(value: Any) -> Any:
 def effects_of(change: ItemChange, image: Item | None) -> list[Effect]:
     """What becomes of the caller's objects: a written one is loaded, a deleted one is new again."""
     if type(change) is ItemInsert and image is not None and change.entity is not None:
-        fresh, defaults = _fresh(change.mapping, image, change.refreshed)
-        loaded = (change.state or _NOT_LOADED).followed_by(image, defaults)
-        values = {**change.altered, **fresh}
-        effects = [_giving(change.entity, loaded, values, spares_frozen=bool(change.refreshed))]
+        state = change.state or _NOT_LOADED
+        effects = [_written(change, (change.entity, state), image, change.refreshed)]
         if change.deleted is not None and change.deleted is not change.entity:
             effects.append(Effect(change.deleted, None))
         return effects
     if type(change) is ItemUpdate and change.loaded is not None and image is not None:
-        entity, state = change.loaded
         names = change.changed if change.is_edit else change.refreshed
-        fresh, defaults = _fresh(change.mapping, image, names)
-        values = {**change.altered, **fresh}
-        return [_giving(entity, state.followed_by(image, defaults), values, spares_frozen=bool(names))]
+        return [_written(change, change.loaded, image, names)]
     if type(change) is ItemDelete and change.entity is not None:
         return [Effect(change.entity, None)]
     if type(change) is ItemCheck and change.loaded is not None and change.altered:
@@ -157,19 +150,26 @@ def effects_of(change: ItemChange, image: Item | None) -> list[Effect]:
     return []
 
 
+def _written(
+    change: ItemInsert | ItemUpdate, loaded: tuple[Any, Loaded], image: Item, names: frozenset[str]
+) -> Effect:
+    """An object is loaded from the image that is stored of it, and takes its values of some fields from that.
+
+    ``loaded``: the object, and its snapshot before.
+    """
+    entity, state = loaded
+    if not names:
+        return _giving(entity, state.followed_by(image), change.altered)
+    fields, fresh = change.mapping.fields, change.mapping.hydrate(image)
+    defaults = defaults_in(fresh, {fields[name].attribute for name in names & fields.keys()})
+    values = {**change.altered, **{name: vars(fresh)[name] for name in names}}
+    return _giving(entity, state.followed_by(image, defaults), values, spares_frozen=True)
+
+
 def _giving(entity: Any, state: Loaded, values: Mapping[str, Any], *, spares_frozen: bool = False) -> Effect:
     if not values:
         return Effect(entity, state)
     return Effect(entity, state, values, spares_frozen, held_in(entity, values))
-
-
-def _fresh(mapping: EntityMapping, image: Item, names: frozenset[str]) -> tuple[dict[str, Any], Defaults]:
-    """What an image makes of some fields: their values, and the defaults of those that it does not have."""
-    if not names:
-        return {}, NO_DEFAULTS
-    fresh = mapping.hydrate(image)
-    attributes = {mapping.fields[name].attribute for name in names & mapping.fields.keys()}
-    return {name: vars(fresh)[name] for name in names}, defaults_in(fresh, attributes)
 
 
 # -- of the item that DynamoDB returned --------------------------------------------------------------------------------

@@ -173,7 +173,7 @@ def _resolved_save(intent: Save, now: float) -> ItemIntents:
     if state is None or intent.overwrite:
         if state is not None:
             writable_state(mapping, state, EVER)
-        valid = whole_values(mapping, entity, state, now, is_copy=intent.origin is not None)
+        valid = whole_values(mapping, entity, now, is_copy=intent.origin is not None)
         key = mapping.primary_key(valid.values)
         return ItemIntents(mapping, key, None, ResolvedIntent(intent, mapping, state, valid))
     writable_state(mapping, state, now)

@@ -13,7 +13,7 @@ from dynaorm.entity.mapping.default import untouched_defaults
 from dynaorm.entity.mapping.equal import is_equal
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.mapping.validate import Validated, unchanged, validated
-from dynaorm.entity.state import Loaded
+from dynaorm.entity.state import Loaded, state_of
 from dynaorm.errors import UnknownField
 from dynaorm.item.value import AttributeValue
 from dynaorm.plan.changed_fields import UNSTORABLE, changes_of, exact_changes, unvalidated_changes
@@ -24,17 +24,15 @@ _NO_FIELDS: Final[frozenset[str]] = frozenset()
 _NO_TIMES: Final[Mapping[str, Any]] = {}
 
 
-def whole_values(
-    mapping: EntityMapping, entity: Any, state: Loaded | None, now: float, *, is_copy: bool = False
-) -> Validated:
+def whole_values(mapping: EntityMapping, entity: Any, now: float, *, is_copy: bool = False) -> Validated:
     """The values of an object that is stored whole, as new or in place of what is stored.
 
-    ``state``: what it was loaded as. ``is_copy``: it was made of an item, and has the time of its creation.
+    ``is_copy``: it was made of an item, and has the time of its creation.
     """
     values, spared = _values_of(mapping, entity), untouched_defaults(mapping, entity)
     if not mapping.kept:
         return validated(mapping, values, spared=spared)
-    times = times_of_new(mapping, now)
+    times, state = times_of_new(mapping, now), state_of(entity)
     if state is not None or is_copy:
         former = values if state is None else _stored_times(mapping, state)
         times |= {field.name: former.get(field.name) for field in mapping.created}

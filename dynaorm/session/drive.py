@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from contextlib import suppress
 from contextvars import copy_context
 from threading import Event
@@ -66,7 +65,7 @@ class Replies:
     __slots__ = ("_last",)
 
     def __init__(self) -> None:
-        self._last: deque[Body] = deque(maxlen=_REMEMBERED)
+        self._last: list[Body] = []
 
     def add(self, reply: Any) -> None:
         """Remember a reply that was not parsed yet."""
@@ -75,9 +74,9 @@ class Replies:
         last = self._last
         last.append(reply)
         # Flows that run together call this from several threads.
-        while len(last) > 1 and sum(len(one.raw) for one in tuple(last)) > _REMEMBERED_BYTES:
+        while len(last) > 1 and _are_many(tuple(last)):
             with suppress(IndexError):
-                last.popleft()
+                del last[0]
 
     def after(self, flow: Flow[Any], reply: Any) -> Any:
         """The step after a reply. Raises Unreachable if the flow could not read one because it is invalid."""
@@ -107,6 +106,10 @@ class Replies:
     def _check(self, *more: Any) -> None:
         for one in (*more, *self._last):
             check_reply(one)
+
+
+def _are_many(replies: tuple[Body, ...]) -> bool:
+    return len(replies) > _REMEMBERED or sum(len(one.raw) for one in replies) > _REMEMBERED_BYTES
 
 
 def _together(step: Together, transport: Transport, clock: Clock, replies: Replies) -> list[Any]:

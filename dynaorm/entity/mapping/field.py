@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import UTC, datetime
+from functools import cached_property
 from typing import Any, Final
 
 from dynaorm.entity.codec.of_type import Codec
@@ -50,7 +51,7 @@ class FieldMapping:
     versioned: bool = False
     exact: bool = True
 
-    @property
+    @cached_property
     def attributes(self) -> tuple[str, ...]:
         """The names that it has in items, the present one first."""
         return (self.attribute, *self.formerly)

@@ -246,7 +246,7 @@ def difference(before: Item, after: Item) -> tuple[Change, ...]:
         if value is not (stored := before.get(name)) and value != stored and not same(value, stored)
     ]
     changes += [Remove((name,)) for name in before if name not in after]
-    if has_maps(after) or has_maps(before):
+    if has_maps(after, before):
         changes = [each for one in changes for each in _by_members(one, before)]
     return tuple(changes)
 
