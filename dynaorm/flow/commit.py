@@ -52,7 +52,8 @@ def unit_of_work(
     clock, seconds = context.clock, None if duration is None else duration.total_seconds()
     if exactly_once is None:
         exactly_once = context.exactly_once
-    check_flag("exactly_once={}", exactly_once)
+    else:
+        check_flag("exactly_once={}", exactly_once)
     return UnitOfWork(clock.now(), clock.new_id(), context.table_name, token, exactly_once, seconds)
 
 

@@ -85,9 +85,10 @@ class Signer:
             f"Host: {endpoint.authority}\r\nAccept-Encoding: identity\r\nContent-Type: {CONTENT_TYPE}\r\n"
             "X-Amz-Target: "
         )
-        self._before = (
+        # The SHA-256 of how every canonical request begins.
+        self._begun = sha256(
             f"POST\n{quote(endpoint.path, safe='/~')}\n\n"
-            f"content-type:{CONTENT_TYPE}\nhost:{endpoint.authority}\nx-amz-date:"
+            f"content-type:{CONTENT_TYPE}\nhost:{endpoint.authority}\nx-amz-date:".encode()
         )
         self._second = (-1, "")
         self._scope: _Scope | None = None
@@ -118,12 +119,10 @@ class Signer:
         ):
             scope = self._scope = _scope_of(credentials, stamp[:8], self._region)
         target = TARGET_PREFIX + operation
-        canonical = (
-            f"{self._before}{stamp}{scope.between}{target}{scope.after}{sha256(body).hexdigest()}".encode()
-        )
         # ``hmac`` would do the same, with five more calls in Python.
-        message, signature = scope.inner.copy(), scope.outer.copy()
-        message.update(f"{ALGORITHM}\n{stamp}\n{scope.scope}\n{sha256(canonical).hexdigest()}".encode())
+        canonical, message, signature = self._begun.copy(), scope.inner.copy(), scope.outer.copy()
+        canonical.update(f"{stamp}{scope.between}{target}{scope.after}{sha256(body).hexdigest()}".encode())
+        message.update(f"{ALGORITHM}\n{stamp}\n{scope.scope}\n{canonical.hexdigest()}".encode())
         signature.update(message.digest())
         lines = (
             f"{self._lines}{target}\r\nX-Amz-Date: {stamp}\r\n"
