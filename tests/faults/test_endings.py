@@ -1,4 +1,4 @@
-"""Once an attempt may have been applied, every ending that is not a verdict is an unknown outcome."""
+"""Endings that no sequence of ``worlds.py`` has: pauses that fail, invalid actions, additions that no item can show."""
 
 from collections.abc import Callable
 from typing import Annotated, Any
@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from dynaorm import Entity, F, Key, NoAnswer, Plan, Refusal, Retry, Session, Table, Unique
 from dynaorm.entity.state import unsettled_of
-from dynaorm.errors import OutcomeUnknown, StoreError, UsageError
+from dynaorm.errors import OutcomeUnknown, UsageError
 from dynaorm.flow.protocol.call import Reason
 from dynaorm.testing import FakeClock
 from dynaorm.testing.scripted import Answer, ScriptedTransport
@@ -35,20 +35,11 @@ def insert_guarded(session: Session) -> None:
     session.save(User(name="a", email="a@x"))
 
 
-def count(session: Session) -> None:
-    session.update(Key(Stock, sku="a"), F.left.add(1))
-
-
 def count_once(session: Session) -> None:
     with session.transaction(token="order-17") as tx:
         tx.update(Key(Stock, sku="a"), F.left.add(1))
 
 
-def delete(session: Session) -> None:
-    session.delete(Key(Stock, sku="a"))
-
-
-WRITES = (insert, insert_guarded, count, count_once, delete)
 TROUBLES = (
     UsageError(problem="the credentials have expired", remedy="log in again"),
     OSError("no file"),
@@ -56,9 +47,7 @@ TROUBLES = (
     TimeoutError("the time limit of the job"),
 )
 LOST = NoAnswer("timeout")
-NOT_SENT = NoAnswer("connection refused", sent=False)
 THROTTLED = Refusal("ThrottlingException")
-IN_VAIN = st.lists(st.sampled_from([LOST, NOT_SENT, THROTTLED]), max_size=3)
 
 
 class Impatient(FakeClock):
@@ -93,18 +82,6 @@ def session_on(*answers: Answer, clock: FakeClock | None = None, attempts: int =
     )
 
 
-@given(st.sampled_from(WRITES), IN_VAIN, st.sampled_from(TROUBLES))
-def test_a_write_that_may_have_been_made_has_an_unknown_outcome_whatever_ends_it(
-    write: Callable[[Session], None], before: list[Answer], trouble: Exception
-) -> None:
-    ending = ending_of(lambda: write(session_on(*before, *[raising(trouble)] * 2)))
-    if LOST in before:
-        assert isinstance(ending, OutcomeUnknown)
-        assert isinstance(ending.plan, Plan)
-    else:
-        assert ending is trouble
-
-
 @given(st.sampled_from((insert, insert_guarded, count_once)), st.sampled_from(TROUBLES))
 def test_a_pause_that_is_interrupted_after_a_lost_answer_leaves_an_unknown_outcome(
     write: Callable[[Session], None], trouble: Exception
@@ -117,37 +94,7 @@ def test_a_pause_that_is_interrupted_after_a_lost_answer_leaves_an_unknown_outco
     assert ending_of(lambda: write(session_on(THROTTLED, clock=clock))) is trouble
 
 
-@given(st.sampled_from(WRITES), IN_VAIN, st.sampled_from(TROUBLES))
-def test_a_plan_that_is_resumed_in_vain_keeps_its_unknown_outcome(
-    write: Callable[[Session], None], before: list[Answer], trouble: Exception
-) -> None:
-    first = ending_of(lambda: write(session_on(LOST, LOST, attempts=1)))
-    assert isinstance(first, OutcomeUnknown)
-    for answers in ([*before, raising(trouble)], [*before, *[NOT_SENT] * 9]):
-        ending = ending_of(lambda answers=answers: session_on(*answers).resume(first.plan))  # type: ignore[misc]  # mypy cannot infer a lambda with a default
-        assert isinstance(ending, OutcomeUnknown)
-        assert ending.plan is first.plan
-
-
-@given(st.sampled_from(WRITES), st.sampled_from([THROTTLED, NOT_SENT]))
-def test_a_write_that_was_never_made_is_not_said_to_be_unknown(
-    write: Callable[[Session], None], answer: Answer
-) -> None:
-    ending = ending_of(lambda: write(session_on(*[answer] * 3, attempts=3)))
-    assert isinstance(ending, StoreError)
-    assert not isinstance(ending, OutcomeUnknown)
-
-
 UNFIT = "The document path provided in the update expression is invalid for update"
-
-
-def test_a_delete_in_doubt_is_not_done_because_dynamodb_finds_the_next_attempt_invalid() -> None:
-    """Such an answer says nothing of the item: not that it is gone."""
-    stock = Stock(sku="a")
-    session = session_on({}, LOST, Refusal("ValidationException", UNFIT))
-    session.save(stock)
-    with pytest.raises(OutcomeUnknown, match="the next was refused"):
-        session.delete(stock)
 
 
 @pytest.mark.parametrize(
@@ -170,25 +117,6 @@ def test_a_transaction_that_is_resumed_is_not_refused_for_good_because_it_is_inv
         session.save(stock, exactly_once=True)
     with pytest.raises(OutcomeUnknown):
         session.resume(first.value.plan)
-    assert unsettled_of(stock) is not None
-
-
-class Stopped(BaseException):
-    """As a cancelled task, or Ctrl-C."""
-
-
-def test_an_object_whose_block_was_applied_before_keeps_the_plan_if_reading_it_is_interrupted() -> None:
-    stock = Stock(sku="a")
-    mismatch = Refusal("IdempotentParameterMismatchException")
-
-    def found(call: object) -> Any:
-        (put,) = transport.calls[0].request["TransactItems"]
-        return {"Item": put["Put"]["Item"]}
-
-    transport = ScriptedTransport(mismatch, found, raising(Stopped()))
-    session = Session(transport=transport, clock=FakeClock())
-    with pytest.raises(Stopped), session.transaction(token="order-17") as tx:
-        tx.save(stock)
     assert unsettled_of(stock) is not None
 
 

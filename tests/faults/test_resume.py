@@ -6,9 +6,9 @@ from collections.abc import Callable
 import pytest
 
 from dynaorm import Entity, F, Key, Plan, Retry, Session, Table, inspect
-from dynaorm.errors import AlreadyExists, OutcomeUnknown, StaleEntity, UniqueViolation
+from dynaorm.errors import AlreadyExists, OutcomeUnknown, StaleEntity
 from dynaorm.flow.protocol.call import Call, NoAnswer, Reply, Transport
-from dynaorm.testing.faults import Fault, lost_answer, lost_request, throttle
+from dynaorm.testing.faults import Fault, lost_answer, lost_request
 from tests.faults.entities import NINE_MINUTES, ONE_TRY, Account, Page, User, app
 from tests.faults.store import Store
 
@@ -37,31 +37,6 @@ def test_a_recent_plan_is_sent_again_byte_for_byte_and_applied_once(
     assert store.items(app)[0]["_rev"]["S"] == inspect(user).revision
 
 
-def test_an_applied_plan_resumed_after_others_went_on_undoes_nothing(store: Store) -> None:
-    session, _ = store.line(lost_answer(), retry=ONE_TRY)
-    plan = store.unknown(lambda: session.save(User(user_id="1", email="liz@x.org")))
-    other = store.line().session
-    user = other.get_one(User, user_id="1")
-    user.email = "new@x.org"
-    other.save(user)
-    assert session.resume(plan) is True
-    assert store.keys(app) == ["USER#1 PROFILE", "email#new@x.org email#new@x.org"]
-
-
-def test_a_recent_plan_that_is_refused_now_may_still_arrive(store: Store) -> None:
-    """The value is taken now. When it is free again, the first request may be delivered and succeed."""
-    session, _ = store.line(lost_request(), retry=ONE_TRY)
-    user = User(user_id="1", email="liz@x.org")
-    plan = store.unknown(lambda: session.save(user))
-    store.line().session.save(User(user_id="2", email="liz@x.org"))
-    assert store.unknown(lambda: session.resume(plan)) is plan
-    assert store.unknown(lambda: session.save(user)) is plan
-    store.clock.advance(NINE_MINUTES)
-    assert session.resume(plan) is False
-    with pytest.raises(UniqueViolation):
-        session.save(user)
-
-
 def test_a_recent_transaction_under_a_replaced_revision_can_never_be_made(store: Store) -> None:
     """A revision never comes back: the refusal holds for the first request, too."""
     setup = store.line().session
@@ -72,52 +47,6 @@ def test_a_recent_transaction_under_a_replaced_revision_can_never_be_made(store:
     setup.update(Key(User, user_id="1"), F.full_name.set("Liz"))
     with pytest.raises(StaleEntity):
         session.resume(plan)
-
-
-def test_a_throttle_while_resuming_proves_nothing_and_spoils_nothing(moto: Store) -> None:
-    session, _ = moto.line(lost_request(times=10), throttle(at=11))
-    plan = moto.unknown(lambda: session.save(User(user_id="1", email="liz@x.org")))
-    assert session.resume(plan) is True
-
-
-def test_a_plain_put_that_meets_its_own_item_is_in_effect(store: Store) -> None:
-    session, wire = store.line(lost_answer(), retry=ONE_TRY)
-    account = Account(name="liz")
-    plan = store.unknown(lambda: session.save(account))
-    assert session.resume(plan) is True
-    assert wire.calls[0] == wire.calls[1]
-    assert inspect(account).revision == store.items(app)[0]["_rev"]["S"]
-
-
-def test_without_an_answer_again_it_stays_unknown_and_can_be_resumed_again(store: Store) -> None:
-    session, wire = store.line(lost_request(times=2), retry=ONE_TRY)
-    account = Account(name="liz")
-    plan = store.unknown(lambda: session.save(account))
-    assert store.unknown(lambda: session.resume(plan)) is plan
-    assert session.resume(plan) is True
-    assert [call.request for call in wire.calls] == [wire.calls[0].request] * 3
-
-
-def test_an_update_by_key_is_resumed_by_reading_alone(store: Store) -> None:
-    store.line().session.save(Account(name="liz"))
-    nothing_heard = [lost_answer(operation="UpdateItem"), lost_answer(operation="GetItem")]
-    session, wire = store.line(*nothing_heard, retry=ONE_TRY)
-    plan = store.unknown(lambda: session.update(Key(Account, name="liz"), F.city.set("Chur")))
-    assert session.resume(plan) is True
-    assert len(writes(wire.calls)) == 1
-
-
-def test_an_update_by_key_that_somebody_wrote_over_is_never_said_not_to_be_made(store: Store) -> None:
-    """An answer that it was not made would invite the caller to count it twice."""
-    store.line().session.save(Account(name="liz"))
-    nothing_heard = [lost_answer(operation="UpdateItem"), lost_answer(operation="GetItem")]
-    session, wire = store.line(*nothing_heard, retry=ONE_TRY)
-    plan = store.unknown(lambda: session.update(Key(Account, name="liz"), F.tags.add({"vip"})))
-    store.line().session.update(Key(Account, name="liz"), F.city.set("Chur"))
-    assert store.unknown(lambda: session.resume(plan)) is plan
-    store.clock.advance(NINE_MINUTES)
-    assert store.unknown(lambda: session.resume(plan)) is plan
-    assert len(writes(wire.calls)) == 1
 
 
 def test_a_plan_resumed_near_the_end_of_the_window_is_not_repeated_past_it(moto: Store) -> None:
@@ -158,20 +87,6 @@ def test_a_request_that_arrives_late_is_found_when_the_plan_is_resumed(store: St
     assert session.resume(plan) is True
     assert inspect(user).revision == store.items(app)[0]["_rev"]["S"]
     assert wire.calls == [wire.calls[0]] * 3
-
-
-def test_a_plain_write_refused_when_resumed_stays_unknown_until_the_window_is_over(store: Store) -> None:
-    """It has no token: our item may have been written and replaced, or the request may still be under way."""
-    session, _ = store.line(lost_request(), retry=ONE_TRY)
-    account = Account(name="liz")
-    plan = store.unknown(lambda: session.save(account))
-    store.line().session.save(Account(name="liz", city="Chur"))
-    assert store.unknown(lambda: session.resume(plan)) is plan
-    store.clock.advance(NINE_MINUTES)
-    assert session.resume(plan) is False
-    with pytest.raises(AlreadyExists):
-        session.save(account)
-    assert [item["city"] for item in store.items(app)] == [{"S": "Chur"}]
 
 
 # -- past the window ---------------------------------------------------------------------------------------------------

@@ -1,26 +1,22 @@
-"""A plan keeps one token and the same bytes. A caller's token makes an equal block happen once, in any process."""
+"""A plan keeps one token and the same bytes. A caller's token makes an equal block happen once, in any process.
 
-import copy
-from collections.abc import Callable, Iterable
+What blocks of any kind leave when they run again is in ``test_tokens_properties.py``.
+"""
+
+from collections.abc import Iterable
 from typing import Annotated, Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from pydantic import Field
 
-from dynaorm import Entity, F, Key, Retry, Session, Table, Unique, inspect
+from dynaorm import Entity, F, Key, Session, Table, Unique, inspect
 from dynaorm.errors import (
     ConditionFailed,
     DynaormError,
-    OutcomeUnknown,
     TokenReused,
     UniqueViolation,
 )
-from dynaorm.flow.protocol.call import Call, Refusal, Reply
-from dynaorm.testing.clock import FakeClock
 from dynaorm.testing.faults import (
-    FaultyTransport,
     conflict,
     in_progress,
     lost_answer,
@@ -43,12 +39,6 @@ class Stock(Entity, table=app, pk="STOCK#{sku}", sk="STOCK"):
     sku: str
     left: int = 0
     parts: dict[str, int] = Field(default_factory=dict)
-
-
-class Page(Entity, table=app, pk="PAGE#{name}", sk="TEXT", versioned=True):
-    name: str
-    text: str
-    likes: int = 0
 
 
 TEN_MINUTES = 600.0
@@ -109,44 +99,6 @@ def test_a_change_of_the_entity_while_its_save_is_under_way_is_not_sent(moto: St
     assert inspect(user).changes.keys() == {"roles", "settings"}
 
 
-TROUBLES = st.lists(
-    st.sampled_from([lost_answer, lost_request, conflict, throttle, in_progress]), min_size=0, max_size=8
-)
-
-
-@given(troubles=TROUBLES, guarded=st.booleans())
-def test_whatever_goes_wrong_a_save_is_applied_once_or_not_at_all_and_never_blamed_on_others(
-    troubles: list[Any], guarded: bool
-) -> None:
-    """A small engine in a dictionary, which implements only one insert."""
-    engine, clock = _OneInsert(), FakeClock()
-    faults = [make(at=at) for at, make in enumerate(troubles, 1)]
-    wire = FaultyTransport(engine, *faults)
-    session = Session(transport=wire, clock=clock, retry=Retry(attempts=len(troubles) + 1))
-    entity = User(user_id="1", email="liz@x.org") if guarded else Stock(sku="x")
-    session.save(entity)
-    assert engine.applied == 1
-    assert all(call == wire.calls[0] for call in wire.calls)
-    assert inspect(entity).loaded
-
-
-class _OneInsert:
-    """Accept one insert: a transaction again under its token, a plain Put only if nothing is stored."""
-
-    def __init__(self) -> None:
-        self.applied = 0
-        self._request: Any = None
-
-    def call(self, call: Call, /) -> Reply:
-        if self._request is None:
-            self.applied, self._request = 1, copy.deepcopy(call.request)
-        elif call.operation == "PutItem":
-            raise Refusal("ConditionalCheckFailedException", item=self._request["Item"])
-        else:
-            assert call.request == self._request
-        return {}
-
-
 # -- a caller's token --------------------------------------------------------------------------------------------------
 
 
@@ -198,17 +150,6 @@ def test_an_equal_block_in_other_words_is_applied_once_though_others_wrote_since
     assert store.items(app) == items
 
 
-def test_an_equal_block_that_counts_is_counted_once(store: Store, token: str) -> None:
-    def take(session: Session) -> None:
-        with session.transaction(token=token) as tx:
-            tx.update(Key(Stock, sku="x"), F.left.add(-1), condition=F.left >= 1)
-
-    store.line().session.save(Stock(sku="x", left=1))
-    take(store.line().session)
-    take(store.line().session)
-    assert store.items(app)[0]["left"] == {"N": "0"}
-
-
 def test_a_token_of_any_length_names_one_block(store: Store, token: str) -> None:
     """DynamoDB gets 36 characters, so longer tokens that begin alike must not become one."""
     order = f"{token}-order-6f1c8f1e-5b1c-4c43-9f59-8a4f0a0e6d11"
@@ -219,91 +160,6 @@ def test_a_token_of_any_length_names_one_block(store: Store, token: str) -> None
     assert store.items(app)[0]["left"] == {"N": "7"}
     with pytest.raises(TokenReused, match=order), store.line().session.transaction(token=order) as tx:
         tx.update(Key(Stock, sku="x"), F.left.add(-2), condition=F.left >= 1)
-
-
-def test_an_equal_block_of_a_process_that_died_before_the_answer_is_a_success(
-    store: Store, token: str
-) -> None:
-    first, _ = store.line(lost_answer(times=99), retry=Retry(attempts=1))
-    with pytest.raises(OutcomeUnknown):
-        register(first, token)
-    assert inspect(register(store.line().session, token)).loaded
-    assert len(store.items(app)) == 2
-
-
-def test_an_equal_block_of_a_versioned_entity_is_recognised_though_its_time_differs(
-    store: Store, token: str
-) -> None:
-    def write(session: Session) -> None:
-        with session.transaction(token=token) as tx:
-            tx.save(Page(name="home", text="Hi"))
-
-    write(store.line().session)
-    items = store.items(app)
-    store.clock.advance(5.0)
-    write(store.line().session)
-    assert store.items(app) == items
-    assert store.keys(app) == ["PAGE#home v0_TEXT", "PAGE#home v1_TEXT"]
-
-
-def write_over(tx: Any) -> Page | None:
-    page: Page = tx.save(Page(name="home", text="Ho"), overwrite=True)
-    return page
-
-
-def make_anew(tx: Any) -> Page | None:
-    page: Page = tx.save(Page(name="gone", text="Hi again"))
-    return page
-
-
-def edit(tx: Any) -> Page | None:
-    tx.update(Key(Page, name="home"), F.text.set("Ho"))
-    return None
-
-
-def add_to(tx: Any) -> Page | None:
-    tx.update(Key(Page, name="home"), F.likes.add(1))
-    return None
-
-
-def delete(tx: Any) -> Page | None:
-    tx.delete(Key(Page, name="home"))
-    return None
-
-
-def delete_guarded(tx: Any) -> Page | None:
-    tx.delete(Key(User, user_id="1"))
-    return None
-
-
-@pytest.mark.parametrize("write", [write_over, make_anew, edit, add_to, delete, delete_guarded])
-def test_an_equal_block_whose_plan_rests_on_what_is_stored_is_applied_once(
-    store: Store, token: str, write: Callable[[Any], Page | None]
-) -> None:
-    """The first run changed what is stored, so the second run would send other bytes, or could not be planned."""
-    setup = store.line().session
-    setup.save(User(user_id="1", email="liz@x.org"))
-    setup.save(Page(name="home", text="Hi"))
-    setup.delete(setup.save(Page(name="gone", text="Hi")))
-
-    def block(session: Session) -> tuple[Page | None, Stock]:
-        with session.transaction(token=token) as tx:
-            return write(tx), tx.save(Stock(sku="x"))
-
-    block(store.line().session)
-    items = store.items(app)
-    store.clock.advance(5.0)
-    later = store.line().session
-    page, stock = block(later)
-    assert store.items(app) == items
-    assert inspect(stock).loaded
-    if page is not None:
-        assert page == later.get_one(Key(Page, name=page.name))
-        assert inspect(page) == inspect(later.get_one(Key(Page, name=page.name)))
-        page.text = "Later"
-        later.save(page)
-        newest = inspect(page).version or 0
-        assert [one.number for one in later.history(page)] == [*range(newest, 0, -1)]
 
 
 @pytest.mark.parametrize("elapsed", [0.0, TEN_MINUTES + 1])

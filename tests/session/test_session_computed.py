@@ -236,9 +236,3 @@ def test_a_filter_whose_function_fails_is_reported(session: Session, moto: Trans
         assert [problem.problems for problem in problems] == [
             ("share: cannot be computed (ZeroDivisionError: integer division or modulo by zero); " + remedy,)
         ]
-
-
-JANUARY, FEBRUARY = datetime(2024, 1, 5, tzinfo=UTC), datetime(2024, 2, 5, tzinfo=UTC)
-
-
-OSLO, BERN = Address(city="Oslo"), Address(city="Bern")
