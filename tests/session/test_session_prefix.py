@@ -1,4 +1,7 @@
-"""A dict whose members are attributes of the item, by every way to read and write it."""
+"""A dict whose members are attributes of the item: what is sent, and what only such a dict has.
+
+That it is a dict like any other is a law (``tests/laws/test_prefixes.py``).
+"""
 
 import re
 from collections.abc import Callable
@@ -68,16 +71,6 @@ def attributes(wire: FaultyTransport, beginning: str = "p.") -> dict[str, Any]:
     return {name: next(iter(value.values())) for name, value in item.items() if name.startswith(beginning)}
 
 
-def test_each_member_is_an_attribute_and_an_empty_dict_is_none(
-    session: Session, wire: FaultyTransport
-) -> None:
-    session.save(Space(id="1", properties={"owner": "ada", "x.y": ""}))
-    (item,) = items(wire, app).values()
-    assert item.keys() - {"_rev"} == {"PK", "SK", "_type", "id", "p.owner", "p.x.y"}
-    found = session.get_one(KEY)
-    assert (found.properties, found.counts) == ({"owner": "ada", "x.y": ""}, {})
-
-
 def test_a_save_writes_the_members_that_changed(session: Session, wire: FaultyTransport) -> None:
     space = session.save(Space(id="1", properties={"a": "1", "b": "2", "c": "3"}))
     space.properties = {"a": "1", "b": "9", "new": "4"}
@@ -102,22 +95,27 @@ def test_an_attribute_that_has_only_the_prefix_is_no_member_and_stays(
 
 
 @pytest.mark.parametrize(
-    ("change", "after"),
+    ("change", "after", "sent"),
     [
-        (F.properties.owner.set("eve"), {"p.owner": "eve"}),
-        (F.properties["new"].set("1"), {"p.owner": "ada", "p.new": "1"}),
-        (F.properties.owner.set_if_missing("eve"), {"p.owner": "ada"}),
-        (F.properties.owner.remove(), {}),
-        (F.properties["none"].remove(), {"p.owner": "ada"}),
+        (F.properties.owner.set("eve"), {"p.owner": "eve", "p.b": "2"}, ["UpdateItem"]),
+        (F.properties["new"].set("1"), {"p.owner": "ada", "p.b": "2", "p.new": "1"}, ["UpdateItem"]),
+        (F.properties.owner.set_if_missing("eve"), {"p.owner": "ada", "p.b": "2"}, ["UpdateItem"]),
+        (F.properties.owner.remove(), {"p.b": "2"}, ["UpdateItem"]),
+        (F.properties["none"].remove(), {"p.owner": "ada", "p.b": "2"}, ["UpdateItem"]),
+        (F.properties.set({"b": "3"}), {"p.b": "3"}, ["GetItem", "UpdateItem"]),
+        ({"properties": {"b": "3"}}, {"p.b": "3"}, ["GetItem", "UpdateItem"]),
+        (F.properties.set({}), {}, ["GetItem", "UpdateItem"]),
+        (F.properties.remove(), {}, ["GetItem", "UpdateItem"]),
+        (F.properties.set_if_missing({"z": "1"}), {"p.owner": "ada", "p.b": "2"}, ["GetItem"]),
     ],
 )
-def test_a_member_is_changed_by_key_in_one_request(
-    session: Session, wire: FaultyTransport, change: Any, after: dict[str, str]
+def test_a_member_is_changed_by_key_in_one_request_and_the_whole_dict_is_read_first(
+    session: Session, wire: FaultyTransport, change: Any, after: dict[str, str], sent: list[str]
 ) -> None:
-    session.save(Space(id="1", properties={"owner": "ada"}))
+    session.save(Space(id="1", properties={"owner": "ada", "b": "2"}))
     operations(wire)
     found = session.update(KEY, change)
-    assert operations(wire) == ["UpdateItem"]
+    assert operations(wire) == sent
     assert attributes(wire) == after
     assert found == session.get(KEY)
 
@@ -132,31 +130,6 @@ def test_a_number_is_added_to_a_member_that_need_not_be_there(
     assert operations(wire) == ["UpdateItem", "UpdateItem"]
     with pytest.raises(ConditionFailed):
         session.update(KEY, F.counts.n.add(3), condition=F.counts["n"] == 2)
-
-
-@pytest.mark.parametrize(
-    ("change", "after"),
-    [
-        (F.properties.set({"a": "2"}), {"p.a": "2"}),
-        ({"properties": {"a": "2"}}, {"p.a": "2"}),
-        (F.properties.set({}), {}),
-        (F.properties.remove(), {}),
-        (F.properties.set_if_missing({"z": "1"}), {"p.a": "1", "p.b": "2"}),
-    ],
-)
-def test_the_whole_dict_is_read_before_it_is_changed_by_key(
-    session: Session, wire: FaultyTransport, change: Any, after: dict[str, str]
-) -> None:
-    session.save(Space(id="1", properties={"a": "1", "b": "2"}))
-    operations(wire)
-    session.update(KEY, change)
-    assert operations(wire)[0] == "GetItem"
-    assert attributes(wire) == after
-
-
-def test_an_upsert_creates_members(session: Session, wire: FaultyTransport) -> None:
-    session.upsert(Key(Page, id="1"), F.meta["a"].set("1"))
-    assert session.upsert(Key(Page, id="1"), F.meta["b"].set("2")).meta == {"a": "1", "b": "2"}
 
 
 WHOLE: dict[str, Callable[[], Any]] = {
@@ -251,17 +224,6 @@ def test_a_refusal_holds_the_members_of_what_stands_there(session: Session) -> N
     assert deleted is not None
     assert deleted.properties == {"owner": "eve"}
     assert first.properties == {"owner": "ada"}
-
-
-def test_versions_have_the_members_of_their_time(session: Session) -> None:
-    page = session.save(Page(id="1", meta={"a": "1"}))
-    page.meta["b"] = "2"
-    session.save(page)
-    page.views = 7  # is in no version
-    session.save(page)
-    assert [one.values["meta"] for one in session.history(page)] == [{"a": "1", "b": "2"}, {"a": "1"}]
-    assert session.restore(page, version=1).meta == {"a": "1"}
-    assert list(session.verify(app)) == []
 
 
 def test_without_a_revision_the_members_that_are_known_are_the_condition(
