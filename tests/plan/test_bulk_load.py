@@ -7,16 +7,10 @@ import pytest
 
 from dynaorm import (
     Aggregate,
-    CreatedAt,
     Entity,
-    ExpiresAt,
-    GlobalIndex,
-    Index,
     NumberRevision,
     Table,
     Unique,
-    UpdatedAt,
-    Versioned,
 )
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.errors import ItemTooLarge, UsageError
@@ -24,46 +18,16 @@ from dynaorm.item.json_body import encode_body
 from dynaorm.item.size import ITEM_LIMIT, item_size
 from dynaorm.plan.bulk_load import check_loadable, load_of, plan_of
 from dynaorm.plan.kinds.own_item import ItemPurpose
+from tests.cast.documents import Letter
+from tests.cast.events import Mark, Note, Upload
+from tests.cast.people import Staff
 
-app = Table("load-app", indexes=[GlobalIndex("GSI1")])
+app = Table("load-app")
 plain = Table("load-plain", type_attribute=None, revision_attribute=None)
-
-
-class Event(Entity, table=app, pk="EVENT#{event_id}", sk="E"):
-    event_id: str
-    kind: str | None = None
-    size: int = 0
-    until: Annotated[datetime | None, ExpiresAt()] = None
-    by_kind = Index("GSI1", pk="KIND#{kind}", sk="{event_id}")
 
 
 class Reading(Entity, table=plain, pk="R#{name}", sk="R"):
     name: str
-
-
-class User(Entity, table=app, pk="USER#{user_id}", sk="U"):
-    user_id: str
-    email: Annotated[str, Unique()]
-
-
-class Staff(User):
-    desk: str = ""
-
-
-class Twice(Entity, table=app, pk="TWICE#{name}", sk="T"):
-    name: str
-    one: Annotated[str | None, Unique()] = None
-    other: Annotated[str | None, Unique()] = None
-
-
-class Page(Entity, table=app, pk="PAGE#{page_id}", sk="P"):
-    page_id: str
-    text: str = ""
-
-
-class Note(Entity, table=app, pk="NOTE#{note_id}", sk="N", versioned=True):
-    note_id: str
-    text: Annotated[str, Versioned()] = ""
 
 
 class Hall(Entity, table=app, pk="HALL#{hall}", sk="H"):
@@ -87,7 +51,7 @@ class Seat(Entity, table=app, pk="SEAT#{number}", sk="S"):
 
 
 def test_any_other_class_is_accepted() -> None:
-    check_loadable(Event)
+    check_loadable(Upload)
     check_loadable(Reading)
 
 
@@ -98,8 +62,8 @@ def test_what_is_no_entity_is_refused() -> None:
 
 def test_the_plan_says_that_it_replaces_and_is_too_old_to_be_sent_again() -> None:
     first, last = (
-        load_of(Event(event_id="1", size=1), "r1", 0.0),
-        load_of(Event(event_id="1", size=2), "r2", 0.0),
+        load_of(Upload(event_id="1", data=1), "r1", 0.0),
+        load_of(Upload(event_id="1", data=2), "r2", 0.0),
     )
     plan = plan_of([first, last], "real-table")
     (planned,) = plan.actions
@@ -107,15 +71,16 @@ def test_the_plan_says_that_it_replaces_and_is_too_old_to_be_sent_again() -> Non
     assert plan.to_request() == {"TableName": "real-table", "Item": last.item}
     assert [effect.entity for effect in plan.effects] == [first.entity, last.entity]
     assert plan.made_at == float("-inf")
-    assert "Put real-table PK=EVENT#1 SK=E: replace Event(event_id='1'), whatever is stored" in plan.explain()
+    assert (
+        "Put real-table PK=EVENT#1 SK=E: replace Upload(event_id='1'), whatever is stored" in plan.explain()
+    )
 
 
 @pytest.mark.parametrize(
     ("entity", "kept"),
     [
-        (Staff, "has unique values (email), and bulk_load checks and writes no guards"),
-        (Note, "is versioned, and bulk_load writes no versions"),
-        (Twice, "has unique values (one, other), and bulk_load checks and writes no guards"),
+        (Staff, "has unique values (email, phone), and bulk_load checks and writes no guards"),
+        (Letter, "is versioned, and bulk_load writes no versions"),
         (Seat, "keeps totals in other entities (in_hall, of_owner), and bulk_load adds nothing up"),
         (Hall, "has totals (seats, width), and bulk_load would write over them"),
     ],
@@ -130,17 +95,17 @@ def test_a_refused_class_is_told_what_would_be_missing(entity: type, kept: str) 
 
 @pytest.mark.parametrize("too_many", [0, 1])
 def test_an_item_may_be_as_large_as_dynamodb_allows_and_no_larger(too_many: int) -> None:
-    room = ITEM_LIMIT - item_size(load_of(Page(page_id="1"), "r", 0.0).item)
-    page = Page(page_id="1", text="x" * (room + too_many))
+    room = ITEM_LIMIT - item_size(load_of(Mark(event_id="1", name="m"), "r", 0.0).item)
+    mark = Mark(event_id="1", name="m", text="x" * (room + too_many))
     if too_many:
         with pytest.raises(ItemTooLarge):
-            load_of(page, "r", 0.0)
+            load_of(mark, "r", 0.0)
     else:
-        assert load_of(page, "r", 0.0).entity is page
+        assert load_of(mark, "r", 0.0).entity is mark
 
 
 def test_what_is_to_be_loaded_is_written_as_json_once() -> None:
-    load = load_of(Page(page_id="1", text="x" * 100), "r", 0.0)
+    load = load_of(Mark(event_id="1", name="m", text="x" * 100), "r", 0.0)
     assert load.text == encode_body(load.item)
     assert len(load.text) >= item_size(load.item)
 
@@ -163,22 +128,16 @@ def test_a_class_that_shares_its_keys_with_one_of_unique_values_is_refused() -> 
     )
 
 
-class Letter(Entity, table=app, pk="LETTER#{name}", sk="L"):
-    name: str
-    made: Annotated[datetime | None, CreatedAt()] = None
-    seen: Annotated[datetime | None, UpdatedAt()] = None
-
-
 def test_an_entity_is_created_and_changed_now_unless_it_was_loaded() -> None:
-    letter = Letter(name="a")
-    load = load_of(letter, "r1", 0.0)
+    note = Note(note="a")
+    load = load_of(note, "r1", 0.0)
     assert load.altered == {
-        "made": datetime(1970, 1, 1, tzinfo=UTC),
-        "seen": datetime(1970, 1, 1, tzinfo=UTC),
+        "created": datetime(1970, 1, 1, tzinfo=UTC),
+        "changed": datetime(1970, 1, 1, tzinfo=UTC),
     }
-    again: Any = mapping_of(Letter).hydrate(load.item)
-    times = {name: load_of(again, "r2", 60.0).item[name]["S"] for name in ("made", "seen")}
-    assert times == {"made": "1970-01-01T00:00:00.000000Z", "seen": "1970-01-01T00:01:00.000000Z"}
+    again: Any = mapping_of(Note).hydrate(load.item)
+    times = {name: load_of(again, "r2", 60.0).item[name]["S"] for name in ("created", "changed")}
+    assert times == {"created": "1970-01-01T00:00:00.000000Z", "changed": "1970-01-01T00:01:00.000000Z"}
 
 
 def test_a_default_that_its_class_would_refuse_is_loaded_where_nobody_gave_it() -> None:
