@@ -1,34 +1,30 @@
 """Revision, version number and version time of a new image, and the item that keeps a version."""
 
 from datetime import datetime
-from typing import Annotated
 
 import pytest
 from pydantic import BaseModel
 
-from dynaorm import Entity, GlobalIndex, Index, Key, NumberRevision, Table, Versioned
+from dynaorm import Entity, GlobalIndex, Index, Key, NumberRevision, Table
 from dynaorm.entity.ident import ident_of
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.entity.state import set_state
 from dynaorm.item.update import AddTo
-from dynaorm.item.value import AttributeValue, Item
+from dynaorm.item.value import Item
 from dynaorm.plan.image import over_origin
 from dynaorm.plan.intent import Check, Deletion, Edit, Save
 from dynaorm.plan.kinds.own_item import ItemPurpose
 from dynaorm.plan.kinds.versions import VersionPurpose, version_key
 from dynaorm.plan.plan import Plan
 from dynaorm.plan.reads import Reads
-from tests.plan.compiling import plan_of, reads_of, saved, stored
+from tests.cast.documents import Letter
+from tests.cast.orders import Stock
+from tests.plan.compiling import loaded, plan_of, reads_of, saved, stored
 
 AT = "2023-11-14T22:13:20.000000Z"
 
 app = Table("stamp-app", indexes=[GlobalIndex("GSI1")])
 numbered = Table("stamp-numbered", revision_attribute=NumberRevision("number"))
-
-
-class Stock(Entity, table=app, pk="STOCK#{sku}", sk="S"):
-    sku: str
-    left: int = 0
 
 
 class Document(Entity, table=app, pk="DOC#{doc_id}", sk="D", versioned=True):
@@ -37,18 +33,6 @@ class Document(Entity, table=app, pk="DOC#{doc_id}", sk="D", versioned=True):
     tags: frozenset[str] = frozenset()
     shelf: str = "x"
     by_shelf = Index("GSI1", pk="SHELF#{shelf}", sk="{doc_id}")
-
-
-class Audit(Entity, table=app, pk="AUDIT#{audit_id}", sk="A", versioned=True):
-    audit_id: str
-    result: Annotated[str, Versioned()]
-    note: str = ""
-
-
-class Padded(
-    Entity, table=app, pk="PADDED#{name}", sk="P", versioned="rev_{version}_{sk}", version_padding=4
-):
-    name: str
 
 
 def versions_in(plan: Plan) -> list[Item]:
@@ -84,31 +68,27 @@ def test_a_version_item_repeats_the_item_without_type_and_index_keys() -> None:
 
 
 def test_versions_of_some_fields_hold_key_and_those_fields() -> None:
-    (version,) = versions_in(plan_of(Save(Audit(audit_id="a", result="good", note="n"))))
+    (version,) = versions_in(plan_of(Save(Letter(name="a", text="good", note="n"))))
     assert version == {
-        "PK": {"S": "AUDIT#a"},
-        "SK": {"S": "v1_A"},
-        "result": {"S": "good"},
+        "PK": {"S": "LETTER#a"},
+        "SK": {"S": "r_001_L"},
+        "text": {"S": "good"},
         "version": {"N": "1"},
         "version_at": {"S": AT},
     }
 
 
 def test_an_item_that_had_no_version_yet_gets_its_first() -> None:
-    item: dict[str, AttributeValue] = dict(
-        plan_of(Save(Audit(audit_id="a", result="good"))).actions[0].after or {}
-    )
-    del item["version"], item["version_at"]
-    audit = mapping_of(Audit).hydrate(item)
-    audit.note = "n"
-    assert [one["SK"] for one in versions_in(plan_of(Save(audit)))] == [{"S": "v1_A"}]
+    letter = loaded(Letter(name="a", text="good"), version=None, version_at=None)
+    letter.note = "n"
+    assert [one["SK"] for one in versions_in(plan_of(Save(letter)))] == [{"S": "r_001_L"}]
 
 
-@pytest.mark.parametrize(("number", "expected"), [(1, "rev_0001_P"), (12345, "rev_12345_P")])
+@pytest.mark.parametrize(("number", "expected"), [(1, "r_001_L"), (12345, "r_12345_L")])
 def test_padding_is_for_numbers_never_for_the_latest_copy(number: int, expected: str) -> None:
-    latest = {"PK": {"S": "PADDED#p"}, "SK": {"S": "rev_0_P"}}
-    assert dict(Key(Padded, name="p").primary_key) == latest
-    assert version_key(mapping_of(Padded), latest, number) == {"PK": {"S": "PADDED#p"}, "SK": {"S": expected}}
+    latest = {"PK": {"S": "LETTER#p"}, "SK": {"S": "r_0_L"}}
+    assert dict(Key(Letter, name="p").primary_key) == latest
+    assert version_key(mapping_of(Letter), latest, number) == {"PK": {"S": "LETTER#p"}, "SK": {"S": expected}}
 
 
 class Paper(Entity, table=app, pk="PAPER#{name}", sk="P", versioned=True):
@@ -197,10 +177,10 @@ def test_a_number_that_is_the_revision_goes_up_with_every_write() -> None:
 
 
 def test_only_a_change_of_a_versioned_field_writes_a_version() -> None:
-    audit = saved(Audit(audit_id="a", result="good"))
-    audit.note = "n"
-    plan = plan_of(Save(audit))
+    letter = saved(Letter(name="a", text="good"))
+    letter.note = "n"
+    plan = plan_of(Save(letter))
     assert [planned.purpose for planned in plan.actions] == [ItemPurpose.UPDATE]
     assert (plan.actions[0].after or {})["version"] == {"N": "1"}
-    audit.result = "bad"
-    assert [one["version"] for one in versions_in(plan_of(Save(audit)))] == [{"N": "2"}]
+    letter.text = "bad"
+    assert [one["version"] for one in versions_in(plan_of(Save(letter)))] == [{"N": "2"}]
