@@ -1,30 +1,19 @@
 """Endings that no sequence of ``worlds.py`` has: pauses that fail, invalid actions, additions that no item can show."""
 
 from collections.abc import Callable
-from typing import Annotated, Any
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dynaorm import Entity, F, Key, NoAnswer, Plan, Refusal, Retry, Session, Table, Unique
+from dynaorm import Entity, F, Key, NoAnswer, Plan, Refusal, Retry, Session, Table
 from dynaorm.entity.state import unsettled_of
 from dynaorm.errors import OutcomeUnknown, UsageError
 from dynaorm.flow.protocol.call import Reason
 from dynaorm.testing import FakeClock
 from dynaorm.testing.scripted import Answer, ScriptedTransport
-
-app = Table("Endings")
-
-
-class Stock(Entity, table=app, pk="STOCK#{sku}", sk="STOCK"):
-    sku: str
-    left: int = 0
-
-
-class User(Entity, table=app, pk="USER#{name}", sk="USER"):
-    name: str
-    email: Annotated[str, Unique()]
+from tests.faults.endings_cases import Stock, User
 
 
 def insert(session: Session) -> None:

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import pytest
 from pynamodb.attributes import NumberAttribute, UnicodeAttribute, VersionAttribute
-from pynamodb.exceptions import DeleteError, PutError, UpdateError
+from pynamodb.exceptions import PutError
 from pynamodb.models import Model
 
 from dynaorm import (
@@ -103,33 +103,6 @@ def stored(store: Store) -> dict[str, Any]:
 # -- in turns ----------------------------------------------------------------------------------------------------------
 
 
-def test_both_libraries_raise_one_number(store: Store, session: Session, model: Any) -> None:
-    session.save(Document(id="a", text="1"))
-    theirs = model.get("a")
-    theirs.text = "2"
-    theirs.save()
-    ours = session.get_one(Document, id="a")
-    ours.text = "3"
-    session.save(ours)
-    session.update(Key(Document, id="a"), F.reads.add(1))
-    theirs = model.get("a")
-    theirs.update(actions=[model.reads.add(1)])
-    assert stored(store) == {
-        "id": {"S": "a"},
-        "text": {"S": "3"},
-        "reads": {"N": "2"},
-        "version": {"N": "5"},
-    }
-
-
-def test_an_item_that_pynamodb_made_is_taken_over(session: Session, model: Any) -> None:
-    model("a", text="1").save()
-    ours = session.get_one(Document, id="a")
-    ours.text = "2"
-    session.save(ours)
-    assert (inspect(ours).revision, model.get("a").version) == ("2", 2)
-
-
 CHANGES: dict[str, Callable[[Session, Document], Any]] = {
     "save": lambda session, ours: session.save(ours.model_copy(update={"text": "ours"})),
     "update": lambda session, ours: session.update(ours, {"text": "ours"}),
@@ -150,32 +123,6 @@ def test_what_pynamodb_wrote_since_is_not_written_over(
         change(session, ours)
     assert (caught.value.expected, caught.value.found) == ("1", "2")
     assert stored(store)["reads"] == {"N": "9"}
-
-
-@pytest.mark.parametrize(
-    "write",
-    [
-        lambda session: session.save(session.get_one(Document, id="a").model_copy(update={"text": "ours"})),
-        lambda session: session.save(Document(id="a", text="ours"), overwrite=True),
-        lambda session: session.update(Key(Document, id="a"), F.text.set("ours")),
-    ],
-    ids=["save", "overwrite", "update by key"],
-)
-def test_pynamodb_does_not_write_over_what_dynaorm_wrote_since(
-    store: Store, session: Session, model: Any, write: Callable[[Session], Any]
-) -> None:
-    model("a", text="1").save()
-    theirs = model.get("a")
-    write(session)
-    theirs.text = "theirs"
-    with pytest.raises(PutError):
-        theirs.save()
-    with pytest.raises(UpdateError):
-        model(id="a", version=1).update(actions=[model.text.set("theirs")])
-    with pytest.raises(DeleteError):
-        theirs.delete()
-    assert stored(store)["text"] == {"S": "ours"}
-    assert stored(store)["version"] == {"N": "2"}
 
 
 def test_an_item_without_a_number_gets_one_with_its_first_change(store: Store, session: Session) -> None:
