@@ -3,13 +3,12 @@
 moto 5.2.5 applies a transaction action by action and puts copies of the tables back when one fails, without a
 lock: under threads, acknowledged writes are lost. It ignores ClientRequestToken, and most limits.
 ``strict_moto`` adds these around moto's own request handler, decides conditions as DynamoDB does
-(``moto_conditions``), and makes each update as a whole (``moto_updates``). Items and update expressions stay moto's.
+(``moto_conditions``), and makes each write as a whole (``moto_writes``). Items and update expressions stay moto's.
 
 Remaining differences from DynamoDB: moto measures an Update by its own rule and refuses it as a whole; an Update may
 give an index key a wrong type; numbers are added as Python does (``3.0``, 28 digits); there is no LastEvaluatedKey if
-Limit ends exactly at the last item; ConsumedCapacity is not meaningful; an iterator of a stream finds nothing that was
-written after a cancelled transaction, and a new iterator does. No emulator answers TransactionConflict or throttles:
-use ``dynaorm.testing.faults``.
+Limit ends exactly at the last item; ConsumedCapacity is not meaningful. No emulator answers TransactionConflict
+or throttles: use ``dynaorm.testing.faults``.
 """
 
 import json
@@ -33,7 +32,7 @@ from dynaorm.item.value import Item
 from dynaorm.record import record
 from dynaorm.testing import request_rules
 from dynaorm.testing.moto_conditions import exact_conditions
-from dynaorm.testing.moto_updates import whole_updates
+from dynaorm.testing.moto_writes import whole_writes
 from dynaorm.testing.request_rules import Unacceptable, UnacceptableAction
 from dynaorm.transport.clock import SystemClock
 
@@ -93,7 +92,7 @@ def strict_moto(*, clock: Clock | None = None) -> Iterator[None]:
         patch.object(LimitedSizeDict, "__setitem__", set_sized),
         patch.object(BaseJSONSerializer, "_serialize_type_structure", structure),
         exact_conditions(),
-        whole_updates(),
+        whole_writes(),
         mock_aws(),
     ):
         yield
