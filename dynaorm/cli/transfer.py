@@ -233,7 +233,7 @@ def _finish(verb: str, said: Mapping[str, Any], *, as_json: bool, err: bool = Fa
         return
     words = [counted(said["lines"], "line")]
     words += [f"{said[name]} {text}" for name, text in _STORED.items() if name in said]
-    words += [f"{count} {kind} left out" for kind, count in said["left_out"].items()]
+    words += [f"{counted(count, f'{kind} item')} left out" for kind, count in said["left_out"].items()]
     words += [f"{count} refused with {kind}" for kind, count in said.get("refused", {}).items()]
     if "findings" in said:
         words.append(counted(said["findings"], "finding of verify", "findings of verify"))

@@ -63,7 +63,7 @@ def test_a_table_is_dumped_and_loaded(
     assert "load: nothing was written; give --yes to write" in run.stderr
     run = dynaorm("load", AT, file, *where, "--yes", "--summary", str(summary))
     assert run.returncode == 0
-    assert run.stderr.endswith("load: 6 lines, 3 stored, 0 stored before, 3 guard left out\n")
+    assert run.stderr.endswith("load: 6 lines, 3 stored, 0 stored before, 3 guard items left out\n")
     assert (json.loads(summary.read_text())["stored"], list(live.verify(box))) == (3, [])
     assert live.get_one(Note, number="1").secret.get_secret_value() == "hunter2"
     run = dynaorm("load", AT, file, *where, "--yes", "--json")
@@ -87,7 +87,7 @@ def test_refused_lines_are_counted_and_go_to_a_file_alone(
     run = dynaorm("load", AT, str(file), *where, "--yes", "--refused", str(refused))
     assert run.returncode == 1
     assert run.stderr.endswith(
-        "2 stored, 0 stored before, 3 guard left out, 1 refused with UniqueViolation\n"
+        "2 stored, 0 stored before, 3 guard items left out, 1 refused with UniqueViolation\n"
     )
     assert "hunter2" not in run.stderr + run.stdout
     assert json.loads(refused.read_text())["Item"]["slug"] == {"S": "s1"}

@@ -215,6 +215,31 @@ def test_a_secret_in_the_key_of_who_holds_a_value_is_not_told() -> None:
     assert [text for one in found for text in (str(one), as_json(one)) if "hush" in text] == []
 
 
+def test_a_duplicate_that_is_left_names_first_the_entity_that_has_the_guard_item() -> None:
+    earlier, later = Table("pairs"), Table("pairs")
+
+    class Loose(Entity, table=earlier, pk="PAIR#{number}", sk="PAIR", name="Pair"):
+        number: int
+        code: str
+
+    class Pair(Entity, table=later, pk="PAIR#{number}", sk="PAIR"):
+        number: int
+        code: Annotated[str, Unique()]
+
+    with strict_moto(), Session(region="us-east-1") as session:
+        session.create_table(earlier)
+        session.save_many([Loose(number=1, code="x"), Loose(number=2, code="x")])
+        (left,) = (one.finding for one in session.backfill(Pair) if one.outcome is Outcome.LEFT)
+        assert "the first of these entities has the guard item; change the value in the other one" in str(
+            left
+        )
+        kept = session.get_by(Pair, code="x")
+        assert kept is not None
+        assert [one["PK"]["S"] for one in left.owners] == [f"PAIR#{kept.number}", f"PAIR#{3 - kept.number}"]
+        session.update(Key(Pair, number=3 - kept.number), {"code": "y"})
+        assert list(session.verify(Pair)) == []
+
+
 def test_guard_items_without_an_owner_get_the_one_entity_that_holds_their_value(moto: Raw) -> None:
     session = moto.session
     guards = [key_of(f"email#{name}@x") for name in ("ann", "bob", "cyd", "dan", "nobody")]

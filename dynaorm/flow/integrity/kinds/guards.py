@@ -526,7 +526,7 @@ def _class_of_key(owner: ItemAddress) -> EntityMapping | None:
 def _held_by_another(lacking: Lacking, guard: ItemAddress, owner: ItemAddress) -> Diagnosis:
     mapping = lacking.now.mapping
     owners = shown_key(owner.table, owner.key), lacking.former_key
-    detail = "another live entity holds it; change it in one of them"
+    detail = "the first of these entities has the guard item; change the value in the other one"
     key = mapping.secrets.hiding_guard(_constraint_in(guard), guard.key)
     return Diagnosis(
         Finding(
