@@ -5,10 +5,6 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from dynaorm.argument import check_flag
-from dynaorm.entity.declare.catalog import stored_class
-from dynaorm.entity.key import Key
-from dynaorm.entity.mapping.mapping import EntityMapping
-from dynaorm.entity.state import state_of
 from dynaorm.errors import (
     Contention,
     DynaormError,
@@ -19,14 +15,13 @@ from dynaorm.flow.protocol.call import Flow
 from dynaorm.flow.protocol.context import Context
 from dynaorm.flow.protocol.retry import waited
 from dynaorm.flow.read import with_items
-from dynaorm.flow.target import target_of
 from dynaorm.flow.unknown_outcome import are_unsettled, refuse_unsettled, settle, settled_before
 from dynaorm.flow.write import send
 from dynaorm.item.value import Item
 from dynaorm.late import late
 from dynaorm.plan.changes import items_to_read
 from dynaorm.plan.compiler import compile_plan
-from dynaorm.plan.intent import Edit, Intent, Save
+from dynaorm.plan.intent import Intent, Save
 from dynaorm.plan.merge_intents import ItemIntents, merge_intents
 from dynaorm.plan.plan import Plan
 from dynaorm.plan.planned import StaleKnowledge
@@ -185,29 +180,3 @@ def _with_refusal(reads: Reads, plan: Plan, refusal: StaleKnowledge) -> Reads:
                 planned.table.name,
             )
     return reads.with_more(refusal.items, refusal.foreign)
-
-
-def updated(
-    edit: Edit, context: Context, *, exactly_once: bool | None = None
-) -> Flow[tuple[EntityMapping, Item]]:
-    """Make one partial update: the class and the item that it made.
-
-    A transaction does not return the item. So an update by key that is sent as one is bound to the item that was read,
-    which says what it makes.
-    """
-    if exactly_once is None:
-        exactly_once = context.exactly_once
-    plan, item = yield from commit(
-        [replace(edit, read_first=exactly_once)], context, exactly_once=exactly_once
-    )
-    if not plan.actions:
-        # Nothing would change: the item that was read or loaded is the stored one.
-        state = None if isinstance(edit.target, Key) else state_of(edit.target)
-        item = state.item if state is not None else item
-        assert item is not None
-        mapping = target_of(edit.target).mapping
-        return stored_class(mapping, item) or mapping, item
-    first = plan.actions[0]
-    item = first.after if item is None else item
-    assert item is not None  # an update without a known outcome is a plain one, which returns the item
-    return stored_class(first.mapping, item) or first.mapping, item

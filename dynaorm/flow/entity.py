@@ -6,15 +6,17 @@ from typing import Any
 
 from dynaorm.entity.declare.catalog import stored_class
 from dynaorm.entity.key import Key
+from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.state import put_values, set_state, state_of, unsettled_of
 from dynaorm.errors import EntityNotFound, UsageError
-from dynaorm.flow.commit import commit, updated
+from dynaorm.flow.commit import commit
 from dynaorm.flow.protocol.call import Flow
 from dynaorm.flow.protocol.context import Context
 from dynaorm.flow.read import load
 from dynaorm.flow.target import target_of
 from dynaorm.item.condition import Condition
 from dynaorm.item.update import AddTo, Change, SetTo
+from dynaorm.item.value import Item
 from dynaorm.plan.creation import check_complete
 from dynaorm.plan.edit import check_changes
 from dynaorm.plan.edit_values import valid_changes
@@ -107,7 +109,7 @@ def _changes_of(verb: str, given: Sequence[Change | Mapping[str, Any]]) -> tuple
 
 def update(edit: Edit, context: Context, *, exactly_once: bool | None = None) -> Flow[Any]:
     """Make a partial update or an upsert: the entity that it made, the caller's own object where that may change."""
-    mapping, item = yield from updated(edit, context, exactly_once=exactly_once)
+    mapping, item = yield from _updated(edit, context, exactly_once=exactly_once)
     entity = edit.target
     fresh = hydrated(mapping, item)
     if isinstance(entity, Key) or type(entity).model_config.get("frozen"):
@@ -115,6 +117,32 @@ def update(edit: Edit, context: Context, *, exactly_once: bool | None = None) ->
     # A field may hold something unsaved, and the update name the value that is stored already.
     put_values(entity, {str(change.path[0]): vars(fresh)[str(change.path[0])] for change in edit.changes})
     return entity
+
+
+def _updated(
+    edit: Edit, context: Context, *, exactly_once: bool | None = None
+) -> Flow[tuple[EntityMapping, Item]]:
+    """Make one partial update: the class and the item that it made.
+
+    A transaction does not return the item. So an update by key that is sent as one is bound to the item that was read,
+    which says what it makes.
+    """
+    if exactly_once is None:
+        exactly_once = context.exactly_once
+    plan, item = yield from commit(
+        [replace(edit, read_first=exactly_once)], context, exactly_once=exactly_once
+    )
+    if not plan.actions:
+        # Nothing would change: the item that was read or loaded is the stored one.
+        state = None if isinstance(edit.target, Key) else state_of(edit.target)
+        item = state.item if state is not None else item
+        assert item is not None
+        mapping = target_of(edit.target).mapping
+        return stored_class(mapping, item) or mapping, item
+    first = plan.actions[0]
+    item = first.after if item is None else item
+    assert item is not None  # an update without a known outcome is a plain one, which returns the item
+    return stored_class(first.mapping, item) or first.mapping, item
 
 
 def next_number(named: Any, field: str, context: Context, *, exactly_once: bool | None = None) -> Flow[int]:

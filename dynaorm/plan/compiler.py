@@ -44,11 +44,13 @@ def compile_plan(merged: Sequence[ItemIntents], reads: Reads, unit: UnitOfWork) 
         if (change := change_of(one, reads, unit)) is not None:
             changes.append(change)  # noqa: PERF401 - see above
     if unit.token is not None and unit.remember is None:
+        # An equal block writes the same revision, and finds by it that it was applied before.
         unit = replace(unit, write_id=revision_under_token(merged, unit))
     actions, effects = planned_changes(changes, merged, reads, unit)
     if unit.remember is not None and merged:
         actions.append(remember(merged, unit))
     if unit.token is not None:
+        # DynamoDB takes a token with other bytes for another block.
         actions = [replace(one, action=in_order(one.action)) for one in actions]
     token = unit.token
     if token is None and _is_transaction(actions, unit):
@@ -66,7 +68,7 @@ def planned_changes(
     changes, contributions = with_totals(changes, merged)
     finals: list[Item | None] = []
     own: list[Planned | None] = []
-    untold: list[int] = []
+    untold: list[int] = []  # which own actions rely on the answer to say what others wrote beside them
     for change in changes:
         final = final_item(change, _NUMBERED, unit)
         finals.append(final)
@@ -76,6 +78,7 @@ def planned_changes(
         own.append(planned)
     derived = derived_actions(changes, finals, _OF_ONE_CHANGE, reads=reads, unit=unit)
     added = additions(contributions, reads, unit) if contributions else []
+    # Only now it is known whether all is one plain write: a transaction answers nothing, so these have to rely on more.
     if untold and _is_transaction([*filter(None, own), *chain(*derived), *added], unit):
         for at in untold:
             own[at] = own_action(changes[at], finals[at], unit, is_told=False)

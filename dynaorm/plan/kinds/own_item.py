@@ -146,7 +146,7 @@ def own_action(
     )
     bounds = change.bounds if type(change) is ItemEdit else None
     requires = change.requires if type(change) is ItemDelete else None
-    condition = _with_own(change, _required(change, expected, expected_values, unit), bounds)
+    condition = _with_callers(change, _required(change, expected, expected_values, unit), bounds)
     if requires is not None:
         condition = all_of(condition, requires.condition(mapping))
     if expected_values is not None and condition is not None:
@@ -155,14 +155,14 @@ def own_action(
     has_condition = change.condition is not None or (
         type(change) is ItemInsert and change.replacing is not None
     )
-    if before is not None:
-        basis = Basis(expected, expected_values, has_condition, False, before.from_read, None, requires)
-    elif type(change) is not ItemInsert or change.replaces:
-        basis = Basis(None, None, has_condition, True, False, bounds, requires)
-    elif has_condition or change.found_nothing:
-        basis = Basis(has_condition=has_condition, from_read=change.found_nothing)
-    else:
-        basis = NOTHING_EXPECTED  # most inserts
+    # An insert knows that nothing is stored under its key, or guesses it.
+    is_blind = before is None and (type(change) is not ItemInsert or change.replaces)
+    from_read = (
+        before.from_read if before is not None else type(change) is ItemInsert and change.found_nothing
+    )
+    basis = NOTHING_EXPECTED  # of most inserts
+    if before is not None or is_blind or from_read or has_condition:
+        basis = Basis(expected, expected_values, has_condition, is_blind, from_read, bounds, requires)
     return Planned(
         action,
         OWN_ITEM,
@@ -176,7 +176,9 @@ def own_action(
     )
 
 
-def _with_own(change: ItemChange, required: Condition | None, bounds: Condition | None) -> Condition | None:
+def _with_callers(
+    change: ItemChange, required: Condition | None, bounds: Condition | None
+) -> Condition | None:
     """What an action requires of the stored item, with its bounds and the caller's own condition."""
     if type(change) is ItemEdit and change.creates:
         return all_of(_absent_or(change.mapping, all_of(required, bounds)), change.condition)
