@@ -330,7 +330,9 @@ def write_down(found: Mapping[str, int]) -> None:
 
 def main() -> None:
     if shutil.which("valgrind") is None:
-        sys.exit("instructions are counted by valgrind, which is not installed: apt-get install valgrind")
+        print("Instructions are counted by valgrind, which is not installed: apt-get install valgrind")
+        # ``make bench`` asks for no row by name, and goes on with what needs no valgrind.
+        sys.exit(len(sys.argv) > 1)
     is_written = sys.argv[1:] == ["--write"]
     wanted = [] if is_written else sys.argv[1:]
     found = counted([name for name in names() if not wanted or name in wanted])
