@@ -139,7 +139,7 @@ def benchmarks(endpoint: str) -> dict[str, tuple[Callable[[], object], int]]:
     session = Session(region="eu-west-1", endpoint=endpoint)
     mapping = mapping_of(Order)
     order, plain = Order(**VALUES), PlainOrder(**VALUES)
-    ready = planned([Save(order)], context).actions[0].action
+    ready = planned(Save(order), context).actions[0].action
     item = dict(ready.item)  # type: ignore[union-attr]
     loaded = mapping.hydrate(item)
     changed = loaded.model_copy(update={"email": "bobby@tables.com"})
@@ -152,12 +152,12 @@ def benchmarks(endpoint: str) -> dict[str, tuple[Callable[[], object], int]]:
     return {
         "raw botocore PutItem (reference)": (lambda: client.put_item(TableName="bench", Item=item), 60),
         "compile and encode: insert, 12 fields, 2 guards": (
-            lambda: planned([Save(order)], context).to_request(), 1000
+            lambda: planned(Save(order), context).to_request(), 1000
         ),
         "compile and encode: change of a unique value": (
-            lambda: planned([Save(changed)], context).to_request(), 1000
+            lambda: planned(Save(changed), context).to_request(), 1000
         ),
-        "compile: nothing changed": (lambda: planned([Save(loaded)], context), 1000),
+        "compile: nothing changed": (lambda: planned(Save(loaded), context), 1000),
         "encode the fields alone": (lambda: mapping.encode(vars(order)), 2000),
         "render the primary key": (lambda: mapping.primary_key(vars(order)), 2000),
         "decode and validate an item": (lambda: mapping.hydrate(item), 1000),
