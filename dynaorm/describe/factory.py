@@ -186,7 +186,12 @@ def built(mapping: EntityMapping, values: Mapping[str, Any], given: Collection[s
     def validated(strict: bool | None) -> Any:
         # Fields are given by their own names, whatever aliases they have.
         validator = mapping.entity.__pydantic_validator__
-        return validator.validate_python(dict(values), by_alias=False, by_name=True, strict=strict)
+        try:
+            return validator.validate_python(dict(values), by_alias=False, by_name=True, strict=strict)
+        except ValidationError:
+            raise
+        except Exception as raised:  # noqa: BLE001 - a function of the user's may raise anything
+            raise mapping.invalidated(values, raised)  # noqa: B904 - it has its cause
 
     try:
         entity = validated(None)

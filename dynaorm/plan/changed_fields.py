@@ -58,9 +58,9 @@ def unvalidated_changes(
                 found = None if field.in_key else mapping.encode_field(field, values)
             except InvalidValue:
                 wrong.add(name)
-            else:
-                if found is not None:
-                    encoded[field.attribute] = found
+                found = field.stored_in(state.item)  # nothing else is to be compared
+            if found is not None:
+                encoded[field.attribute] = found
     return {**_differing(mapping, values, state, encoded), **dict.fromkeys(wrong, UNSTORABLE)}
 
 
@@ -100,7 +100,9 @@ def _differing(
             ].isdisjoint(found)
             if is_made_anew or not _is_default(mapping, field, now, state, is_renewed=is_renewed):
                 found[name] = now
-        elif (new := over_stored(field, (stored, loaded[name], now), is_renewed=is_renewed)) is not stored:
+        elif (
+            new := over_stored(mapping, field, (stored, loaded[name], now), is_renewed=is_renewed)
+        ) is not stored:
             found[name] = new
     return found
 
@@ -135,14 +137,21 @@ def _is_default(
 
 
 def over_stored(
-    field: FieldMapping, value: tuple[AttributeValue, Any, AttributeValue | None], *, is_renewed: bool
+    mapping: EntityMapping,
+    field: FieldMapping,
+    value: tuple[AttributeValue, Any, AttributeValue | None],
+    *,
+    is_renewed: bool,
 ) -> AttributeValue | None:
     """What the attribute of a field becomes, ``value`` being the stored one, its loaded value and the one to store.
 
     It is the stored one itself if the field did not change; otherwise, what did not change in it is as stored.
+
+    Raises:
+        InvalidValue: the loaded value cannot be encoded.
     """
     stored, loaded, now = value
-    was = field.encode(loaded)
+    was = mapping.encode_field(field, {field.name: loaded})
     if is_renewed:
         if was is None:
             return stored if now is None and _is_absence(field, stored) else now

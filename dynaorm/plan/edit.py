@@ -263,7 +263,9 @@ def _corrected(
         found[name], stored = encoded.get(field.attribute), field.stored_in(before)
         if loaded is not None and stored is not None and not field.in_key:
             is_renewed = name in mapping.derived_fields
-            found[name] = over_stored(field, (stored, loaded[name], found[name]), is_renewed=is_renewed)
+            found[name] = over_stored(
+                mapping, field, (stored, loaded[name], found[name]), is_renewed=is_renewed
+            )
     return advance(mapping, after, found, valid.values), names | found.keys()
 
 
@@ -334,12 +336,12 @@ def _is_corrected(mapping: EntityMapping, name: str, values: Mapping[str, Any], 
         return False
     if field.in_key:
         return True
-    now, stored = field.encode(values[name]), field.stored_in(after)
+    now, stored = mapping.encode_field(field, values), field.stored_in(after)
     if stored is None and name in mapping.dependence.made:
         return now is not None  # as an insert stores it: what is made of it must not change behind it
     if stored is None:
         has_factory = mapping.entity.model_fields[name].default_factory is not None
-        return not has_factory and not same(now, field.encode(field.value_in(after)))
+        return not has_factory and not same(now, mapping.encode_field(field, {name: field.value_in(after)}))
     return now is None or not says(field, stored, now)
 
 

@@ -116,7 +116,7 @@ def test_an_attribute_named_as_a_field_that_lives_in_a_key_is_not_its_number() -
     assert added(plan_of(Deletion(desk))) == {"ROOM#r": {"desks": "-1", "width": "-3"}}
 
 
-def test_a_when_that_fails_for_a_reason_of_its_own_fails_with_it() -> None:
+def test_a_when_that_fails_for_a_reason_of_its_own_is_named_with_it() -> None:
     table = Table("failing")
 
     class Total(Entity, table=table, pk="TOTAL#{id}", sk="T"):
@@ -127,8 +127,9 @@ def test_a_when_that_fails_for_a_reason_of_its_own_fails_with_it() -> None:
         id: str
         in_total = Aggregate(Total, count="items", when=lambda one: one.id.no_such_thing)
 
-    with pytest.raises(AttributeError, match="'str' object has no attribute 'no_such_thing'"):
+    with pytest.raises(InvalidValue, match=r"when= of Counted.in_total raises AttributeError") as refused:
         plan_of(Save(Counted(id="1")))
+    assert "no_such_thing" in str(refused.value.__cause__)
 
 
 # -- who joins ---------------------------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from dynaorm import Attribute, Entity, ExpiresAt, Key, Table, Unique
 from dynaorm.entity.ident import ident_of
-from dynaorm.errors import InvalidValue, UniqueViolation
+from dynaorm.errors import DecodeError, UniqueViolation
 from dynaorm.item.action import Action, Delete, Put, to_wire
 from dynaorm.item.condition import And, Attr, Compare, Or, equals, missing
 from dynaorm.item.value import AttributeValue, Item
@@ -341,5 +341,5 @@ def test_an_update_of_other_fields_leaves_a_value_that_its_constraint_refuses_by
     shop.note = "n"
     assert purposes_in(plan_of(Save(shop))) == []
     shop.site = "b.org"
-    with pytest.raises(InvalidValue, match="site"):
+    with pytest.raises(DecodeError, match="site"):
         plan_of(Save(shop))

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final, TypeVar
+from typing import Any
 
 from pydantic import JsonValue
 
 from dynaorm.entity.codec.json import AnyValue
 from dynaorm.entity.codec.value import ANY_DEPTH, NULL, Codec, Misfit, Unstorable, optional, text_codec
+from dynaorm.entity.failing import of_user
 from dynaorm.entity.marker import Attribute
 from dynaorm.entity.stored_form import StoredForm
 from dynaorm.entity.text.of_type import scalar_of
@@ -19,10 +20,6 @@ from dynaorm.item.value import AttributeValue
 from dynaorm.item.well_formed import is_value
 from dynaorm.record import replace
 
-V = TypeVar("V")
-R = TypeVar("R")
-_REMEDY: Final = "let it take every value, or raise ValueError with the reason"
-
 
 def foreign_codec(tree: TypeTree, attribute: Attribute) -> Codec:
     """The codec of ``Attribute(encode=, decode=)``. Its functions never receive None if the type is ``X | None``."""
@@ -30,32 +27,14 @@ def foreign_codec(tree: TypeTree, attribute: Attribute) -> Codec:
         raise Unstorable("Attribute() has codec= beside encode= or decode=; keep one way")
     if attribute.encode is None or attribute.decode is None:
         raise Unstorable("Attribute() has only one of encode= and decode=; give both")
-    decode = _of_user("decode", attribute.decode)
+    decode = of_user("decode=", attribute.decode, "cannot be decoded, because")
     codec = Codec(checked(attribute.encode), decode, frozenset(), levels=ANY_DEPTH)
     return optional(codec) if tree.accepts_none else codec
 
 
-def _of_user(what: str, function: Callable[[V], R]) -> Callable[[V], R]:
-    """The function, of which every failure is a ValueError: KeyError would mean an absent attribute."""
-
-    def called(value: V) -> R:
-        try:
-            return function(value)
-        except ValueError:
-            raise
-        except Exception as raised:
-            # Without its message: that of a KeyError is the value, which may be a secret.
-            raise Remedied(
-                f"cannot be {what}d, because {what}= raises {type(raised).__name__}",
-                _REMEDY,
-            ) from raised
-
-    return called
-
-
 def checked(encode: Callable[[Any], AttributeValue]) -> Callable[[Any], AttributeValue]:
     """The function, which raises ValueError if it fails, or returns something else than an attribute value."""
-    called = _of_user("encode", encode)
+    called = of_user("encode=", encode, "cannot be encoded, because")
 
     def encoded(value: Any) -> AttributeValue:
         found = called(value)

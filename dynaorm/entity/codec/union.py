@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any
 
 from dynaorm.entity.codec.value import NULL, Absent, Codec, Merge, Misfit, Unstorable, content, merge
+from dynaorm.entity.failing import of_user
 from dynaorm.failure import shown
 from dynaorm.item.value import AttributeValue, same
 
@@ -234,6 +235,7 @@ def chosen_codec(members: Mapping[Hashable, Codec], choose: Callable[[Any], Hash
     Pydantic will call the function with the decoded value, a dict of field names. A function written for instances may
     choose another member for the dict. Encoding refuses such a value.
     """
+    choose = of_user("the discriminator", choose)
 
     def member_of(stored: AttributeValue) -> Codec | None:
         return next((codec for tag, codec in members.items() if _is_chosen(tag, codec, stored, choose)), None)

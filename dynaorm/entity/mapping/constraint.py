@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping
 from hashlib import sha256
 from typing import Any, Final, NamedTuple
 
+from dynaorm.entity.failing import FunctionFailed
 from dynaorm.entity.mapping.secret import masked
 from dynaorm.entity.mapping.when import When
 from dynaorm.entity.table import Table
@@ -92,7 +93,7 @@ class Constraint:
         """The guard item's key for these field values; None if any of them is None.
 
         Raises:
-            ValueError: a value is not of its field's type.
+            ValueError: a value is not of its field's type, or ``normalize`` fails.
             KeyValueError: it cannot be part of the guard's own key.
         """
         if self.parts:
@@ -103,7 +104,7 @@ class Constraint:
     def _own_key(self, values: Mapping[str, Any]) -> GuardKey | None:
         last = self.fields[-1]
         if self.normalize is not None and values[last] is not None:
-            values = {**{name: values[name] for name in self.fields}, last: self.normalize(values[last])}
+            values = {**{name: values[name] for name in self.fields}, last: self._normalized(values[last])}
         found = [part.value(values) for part in self.parts]
         texts = [str(one["S"]) for one in found if one is not None]
         return GuardKey(texts[0], texts[-1]) if len(texts) == len(found) else None
@@ -112,7 +113,7 @@ class Constraint:
         scope = self._scope(values) if len(self.fields) > 1 else ""
         value = values[self.fields[-1]]
         if value is not None and self.normalize is not None:
-            value = self.normalize(value)
+            value = self._normalized(value)
         if value is None or scope is None:
             return None
         text = self.scalars[-1].to_text(value)
@@ -124,6 +125,15 @@ class Constraint:
         if (len(key) > _LIMIT // 4 and len(key.encode()) > _LIMIT) or text.startswith(_HASHED):
             return f"{self.name}#{_HASHED}{sha256(text.encode()).hexdigest()}"
         return key
+
+    def _normalized(self, value: Any) -> Any:
+        assert self.normalize is not None  # the callers ask before: most constraints have none
+        try:
+            return self.normalize(value)
+        except ValueError:
+            raise
+        except Exception as raised:
+            raise FunctionFailed.of("normalize=", raised) from raised
 
     def _scope(self, values: Mapping[str, Any]) -> str | None:
         """The text before that of the last field; None if any of these fields is None."""

@@ -17,6 +17,7 @@ from pydantic_core import PydanticUndefined
 
 from dynaorm.entity.annotation import complete
 from dynaorm.entity.expiry import Expiry
+from dynaorm.entity.failing import REMEDY, blamed
 from dynaorm.entity.mapping.aggregate import AggregateMapping
 from dynaorm.entity.mapping.computed import ComputedValue
 from dynaorm.entity.mapping.constraint import Constraint
@@ -387,8 +388,20 @@ class EntityMapping:
         return entity
 
     def unvalidated(self, item: Item, raised: Exception) -> DecodeError:
-        """The error for an item at which a validator fails otherwise than pydantic asks of it."""
-        return self.unreadable(item, (f"a validator raises {type(raised).__name__}",))
+        """The error for an item at which a validator or a factory fails otherwise than pydantic asks of it."""
+        field, function = blamed(self.entity, raised)
+        where = f"{field}: " if field else ""
+        return self.unreadable(item, (f"{where}{function} raises {type(raised).__name__}; {REMEDY}",))
+
+    def invalidated(self, values: Mapping[str, Any], raised: Exception, name: str = "") -> InvalidValue:
+        """The same for values that are to be stored. ``name``: the field, if they are those of one."""
+        field, function = blamed(self.entity, raised)
+        field = name or field
+        found = self.invalid(field, values.get(field), f"{function} raises {type(raised).__name__}", REMEDY)
+        found.has_value = field in values
+        # A validator may be shown every value.
+        found.__cause__ = None if self.secrets.fields else raised
+        return found
 
     def validate_loaded(self, values: Mapping[str, Any]) -> Any:
         """The entity of decoded field values. Raises ValidationError."""
@@ -402,6 +415,7 @@ class EntityMapping:
         """The field values of an item, without those that take their default. Raises DecodeError."""
         values: dict[str, Any] = {}
         problems: list[str] = []
+        cause: Exception | None = None
         for name, field in self.fields.items():
             if field.in_key:
                 continue
@@ -416,12 +430,13 @@ class EntityMapping:
                     values[name] = field.codec.decode(found)
                 except ValueError as problem:
                     problems.append(self.secrets.misfit(name, found, problem))
+                    cause = cause or self.secrets.cause(name, problem)
         if self.only_in_keys.names:
             found_in_keys, strange = self.only_in_keys.values_in(item, self.secrets.keys)
             values |= found_in_keys
             problems += strange
         if problems:
-            raise self.unreadable(item, tuple(problems))
+            raise self.unreadable(item, tuple(problems)) from cause
         return values
 
     @cached_property

@@ -18,6 +18,7 @@ from pydantic import BaseModel, Secret, SecretBytes, SecretStr, ValidationError
 from pydantic.fields import FieldInfo
 
 from dynaorm.entity.annotation import holds_secret
+from dynaorm.entity.failing import original
 from dynaorm.entity.template.key_part import KeyPart
 from dynaorm.failure import Hiding, hidden_in
 from dynaorm.item.value import AttributeValue, Item
@@ -101,6 +102,7 @@ class Secrets:
 
     def cause(self, field: str, cause: Exception) -> Exception | None:
         """The cause that an error of a field may have: a traceback shows it."""
+        cause = original(cause)
         # An error of pydantic may quote all values.
         quotes = self.include(field) or (isinstance(cause, ValidationError) and self.fields)
         return None if quotes else cause

@@ -26,7 +26,7 @@ from dynaorm.entity.mapping.equal import is_equal
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.mapping.secret import unsaid
 from dynaorm.entity.state import LOADING
-from dynaorm.errors import DecodeError, InvalidValue
+from dynaorm.errors import DecodeError, DynaormError, InvalidValue
 from dynaorm.failure import remedy_of, without_remedy
 from dynaorm.item.path import Path, dotted
 from dynaorm.item.value import AttributeValue, same
@@ -94,6 +94,8 @@ def validated(
         entity = rules.whole.validate_python(present, strict=strict, by_alias=False, by_name=True)
     except ValidationError as problem:
         entity = _with_kept(mapping, present, kept, problem)
+    except Exception as raised:  # noqa: BLE001 - a function of the user's may raise anything
+        raise mapping.invalidated(given, raised)  # noqa: B904 - it has its cause, unless that shows a secret
     values: Mapping[str, Any] = vars(entity)
     # Rule 4.
     if not (rules.is_stable and mapping.is_exact):
@@ -145,7 +147,7 @@ def _spelled_alike(
     for name, kind in mapping.alike.items():
         if name not in kept or (kind is not None and type(given[name]) is kind):
             continue
-        with suppress(InvalidValue):
+        with suppress(ValueError):  # what cannot be encoded is refused where it is stored
             value = validated_field(mapping, name, given)
             encode = mapping.fields[name].encode
             if not is_equal(value, given[name]) and same(encode(value), encode(given[name])):
@@ -224,6 +226,8 @@ def _judged(mapping: EntityMapping, place: _Place, values: Mapping[str, Any]) ->
     except ValueError as problem:
         text = Misfit(f"{where}{without_remedy(problem)}", remedy=remedy_of(problem))
         raise mapping.invalid(field, given, text) from mapping.cause_of(field, problem)
+    except Exception as raised:  # noqa: BLE001 - as in ``validated``
+        raise mapping.invalidated({field: given}, raised, field)  # noqa: B904
     if not is_stable:
         raise mapping.invalid(field, given, f"{where}{_UNSTABLE}", _REPEATABLE)
     return second
@@ -261,6 +265,8 @@ def _with_kept(
         )
     except ValidationError as broken:
         raise _broken(mapping, values, broken) from _cause(mapping, None, broken)
+    except Exception as raised:  # noqa: BLE001 - as in ``validated``
+        raise mapping.invalidated(values, raised)  # noqa: B904
 
 
 def refuse_iterators(mapping: EntityMapping, given: Mapping[str, Any], altered: Iterable[str]) -> None:
@@ -295,10 +301,18 @@ def _as_loaded(mapping: EntityMapping, first: Mapping[str, Any], spared: frozens
         second = mapping.validate_loaded(values)
     except DecodeError as problem:
         raise InvalidValue(
-            entity=mapping.entity.__name__, field="", value=None, problem="; ".join(problem.problems)
+            entity=mapping.entity.__name__,
+            field="",
+            value=None,
+            problem="; ".join(problem.problems),
+            remedy="give the fields values that load as they are stored",
         ) from problem
     except ValidationError as problem:
         raise _broken(mapping, first, problem, again=True) from _cause(mapping, None, problem)
+    except DynaormError:
+        raise
+    except Exception as raised:  # noqa: BLE001 - as in ``validated``
+        raise mapping.invalidated(first, raised)  # noqa: B904
     found: Mapping[str, Any] = vars(second)
     _compare(mapping, first, found)
     if mapping.rules.takes_info:

@@ -9,9 +9,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dynaorm.entity.declaration import GivenWhen
+from dynaorm.entity.failing import REMEDY
 from dynaorm.entity.mapping.field import FieldMapping, respelled
 from dynaorm.entity.mapping.stored import StoredValues
-from dynaorm.errors import UsageError
+from dynaorm.errors import DynaormError, InvalidValue, UsageError
 from dynaorm.late import late
 from dynaorm.record import record
 
@@ -50,6 +51,7 @@ class When:
 
         Raises:
             DecodeError: the item cannot become an entity.
+            InvalidValue: a function fails.
             UsageError: a function looks at a total, which changes without asking the function again.
         """
         if self.condition is not None:
@@ -58,16 +60,28 @@ class When:
             except ValueError:
                 return evaluate.holds(self.condition, values.item)
         assert callable(self.given)  # a condition is translated, and is no function
+        entity = values.entity
         try:
-            return bool(self.given(values.entity))
-        except AttributeError as problem:
-            keeper = values.keeper_of(problem.name)
-            if keeper is None:
-                raise
-            raise UsageError(
-                problem=f"when= of {self.owner} looks at {problem.name}, which {keeper} keeps without asking it again",
+            return bool(self.given(entity))
+        except DynaormError:
+            raise
+        except Exception as raised:  # noqa: BLE001 - a function of the user's may raise anything
+            raise self._failed(values, raised) from (None if values.has_secrets else raised)
+
+    def _failed(self, values: StoredValues, raised: Exception) -> UsageError:
+        keeper = values.keeper_of(raised.name) if isinstance(raised, AttributeError) else None
+        if isinstance(raised, AttributeError) and keeper is not None:
+            return UsageError(
+                problem=f"when= of {self.owner} looks at {raised.name}, which {keeper} keeps without asking it again",
                 remedy="let it look at fields that are saved",
-            ) from problem
+            )
+        # Only a ValueError says why it refuses a value.
+        text = f": {raised}" if isinstance(raised, ValueError) and not values.has_secrets else ""
+        problem = f"when= of {self.owner} raises {type(raised).__name__}{text}"
+        entity = type(values.entity).__name__
+        return InvalidValue(
+            entity=entity, field="", value=None, has_value=False, problem=problem, remedy=REMEDY
+        )
 
     def text(self, secret: frozenset[str] = frozenset()) -> str:
         """The condition in words: ``F.status == 'open'``; nothing for a function, which cannot be shown."""

@@ -17,7 +17,8 @@ from dynaorm.entity.declare.catalog import catalog_of
 from dynaorm.entity.ident import Ident
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.table import Table
-from dynaorm.errors import Violation
+from dynaorm.errors import DecodeError, InvalidValue, Violation
+from dynaorm.failure import said
 from dynaorm.item.value import Item
 from dynaorm.plan.item_change import ItemChange, ItemCheck, ItemInsert, ItemUpdate
 from dynaorm.plan.planned import Kind, Planned
@@ -210,14 +211,19 @@ def derived_items(
 
     Raises:
         StoreError: two entities cannot hold one item.
+        DecodeError: a function of the class fails for a stored entity.
     """
     items: dict[Ident, DerivedItem[T]] = {}
     clashes: list[tuple[EntityMapping, Violation]] = []
     ends = [0]
     for before, after in sides:
-        for held in () if before is None else kind.held_by(before):
-            derived = items.get(held.ident) or items.setdefault(held.ident, DerivedItem())
-            derived.old += (held,)
+        try:
+            for held in () if before is None else kind.held_by(before):
+                derived = items.get(held.ident) or items.setdefault(held.ident, DerivedItem())
+                derived.old += (held,)
+        except InvalidValue as problem:
+            assert before is not None  # None holds nothing
+            raise _unknown(before, problem) from problem.__cause__
         for held in () if after is None else kind.held_by(after):
             derived = items.get(held.ident) or items.setdefault(held.ident, DerivedItem())
             derived.new += (held,)
@@ -228,6 +234,11 @@ def derived_items(
         raise kind.refused(clashes[0][0], tuple(clash for _, clash in clashes))
     found = [*items.values()]
     return [found[start:end] for start, end in pairwise(ends)]
+
+
+def _unknown(before: Image, problem: InvalidValue) -> DecodeError:
+    """The error for a stored entity of which nobody knows what it holds: a function of its class fails."""
+    return before.mapping.unreadable(before.item, (said(problem),))
 
 
 def derived_actions(

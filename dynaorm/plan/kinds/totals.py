@@ -107,8 +107,10 @@ class Totals(DerivedKind[Contribution]):
                 continue
             try:
                 delta = _contribution(mapping, one, item, values)
-            except InvalidValue:  # a stored value that cannot be part of the target's key was never counted
-                if not image.is_stored:
+            except InvalidValue as problem:
+                # A stored value that cannot be part of the target's key was never counted. A function that fails now
+                # may have counted it then.
+                if not image.is_stored or not problem.has_value:
                     raise
                 continue
             if delta is not None:
