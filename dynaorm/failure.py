@@ -150,6 +150,14 @@ def shown(value: object) -> str:
     return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 3]}..."
 
 
+def _writable(value: object) -> str:
+    """The ``repr`` of a value; of one that has none, such as an int of too many digits, what messages show."""
+    try:
+        return repr(value)
+    except ValueError:
+        return shown(value)
+
+
 class Hiding(dict[str, Any]):
     """A dict whose ``repr`` masks the values of some names. Its values are the real ones."""
 
@@ -160,7 +168,7 @@ class Hiding(dict[str, Any]):
         self.hidden = hidden
 
     def __repr__(self) -> str:
-        return f"{{{', '.join(f'{name!r}: {text}' for name, text in texts_of(self).items())}}}"
+        return f"{{{', '.join(f'{name!r}: {text}' for name, text in texts_of(self, _writable).items())}}}"
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Hiding, (dict(self), self.hidden)

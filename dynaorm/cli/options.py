@@ -35,6 +35,12 @@ _CONNECTION: Final[Sequence[Option]] = (
     click.option("--region", help="The AWS region."),
     click.option("--profile", help="A profile of the AWS configuration files."),
     click.option(
+        "--timeout",
+        type=click.FloatRange(min=0, min_open=True),
+        metavar="SECONDS",
+        help="The longest that one request may take, with its repetitions.",
+    ),
+    click.option(
         "--table-name", "tables", multiple=True, metavar="DECLARED=PHYSICAL", help="A table's physical name."
     ),
 )
@@ -50,6 +56,7 @@ class TableAccess:
         region: the AWS region; None for that of the environment.
         profile: a profile of the AWS configuration files; None for that of the environment.
         tables: the physical names of tables, as ``declared=physical``.
+        timeout: the seconds that one call may take; None for the session's own limits.
     """
 
     modules: tuple[str, ...]
@@ -57,6 +64,7 @@ class TableAccess:
     region: str | None
     profile: str | None
     tables: tuple[str, ...]
+    timeout: float | None = None
 
     def load_modules(self) -> None:
         """Import the modules that the options name. Raises UsageError."""
@@ -79,6 +87,7 @@ class TableAccess:
             region=self.region,
             endpoint=self.endpoint,
             profile=self.profile,
+            timeout=self.timeout,
             table_names=table_names(self.tables, [*targets, *declared]),
             **settings,
         )
@@ -112,9 +121,10 @@ def connected(command: Command) -> Command:
         region: str | None,
         profile: str | None,
         tables: tuple[str, ...],
+        timeout: float | None,
         **given: Any,
     ) -> None:
         importable()
-        command(connection=TableAccess(modules, endpoint, region, profile, tables), **given)
+        command(connection=TableAccess(modules, endpoint, region, profile, tables, timeout), **given)
 
     return options(*_CONNECTION)(with_connection)

@@ -17,9 +17,14 @@ _OPTIONS: Final = {
     "segment": "--segment",
     "segments": "--segments",
     "table_names": "--table-name",
+    "timeout": "--timeout",
     "version": "--version",
 }
 _COMMANDS: Final[tuple[tuple[str, Said], ...]] = (
+    (
+        r"check the region, the endpoint (.*), and read again",
+        r"check --region, --endpoint \1, and run the command again",
+    ),
     (r"(, or|or) scan the table", "or read all of it: dynaorm dump"),
     (r"leave \.consistent\(\) out", "leave --consistent out"),
     (

@@ -6,6 +6,7 @@ from typing import Any
 from dynaorm.entity.key import Key, stored_key
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.entity.state import state_of
+from dynaorm.failure import Hiding
 from dynaorm.plan.object_values import unsaved_changes
 from dynaorm.record import record
 
@@ -58,7 +59,9 @@ def inspect(entity: Any) -> Inspection:
         key=stored_key(mapping, mapping.key_of(state.item)),
         revision=mapping.revision_of(state.item),
         version=mapping.version_of(state.item),
-        changes=mapping.secrets.hiding(
-            {name: (before[name], now.get(name)) for name in mapping.fields if name in changed}
+        # Whatever the values are, an object can be looked at.
+        changes=Hiding(
+            {name: (before[name], now.get(name)) for name in mapping.fields if name in changed},
+            mapping.secrets.fields,
         ),
     )

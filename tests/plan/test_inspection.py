@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+from decimal import Decimal
 
 import pytest
 from pydantic import BaseModel
@@ -72,3 +73,22 @@ def test_constructors_and_detached_give_new_entities() -> None:
 def test_a_class_without_a_table_is_refused() -> None:
     with pytest.raises(UsageError, match="Elsewhere is not mapped"):
         inspect(Elsewhere(name="e"))
+
+
+STRANGE = {
+    "an int of 5001 digits": 10**5000,
+    "not a number": float("nan"),
+    "an object": {1: object()},
+    "a signal": Decimal("sNaN"),
+    "half a surrogate": "\ud800",
+    "None": None,
+}
+
+
+@pytest.mark.parametrize("value", STRANGE.values(), ids=[*STRANGE])
+@pytest.mark.parametrize("field", ["text", "tags", "doc_id"])
+def test_an_object_can_be_looked_at_whatever_its_values_are(field: str, value: object) -> None:
+    document = saved(Document(doc_id="d"))
+    vars(document)[field] = value
+    assert [*inspect(document).changes] == [field]
+    assert field in repr(inspect(document))

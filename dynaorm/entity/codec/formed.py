@@ -16,8 +16,8 @@ from dynaorm.entity.text.of_type import scalar_of
 from dynaorm.entity.text.scalar import Scalar
 from dynaorm.entity.type_tree import TypeTree, substituted, type_tree
 from dynaorm.failure import Remedied, with_article
+from dynaorm.item.storable import unstorable
 from dynaorm.item.value import AttributeValue
-from dynaorm.item.well_formed import is_value
 from dynaorm.record import replace
 
 
@@ -33,17 +33,15 @@ def foreign_codec(tree: TypeTree, attribute: Attribute) -> Codec:
 
 
 def checked(encode: Callable[[Any], AttributeValue]) -> Callable[[Any], AttributeValue]:
-    """The function, which raises ValueError if it fails, or returns something else than an attribute value."""
+    """The function, which raises ValueError if it fails, or returns what DynamoDB does not store."""
     called = of_user("encode=", encode, "cannot be encoded, because")
 
     def encoded(value: Any) -> AttributeValue:
         found = called(value)
-        if not is_value(found):
-            # Without what it returned, which may be a secret.
-            kind = with_article(type(found).__name__)
+        if problem := unstorable(found):
             raise Remedied(
-                f"is encoded as {kind} that is no attribute value",
-                "let encode= return one, such as {'S': 'text'} or {'N': '1.5'}",
+                f"is encoded as {problem}",
+                "let encode= return what DynamoDB stores, such as {'S': 'text'} or {'N': '1.5'}",
             )
         return found
 

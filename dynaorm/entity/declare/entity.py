@@ -202,6 +202,12 @@ class _Draft:
         if has_static_value and not validates_default(self.entity, name):
             self._check_default(name, codec, default)
         attribute, in_key = attribute_of(name, mark, self.table), self._in_key(name, mark)
+        if has_static_value and isinstance(attribute, Prefix) and default:
+            # An empty dict is no attribute either, so absence could mean both.
+            self.keys.problems.append(
+                f"{name}: its default {default!r} could not be told from an empty dict, because both would be "
+                "absent; write = {}, and let the program give new entities their members"
+            )
         return self._kind_of_field(attribute, is_stored=not in_key)(
             name=name,
             attribute=attribute,
