@@ -274,3 +274,14 @@ def test_whatever_has_expired_or_not_can_be_deleted(
     name = world.row(ttl)
     session.delete(Key(world.kind, id=name))
     assert world.transport.call(Call("Scan", {"TableName": world.table.name}))["Items"] == []
+
+
+def test_an_insert_over_what_has_expired_leaves_a_guard_that_holds_nothing(world: World) -> None:
+    world.remove_all()
+    session = world.at(Decimal(NOW))
+    name = world.row({"N": str(NOW - 3600)})
+    session.save(world.kind(id=name, slug=f"new {name}"))
+    assert session.get_by(world.kind, slug=name) is None
+    assert list(session.verify(world.table)) == []
+    other = session.save(world.kind(id="other", slug=name))
+    assert session.get_by(world.kind, slug=name) == other

@@ -181,6 +181,16 @@ SEE_ONE: Final = ("normalize", "encode", "decode", "validator", "validator_befor
 """The places whose functions see the value of one field, which is no secret. All others may see all of them."""
 
 
+def others(kind: Any, table: Table) -> dict[str, Callable[[Session], Any]]:
+    """What takes the class, or what is stored of it."""
+    return {
+        "verify": lambda session: session.verify(table),
+        "describe": lambda _: describe(table),
+        "samples": lambda _: samples(table),
+        "factory": lambda _: factory(kind)(),
+    }
+
+
 def calls(kind: Any, table: Table, loaded: Any, other: Any) -> dict[str, Callable[[Session], Any]]:
     """Everything that takes or gives an entity of the class."""
     numbers = count()
@@ -201,7 +211,6 @@ def calls(kind: Any, table: Table, loaded: Any, other: Any) -> dict[str, Callabl
     key = Key(kind, name="a")
     return {
         "item_of": lambda _: item_of(blank()),
-        "plan": lambda session: session.plan(blank()).explain(),
         "insert": lambda session: session.save(blank()),
         "insert many": lambda session: session.save_many([blank()]),
         "overwrite": lambda session: session.save(blank(), overwrite=True),
@@ -219,10 +228,7 @@ def calls(kind: Any, table: Table, loaded: Any, other: Any) -> dict[str, Callabl
         "refresh": lambda session: session.refresh(other),
         "touch": lambda session: session.touch(other),
         "changes": lambda _: inspect(changed(loaded)).changes,
-        "verify": lambda session: session.verify(table),
-        "describe": lambda _: describe(table),
-        "samples": lambda _: samples(table),
-        "factory": lambda _: factory(kind)(),
+        **others(kind, table),
         "delete": lambda session: session.delete(key),
         "delete an object": lambda session: session.delete(other),
     }
@@ -240,10 +246,8 @@ def working() -> Iterator[None]:
     failing.clear()
 
 
-@pytest.mark.parametrize("place", PLACES, ids=lambda place: str(place.__name__))
-def test_the_error_of_a_failing_function_names_it_and_nothing_is_written(
-    engine: Transport, place: Callable[..., Any], *, is_secret: bool
-) -> None:
+def classes_at(place: Callable[[Any], Declared], is_secret: bool) -> tuple[Table, Any, Any, str]:
+    """A table, the class of its totals, the class with the function, and the words that name the function."""
     table = Table(f"functions-{place.__name__}-{is_secret}", indexes=[GlobalIndex("GSI1")])
 
     class Group(Entity, table=table, pk="GROUP#{group}", sk="GROUP"):
@@ -263,9 +267,17 @@ def test_the_error_of_a_failing_function_names_it_and_nothing_is_written(
     kind: Any = new_class(
         "Thing", (Secret if is_secret else Base,), keywords, lambda names: names.update(declared)
     )
+    return table, Group, kind, named
+
+
+@pytest.mark.parametrize("place", PLACES, ids=lambda place: str(place.__name__))
+def test_the_error_of_a_failing_function_names_it_and_nothing_is_written(
+    engine: Transport, place: Callable[..., Any], *, is_secret: bool
+) -> None:
+    table, group, kind, named = classes_at(place, is_secret)
     session = Session(transport=engine)
     session.create_table(table)
-    session.save_many([Group(group="g"), Group(group="h")])
+    session.save_many([group(group="g"), group(group="h")])
     own = {"slug": "b"} if "slug" in kind.model_fields else {}
     loaded, other = session.save(kind(name="a")), session.save(kind(name="b", **own))
 
