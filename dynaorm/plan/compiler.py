@@ -23,7 +23,7 @@ from dynaorm.plan.plan import Plan, check_limits
 from dynaorm.plan.planned import Planned
 from dynaorm.plan.reads import Reads
 from dynaorm.plan.remember import remember
-from dynaorm.plan.targets import additions, with_totals
+from dynaorm.plan.targets import additions, with_additions
 from dynaorm.plan.unit_of_work import UnitOfWork
 from dynaorm.record import replace
 
@@ -65,7 +65,7 @@ def planned_changes(
     changes: list[ItemChange], merged: Sequence[ItemIntents], reads: Reads, unit: UnitOfWork
 ) -> tuple[list[Planned], list[Effect]]:
     """All actions of some changes, and what becomes of the caller's objects."""
-    changes, contributions = with_totals(changes, merged)
+    changes, contributions = with_additions(changes, merged)
     finals: list[Item | None] = []
     own: list[Planned | None] = []
     untold: list[int] = []  # which own actions rely on the answer to say what others wrote beside them

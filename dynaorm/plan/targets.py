@@ -46,7 +46,7 @@ from dynaorm.plan.writable import refuse_other_revision
 from dynaorm.record import replace
 
 
-def with_totals(
+def with_additions(
     changes: list[ItemChange], merged: Sequence[ItemIntents]
 ) -> tuple[list[ItemChange], list[TotalDelta]]:
     """The changes with what others add to the items that they write, and what is added to other items.
@@ -57,11 +57,11 @@ def with_totals(
     """
     for change in changes:  # a loop, because every save asks
         if change.mapping.table.rules.is_counted:
-            return _with_totals(changes, merged)
+            return _with_additions(changes, merged)
     return changes, []
 
 
-def _with_totals(
+def _with_additions(
     changes: Sequence[ItemChange], merged: Sequence[ItemIntents]
 ) -> tuple[list[ItemChange], list[TotalDelta]]:
     written = {ident_of(one.mapping.table, one.key): _own_totals(one) for one in changes}
