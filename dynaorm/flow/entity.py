@@ -52,10 +52,9 @@ def take_over(entity: Any, fresh: Any) -> Any:
     """Give an object the values and state that were read. A frozen object, or one of another class, is replaced."""
     if type(entity) is not type(fresh) or type(entity).model_config.get("frozen"):
         return fresh
-    # Not by assignment: with ``validate_assignment``, validators would see the old and new values mixed.
-    values = vars(entity)
-    values.clear()
-    values.update(vars(fresh))
+    # Not by assignment: with ``validate_assignment``, validators would see the old and new values mixed. All at once,
+    # or Ctrl-C could leave an object without values. The state comes last: with it, old values would count as changes.
+    object.__setattr__(entity, "__dict__", {**vars(fresh)})
     object.__setattr__(entity, "__pydantic_fields_set__", set(fresh.model_fields_set))
     set_state(entity, state_of(fresh))
     return entity

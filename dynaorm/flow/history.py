@@ -279,14 +279,18 @@ def _restore(named: Any, version: int, context: Context, *, exactly_once: bool |
         raise _no_version(target.name, version)
     saving = _restored(asked, target, copy, found)
     entity = saving.entity
+    before = state_of(entity)
     # What was just judged is also what the write is bound to; ``commit`` does not read it again.
     reads = Reads({ident_of(target.mapping.table, target.key): copy})
     try:
         yield from commit([saving], context, exactly_once=exactly_once, reads=reads)
+        return entity if isinstance(named, Key) else take_over(named, entity)
     except BaseException:  # also what stops the program in the middle: Ctrl-C, a cancelled task
-        _wait_for(named, entity)
+        if unsettled_of(entity) is None and state_of(entity) is not before:  # it is committed
+            take_over(named, entity)
+        else:
+            _wait_for(named, entity)
         raise
-    return entity if isinstance(named, Key) else take_over(named, entity)
 
 
 def _restored(asked: Target, target: Target, copy: Item, version: Version[Any]) -> Save:

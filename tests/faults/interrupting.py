@@ -1,7 +1,7 @@
 """Ctrl-C at any line of some modules."""
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
@@ -20,19 +20,20 @@ class Interrupting:
         inner: carries the calls.
         modules: files and folders of dynaorm.
         at: the number of lines before that one.
-        answered: count from the first answer on.
+        after: count from the first answer to one of these operations on; () for all lines.
     """
 
-    def __init__(self, inner: Transport, *modules: str, at: int, answered: bool) -> None:
+    def __init__(self, inner: Transport, *modules: str, at: int, after: Sequence[str]) -> None:
         self._inner = inner
         self._watched = tuple(str(LIBRARY / one) for one in modules)
         self._left = at
-        self._is_counting = not answered
+        self._after = after
+        self._is_counting = not after
         self.is_interrupted = False
 
     def call(self, call: Call, /) -> Reply:
         reply = self._inner.call(call)
-        self._is_counting = True
+        self._is_counting = self._is_counting or call.operation in self._after
         return reply
 
     @contextmanager

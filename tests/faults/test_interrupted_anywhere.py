@@ -6,7 +6,7 @@ from typing import Any, Final, NamedTuple
 
 import pytest
 
-from dynaorm import F, Session, inspect
+from dynaorm import F, Key, Session, inspect
 from dynaorm.entity.state import unsettled_of
 from tests.faults.entities import Account, Page, User, app
 from tests.faults.interrupting import Interrupting
@@ -16,6 +16,9 @@ TABLE: Final = app
 
 # Where objects learn of their writes. What only computes values need not be interrupted at each of its lines.
 ENDINGS: Final = ("flow", "session", "plan/planned.py", "entity/state.py")
+
+WRITES: Final = ("UpdateItem", "TransactWriteItems")
+LATEST: Final = {"ACCOUNT", "PROFILE", "v0_TEXT"}
 
 
 class Write(NamedTuple):
@@ -28,6 +31,13 @@ class Write(NamedTuple):
 def update(before: Session, name: str) -> Write:
     account = before.save(Account(name=name))
     return Write([account], lambda session: session.update(account, F.visits.add(1)))
+
+
+def restore(before: Session, name: str) -> Write:
+    page = before.save(Page(name=name, text="one"))
+    page.text = "two"
+    before.save(page)
+    return Write([page], lambda session: session.restore(page, version=1))
 
 
 def block(before: Session, name: str) -> Write:
@@ -43,12 +53,12 @@ def block(before: Session, name: str) -> Write:
 
 
 def interrupted(
-    moto: Store, prepare: Callable[[Session, str], Write], *modules: str, answered: bool
+    moto: Store, prepare: Callable[[Session, str], Write], *modules: str, after: Sequence[str] = ()
 ) -> Iterator[tuple[Session, Sequence[Any]]]:
     """A session and objects whose write was interrupted at the first line, then others at the second, and so on."""
     before = moto.line().session
     for at in count():
-        wire = Interrupting(moto.transport, *modules, at=at, answered=answered)
+        wire = Interrupting(moto.transport, *modules, at=at, after=after)
         session = Session(transport=wire, clock=moto.clock)
         write = prepare(before, f"{at:05d}")
         try:
@@ -61,22 +71,36 @@ def interrupted(
         yield session, write.objects
         for item in moto.items(app):
             moto.remove(app, item["PK"]["S"], item["SK"]["S"])
-    assert at > 10
+    assert at > 2
 
 
-@pytest.mark.parametrize("prepare", [update, block])
+def revisions(moto: Store) -> set[str]:
+    return {item["_rev"]["S"] for item in moto.items(app) if item["SK"]["S"] in LATEST}
+
+
+@pytest.mark.parametrize("prepare", [update, restore, block])
 def test_after_an_answer_an_object_has_what_was_written_or_settles_it_before_its_next_write(
     moto: Store, prepare: Callable[[Session, str], Write]
 ) -> None:
-    for session, objects in interrupted(moto, prepare, *ENDINGS, answered=True):
-        stored = {item["_rev"]["S"] for item in moto.items(app) if "_rev" in item}
+    for session, objects in interrupted(moto, prepare, *ENDINGS, after=WRITES):
         for one in objects:
-            assert inspect(one).revision in stored or unsettled_of(one) is not None
+            assert inspect(one).revision in revisions(moto) or unsettled_of(one) is not None
             session.save(one)
-            assert inspect(one).revision in stored
+            assert inspect(one).revision in revisions(moto)
 
 
 def test_no_interrupt_leaves_a_block_open(moto: Store) -> None:
-    for session, objects in interrupted(moto, block, "session/transaction.py", answered=False):
+    for session, objects in interrupted(moto, block, "session/transaction.py"):
         session.save_many(objects)
         assert all(inspect(one).loaded for one in objects)
+
+
+def refresh(before: Session, name: str) -> Write:
+    account = before.save(Account(name=name))
+    before.update(Key(Account, name=name), F.city.set("Basel"))
+    return Write([account], lambda session: session.refresh(account))
+
+
+def test_an_interrupted_refresh_leaves_the_old_values_or_the_new_ones(moto: Store) -> None:
+    for _, (account,) in interrupted(moto, refresh, "flow/entity.py", after=["GetItem"]):
+        assert account in (Account(name=account.name), Account(name=account.name, city="Basel"))
