@@ -47,6 +47,7 @@ from tests.laws.mixed_classes import (
     spec_of,
     value_of,
 )
+from tests.laws.mixed_streams import check_stream, known_of
 from tests.laws.mixed_world import (
     Checked,
     Model,
@@ -222,7 +223,9 @@ class World:
         return True
 
     def check(self, state: State, before: Raw, since: datetime) -> None:
-        Checked(self.classes, self.state, before, self.raw(), since, self.now).check(state)
+        after, known = self.raw(), known_of(self.state)
+        Checked(self.classes, self.state, before, after, since, self.now).check(state)
+        check_stream(self.classes, self.model, (known, known_of(state)), (before, after))
 
     def _settle(
         self, unknown: OutcomeUnknown, outcome: tuple[State, Any], before: Raw, since: datetime
