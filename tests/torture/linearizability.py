@@ -16,6 +16,10 @@ explains a history can be made into such a one: what is vain is left out, and wh
 a run in which many operations got no answer tries each of their subsets wherever a choice was wrong. Operations of one
 effect are taken in the order in which they began.
 
+The first search forgets, after each required operation, which of the possible ones it has used. It meets few
+combinations, since only the state counts, and what it cannot explain, nothing can. An order in which it used none twice
+is an answer, too. Only if it used one twice, a second search remembers all.
+
 Most operations say whose write they saw, or wrote over. Such a fact never comes back once it is gone. So a write is not
 tried while an operation is left that needs what the write ends: without this, a run with many overlapping operations
 tries a million orders in vain before it meets that operation.
@@ -129,6 +133,13 @@ def _makes_needless(one: _Point, other: _Point) -> bool:
     return one.tried & ~other.tried == 0
 
 
+def _makes_needless_from_here(one: _Point, other: _Point) -> bool:
+    """The same, if only the possible events since the last required one count."""
+    if not one.waiting or not other.waiting:
+        return not one.waiting
+    return one.waiting[0][1] == other.waiting[0][1] and _makes_needless(one, other)
+
+
 def _after(events: Sequence[Event], state: State) -> State | None:
     """The state after these events; None if one of them cannot happen."""
     after: State | None = state
@@ -172,6 +183,25 @@ class Search:
         self._deepest: _Point | None = None
 
     def answer(self) -> Answer:
+        """The answer of a search that forgets which possible events came, if that is one, or of one that does not."""
+        first = self._search(forgets=True)
+        if first.undecided or (first.order is not None and not self._is_exact(first.order)):
+            found = self._search(forgets=False)
+            return replace(found, explored=first.explored + found.explored)
+        return first
+
+    def _is_exact(self, order: Sequence[str]) -> bool:
+        """Whether every event comes once, and none after one that begins after its end."""
+        by_name = {event.name: event for event in (*self._required, *self._possible)}
+        newest = 0
+        for event in (by_name[name] for name in order):
+            if event.end < newest:
+                return False
+            newest = max(newest, event.begin)
+        return len({*order}) == len(order)
+
+    def _search(self, *, forgets: bool) -> Answer:
+        is_needless = _makes_needless_from_here if forgets else _makes_needless
         points = [_Point(0, 0, self._start, None)]
         seen: defaultdict[tuple[int, State], list[_Point]] = defaultdict(list)
         explored = 0
@@ -179,10 +209,12 @@ class Search:
             point = self._settled(points.pop())
             if point is None:
                 continue
+            if forgets and not point.waiting:
+                point = replace(point, tried=0)
             if point.done == self._all:
                 return Answer(() if point.order is None else point.order.names(), explored)
             before = seen[point.done, point.state]
-            if any(_makes_needless(one, point) for one in before):
+            if any(is_needless(one, point) for one in before):
                 continue
             before.append(point)
             explored += 1
