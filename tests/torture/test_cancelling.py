@@ -1,14 +1,20 @@
 """A write whose task is cancelled may have been made, and the entity finds out before its next write."""
 
 import asyncio
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from dynaorm import AsyncSession, Session, Transport, inspect
+from tests.torture.boss import check
 from tests.torture.cancelling import Cancelling, DrivenSession
 from tests.torture.entities import Parcel, app
+from tests.torture.operations import inserting, touching
+
+if TYPE_CHECKING:
+    from tests.torture.conftest import Ground
+    from tests.torture.worker import Worker
 
 
 @pytest.fixture
@@ -65,3 +71,19 @@ def test_a_session_without_a_cancellation_is_a_session(
     session: Any = DrivenSession(AsyncSession(transport=Cancelling(transport, 0, list, delivers=True)), loop)
     parcel = session.save(Parcel(shelf="s", place="p"))
     assert session.get(Parcel, shelf="s", place="p") == parcel
+
+
+def test_a_touch_that_was_cancelled_has_happened_if_only_its_repetition_was_refused(
+    worked: "Callable[[Callable[[Worker], None]], Ground]",
+) -> None:
+    def work(worker: "Worker") -> None:
+        for place in range(90):
+            parcel = Parcel(shelf="0-s", place=f"0-{place}")
+            worker.perform(inserting(parcel))
+            for _ in range(3):
+                if inspect(parcel).revision is not None:
+                    worker.perform(touching(parcel))
+
+    ground = worked(work)
+    assert "cancelled" in {fault for record in ground.records for fault in record.struck}
+    assert check(ground.run()).violations == []

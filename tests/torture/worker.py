@@ -213,10 +213,13 @@ class Worker:
         """Send it again: its token, or its objects, find out whether it was made."""
         try:
             return operation.send(self._session(faulty))
-        except StaleEntity:
+        except OutcomeUnknown:
+            raise
+        except StoreError:
             if not self._is_made(operation):
                 raise
-            return None  # The cancelled write was made, and what it wrote expired before this one.
+            # The cancelled write was made. Only this one was refused: a touch, or after what was written expired.
+            return None
 
     def _is_made(self, operation: Operation) -> bool:
         """Whether the objects carry the revision of an operation: its write was made, though it was cancelled."""
