@@ -104,7 +104,12 @@ class Constraint:
     def _own_key(self, values: Mapping[str, Any]) -> GuardKey | None:
         last = self.fields[-1]
         if self.normalize is not None and values[last] is not None:
-            values = {**{name: values[name] for name in self.fields}, last: self._normalized(values[last])}
+            try:
+                values = {**{name: values[name] for name in self.fields}, last: self.normalize(values[last])}
+            except ValueError:
+                raise
+            except Exception as raised:
+                raise FunctionFailed.of("normalize=", raised) from raised
         found = [part.value(values) for part in self.parts]
         texts = [str(one["S"]) for one in found if one is not None]
         return GuardKey(texts[0], texts[-1]) if len(texts) == len(found) else None
@@ -113,7 +118,12 @@ class Constraint:
         scope = self._scope(values) if len(self.fields) > 1 else ""
         value = values[self.fields[-1]]
         if value is not None and self.normalize is not None:
-            value = self._normalized(value)
+            try:
+                value = self.normalize(value)
+            except ValueError:
+                raise
+            except Exception as raised:
+                raise FunctionFailed.of("normalize=", raised) from raised
         if value is None or scope is None:
             return None
         text = self.scalars[-1].to_text(value)
@@ -125,15 +135,6 @@ class Constraint:
         if (len(key) > _LIMIT // 4 and len(key.encode()) > _LIMIT) or text.startswith(_HASHED):
             return f"{self.name}#{_HASHED}{sha256(text.encode()).hexdigest()}"
         return key
-
-    def _normalized(self, value: Any) -> Any:
-        assert self.normalize is not None  # the callers ask before: most constraints have none
-        try:
-            return self.normalize(value)
-        except ValueError:
-            raise
-        except Exception as raised:
-            raise FunctionFailed.of("normalize=", raised) from raised
 
     def _scope(self, values: Mapping[str, Any]) -> str | None:
         """The text before that of the last field; None if any of these fields is None."""
