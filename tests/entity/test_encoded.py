@@ -69,7 +69,8 @@ def test_an_encoding_that_is_no_attribute_value_is_refused(wrong: Any, kind: str
         text: Annotated[int | None, Attribute(encode=lambda _: wrong, decode=int)]
 
     problem = (
-        f"is encoded as {kind} that is no attribute value; let encode= return one, such as {{'S': 'text'}}"
+        f"is encoded as {kind} that is no attribute value; let encode= return what DynamoDB stores, "
+        "such as {'S': 'text'} or {'N': '1.5'}"
     )
     calls: list[Callable[[], object]] = [
         lambda: item_of(Odd(code=1, text=2)),
