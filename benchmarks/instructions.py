@@ -44,7 +44,7 @@ from dynaorm.plan.image import new_image
 
 TURNS: Final = 20
 # What is compiled when it is worth it is compiled by then, and Python has adapted its instructions to that. With 50
-# turns, a call took up to 9 % more, depending on which rows were counted before it.
+# turns, a call took up to 10 % more, depending on which rows were counted before it.
 WARM: Final = 150
 CLIENTS: Final = {
     "direct": "dynaorm_direct",
