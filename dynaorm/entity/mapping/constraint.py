@@ -96,26 +96,6 @@ class Constraint:
             ValueError: a value is not of its field's type, or ``normalize`` fails.
             KeyValueError: it cannot be part of the guard's own key.
         """
-        if self.parts:
-            return self._own_key(values)
-        text = self._text(values)
-        return None if text is None else GuardKey(text, text)
-
-    def _own_key(self, values: Mapping[str, Any]) -> GuardKey | None:
-        last = self.fields[-1]
-        if self.normalize is not None and values[last] is not None:
-            try:
-                values = {**{name: values[name] for name in self.fields}, last: self.normalize(values[last])}
-            except ValueError:
-                raise
-            except Exception as raised:
-                raise FunctionFailed.of("normalize=", raised) from raised
-        found = [part.value(values) for part in self.parts]
-        texts = [str(one["S"]) for one in found if one is not None]
-        return GuardKey(texts[0], texts[-1]) if len(texts) == len(found) else None
-
-    def _text(self, values: Mapping[str, Any]) -> str | None:
-        scope = self._scope(values) if len(self.fields) > 1 else ""
         value = values[self.fields[-1]]
         if value is not None and self.normalize is not None:
             try:
@@ -124,6 +104,21 @@ class Constraint:
                 raise
             except Exception as raised:
                 raise FunctionFailed.of("normalize=", raised) from raised
+        if self.parts:
+            return self._own_key(values, value)
+        text = self._text(values, value)
+        return None if text is None else GuardKey(text, text)
+
+    def _own_key(self, values: Mapping[str, Any], last: Any) -> GuardKey | None:
+        """The key that the constraint's templates make. ``last``: the value of the last field, normalised."""
+        values = {**{name: values[name] for name in self.fields}, self.fields[-1]: last}
+        found = [part.value(values) for part in self.parts]
+        texts = [str(one["S"]) for one in found if one is not None]
+        return GuardKey(texts[0], texts[-1]) if len(texts) == len(found) else None
+
+    def _text(self, values: Mapping[str, Any], value: Any) -> str | None:
+        """The text of both keys of the guard item. ``value``: that of the last field, normalised."""
+        scope = self._scope(values) if len(self.fields) > 1 else ""
         if value is None or scope is None:
             return None
         text = self.scalars[-1].to_text(value)
