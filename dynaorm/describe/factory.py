@@ -191,7 +191,7 @@ def built(mapping: EntityMapping, values: Mapping[str, Any], given: Collection[s
         except ValidationError:
             raise
         except Exception as raised:  # noqa: BLE001 - a function of the user's may raise anything
-            raise mapping.invalidated(values, raised)  # noqa: B904 - it has its cause
+            raise mapping.invalidated(values, raised) from mapping.secrets.cause_of_function(raised)
 
     try:
         entity = validated(None)

@@ -379,7 +379,7 @@ class EntityMapping:
             problems, cause = problems_of(self.entity, problem, values, self.only_in_keys.place_of)
             raise self.unreadable(item, problems) from cause
         except Exception as raised:  # noqa: BLE001 - a validator of the user's may raise anything
-            raise self.unvalidated(item, raised) from (None if self.secrets.fields else raised)
+            raise self.unvalidated(item, raised) from self.secrets.cause_of_function(raised)
         # Otherwise the next save of the unchanged entity would find that its key has changed.
         self.refuse_other_key(item, entity.__dict__)
         missing = [field for field in self.fields.values() if field.attribute not in item]
@@ -399,8 +399,6 @@ class EntityMapping:
         field = name or field
         found = self.invalid(field, values.get(field), f"{function} raises {type(raised).__name__}", REMEDY)
         found.has_value = field in values
-        # A validator may be shown every value.
-        found.__cause__ = None if self.secrets.fields else raised
         return found
 
     def validate_loaded(self, values: Mapping[str, Any]) -> Any:

@@ -107,6 +107,10 @@ class Secrets:
         quotes = self.include(field) or (isinstance(cause, ValidationError) and self.fields)
         return None if quotes else cause
 
+    def cause_of_function(self, raised: Exception) -> Exception | None:
+        """The cause that the error of a function of the class may have: it may have been shown every value."""
+        return None if self.fields else raised
+
     def misfit(self, name: str, stored: AttributeValue | None, problem: ValueError) -> str:
         """The problem of a stored value that its field cannot have."""
         return f"{name}: {unsaid_stored(str(problem), stored) if name in self.fields else problem}"

@@ -67,9 +67,9 @@ class StoredValues(Mapping[str, Any]):
         return self._entity
 
     @property
-    def has_secrets(self) -> bool:
-        """Whether its class has secret fields, which an error of a function could show."""
-        return bool(self._mapping.secrets.fields)
+    def secrets(self) -> Secrets:
+        """What is secret in its class: an error of a function could show it."""
+        return self._mapping.secrets
 
     def keeper_of(self, name: str | None) -> str | None:
         """What keeps a total in a field of this name; None if nothing does."""
@@ -99,7 +99,7 @@ class StoredValues(Mapping[str, Any]):
         values = self._cache if is_known else vars(self.entity)
         kept_out = self._mapping.maintained
         given = {name: values[name] for name in one.fields if name in values and name not in kept_out}
-        return one.computed(given, is_hidden=self.has_secrets)
+        return one.computed(given, is_hidden=bool(self.secrets.fields))
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._mapping.fields)

@@ -95,7 +95,7 @@ def validated(
     except ValidationError as problem:
         entity = _with_kept(mapping, present, kept, problem)
     except Exception as raised:  # noqa: BLE001 - a function of the user's may raise anything
-        raise mapping.invalidated(given, raised)  # noqa: B904 - it has its cause, unless that shows a secret
+        raise mapping.invalidated(given, raised) from mapping.secrets.cause_of_function(raised)
     values: Mapping[str, Any] = vars(entity)
     # Rule 4.
     if not (rules.is_stable and mapping.is_exact):
@@ -227,7 +227,8 @@ def _judged(mapping: EntityMapping, place: _Place, values: Mapping[str, Any]) ->
         text = Misfit(f"{where}{without_remedy(problem)}", remedy=remedy_of(problem))
         raise mapping.invalid(field, given, text) from mapping.cause_of(field, problem)
     except Exception as raised:  # noqa: BLE001 - as in ``validated``
-        raise mapping.invalidated({field: given}, raised, field)  # noqa: B904
+        invalid = mapping.invalidated({field: given}, raised, field)
+        raise invalid from mapping.secrets.cause_of_function(raised)
     if not is_stable:
         raise mapping.invalid(field, given, f"{where}{_UNSTABLE}", _REPEATABLE)
     return second
@@ -266,7 +267,7 @@ def _with_kept(
     except ValidationError as broken:
         raise _broken(mapping, values, broken) from _cause(mapping, None, broken)
     except Exception as raised:  # noqa: BLE001 - as in ``validated``
-        raise mapping.invalidated(values, raised)  # noqa: B904
+        raise mapping.invalidated(values, raised) from mapping.secrets.cause_of_function(raised)
 
 
 def refuse_iterators(mapping: EntityMapping, given: Mapping[str, Any], altered: Iterable[str]) -> None:
@@ -312,7 +313,7 @@ def _as_loaded(mapping: EntityMapping, first: Mapping[str, Any], spared: frozens
     except DynaormError:
         raise
     except Exception as raised:  # noqa: BLE001 - as in ``validated``
-        raise mapping.invalidated(first, raised)  # noqa: B904
+        raise mapping.invalidated(first, raised) from mapping.secrets.cause_of_function(raised)
     found: Mapping[str, Any] = vars(second)
     _compare(mapping, first, found)
     if mapping.rules.takes_info:
