@@ -26,6 +26,8 @@ class Interrupting:
     def __init__(self, inner: Transport, *modules: str, at: int, after: Sequence[str]) -> None:
         self._inner = inner
         self._watched = tuple(str(LIBRARY / one) for one in modules)
+        # Otherwise a module that was renamed would no longer be interrupted, and nobody would notice.
+        assert all(Path(one).exists() for one in self._watched)
         self._left = at
         self._after = after
         self._is_counting = not after
