@@ -6,6 +6,7 @@ from functools import lru_cache
 from typing import Final, Literal, TypeAlias
 
 from dynaorm.describe.description import Literals, Slot, TemplateDescription
+from dynaorm.describe.entry import Entry
 from dynaorm.failure import MASK
 from dynaorm.item.value import AttributeValue
 from dynaorm.item.value_text import key_text
@@ -29,6 +30,11 @@ class KeyPiece:
     text: str
     kind: PieceKind
     field: str = ""
+
+
+def number_in_key(entry: Entry) -> int | None:
+    """The number of the version in the sort key of an item: 0 for what is no version; None for any."""
+    return entry.number if entry.kind == "version" else 0
 
 
 def plain_text(pieces: Iterable[KeyPiece]) -> str:

@@ -28,7 +28,7 @@ from dynaorm.item.prefix import is_member
 from dynaorm.item.size import item_size
 from dynaorm.item.value import AttributeValue, Item
 from dynaorm.item.value_text import key_text, name_text, value_text
-from dynaorm.layout.key_pieces import KeyPiece, pieces_of, plain_text
+from dynaorm.layout.key_pieces import KeyPiece, number_in_key, pieces_of, plain_text
 from dynaorm.record import record
 
 AttributeRole: TypeAlias = Literal["field", "key", "own", "unknown"]
@@ -364,7 +364,7 @@ class _Viewer:
             literal = f"{entry.constraint}#" if entry.kind == "guard" else ""
             return _unmatched(value, literal, is_secret=is_secret)
         hidden = _secret_fields(template, {one.name: one for one in cls.fields}) if is_secret else frozenset()
-        return pieces_of(template, value, hidden, entry.number if entry.kind == "version" else 0)
+        return pieces_of(template, value, hidden, number_in_key(entry))
 
     def _template(self, entry: Entry, cls: ClassDescription, name: str) -> TemplateDescription | None:
         """The template of a key attribute of an item; None for a key that no template of its class renders."""

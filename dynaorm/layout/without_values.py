@@ -2,11 +2,11 @@
 
 Rule 1. Only literal texts of key templates stay, class names, and the numbers of versions.
 Rule 2. The value of a field in a key becomes the name of the field with a number. Equal values have equal numbers, so
-        items lie together as they do in the table.
+        items lie together as they do in the table. A key field that is an attribute, too, is the same there.
 Rule 3. Any other value becomes the name of its type.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from dynaorm.describe.class_names import name_of
@@ -17,7 +17,7 @@ from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.entity.table import Table
 from dynaorm.item.value import AttributeValue, Item
 from dynaorm.item.value_text import key_text
-from dynaorm.layout.key_pieces import pieces_of
+from dynaorm.layout.key_pieces import number_in_key, pieces_of
 from dynaorm.record import replace
 
 _TYPES: Final[Mapping[str, str]] = {
@@ -54,14 +54,16 @@ class _StandIns:
     def entry(self, entry: Entry) -> Entry:
         cls = self._class(entry)
         own = cls if entry.kind in ("entity", "version", "tombstone") else None
-        item: dict[str, Any] = {}
-        for name, value in entry.item.items():
-            if name in self._keys:
-                item[name] = self._key(entry, own, name, value)
-            elif name == self._table.type_attribute:
-                item[name] = value
-            else:
-                item[name] = _typed(value)
+        keys = {
+            name: self._key(entry, own, name, value)
+            for name, value in entry.item.items()
+            if name in self._keys
+        }
+        known = {**dict(_as_in_keys(own, keys, number_in_key(entry))), **keys}
+        item: dict[str, Any] = {
+            name: known.get(name) or (value if name == self._table.type_attribute else _typed(value))
+            for name, value in entry.item.items()
+        }
         owner = None if entry.owner is None else self._owner(cls, entry.owner)
         if entry.kind == "guard" and owner is not None:
             item["owner"] = {"M": owner}
@@ -78,8 +80,8 @@ class _StandIns:
     ) -> AttributeValue:
         if entry.kind == "guard" and entry.constraint is not None:
             return self._guard(entry.constraint, value)
-        number = entry.number if entry.kind == "version" else 0
-        return self._rendered([*_primary(cls), *_placed(cls, entry.places)], name, value, number)
+        templates = [*_primary(cls), *_placed(cls, entry.places)]
+        return self._rendered(templates, name, value, number_in_key(entry))
 
     def _guard(self, constraint: str, value: AttributeValue) -> AttributeValue:
         literal, text = f"{constraint}#", key_text(value)
@@ -108,6 +110,21 @@ class _StandIns:
         """The name of a value: that of the field where it is first met, and a number. A number is only a number."""
         field, number = self._known.setdefault(text, (field, len(self._known) + 1))
         return f"{number:0{len(text)}d}" if text.isdecimal() and text.isascii() else f"{field}-{number}"
+
+
+def _as_in_keys(
+    cls: ClassDescription | None, keys: Item, number: int | None
+) -> Iterator[tuple[str, AttributeValue]]:
+    """For the attribute of each key field, what stands for its value in the primary key."""
+    fields = {} if cls is None else {one.name: one for one in cls.fields}
+    for template in _primary(cls):
+        for piece in pieces_of(template, keys.get(template.attribute), frozenset(), number):
+            if piece.kind == "value" and piece.field in fields:
+                kind = "N" if fields[piece.field].dynamodb_types == ("N",) and piece.text.isdecimal() else "S"
+                yield (
+                    fields[piece.field].attribute,
+                    {kind: str(int(piece.text)) if kind == "N" else piece.text},
+                )
 
 
 def _primary(cls: ClassDescription | None) -> list[TemplateDescription]:

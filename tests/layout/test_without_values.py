@@ -1,9 +1,12 @@
 """Items without their values: nothing of a value stays, and what lay together lies together."""
 
+import re
 from collections.abc import Sequence
 
 from dynaorm import Table, describe
 from dynaorm.describe import Entry, classify, samples
+from dynaorm.entity.mapping.mapping import mapping_of
+from dynaorm.item.value import AttributeValue
 from dynaorm.layout import page
 from dynaorm.layout.view import view_of
 from dynaorm.layout.without_values import without_values
@@ -48,12 +51,24 @@ def test_no_value_of_a_field_stays() -> None:
     for table in TABLES:
         entries = samples(table, 3)
         for before, after in zip(entries, without_values(table, entries), strict=True):
-            keys = {
-                *table.key_names,
-                *(key.name for one in describe(table).indexes for key in (*one.partition, *one.sort)),
-            }
-            for name in before.item.keys() - keys - {table.type_attribute}:
-                assert after.item[name] in TYPES or "M" in after.item[name]
+            in_keys = key_fields(before)
+            for name in before.item.keys() - keys_of(table) - {table.type_attribute}:
+                value = after.item[name]
+                assert value in TYPES or "M" in value or is_name_of(in_keys.get(name, ""), value)
+
+
+def key_fields(entry: Entry) -> dict[str, str]:
+    """The attributes of the fields that are in the primary key of an item, with the names of these fields."""
+    if entry.cls is None:
+        return {}
+    mapping = mapping_of(entry.cls)
+    return {mapping.fields[name].attribute: name for name in mapping.key_fields if name in mapping.fields}
+
+
+def is_name_of(field: str, value: AttributeValue) -> bool:
+    """Whether a value is the name of a field with a number, or nothing but that number."""
+    ((kind, text),) = value.items()
+    return re.fullmatch(rf"\d+|{field}-\d+" if field else "-", text) is not None and kind in ("S", "N")
 
 
 TYPES = [
@@ -71,6 +86,19 @@ def test_owners_are_still_those_of_their_guards_and_versions() -> None:
         keys = [{name: one.item[name] for name in table.key_names} for one in entries if one.kind == "entity"]
         owned = [one.owner for one in entries if one.kind in ("guard", "version") and one.owner is not None]
         assert [owner for owner in owned if owner not in keys] == []
+
+
+def test_an_owner_has_the_name_that_its_key_says() -> None:
+    for table in TABLES:
+        entries = without_values(table, samples(table, 3))
+        guards = [one for one in entries if one.kind == "guard"]
+        assert reservations(table, entries) == reservations(table, guards)
+
+
+def reservations(table: Table, entries: Sequence[Entry]) -> list[str]:
+    """What guards say of their owners, but for the class. Of an owner that is no entry, only the key is known."""
+    rows = view_of(describe(table), entries).rows
+    return [re.sub(r"for \w+", "for", row.said) for row in rows if row.kind == "guard"]
 
 
 def test_they_can_be_drawn_as_a_page() -> None:
