@@ -115,5 +115,8 @@ def _afterwards(spec: QuerySpec, key_queries: KeyQueries, *, is_fetching: bool) 
         yield f"The whole items are fetched by key: BatchGetItem {table}, 100 in a request."
     if key_queries.local_filter is not None:
         yield "The filter is evaluated on the items that were read."
+    ranges = (one for source in key_queries.form.sources for one in source.ranges)
+    for field in sorted({one.padded for one in ranges if one.padded is not None}):
+        yield f"A key in which another program wrote {field} without its zeros may be left out."
     if spec.limit is not None:
         yield f"It ends with the first {spec.limit}."

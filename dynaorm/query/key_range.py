@@ -51,6 +51,7 @@ class RangeForm:
         missing: the first of its fields that is not given; None if all are.
         tested: the fields that tests compare.
         is_exact: all keys of the template that are read are wanted.
+        padded: the field with bounds, if its number has zeros in front in the key; None otherwise.
 
     Args:
         part: the key attribute.
@@ -87,6 +88,7 @@ class RangeForm:
         self._grows = bool(self._rest) and (
             self._rest[0].placeholder.open or bool(self._rest[0].placeholder.grows)
         )
+        self.padded = bounded if self._has_bounds and self._is_padded() else None
         tested = self._pieces[: count + self._has_bounds]
         self.tested = tuple(piece.placeholder.field for piece in tested)
         self._time = next((place for place, piece in enumerate(tested) if _is_time(piece)), None)
@@ -96,6 +98,11 @@ class RangeForm:
         self._is_constant = bool(self._rest) and not tested and self._late is None
         self._constant: Interval | None = None
         self.is_exact = self._is_exact(operators if self._has_bounds else (), is_foreign=is_foreign)
+
+    def _is_padded(self) -> bool:
+        bounded = self._rest[0].placeholder
+        is_number = bounded.scalar.python is int and self._kind != "N"
+        return is_number and bounded.ordered and not bounded.shards
 
     def _literal_after(self) -> str:
         """The literal after the open field."""

@@ -2,10 +2,12 @@
 
 from pydantic import SecretStr
 
-from dynaorm import Entity, F, GlobalIndex, Index, Session, Table, any_of
+from dynaorm import Entity, F, GlobalIndex, Index, NumberKey, Session, Table, any_of
 from dynaorm.testing.faults import FaultyTransport
 
 app = Table("explained", indexes=[GlobalIndex("GSI1"), GlobalIndex("GSI2", projection=("email",))])
+
+scores = Table("scores", sk=NumberKey("points"))
 
 
 class Ticket(Entity, table=app, pk="PROJECT#{project}", sk="TICKET#{number:03d}"):
@@ -20,6 +22,11 @@ class Ticket(Entity, table=app, pk="PROJECT#{project}", sk="TICKET#{number:03d}"
 
 class Project(Entity, table=app, pk="PROJECT#{project}", sk="PROJECT"):
     project: str
+
+
+class Score(Entity, table=scores, pk="GAME#{game}", sk="{points}"):
+    game: str
+    points: int
 
 
 class Login(Entity, table=app, pk="LOGIN#{token}", sk="L"):
@@ -40,9 +47,20 @@ def test_a_range_of_a_table(session: Session, wire: FaultyTransport) -> None:
     assert query.explain().splitlines() == [
         "1 request, and more for each further page",
         f"1. Query explained: PK = 'PROJECT#p' AND {within}, filter owner = 'liz', descending",
+        "A key in which another program wrote number without its zeros may be left out.",
         "It ends with the first 5.",
     ]
     assert wire.calls == []
+
+
+def test_a_range_says_which_keys_of_other_programs_it_may_leave_out(session: Session) -> None:
+    left_out = ["A key in which another program wrote number without its zeros may be left out."]
+    by_owner = session.query(Ticket.by_owner, owner="liz")
+    assert by_owner.lt(number=7).keys().explain().splitlines()[2:] == left_out
+    # Without a bound, the partition has such a key, too. Other fields and number keys have no zeros.
+    assert by_owner.keys().explain().splitlines()[2:] == []
+    assert session.query(Invite, project="p").begins_with(name="a").explain().splitlines()[2:] == []
+    assert session.query(Score, game="g").ge(points=7).explain().splitlines()[2:] == []
 
 
 def test_several_partitions_are_merged(session: Session) -> None:
