@@ -69,6 +69,11 @@ __all__ = [
 _LISTED = 5
 
 
+def _about(key: Address | None, error: DynaormError) -> str:
+    """The message of an error whose problem is said of an item."""
+    return f"{'an item' if key is None else repr(key)} {error.problem}; {error.remedy}"
+
+
 class DeclarationError(DynaormError, TypeError):
     """A class cannot be mapped. All problems of a class are reported at once.
 
@@ -184,7 +189,7 @@ class ItemTooLarge(UsageError):
     remedy: str = "shorten its largest attributes, or move them to items of their own"
 
     def _said(self) -> str:
-        return f"{'an item' if self.key is None else repr(self.key)} {self.problem}; {self.remedy}"
+        return _about(self.key, self)
 
 
 class SameItemTwice(UsageError):
@@ -206,7 +211,7 @@ class SameItemTwice(UsageError):
     remedy: str = "leave out one of the two, or make them in two transactions"
 
     def _said(self) -> str:
-        return f"{'an item' if self.key is None else repr(self.key)} {self.problem}; {self.remedy}"
+        return _about(self.key, self)
 
 
 class KeyChanged(UsageError):

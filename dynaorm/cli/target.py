@@ -9,7 +9,7 @@ from typing import Any, TypeGuard
 
 from dynaorm.cli.lines import complain
 from dynaorm.entity.base import Entity
-from dynaorm.entity.declare.catalog import catalog_of
+from dynaorm.entity.declare.catalog import catalog_of, neither_table_nor_class
 from dynaorm.entity.index import IndexOf
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.entity.table import Table
@@ -69,9 +69,7 @@ def load_target(text: str) -> Table | type[Any]:
     found = _load(text)
     if isinstance(found, Table) or _is_class(found):
         return found
-    raise UsageError(
-        problem=f"{text} is neither a Table nor an entity class", remedy="name a Table or an entity class"
-    )
+    raise neither_table_nor_class(text)
 
 
 def load_table(text: str) -> Table:

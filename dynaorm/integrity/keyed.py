@@ -21,7 +21,7 @@ from functools import cached_property
 from importlib import import_module
 from typing import Any, Final, NamedTuple
 
-from dynaorm.entity.declare.catalog import catalog_of
+from dynaorm.entity.declare.catalog import catalog_of, neither_table_nor_class
 from dynaorm.entity.ident import Ident
 from dynaorm.entity.received import each_received, received
 from dynaorm.entity.table import Table
@@ -304,9 +304,7 @@ def target_named(text: str) -> Table | type[Any]:
             remedy="write module:Table or module:Class, and let every process import the module",
         ) from failure
     if not isinstance(found, Table | type):
-        raise UsageError(
-            problem=f"{text} is neither a Table nor an entity class", remedy="name a Table or an entity class"
-        )
+        raise neither_table_nor_class(text)
     return found
 
 

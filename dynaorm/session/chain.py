@@ -17,10 +17,14 @@ def check_conditions(given: Iterable[object]) -> None:
     """Raises UsageError for what is no condition."""
     for one in given:
         if not isinstance(one, Condition):
-            raise UsageError(
-                problem=f"filter({one!r}) is not a condition",
-                remedy='write one with F, such as F.status == "open"',
-            )
+            raise no_condition(f"filter({one!r})")
+
+
+def no_condition(written: str) -> UsageError:
+    """The error for an argument that is no condition; ``written``: as its caller writes it."""
+    return UsageError(
+        problem=f"{written} is not a condition", remedy='write one with F, such as F.status == "open"'
+    )
 
 
 class Chain(Generic[E]):

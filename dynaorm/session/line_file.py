@@ -41,9 +41,7 @@ def written(target: Target) -> Iterator[IO[bytes]]:
     path = Path(target)
     partial = path.with_name(f"{path.name}.partial")
     if path.exists():
-        raise UsageError(
-            problem=f"there is a file {str(path)!r} already", remedy="name another, or remove it"
-        )
+        raise _in_the_way(path)
     with ExitStack() as opened:
         try:
             plain = opened.enter_context(open(partial, "wb", opener=_private))
@@ -70,6 +68,10 @@ def _removed(path: Path) -> None:
 
 def _private(path: str, flags: int) -> int:
     return os.open(path, flags, 0o600)
+
+
+def _in_the_way(path: Path) -> UsageError:
+    return UsageError(problem=f"there is a file {str(path)!r} already", remedy="name another, or remove it")
 
 
 def _unusable(path: object, problem: OSError) -> UsageError:
@@ -203,9 +205,7 @@ class LoadFiles(ExitStack):
     def _append(self, path: Path, saved: dict[str, Any]) -> None:
         """Open the file for refused lines: a new one, or what there is of it up to the saved position."""
         if not saved and path.exists():
-            raise UsageError(
-                problem=f"there is a file {str(path)!r} already", remedy="name another, or remove it"
-            )
+            raise _in_the_way(path)
         # Before there is a file: a load that is killed now begins again with the same files.
         self._save()
         try:

@@ -31,6 +31,7 @@ from dynaorm.item.update import Change
 from dynaorm.plan.intent import Check, Deletion, Intent, Move, Save, target_of_intent
 from dynaorm.plan.unit_of_work import check_token
 from dynaorm.record import replace
+from dynaorm.session.chain import no_condition
 
 E = TypeVar("E")
 T = TypeVar("T")
@@ -360,10 +361,7 @@ def checked_condition(target: Any, condition: Condition | None, name: str = "con
     if condition is not None:
         mapping = _mapping_of_target(target)
         if not isinstance(condition, Condition):
-            raise UsageError(
-                problem=f"{name}={condition!r} is not a condition",
-                remedy='write one with F, such as F.status == "open"',
-            )
+            raise no_condition(f"{name}={condition!r}")
         resolve(condition, FieldResolver(mapping, revision=True))
     return condition
 

@@ -54,13 +54,13 @@ def test_a_range_of_a_table(session: Session, wire: FaultyTransport) -> None:
 
 
 def test_a_range_says_which_keys_of_other_programs_it_may_leave_out(session: Session) -> None:
-    left_out = ["A key in which another program wrote number without its zeros may be left out."]
+    left_out = "A key in which another program wrote number without its zeros may be left out."
     by_owner = session.query(Ticket.by_owner, owner="liz")
-    assert by_owner.lt(number=7).keys().explain().splitlines()[2:] == left_out
+    assert by_owner.ge(number=7).explain().splitlines()[-1] == left_out
     # Without a bound, the partition has such a key, too. Other fields and number keys have no zeros.
-    assert by_owner.keys().explain().splitlines()[2:] == []
-    assert session.query(Invite, project="p").begins_with(name="a").explain().splitlines()[2:] == []
-    assert session.query(Score, game="g").ge(points=7).explain().splitlines()[2:] == []
+    by_name, by_points = session.query(Invite, project="p"), session.query(Score, game="g")
+    for query in (by_owner, by_name.ge(name="a"), by_points.ge(points=7)):
+        assert "left out" not in query.explain()
 
 
 def test_several_partitions_are_merged(session: Session) -> None:

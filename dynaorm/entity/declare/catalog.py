@@ -59,6 +59,13 @@ def once_per_table(table: Table, build: Callable[[Table], T]) -> T:
     return found
 
 
+def neither_table_nor_class(named: str) -> UsageError:
+    """The error for a name or a value that should be a table or a class."""
+    return UsageError(
+        problem=f"{named} is neither a Table nor an entity class", remedy="name a Table or an entity class"
+    )
+
+
 def type_in(table: Table, item: Item) -> AttributeValue | None:
     """The value of an item's type attribute; None where it has none."""
     attribute = table.type_attribute

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from dynaorm.entity.declare.catalog import catalog_of
+from dynaorm.entity.declare.catalog import catalog_of, neither_table_nor_class
 from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
 from dynaorm.entity.table import Table
 from dynaorm.errors import UsageError
@@ -77,9 +77,7 @@ def scope_of(
         )
     for one in named:
         if not isinstance(one, Table | type):
-            raise UsageError(
-                problem=f"{one!r} is neither a Table nor an entity class", remedy="name a Table or a class"
-            )
+            raise neither_table_nor_class(repr(one))
     tables = tuple(one for one in named if isinstance(one, Table))
     classes = tuple(one for one in named if isinstance(one, type))
     for entity in classes:
