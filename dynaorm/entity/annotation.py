@@ -71,9 +71,19 @@ def marked(name: str, info: FieldInfo) -> Marked:
     markers = [marker for marker in markers if id(marker) not in wrong]
     kinds = [type(marker) for marker in markers]
     problems += [
-        f"{name}: {kind.__name__}() is given twice; keep one" for kind in MARKERS if kinds.count(kind) > 1
+        f"{name}: {kind.__name__}() is given twice; keep one{_instead(kind, markers)}"
+        for kind in MARKERS
+        if kinds.count(kind) > 1
     ]
     return Marked(_with_values(tree, markers), tuple(metadata), tuple(markers), tuple(problems))
+
+
+def _instead(kind: type, markers: list[object]) -> str:
+    """How to get what a marker that is given twice may have been meant for: one value in two attributes."""
+    names = [one.name for one in markers if isinstance(one, Attribute) and one.name is not None]
+    if kind is not Attribute or len({*names}) < 2:
+        return ""
+    return f", and keep the value in {names[-1]!r}, too, with a computed field that has Stored({names[-1]!r})"
 
 
 def tree_of_field(info: FieldInfo) -> TypeTree:

@@ -87,3 +87,15 @@ def test_a_marker_given_twice_is_refused() -> None:
         "value: Unique() is given twice; keep one",
     )
     assert field(Annotated[Email, Unique()]).problems == ("value: Unique() is given twice; keep one",)
+
+
+def test_a_second_name_for_a_value_is_a_computed_field() -> None:
+    (problem,) = field(Annotated[str, Attribute("PK"), Attribute("id")]).problems
+    assert problem == (
+        "value: Attribute() is given twice; "
+        "keep one, and keep the value in 'id', too, with a computed field that has Stored('id')"
+    )
+    # Without two names, nothing of the kind is meant.
+    assert field(Annotated[str, Attribute("id"), Attribute(formerly="old")]).problems == (
+        "value: Attribute() is given twice; keep one",
+    )
