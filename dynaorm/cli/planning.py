@@ -18,7 +18,6 @@ from dynaorm.cli.target import load_class
 from dynaorm.cli.values import Assignment, single_values, value_of
 from dynaorm.entity.key import Key
 from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
-from dynaorm.entity.mapping.secret import problems_of
 from dynaorm.errors import EntityNotFound, UsageError
 from dynaorm.failure import texts_of
 from dynaorm.item.value_text import key_text
@@ -126,16 +125,10 @@ def _entity(mapping: EntityMapping, given: Mapping[str, Any]) -> Any:
             dict(given), by_alias=False, by_name=True
         )
     except ValidationError as error:
-        problems, _ = problems_of(mapping.entity, error, given, _no_place)
         raise UsageError(
-            problem=f"this is no {mapping.entity.__name__}: {'; '.join(problems)}",
+            problem=f"this is no {mapping.entity.__name__}: {'; '.join(mapping.errors.sentences(error, given))}",
             remedy="give its fields as field=value, or as a JSON object with --values",
         ) from None
-
-
-def _no_place(name: str, *, is_missing: bool) -> str:  # noqa: ARG001 - what ``problems_of`` calls
-    """Where a value was read from: nowhere."""
-    return ""
 
 
 def _values_in(file: Path | None, mapping: EntityMapping) -> dict[str, Any]:

@@ -191,7 +191,7 @@ def built(mapping: EntityMapping, values: Mapping[str, Any], given: Collection[s
         except ValidationError:
             raise
         except Exception as raised:  # noqa: BLE001 - a function of the user's may raise anything
-            raise mapping.invalidated(values, raised) from mapping.secrets.cause_of_function(raised)
+            raise mapping.errors.refused(raised, values) from mapping.errors.cause_of_refusal(raised)
 
     try:
         entity = validated(None)

@@ -123,7 +123,7 @@ class FieldResolver:
             return {"B": value}
         is_text = pieces and isinstance(value, str) and "S" in codec.tags
         if role == "element" and "M" in codec.tags and "L" not in codec.tags and not is_text:
-            raise self._mapping.invalid(
+            raise self._mapping.errors.invalid(
                 name,
                 value,
                 "is asked of a map, which contains keys, not members",
@@ -135,7 +135,7 @@ class FieldResolver:
         own = codec.element if codec.element is not None and (role == "element" or one_member) else codec
         wanted = TEXT if is_text else own
         if value is None and not wanted.nullable:
-            raise self._mapping.invalid(
+            raise self._mapping.errors.invalid(
                 name,
                 value,
                 "is None, which the field cannot be",
@@ -148,14 +148,16 @@ class FieldResolver:
             is_part = role in ("value", "element", "addend")
             return encode_at(wanted, value, len(path) + (wanted is codec.element) if is_part else 1)
         except (ValueError, RecursionError) as problem:
-            raise self._mapping.invalid(name, value, problem) from self._mapping.cause_of(name, problem)
+            raise self._mapping.errors.invalid(name, value, problem) from self._mapping.errors.cause_of(
+                name, problem
+            )
 
     def _alone(self, name: str, value: object) -> object:
         """The set of one member."""
         try:
             return {value}
         except TypeError as problem:
-            raise self._mapping.invalid(name, value, "is no member of a set") from problem
+            raise self._mapping.errors.invalid(name, value, "is no member of a set") from problem
 
     def refuse_other_form(self, path: Path, other: Path) -> None:
         """Raises UsageError if two fields are stored in different forms: DynamoDB compares what is stored."""

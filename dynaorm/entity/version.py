@@ -46,7 +46,7 @@ def time_of(mapping: EntityMapping, item: Item, attribute: str = VERSION_AT) -> 
             else "is absent, although every version and every deletion has its time"
         )
         problem = f"{attribute}: {wrong}"
-        raise mapping.unreadable(item, (problem,)) from None
+        raise mapping.errors.unreadable(item, (problem,)) from None
 
 
 def version_of(mapping: EntityMapping, main_key: Item, number: int, item: Item) -> Version[Any]:
@@ -61,7 +61,7 @@ def version_of(mapping: EntityMapping, main_key: Item, number: int, item: Item) 
     at = time_of(mapping, item)
     if mapping.version_of(item) != number:
         problem = f"{VERSION}: is stored as {dict(item.get(VERSION, {}))} under the key of version {number}"
-        raise mapping.unreadable(item, (problem,))
+        raise mapping.errors.unreadable(item, (problem,))
     if mapping.versioning.fields is None:
         entity = mapping.hydrate(image, read_only=True)
         return Version(number, at, mapping.secrets.hiding(dict(vars(entity))), entity)

@@ -109,7 +109,7 @@ def _check_types(mapping: EntityMapping, fields: Mapping[str, Any]) -> None:
         try:
             mapping.computed[name].scalar.to_text(value)
         except ValueError as problem:
-            raise mapping.invalid(name, value, problem) from mapping.cause_of(name, problem)
+            raise mapping.errors.invalid(name, value, problem) from mapping.errors.cause_of(name, problem)
 
 
 def _claims(mapping: EntityMapping, item: Item) -> list[Claim]:
@@ -117,7 +117,7 @@ def _claims(mapping: EntityMapping, item: Item) -> list[Claim]:
     try:
         return claims(mapping, mapping.subject(item))
     except InvalidValue as problem:
-        raise mapping.unreadable(item, (str(problem),)) from problem
+        raise mapping.errors.unreadable(item, (str(problem),)) from problem
 
 
 def _names_an_owner(mapping: EntityMapping, guard: Item) -> bool:

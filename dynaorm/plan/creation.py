@@ -94,7 +94,7 @@ def _values(mapping: EntityMapping, names: set[str], item: Item) -> dict[str, An
                 found[name] = field.codec.decode(stored)
             except ValueError as problem:
                 text = f"its new value {problem}"
-                raise mapping.invalid(name, None, text) from mapping.cause_of(name, problem)
+                raise mapping.errors.invalid(name, None, text) from mapping.errors.cause_of(name, problem)
     return found
 
 
@@ -109,7 +109,7 @@ def _check_key(mapping: EntityMapping, key: Key[Any], values: Mapping[str, Any])
         return
     values = mapping.with_computed(values, mapping.key_fields)
     name = next(one for one in mapping.key_fields if values[one] != key.fields.get(one))
-    raise mapping.invalid(
+    raise mapping.errors.invalid(
         name,
         key.fields.get(name),
         f"is part of the key, and validation makes {mapping.secrets.hiding(values)[name]!r} of it",

@@ -90,7 +90,7 @@ def changes_beside(
 
 def _check_whole_field(mapping: EntityMapping, field: FieldMapping, change: Change) -> None:
     if isinstance(change, Remove) and field.required and not (field.none_is_absent or field.empty_is_absent):
-        raise mapping.invalid(
+        raise mapping.errors.invalid(
             field.name,
             None,
             "cannot be removed, because the class requires it",
@@ -300,7 +300,7 @@ def _decoded(mapping: EntityMapping, before: Item, after: Item, names: frozenset
         mapping.decode(before)  # raises if the stored item could not be read either
         field = next(iter(names)) if len(names) == 1 else ""
         text = "; ".join(problem.problems).removeprefix(f"{field}: ")
-        found = mapping.invalid(field, None, f"its new value {text}")
+        found = mapping.errors.invalid(field, None, f"its new value {text}")
         found.has_value = False
         raise found from problem
 

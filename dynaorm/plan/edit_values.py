@@ -116,7 +116,7 @@ def _set_of(mapping: EntityMapping, name: str, members: Sequence[Any]) -> Abstra
     try:
         return frozenset(members)
     except TypeError as problem:
-        raise mapping.invalid(name, members, "has what cannot be a member of a set") from problem
+        raise mapping.errors.invalid(name, members, "has what cannot be a member of a set") from problem
 
 
 def _sought(judge: _Judge, path: Path, value: Any) -> Any:

@@ -100,7 +100,7 @@ def _take_over(insert: ItemInsert, name: str) -> ItemInsert:
     loaded = state.item.get(attribute) if state is not None else None
     if not any(same(given, one) for one in (NO_TOTAL, stored, loaded)):
         keeper = mapping.maintained[name]
-        raise mapping.invalid(
+        raise mapping.errors.invalid(
             name,
             mapping.subject(insert.image)[name],
             f"is kept by {keeper}, and begins at 0",

@@ -138,7 +138,7 @@ def _check_own_keys(
         try:
             part.value(values)
         except KeyValueError as problem:
-            raise mapping.invalid_key(problem) from mapping.cause_of(problem.field, problem)
+            raise mapping.errors.invalid_key(problem) from mapping.errors.cause_of(problem.field, problem)
 
 
 def upsert_without_reading(

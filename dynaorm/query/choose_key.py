@@ -182,7 +182,9 @@ def _where_none(source: Source, name: str) -> str:
 
 
 def _is_none(source: Source, name: str) -> InvalidValue:
-    return source.mapping.invalid(name, None, "is None, and None is in no key", _where_none(source, name))
+    return source.mapping.errors.invalid(
+        name, None, "is None, and None is in no key", _where_none(source, name)
+    )
 
 
 def _check_given(spec: QuerySpec) -> None:

@@ -102,7 +102,7 @@ class SourceForm:
             ]
         except KeyValueError as problem:
             mapping = self.source.mapping
-            raise mapping.invalid_key(problem) from mapping.cause_of(problem.field, problem)
+            raise mapping.errors.invalid_key(problem) from mapping.errors.cause_of(problem.field, problem)
 
     def _intervals(self, values: Mapping[str, Any], bounds: Sequence[Bound]) -> tuple[Interval, ...]:
         return tuple([one.keys(values, bounds) for one in self.ranges])

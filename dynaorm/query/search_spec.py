@@ -118,7 +118,7 @@ def searched(named: Any, vector: Any, count: Any, fields: Mapping[str, Any]) -> 
         return SearchSpec(query, numbers_of(vector, _index_of(source)))
     except ValueError as problem:
         field, remedy = _vector_field(source), remedy_of(problem)
-        raise source.mapping.invalid(field.name, vector, without_remedy(problem), remedy) from problem
+        raise source.mapping.errors.invalid(field.name, vector, without_remedy(problem), remedy) from problem
 
 
 def shown_class(named: object) -> str:

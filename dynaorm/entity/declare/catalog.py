@@ -264,4 +264,4 @@ def _refuse_ambiguous(mapping: EntityMapping, item: Item) -> None:
     if others:
         attribute = mapping.table.type_attribute
         problem = f"{attribute}: is absent, and the key could be that of {', '.join(others)}"
-        raise mapping.unreadable(item, (problem,))
+        raise mapping.errors.unreadable(item, (problem,))

@@ -46,7 +46,7 @@ def keys_in(
             mapping.with_computed(values, (name for part in place.parts for name in part.fields))
         )
     except KeyValueError as problem:
-        raise mapping.invalid_key(problem) from mapping.cause_of(problem.field, problem)
+        raise mapping.errors.invalid_key(problem) from mapping.errors.cause_of(problem.field, problem)
 
 
 def placed_in(
@@ -56,7 +56,7 @@ def placed_in(
     try:
         found = index.holding(values)
     except KeyValueError as problem:
-        raise mapping.invalid_key(problem) from mapping.cause_of(problem.field, problem)
+        raise mapping.errors.invalid_key(problem) from mapping.errors.cause_of(problem.field, problem)
     if len(found) > 1:
         raise _in_two_places(mapping, index, [place for place, _ in found], values)
     return found[0] if found else None
@@ -74,7 +74,7 @@ def _in_two_places(
         for place in places
         for text in [place.when.text(mapping.secrets.fields) if place.when is not None else ""]
     )
-    return mapping.invalid(
+    return mapping.errors.invalid(
         ", ".join(names),
         given[0] if len(given) == 1 else given,
         f"puts the entity into {both}, which are both in {index.name!r}, and an item has one place in an index",
@@ -120,7 +120,7 @@ def guard_key_of(mapping: EntityMapping, constraint: Constraint, values: Any) ->
     try:
         return constraint.guard_key(values)
     except KeyValueError as problem:
-        raise mapping.invalid_key(problem) from mapping.cause_of(problem.field, problem)
+        raise mapping.errors.invalid_key(problem) from mapping.errors.cause_of(problem.field, problem)
     except ValueError as problem:
         fields, value = ", ".join(constraint.fields), constraint.value_of(values)
-        raise mapping.invalid(fields, value, problem) from mapping.cause_of(fields, problem)
+        raise mapping.errors.invalid(fields, value, problem) from mapping.errors.cause_of(fields, problem)

@@ -12,13 +12,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel
 from pydantic_core import PydanticUndefined
 
 from dynaorm.entity.annotation import complete
 from dynaorm.entity.expiry import Expiry
-from dynaorm.entity.failing import REMEDY, blamed
 from dynaorm.entity.mapping.aggregate import AggregateMapping
+from dynaorm.entity.mapping.class_errors import ClassErrors
 from dynaorm.entity.mapping.computed import ComputedValue
 from dynaorm.entity.mapping.constraint import Constraint
 from dynaorm.entity.mapping.field import FieldMapping
@@ -26,7 +26,7 @@ from dynaorm.entity.mapping.key_fields import KeyFields, key_fields_of
 from dynaorm.entity.mapping.key_writer import KeyWriter, key_writer_of, write_no_key
 from dynaorm.entity.mapping.made_of import MadeOf, made_of
 from dynaorm.entity.mapping.place import IndexMapping, IndexPlaces, StoredPlace, places_of
-from dynaorm.entity.mapping.secret import Secrets, masked, problems_of, secrets_of, unsaid
+from dynaorm.entity.mapping.secret import Secrets, secrets_of
 from dynaorm.entity.mapping.stored import StoredValues
 from dynaorm.entity.mapping.type_names import TypeNames
 from dynaorm.entity.state import LOADING, Defaults, Loaded, set_state
@@ -41,8 +41,8 @@ from dynaorm.entity.template.version import (
     Versioning,
     version_number,
 )
-from dynaorm.errors import DecodeError, InvalidValue, UsageError
-from dynaorm.failure import remedy_of, shown
+from dynaorm.errors import InvalidValue, UsageError
+from dynaorm.failure import shown
 from dynaorm.item.path import Path
 from dynaorm.item.prefix import Prefix
 from dynaorm.item.value import AttributeValue, Item, same
@@ -223,6 +223,10 @@ class EntityMapping:
             self.entity, self.computed, tuple(self.key_parts()), self.constraints, stored=stored
         )
 
+    @cached_property
+    def errors(self) -> ClassErrors:
+        return ClassErrors(self.entity, self.secrets, self.key_of)
+
     @property
     def maintained(self) -> Mapping[str, str]:
         """The fields that hold totals: name to the ``Aggregate`` that maintains it, such as ``Membership.in_group``."""
@@ -286,10 +290,10 @@ class EntityMapping:
         try:
             return field.encode(values[field.name])
         except KeyError:
-            raise self.invalid(field.name, None, "has no value", "give it one") from None
+            raise self.errors.invalid(field.name, None, "has no value", "give it one") from None
         except (ValueError, RecursionError) as problem:
-            invalid = self.invalid(field.name, values[field.name], problem)
-            raise invalid from self.cause_of(field.name, problem)
+            invalid = self.errors.invalid(field.name, values[field.name], problem)
+            raise invalid from self.errors.cause_of(field.name, problem)
 
     def primary_key(self, values: Mapping[str, Any]) -> dict[str, AttributeValue]:
         """The primary key of an entity with these field values. Raises InvalidValue as ``rendered_key`` does."""
@@ -308,7 +312,7 @@ class EntityMapping:
         try:
             return self.with_computed(values, names)
         except KeyValueError as problem:
-            raise self.invalid_key(problem) from self.cause_of(problem.field, problem)
+            raise self.errors.invalid_key(problem) from self.errors.cause_of(problem.field, problem)
 
     def with_computed(self, values: Mapping[str, Any], names: Iterable[str]) -> Mapping[str, Any]:
         """Field values with those of the computed ones among some names. Raises KeyValueError."""
@@ -332,40 +336,23 @@ class EntityMapping:
                     remedy = (
                         "give it a value" if missing in self.fields else "set the fields that it is made of"
                     )
-                    raise self.invalid(missing, None, f"is part of the primary key {part.text!r}", remedy)
+                    raise self.errors.invalid(
+                        missing, None, f"is part of the primary key {part.text!r}", remedy
+                    )
                 # A bare value is not escaped, so it could be the key of a guard, a version or a token.
                 if part.bare and part.attribute.kind == "S":
                     name, text = part.fields[0], str(value["S"])
                     if (reserved := self.table.rules.reserved_for(part.attribute, text)) is not None:
                         remedy = f"use a template with literal text, or {{{name}:raw}}"
-                        raise self.invalid(name, text, f"would be the key of {reserved}", remedy)
+                        raise self.errors.invalid(name, text, f"would be the key of {reserved}", remedy)
                 key[part.attribute.name] = value
         except KeyValueError as problem:
-            raise self.invalid_key(problem) from self.cause_of(problem.field, problem)
+            raise self.errors.invalid_key(problem) from self.errors.cause_of(problem.field, problem)
         return self.secrets.hiding_key(key)
 
     @cached_property
     def _write_key(self) -> KeyWriter:
         return write_no_key if self.secrets.keys else key_writer_of(self.primary_parts, self.table)
-
-    def invalid(self, field: str, value: object, problem: str | Exception, remedy: str = "") -> InvalidValue:
-        """The error for a value. A secret is masked; ``error.value.get_secret_value()`` returns it."""
-        remedy = remedy or remedy_of(problem)
-        given: dict[str, Any] = {"remedy": remedy} if remedy else {}
-        text = str(problem).removesuffix(f"; {remedy}") if remedy else str(problem)
-        if self.secrets.include(field):
-            text, value = unsaid(text, value), masked(value)
-        return InvalidValue(entity=self.entity.__name__, field=field, value=value, problem=text, **given)
-
-    def invalid_key(self, problem: KeyValueError) -> InvalidValue:
-        """The error of a value that cannot be part of a key."""
-        found = self.invalid(problem.field, problem.value, problem.problem, problem.remedy)
-        found.has_value = problem.has_value
-        return found
-
-    def cause_of(self, field: str, cause: Exception) -> Exception | None:
-        """The cause for an error of this field; None if the traceback of the cause could show a secret."""
-        return self.secrets.cause(field, cause)
 
     def hydrate(self, item: Item, *, read_only: bool = False) -> Any:
         """The entity of an item, fully validated, with the item as its snapshot. Raises DecodeError."""
@@ -375,31 +362,15 @@ class EntityMapping:
             self.version_of(item)
         try:
             entity = self.validate_loaded(values)
-        except ValidationError as problem:
-            problems, cause = problems_of(self.entity, problem, values, self.only_in_keys.place_of)
-            raise self.unreadable(item, problems) from cause
         except Exception as raised:  # noqa: BLE001 - a validator of the user's may raise anything
-            raise self.unvalidated(item, raised) from self.secrets.cause_of_function(raised)
+            place_of, cause = self.only_in_keys.place_of, self.errors.cause_of_refusal(raised, values)
+            raise self.errors.unloadable(raised, item, values, place_of) from cause
         # Otherwise the next save of the unchanged entity would find that its key has changed.
         self.refuse_other_key(item, entity.__dict__)
         missing = [field for field in self.fields.values() if field.attribute not in item]
         absent = [field for field in missing if not field.in_key and field.stored_in(item) is None]
         set_state(entity, Loaded(item, self.defaults_of(absent, item, entity.__dict__), read_only))
         return entity
-
-    def unvalidated(self, item: Item, raised: Exception) -> DecodeError:
-        """The error for an item at which a validator or a factory fails otherwise than pydantic asks of it."""
-        field, function = blamed(self.entity, raised)
-        where = f"{field}: " if field else ""
-        return self.unreadable(item, (f"{where}{function} raises {type(raised).__name__}; {REMEDY}",))
-
-    def invalidated(self, values: Mapping[str, Any], raised: Exception, name: str = "") -> InvalidValue:
-        """The same for values that are to be stored. ``name``: the field, if they are those of one."""
-        field, function = blamed(self.entity, raised)
-        field = name or field
-        found = self.invalid(field, values.get(field), f"{function} raises {type(raised).__name__}", REMEDY)
-        found.has_value = field in values
-        return found
 
     def validate_loaded(self, values: Mapping[str, Any]) -> Any:
         """The entity of decoded field values. Raises ValidationError."""
@@ -427,14 +398,14 @@ class EntityMapping:
                 try:
                     values[name] = field.codec.decode(found)
                 except ValueError as problem:
-                    problems.append(self.secrets.misfit(name, found, problem))
-                    cause = cause or self.secrets.cause(name, problem)
+                    problems.append(self.errors.misfit(name, found, problem))
+                    cause = cause or self.errors.cause_of(name, problem)
         if self.only_in_keys.names:
             found_in_keys, strange = self.only_in_keys.values_in(item, self.secrets.keys)
             values |= found_in_keys
             problems += strange
         if problems:
-            raise self.unreadable(item, tuple(problems)) from cause
+            raise self.errors.unreadable(item, tuple(problems)) from cause
         return values
 
     @cached_property
@@ -457,7 +428,7 @@ class EntityMapping:
             return {field.attribute: self.encode_field(field, values) for field in absent}
         except InvalidValue as problem:
             text = f"{problem.field}: is absent, and its default {problem.value!r} {problem.problem}"
-            raise self.unreadable(item, (text,)) from problem
+            raise self.errors.unreadable(item, (text,)) from problem
 
     def refuse_other_key(self, item: Item, values: Mapping[str, Any]) -> None:
         """Raise DecodeError if the key of an item differs from the key that its values render."""
@@ -466,15 +437,12 @@ class EntityMapping:
             try:
                 rendered = part.value(self.with_computed(values, part.fields))
             except KeyValueError as problem:
-                wrong = self.invalid_key(problem)
+                wrong = self.errors.invalid_key(problem)
                 value = f"is {shown(wrong.value)}, which " if wrong.has_value else ""
                 text = f"{wrong.field}: {value}{wrong.problem}"
-                raise self.unreadable(item, (text,)) from wrong
+                raise self.errors.unreadable(item, (text,)) from wrong
             if not same(stored, rendered):
-                raise self.unreadable(item, (differs(part, stored, rendered, self.secrets.keys),))
-
-    def unreadable(self, item: Item, problems: tuple[str, ...]) -> DecodeError:
-        return DecodeError(entity=self.entity.__name__, key=self.key_of(item), problems=problems)
+                raise self.errors.unreadable(item, (differs(part, stored, rendered, self.secrets.keys),))
 
     def key_of(self, item: Item) -> dict[str, AttributeValue]:
         """The primary key of a stored item."""
@@ -505,7 +473,7 @@ class EntityMapping:
         try:
             return version_number(found) if found is not None else None
         except ValueError as problem:
-            raise self.unreadable(item, (f"{VERSION}: {problem}",)) from problem
+            raise self.errors.unreadable(item, (f"{VERSION}: {problem}",)) from problem
 
     def expiry_of(self, item: Item) -> int | None:
         """When an item expires, in its unit since the epoch; None for never. Raises DecodeError."""
@@ -514,7 +482,7 @@ class EntityMapping:
         try:
             return self.expiry.time_in(item)
         except ValueError as problem:
-            raise self.unreadable(item, (f"{self.expires.name}: {problem}",)) from problem
+            raise self.errors.unreadable(item, (f"{self.expires.name}: {problem}",)) from problem
 
     def is_expired(self, item: Item, now: float) -> bool:
         """Whether an item has expired. One whose expiry cannot be read has not: loading it raises DecodeError."""

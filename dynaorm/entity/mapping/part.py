@@ -7,7 +7,6 @@ from pydantic import ValidationError
 
 from dynaorm.entity.core_schema import validates_default
 from dynaorm.entity.mapping.mapping import EntityMapping
-from dynaorm.entity.mapping.secret import problems_of
 from dynaorm.entity.mapping.validate import loaded_field
 from dynaorm.entity.template.template import KeyValueError
 from dynaorm.errors import DecodeError
@@ -44,40 +43,43 @@ def values_in(mapping: EntityMapping, item: Item, names: Sequence[str]) -> tuple
             values = mapping.with_computed(vars(mapping.hydrate(item)), names)
         except KeyValueError as problem:
             text = f"{problem.field}: {problem.problem}"
-            raise mapping.unreadable(item, (text,)) from mapping.cause_of(problem.field, problem)
+            raise mapping.errors.unreadable(item, (text,)) from mapping.errors.cause_of(
+                problem.field, problem
+            )
         return tuple(values[name] for name in names)
     return tuple(_value(mapping, item, name) for name in names)
 
 
 def _value(mapping: EntityMapping, item: Item, name: str) -> Any:
+    errors, place_of, value = mapping.errors, mapping.only_in_keys.place_of, None
     try:
-        return _loaded(mapping, item, name)
+        value, is_valid = _decoded(mapping, item, name)
+        return value if is_valid else loaded_field(mapping, name, value)
     except ValidationError as problem:
-        problems, cause = problems_of(mapping.entity, problem, {name: None}, mapping.only_in_keys.place_of)
-        raise mapping.unreadable(item, problems) from cause
+        cause = errors.cause_of_refusal(problem, (name,))
+        raise errors.unloadable(problem, item, {name: value}, place_of) from cause
     except DecodeError:
         raise
     except ValueError as problem:
-        text = mapping.secrets.misfit(name, mapping.fields[name].stored_in(item), problem)
-        raise mapping.unreadable(item, (text,)) from mapping.secrets.cause(name, problem)
+        text = errors.misfit(name, mapping.fields[name].stored_in(item), problem)
+        raise errors.unreadable(item, (text,)) from errors.cause_of(name, problem)
     except Exception as raised:  # noqa: BLE001 - a validator of the user's may raise anything
-        raise mapping.unvalidated(item, raised) from mapping.secrets.cause(name, raised)
+        raise errors.unloadable(raised, item, {}, place_of) from errors.cause_of(name, raised)
 
 
-def _loaded(mapping: EntityMapping, item: Item, name: str) -> Any:
+def _decoded(mapping: EntityMapping, item: Item, name: str) -> tuple[Any, bool]:
+    """The value of a field, and whether it is a default that no validator judges."""
     field, info = mapping.fields[name], mapping.entity.model_fields[name]
     if field.in_key:
-        return loaded_field(mapping, name, mapping.subject(item)[name])
+        return mapping.subject(item)[name], False
     stored = field.stored_in(item)
     if stored is not None:
-        return loaded_field(mapping, name, field.codec.decode(stored))
+        return field.codec.decode(stored), False
     try:
-        absent = field.decode_absent()
+        return field.decode_absent(), False
     except KeyError:
         if info.is_required():
             where = mapping.only_in_keys.place_of(name, is_missing=True)
-            raise mapping.unreadable(item, (f"{name}: Field required{where}",)) from None
-    else:
-        return loaded_field(mapping, name, absent)
+            raise mapping.errors.unreadable(item, (f"{name}: Field required{where}",)) from None
     default = info.get_default(call_default_factory=True)
-    return loaded_field(mapping, name, default) if validates_default(mapping.entity, name) else default
+    return default, not validates_default(mapping.entity, name)

@@ -14,30 +14,16 @@ from collections.abc import Set as AbstractSet
 from dataclasses import is_dataclass
 from typing import Any, Protocol
 
-from pydantic import BaseModel, Secret, SecretBytes, SecretStr, ValidationError
+from pydantic import BaseModel, Secret, SecretBytes, SecretStr
 from pydantic.fields import FieldInfo
 
 from dynaorm.entity.annotation import holds_secret
-from dynaorm.entity.failing import original
 from dynaorm.entity.template.key_part import KeyPart
 from dynaorm.failure import Hiding, hidden_in
 from dynaorm.item.value import AttributeValue, Item
 from dynaorm.record import record
 
-
-class PlaceOf(Protocol):
-    """What a problem of a field says about the place that the field was read from."""
-
-    def __call__(self, name: str, *, is_missing: bool) -> str: ...
-
-
 _UNSAID = "does not fit its field (the reason would show it)"
-
-
-def is_secret(entity: type[BaseModel], field: str) -> bool:
-    """Whether a field of a class, or one of several (``"a, b"``), is secret."""
-    infos = entity.model_fields
-    return any(_is_secret(infos[name]) for name in field.split(", ") if name in infos)
 
 
 def secret_fields(entity: type[BaseModel]) -> frozenset[str]:
@@ -99,21 +85,6 @@ class Secrets:
     def hiding_guard(self, constraint: str, key: Item) -> Item:
         """The key of a guard item, under a ``repr`` that masks it if its constraint has a secret field."""
         return Hiding(key, frozenset(key)) if constraint in self.constraints else key
-
-    def cause(self, field: str, cause: Exception) -> Exception | None:
-        """The cause that an error of a field may have: a traceback shows it."""
-        cause = original(cause)
-        # An error of pydantic may quote all values.
-        quotes = self.include(field) or (isinstance(cause, ValidationError) and self.fields)
-        return None if quotes else cause
-
-    def cause_of_function(self, raised: Exception) -> Exception | None:
-        """The cause that the error of a function of the class may have: it may have been shown every value."""
-        return None if self.fields else raised
-
-    def misfit(self, name: str, stored: AttributeValue | None, problem: ValueError) -> str:
-        """The problem of a stored value that its field cannot have."""
-        return f"{name}: {unsaid_stored(str(problem), stored) if name in self.fields else problem}"
 
 
 class Constrained(Protocol):
@@ -178,25 +149,6 @@ def _leaves(stored: AttributeValue | None) -> Iterator[object]:
             yield from (leaf for one in content for leaf in _leaves(one))
         else:
             yield content
-
-
-def problems_of(
-    entity: type[BaseModel],
-    error: ValidationError,
-    values: Mapping[str, Any],
-    place_of: PlaceOf,
-) -> tuple[tuple[str, ...], ValidationError | None]:
-    """The problems of an entity's values, one sentence each, and the cause that the error may have.
-
-    ``place_of`` returns what a problem of a field says about the place that the field was read from.
-    """
-    secrets = [value for name, value in values.items() if is_secret(entity, name)]
-    found = tuple(
-        f"{'.'.join(map(str, one['loc'])) or 'the entity'}: {unsaid(one['msg'], secrets)}"
-        f"{place_of(str(one['loc'][0]), is_missing=one['type'] == 'missing') if one['loc'] else ''}"
-        for one in error.errors(include_url=False)
-    )
-    return found, None if secrets else error
 
 
 def _texts(value: object) -> Iterator[str]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Protocol
 
+from dynaorm.entity.mapping.class_errors import ClassErrors
 from dynaorm.entity.mapping.computed import ComputedValue
 from dynaorm.entity.mapping.field import FieldMapping
-from dynaorm.entity.mapping.secret import Secrets
 from dynaorm.errors import DecodeError
 from dynaorm.item.known import with_more
 from dynaorm.item.value import AttributeValue, Item
@@ -26,10 +26,8 @@ class Decoder(Protocol):
 
     def hydrate(self, item: Item, /) -> Any: ...
 
-    def unreadable(self, item: Item, problems: tuple[str, ...], /) -> DecodeError: ...
-
     @property
-    def secrets(self) -> Secrets: ...
+    def errors(self) -> ClassErrors: ...
 
     @property
     def computed(self) -> Mapping[str, ComputedValue]: ...
@@ -67,9 +65,9 @@ class StoredValues(Mapping[str, Any]):
         return self._entity
 
     @property
-    def secrets(self) -> Secrets:
-        """What is secret in its class: an error of a function could show it."""
-        return self._mapping.secrets
+    def errors(self) -> ClassErrors:
+        """Makes the errors of its class."""
+        return self._mapping.errors
 
     def keeper_of(self, name: str | None) -> str | None:
         """What keeps a total in a field of this name; None if nothing does."""
@@ -88,10 +86,9 @@ class StoredValues(Mapping[str, Any]):
             except ValueError as problem:
                 if isinstance(problem, DecodeError):
                     raise
-                text = self._mapping.secrets.misfit(name, field.stored_in(self.item), problem)
-                raise self._mapping.unreadable(self.item, (text,)) from self._mapping.secrets.cause(
-                    name, problem
-                )
+                errors = self._mapping.errors
+                text = errors.misfit(name, field.stored_in(self.item), problem)
+                raise errors.unreadable(self.item, (text,)) from errors.cause_of(name, problem)
         return self._cache[name]
 
     def _computed(self, one: ComputedValue) -> Any:
@@ -99,7 +96,7 @@ class StoredValues(Mapping[str, Any]):
         values = self._cache if is_known else vars(self.entity)
         kept_out = self._mapping.maintained
         given = {name: values[name] for name in one.fields if name in values and name not in kept_out}
-        return one.computed(given, is_hidden=bool(self.secrets.fields))
+        return one.computed(given, is_hidden=bool(self.errors.secrets.fields))
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._mapping.fields)

@@ -24,9 +24,8 @@ from dynaorm.entity.codec.value import Codec, Misfit, inside
 from dynaorm.entity.mapping.derive import keys_in
 from dynaorm.entity.mapping.equal import is_equal
 from dynaorm.entity.mapping.mapping import EntityMapping
-from dynaorm.entity.mapping.secret import unsaid
 from dynaorm.entity.state import LOADING
-from dynaorm.errors import DecodeError, DynaormError, InvalidValue
+from dynaorm.errors import DecodeError, DynaormError
 from dynaorm.failure import remedy_of, without_remedy
 from dynaorm.item.path import Path, dotted
 from dynaorm.item.value import AttributeValue, same
@@ -44,6 +43,7 @@ _NO_FIELDS: Final[frozenset[str]] = frozenset()
 _UNSTABLE: Final = (
     "is changed by its validators again when it is loaded, so what loads would not be what is stored"
 )
+_REFUSED_AGAIN: Final = "is changed by its validators into a value that they refuse: "
 _REPEATABLE: Final = "write validators that leave alone what they have returned: f(f(x)) == f(x)"
 
 
@@ -95,7 +95,7 @@ def validated(
     except ValidationError as problem:
         entity = _with_kept(mapping, present, kept, problem)
     except Exception as raised:  # noqa: BLE001 - a function of the user's may raise anything
-        raise mapping.invalidated(given, raised) from mapping.secrets.cause_of_function(raised)
+        raise mapping.errors.refused(raised, given) from mapping.errors.cause_of_refusal(raised)
     values: Mapping[str, Any] = vars(entity)
     # Rule 4.
     if not (rules.is_stable and mapping.is_exact):
@@ -220,17 +220,15 @@ def _judged(mapping: EntityMapping, place: _Place, values: Mapping[str, Any]) ->
         loaded = {**values, place.name: place.decode(encoded)}
         second = _assigned(place.validator, place.name, loaded, LOADING)
         is_stable = same(encoded, place.encode(second))
-    except ValidationError as problem:
-        found = _broken(mapping, {field: given}, problem, field, part=where)
-        raise found from _cause(mapping, field, problem)
-    except ValueError as problem:
-        text = Misfit(f"{where}{without_remedy(problem)}", remedy=remedy_of(problem))
-        raise mapping.invalid(field, given, text) from mapping.cause_of(field, problem)
     except Exception as raised:  # noqa: BLE001 - as in ``validated``
-        invalid = mapping.invalidated({field: given}, raised, field)
-        raise invalid from mapping.secrets.cause_of_function(raised)
+        errors = mapping.errors
+        if isinstance(raised, ValueError) and not isinstance(raised, ValidationError):
+            text = Misfit(f"{where}{without_remedy(raised)}", remedy=remedy_of(raised))
+            raise errors.invalid(field, given, text) from errors.cause_of(field, raised)
+        refused = errors.refused(raised, {field: given}, field, before=where)
+        raise refused from errors.cause_of_refusal(raised, (field,))
     if not is_stable:
-        raise mapping.invalid(field, given, f"{where}{_UNSTABLE}", _REPEATABLE)
+        raise mapping.errors.invalid(field, given, f"{where}{_UNSTABLE}", _REPEATABLE)
     return second
 
 
@@ -256,7 +254,7 @@ def _with_kept(
     wrong = {one["loc"][0] if one["loc"] else None for one in problem.errors(include_url=False)}
     # Only a validator that is shown ``info`` can spare what was loaded.
     if not (mapping.rules.takes_info and wrong <= kept):
-        raise _broken(mapping, given, problem) from _cause(mapping, None, problem)
+        raise mapping.errors.refused(problem, given) from mapping.errors.cause_of_refusal(problem)
     values = {name: given[name] for name in mapping.fields if name in given}
     # The whole is then judged as loaded, so what changed is judged as new before.
     values |= {name: validated_field(mapping, name, values) for name in values.keys() - kept}
@@ -264,10 +262,8 @@ def _with_kept(
         return mapping.rules.whole.validate_python(
             values, strict=False, context=LOADING, by_alias=False, by_name=True
         )
-    except ValidationError as broken:
-        raise _broken(mapping, values, broken) from _cause(mapping, None, broken)
     except Exception as raised:  # noqa: BLE001 - as in ``validated``
-        raise mapping.invalidated(values, raised) from mapping.secrets.cause_of_function(raised)
+        raise mapping.errors.refused(raised, values) from mapping.errors.cause_of_refusal(raised)
 
 
 def refuse_iterators(mapping: EntityMapping, given: Mapping[str, Any], altered: Iterable[str]) -> None:
@@ -278,7 +274,7 @@ def refuse_iterators(mapping: EntityMapping, given: Mapping[str, Any], altered: 
             found = _has_iterator(given.get(name))
         if found:
             problem = "is or contains an iterator, which can be read only once"
-            raise mapping.invalid(name, given[name], problem, "give it a list")
+            raise mapping.errors.invalid(name, given[name], problem, "give it a list")
 
 
 def _has_iterator(value: Any) -> bool:
@@ -301,19 +297,13 @@ def _as_loaded(mapping: EntityMapping, first: Mapping[str, Any], spared: frozens
         values = mapping.decode({**keys, **item})
         second = mapping.validate_loaded(values)
     except DecodeError as problem:
-        raise InvalidValue(
-            entity=mapping.entity.__name__,
-            field="",
-            value=None,
-            problem="; ".join(problem.problems),
-            remedy="give the fields values that load as they are stored",
-        ) from problem
-    except ValidationError as problem:
-        raise _broken(mapping, first, problem, again=True) from _cause(mapping, None, problem)
+        remedy = "give the fields values that load as they are stored"
+        raise mapping.errors.invalid_whole("; ".join(problem.problems), remedy) from problem
     except DynaormError:
         raise
     except Exception as raised:  # noqa: BLE001 - as in ``validated``
-        raise mapping.invalidated(first, raised) from mapping.secrets.cause_of_function(raised)
+        refused = mapping.errors.refused(raised, first, before=_REFUSED_AGAIN)
+        raise refused from mapping.errors.cause_of_refusal(raised)
     found: Mapping[str, Any] = vars(second)
     _compare(mapping, first, found)
     if mapping.rules.takes_info:
@@ -352,7 +342,7 @@ def _compare(mapping: EntityMapping, first: Mapping[str, Any], second: Mapping[s
                 one.get(field.attribute), other.get(field.attribute)
             )
         if not is_same:
-            raise mapping.invalid(name, first[name], _UNSTABLE, _REPEATABLE)
+            raise mapping.errors.invalid(name, first[name], _UNSTABLE, _REPEATABLE)
 
 
 # -- instances of subclasses -------------------------------------------------------------------------------------------
@@ -362,7 +352,7 @@ def _refuse_subclasses_of(mapping: EntityMapping, name: str, given: Any, value: 
     try:
         _refuse_subclasses(given, value)
     except Misfit as problem:
-        raise mapping.invalid(name, given, problem) from None
+        raise mapping.errors.invalid(name, given, problem) from None
 
 
 def _refuse_subclasses(given: Any, value: Any) -> None:
@@ -394,36 +384,3 @@ def _named_parts(value: Any) -> Mapping[Any, Any]:
     if is_dataclass(value):
         return {one.name: getattr(value, one.name) for one in fields(value) if hasattr(value, one.name)}
     return value if isinstance(value, Mapping) else _NOTHING
-
-
-# -- errors ------------------------------------------------------------------------------------------------------------
-
-
-def _broken(
-    mapping: EntityMapping,
-    values: Mapping[str, Any],
-    problem: ValidationError,
-    name: str | None = None,
-    *,
-    again: bool = False,
-    part: str = "",
-) -> InvalidValue:
-    """The error of a broken rule, of a field or of the class. ``part``: where in the field, as a prefix."""
-    first = problem.errors(include_url=False)[0]
-    where = name if name is not None else str(first["loc"][0]) if first["loc"] else ""
-    text = (
-        f"is changed by its validators into a value that they refuse: {first['msg']}"
-        if again
-        else first["msg"]
-    )
-    text = unsaid(f"{part}{text}", [values.get(secret) for secret in mapping.secrets.fields])
-    if where in mapping.fields:
-        return mapping.invalid(where, values.get(where), text)
-    remedy = "give its fields values that fit together"
-    return InvalidValue(entity=mapping.entity.__name__, field="", value=None, problem=text, remedy=remedy)
-
-
-def _cause(mapping: EntityMapping, name: str | None, problem: ValidationError) -> ValidationError | None:
-    """The cause for an error; None if its traceback would show a secret."""
-    names = (name,) if name is not None else mapping.fields
-    return None if not mapping.secrets.fields.isdisjoint(names) else problem

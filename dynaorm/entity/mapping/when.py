@@ -66,7 +66,7 @@ class When:
         except DynaormError:
             raise
         except Exception as raised:  # noqa: BLE001 - a function of the user's may raise anything
-            raise self._failed(values, raised) from values.secrets.cause_of_function(raised)
+            raise self._failed(values, raised) from values.errors.cause_of_function(raised)
 
     def _failed(self, values: StoredValues, raised: Exception) -> UsageError:
         keeper = values.keeper_of(raised.name) if isinstance(raised, AttributeError) else None
@@ -76,7 +76,7 @@ class When:
                 remedy="let it look at fields that are saved",
             )
         # Only a ValueError says why it refuses a value.
-        text = f": {raised}" if isinstance(raised, ValueError) and not values.secrets.fields else ""
+        text = f": {raised}" if isinstance(raised, ValueError) and not values.errors.secrets.fields else ""
         problem = f"when= of {self.owner} raises {type(raised).__name__}{text}"
         entity = type(values.entity).__name__
         return InvalidValue(

@@ -238,7 +238,7 @@ def derived_items(
 
 def _unknown(before: Image, problem: InvalidValue) -> DecodeError:
     """The error for a stored entity of which nobody knows what it holds: a function of its class fails."""
-    return before.mapping.unreadable(before.item, (said(problem),))
+    return before.mapping.errors.unreadable(before.item, (said(problem),))
 
 
 def derived_actions(

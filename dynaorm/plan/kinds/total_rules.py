@@ -55,7 +55,7 @@ def check_totals(mapping: EntityMapping, item: Item | None, totals: Mapping[str,
 def _broken(mapping: EntityMapping, name: str, total: Decimal) -> InvalidValue:
     bounds = mapping.rules.fields[name].bounds or {}
     text = " and ".join(f"{bound}={limit}" for bound, limit in bounds.items())
-    return mapping.invalid(
+    return mapping.errors.invalid(
         name,
         total,
         f"would break {text}; {mapping.maintained[name]} keeps it",

@@ -221,7 +221,7 @@ def _contribution(
     try:
         key = {name: values[own] for name, own in one.key.items()}
     except KeyValueError as problem:
-        raise mapping.invalid_key(problem) from mapping.cause_of(problem.field, problem)
+        raise mapping.errors.invalid_key(problem) from mapping.errors.cause_of(problem.field, problem)
     if any(value is None for value in key.values()) or not _counts(one, values):
         return None
     target = mapping_of(one.target)
@@ -248,7 +248,9 @@ def number_of_total(mapping: EntityMapping, name: str, total: Decimal) -> Attrib
     try:
         return {"N": number_text(total)}
     except ValueError as problem:
-        raise mapping.invalid(name, total, problem, "sum numbers that end alike, or fewer") from problem
+        raise mapping.errors.invalid(
+            name, total, problem, "sum numbers that end alike, or fewer"
+        ) from problem
 
 
 def is_target(mapping: EntityMapping, item: Item | None) -> bool:

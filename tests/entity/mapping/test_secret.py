@@ -14,6 +14,8 @@ from pydantic import BaseModel, Field, Secret, SecretBytes, SecretStr, field_val
 
 from dynaorm import Attribute, Entity, F, Key, Session, Table
 from dynaorm.entity.annotation import holds_secret
+from dynaorm.entity.mapping.mapping import mapping_of
+from dynaorm.entity.mapping.part import values_in
 from dynaorm.entity.mapping.secret import masked, unsaid
 from dynaorm.errors import DecodeError, InvalidValue
 from dynaorm.testing import ScriptedTransport
@@ -206,6 +208,16 @@ def test_no_error_of_a_load_shows_a_secret(place: int, secret: str) -> None:
     item = {"PK": {"S": "VAULT#1"}, "SK": {"S": "V"}, "vault_id": {"S": "1"}, **STORED[place](secret)}
     transport = ScriptedTransport({"Item": item})
     text = said(lambda: Session(transport=transport).get(Vault, vault_id="1"), DecodeError)
+    assert secret not in text
+
+
+@pytest.mark.parametrize("place", range(len(STORED)))
+@settings(max_examples=settings().max_examples // 10)
+@given(secret=SECRETS)
+def test_no_error_of_a_field_that_is_read_alone_shows_a_secret(place: int, secret: str) -> None:
+    stored = STORED[place](secret)
+    item = {"PK": {"S": "VAULT#1"}, "SK": {"S": "V"}, "vault_id": {"S": "1"}, **stored}
+    text = said(lambda: values_in(mapping_of(Vault), item, [*stored]), DecodeError)
     assert secret not in text
 
 
