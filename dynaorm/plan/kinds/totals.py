@@ -98,22 +98,14 @@ class Totals(DerivedKind[Contribution]):
         return mapping.made_of.totals.values()
 
     def held_by(self, image: Image) -> Iterator[Held[Contribution]]:
-        mapping, item, changed = image.mapping, image.item, image.changed
+        mapping, changed = image.mapping, image.changed
         if not mapping.aggregates:
             return
-        values, fields = mapping.subject(item), mapping.made_of.totals
+        values, fields = mapping.subject(image.item), mapping.made_of.totals
         for name, one in mapping.aggregates.items():
             if changed is not None and fields[name].isdisjoint(changed):
                 continue
-            try:
-                delta = _contribution(mapping, one, item, values)
-            except InvalidValue as problem:
-                # A stored value that cannot be part of the target's key was never counted. A function that fails now
-                # may have counted it then.
-                if not image.is_stored or not problem.has_value:
-                    raise
-                continue
-            if delta is not None:
+            if (delta := _contribution(one, image, values)) is not None:
                 yield Held(delta.ident, image, Contribution(one.name, delta))
 
     def place(self, held: Held[Contribution]) -> tuple[Table, Item]:
@@ -215,9 +207,12 @@ def contributions(mapping: EntityMapping, item: Item) -> Iterator[TotalDelta]:
     return (held.label.delta for held in TOTALS.held_by(Image(mapping, mapping.key_of(item), item)))
 
 
-def _contribution(
-    mapping: EntityMapping, one: AggregateMapping, item: Item, values: StoredValues
-) -> TotalDelta | None:
+def _contribution(one: AggregateMapping, image: Image, values: StoredValues) -> TotalDelta | None:
+    """What an entity adds by one ``Aggregate``; None where it is not counted.
+
+    A function that fails raises InvalidValue whether the entity is stored or not: it may have counted it before.
+    """
+    mapping = image.mapping
     try:
         key = {name: values[own] for name, own in one.key.items()}
     except KeyValueError as problem:
@@ -226,8 +221,13 @@ def _contribution(
         return None
     target = mapping_of(one.target)
     totals = {} if one.count is None else {one.count: Decimal(1)}
-    totals |= {total: _summed(mapping, name, item, values) for name, total in one.sums.items()}
-    return TotalDelta(target, target.rendered_key(key), key, totals)
+    totals |= {total: _summed(mapping, name, image.item, values) for name, total in one.sums.items()}
+    try:
+        return TotalDelta(target, target.rendered_key(key), key, totals)
+    except InvalidValue:
+        if image.is_stored:  # No save accepted this value, so it was never counted.
+            return None
+        raise
 
 
 def _counts(one: AggregateMapping, values: StoredValues) -> bool:
