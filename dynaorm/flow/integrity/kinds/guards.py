@@ -2,16 +2,18 @@
 
 Rule 1. What is wrong follows from how many live entities hold the value, and from what the guard item says: see
         ``_WRONG``. It does not depend on which of these items a run meets, or on what else it finds.
-Rule 2. A deletion releases the guards. So a guard item of a versioned entity that was deleted with its value, or whose
-        latest copy is gone, is kept until people restore or purge the entity.
+Rule 2. A deletion releases the guards. So a guard item whose owner was deleted with its value, and may come back, is
+        kept until people decide. Which entities may come back, other kinds say.
 Rule 3. An item is a guard item only if it has the attributes of one, and no others.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from enum import Enum
+from functools import partial
 from typing import Any, Final
 
-from dynaorm.entity.declare.catalog import catalog_of, constraint_at, is_guard_of_others, version_class
+from dynaorm.entity.declare.catalog import catalog_of, constraint_at, is_guard_of_others
 from dynaorm.entity.dispatch import NotAnEntity, classify
 from dynaorm.entity.ident import ident_of
 from dynaorm.entity.key import found_key
@@ -24,7 +26,6 @@ from dynaorm.errors import DynaormError
 from dynaorm.failure import counted
 from dynaorm.flow.integrity.finding import Diagnosis, Doubt, Fact, Finding, FindingKind, Holding, Judgement
 from dynaorm.flow.integrity.kinds.judged import JudgedKind, Lacking, Subject
-from dynaorm.flow.integrity.kinds.versions import newest_number
 from dynaorm.flow.integrity.ledger import Ledger
 from dynaorm.flow.integrity.repair_actions import Taken, check, renewed
 from dynaorm.flow.integrity.scope import Scope
@@ -34,7 +35,6 @@ from dynaorm.flow.lookup import guard_expired
 from dynaorm.item.value import Item, same
 from dynaorm.plan.kinds.derived import DerivedKind, Held, Image
 from dynaorm.plan.kinds.guards import GUARDS, Guarded, constrained_by, owner_of, release_as_read, says_of
-from dynaorm.plan.kinds.versions import version_key
 from dynaorm.plan.planned import Planned
 from dynaorm.plan.renewal import Renewal, renewal_of
 from dynaorm.plan.unit_of_work import UnitOfWork
@@ -222,9 +222,12 @@ class _GuardHolders:
 
 
 class JudgedGuards(JudgedKind):
-    """The guard items of unique values."""
+    """The guard items of unique values. ``others``: the other kinds, which say what entities may come back."""
 
     derived: DerivedKind[Any] = GUARDS
+
+    def __init__(self, others: Sequence[JudgedKind]) -> None:
+        self.others = others
 
     def held(self, renewal: Renewal) -> Sequence[Held[Guarded]]:
         mapping = renewal.mapping
@@ -296,6 +299,8 @@ class JudgedGuards(JudgedKind):
     ) -> StoredCheck[list[Diagnosis]]:
         unit = scope.new_unit()
         case = yield from _guard_holders(address, facts, scope)
+        if not case.holders and case.stored is not None and not case.is_uncertain:
+            case.keeper = yield from self._keeper(case)
 
         def again() -> StoredCheck[list[Diagnosis]]:
             return self.judge_facts(address, facts, scope)
@@ -335,8 +340,16 @@ class JudgedGuards(JudgedKind):
             lacking.checks.update((check.ident, check) for check in _owner_as_read(case, unit))
             lacking.doubt = lacking.doubt or _doubt(case, scope)
 
-
-JUDGED_GUARDS: Final = JudgedGuards()
+    def _keeper(self, case: _GuardHolders) -> StoredCheck[str]:
+        """Why a guard item belongs to an entity that may come back; empty if it does not."""
+        mapping = _class_of_key(case.owner) if case.owner is not None else None
+        if case.owner is None or mapping is None:
+            return ""
+        held = partial(_may_hold, guard=case.guard)
+        for kind in self.others:
+            if reason := (yield from kind.may_return(mapping, case.owner.key, case.owner_item, held)):
+                return reason
+        return ""
 
 
 def _with_extra(guard: ItemAddress, extra: Sequence[str]) -> Diagnosis:
@@ -358,8 +371,6 @@ def _guard_holders(
         _add_holder(case, address, item, scope)
     yield from _add_owner(case, claimants, scope)
     case.doubt = _doubt(case, scope)
-    if not case.holders and stored is not None and not case.is_uncertain:
-        case.keeper = yield from _keeper(case)
     return case
 
 
@@ -393,40 +404,20 @@ def _doubt(case: _GuardHolders, scope: Scope) -> str:
     return next(filter(None, reasons), "")
 
 
-def _keeper(case: _GuardHolders) -> StoredCheck[str]:
-    """Why a guard item belongs to an entity that may come back; empty if it does not."""
-    owner, copy = case.owner, case.owner_item
-    mapping = _class_of_key(owner) if owner is not None else None
-    if owner is None or mapping is None or mapping.versioning is None:
-        return ""
-    if copy is not None and not mapping.is_tombstone(copy):
-        return ""  # a live entity with another value
-    newest = yield from newest_number(mapping, owner.key)
-    if not newest:
-        return ""
-    if copy is None:
-        return "its owner has versions and no latest copy; restore or purge that entity first"
-    (version,) = yield [ItemAddress(owner.table, version_key(mapping, owner.key, newest))]
-    if version is not None and _gave_up(mapping, owner, version, case.guard):
-        return ""
-    return f"its owner was deleted as version {newest}, which may be restored; if not, delete the guard item yourself"
-
-
-def _gave_up(mapping: EntityMapping, owner: ItemAddress, version: Item, guard: ItemAddress) -> bool:
-    """Whether the last version of a deleted entity shows that it did not hold the value of a guard item."""
-    mapping = version_class(mapping, version) or mapping
-    constraint, versioning = mapping.constraints.get(_constraint_in(guard)), mapping.versioning
-    if constraint is None or versioning is None:
-        return constraint is None
-    if versioning.fields is not None and not constraint.depends_on <= versioning.fields | set(
-        mapping.key_fields
-    ):
-        return False  # the version does not have what the value is made of
-    try:
-        held = _guards_of(mapping, {**version, **owner.key}).get(constraint.name)
-    except DynaormError:
+def _may_hold(
+    mapping: EntityMapping, item: Item, fields: AbstractSet[str] | None, *, guard: ItemAddress
+) -> bool:
+    """Whether an entity that comes back like this would hold the value of a guard item, as far as that can be known."""
+    constraint = mapping.constraints.get(_constraint_in(guard))
+    if constraint is None:
         return False
-    return held is None or held.ident != guard.ident
+    if fields is not None and not constraint.depends_on <= fields:
+        return True  # what the value is made of is not known
+    try:
+        held = _guards_of(mapping, item).get(constraint.name)
+    except DynaormError:
+        return True
+    return held is not None and held.ident == guard.ident
 
 
 def _judged(case: _GuardHolders, unit: UnitOfWork, scope: Scope) -> list[Diagnosis]:

@@ -10,10 +10,11 @@ Rule 4. What an item must look like is asked of the kind that writes it, in ``pl
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import field
 from functools import partial
 from itertools import islice
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from dynaorm.entity.dispatch import NotAnEntity
 from dynaorm.entity.ident import Ident
@@ -39,6 +40,10 @@ from dynaorm.record import record
 
 WINDOW: Final = 100
 """How many items are judged together at the end."""
+
+
+Holds: TypeAlias = Callable[[EntityMapping, Item, AbstractSet[str] | None], bool]
+"""Whether an entity of a class with an item like this may hold something. The set: its known fields; None for all."""
 
 
 @record
@@ -237,6 +242,16 @@ class JudgedKind:
         """The diagnoses of items whose numbers were counted, counted again."""
         yield from ()
         return []
+
+    def may_return(
+        self, mapping: EntityMapping, key: Item, stored: Item | None, holds: Holds
+    ) -> StoredCheck[str]:
+        """Why an entity that is not stored may come back with an item of another kind; empty if it may not.
+
+        ``stored``: what is stored under its key. ``holds``: whether it holds the item.
+        """
+        yield from ()
+        return ""
 
     # -- repairs -------------------------------------------------------------------------------------------------------
 

@@ -9,6 +9,7 @@ Rule 4. All items that a judgement asks for belong to one entity, whose key each
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from enum import Enum
 from typing import Any, Final
 
@@ -23,7 +24,7 @@ from dynaorm.errors import DecodeError
 from dynaorm.failure import shown
 from dynaorm.flow.history import newest_version, version_beside
 from dynaorm.flow.integrity.finding import Diagnosis, Finding, FindingKind, Judgement
-from dynaorm.flow.integrity.kinds.judged import JudgedKind, Lacking, Subject
+from dynaorm.flow.integrity.kinds.judged import Holds, JudgedKind, Lacking, Subject
 from dynaorm.flow.integrity.repair_actions import Taken, as_inserted, own_action, renewed
 from dynaorm.flow.integrity.scope import Scope
 from dynaorm.flow.integrity.stored_check import ItemAddress, SoughtAddress, StoredCheck
@@ -161,6 +162,23 @@ class JudgedVersions(JudgedKind):
             return Judgement()
         return Judgement((yield from _judge_version(mapping, item, key, scope.new_unit())))
 
+    def may_return(
+        self, mapping: EntityMapping, key: Item, stored: Item | None, holds: Holds
+    ) -> StoredCheck[str]:
+        if mapping.versioning is None or (stored is not None and not mapping.is_tombstone(stored)):
+            return ""
+        newest = yield from newest_number(mapping, key)
+        if not newest:
+            return ""
+        if stored is None:
+            return "its owner has versions and no latest copy; restore or purge that entity first"
+        (version,) = yield [ItemAddress(mapping.table, version_key(mapping, key, newest))]
+        if version is not None:
+            named = version_class(mapping, version) or mapping
+            if not holds(named, {**version, **key}, _repeated_fields(named)):
+                return ""
+        return f"its owner was deleted as version {newest}, which may be restored; if not, delete the item yourself"
+
     def under_new_key(self, mapping: EntityMapping, item: Item) -> Item | None:
         if mapping.versioning is None or mapping.sort is None:
             return None
@@ -240,6 +258,14 @@ def _at_latest(address: ItemAddress) -> tuple[EntityMapping, Item] | None:
         if mapping.versioning is not None and mapping.key_matches(address.key):
             return mapping, address.key
     return None
+
+
+def _repeated_fields(mapping: EntityMapping) -> AbstractSet[str] | None:
+    """The fields of an entity that its version items repeat; None for all."""
+    if mapping.versioning is None:
+        return frozenset()
+    fields = mapping.versioning.fields
+    return None if fields is None else fields | {*mapping.key_fields}
 
 
 def _number(item: Item) -> int | None:
