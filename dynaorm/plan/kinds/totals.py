@@ -188,14 +188,16 @@ def _when_counted(target: EntityMapping, totals: Iterable[str]) -> Iterable[str]
 
 
 def targets_of(source: EntityMapping) -> list[EntityMapping]:
-    """The classes in which the entities of a class are counted."""
-    return [mapping_of(one.target) for one in source.aggregates.values()]
+    """The classes of the items in which the entities of a class are counted, derived ones among them."""
+    declared = [mapping_of(one.target) for one in source.aggregates.values()]
+    known = (one for target in declared for one in catalog_of(target.table).mappings.values())
+    return [one for one in known if any(is_of(one, target) for target in declared)]
 
 
 def sources_of(target: EntityMapping) -> Iterator[EntityMapping]:
     """The classes that are counted in the totals of a class."""
     for source in catalog_of(target.table).counted.values():
-        if any(is_of(target, one) for one in targets_of(source)):
+        if any(is_of(target, mapping_of(one.target)) for one in source.aggregates.values()):
             yield source
 
 
