@@ -1,9 +1,10 @@
 """The DynamoDB of one test: an engine, the tables of the test, and sessions on them."""
 
 import time
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from dynaorm.describe import classify, describe
 from dynaorm.entity.table import Table
@@ -17,6 +18,16 @@ from dynaorm.testing.faults import FaultyTransport
 from dynaorm.testing.seeds import load_seeds
 from dynaorm.testing.watched_transport import WatchedTransport, Watcher
 from dynaorm.transport.threaded import ThreadedTransport
+
+P = ParamSpec("P")
+S = TypeVar("S")
+
+
+def _with_settings_of(
+    made: Callable[P, S],  # noqa: ARG001 - only its type is of use
+) -> Callable[[Callable[..., S]], "Callable[Concatenate[Store, P], S]"]:
+    """Gives a method the arguments of what it makes, for type checkers."""
+    return lambda method: method
 
 
 class Store:
@@ -63,6 +74,7 @@ class Store:
         physical = declared if self._mark is None else f"{declared}-{self._mark}"
         return self._named.setdefault(declared, physical)
 
+    @_with_settings_of(Session)
     def session(self, **settings: Any) -> Session:
         """Another session on the same tables, as in another process; ``settings`` are those of ``Session``.
 
@@ -77,6 +89,7 @@ class Store:
         """
         return Session(**{"transport": self.wire, "table_names": self.name, "clock": self._clock, **settings})
 
+    @_with_settings_of(AsyncSession)
     def async_session(self, **settings: Any) -> AsyncSession:
         """Another asynchronous session on the same tables.
 

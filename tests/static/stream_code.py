@@ -14,6 +14,7 @@ from dynaorm import (
     Entity,
     Inserted,
     Internal,
+    Retry,
     Session,
     Table,
     Unreadable,
@@ -22,7 +23,7 @@ from dynaorm import (
     handler,
     item_of,
 )
-from dynaorm.testing import Factory, factory
+from dynaorm.testing import Factory, Store, factory
 
 app = Table("app", stream="NEW_AND_OLD_IMAGES")
 on = handler(app)
@@ -92,6 +93,14 @@ def for_tests() -> None:
     make = factory(User)
     assert_type(make, Factory[User])
     assert_type(make(name="Liz"), User)
+
+
+def on_a_store(store: Store) -> None:
+    second = store.session(table_names=lambda declared: f"{declared}-2", retry=Retry(attempts=1))
+    assert_type(second, Session)
+    assert_type(store.async_session(timeout=2.5), AsyncSession)
+    store.session(tables={"app": "app-2"})  # type: ignore[call-arg]
+    store.session(timeout="2")  # type: ignore[arg-type]
 
 
 def signed() -> Session:
