@@ -4,7 +4,8 @@ Rule 1. A transaction needs the permissions of its actions: GetItem, PutItem, Up
         (Amazon DynamoDB Developer Guide, "IAM for transactions").
 Rule 2. A purpose includes the reads that its writes depend on. Only a class that can be loaded in bulk needs
         BatchWriteItem; only a class with an index needs the index.
-Rule 3. ``dynamodb:LeadingKeys`` restricts partition keys. It is possible only if every key of the classes begins with a
+Rule 3. What a kind of items needs that belong to a class, such as guard items, the kind says.
+Rule 4. ``dynamodb:LeadingKeys`` restricts partition keys. It is possible only if every key of the classes begins with a
         literal text. A Scan names no key, so no statement with that condition allows one.
 """
 
@@ -13,15 +14,16 @@ from typing import Any, Final, Literal, TypeAlias, get_args
 
 from dynaorm.entity.declare.catalog import catalog_of
 from dynaorm.entity.dispatch import literal_beginning
-from dynaorm.entity.mapping.constraint import Constraint
 from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
 from dynaorm.entity.table import Table
 from dynaorm.entity.template.key_part import KeyPart
-from dynaorm.entity.token_item import TOKEN_PREFIX, token_home
 from dynaorm.errors import UsageError
+from dynaorm.flow.integrity.kinds.judged_kinds import KINDS
 from dynaorm.flow.integrity.scope import Scope
-from dynaorm.plan.kinds.guards import constrained_by
-from dynaorm.plan.kinds.totals import sources_of
+from dynaorm.plan.kinds.derived_kinds import DERIVED_KINDS, why_read
+from dynaorm.plan.kinds.own_item import OWN_ITEM
+from dynaorm.plan.kinds.token_item import TOKEN_ITEMS
+from dynaorm.plan.planned import Kind, Operations
 from dynaorm.plan.unit_of_work import UnitOfWork
 
 Purpose: TypeAlias = Literal[
@@ -41,9 +43,6 @@ Purpose: TypeAlias = Literal[
 
 _VERSION: Final = "2012-10-17"
 _READ: Final = frozenset({"GetItem", "BatchGetItem", "Query"})
-_WRITE: Final = frozenset(
-    {"PutItem", "UpdateItem", "DeleteItem", "ConditionCheckItem", "GetItem", "BatchGetItem"}
-)
 _KEYED: Final = ("read", "write", "remember")
 _CREATE: Final = frozenset({"CreateTable", "DescribeTable"})
 _COMPARE: Final = frozenset({"DescribeTable", "DescribeTimeToLive"})
@@ -120,8 +119,8 @@ def iam_policy(
             statements += _statements(name, _granted(family, [purpose]), arn, {})
     keys: dict[_Resource, tuple[str, ...]] = {}
     if leading_keys:
-        token_tables = {token_home(mapping.table) for mapping in family if "remember" in purposes}
-        keys = {resource: _patterns(resource, family, token_tables) for resource in keyed}
+        kinds: list[Kind] = [OWN_ITEM, *DERIVED_KINDS, *([TOKEN_ITEMS] if "remember" in purposes else [])]
+        keys = {resource: _patterns(resource, family, kinds) for resource in keyed}
     return {"Version": _VERSION, "Statement": [*_statements("DynaormItems", keyed, arn, keys), *statements]}
 
 
@@ -173,8 +172,8 @@ def _read(mapping: EntityMapping) -> _Grant:
     for index in mapping.indexes.values():
         is_searched = mapping.table.indexes[index.name].kind == "vector"
         yield (mapping.table, index.name), frozenset({"SearchVectors" if is_searched else "Query"})
-    if mapping.constraints:
-        yield (mapping.table.guards, None), frozenset({"GetItem"})
+    for kind in DERIVED_KINDS:
+        yield from _of(kind.operations_of_reads(mapping))
 
 
 def _scan(mapping: EntityMapping) -> _Grant:
@@ -188,18 +187,14 @@ def _scan(mapping: EntityMapping) -> _Grant:
 
 
 def _write(mapping: EntityMapping) -> _Grant:
-    table = mapping.table
-    yield (table, None), _WRITE
-    if not (mapping.constraints or mapping.versioning or mapping.aggregates or mapping.maintained):
-        yield (table, None), frozenset({"BatchWriteItem"})
-    if mapping.constraints:
-        yield (table.guards, None), frozenset({"PutItem", "DeleteItem"})
-    for one in mapping.aggregates.values():
-        yield (mapping_of(one.target).table, None), frozenset({"UpdateItem"})
+    for kind in (OWN_ITEM, *DERIVED_KINDS):
+        yield from _of(kind.operations_of_writes(mapping))
+    if not why_read(mapping, ""):  # it can be loaded in bulk
+        yield (mapping.table, None), frozenset({"BatchWriteItem"})
 
 
 def _remember(mapping: EntityMapping) -> _Grant:
-    yield (token_home(mapping.table), None), frozenset({"PutItem", "GetItem"})
+    yield from _of(TOKEN_ITEMS.operations_of_writes(mapping))
 
 
 def _follow(mapping: EntityMapping) -> _Grant:
@@ -209,32 +204,35 @@ def _follow(mapping: EntityMapping) -> _Grant:
 
 
 def _create(mapping: EntityMapping) -> _Grant:
-    table: Table | None = mapping.table
-    while table is not None:
+    for table in _made_together(mapping.table):
         yield (table, None), _CREATE if table.ttl_attribute is None else _CREATE | _TTL
         if table.stream is not None:
             yield (table, None), frozenset({"UpdateTable"})
-        table = table.guard_table
 
 
 def _compare(mapping: EntityMapping) -> _Grant:
-    for table in dict.fromkeys([mapping.table, mapping.table.guards]):
+    for table in mapping.table.homes:
         yield (table, None), _COMPARE
 
 
 def _apply(mapping: EntityMapping) -> _Grant:
     yield from _compare(mapping)
     yield from _create(mapping)
-    for table in dict.fromkeys([mapping.table, mapping.table.guards]):
+    for table in mapping.table.homes:
         if table.stream is not None or any(one.kind != "local" for one in table.indexes.values()):
             yield (table, None), frozenset({"UpdateTable"})
 
 
 def _delete_table(mapping: EntityMapping) -> _Grant:
-    table: Table | None = mapping.table
-    while table is not None:
+    for table in _made_together(mapping.table):
         yield (table, None), frozenset({"DeleteTable", "DescribeTable"})
-        table = table.guard_table
+
+
+def _made_together(table: Table) -> Iterator[Table]:
+    """The tables that ``create_table`` creates with a table."""
+    yield table
+    if table.guard_table is not None:
+        yield from _made_together(table.guard_table)
 
 
 def _verify(mapping: EntityMapping) -> _Grant:
@@ -242,27 +240,8 @@ def _verify(mapping: EntityMapping) -> _Grant:
         yield (table, None), frozenset({"Scan", "DescribeTable"})
     # What looks wrong is confirmed by TransactGetItems, whose action is GetItem.
     yield (mapping.table, None), frozenset({"GetItem"})
-    if mapping.versioning is not None:
-        yield (mapping.table, None), frozenset({"BatchGetItem"})
-    yield from _newest_versions(mapping)
-    for table in _guards_and_owners(mapping):
-        yield (table, None), frozenset({"GetItem", "BatchGetItem"})
-    for target in _targets(mapping):
-        yield (target.table, None), frozenset({"BatchGetItem"})
-        if not mapping.rules.is_separate:  # stored values that validators change are counted otherwise
-            yield (target.table, None), frozenset({"GetItem"})
-        if all(_follows(source, target) for source in sources_of(target)):
-            for source in sources_of(target):
-                yield (source.table, None), frozenset({"Query"})
-
-
-def _newest_versions(mapping: EntityMapping) -> _Grant:
-    """Where a latest copy is missing or wrong, also that of a guard's owner, the newest version is looked for."""
-    home = mapping.table.guards
-    owners = [one for name in mapping.constraints for one in constrained_by(name, home)]
-    yield from (
-        ((one.table, None), frozenset({"Query"})) for one in (mapping, *owners) if one.versioning is not None
-    )
+    for kind in KINDS:
+        yield from _of(kind.operations_of_verify(mapping))
 
 
 def _repair(mapping: EntityMapping) -> _Grant:
@@ -271,38 +250,17 @@ def _repair(mapping: EntityMapping) -> _Grant:
         yield (table, None), frozenset({"DescribeTable"})
     if mapping.made_up or not mapping.rules.is_separate:
         yield (mapping.table, None), frozenset({"UpdateItem"})
-    if mapping.versioning is not None:
-        yield (mapping.table, None), _WRITE
-    for table in _guards_and_owners(mapping):
-        if table is mapping.table.guards:
-            yield (table, None), frozenset({"PutItem", "DeleteItem"})
-        yield from [((table, None), frozenset({"ConditionCheckItem"}))] if catalog_of(table).mappings else []
-    for target in _targets(mapping):
-        # Without an answer, the item is read to find out whether the update was made.
-        yield (target.table, None), frozenset({"UpdateItem", "GetItem"})
+    for kind in KINDS:
+        yield from _of(kind.operations_of_repair(mapping))
 
 
 def _scope(mapping: EntityMapping) -> Scope:
     return Scope((), (mapping.entity,), lambda: UnitOfWork(0.0, "", str))
 
 
-def _guards_and_owners(mapping: EntityMapping) -> list[Table]:
-    """The tables of a class's guard items, and of every entity that can own one of them."""
-    home = mapping.table.guards
-    owners = [one.table for name in mapping.constraints for one in constrained_by(name, home)]
-    return list(dict.fromkeys([home, mapping.table, *owners])) if mapping.constraints else []
-
-
-def _targets(mapping: EntityMapping) -> list[EntityMapping]:
-    """The classes whose totals are verified with a class."""
-    own = [mapping] if mapping.maintained else []
-    return own + [mapping_of(one.target) for one in mapping.aggregates.values()]
-
-
-def _follows(source: EntityMapping, target: EntityMapping) -> bool:
-    """Whether the partition key of the entities that name a target follows from the target's key."""
-    named = [set(one.key.values()) for one in source.aggregates.values() if mapping_of(one.target) is target]
-    return all(source.partition.fields and names.issuperset(source.partition.fields) for names in named)
+def _of(operations: Operations) -> _Grant:
+    """What is allowed for a kind of items, which are found by their primary keys alone."""
+    return (((table, None), allowed) for table, allowed in operations)
 
 
 _GRANTS: Final[Mapping[str, Callable[[EntityMapping], _Grant]]] = {
@@ -324,38 +282,24 @@ _GRANTS: Final[Mapping[str, Callable[[EntityMapping], _Grant]]] = {
 
 
 def _patterns(
-    resource: _Resource, family: Iterable[EntityMapping], token_tables: Collection[Table]
+    resource: _Resource, family: Iterable[EntityMapping], kinds: Collection[Kind]
 ) -> tuple[str, ...]:
     """What the partition keys used in a table or index look like. Raises UsageError where one can be anything."""
     table, index = resource
     found: dict[str, None] = {}
-    if index is None and table in token_tables:
-        found[f"{_literal(TOKEN_PREFIX)}*"] = None
     for mapping in family:
-        targets = [mapping_of(one.target) for one in mapping.aggregates.values()]
-        for each in (mapping, *targets) if index is None else (mapping,):
-            if each.table is table:
-                found |= dict.fromkeys(_pattern(each, part) for part in _partitions(each, index))
-        if index is None and mapping.table.guards is table:
-            found |= dict.fromkeys(_guards_pattern(mapping, one) for one in mapping.constraints.values())
+        if index is None:
+            keys = (one for kind in kinds for one in kind.partition_keys(mapping))
+            found |= dict.fromkeys(_pattern(owner, part) for owner, home, part in keys if home is table)
+        elif mapping.table is table:
+            places = (one for one in mapping.indexes.values() if one.name == index)
+            found |= dict.fromkeys(_pattern(mapping, part) for one in places for part in one.partition)
     return tuple(sorted(found))
 
 
-def _guards_pattern(mapping: EntityMapping, constraint: Constraint) -> str:
-    if constraint.parts:
-        return _pattern(mapping, constraint.parts[0])
-    return f"{_literal(constraint.name)}#*"
-
-
-def _partitions(mapping: EntityMapping, index: str | None) -> Iterator[KeyPart]:
-    if index is None:
-        yield mapping.partition
-    for one in mapping.indexes.values():
-        if one.name == index:
-            yield from one.partition
-
-
-def _pattern(mapping: EntityMapping, part: KeyPart) -> str:
+def _pattern(mapping: EntityMapping, part: KeyPart | str) -> str:
+    if isinstance(part, str):
+        return f"{_literal(part)}*"
     if part.constant is not None:
         return _literal(part.constant)
     beginning = literal_beginning(part)

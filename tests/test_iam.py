@@ -419,3 +419,37 @@ def test_names_of_tables_and_of_the_partition_are_the_physical_ones() -> None:
 def test_what_cannot_be_a_policy_is_refused(entities: Any, actions: Any, message: str) -> None:
     with pytest.raises(UsageError, match=message):
         iam_policy(*entities, **WHERE, actions=actions)
+
+
+@pytest.mark.parametrize("partition", ["{team}", "{award}"])
+def test_what_counts_in_a_derived_class_is_queried_only_where_its_key_says_the_partition(
+    partition: str,
+) -> None:
+    table, counted, also = Table("derived-targets"), Table("counted"), Table("counted-also")
+
+    class Base(Entity, table=table, pk="BASE#{team}", sk="B"):
+        team: str
+        people: int = 0
+
+    class Derived(Base):
+        awards: int = 0
+
+    class Person(Entity, table=counted, pk="PERSON#{team}", sk="{person}"):
+        team: str
+        person: str
+        in_team = Aggregate(Base, key={"team": "team"}, count="people")
+
+    class Award(Entity, table=also, pk=f"AWARD#{partition}", sk="{team}#{award}"):
+        team: str
+        award: str
+        in_team = Aggregate(Derived, key={"team": "team"}, count="awards")
+
+    def queried(*entities: Any) -> set[str]:
+        statements = iam_policy(*entities, account="1", region="eu", actions="verify")["Statement"]
+        found = [one["Resource"] for one in statements if "dynamodb:Query" in one["Action"]]
+        return {name.partition("table/")[2] for names in found for name in names}
+
+    assert queried(Derived) == ({"counted", "counted-also"} if partition == "{team}" else set())
+    # The entities that it names may be of the derived class.
+    assert queried(Person) == {"counted", *({"counted-also"} if partition == "{team}" else set())}
+    assert queried(Award) == queried(Derived)

@@ -1,6 +1,6 @@
 """One action of a plan, why it is there, and the kind of item that it writes."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import field
 from enum import Enum
 from typing import Any, Final, TypeAlias
@@ -9,6 +9,7 @@ from dynaorm.entity.ident import Ident, ident_of
 from dynaorm.entity.key import Key, key_texts, stored_key
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.table import Table
+from dynaorm.entity.template.key_part import KeyPart
 from dynaorm.errors import StoreError, Violation
 from dynaorm.item.action import Action, ConditionCheck, Put
 from dynaorm.item.condition import Condition
@@ -188,6 +189,12 @@ class StaleKnowledge:
     unread: tuple[Planned, ...] = ()
 
 
+Operations: TypeAlias = Iterable[tuple[Table, frozenset[str]]]
+"""Operations of DynamoDB on the items of some tables, as IAM policies name them."""
+
+PartitionKey: TypeAlias = tuple[EntityMapping, Table, KeyPart | str]
+"""What the partition keys of items in a table are: a template, or the text that they begin with. The class names it."""
+
 Judged: TypeAlias = StoreError | Violation | StaleKnowledge
 """What the refusal of one action means."""
 
@@ -216,6 +223,14 @@ class Kind:
     def home(self, mapping: EntityMapping) -> Table:
         """The table of the items that belong to the entities of a class."""
         return mapping.table
+
+    def operations_of_writes(self, mapping: EntityMapping) -> Operations:
+        """The operations on items of this kind that belong to the writes of a class's entities."""
+        raise NotImplementedError
+
+    def partition_keys(self, mapping: EntityMapping) -> Iterable[PartitionKey]:
+        """The partition keys of the items of this kind that belong to a class's entities."""
+        raise NotImplementedError
 
     def judged(self, failed: FailedAction, now: float) -> Judged:
         """What it means that the condition of an action does not hold."""

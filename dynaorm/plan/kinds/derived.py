@@ -21,7 +21,7 @@ from dynaorm.errors import DecodeError, InvalidValue, Violation
 from dynaorm.failure import said
 from dynaorm.item.value import Item
 from dynaorm.plan.item_change import ItemChange, ItemCheck, ItemInsert, ItemUpdate
-from dynaorm.plan.planned import Kind, Planned
+from dynaorm.plan.planned import Kind, Operations, PartitionKey, Planned
 from dynaorm.plan.reads import Reads
 from dynaorm.plan.unit_of_work import UnitOfWork
 from dynaorm.record import record
@@ -153,6 +153,16 @@ class DerivedKind(Kind, Generic[T]):
 
     def tables_reached(self, table: Table) -> Iterable[Table]:
         """The tables in which items lie that the items of a table name, or follow from."""
+        return ()
+
+    def operations_of_reads(self, mapping: EntityMapping) -> Operations:
+        """The operations on items of this kind that belong to the reads of a class's entities."""
+        return ()
+
+    def operations_of_writes(self, mapping: EntityMapping) -> Operations:
+        return ()  # Its items are under keys of their entities.
+
+    def partition_keys(self, mapping: EntityMapping) -> Iterable[PartitionKey]:
         return ()
 
     def actions_of_new(self, image: Image, unit: UnitOfWork) -> list[Planned]:

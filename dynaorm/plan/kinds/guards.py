@@ -26,7 +26,15 @@ from dynaorm.item.condition import Attr, Compare, Condition, Or, all_of, as_in, 
 from dynaorm.item.value import AttributeValue, Item, same
 from dynaorm.plan.item_change import ItemChange, ItemDelete
 from dynaorm.plan.kinds.derived import DerivedItem, DerivedKind, Held, Image
-from dynaorm.plan.planned import FailedAction, Judged, Planned, Purpose, StaleKnowledge
+from dynaorm.plan.planned import (
+    FailedAction,
+    Judged,
+    Operations,
+    PartitionKey,
+    Planned,
+    Purpose,
+    StaleKnowledge,
+)
 from dynaorm.plan.reads import Reads
 from dynaorm.plan.unit_of_work import UnitOfWork
 from dynaorm.record import record, replace
@@ -102,6 +110,16 @@ class Guards(DerivedKind[Guarded]):
     def tables_reached(self, table: Table) -> Iterable[Table]:
         yield table.guards
         yield from (one.table for one in self.classes_with_items_in(table))
+
+    def operations_of_reads(self, mapping: EntityMapping) -> Operations:
+        return [(mapping.table.guards, frozenset({"GetItem"}))] if mapping.constraints else []
+
+    def operations_of_writes(self, mapping: EntityMapping) -> Operations:
+        return [(mapping.table.guards, frozenset({"PutItem", "DeleteItem"}))] if mapping.constraints else []
+
+    def partition_keys(self, mapping: EntityMapping) -> Iterable[PartitionKey]:
+        for one in mapping.constraints.values():
+            yield mapping, mapping.table.guards, one.parts[0] if one.parts else f"{one.name}#"
 
     def clash(self, derived: DerivedItem[Guarded]) -> Violation | None:
         *_, first, second = derived.new

@@ -51,6 +51,8 @@ from dynaorm.plan.planned import (
     FailedAction,
     Judged,
     Kind,
+    Operations,
+    PartitionKey,
     Planned,
     Purpose,
     StaleKnowledge,
@@ -73,6 +75,11 @@ class ItemPurpose(Purpose):
     PURGE = "purge"
 
 
+OPERATIONS: Final = frozenset(
+    {"PutItem", "UpdateItem", "DeleteItem", "ConditionCheckItem", "GetItem", "BatchGetItem"}
+)
+"""The operations by which items of entities are written, and read before."""
+
 _MAIN: Final = (ItemPurpose.INSERT, ItemPurpose.UPDATE, ItemPurpose.REPLACE)
 # A condition that compares fewer attributes is short enough: DynamoDB accepts 300 operators.
 _MANY: Final = 100
@@ -85,6 +92,12 @@ class OwnItem(Kind):
 
     def __reduce__(self) -> str:
         return "OWN_ITEM"
+
+    def operations_of_writes(self, mapping: EntityMapping) -> Operations:
+        return [(mapping.table, OPERATIONS)]
+
+    def partition_keys(self, mapping: EntityMapping) -> Iterable[PartitionKey]:
+        return [(mapping, mapping.table, mapping.partition)]
 
     def judged(self, failed: FailedAction, now: float) -> Judged:
         planned = failed.planned

@@ -4,17 +4,26 @@ A block takes its token once and never gives it up. What a stored token item say
 matter of recognition, and is decided elsewhere.
 """
 
+from collections.abc import Iterable
 from math import ceil
 from typing import Final, NamedTuple
 
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.table import Table
-from dynaorm.entity.token_item import BLOCK, REVISION, UNTIL, token_home, token_key, why_no_token_items
+from dynaorm.entity.token_item import (
+    BLOCK,
+    REVISION,
+    TOKEN_PREFIX,
+    UNTIL,
+    token_home,
+    token_key,
+    why_no_token_items,
+)
 from dynaorm.errors import ConditionFailed, UsageError
 from dynaorm.item.action import Put
 from dynaorm.item.condition import Attr, Compare, any_of_conditions, missing
 from dynaorm.item.value import Item
-from dynaorm.plan.planned import FailedAction, Judged, Kind, Planned, Purpose
+from dynaorm.plan.planned import FailedAction, Judged, Kind, Operations, PartitionKey, Planned, Purpose
 from dynaorm.plan.unit_of_work import UnitOfWork
 
 # DynamoDB remembers a token for ten minutes, so a token item that expires earlier would free nothing.
@@ -49,6 +58,12 @@ class TokenItems(Kind):
 
     def home(self, mapping: EntityMapping) -> Table:
         return token_home(mapping.table)
+
+    def operations_of_writes(self, mapping: EntityMapping) -> Operations:
+        return [(self.home(mapping), frozenset({"PutItem", "GetItem"}))]
+
+    def partition_keys(self, mapping: EntityMapping) -> Iterable[PartitionKey]:
+        return [(mapping, self.home(mapping), TOKEN_PREFIX)]
 
     def remember(
         self, holder: tuple[EntityMapping, Item], fingerprints: str, held: Remembered, unit: UnitOfWork

@@ -26,7 +26,15 @@ from dynaorm.item.action import Update
 from dynaorm.item.update import AddTo, Change
 from dynaorm.item.value import EXACT, AttributeValue, Item, number_text
 from dynaorm.plan.kinds.derived import DerivedItem, DerivedKind, Held, Image
-from dynaorm.plan.planned import FailedAction, Judged, Planned, Purpose, StaleKnowledge
+from dynaorm.plan.planned import (
+    FailedAction,
+    Judged,
+    Operations,
+    PartitionKey,
+    Planned,
+    Purpose,
+    StaleKnowledge,
+)
 
 NO_TOTAL: Final[AttributeValue] = {"N": "0"}
 
@@ -134,6 +142,12 @@ class Totals(DerivedKind[Contribution]):
 
     def tables_reached(self, table: Table) -> Iterable[Table]:
         return [target.table for one in catalog_of(table).mappings.values() for target in targets_of(one)]
+
+    def operations_of_writes(self, mapping: EntityMapping) -> Operations:
+        return [(target.table, frozenset({"UpdateItem"})) for target in targets_of(mapping)]
+
+    def partition_keys(self, mapping: EntityMapping) -> Iterable[PartitionKey]:
+        return [(target, target.table, target.partition) for target in targets_of(mapping)]
 
     def delta(self, derived: DerivedItem[Contribution]) -> TotalDelta | None:
         """What the holders of totals add together, new less old; None for nothing."""

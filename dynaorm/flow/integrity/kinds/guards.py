@@ -35,7 +35,7 @@ from dynaorm.flow.lookup import guard_expired
 from dynaorm.item.value import Item, same
 from dynaorm.plan.kinds.derived import DerivedKind, Held, Image
 from dynaorm.plan.kinds.guards import GUARDS, Guarded, constrained_by, owner_of, release_as_read, says_of
-from dynaorm.plan.planned import Planned
+from dynaorm.plan.planned import Operations, Planned
 from dynaorm.plan.renewal import Renewal, renewal_of
 from dynaorm.plan.unit_of_work import UnitOfWork
 from dynaorm.record import record, replace
@@ -278,6 +278,18 @@ class JudgedGuards(JudgedKind):
     def reads_of_item(self, mapping: EntityMapping) -> int:
         return 1 if mapping.constraints else 0  # the owner
 
+    def operations_of_verify(self, mapping: EntityMapping) -> Operations:
+        for table in _homes_and_owners(mapping):
+            yield table, frozenset({"GetItem", "BatchGetItem"})
+        for owner in _possible_holders(mapping):
+            yield from (one for kind in self.others for one in kind.operations_of_return(owner))
+
+    def operations_of_repair(self, mapping: EntityMapping) -> Operations:
+        yield from GUARDS.operations_of_writes(mapping)
+        for table in _homes_and_owners(mapping):
+            if catalog_of(table).mappings:  # a table of guards has no entities
+                yield table, frozenset({"ConditionCheckItem"})
+
     def judged_with(self, address: ItemAddress, owners: Sequence[Item]) -> StoredCheck[Sequence[ItemAddress]]:
         yield from ()
         return _possible_owners(address, owners)
@@ -350,6 +362,18 @@ class JudgedGuards(JudgedKind):
             if reason := (yield from kind.may_return(mapping, case.owner.key, case.owner_item, held)):
                 return reason
         return ""
+
+
+def _possible_holders(mapping: EntityMapping) -> list[EntityMapping]:
+    """The classes whose entities may hold a unique value in place of one of a class."""
+    home = mapping.table.guards
+    return [one for name in mapping.constraints for one in constrained_by(name, home)]
+
+
+def _homes_and_owners(mapping: EntityMapping) -> Iterable[Table]:
+    """The tables of a class's guard items, and of every entity that can own one of them."""
+    owners = [one.table for one in _possible_holders(mapping)]
+    return dict.fromkeys([mapping.table.guards, mapping.table, *owners]) if mapping.constraints else []
 
 
 def _with_extra(guard: ItemAddress, extra: Sequence[str]) -> Diagnosis:

@@ -33,7 +33,7 @@ from dynaorm.flow.protocol.cost import ReadCost
 from dynaorm.flow.protocol.together import gather
 from dynaorm.item.value import AttributeValue, Item
 from dynaorm.plan.kinds.derived import DerivedKind, Held
-from dynaorm.plan.planned import Planned
+from dynaorm.plan.planned import Operations, Planned
 from dynaorm.plan.renewal import Renewal
 from dynaorm.plan.unit_of_work import UnitOfWork
 from dynaorm.record import record
@@ -219,6 +219,14 @@ class JudgedKind:
         """The most items that ``judge_item`` asks for, of an item of this kind that is sound."""
         return 0
 
+    def operations_of_verify(self, mapping: EntityMapping) -> Operations:
+        """The operations that judge the items of this kind that entities of a class hold, but for the scans."""
+        return ()
+
+    def operations_of_repair(self, mapping: EntityMapping) -> Operations:
+        """The operations that repair them, and complete entities."""
+        return ()
+
     # -- all facts under one address -----------------------------------------------------------------------------------
 
     def left(self, ledger: Ledger, scope: Scope) -> Iterator[tuple[ItemAddress, Any]]:
@@ -252,6 +260,10 @@ class JudgedKind:
         """
         yield from ()
         return ""
+
+    def operations_of_return(self, mapping: EntityMapping) -> Operations:
+        """The operations of ``may_return``, but for GetItem."""
+        return ()
 
     # -- repairs -------------------------------------------------------------------------------------------------------
 

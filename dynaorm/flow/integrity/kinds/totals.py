@@ -19,6 +19,7 @@ from dynaorm.entity.declare.registry import is_of
 from dynaorm.entity.dispatch import NotAnEntity, classify
 from dynaorm.entity.ident import Ident
 from dynaorm.entity.key import found_key, stored_key
+from dynaorm.entity.mapping.aggregate import AggregateMapping
 from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
 from dynaorm.entity.table import Table
 from dynaorm.entity.template.template import KeyValueError
@@ -48,7 +49,7 @@ from dynaorm.plan.kinds.totals import (
     sources_of,
     targets_of,
 )
-from dynaorm.plan.planned import Planned
+from dynaorm.plan.planned import Operations, Planned
 from dynaorm.plan.reads import NOTHING_READ
 from dynaorm.plan.renewal import Renewal
 from dynaorm.plan.targets import addition
@@ -141,6 +142,21 @@ class JudgedTotals(JudgedKind):
     def reads_of_entity(self, mapping: EntityMapping) -> int:
         # A target is read for its own item, or for what is counted in it and names it.
         return bool(mapping.maintained) + len(mapping.aggregates)
+
+    def operations_of_verify(self, mapping: EntityMapping) -> Operations:
+        own = [mapping] if mapping.maintained else []
+        for target in (*own, *targets_of(mapping)):
+            yield target.table, frozenset({"BatchGetItem"})
+            if not mapping.rules.is_separate:  # stored values that validators change are counted otherwise
+                yield target.table, frozenset({"GetItem"})
+            counted = list(_counted_in(target))
+            if all(_says_partition(source, one) for source, one in counted):
+                yield from ((source.table, frozenset({"Query"})) for source, _ in counted)
+
+    def operations_of_repair(self, mapping: EntityMapping) -> Operations:
+        own = [mapping] if mapping.maintained else []
+        # Without an answer, the item is read to find out whether the update was made.
+        return [(one.table, frozenset({"UpdateItem", "GetItem"})) for one in (*own, *targets_of(mapping))]
 
     def left(self, ledger: Ledger, scope: Scope) -> Iterator[tuple[ItemAddress, Sums]]:
         return ledger.sums() if scope.reads_everything else iter(())
@@ -287,18 +303,27 @@ def _collections(address: ItemAddress, item: Item | None, scope: Scope) -> list[
     found: dict[Ident, ScanSegment] = {}
     for target in _possible_targets(address, item, scope):
         values = target.subject(item) if item is not None else stored_key(target, address.key).fields
-        for source in sources_of(target):
-            for one in source.aggregates.values():
-                if not is_of(target, mapping_of(one.target)):
-                    continue
-                own = {mine: values[name] for name, mine in one.key.items() if name in values}
-                partition = _partition(source, own)
-                if partition is None:
-                    return None
-                found[(source.table.name, *partition.items())] = ScanSegment(
-                    source.table, partition=partition
-                )
+        for source, one in _counted_in(target):
+            own = {mine: values[name] for name, mine in one.key.items() if name in values}
+            partition = _partition(source, own) if _says_partition(source, one) else None
+            if partition is None:
+                return None
+            found[(source.table.name, *partition.items())] = ScanSegment(source.table, partition=partition)
     return list(found.values())
+
+
+def _counted_in(target: EntityMapping) -> Iterator[tuple[EntityMapping, AggregateMapping]]:
+    """The classes that are counted in the totals of a class, each with an ``Aggregate`` by which they are."""
+    for source in sources_of(target):
+        for one in source.aggregates.values():
+            if is_of(target, mapping_of(one.target)):
+                yield source, one
+
+
+def _says_partition(source: EntityMapping, one: AggregateMapping) -> bool:
+    """Whether the partition key of the entities that name a target follows from the target's key."""
+    fields = source.partition.fields
+    return bool(fields) and {*one.key.values()}.issuperset(fields)
 
 
 def _possible_targets(address: ItemAddress, item: Item | None, scope: Scope) -> Iterable[EntityMapping]:
@@ -311,7 +336,7 @@ def _possible_targets(address: ItemAddress, item: Item | None, scope: Scope) -> 
 
 
 def _partition(source: EntityMapping, values: Mapping[str, Any]) -> AttributeValue | None:
-    if not source.partition.fields or not set(source.partition.fields) <= values.keys():
+    if not set(source.partition.fields) <= values.keys():
         return None
     try:
         return source.partition.value(values)

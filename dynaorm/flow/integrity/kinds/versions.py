@@ -36,9 +36,9 @@ from dynaorm.item.action import ConditionCheck
 from dynaorm.item.condition import all_of, as_in, exists, missing
 from dynaorm.item.value import Item
 from dynaorm.plan.kinds.derived import DerivedKind, Held
-from dynaorm.plan.kinds.own_item import ItemPurpose
+from dynaorm.plan.kinds.own_item import OWN_ITEM, ItemPurpose
 from dynaorm.plan.kinds.versions import VERSIONS, differences, stamp, tombstone_of, version_key
-from dynaorm.plan.planned import Planned
+from dynaorm.plan.planned import Operations, Planned
 from dynaorm.plan.renewal import Renewal
 from dynaorm.plan.unit_of_work import UnitOfWork
 from dynaorm.plan.writable import other_revision
@@ -132,6 +132,19 @@ class JudgedVersions(JudgedKind):
 
     def reads_of_item(self, mapping: EntityMapping) -> int:
         return 2 if mapping.versioning is not None else 0  # the latest copy, and the next version
+
+    def operations_of_verify(self, mapping: EntityMapping) -> Operations:
+        if mapping.versioning is not None:
+            yield mapping.table, frozenset({"BatchGetItem"})
+            yield from self.operations_of_return(mapping)
+
+    def operations_of_return(self, mapping: EntityMapping) -> Operations:
+        # Where a latest copy is missing or wrong, the newest version is searched for.
+        return [(mapping.table, frozenset({"Query"}))] if mapping.versioning is not None else []
+
+    def operations_of_repair(self, mapping: EntityMapping) -> Operations:
+        # An entity may move to the key that its class has with versions.
+        return OWN_ITEM.operations_of_writes(mapping) if mapping.versioning is not None else []
 
     def judged_with(self, address: ItemAddress, owners: Sequence[Item]) -> StoredCheck[Sequence[ItemAddress]]:
         if (found := _latest_address(address) or _at_latest(address)) is None:
