@@ -60,12 +60,7 @@ def direct(
 
 
 # What is told over both transports in every run; with DYNAORM_TRANSPORT=direct, everything on ministack is.
-_OVER_BOTH = {
-    "test_people",
-    "test_sort_key_conditions",
-    "test_unique_constraints",
-    "test_versions",
-}
+_OVER_BOTH = {"test_unique_constraints", "test_versions"}
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
