@@ -9,14 +9,15 @@ Rule 3. A time without a time zone is in UTC.
 
 import functools
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from datetime import UTC, date, datetime, time, timedelta
-from typing import Any, Final, NamedTuple, get_args
+from typing import Annotated, Any, Final, NamedTuple
 
-from pydantic import AwareDatetime, BaseModel, NaiveDatetime, TypeAdapter, ValidationError
+from pydantic import AwareDatetime, NaiveDatetime, TypeAdapter, ValidationError
 
 from dynaorm.describe.type_text import type_text
 from dynaorm.entity.mapping.mapping import EntityMapping
+from dynaorm.entity.type_tree import Part, type_tree
 from dynaorm.errors import UnknownField, UsageError
 from dynaorm.failure import MASK
 from dynaorm.query.query_spec import any_of
@@ -137,8 +138,7 @@ def _midnight(day: date, kind: type) -> datetime:
 
 def _time_type(mapping: EntityMapping, name: str) -> type | None:
     """The type of a field whose values are days or times; None for another one."""
-    annotation = _annotation(mapping, name)
-    found = [one for one in (annotation, *get_args(annotation)) if _is_time(one)]
+    found = [one.plain for one in _part(mapping, name).tree.alternatives if _is_time(one.plain)]
     return None if len(found) != 1 else datetime if found[0] is AwareDatetime else found[0]
 
 
@@ -148,41 +148,32 @@ def _is_time(kind: Any) -> bool:
 
 @functools.cache
 def _adapter(mapping: EntityMapping, name: str) -> TypeAdapter[Any]:
-    return TypeAdapter(_annotation(mapping, name, is_whole=True))
+    part = _part(mapping, name)
+    written = part.tree.written
+    return TypeAdapter(Annotated[written, *part.metadata] if part.metadata else written)
 
 
-def _annotation(mapping: EntityMapping, name: str, *, is_whole: bool = False) -> Any:
-    """The type of a field, computed field, or nested field. ``is_whole``: with its rules. Raises UnknownField."""
-    first, *steps = name.split(".")
-    fields: Mapping[str, Any] = mapping.entity.model_fields
-    if name not in fields and name in mapping.entity.model_computed_fields:
-        return mapping.entity.model_computed_fields[name].return_type
-    known = tuple(dict.fromkeys((*fields, *mapping.computed)))
-    if first not in fields:
-        raise UnknownField(entity=mapping.entity.__name__, field=name, known=known)
-    info = fields[first]
-    for step in steps:
-        inner = next((one for one in _members(info.annotation) if step in one.model_fields), None)
-        if inner is None:
-            raise UnknownField(entity=mapping.entity.__name__, field=name, known=known)
-        info = inner.model_fields[step]
-    return info.rebuild_annotation() if is_whole else info.annotation
-
-
-def _members(annotation: Any) -> list[type[BaseModel]]:
-    """The records that a type may be."""
-    return [
-        one
-        for one in (annotation, *get_args(annotation))
-        if isinstance(one, type) and issubclass(one, BaseModel)
-    ]
+def _part(mapping: EntityMapping, name: str) -> Part:
+    """The type of a field, computed field, or nested field. Raises UnknownField."""
+    entity = mapping.entity
+    if name not in entity.model_fields and name in entity.model_computed_fields:
+        return Part(type_tree(entity.model_computed_fields[name].return_type))
+    found = Part(type_tree(entity))
+    for step in name.split("."):
+        members = (one.member(step) for one in found.tree.alternatives)
+        part = next((one for one in members if one is not None), None)
+        if part is None:
+            known = tuple(dict.fromkeys((*entity.model_fields, *mapping.computed)))
+            raise UnknownField(entity=entity.__name__, field=name, known=known)
+        found = part
+    return found
 
 
 def _misfit(mapping: EntityMapping, one: Assignment, problem: ValidationError) -> UsageError:
     first = problem.errors(include_url=False, include_input=False, include_context=False)[0]
     is_secret = mapping.secrets.include(one.name.partition(".")[0])
     sign, shown = ":=" if one.is_json else "=", MASK if is_secret else one.text
-    kind = type_text(_annotation(mapping, one.name))
+    kind = type_text(_part(mapping, one.name).tree)
     how = f"write {one.name}=VALUE for a value of {kind}, {one.name}:=JSON for JSON, {one.name}:=null for no value"
     return UsageError(
         problem=f"{one.name}{sign}{shown} does not fit {mapping.entity.__name__}.{one.name}: {first['msg']}",

@@ -185,6 +185,17 @@ class TypeTree:
         return tuple(one for one in self.parts if one.plain is not NoneType) if self.origin is Union else ()
 
     @property
+    def alternatives(self) -> tuple[TypeTree, ...]:
+        """The types of which a value that is not None has one: those of a union, and of the unions in it."""
+        return tuple(kind for one in self.members for kind in one.alternatives) or (self,)
+
+    def member(self, name: str) -> Part | None:
+        """The field of a record that is stored under its name. A named tuple is stored as a list, without names."""
+        if isinstance(self.origin, type) and issubclass(self.origin, tuple):
+            return None
+        return self.fields.get(name)
+
+    @property
     def accepts_none(self) -> bool:
         """Whether None is a value of the type."""
         if self.origin is Literal:

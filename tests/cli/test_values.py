@@ -1,17 +1,21 @@
 """Values as they are written on the command line, for fields of every type."""
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from enum import Enum
-from typing import Annotated, Any, Literal
+from types import new_class
+from typing import Annotated, Any, Literal, NewType
 from uuid import UUID
 
 import pytest
 from pydantic import AwareDatetime, BaseModel, NaiveDatetime, SecretStr, StringConstraints, computed_field
+from typing_extensions import TypeAliasType
 
 from dynaorm import AnyValue, Entity, Table
 from dynaorm.cli.values import assignment, bound_of, moment_of, value_of
-from dynaorm.entity.mapping.mapping import mapping_of
+from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
 from dynaorm.errors import UsageError
 
 table = Table("values-of-commands")
@@ -177,3 +181,57 @@ def test_a_moment_is_in_utc_unless_it_says_otherwise() -> None:
         assert moment_of("--as-of", text) == NOON
     assert moment_of("--as-of", "2026") == midnight(2026, 1, 1)
     assert moment_of("--as-of", "2026-02-03") == midnight(2026, 2, 3)
+
+
+@dataclass
+class Spot:
+    shelf: int
+
+
+WRITTEN: list[Callable[[Any], Any]] = [
+    lambda kind: TypeAliasType("Named", kind),
+    lambda kind: TypeAliasType("Named", kind | None),
+    lambda kind: NewType("Named", kind),
+    lambda kind: Annotated[kind, "a note"] | None,
+]
+
+
+@pytest.mark.parametrize("written", range(len(WRITTEN)))
+@pytest.mark.parametrize(
+    ("kind", "given"),
+    [
+        (datetime, "it=2026-01-31T12:00"),
+        (datetime, "it=2026"),
+        (datetime, "it=2026-01"),
+        (AwareDatetime, "it=2026"),
+        (NaiveDatetime, "it=2026-01"),
+        (date, "it=2026-01"),
+        (Inner, "it.city=Oslo"),
+        (Inner, "it.floor=3"),
+    ],
+)
+def test_a_type_under_another_name_is_read_as_that_type(kind: Any, given: str, written: int) -> None:
+    def mapped(annotation: Any) -> EntityMapping:
+        declared = {"__annotations__": {"name": str, "it": annotation}, "__module__": __name__}
+        own = Table("values-of-names")
+        made = new_class(
+            "It", (Entity,), {"table": own, "pk": "IT#{name}", "sk": "IT"}, lambda at: at.update(declared)
+        )
+        return mapping_of(made)
+
+    def found(mapping: EntityMapping) -> list[Any]:
+        try:
+            value = value_of(mapping, assignment(given))
+        except UsageError as problem:
+            value = problem.problem
+        return [value, *(bound_of(mapping, operator, given) for operator in ("le", "gt"))]
+
+    assert found(mapped(WRITTEN[written](kind))) == found(mapped(kind))
+
+
+def test_a_field_of_a_nested_dataclass_has_its_type() -> None:
+    class Stored(Entity, table=Table("values-of-dataclasses"), pk="S#{name}", sk="S"):
+        name: str
+        spot: Spot | None = None
+
+    assert value_of(mapping_of(Stored), assignment("spot.shelf=3")) == 3

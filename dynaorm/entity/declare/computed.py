@@ -67,14 +67,8 @@ def nested_fields(types: Mapping[str, TypeTree], names: Iterable[Any]) -> Iterat
         found, nullable = types.get(path[0]), False
         for step in path[1:]:
             nullable |= found is not None and found.accepts_none
-            found = _member(found.without_none, step) if found is not None else None
+            part = found.without_none.member(step) if found is not None else None
+            found = None if part is None else part.tree
         if found is not None and (scalar := scalar_of(found)) is not None:
             nullable, fields = nullable or found.accepts_none, frozenset(path[:1])
             yield ComputedValue(name, scalar, nullable, fields, nested_value(path), is_told=True)
-
-
-def _member(record: TypeTree, name: str) -> TypeTree | None:
-    """The type of a field of a nested record. A named tuple is stored as a list, which has no names."""
-    if isinstance(record.origin, type) and issubclass(record.origin, tuple):
-        return None
-    return record.fields[name].tree if name in record.fields else None
