@@ -121,7 +121,7 @@ class Answering:
 
 def _item(entity: Entity) -> dict[str, Any]:
     mapping = mapping_of(type(entity))
-    image = new_image(mapping, mapping.primary_key(vars(entity)), vars(entity))
+    image = new_image(mapping, mapping.primary_key.of(vars(entity)), vars(entity))
     return {**image, "_rev": {"S": "r"}}
 
 

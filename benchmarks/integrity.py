@@ -68,7 +68,7 @@ Items = dict[tuple[str, str], dict[str, Any]]
 
 def image(entity: Any) -> dict[str, Any]:
     mapping, values = mapping_of(type(entity)), vars(entity)
-    return {**new_image(mapping, mapping.primary_key(values), values), "_rev": {"S": "0"}}
+    return {**new_image(mapping, mapping.primary_key.of(values), values), "_rev": {"S": "0"}}
 
 
 def with_guards(entities: Iterable[Any]) -> Iterator[dict[str, Any]]:

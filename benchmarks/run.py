@@ -102,7 +102,7 @@ def page_of_orders(number: int, kind: type[PlainOrder] = PlainOrder) -> bytes:
     """A page of entities."""
     mapping = mapping_of(kind)
     orders = [kind(**{**VALUES, "order_id": f"{place:08d}"}) for place in range(number)]
-    items = [{**mapping.primary_key(vars(one)), **mapping.encode(vars(one))} for one in orders]
+    items = [{**mapping.primary_key.of(vars(one)), **mapping.encoder.encode(vars(one))} for one in orders]
     kept = {"_rev": {"S": "r"}}
     if mapping.table.type_attribute is not None:
         kept[mapping.table.type_attribute] = {"S": mapping.name}
@@ -141,7 +141,7 @@ def benchmarks(endpoint: str) -> dict[str, tuple[Callable[[], object], int]]:
     order, plain = Order(**VALUES), PlainOrder(**VALUES)
     ready = planned(Save(order), context).actions[0].action
     item = dict(ready.item)  # type: ignore[union-attr]
-    loaded = mapping.hydrate(item)
+    loaded = mapping.loader.hydrate(item)
     changed = loaded.model_copy(update={"email": "bobby@tables.com"})
     in_process = Session(transport=Answering(page_of_orders(1000)))
     existing = Session(transport=Answering(page_of_orders(1000, ExistingOrder)))
@@ -158,9 +158,9 @@ def benchmarks(endpoint: str) -> dict[str, tuple[Callable[[], object], int]]:
             lambda: planned(Save(changed), context).to_request(), 1000
         ),
         "compile: nothing changed": (lambda: planned(Save(loaded), context), 1000),
-        "encode the fields alone": (lambda: mapping.encode(vars(order)), 2000),
-        "render the primary key": (lambda: mapping.primary_key(vars(order)), 2000),
-        "decode and validate an item": (lambda: mapping.hydrate(item), 1000),
+        "encode the fields alone": (lambda: mapping.encoder.encode(vars(order)), 2000),
+        "render the primary key": (lambda: mapping.primary_key.of(vars(order)), 2000),
+        "decode and validate an item": (lambda: mapping.loader.hydrate(item), 1000),
         "make a Key": (lambda: Key(Order, order_id="1"), 2000),
         "read a page of 1,000": (lambda: read(in_process), 5),
         "read a page of 1,000, no type attribute": (lambda: read(existing, ExistingOrder), 5),

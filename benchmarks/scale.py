@@ -105,8 +105,8 @@ class Collections:
 def _item_of(entity: Entity) -> dict[str, Any]:
     mapping = mapping_of(type(entity))
     return {
-        **mapping.primary_key(vars(entity)),
-        **mapping.encode(vars(entity)),
+        **mapping.primary_key.of(vars(entity)),
+        **mapping.encoder.encode(vars(entity)),
         "_type": {"S": mapping.name},
         "_rev": {"S": "2Z4kYVzqV0nY0yRk3nYJ2n3c9nB"},
     }

@@ -182,7 +182,7 @@ def _is_read(entry: Entry) -> bool:
     if entry.kind == "entity" and entry.cls is not None:
         try:
             mapping = mapping_of(entry.cls)
-            mapping.hydrate(received(mapping.table, entry.item))
+            mapping.loader.hydrate(received(mapping.table, entry.item))
         except DynaormError:
             return False
     return entry.kind != "unknown"

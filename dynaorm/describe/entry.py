@@ -266,7 +266,7 @@ def _tombstone(item: Item, table: Table) -> Entry:
     matching = [one for one in key_beginnings(table).candidates(item) if one.key_matches(item)]
     mapping = named if named is not None else matching[0]
     try:
-        number = mapping.version_of(item)
+        number = mapping.loader.version_of(item)
     except DynaormError:
         number = None
     return _kept(item, "tombstone", mapping, owner=mapping.key_of(item), number=number)

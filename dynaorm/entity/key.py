@@ -59,7 +59,7 @@ class Key(Generic[E]):
         fields = key_values(mapping, fields)
         self.entity = entity
         self.fields = MappingProxyType(mapping.secrets.hiding(fields))
-        self.primary_key = mapping.rendered_key(fields)
+        self.primary_key = mapping.primary_key.rendered(fields)
 
     def __repr__(self) -> str:
         named = [] if self.entity is None else [self.entity.__name__]
@@ -133,7 +133,7 @@ def key_values(mapping: EntityMapping, fields: dict[str, Any]) -> dict[str, Any]
     defaults = mapping.static_defaults
     known = {**{one: defaults[one] for one in (*wanted, *looked_at) if one in defaults}, **fields}
     ready = [one.name for one in asked if one.is_told and one.fields <= known.keys()]
-    values = mapping.key_computed(known, ready)
+    values = mapping.primary_key.with_computed(known, ready)
     known = {one: values[one] for one in wanted if one in values}
     if missing := [one for one in wanted if one not in known]:
         raise UsageError(

@@ -53,11 +53,11 @@ def entity_of(item: Mapping[str, Any], source: Any, /) -> Any:
     if isinstance(found, NotAnEntity):
         raise no_entity(table, stored, found)
     if wanted is None:
-        return found.hydrate(stored)
+        return found.loader.hydrate(stored)
     own = stored_class(wanted, stored) if found.root is wanted.root else None
     if own is None or not issubclass(own.entity, wanted.entity):
         raise _refused(table, stored, wanted.entity.__name__, f"it is {with_article(found.name)}")
-    return own.hydrate(stored)
+    return own.loader.hydrate(stored)
 
 
 def checked_item(item: object) -> Item:

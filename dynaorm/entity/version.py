@@ -59,11 +59,11 @@ def version_of(mapping: EntityMapping, main_key: Item, number: int, item: Item) 
     # With the key of the latest copy, because the fields render that one.
     image = {**item, **main_key}
     at = time_of(mapping, item)
-    if mapping.version_of(item) != number:
+    if mapping.loader.version_of(item) != number:
         problem = f"{VERSION}: is stored as {dict(item.get(VERSION, {}))} under the key of version {number}"
         raise mapping.errors.unreadable(item, (problem,))
     if mapping.versioning.fields is None:
-        entity = mapping.hydrate(image, read_only=True)
+        entity = mapping.loader.hydrate(image, read_only=True)
         return Version(number, at, mapping.secrets.hiding(dict(vars(entity))), entity)
     values = mapping.subject(image)
     versioned = {name: values[name] for name in mapping.versioning.fields}

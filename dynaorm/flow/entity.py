@@ -198,6 +198,6 @@ def delete(removal: Deletion, context: Context, *, exactly_once: bool | None = N
     # No answer came, and nothing is stored any more: nobody knows what this deleted.
     if item is None:
         return None
-    found = (stored_class(first.mapping, item) or first.mapping).hydrate(item)
+    found = (stored_class(first.mapping, item) or first.mapping).loader.hydrate(item)
     set_state(found, None)
     return found

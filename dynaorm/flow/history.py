@@ -73,7 +73,7 @@ def latest(target: Target, context: Context) -> Flow[Item | None]:
 
 def newest(target: Target, copy: Item) -> int:
     """Return the number of the newest version according to a latest copy; 0 for none. Raises DecodeError."""
-    return target.mapping.version_of(copy) or 0
+    return target.mapping.loader.version_of(copy) or 0
 
 
 def no_latest(target: Target) -> EntityNotFound:
@@ -306,7 +306,7 @@ def _restored(asked: Target, target: Target, copy: Item, version: Version[Any]) 
     # An entity of a class that was not asked for is stored there: to ``get``, too, it is absent.
     if not issubclass(target.mapping.entity, asked.mapping.entity):
         raise EntityNotFound(key=asked.name)
-    entity = target.mapping.hydrate(copy)
+    entity = target.mapping.loader.hydrate(copy)
     _check_class(target, version)
     put_values(entity, version.values)
     return Save(entity)

@@ -92,7 +92,7 @@ class _Sought:
         stored = live_class(self.mapping, item, self.context.clock.now())
         if stored is None or item is None:
             return None
-        entity = stored.hydrate(item)
+        entity = stored.loader.hydrate(item)
         # The owner may have given the value up since its guard was read.
         has_it = any(one[:2] == (self.constraint.name, self.key) for one in _claims(stored, item))
         return entity if has_it else None
@@ -104,7 +104,7 @@ def _check_types(mapping: EntityMapping, fields: Mapping[str, Any]) -> None:
         if value is None:
             continue
         if name in mapping.fields:
-            mapping.encode_field(mapping.fields[name], {name: value})
+            mapping.encoder.encode_field(mapping.fields[name], {name: value})
             continue
         try:
             mapping.computed[name].scalar.to_text(value)

@@ -291,7 +291,7 @@ def load(
         check_keys("GetItem", [item], mapping.table.keys)
     stored = live_class(mapping, item, now)
     if stored is not None and item is not None:
-        return stored.hydrate(item)
+        return stored.loader.hydrate(item)
     if required is not None:
         raise foreign_item.not_found(mapping, required, item, now)
     return None

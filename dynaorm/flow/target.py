@@ -43,7 +43,7 @@ def target_of(named: Any) -> Target:
             raise no_class(named)
         return Target(mapping_of(named.entity), named.primary_key)
     mapping, state = mapping_of(type(named)), state_of(named)
-    key = mapping.primary_key(vars(named)) if state is None else mapping.key_of(state.item)
+    key = mapping.primary_key.of(vars(named)) if state is None else mapping.key_of(state.item)
     return Target(mapping, key, state)
 
 

@@ -101,7 +101,7 @@ def _is_abandoned(entity: Any, unsettled: Unsettled) -> bool:
         return False
     mapping, item = mapping_of(type(entity)), unsettled.effect.state.item
     return ident_of(mapping.table, mapping.key_of(item)) != ident_of(
-        mapping.table, mapping.primary_key(vars(entity))
+        mapping.table, mapping.primary_key.of(vars(entity))
     )
 
 

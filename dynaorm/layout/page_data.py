@@ -174,7 +174,7 @@ class _PageItems:
             return {}
         try:
             mapping = mapping_of(entry.cls)
-            entity = mapping.hydrate(received(mapping.table, entry.item))
+            entity = mapping.loader.hydrate(received(mapping.table, entry.item))
         except DynaormError as problem:
             return {"problem": printable(str(problem))}
         found: dict[str, Any] = {"absent": dict(self._absent(row, entity))}
@@ -226,7 +226,7 @@ def _sampled(description: TableDescription, entries: Sequence[Entry], now: float
     for row in view_of(description, made).rows:
         cls = made[row.entry].cls
         if row.kind == "entity" and row.cls is not None and cls is not None and row.cls not in found:
-            entity = mapping_of(cls).hydrate(made[row.entry].item)
+            entity = mapping_of(cls).loader.hydrate(made[row.entry].item)
             found[row.cls] = {
                 "name": row.name,
                 "writes": [_write(one, description.name) for one in writes.of(entity)],

@@ -23,7 +23,7 @@ def standing(mapping: EntityMapping, item: Item | None) -> Any:
     tag = type_in(mapping.table, item)
     found = stored_class(mapping, item) or (tag and class_of_type(mapping, tag))
     try:
-        return found.hydrate(item) if found else None
+        return found.loader.hydrate(item) if found else None
     except DecodeError:
         return None
 

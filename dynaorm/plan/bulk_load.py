@@ -83,7 +83,7 @@ def load_of(entity: Any, revision: str, now: float) -> Load:
     """
     mapping = mapping_of(type(entity))
     valid = whole_values(mapping, entity, now)
-    key = mapping.primary_key(valid.values)
+    key = mapping.primary_key.of(valid.values)
     item = new_image(mapping, key, valid.values, valid.encoded)
     if mapping.table.revision is not None:
         item = mapping.table.revision.stamped(item, None, revision)

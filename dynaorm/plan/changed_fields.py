@@ -33,14 +33,14 @@ def changes_of(
     Raises:
         InvalidValue: a field's value cannot be stored.
     """
-    return _differing(mapping, values, state, mapping.encode(values), renewed=renewed)
+    return _differing(mapping, values, state, mapping.encoder.encode(values), renewed=renewed)
 
 
 def exact_changes(
     mapping: EntityMapping, values: Mapping[str, Any], state: Loaded
 ) -> dict[str, AttributeValue | None] | None:
     """The same for values that were not validated, if they are valid as they are; None if their types do not tell."""
-    encoded = mapping.encode_exact(values)
+    encoded = mapping.encoder.encode_exact(values)
     return None if encoded is None else _differing(mapping, values, state, encoded)
 
 
@@ -51,11 +51,11 @@ def unvalidated_changes(
     encoded: dict[str, AttributeValue] = {}
     wrong: set[str] = set()
     try:
-        encoded = mapping.encode(values)
+        encoded = mapping.encoder.encode(values)
     except InvalidValue:
         for name, field in mapping.fields.items():
             try:
-                found = None if field.in_key else mapping.encode_field(field, values)
+                found = None if field.in_key else mapping.encoder.encode_field(field, values)
             except InvalidValue:
                 wrong.add(name)
                 found = field.stored_in(state.item)  # nothing else is to be compared
@@ -151,7 +151,7 @@ def over_stored(
         InvalidValue: the loaded value cannot be encoded.
     """
     stored, loaded, now = value
-    was = mapping.encode_field(field, {field.name: loaded})
+    was = mapping.encoder.encode_field(field, {field.name: loaded})
     if is_renewed:
         if was is None:
             return stored if now is None and _is_absence(field, stored) else now

@@ -104,7 +104,7 @@ def _defaults(mapping: EntityMapping) -> Mapping[str, Any]:
 
 
 def _check_key(mapping: EntityMapping, key: Key[Any], values: Mapping[str, Any]) -> None:
-    rendered = mapping.primary_key(values)
+    rendered = mapping.primary_key.of(values)
     if all(same(rendered[name], key.primary_key.get(name)) for name in rendered):
         return
     values = mapping.with_computed(values, mapping.key_fields)

@@ -151,7 +151,10 @@ def stored_changes(mapping: EntityMapping, changes: tuple[Change, ...]) -> tuple
             # It has no attribute: the index keys that follow from its value are written instead.
             if field.in_key:
                 continue
-            if field.can_be_absent and mapping.encode_field(field, {field.name: change.value}) is None:
+            if (
+                field.can_be_absent
+                and mapping.encoder.encode_field(field, {field.name: change.value}) is None
+            ):
                 # What absence means is stored by removing the attribute; where it is missing, ``set_if_missing`` has
                 # nothing to do.
                 if isinstance(change, SetTo):
@@ -173,7 +176,9 @@ def edited_image(
         UsageError: DynamoDB could not make the change (appending to a number, say).
         DecodeError: the stored item cannot become an entity.
     """
-    changes = judged_with(mapping, in_their_indexes(mapping, changes), lambda: vars(mapping.hydrate(before)))
+    changes = judged_with(
+        mapping, in_their_indexes(mapping, changes), lambda: vars(mapping.loader.hydrate(before))
+    )
     plain = tuple(change for change in changes if not mapping.fields[str(change.path[0])].in_key)
     # What lives in keys alone has no attribute: index keys are made of the new value itself.
     overrides = {
@@ -256,7 +261,7 @@ def _corrected(
             or name in mapping.derived_fields
             or not is_equal(valid.values[name], loaded[name])
         ]
-    encoded = mapping.encode(valid.values)
+    encoded = mapping.encoder.encode(valid.values)
     found: dict[str, AttributeValue | None] = {}
     for name in corrected:
         field = mapping.fields[name]
@@ -285,7 +290,7 @@ def _validated_outcome(mapping: EntityMapping, before: Item, after: Item, names:
     except InvalidValue as broken:
         # The stored item may have broken the rule already: then its DecodeError is the error.
         if broken.field not in names:
-            mapping.hydrate(before)
+            mapping.loader.hydrate(before)
         raise
     if mapping.made_of.computed_key:
         _check_key_stays(mapping, valid.values, before)
@@ -295,9 +300,9 @@ def _validated_outcome(mapping: EntityMapping, before: Item, after: Item, names:
 def _decoded(mapping: EntityMapping, before: Item, after: Item, names: frozenset[str]) -> Mapping[str, Any]:
     """The field values of an image that an edit of these fields made. Raises InvalidValue, DecodeError."""
     try:
-        return mapping.decode(after)
+        return mapping.loader.decode(after)
     except DecodeError as problem:
-        mapping.decode(before)  # raises if the stored item could not be read either
+        mapping.loader.decode(before)  # raises if the stored item could not be read either
         field = next(iter(names)) if len(names) == 1 else ""
         text = "; ".join(problem.problems).removeprefix(f"{field}: ")
         found = mapping.errors.invalid(field, None, f"its new value {text}")
@@ -323,7 +328,7 @@ def _check_key_stays(mapping: EntityMapping, values: Mapping[str, Any], before: 
 def _loaded(mapping: EntityMapping, item: Item) -> Mapping[str, Any] | None:
     """The values that a stored item loads as; None if it does not load, which an edit may repair."""
     try:
-        loaded: Mapping[str, Any] = vars(mapping.hydrate(item))
+        loaded: Mapping[str, Any] = vars(mapping.loader.hydrate(item))
     except DecodeError:
         return None
     return loaded
@@ -336,12 +341,14 @@ def _is_corrected(mapping: EntityMapping, name: str, values: Mapping[str, Any], 
         return False
     if field.in_key:
         return True
-    now, stored = mapping.encode_field(field, values), field.stored_in(after)
+    now, stored = mapping.encoder.encode_field(field, values), field.stored_in(after)
     if stored is None and name in mapping.dependence.made:
         return now is not None  # as an insert stores it: what is made of it must not change behind it
     if stored is None:
         has_factory = mapping.entity.model_fields[name].default_factory is not None
-        return not has_factory and not same(now, mapping.encode_field(field, {name: field.value_in(after)}))
+        return not has_factory and not same(
+            now, mapping.encoder.encode_field(field, {name: field.value_in(after)})
+        )
     return now is None or not says(field, stored, now)
 
 
@@ -356,7 +363,7 @@ def _over_stored(mapping: EntityMapping, before: Item, changes: tuple[Change, ..
         return resolved
     if (loaded := _loaded(mapping, before)) is None:
         return resolved
-    stored, was = under_present_names(mapping, before), mapping.encode(loaded)
+    stored, was = under_present_names(mapping, before), mapping.encoder.encode(loaded)
     return tuple(_merged(one, codecs, stored, was) for one in resolved)
 
 

@@ -82,7 +82,7 @@ class Effect:
     def with_item(self, mapping: EntityMapping, item: Item) -> "Effect":
         """The same for the item that is stored, which may differ in times, version numbers and totals."""
         assert self.state is not None
-        fresh = vars(mapping.hydrate(item)) if self.values is not None else {}
+        fresh = vars(mapping.loader.hydrate(item)) if self.values is not None else {}
         values = None if self.values is None else {name: fresh[name] for name in self.values}
         return replace(self, state=self.state.followed_by(item), values=values)
 
@@ -160,7 +160,7 @@ def _written(
     entity, state = loaded
     if not names:
         return _giving(entity, state.followed_by(image), change.altered)
-    fields, fresh = change.mapping.fields, change.mapping.hydrate(image)
+    fields, fresh = change.mapping.fields, change.mapping.loader.hydrate(image)
     defaults = defaults_in(fresh, {fields[name].attribute for name in names & fields.keys()})
     values = {**change.altered, **{name: vars(fresh)[name] for name in names}}
     return _giving(entity, state.followed_by(image, defaults), values, spares_frozen=True)
@@ -178,7 +178,7 @@ def _giving(entity: Any, state: Loaded, values: Mapping[str, Any], *, spares_fro
 def hydrated(mapping: EntityMapping, item: Item) -> Any:
     """The entity of an item that was just written. Raises DecodeError, which says that it was."""
     try:
-        return mapping.hydrate(item)
+        return mapping.loader.hydrate(item)
     except DecodeError as problem:
         problem.problem = f"The item was written, but it does not load: {problem.problem}"
         raise

@@ -128,7 +128,7 @@ def _intents_of(one: ItemIntents) -> list[ResolvedIntent[Intent]]:
 def _values(mapping: EntityMapping, values: Mapping[str, Any], in_keys: _InKeys) -> list[Any]:
     return [
         mapping.name,
-        _asked_for(mapping, mapping.encode(values)),
+        _asked_for(mapping, mapping.encoder.encode(values)),
         in_keys(mapping, values, mapping.fields),
     ]
 
@@ -203,7 +203,7 @@ def values_in_keys(
 ) -> dict[str, AttributeValue | None]:
     """Those of the named fields that are stored in keys alone, with their values, encoded: in one spelling."""
     fields = [mapping.fields[name] for name in names if mapping.fields[name].in_key]
-    return {field.name: mapping.encode_field(field, values) for field in fields}
+    return {field.name: mapping.encoder.encode_field(field, values) for field in fields}
 
 
 def _repr_of_values(

@@ -22,7 +22,7 @@ def new_image(
     image, kind = {**key}, mapping.type_value
     if kind is not None and mapping.table.type_attribute is not None:
         image[mapping.table.type_attribute] = kind
-    image |= mapping.encode(values) if encoded is None else encoded
+    image |= mapping.encoder.encode(values) if encoded is None else encoded
     if not mapping.places:
         return image
     return {**key, **index_keys(mapping, mapping.subject(image, values)), **image}

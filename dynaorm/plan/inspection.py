@@ -52,13 +52,13 @@ def inspect(entity: Any) -> Inspection:
     state = state_of(entity)
     if state is None:
         return Inspection(False, None, None, None, {})
-    before, now = vars(mapping.hydrate(state.item)), vars(entity)
+    before, now = vars(mapping.loader.hydrate(state.item)), vars(entity)
     changed = unsaved_changes(mapping, entity, state)
     return Inspection(
         loaded=True,
         key=stored_key(mapping, mapping.key_of(state.item)),
         revision=mapping.revision_of(state.item),
-        version=mapping.version_of(state.item),
+        version=mapping.loader.version_of(state.item),
         # Whatever the values are, an object can be looked at.
         changes=Hiding(
             {name: (before[name], now.get(name)) for name in mapping.fields if name in changed},

@@ -43,7 +43,7 @@ def known_by_key(mapping: EntityMapping, key: Item, like: Mapping[str, Any] | No
     item: dict[str, AttributeValue] = dict(key)
     for name in found.keys() & mapping.made_of.conditions:  # nobody asks for the attributes of others
         field = mapping.fields[name]
-        value = None if field.in_key or field.formerly else mapping.encode_field(field, found)
+        value = None if field.in_key or field.formerly else mapping.encoder.encode_field(field, found)
         if value is not None:
             item[field.attribute] = value
     if like is not None:

@@ -174,7 +174,7 @@ def _resolved_save(intent: Save, now: float) -> ItemIntents:
         if state is not None:
             writable_state(mapping, state, EVER)
         valid = whole_values(mapping, entity, now, is_copy=intent.origin is not None)
-        key = mapping.primary_key(valid.values)
+        key = mapping.primary_key.of(valid.values)
         return ItemIntents(mapping, key, None, ResolvedIntent(intent, mapping, state, valid))
     writable_state(mapping, state, now)
     write = _of_loaded(intent, mapping, state, now)
@@ -198,7 +198,7 @@ def _resolved_move(intent: Move, now: float) -> list[ItemIntents]:
             )
     state = writable_state(mapping, state_of(intent.entity), now)
     write = _of_loaded(intent, mapping, state, now)
-    old, new = mapping.key_of(state.item), mapping.primary_key(write.valid.values)
+    old, new = mapping.key_of(state.item), mapping.primary_key.of(write.valid.values)
     if ident_of(mapping.table, old) == ident_of(mapping.table, new):
         # The key did not change, so there is nothing to move: it is a save.
         return [ItemIntents(mapping, old, write=_of_loaded(Save(intent.entity), mapping, state, now))]

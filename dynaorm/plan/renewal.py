@@ -54,7 +54,7 @@ def renewal_of(mapping: EntityMapping, item: Item) -> Renewal:
 
 
 def _changes(mapping: EntityMapping, item: Item) -> dict[str, AttributeValue | None]:
-    entity = mapping.hydrate(item)
+    entity = mapping.loader.hydrate(item)
     if mapping.rules.is_separate:
         return {}
     state = state_of(entity)
@@ -67,7 +67,7 @@ def _changes(mapping: EntityMapping, item: Item) -> dict[str, AttributeValue | N
 def _advanced(
     mapping: EntityMapping, item: Item, changes: dict[str, AttributeValue | None]
 ) -> dict[str, AttributeValue]:
-    values = vars(mapping.hydrate(item))
+    values = vars(mapping.loader.hydrate(item))
     in_keys = {name: values[name] for name in changes if mapping.fields[name].in_key}
     image = advance(mapping, item, changes, in_keys)
     wanted = index_keys(mapping, mapping.subject(image, in_keys))

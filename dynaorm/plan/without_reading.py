@@ -120,7 +120,7 @@ def _known_after(mapping: EntityMapping, before: KnownEntity, changes: tuple[Cha
             continue  # what it makes depends on what is stored
         if field.in_key:
             values[field.name] = change.value
-        elif (value := mapping.encode_field(field, {field.name: change.value})) is None:
+        elif (value := mapping.encoder.encode_field(field, {field.name: change.value})) is None:
             absent.update(field.attributes)
         else:
             present[field.attribute] = value

@@ -44,7 +44,7 @@ def writable_state(mapping: EntityMapping, state: Loaded | None, now: float) -> 
 def loaded_key(mapping: EntityMapping, values: Mapping[str, Any], state: Loaded) -> dict[str, AttributeValue]:
     """The primary key that an entity was loaded under. Raises KeyChanged if its fields render another one."""
     stored = mapping.key_of(state.item)
-    rendered = mapping.primary_key(values)
+    rendered = mapping.primary_key.of(values)
     # The same number may be stored in another spelling: 1.0 is the key 1.
     if rendered != stored and not all(same(rendered[name], stored.get(name)) for name in rendered):
         old, now = mapping.subject(state.item), mapping.with_computed(values, mapping.key_fields)

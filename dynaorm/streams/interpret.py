@@ -181,7 +181,7 @@ def _entity(mapping: EntityMapping, image: Item | None) -> tuple[Any, DecodeErro
     if image is None:
         return None, None
     try:
-        return mapping.hydrate(image), None
+        return mapping.loader.hydrate(image), None
     except DecodeError as error:
         return None, error
 

@@ -42,7 +42,7 @@ class Other(Entity, table=bare, pk="PLAIN#{name}", sk="O#{part}"):
 
 def stored(entity: Entity, *, tag: str | None = None) -> dict[str, Any]:
     mapping = mapping_of(type(entity))
-    item = {**mapping.primary_key(vars(entity)), **mapping.encode(vars(entity))}
+    item = {**mapping.primary_key.of(vars(entity)), **mapping.encoder.encode(vars(entity))}
     return {**item, "_type": {"S": tag}} if tag is not None else item
 
 
@@ -58,7 +58,7 @@ def test_of_a_hundred_classes_only_those_are_tried_whose_keys_begin_so(pk: str) 
         exec(f"class C{number}(Entity, table=table, {keys}):\n    key: str\n", namespace)
     for number in (0, 5, 50, 99):
         entity = namespace[f"C{number}"]
-        item: Item = mapping_of(entity).primary_key({"key": "x"})
+        item: Item = mapping_of(entity).primary_key.of({"key": "x"})
         assert classify(table, item) is mapping_of(entity)
         assert len(key_beginnings(table).candidates(item)) == 1
 

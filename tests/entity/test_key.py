@@ -144,7 +144,7 @@ def test_two_keys_of_stored_items_look_alike_only_if_they_are_equal(
     pk: str, sk: str, one: dict[str, Any], other: dict[str, Any]
 ) -> None:
     mapping = mapping_of(class_of(pk, sk))
-    keys = [stored_key(mapping, mapping.primary_key(values)) for values in (one, other)]
+    keys = [stored_key(mapping, mapping.primary_key.of(values)) for values in (one, other)]
     assert (keys[0] == keys[1]) is (repr(keys[0]) == repr(keys[1])) is (str(keys[0]) == str(keys[1]))
     assert list(map(repr, map(copy, keys))) == list(map(repr, keys))
 
@@ -155,5 +155,5 @@ def test_a_secret_that_cannot_be_read_back_is_masked() -> None:
         part: str
 
     mapping = mapping_of(Hidden)
-    key = stored_key(mapping, mapping.primary_key({"name": "secret", "part": "p"}))
+    key = stored_key(mapping, mapping.primary_key.of({"name": "secret", "part": "p"}))
     assert repr(key) == "Key(Hidden, PK=**********, SK='P')"

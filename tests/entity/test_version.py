@@ -85,6 +85,6 @@ def test_a_time_that_is_none_is_refused(stored: AttributeValue) -> None:
 @pytest.mark.parametrize("stored", [{"S": "3"}, {"N": "1.5"}, {"N": "-1"}, {"N": "1E+37"}, {"NULL": True}])
 def test_a_latest_copy_without_a_number_for_the_next_version_is_refused(stored: AttributeValue) -> None:
     with pytest.raises(DecodeError, match=r"version: is stored as .*, not as a version's number"):
-        mapping_of(Audit).hydrate({**ITEM, **MAIN, "version": stored})
+        mapping_of(Audit).loader.hydrate({**ITEM, **MAIN, "version": stored})
     highest = {"N": "9" * 37}
-    assert mapping_of(Audit).version_of({**ITEM, **MAIN, "version": highest}) == 10**37 - 1
+    assert mapping_of(Audit).loader.version_of({**ITEM, **MAIN, "version": highest}) == 10**37 - 1

@@ -80,7 +80,7 @@ def failed(item: Item | None) -> Refusal:
 
 
 def loaded(revision: str = "r1", email: str = "a@x") -> User:
-    user: User = mapping_of(User).hydrate(user_item(revision, email))
+    user: User = mapping_of(User).loader.hydrate(user_item(revision, email))
     return user
 
 

@@ -74,8 +74,8 @@ class Shop(Entity, table=shops, pk="SHOP#{name}", sk="N#{number:03d}"):
 def item_of(entity: Entity) -> dict[str, Any]:
     mapping, values = mapping_of(type(entity)), vars(entity)
     found = {
-        **mapping.encode(values),
-        **mapping.primary_key(values),
+        **mapping.encoder.encode(values),
+        **mapping.primary_key.of(values),
         **index_keys(mapping, mapping.subject({}, values)),
     }
     return {**found, "_type": {"S": mapping.name}, "version": {"N": "1"}}

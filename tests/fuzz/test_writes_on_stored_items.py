@@ -148,7 +148,7 @@ def encoded(loaded: Any, values: dict[str, Any] | None) -> dict[str, Any] | None
     if values is None:
         return None
     fields = [mapping.fields[name] for name in values if not mapping.fields[name].in_key]
-    return {field.name: mapping.encode_field(field, values) for field in fields}
+    return {field.name: mapping.encoder.encode_field(field, values) for field in fields}
 
 
 def found_in(raw: list[tuple[str, Item]], loaded: Any, names: Collection[str]) -> dict[str, Any] | None:

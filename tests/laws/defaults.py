@@ -403,7 +403,7 @@ def cases(draw: st.DrawFn) -> Case:
     for number in range(draw(st.integers(1, 4))):
         given = {one.name: draw(values(one)) for one in specs}
         one = entity(row=str(number), **given)
-        key = mapping.primary_key(vars(one))
+        key = mapping.primary_key.of(vars(one))
         rows.append(_thinned(draw, new_image(mapping, key, vars(one)), specs))
     asked = draw(st.lists(conditions(specs), min_size=1, max_size=4))
     return Case(specs, tuple(rows), tuple(asked), mapping)
@@ -421,7 +421,7 @@ def _stored_under(spec: FieldSpec, within: AttributeValue | None) -> AttributeVa
 
 def by_python(case: Case, asked: Asked, row: Mapping[str, Any]) -> bool:
     """What Python says of the loaded entity."""
-    entity = case.mapping.hydrate(row)
+    entity = case.mapping.loader.hydrate(row)
 
     def get(path: Path) -> Any:
         value: Any = entity

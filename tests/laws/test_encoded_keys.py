@@ -53,7 +53,7 @@ MILLISECONDS = st.integers(0, 10**12).map(lambda step: NOON + timedelta(millisec
 def test_a_key_has_the_encoded_text_and_gives_the_value_back(at: datetime) -> None:
     mapping = mapping_of(Event)
     event = Event(name="n", at=at, until=at)
-    key = mapping.primary_key(vars(event))
+    key = mapping.primary_key.of(vars(event))
     assert key["SK"] == {"S": f"AT#{written(at)['S']}#n"}
     found = index_keys(mapping, mapping.subject({}, vars(event)))
     assert found == {"GSI1PK": {"S": f"DAY#{at:%Y-%m-%d}"}, "GSI1SK": written(at)}
@@ -64,7 +64,7 @@ def test_a_key_has_the_encoded_text_and_gives_the_value_back(at: datetime) -> No
 @given(MILLISECONDS, MILLISECONDS)
 def test_encoded_keys_sort_as_their_texts(one: datetime, other: datetime) -> None:
     texts = [
-        str(mapping_of(Event).primary_key(vars(Event(name="n", at=at)))["SK"]["S"])
+        str(mapping_of(Event).primary_key.of(vars(Event(name="n", at=at)))["SK"]["S"])
         for at in sorted((one, other))
     ]
     assert texts == sorted(texts)
@@ -93,7 +93,7 @@ def test_the_remedy_for_a_time_of_another_spelling_is_an_encoding() -> None:
     with pytest.raises(
         DecodeError, match=r"give at an Attribute\(encode=\.\.\., decode=\.\.\.\) that writes it so"
     ):
-        mapping_of(Plain).hydrate({**item, "at": {"S": "2024-01-01T12:00:00.000Z"}})
+        mapping_of(Plain).loader.hydrate({**item, "at": {"S": "2024-01-01T12:00:00.000Z"}})
 
 
 def test_the_remedy_for_another_spelling_of_an_encoded_time_is_its_encoding() -> None:
@@ -101,4 +101,4 @@ def test_the_remedy_for_another_spelling_of_an_encoded_time_is_its_encoding() ->
     key = {"PK": {"S": "LOG#n#2024-01-01T12:00:00.000000Z"}, "SK": {"S": "L"}}
     remedy = r"write \{name:raw\} in the template, or let encode= of at return what it has"
     with pytest.raises(DecodeError, match=remedy):
-        mapping_of(Log).hydrate({**key, "name": {"S": "n"}, "at": written(NOON)})
+        mapping_of(Log).loader.hydrate({**key, "name": {"S": "n"}, "at": written(NOON)})

@@ -125,7 +125,7 @@ def entity_of(kind: Kind) -> EntityMapping:
 
 def loaded(mapping: EntityMapping, held: AttributeValue) -> Any:
     key: dict[str, AttributeValue] = {"PK": {"S": "HOLDER#n"}, "SK": {"S": "H"}, "_type": {"S": "Holder"}}
-    return mapping.hydrate({**key, "_rev": {"S": "1"}, "name": {"S": "n"}, "held": held})
+    return mapping.loader.hydrate({**key, "_rev": {"S": "1"}, "name": {"S": "n"}, "held": held})
 
 
 def saved(mapping: EntityMapping, entity: Any) -> dict[str, AttributeValue]:
@@ -199,7 +199,7 @@ def test_whatever_a_nested_value_becomes_is_what_loads(data: Any, kind: Kind, ot
     mapping = entity_of(kind)
     entity, now = (loaded(mapping, kind.stored(data.draw)) for _ in range(2))
     entity.held = now.held
-    again = mapping.hydrate(saved(mapping, entity))
+    again = mapping.loader.hydrate(saved(mapping, entity))
     assert again.held == entity.held
 
 
@@ -239,7 +239,7 @@ def test_what_did_not_change_in_a_value_with_parts_is_as_stored(
     entity.held = change(entity.held)
     found = saved(mapping, entity)
     assert found["held"] == expected
-    assert mapping.hydrate(found).held == entity.held
+    assert mapping.loader.hydrate(found).held == entity.held
 
 
 def test_a_changed_value_of_a_type_with_its_own_encoding_is_stored_as_encoded() -> None:

@@ -199,7 +199,7 @@ def numbered(item: Mapping[str, Any], path: str, number: int) -> Mapping[str, An
 def store(session: Session, engine: Transport, declared: Declared, drawn: Sequence[Row]) -> Stored:
     session.create_table(declared.table)
     entities = {number: entity_of(declared, row, number) for number, row in enumerate(drawn)}
-    by_key = {repr(mapping_of(type(one)).primary_key(vars(one))): one for one in entities.values()}
+    by_key = {repr(mapping_of(type(one)).primary_key.of(vars(one))): one for one in entities.values()}
     if declared.schema.revision:
         for one in by_key.values():
             item = numbered(item_of(one), declared.schema.revision, one.row % 4)

@@ -212,7 +212,7 @@ def test_every_read_finds_the_entities_of_its_class(
         saved: dict[str, Any] = {}
         for number, a, b in rows:
             entity = kinds[number % len(kinds)](a=a, b=b)
-            sk = type(entity).__dynaorm_mapping__.primary_key(vars(entity))["SK"]["S"]
+            sk = type(entity).__dynaorm_mapping__.primary_key.of(vars(entity))["SK"]["S"]
             if sk in saved:
                 with pytest.raises(AlreadyExists):
                     session.save(entity)
@@ -225,5 +225,5 @@ def test_every_read_finds_the_entities_of_its_class(
             for other in saved.values():
                 wanted = kind.__dynaorm_mapping__.key_fields
                 key = Key(kind, **{name: getattr(other, name) for name in wanted})
-                sk = kind.__dynaorm_mapping__.primary_key(vars(other))["SK"]["S"]
+                sk = kind.__dynaorm_mapping__.primary_key.of(vars(other))["SK"]["S"]
                 assert session.get(key) == (saved[sk] if type(saved.get(sk)) is kind else None)

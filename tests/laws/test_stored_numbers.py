@@ -88,7 +88,7 @@ def test_a_number_that_dynamodb_cannot_hold_is_a_decode_error_on_both_roads(kind
     for text in TEXTS:
         item = item_of(stored(text))
         with pytest.raises(DecodeError, match="held"):
-            mapping_of(entity).hydrate(item)
+            mapping_of(entity).loader.hydrate(item)
         assert not isinstance(by_json(entity, item), entity), text
 
 
@@ -102,7 +102,7 @@ def test_every_number_of_dynamodb_is_read_alike_on_both_roads(text: str) -> None
         item = item_of(stored(text))
         found = by_json(entity, item)
         try:
-            expected = mapping_of(entity).hydrate(item)
+            expected = mapping_of(entity).loader.hydrate(item)
         except DecodeError:
             expected = None
             assert "float" not in kind
@@ -116,7 +116,7 @@ def test_an_item_whose_expiry_is_no_time_does_not_expire_and_does_not_load() -> 
     for text in ("NaN", "Infinity", "1E99999999"):
         item = item_of({"N": text})
         assert not mapping.is_expired(item, 1e12)
-        for read in (mapping.hydrate, mapping.expiry_of):
+        for read in (mapping.loader.hydrate, mapping.loader.expiry_of):
             with pytest.raises(DecodeError, match="held"):
                 read(item)
 

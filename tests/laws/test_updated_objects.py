@@ -29,7 +29,7 @@ def changes_of(case: Case, draw: Any) -> tuple[Change, ...]:
 @given(cases(), st.data())
 def test_an_object_is_what_its_item_loads_as_after_an_update_of_it(case: Case, data: st.DataObject) -> None:
     for row in case.rows:
-        entity: Any = case.mapping.hydrate(row)
+        entity: Any = case.mapping.loader.hydrate(row)
         changes = changes_of(case, data.draw)
         try:
             plan = plan_of(Edit(entity, changes))
@@ -39,5 +39,5 @@ def test_an_object_is_what_its_item_loads_as_after_an_update_of_it(case: Case, d
         after = row if not plan.actions else plan.actions[0].after
         assert after is not None
         assert inspect(entity).changes == {}
-        assert exact(vars(entity)) == exact(vars(case.mapping.hydrate(after)))
+        assert exact(vars(entity)) == exact(vars(case.mapping.loader.hydrate(after)))
         assert plan_of(Save(entity)).actions == ()

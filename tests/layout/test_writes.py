@@ -29,7 +29,7 @@ class NoTransport:
 
 def entities_of(entries: list[Entry]) -> list[Any]:
     return [
-        mapping_of(one.cls).hydrate(one.item)
+        mapping_of(one.cls).loader.hydrate(one.item)
         for one in entries
         if one.kind == "entity" and one.cls is not None
     ]

@@ -51,7 +51,7 @@ def stored(entity: Entity, **others: Any) -> dict[str, Any]:
 
 def loaded(entity: E, **others: Any) -> E:
     """The entity as read after it was saved, with other attributes."""
-    found: E = mapping_of(type(entity)).hydrate(stored(entity, **others))
+    found: E = mapping_of(type(entity)).loader.hydrate(stored(entity, **others))
     return found
 
 

@@ -164,7 +164,7 @@ def test_without_revisions_a_check_relies_on_everything() -> None:
 
 def test_without_revisions_former_names_are_relied_on_too() -> None:
     item: Item = {"PK": {"S": "THING#t"}, "name": {"S": "t"}, "size": {"N": "1"}, "category": {"S": "k"}}
-    thing = mapping_of(Thing).hydrate(item)
+    thing = mapping_of(Thing).loader.hydrate(item)
     thing.kind = "l"
     condition = condition_of(Save(thing))
     assert isinstance(condition, And)
@@ -181,7 +181,7 @@ def test_without_revisions_a_new_version_relies_on_the_version_it_follows_too() 
 
 
 def test_a_number_that_is_the_revision_is_one_of_the_values_relied_on() -> None:
-    order = mapping_of(Order).hydrate({**stored(Order(name="o")), "number": {"N": "7"}})
+    order = mapping_of(Order).loader.hydrate({**stored(Order(name="o")), "number": {"N": "7"}})
     order.text = "b"
     assert condition_of(Save(order)) == And(
         (

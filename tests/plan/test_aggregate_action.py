@@ -104,7 +104,7 @@ def last(plan: Plan) -> tuple[Planned, Update]:
 def leaving() -> Intent:
     item = plan_of(Save(Membership())).actions[0].after
     assert item is not None
-    return intent.Deletion(mapping_of(Membership).hydrate(item))
+    return intent.Deletion(mapping_of(Membership).loader.hydrate(item))
 
 
 def group_known(item: dict[str, Any] | None) -> Reads:
@@ -174,14 +174,14 @@ def test_without_type_and_revision_a_target_that_lives_in_its_key_is_made_by_add
 def test_who_leaves_makes_nothing() -> None:
     item = plan_of(Save(Book(shelf="a", isbn="1"))).actions[0].after
     assert item is not None
-    _, action = last(plan_of(intent.Deletion(mapping_of(Book).hydrate(item))))
+    _, action = last(plan_of(intent.Deletion(mapping_of(Book).loader.hydrate(item))))
     assert (action.changes, action.condition) == ((AddTo(("books",), {"N": "-1"}),), exists("PK"))
 
 
 def is_made(entity: type[Entity], value: str = "y") -> bool:
     """Whether an item of the class can be made of a key with this value in each field."""
     mapping = mapping_of(entity)
-    return can_be_made(mapping, mapping.rendered_key(dict.fromkeys(mapping.key_fields, value)))
+    return can_be_made(mapping, mapping.primary_key.rendered(dict.fromkeys(mapping.key_fields, value)))
 
 
 def test_what_can_be_made_of_its_key_alone() -> None:

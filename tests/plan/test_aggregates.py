@@ -84,7 +84,7 @@ def item_of(entity: Entity) -> dict[str, Any]:
 
 def loaded(entity: E) -> E:
     """The entity as read after it was saved."""
-    found: E = mapping_of(type(entity)).hydrate(item_of(entity))
+    found: E = mapping_of(type(entity)).loader.hydrate(item_of(entity))
     return found
 
 
@@ -134,12 +134,14 @@ def test_a_number_is_summed_exactly_as_stored_under_whichever_name_and_a_key_is_
     assert added(plan_of(Save(tag))) == {"OWNER#a": {"weight": "0.1"}}
     item = item_of(tag)
     item["old_w"] = item.pop("w")
-    former = mapping_of(Tag).hydrate(item)
+    former = mapping_of(Tag).loader.hydrate(item)
     assert added(plan_of(intent.Deletion(former))) == {"OWNER#a": {"weight": "-0.1"}}
     former.weight = 0.3
     assert added(plan_of(Save(former))) == {"OWNER#a": {"weight": "0.2"}}
     del item["old_w"]
-    assert added(plan_of(intent.Deletion(mapping_of(Tag).hydrate(item)))) == {"OWNER#a": {"weight": "-0.5"}}
+    assert added(plan_of(intent.Deletion(mapping_of(Tag).loader.hydrate(item)))) == {
+        "OWNER#a": {"weight": "-0.5"}
+    }
 
 
 def test_without_a_revision_the_counted_values_are_the_condition() -> None:
@@ -171,7 +173,7 @@ def test_a_value_that_cannot_be_the_key_of_a_target_is_refused_and_was_never_cou
         plan_of(Save(Car(car_id="1", owner="x" * 3000)))
     item = item_of(Car(car_id="1", owner="a"))
     item["owner"] = {"S": "x" * 3000}
-    assert added(plan_of(intent.Deletion(mapping_of(Car).hydrate(item)))) == {}
+    assert added(plan_of(intent.Deletion(mapping_of(Car).loader.hydrate(item)))) == {}
 
 
 # -- when= and totals --------------------------------------------------------------------------------------------------

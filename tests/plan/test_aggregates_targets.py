@@ -66,7 +66,7 @@ def joining(number: int = 2, group: str = "g") -> list[Save]:
 
 def known_as(entity: Entity, item: dict[str, Any] | None) -> Reads:
     mapping = mapping_of(type(entity))
-    return Reads({ident_of(mapping.table, mapping.primary_key(vars(entity))): item})
+    return Reads({ident_of(mapping.table, mapping.primary_key.of(vars(entity))): item})
 
 
 def purposes(plan: Plan) -> list[str]:

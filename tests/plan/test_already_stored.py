@@ -21,7 +21,7 @@ class Sign(Entity, table=app, pk="SIGN#{name:upper}", sk="S#{side}#{place:casefo
 
 def told(given: Sign, stored: dict[str, object]) -> str:
     mapping = mapping_of(Sign)
-    key = mapping.primary_key(vars(given))
+    key = mapping.primary_key.of(vars(given))
     image = new_image(mapping, key, vars(given))
     return str(already_exists(mapping, key, image, {**image, **stored}))  # type: ignore[dict-item]
 

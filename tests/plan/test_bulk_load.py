@@ -135,7 +135,7 @@ def test_an_entity_is_created_and_changed_now_unless_it_was_loaded() -> None:
         "created": datetime(1970, 1, 1, tzinfo=UTC),
         "changed": datetime(1970, 1, 1, tzinfo=UTC),
     }
-    again: Any = mapping_of(Note).hydrate(load.item)
+    again: Any = mapping_of(Note).loader.hydrate(load.item)
     times = {name: load_of(again, "r2", 60.0).item[name]["S"] for name in ("created", "changed")}
     assert times == {"created": "1970-01-01T00:00:00.000000Z", "changed": "1970-01-01T00:01:00.000000Z"}
 

@@ -281,7 +281,7 @@ def test_a_check_of_an_older_copy_than_was_read_is_stale(intent: Intent) -> None
     with pytest.raises(StaleEntity) as raised:
         change(intent, Check(saved(Stock(sku="a"))), stored=stock_item())
     assert (raised.value.expected, raised.value.found) == ("w1", "w9")
-    assert raised.value.stored == mapping_of(Stock).hydrate(stock_item())
+    assert raised.value.stored == mapping_of(Stock).loader.hydrate(stock_item())
 
 
 def test_a_check_of_an_older_copy_than_is_saved_is_stale() -> None:
@@ -305,7 +305,7 @@ def test_a_move_that_found_the_item_changed_is_stale() -> None:
     for stored in (None, {**item, "left": {"N": "5"}}, {**item, "left": {"N": "0"}, "new": {"S": "x"}}):
         with pytest.raises(StaleEntity, match=r"Key\(Loose, name='l'\)") as stale:
             change_of(old, Reads({ident_of(loose, old.key): stored}), UNIT)
-        assert stale.value.stored == (stored and mapping_of(Loose).hydrate(stored))
+        assert stale.value.stored == (stored and mapping_of(Loose).loader.hydrate(stored))
     same = Reads({ident_of(loose, old.key): {**item, "left": {"N": "0.0"}}})
     assert isinstance(change_of(old, same, UNIT), ItemDelete)
 
@@ -345,7 +345,7 @@ def test_every_condition_of_one_item_has_to_hold() -> None:
 
 
 def test_an_edit_and_a_deletion_by_key_are_made_of_the_class_their_check_was_loaded_as() -> None:
-    fragile = mapping_of(Fragile).hydrate(stock_item("Fragile"))
+    fragile = mapping_of(Fragile).loader.hydrate(stock_item("Fragile"))
     for intent in (EDIT, Deletion(KEY)):
         found = change(intent, Check(fragile))
         assert isinstance(found, ItemUpdate | ItemDelete)
@@ -367,7 +367,7 @@ def test_a_check_of_what_was_read_knows_it() -> None:
 
 
 def test_what_changed_since_a_check_was_loaded_is_stale_and_says_which() -> None:
-    loaded = mapping_of(Stock).hydrate(stock_item())
+    loaded = mapping_of(Stock).loader.hydrate(stock_item())
     with pytest.raises(StaleEntity) as stale:
         change(Check(loaded), Edit(KEY, EDIT.changes), stored=stock_item(_rev={"S": "w10"}))
     assert (stale.value.key, stale.value.expected, stale.value.found) == (KEY, "w9", "w10")
@@ -427,7 +427,7 @@ MEASURED: Item = {
 
 
 def measured() -> Measured:
-    found: Measured = mapping_of(Measured).hydrate(MEASURED)
+    found: Measured = mapping_of(Measured).loader.hydrate(MEASURED)
     return found
 
 
@@ -488,13 +488,13 @@ def test_the_callers_condition_comes_before_a_rule_that_the_outcome_breaks(
 
 
 def test_the_condition_of_a_loaded_entity_is_not_judged_by_what_it_was_loaded_with() -> None:
-    shelf = mapping_of(Shelf).hydrate(SHELF)
+    shelf = mapping_of(Shelf).loader.hydrate(SHELF)
     with pytest.raises(InvalidValue):
         shelf_changes(Edit(shelf, (F.size.add(1),), F.note == "empty"))
 
 
 def test_an_edit_that_changes_nothing_checks_its_condition_and_knows_what_it_named() -> None:
-    shelf = mapping_of(Shelf).hydrate(SHELF)
+    shelf = mapping_of(Shelf).loader.hydrate(SHELF)
     change = shelf_changes(Edit(shelf, (F.note.set("full"),), F.size > 3))
     assert isinstance(change, ItemCheck)
     assert change.loaded is not None

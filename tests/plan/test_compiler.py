@@ -292,7 +292,7 @@ def test_a_check_of_an_item_that_is_written_is_part_of_the_write() -> None:
 
 def test_a_move_deletes_and_puts_in_one_transaction_and_keeps_unknown_attributes() -> None:
     item = stock_item(_rev={"S": "w1"}, legacy={"S": "kept"})
-    stock = mapping_of(Stock).hydrate(item)
+    stock = mapping_of(Stock).loader.hydrate(item)
     stock.sku = "b"
     plan = plan_of(Move(stock))
     assert actions_of(plan) == [
@@ -411,7 +411,7 @@ def test_an_item_that_has_no_revision_yet_is_saved_under_its_values_and_gets_one
         "sku": {"S": "a"},
         "left": {"N": "0"},
     }
-    old = mapping_of(Stock).hydrate(item)
+    old = mapping_of(Stock).loader.hydrate(item)
     old.left = 3
     plan = plan_of(Save(old))
     ((_, action),) = actions_of(plan)

@@ -91,7 +91,7 @@ def test_one_update_makes_of_nothing_what_an_insert_would_store(changes: tuple[C
     assert edit is not None
     image = new_image(mapping, key.primary_key, values)
     assert apply_changes(key.primary_key, edit.edits) == image
-    again = mapping.hydrate(image)
+    again = mapping.loader.hydrate(image)
     assert {name: getattr(again, name) for name in mapping.fields} == values
 
 

@@ -680,7 +680,7 @@ def test_a_version_says_what_loads_and_only_what_says_something_else_is_correcte
     made, names = edited_image(mapping_of(Shelf), shelf, (F.note.set("n"),))
     assert made == {**shelf, "note": {"S": "n"}, "parts": expected or stored}
     assert names == ({"note"} if expected is None else {"note", "parts"})
-    entity = mapping_of(Shelf).hydrate(shelf)
+    entity = mapping_of(Shelf).loader.hydrate(shelf)
     entity.note = "n"
     saved = plan_of(Save(entity)).actions[0].after
     assert saved is not None

@@ -44,7 +44,7 @@ def taken(note: Any, item: dict[str, Any]) -> Any:
 
 
 def loaded(item: dict[str, Any], kind: type[Entity] = Note) -> Any:
-    return mapping_of(kind).hydrate(item)
+    return mapping_of(kind).loader.hydrate(item)
 
 
 def test_what_is_not_saved_is_kept_with_what_it_was_loaded_as_and_without_a_revision() -> None:

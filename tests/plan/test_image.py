@@ -99,7 +99,7 @@ TICKET: Item = {
 
 
 def ticket(**attributes: AttributeValue) -> Any:
-    return mapping_of(Ticket).hydrate({**TICKET, **attributes})
+    return mapping_of(Ticket).loader.hydrate({**TICKET, **attributes})
 
 
 def changes(entity: Any) -> dict[str, AttributeValue | None]:
@@ -116,7 +116,7 @@ def advanced(entity: Any) -> dict[str, AttributeValue]:
 
 def test_a_default_taken_for_an_absent_attribute_is_no_change() -> None:
     item = {"PK": {"S": "SHOUT#s"}, "SK": {"S": "S"}, "name": {"S": "s"}, "text": {"S": "A"}}
-    one = mapping_of(Shout).hydrate(item)
+    one = mapping_of(Shout).loader.hydrate(item)
     assert one.level == 3
     assert changes(one) == {}
     one.level = 4
@@ -126,7 +126,7 @@ def test_a_default_taken_for_an_absent_attribute_is_no_change() -> None:
 def test_keys_of_an_index_without_a_changed_field_are_not_rendered() -> None:
     """Another writer stored a value that the key of the index cannot hold."""
     item: Item = {"PK": {"S": "SCORE#a"}, "SK": {"S": "S"}, "_type": {"S": "Score"}, "name": {"S": "a"}}
-    score: Any = mapping_of(Score).hydrate({**item, "points": {"N": "-5"}})
+    score: Any = mapping_of(Score).loader.hydrate({**item, "points": {"N": "-5"}})
     score.level = 2
     assert advanced(score) == {
         **item,
@@ -150,7 +150,7 @@ def test_a_key_attribute_of_two_indexes_goes_only_with_the_last(
 ) -> None:
     mapping = mapping_of(Both)
     values = {"name": "n", "one": "a", "other": "b"}
-    entity: Any = mapping.hydrate(new_image(mapping, mapping.primary_key(values), values))
+    entity: Any = mapping.loader.hydrate(new_image(mapping, mapping.primary_key.of(values), values))
     entity.one, entity.other = one, other
     assert {name: value for name, value in advanced(entity).items() if name in "XYZ"} == expected
 
@@ -205,7 +205,7 @@ def test_the_index_keys_of_a_new_entity_have_its_values_as_they_are_stored() -> 
     lease = Lease(name="n", place="x", until=datetime(2030, 1, 2, 3, 4, 5, 600_000, tzinfo=UTC))
     mapping = mapping_of(Lease)
     values = validated(mapping, vars(lease)).values
-    assert new_image(mapping, mapping.primary_key(values), values) == {
+    assert new_image(mapping, mapping.primary_key.of(values), values) == {
         "PK": {"S": "LEASE#n"},
         "SK": {"S": "L"},
         "GSI1PK": {"S": "UNTIL#2030-01-02T03:04:05.000000"},
@@ -237,7 +237,7 @@ def test_what_keys_guards_and_versions_are_made_of_is_stored_as_it_loads_by_ever
     rooms: Any = [{"M": {"floor": {"N": "1"}}}, {"M": {"floor": {"N": "-2"}, "legacy": {"S": "kept"}}}]
     item: Item = {"PK": {"S": "PLAN#p"}, "SK": {"S": "v0_P"}, "name": {"S": "p"}, "rooms": {"L": rooms}}
     mapping = mapping_of(Plan)
-    plan = mapping.hydrate(item)
+    plan = mapping.loader.hydrate(item)
     state = state_of(plan)
     assert state is not None
     assert changes_of(mapping, vars(plan), state) == {}
@@ -295,7 +295,7 @@ ISSUE: Item = {
 
 
 def issue(**attributes: AttributeValue) -> Any:
-    return mapping_of(Complaint).hydrate({**ISSUE, **attributes})
+    return mapping_of(Complaint).loader.hydrate({**ISSUE, **attributes})
 
 
 @pytest.mark.parametrize(
@@ -347,7 +347,7 @@ def test_the_next_change_gives_an_item_the_present_name_of_its_class(kind: str) 
 def test_another_spelling_of_a_number_is_the_same_key() -> None:
     mapping = mapping_of(Reading)
     stored: Item = {"device": {"S": "d"}, "at": {"N": "7.0"}, "_type": {"S": "Reading"}}
-    reading = mapping.hydrate(stored)
+    reading = mapping.loader.hydrate(stored)
     state = state_of(reading)
     assert state is not None
     loaded_key(mapping, vars(reading), state)
@@ -358,7 +358,7 @@ def test_another_spelling_of_a_number_is_the_same_key() -> None:
 
 def test_each_field_that_lives_in_a_key_is_compared() -> None:
     mapping, spot = mapping_of(Spot), Spot(name="a")
-    loaded = mapping.hydrate(new_image(mapping, Key(Spot, name="a").primary_key, vars(spot)))
+    loaded = mapping.loader.hydrate(new_image(mapping, Key(Spot, name="a").primary_key, vars(spot)))
     state = state_of(loaded)
     assert state is not None
     loaded.row = "z"

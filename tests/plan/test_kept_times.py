@@ -134,7 +134,7 @@ def an_edited_one() -> Letter:
 
 
 def restored() -> Save:
-    former = mapping_of(Letter).hydrate(old())
+    former = mapping_of(Letter).loader.hydrate(old())
     return Save(Letter(name="a", text="b", made=former.made), origin=old())
 
 

@@ -318,7 +318,7 @@ def test_upserts_of_one_entity_are_one_upsert_and_no_update() -> None:
     assert one.write.intent == Edit(key, (*adding.changes, *noting.changes), creates=True)
     assert one.write.blind is not None
     made = apply_changes(one.key, one.write.blind.edits)
-    assert mapping_of(Stock).hydrate(made) == Stock(sku="s", left=1, note="x")
+    assert mapping_of(Stock).loader.hydrate(made) == Stock(sku="s", left=1, note="x")
     with pytest.raises(SameItemTwice) as refused:
         merged(adding, Edit(key, noting.changes))
     assert str(refused.value) == (

@@ -115,7 +115,7 @@ def test_a_blind_update_that_makes_an_item_of_exactly_400_kb_is_planned(
     entity: Deep, changes: Callable[[str], tuple[Change, ...]]
 ) -> None:
     # What the changes do not name is left out: nothing makes up for a byte too many.
-    values = mapping_of(Deep).encode(vars(entity))
+    values = mapping_of(Deep).encoder.encode(vars(entity))
     names = {mapping_of(Deep).fields[str(one.path[0])].attribute for one in changes("")}
     item = {**Key(Deep, name="d").primary_key, **{name: values[name] for name in names & values.keys()}}
 

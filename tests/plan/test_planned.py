@@ -41,7 +41,7 @@ STORED: Item = {
 
 
 def note() -> Note:
-    found: Note = mapping_of(Note).hydrate(STORED)
+    found: Note = mapping_of(Note).loader.hydrate(STORED)
     return found
 
 

@@ -243,7 +243,7 @@ def test_a_block_that_was_applied_before_gives_objects_what_it_gave_them_then() 
 
 
 def test_an_object_gets_all_that_the_earlier_block_stored_of_it() -> None:
-    found = mapping_of(Tidy).hydrate({**stored(Tidy(name="t")), "other": {"S": "x"}})
+    found = mapping_of(Tidy).loader.hydrate({**stored(Tidy(name="t")), "other": {"S": "x"}})
     (one,) = merge_intents([changed(found, city="b")], NOW)
     (effect,) = effects_of_repeat(one, "theirs")
     assert effect.state is not None
@@ -254,7 +254,7 @@ def test_an_object_gets_all_that_the_earlier_block_stored_of_it() -> None:
 
 
 def test_a_number_that_the_earlier_block_raised_is_raised_for_the_object() -> None:
-    found = mapping_of(Numbered).hydrate({**stored(Numbered(name="n")), "number": {"N": "7"}})
+    found = mapping_of(Numbered).loader.hydrate({**stored(Numbered(name="n")), "number": {"N": "7"}})
     (one,) = merge_intents([changed(found, city="b")], NOW)
     (effect,) = effects_of_repeat(one, "theirs")
     assert effect.state is not None

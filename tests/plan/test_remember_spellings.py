@@ -74,7 +74,7 @@ def otherwise(value: Decimal) -> Decimal:
 
 
 def loaded(entity: Shelf, **changes: Any) -> Save:
-    found: Any = mapping_of(Shelf).hydrate(stored(entity))
+    found: Any = mapping_of(Shelf).loader.hydrate(stored(entity))
     for name, value in changes.items():
         setattr(found, name, value)
     return Save(found)

@@ -99,7 +99,7 @@ def test_a_target_that_is_written_in_the_same_block_keeps_its_bounds(session: Se
 def test_a_total_that_is_known_is_judged_before_anything_is_sent(guests: int | None) -> None:
     joining = [Save(Guest(room="r", name=name)) for name in ("a" if guests else "abc")]
     item = stored(Room(room="r"), guests=guests)
-    room: Room = mapping_of(Room).hydrate(item)
+    room: Room = mapping_of(Room).loader.hydrate(item)
     room.label = "x"
     for intents, reads in (((Save(room), *joining), NOTHING_READ), (joining, reads_of(app, item))):
         with pytest.raises(InvalidValue, match=r"Room\.guests = .*3.*: would break ge=0 and le=2"):

@@ -150,7 +150,7 @@ def test_a_restored_item_has_everything_that_its_version_has() -> None:
         "_rev": {"S": "old"},
     }
     version = {**key, "name": {"S": "p"}, **kept, **bookkeeping}
-    restored = mapping.hydrate(version)
+    restored = mapping.loader.hydrate(version)
     set_state(restored, None)
     tombstone = {**key, "version": {"N": "7"}, "version_at": {"S": AT}, "deleted": {"BOOL": True}}
     reads = Reads({ident_of(app, key): tombstone})

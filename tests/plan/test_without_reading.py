@@ -149,7 +149,7 @@ class Whole(Entity, table=app, pk="WHOLE#{name}", sk="W"):
 def key_of(entity: type[Entity]) -> Item:
     """Some key of the class."""
     mapping = mapping_of(entity)
-    return mapping.primary_key(
+    return mapping.primary_key.of(
         {name: 1 if entity.model_fields[name].annotation is int else "x" for name in mapping.key_fields}
     )
 

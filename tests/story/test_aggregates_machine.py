@@ -166,7 +166,7 @@ class Machine(RuleBasedStateMachine):
                 key = found.key.primary_key
                 item = stored.get((str(key["PK"]["S"]), str(key.get("SK", {}).get("S"))))
                 if item is not None and item["_rev"]["S"] == found.revision:
-                    fresh = mapping_of(type(entity)).hydrate(item)
+                    fresh = mapping_of(type(entity)).loader.hydrate(item)
                     assert not [
                         name
                         for name in mapping_of(type(entity)).maintained

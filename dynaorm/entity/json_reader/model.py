@@ -102,7 +102,7 @@ class JsonModel:
             given: set[str] = entity.__pydantic_fields_set__
             absent = [field for name, field in self.fields.items() if name not in given]
             given |= self.filled
-        return self.mapping.defaults_of(absent, head, entity.__dict__)
+        return self.mapping.loader.defaults_of(absent, head, entity.__dict__)
 
 
 def json_model(mapping: EntityMapping) -> JsonModel | None:

@@ -8,7 +8,8 @@ Rule 2. A computed field may look at every field of the class, or at those that 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Set as AbstractSet
 from functools import cached_property
 from typing import Any, Final
 
@@ -80,6 +81,20 @@ class ComputedValue:
             cause = None if is_hidden else problem
             wrong = f"cannot be computed ({type(problem).__name__}{text})"
             raise NotComputed.of(self.name, None, Remedied(wrong, _REMEDY)) from cause
+
+
+def with_computed(
+    computed: Mapping[str, ComputedValue],
+    values: Mapping[str, Any],
+    names: Iterable[str],
+    secret: AbstractSet[str],
+) -> Mapping[str, Any]:
+    """Field values with those of the computed ones among some names. Raises KeyValueError.
+
+    ``secret``: the secret fields of the class.
+    """
+    wanted = [computed[one] for one in names if one in computed]
+    return {**values, **{one.name: one.computed(values, is_hidden=bool(secret)) for one in wanted}}
 
 
 def computed_field_value(

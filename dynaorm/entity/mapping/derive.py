@@ -1,4 +1,8 @@
-"""What follows from an entity besides its fields: its keys in indexes, and the unique values that it claims."""
+"""What follows from an entity besides its fields: its keys in indexes, and the unique values that it claims.
+
+Both are computed from the stored values of an item, not from the values that validators turn them into, so that they
+always agree with the item.
+"""
 
 from __future__ import annotations
 

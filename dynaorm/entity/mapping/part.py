@@ -40,7 +40,7 @@ def values_in(mapping: EntityMapping, item: Item, names: Sequence[str]) -> tuple
     """The values of fields in an item that has at least their attributes. Raises DecodeError."""
     if attributes_of(mapping, names) is None:
         try:
-            values = mapping.with_computed(vars(mapping.hydrate(item)), names)
+            values = mapping.with_computed(vars(mapping.loader.hydrate(item)), names)
         except KeyValueError as problem:
             text = f"{problem.field}: {problem.problem}"
             raise mapping.errors.unreadable(item, (text,)) from mapping.errors.cause_of(
@@ -51,7 +51,7 @@ def values_in(mapping: EntityMapping, item: Item, names: Sequence[str]) -> tuple
 
 
 def _value(mapping: EntityMapping, item: Item, name: str) -> Any:
-    errors, place_of, value = mapping.errors, mapping.only_in_keys.place_of, None
+    errors, place_of, value = mapping.errors, mapping.loader.only_in_keys.place_of, None
     try:
         value, is_valid = _decoded(mapping, item, name)
         return value if is_valid else loaded_field(mapping, name, value)
@@ -79,7 +79,7 @@ def _decoded(mapping: EntityMapping, item: Item, name: str) -> tuple[Any, bool]:
         return field.decode_absent(), False
     except KeyError:
         if info.is_required():
-            where = mapping.only_in_keys.place_of(name, is_missing=True)
+            where = mapping.loader.only_in_keys.place_of(name, is_missing=True)
             raise mapping.errors.unreadable(item, (f"{name}: Field required{where}",)) from None
     default = info.get_default(call_default_factory=True)
     return default, not validates_default(mapping.entity, name)

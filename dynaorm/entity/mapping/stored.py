@@ -8,6 +8,7 @@ from typing import Any, Protocol
 from dynaorm.entity.mapping.class_errors import ClassErrors
 from dynaorm.entity.mapping.computed import ComputedValue
 from dynaorm.entity.mapping.field import FieldMapping
+from dynaorm.entity.mapping.loader import Loader
 from dynaorm.errors import DecodeError
 from dynaorm.item.known import with_more
 from dynaorm.item.value import AttributeValue, Item
@@ -22,9 +23,8 @@ class Decoder(Protocol):
     @property
     def maintained(self) -> Mapping[str, str]: ...
 
-    def decode(self, item: Item, /) -> dict[str, Any]: ...
-
-    def hydrate(self, item: Item, /) -> Any: ...
+    @property
+    def loader(self) -> Loader: ...
 
     @property
     def errors(self) -> ClassErrors: ...
@@ -59,7 +59,7 @@ class StoredValues(Mapping[str, Any]):
             DecodeError: the item cannot become an entity.
         """
         if self._entity is None:
-            self._entity = self._mapping.hydrate(self.item)
+            self._entity = self._mapping.loader.hydrate(self.item)
             for name in self._mapping.maintained:
                 del vars(self._entity)[name]
         return self._entity
@@ -80,7 +80,7 @@ class StoredValues(Mapping[str, Any]):
             field = self._mapping.fields[name]
             try:
                 if field.in_key:
-                    self._cache = {**self._mapping.decode(self.item), **self._cache}
+                    self._cache = {**self._mapping.loader.decode(self.item), **self._cache}
                 else:
                     self._cache[name] = field.value_in(self.item)
             except ValueError as problem:

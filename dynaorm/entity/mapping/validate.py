@@ -80,7 +80,7 @@ def validated(
     Raises:
         InvalidValue: a value or the entity breaks a rule, or loading would give other values than these.
     """
-    if (encoded := mapping.encode_exact(given)) is not None:
+    if (encoded := mapping.encoder.encode_exact(given)) is not None:
         return Validated({**given}, _NOTHING, encoded)
     rules = mapping.rules
     present = given
@@ -289,13 +289,13 @@ def _has_iterator(value: Any) -> bool:
 def _as_loaded(mapping: EntityMapping, first: Mapping[str, Any], spared: frozenset[str]) -> Mapping[str, Any]:
     """The values that loading will give. Raises InvalidValue if they make another item than the values to store."""
     keys = _keys(mapping, first)
-    item = mapping.encode(first)
+    item = mapping.encoder.encode(first)
     # They are not stored: loading takes these defaults again (Rule 1 of ``default``).
     for name in spared:
         item.pop(mapping.fields[name].attribute, None)
     try:
-        values = mapping.decode({**keys, **item})
-        second = mapping.validate_loaded(values)
+        values = mapping.loader.decode({**keys, **item})
+        second = mapping.loader.validate(values)
     except DecodeError as problem:
         remedy = "give the fields values that load as they are stored"
         raise mapping.errors.invalid_whole("; ".join(problem.problems), remedy) from problem
@@ -323,7 +323,7 @@ def _keys(mapping: EntityMapping, values: Mapping[str, Any]) -> Mapping[str, Any
     """The key attributes of which fields that live in them are read. Raises InvalidValue."""
     if not any(field.in_key for field in mapping.fields.values()):
         return _NOTHING
-    found = mapping.primary_key(values)
+    found = mapping.primary_key.of(values)
     for index in mapping.places.values():
         # A field that lives in an index key alone is in every item, so no condition decides about that key.
         if index.is_plain:
@@ -333,7 +333,7 @@ def _keys(mapping: EntityMapping, values: Mapping[str, Any]) -> Mapping[str, Any
 
 def _compare(mapping: EntityMapping, first: Mapping[str, Any], second: Mapping[str, Any]) -> None:
     """Raises InvalidValue if two validations give other items."""
-    one, other = mapping.encode(first), mapping.encode(second)
+    one, other = mapping.encoder.encode(first), mapping.encoder.encode(second)
     for name, field in mapping.fields.items():
         if field.in_key:
             is_same = first[name] == second[name]

@@ -160,7 +160,7 @@ def _entities(wanted: Sequence[_Wanted], stored: Mapping[_Place, Any], context: 
 
 def _entity(mapping: EntityMapping, item: Item, context: Context) -> Any | None:
     try:
-        return mapping.hydrate(item)
+        return mapping.loader.hydrate(item)
     except DecodeError as problem:
         if context.on_decode_error is None:
             raise

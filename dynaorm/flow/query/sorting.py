@@ -193,7 +193,9 @@ class Sorting:
                 local.check(mapping, item)
             if self._spec.keys_only:
                 return stored_key(mapping, mapping.key_of(item))
-            return row_of(mapping, item, self._spec.names) if self._spec.names else mapping.hydrate(item)
+            return (
+                row_of(mapping, item, self._spec.names) if self._spec.names else mapping.loader.hydrate(item)
+            )
         except DecodeError as problem:
             if self._context.on_decode_error is None:
                 raise

@@ -98,7 +98,7 @@ class Dump:
             self.left_out["expired"] += 1
             return None
         try:
-            entity = mapping.hydrate(item)
+            entity = mapping.loader.hydrate(item)
         except DecodeError as problem:
             self._tell(problem)
             return None

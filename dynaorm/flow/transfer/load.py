@@ -231,7 +231,7 @@ class LineLoad:
         # What others keep begins anew, or saving them would count twice.
         begun = {mapping.fields[name].attribute for name in mapping.maintained} & item.keys()
         item = {**item, **{name: {"N": "0"} for name in begun}}
-        entity = mapping.hydrate(item)
+        entity = mapping.loader.hydrate(item)
         set_state(entity, None)
         return _New(number, mapping, item, entity)
 

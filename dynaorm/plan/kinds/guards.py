@@ -247,7 +247,7 @@ def _claims(image: Image) -> list[Claim]:
 
 def says_of(image: Image) -> Says:
     """What the guard items of an entity say."""
-    return Says(owner_of(image.mapping, image.key), image.mapping.expiry_of(image.item))
+    return Says(owner_of(image.mapping, image.key), image.mapping.loader.expiry_of(image.item))
 
 
 def claim_of(image: Image, held: Guarded, free: Condition, unit: UnitOfWork) -> Planned:

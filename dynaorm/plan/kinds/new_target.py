@@ -53,7 +53,7 @@ def made_of_key(
     # As in an insert, validators and factories find the times.
     times = times_of_new(mapping, now)
     try:
-        values = vars(mapping.hydrate({**item, **_encoded(mapping, times, times)}))
+        values = vars(mapping.loader.hydrate({**item, **_encoded(mapping, times, times)}))
     except DecodeError as problem:
         raise UsageError(
             problem=f"{mapping.entity.__name__} cannot be made of its key: {'; '.join(problem.problems)}",
@@ -95,5 +95,5 @@ def _encoded(
     mapping: EntityMapping, names: Iterable[str], values: Mapping[str, Any]
 ) -> dict[str, AttributeValue]:
     fields = [mapping.fields[name] for name in names if not mapping.fields[name].in_key]
-    encoded = {field.attribute: mapping.encode_field(field, values) for field in fields}
+    encoded = {field.attribute: mapping.encoder.encode_field(field, values) for field in fields}
     return {name: value for name, value in encoded.items() if value is not None}

@@ -239,7 +239,7 @@ def _contribution(one: AggregateMapping, image: Image, values: StoredValues) -> 
     totals = {} if one.count is None else {one.count: Decimal(1)}
     totals |= {total: _summed(mapping, name, image.item, values) for name, total in one.sums.items()}
     try:
-        return TotalDelta(target, target.rendered_key(key), key, totals)
+        return TotalDelta(target, target.primary_key.rendered(key), key, totals)
     except InvalidValue:
         if image.is_stored:  # No save accepted this value, so it was never counted.
             return None

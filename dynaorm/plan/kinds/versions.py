@@ -88,7 +88,7 @@ class Versions(DerivedKind[int]):
         versioning = mapping.versioning
         if versioning is None:
             return image
-        number = 0 if before is None else mapping.version_of(before.item) or 0
+        number = 0 if before is None else mapping.loader.version_of(before.item) or 0
         if type(change) is ItemDelete:
             return tombstone_of(change.key, number, class_of_version(mapping), unit)
         if image is not None and isinstance(change, (ItemInsert, ItemUpdate)) and _is_due(change, versioning):

@@ -73,7 +73,7 @@ def test_a_class_is_mapped_by_model_rebuild_where_its_type_is_known() -> None:
         name: str
 
     Late.model_rebuild()
-    assert mapping_of(Late).encode({"slug": "a", "root": None}) == {"slug": {"S": "a"}}
+    assert mapping_of(Late).encoder.encode({"slug": "a", "root": None}) == {"slug": {"S": "a"}}
 
 
 @pytest.mark.parametrize("kind", [Budding, Sprouting])
@@ -94,7 +94,7 @@ def test_a_class_is_mapped_once_its_forward_references_are_known() -> None:
     mapping = mapping_of(Tree)
     branch = {"name": {"S": "a"}, "branches": {"L": [{"M": {"name": {"S": "b"}, "branches": {"L": []}}}]}}
     value = Branch(name="a", branches=[Branch(name="b")])
-    assert mapping.encode({"slug": "x", "root": value}) == {"slug": {"S": "x"}, "root": {"M": branch}}
+    assert mapping.encoder.encode({"slug": "x", "root": value}) == {"slug": {"S": "x"}, "root": {"M": branch}}
 
 
 def test_a_class_whose_completion_failed_raises_its_error_again_whenever_it_is_used() -> None:
@@ -131,8 +131,8 @@ def test_an_alias_is_what_it_stands_for_whoever_made_it(kind: Any) -> None:
     mapping = mapping_of(create_model("User", __base__=Entity, __cls_kwargs__=keys, **fields))
     values = {"email": "x", "name": "Bo", "others": ["y", None]}
     assert claims(mapping, mapping.subject({}, values)) == [("email", GuardKey("email#x", "email#x"), "x")]
-    assert mapping.primary_key(values)["PK"] == {"S": "USER#x"}
-    assert mapping.encode(values)["others"] == {"L": [{"S": "y"}, {"NULL": True}]}
+    assert mapping.primary_key.of(values)["PK"] == {"S": "USER#x"}
+    assert mapping.encoder.encode(values)["others"] == {"L": [{"S": "y"}, {"NULL": True}]}
     assert mapping.fields["name"].versioned
 
 

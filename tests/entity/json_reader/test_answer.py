@@ -46,7 +46,7 @@ def stored(entity: Entity) -> dict[str, Any]:
     """The item an entity is stored as."""
     mapping, values = mapping_of(type(entity)), vars(entity)
     named = {"_type": {"S": mapping.name}, "_rev": {"S": "r1"}}
-    return {**mapping.encode(values), **mapping.primary_key(values), **named}
+    return {**mapping.encoder.encode(values), **mapping.primary_key.of(values), **named}
 
 
 def read(*items: Item, wanted: tuple[type, ...] = (Entity,), now: float | None = NOW) -> ParsedReply:

@@ -190,7 +190,7 @@ def stored_items(draw: st.DrawFn, one: Declared) -> Item:
     mapping, values = one.mapping, draw(one.values)
     try:
         # Without the check that refuses keys of guard items: another writer may store them.
-        item = mapping.encode(values) | {
+        item = mapping.encoder.encode(values) | {
             part.attribute.name: value
             for part in mapping.primary_parts
             if (value := part.value(values)) is not None
@@ -234,7 +234,7 @@ def compiled(table: Table, item: Item) -> Any:
     if isinstance(found, NotAnEntity):
         return found
     try:
-        return found.hydrate(item)
+        return found.loader.hydrate(item)
     except DecodeError as problem:
         return problem
 

@@ -37,7 +37,7 @@ class Draft(Entity, table=SHOP, pk="D#{name}", sk="D", versioned=True):
 
 def item_of(entity: Entity) -> dict[str, Any]:
     mapping = mapping_of(type(entity))
-    return {**mapping.encode(vars(entity)), **mapping.primary_key(vars(entity))}
+    return {**mapping.encoder.encode(vars(entity)), **mapping.primary_key.of(vars(entity))}
 
 
 def read(wanted: type[Entity], *items: Item) -> list[Any]:

@@ -57,7 +57,7 @@ def read(entity: type[Entity], item: Item) -> Any:
     ids=["no index", "an index", "binary"],
 )
 def test_fields_are_read_from_the_keys_as_the_codecs_read_them(entity: type[Entity], item: Item) -> None:
-    found, expected = read(entity, item), mapping_of(entity).hydrate(item)
+    found, expected = read(entity, item), mapping_of(entity).loader.hydrate(item)
     assert type(found) is entity
     assert (found, found.model_fields_set) == (expected, expected.model_fields_set)
     assert state_of(found) == state_of(expected)

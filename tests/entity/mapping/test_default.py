@@ -48,7 +48,7 @@ def test_what_is_assigned_is_an_input_even_if_it_equals_the_default() -> None:
 
 
 def test_a_default_of_a_loaded_object_is_no_input_where_the_attribute_is_absent() -> None:
-    row, kept = MAPPING.hydrate(KEY), frozenset(Row.model_fields)
+    row, kept = MAPPING.loader.hydrate(KEY), frozenset(Row.model_fields)
     assert untouched_defaults(MAPPING, row, KEY, kept) == {"none", "low", "upper", "looking"}
     assert untouched_defaults(MAPPING, row, {**KEY, "low": {"N": "0"}}, kept) == {"none", "upper", "looking"}
     assert untouched_defaults(MAPPING, row, KEY, kept - {"low"}) == {"none", "upper", "looking"}

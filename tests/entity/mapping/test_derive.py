@@ -26,7 +26,7 @@ def test_a_function_sees_a_field_that_lives_in_another_index_key_alone() -> None
     mapping = mapping_of(Thing)
     for place, held in (("here", True), ("there", False)):
         values = {"name": "x", "place": place, "slug": "s"}
-        item = mapping.primary_key(values) | mapping.encode(values)
+        item = mapping.primary_key.of(values) | mapping.encoder.encode(values)
         keys = index_keys(mapping, mapping.subject(item, values))
         assert ("GSI2PK" in keys) is held
         assert ([name for name, *_ in claims(mapping, mapping.subject(item | keys))] == ["slug"]) is held
@@ -44,10 +44,10 @@ class Filed(Entity, table=app, pk="FILED#{name}", sk="F"):
 def test_a_field_that_lives_in_a_key_is_not_read_from_the_key_of_another_place() -> None:
     mapping = mapping_of(Filed)
     values = {"name": "x", "state": "b", "place": "here"}
-    item = mapping.primary_key(values) | mapping.encode(values)
+    item = mapping.primary_key.of(values) | mapping.encoder.encode(values)
     item |= index_keys(mapping, mapping.subject(item, values))
     assert item["GSI1SK"] == {"S": "x"}
-    assert mapping.hydrate(item).place == "here"
+    assert mapping.loader.hydrate(item).place == "here"
 
 
 class Hidden(Entity, table=app, pk="HIDDEN#{name}", sk="H"):
@@ -61,6 +61,6 @@ def test_the_error_about_two_places_shows_no_secret() -> None:
     mapping = mapping_of(Hidden)
     values = {"name": "x", "pin": "3141"}
     with pytest.raises(InvalidValue) as caught:
-        index_keys(mapping, mapping.subject(mapping.encode(values), values))
+        index_keys(mapping, mapping.subject(mapping.encoder.encode(values), values))
     assert f"into one (F.pin > {MASK}) and other (F.pin < {MASK})" in str(caught.value)
     assert "3141" not in str(caught.value)

@@ -61,7 +61,7 @@ def values(**changes: Any) -> dict[str, Any]:
 )
 def test_exact_values_are_encoded_as_the_codecs_do(changes: dict[str, Any]) -> None:
     mapping, given = mapping_of(Shop), values(**changes)
-    assert mapping.encode_exact(given) == mapping.encode(given)
+    assert mapping.encoder.encode_exact(given) == mapping.encoder.encode(given)
 
 
 @pytest.mark.parametrize(
@@ -87,8 +87,8 @@ def test_exact_values_are_encoded_as_the_codecs_do(changes: dict[str, Any]) -> N
     ],
 )
 def test_any_other_value_is_left_to_validation(changes: dict[str, Any]) -> None:
-    assert mapping_of(Shop).encode_exact(values(**changes)) is None
+    assert mapping_of(Shop).encoder.encode_exact(values(**changes)) is None
 
 
 def test_a_class_with_validators_is_always_validated() -> None:
-    assert mapping_of(Ruled).encode_exact({"name": "A"}) is None
+    assert mapping_of(Ruled).encoder.encode_exact({"name": "A"}) is None

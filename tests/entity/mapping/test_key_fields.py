@@ -47,7 +47,7 @@ KEY = {"PK": {"S": "DEVICE#a"}, "SK": {"S": "AT#2024-01-01T00:00:00.000000Z#007"
 def test_a_field_is_read_from_the_first_key_that_has_it(
     attributes: dict[str, Any], colour: str | None
 ) -> None:
-    found = mapping_of(Reading).hydrate({**KEY, **attributes})
+    found = mapping_of(Reading).loader.hydrate({**KEY, **attributes})
     assert found == Reading(device="a", at=AT, number=7, colour=colour)
 
 
@@ -78,14 +78,14 @@ def test_a_field_is_read_from_the_first_key_that_has_it(
 )
 def test_the_error_names_the_key_and_its_template(attributes: dict[str, Any], problem: str) -> None:
     with pytest.raises(DecodeError) as caught:
-        mapping_of(Reading).hydrate({**KEY, **attributes})
+        mapping_of(Reading).loader.hydrate({**KEY, **attributes})
     assert caught.value.problems == (problem,)
 
 
 def test_the_error_of_a_missing_field_says_which_key_could_have_it() -> None:
     item: Item = {"PK": {"S": "ROOM#a"}, "SK": {"S": "FLOOR#1"}}
     with pytest.raises(DecodeError) as caught:
-        mapping_of(Room).hydrate(item)
+        mapping_of(Room).loader.hydrate(item)
     problem = "name: Field required; if PK alone has it, declare it with InKey()"
     assert caught.value.problems == (problem, "floor: Field required")
     with pytest.raises(DecodeError, match=re.escape(problem)):
@@ -98,7 +98,7 @@ class Hidden(Entity, table=app, pk="HIDDEN#{code}", sk="H"):
 
 def test_the_error_does_not_show_a_key_with_a_secret_field() -> None:
     with pytest.raises(DecodeError) as caught:
-        mapping_of(Hidden).hydrate({"PK": {"S": "NOT#s3cret"}, "SK": {"S": "H"}})
+        mapping_of(Hidden).loader.hydrate({"PK": {"S": "NOT#s3cret"}, "SK": {"S": "H"}})
     assert "s3cret" not in str(caught.value)
     assert caught.value.problems == (
         "code: cannot be read from PK, which is **********, not a key that 'HIDDEN#{code}' renders",

@@ -50,7 +50,7 @@ def test_a_key_is_written_as_its_templates_render_it(mapping: EntityMapping, nam
 
 def key_of(mapping: EntityMapping, values: dict[str, Any]) -> dict[str, AttributeValue] | None:
     try:
-        return mapping.rendered_key(values)
+        return mapping.primary_key.rendered(values)
     except InvalidValue:
         return None
 

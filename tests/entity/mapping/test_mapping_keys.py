@@ -62,20 +62,20 @@ def test_the_remedy_of_a_key_of_before_or_after_versions_names_them(
         "person_id": {"S": "p1"},
     }
     with pytest.raises(DecodeError) as caught:
-        mapping_of(kind).hydrate(item)
+        mapping_of(kind).loader.hydrate(item)
     assert caught.value.problems[0].endswith(remedy)
 
 
 def test_an_item_whose_fields_render_no_key_at_all_is_refused_as_unreadable() -> None:
     item: Item = {"PK": {"S": "PERSON#p1"}, "SK": {"S": "A"}, "person_id": {"S": "x" * 3000}}
     with pytest.raises(DecodeError, match=r"person_id: .* a key of 3007 bytes, more than the 2048 allowed"):
-        mapping_of(Person).hydrate(item)
+        mapping_of(Person).loader.hydrate(item)
 
 
 def test_a_stored_value_that_no_key_can_hold_makes_its_item_unreadable() -> None:
     item = {"PK": {"S": "ROW#r"}, "SK": {"S": "SEAT#0007"}, "row": {"S": "r"}, "number": {"N": "-7"}}
     with pytest.raises(DecodeError, match="number: is -7, which is negative"):
-        mapping_of(Seat).hydrate(item)
+        mapping_of(Seat).loader.hydrate(item)
 
 
 def test_an_item_that_does_not_fit_is_refused_with_every_problem(session: Session) -> None:
@@ -108,9 +108,9 @@ def test_a_part_of_the_primary_key_is_never_none() -> None:
             return self.room
 
     with pytest.raises(InvalidValue, match=r"Stay.place = None: .*; set the fields that it is made of"):
-        mapping_of(Stay).primary_key({"slug": "x", "room": None})
+        mapping_of(Stay).primary_key.of({"slug": "x", "room": None})
     with pytest.raises(InvalidValue) as caught:
-        mapping_of(Visit).primary_key({"slug": "x", "room": None})
+        mapping_of(Visit).primary_key.of({"slug": "x", "room": None})
     assert str(caught.value) == ("Visit.room = None: is part of the primary key '{room}'; give it a value")
     with pytest.raises(InvalidValue, match="renders an empty key"):
         Key(Visit, slug="x", room="")

@@ -53,5 +53,5 @@ def test_a_field_that_looks_at_others_needs_the_whole_item() -> None:
 def test_the_values_are_those_of_the_loaded_entity(more: dict[str, Any]) -> None:
     mapping, item = mapping_of(Song), {**ITEM, **more}
     names = [*mapping.fields]
-    loaded = mapping.hydrate(item)
+    loaded = mapping.loader.hydrate(item)
     assert values_in(mapping, item, names) == tuple(getattr(loaded, name) for name in names)

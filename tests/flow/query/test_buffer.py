@@ -30,8 +30,8 @@ class Task(Entity, table=APP, pk="PROJECT#{project}", sk="TASK#{number:04d}"):
 def item(number: int, /, **changes: Any) -> dict[str, Any]:
     task = Task(project="p", number=number, title="t")
     mapping = mapping_of(Task)
-    keys = mapping.primary_key(vars(task)) | index_keys(mapping, mapping.subject({}, vars(task)))
-    stored = mapping.encode(vars(task)) | keys
+    keys = mapping.primary_key.of(vars(task)) | index_keys(mapping, mapping.subject({}, vars(task)))
+    stored = mapping.encoder.encode(vars(task)) | keys
     return {**stored, "_type": {"S": "Task"}, "_rev": {"S": "r"}, **changes}
 
 
@@ -58,7 +58,7 @@ def test_entities_come_straight_out_of_their_answers_and_in_order() -> None:
     found = session.query(Task, project="p").all()
     assert [task.number for task in found] == [1, 2, 3]
     assert all(map(is_straight, found))
-    assert [state_of(task) for task in found][2] == state_of(mapping_of(Task).hydrate(item(3)))
+    assert [state_of(task) for task in found][2] == state_of(mapping_of(Task).loader.hydrate(item(3)))
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 4])
@@ -119,7 +119,7 @@ def test_merged_and_fetched_entities_come_straight_out_of_their_answers(
     session, _ = asked(answer(item(1)), lambda call: answer() if call.operation == "Query" else FETCHED)
     (task,) = query(session)
     assert is_straight(task)
-    assert state_of(task) == state_of(mapping_of(Task).hydrate(item(1)))
+    assert state_of(task) == state_of(mapping_of(Task).loader.hydrate(item(1)))
 
 
 def test_scans_filters_indexes_and_collections_are_read_straight_too() -> None:
@@ -188,6 +188,6 @@ def test_a_field_that_is_compared_is_found_wherever_it_is_stored(
     entity: Entity, given: dict[str, Any], stored: Item
 ) -> None:
     mapping = mapping_of(type(entity))
-    found = {**mapping.primary_key(vars(entity)), **stored, "_type": {"S": mapping.name}}
+    found = {**mapping.primary_key.of(vars(entity)), **stored, "_type": {"S": mapping.name}}
     session, _ = asked(answer(found, {**found, "_type": {"S": "Other"}}))
     assert session.query(type(entity), **given).all() == [entity]

@@ -72,7 +72,7 @@ def _what_is_said(
         return GuardSays.NOTHING
     if holder is not None and same(guard.get(OWNER), owner_of(holder[0], holder[0].key_of(holder[1]))):
         mapping, item = holder
-        is_right = mapping.expiry_of(item) == _expiry_in(home, guard)
+        is_right = mapping.loader.expiry_of(item) == _expiry_in(home, guard)
         return GuardSays.RIGHT if is_right else GuardSays.OTHER_EXPIRY
     if guard_expired(home, guard, now):
         return GuardSays.NOTHING
@@ -464,7 +464,7 @@ def _judged(case: _GuardHolders, unit: UnitOfWork, scope: Scope) -> list[Diagnos
         return [_diagnosis(case, kind, "no guard item protects the value", _claimed(case, unit))]
     if kind is FindingKind.GUARD_EXPIRY:
         ((mapping, item),) = case.holders
-        found, wanted = _expiry_in(case.guard.table, case.stored or {}), mapping.expiry_of(item)
+        found, wanted = _expiry_in(case.guard.table, case.stored or {}), mapping.loader.expiry_of(item)
         detail = f"it expires at {found or 'no time'}, and its owner at {wanted or 'no time'}"
         return [_diagnosis(case, kind, detail, _claimed(case, unit))]
     if case.is_uncertain:

@@ -450,7 +450,7 @@ def _wrong_totals(
 def _unread(mapping: EntityMapping, item: Item) -> str:
     """Why a target cannot be read even with the right totals; empty if it can."""
     try:
-        mapping.hydrate(item)
+        mapping.loader.hydrate(item)
     except DecodeError:
         return f"the {mapping.name} itself cannot be read; correct it or delete it"
     return ""

@@ -207,7 +207,7 @@ class JudgedVersions(JudgedKind):
 
     def complete(self, lacking: Lacking, held: Sequence[Held[int]], scope: Scope) -> StoredCheck[None]:
         mapping, key = lacking.now.mapping, lacking.now.key
-        number = mapping.version_of(lacking.stored) or None  # dynaorm numbers versions from 1
+        number = mapping.loader.version_of(lacking.stored) or None  # dynaorm numbers versions from 1
         newest = 0 if number is not None else (yield from newest_number(mapping, key))
         wanted = number or newest + 1
         latest, version = yield [
