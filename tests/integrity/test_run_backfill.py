@@ -12,9 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import SecretStr
 
-from dynaorm import Aggregate, Entity, Key, Session, Table, Transport, Unique
+from dynaorm import Aggregate, Entity, Index, Key, NumberRevision, Session, Table, Transport, Unique, inspect
 from dynaorm.errors import OwnerUnknown
 from dynaorm.flow.integrity.finding import FindingKind, Mended, Outcome
+from dynaorm.flow.protocol.call import Call, Refusal
 from dynaorm.integrity.report import as_json
 from dynaorm.integrity.run import RunOptions, backfill
 from dynaorm.testing.moto_engine import strict_moto
@@ -274,3 +275,81 @@ def test_guard_items_without_an_owner_get_the_one_entity_that_holds_their_value(
     # Nobody holds these values. Somebody may have reserved them.
     assert stored["email#dan@x"] == guards[3]
     assert stored["email#nobody@x"] == guards[4]
+
+
+nested = Table("nested", revision_attribute=NumberRevision("kept.number"))
+nested_before = Table("nested", revision_attribute=NumberRevision("kept.number"))
+
+
+class OldSeat(Entity, table=nested_before, pk="SEAT#{number}", sk="SEAT", name="Seat"):
+    number: int
+    row: str
+
+
+class Row(Entity, table=nested, pk="ROW#{row}", sk="ROW"):
+    row: str
+    seats: int = 0
+
+
+class Seat(Entity, table=nested, pk="SEAT#{number}", sk="SEAT"):
+    number: int
+    row: str
+    in_row = Aggregate(Row, count="seats")
+
+
+def test_a_missing_target_is_made_where_the_revision_is_a_member_of_a_map(moto: Raw) -> None:
+    moto.create(nested)
+    moto.session.save_many([OldSeat(number=number, row="a") for number in (1, 2)])
+    assert [one.outcome for one in moto.session.backfill(nested)] == [Outcome.MENDED]
+    row = moto.session.get_one(Row, row="a")
+    assert (row.seats, inspect(row).revision) == (2, "1")
+    assert list(moto.session.verify(nested)) == []
+    moto.client.delete_table(TableName="nested")
+
+
+def test_why_a_total_cannot_be_corrected_is_told(moto: Raw) -> None:
+    """DynamoDB refuses the request itself: that does not say that the total has changed."""
+
+    class Refusing:
+        def call(self, call: Call, /) -> Any:
+            if call.operation in ("UpdateItem", "TransactWriteItems"):
+                raise Refusal("ValidationException", "the table is no good")
+            return moto.transport.call(call)
+
+    moto.create(nested)
+    moto.session.save(OldSeat(number=1, row="a"))
+    (left,) = Session(transport=Refusing()).backfill(nested)
+    assert (left.outcome, left.finding.kind) == (Outcome.LEFT, FindingKind.TOTAL)
+    assert "the table is no good" in left.reason
+    moto.client.delete_table(TableName="nested")
+
+
+class OldText(Entity, table=before, pk="TEXT#{number}", sk="TEXT", versioned=True, name="Text"):
+    number: int
+    text: str = ""
+
+
+class Text(Entity, table=now, pk="TEXT#{number}", sk="TEXT", versioned=True):
+    number: int
+    text: str = ""
+    by_text = Index("GSI1", pk="T#{text}", sk="{number:03d}")
+
+
+def test_index_keys_that_an_old_writer_copied_into_a_version_are_taken_away(moto: Raw) -> None:
+    session = moto.session
+    moto.create(now)
+    session.save(Text(number=1, text="a"))
+    # The old class does not know that these attributes are index keys.
+    found = session.get_one(OldText, number=1)
+    found.text = "b"
+    session.save(found)
+    versions = {one["SK"]["S"]: one for one in moto.items(now)["shop"]}
+    kept = {name: value for name, value in versions["v2_TEXT"].items() if not name.startswith("GSI1")}
+    assert {one.finding.kind: one.outcome for one in session.repair(now)} == {
+        FindingKind.INDEX_KEYS: Outcome.MENDED,
+        FindingKind.EXTRA_ATTRIBUTES: Outcome.MENDED,
+    }
+    assert moto.get(now, key_of("TEXT#1", "v2_TEXT")) == kept
+    assert moto.get(now, key_of("TEXT#1", "v1_TEXT")) == versions["v1_TEXT"]
+    assert list(session.verify(now)) == []
+    drop(moto)

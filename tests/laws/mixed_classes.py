@@ -8,6 +8,7 @@ attributes by itself, and knows nothing of dynaorm but the formats that the docu
 import types
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
+from types import MappingProxyType
 from typing import Annotated, Any, Final, Literal, NamedTuple, TypeAlias
 
 from pydantic import BaseModel, Field, computed_field
@@ -68,7 +69,10 @@ class Kept(BaseModel):
 
 
 class Spec(NamedTuple):
-    """One setting for each declaration. Each is a text, and an empty text is the plain case."""
+    """One setting for each declaration. Each is a text, and an empty text is the plain case.
+
+    ``formerly`` may also be ``was``: the class and its field ``note`` have the names that they had formerly.
+    """
 
     sort: str
     key: str
@@ -119,10 +123,10 @@ def spec_of(pick: Pick) -> Spec:
     chosen: dict[str, Any] = {name: pick(options) for name, options in CHOICES.items()}
     for name, options in (("unique", UNIQUES), ("indexes", INDEXES)):
         chosen[name] = tuple(sorted({pick(options) for _ in range(pick((0, 1, 2, 3)))}))
-    return _fitting(Spec(**chosen))
+    return fitting(Spec(**chosen))
 
 
-def _fitting(spec: Spec) -> Spec:
+def fitting(spec: Spec) -> Spec:
     """The same without what contradicts it. Which of two gives way depends on the settings alone."""
     if spec.sort != "S":
         kept = {"S": spec.versioned, "B": "all" if spec.versioned == "template" else spec.versioned}
@@ -185,13 +189,18 @@ class Classes(NamedTuple):
     tables: tuple[Table, ...]
 
 
-def make(spec: Spec) -> Classes:
+def make(
+    spec: Spec, *, without: frozenset[str] = frozenset(), places: Mapping[str, Any] = MappingProxyType({})
+) -> Classes:
+    """Declare the classes of a spec, without some fields, and with other places in indexes."""
     guards = Table(GUARDS, type_attribute=None, revision_attribute=None) if spec.guards else None
     table = _table_of(spec, guards)
     apart = Table(TOTALS) if spec.counted and spec.totals else None
     total = _total_of(apart or table) if spec.counted else None
-    space = {**_fields(spec), **_places(spec), **_computed(spec), **_counts(spec, total)}
-    annotations = {name: one for name, (one, _) in _declared(spec).items()}
+    declared = {name: one for name, one in _declared(spec).items() if name not in without}
+    space = {name: default for name, (_, default) in declared.items() if default is not ...}
+    space |= {**_places(spec), **places, **_computed(spec), **_counts(spec, total)}
+    annotations = {name: one for name, (one, _) in declared.items()}
     space |= {"__annotations__": annotations, "__module__": __name__}
     thing = types.new_class("Thing", (Entity,), _keywords(spec, table), lambda own: own.update(space))
     special = None
@@ -241,11 +250,11 @@ def _keywords(spec: Spec, table: Table) -> dict[str, Any]:
     said = {
         "versioned": versioned,
         "version_padding": 4 if spec.versioned == "padded" else 0,
-        "formerly": ("Former",) if spec.formerly and spec.typed == "own" else (),
+        "formerly": ("Former",) if spec.formerly == "yes" and spec.typed == "own" else (),
         "unique": {"pair": ("text", "num")} if "composite" in spec.unique else {},
     }
     found |= {name: value for name, value in said.items() if value}
-    names = {"field": None, "others": "*"}
+    names = {"field": None, "others": "*", **({"own": "Former"} if spec.formerly == "was" else {})}
     return found | ({"name": names[spec.typed]} if spec.typed in names else {})
 
 
@@ -272,6 +281,7 @@ def _declared(spec: Spec) -> dict[str, tuple[Any, Any]]:
 
     is_shard = spec.key == "one of" or "one of" in spec.indexes
     bounds = Field(ge=0, le=9)
+    noted = {"yes": Attribute(formerly="remark"), "was": Attribute("remark")}.get(spec.formerly)
     at: Any = Annotated[datetime, Attribute("when", codec=CODECS[spec.codec])] if spec.codec else datetime
     found: dict[str, tuple[Any, Any]] = {
         "group": (str, ...),
@@ -289,7 +299,7 @@ def _declared(spec: Spec) -> dict[str, tuple[Any, Any]]:
         "tags": (set[str], Field(default_factory=set)),
         "extra": (AnyValue, None),
         "doc": (Annotated[dict[str, int], Attribute(codec=PYNAMODB_JSON)], {}),
-        "note": (Annotated[str | None, Attribute(formerly="remark")] if spec.formerly else str | None, None),
+        "note": (Annotated[str | None, noted] if noted else str | None, None),
     }
     return found | _kept(spec)
 
@@ -312,10 +322,6 @@ def _kept(spec: Spec) -> dict[str, tuple[Any, Any]]:
     if spec.revision == "around":
         found["kept"] = Kept, ...
     return found
-
-
-def _fields(spec: Spec) -> dict[str, Any]:
-    return {name: default for name, (_, default) in _declared(spec).items() if default is not ...}
 
 
 def _places(spec: Spec) -> dict[str, Any]:

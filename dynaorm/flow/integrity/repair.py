@@ -49,7 +49,8 @@ _ATTEMPTS: Final = 8
 _RECOUNTS: Final = 5
 _HOPELESS: Final = (TableNotFound, Throttled, Unreachable)
 # Refusals that concern one plan. A condition that does not hold says that somebody else has written.
-_OF_THIS_PLAN: Final = (FAILED, "TransactionCanceledException", "ValidationException")
+_INVALID: Final = "ValidationException"
+_OF_THIS_PLAN: Final = (FAILED, "TransactionCanceledException", _INVALID)
 
 
 def completion(
@@ -86,11 +87,10 @@ def left_of(found: Sequence[Mended]) -> list[Mended]:
 def _repair_all(diagnoses: Sequence[Diagnosis], work: Verification) -> Flow[list[Mended]]:
     results: list[Mended] = []
     for _ in range(_RECOUNTS):
-        ended = yield from gather([mend(diagnosis, work.limiter) for diagnosis in diagnoses], CONCURRENCY)
+        ended = yield from gather([_mend(diagnosis, work.limiter) for diagnosis in diagnoses], CONCURRENCY)
         changed: list[ItemAddress] = []
-        for diagnosis, mended in zip(diagnoses, ended, strict=True):
-            is_refused = mended[0].outcome is Outcome.LEFT and mended[0].reason
-            if diagnosis.counted is not None and is_refused:
+        for diagnosis, (refusal, mended) in zip(diagnoses, ended, strict=True):
+            if diagnosis.counted is not None and _may_differ(refusal):
                 changed.append(diagnosis.counted)
             else:
                 results += mended
@@ -99,6 +99,13 @@ def _repair_all(diagnoses: Sequence[Diagnosis], work: Verification) -> Flow[list
         diagnoses = yield from work.judge_again(changed)
     work.unstable += [diagnosis.counted for diagnosis in diagnoses if diagnosis.counted is not None]
     return results
+
+
+def _may_differ(refusal: DynaormError | None) -> bool:
+    """Whether a sum may have changed since it was counted. A plan that is not valid says nothing about that."""
+    if isinstance(refusal, UnexpectedRefusal):
+        return refusal.code != _INVALID
+    return refusal is not None and not isinstance(refusal, UsageError)
 
 
 def _plan_all(diagnoses: Sequence[Diagnosis], work: Verification) -> Flow[list[Mended]]:
@@ -157,34 +164,34 @@ def _one_for_each_item(actions: Sequence[Planned]) -> tuple[Planned, ...]:
     return tuple(one for one in actions if one.purpose is not ItemPurpose.CHECK or one.ident not in written)
 
 
-def mend(diagnosis: Diagnosis, limiter: RateLimiter) -> Flow[list[Mended]]:
+def _mend(diagnosis: Diagnosis, limiter: RateLimiter) -> Flow[tuple[DynaormError | None, list[Mended]]]:
     """Repair one finding, if it still exists and needs no choice.
 
-    Returns what became of it. If another writer was faster, duplicate values that were found while judging the item
-    again are included.
+    Returns the refusal for which it is left, and what became of it. If another writer was faster, duplicate values that
+    were found while judging the item again are included.
 
     Raises:
         Throttled, Unreachable, TableNotFound, UnexpectedRefusal: DynamoDB does not accept the writes of this run.
     """
     pauses = limiter.context.retry.pauses(limiter.context.clock)
-    reason = ""
+    refusal: DynaormError | None = None
     others: list[Mended] = []
     for _ in range(_ATTEMPTS):
         if not diagnosis.actions:
             break
         refusal = yield from _attempt(diagnosis, limiter)
         if refusal is None:
-            return [Mended(diagnosis.finding, Outcome.MENDED), *others]
-        reason = str(refusal)
+            return None, [Mended(diagnosis.finding, Outcome.MENDED), *others]
         found = yield from _judge_again(diagnosis, limiter)
         if found is None or isinstance(refusal, UsageError):
             break
         again, others = _found_again(diagnosis, found)
         if again is None:
-            return [Mended(diagnosis.finding, Outcome.GONE), *others]
+            return None, [Mended(diagnosis.finding, Outcome.GONE), *others]
         diagnosis = again
         yield Pause(next(pauses, 0.0))
-    return [Mended(diagnosis.finding, Outcome.LEFT, reason), *others]
+    reason = "" if refusal is None else str(refusal)
+    return refusal, [Mended(diagnosis.finding, Outcome.LEFT, reason), *others]
 
 
 def _found_again(diagnosis: Diagnosis, found: Sequence[Diagnosis]) -> tuple[Diagnosis | None, list[Mended]]:

@@ -50,7 +50,7 @@ from dynaorm.plan.kinds.totals import (
     targets_of,
 )
 from dynaorm.plan.planned import Operations, Planned
-from dynaorm.plan.reads import NOTHING_READ
+from dynaorm.plan.reads import Reads
 from dynaorm.plan.renewal import Renewal
 from dynaorm.plan.targets import addition
 from dynaorm.plan.unit_of_work import UnitOfWork
@@ -474,7 +474,7 @@ def _new_target(counted: tuple[ItemAddress, Sums], mapping: EntityMapping, unit:
     detail = "entities name it, and it does not exist"
     actions = []
     try:
-        if (planned := addition(delta, NOTHING_READ, unit)) is not None:
+        if (planned := addition(delta, Reads({delta.ident: None}), unit)) is not None:
             action: Any = planned.action
             bound = type(action)(action.table, action.key, action.changes, missing(address.table.pk.name))
             actions.append(replace(planned, action=bound))

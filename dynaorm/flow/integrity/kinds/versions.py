@@ -3,7 +3,8 @@
 Rule 1. What is wrong follows from what stands in place of the latest copy, and from what is stored of a version: see
         ``_WRONG``. Each problem is reported once, by the judgement of the latest copy or by that of a version item.
 Rule 2. Versions are pruned from the oldest on, so each version item that exists needs every later one.
-Rule 3. History stays. A repair puts a version that never existed, or a tombstone, and changes no version item.
+Rule 3. History stays. A repair puts a version that never existed, or a tombstone. Of a version item it takes away only
+        index keys, which are not part of a version: an old writer copies those of an index that it does not know.
 Rule 4. All items that a judgement asks for belong to one entity, whose key each of them names. So nothing has to wait
         for the end of a run.
 """
@@ -32,8 +33,9 @@ from dynaorm.flow.integrity.unexplained import doubtful
 from dynaorm.flow.protocol.call import Flow
 from dynaorm.flow.protocol.context import Context
 from dynaorm.flow.protocol.cost import ReadCost
-from dynaorm.item.action import ConditionCheck
+from dynaorm.item.action import ConditionCheck, Update
 from dynaorm.item.condition import all_of, as_in, exists, missing
+from dynaorm.item.update import Remove
 from dynaorm.item.value import Item
 from dynaorm.plan.kinds.derived import DerivedKind, Held
 from dynaorm.plan.kinds.own_item import OWN_ITEM, ItemPurpose
@@ -441,7 +443,9 @@ def _judge_version(
     found = []
     if extra := sorted(mapping.made_up_keys & item.keys()):
         detail = f"a version item has no {', '.join(extra)}"
-        found.append(_diagnosis(FindingKind.EXTRA_ATTRIBUTES, mapping, item, detail))
+        bare = _without(mapping, item, extra, unit)
+        diagnosis = _diagnosis(FindingKind.EXTRA_ATTRIBUTES, mapping, item, detail, bare)
+        found.append(doubtful(diagnosis, other_revision(mapping, item)))
     is_repeated = copy is not None and isinstance(stored, EntityMapping) and number == _number(copy)
     if copy is not None and is_repeated and differences(mapping, copy, item):
         return found  # reported at the latest copy
@@ -452,6 +456,15 @@ def _judge_version(
     if following is None and is_versioned and not (problem and copy is not None):
         found += yield from _judge_last(_LastVersion(mapping, latest, item, number, copy, problem), unit)
     return found
+
+
+def _without(mapping: EntityMapping, item: Item, names: Iterable[str], unit: UnitOfWork) -> Planned:
+    """Take attributes from a version item, if they and its time are as they were read."""
+    table = mapping.table
+    unchanged = all_of(exists(table.pk.name), as_in(item, (VERSION_AT, *names)))
+    changes = tuple(Remove((name,)) for name in names)
+    action = Update(unit.table_name(table.name), mapping.key_of(item), changes, unchanged)
+    return own_action(action, ItemPurpose.UPDATE, mapping, item, before=item)
 
 
 def _judge_last(last: _LastVersion, unit: UnitOfWork) -> StoredCheck[list[Diagnosis]]:
