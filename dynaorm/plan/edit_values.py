@@ -14,8 +14,9 @@ from typing import Any, TypeAlias
 from pydantic import BaseModel
 
 from dynaorm.entity.codec.of_type import Codec
+from dynaorm.entity.mapping.given import refuse_iterators
 from dynaorm.entity.mapping.mapping import EntityMapping
-from dynaorm.entity.mapping.validate import refuse_iterators, validated_field, validated_part
+from dynaorm.entity.mapping.validate import validated_field, validated_part
 from dynaorm.entity.resolve import FieldResolver
 from dynaorm.errors import InvalidValue, UsageError
 from dynaorm.item.path import Path
@@ -148,7 +149,7 @@ def _repeatable(mapping: EntityMapping, path: Path, value: Any) -> Any:
     """A value that may be validated several times: a list in place of an iterator."""
     if isinstance(value, Iterator):
         return list(value)
-    refuse_iterators(mapping, {str(path[0]): value}, [str(path[0])])
+    refuse_iterators(mapping.errors, {str(path[0]): value}, [str(path[0])])
     return value
 
 

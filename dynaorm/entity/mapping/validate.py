@@ -2,30 +2,26 @@
 
 Rule 1. The values are validated together, as constructing the entity would. Nothing is changed: the caller's object
         gets the values that validation changed once they are stored.
-Rule 2. An instance of a subclass of a nested class is refused: loading would give the nested class, without the other
-        fields.
-Rule 3. Values that are valid by their types alone are not shown to pydantic, which would give equal ones (``exact``).
-Rule 4. Validators run again whenever an item is loaded. A class whose validators may change a value is therefore
-        validated twice, the second time as loading would. Both must give the same item.
+Rule 2. Values that are valid by their types alone are not shown to pydantic, which would give equal ones (``exact``).
+Rule 3. What validators may change again when it is loaded is loaded before it is stored (``as_loaded``).
+Rule 4. What validation takes, but not as it was given, is refused (``given``).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
-from dataclasses import fields, is_dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 from pydantic_core import SchemaValidator
 
-from dynaorm.entity.codec.value import Codec, Misfit, inside
-from dynaorm.entity.mapping.derive import keys_in
+from dynaorm.entity.codec.value import Codec, Misfit
 from dynaorm.entity.mapping.equal import is_equal
+from dynaorm.entity.mapping.given import refuse_iterators, refuse_subclasses
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.state import LOADING
-from dynaorm.errors import DecodeError, DynaormError
 from dynaorm.failure import remedy_of, without_remedy
 from dynaorm.item.path import Path, dotted
 from dynaorm.item.value import AttributeValue, same
@@ -33,18 +29,13 @@ from dynaorm.late import late
 from dynaorm.record import record
 
 if TYPE_CHECKING:
-    from dynaorm.entity.codec import model
+    from dynaorm.entity.mapping import as_loaded
 else:
-    late(globals(), model="dynaorm.entity.codec.model")
+    late(globals(), as_loaded="dynaorm.entity.mapping.as_loaded")
 
 _MISSING: Final = object()
 _NOTHING: Final[Mapping[str, Any]] = {}
 _NO_FIELDS: Final[frozenset[str]] = frozenset()
-_UNSTABLE: Final = (
-    "is changed by its validators again when it is loaded, so what loads would not be what is stored"
-)
-_REFUSED_AGAIN: Final = "is changed by its validators into a value that they refuse: "
-_REPEATABLE: Final = "write validators that leave alone what they have returned: f(f(x)) == f(x)"
 
 
 @record(quick=True)
@@ -54,7 +45,7 @@ class Validated:
     Attributes:
         values: the field values to store.
         altered: those of them that validation changed.
-        encoded: their attributes as ``EntityMapping.encode`` gives them, if validation has made them.
+        encoded: their attributes as ``ItemEncoder.encode`` gives them, if validation has made them.
     """
 
     values: Mapping[str, Any]
@@ -97,9 +88,9 @@ def validated(
     except Exception as raised:  # noqa: BLE001 - a function of the user's may raise anything
         raise mapping.errors.refused(raised, given) from mapping.errors.cause_of_refusal(raised)
     values: Mapping[str, Any] = vars(entity)
-    # Rule 4.
+    # Rule 3.
     if not (rules.is_stable and mapping.is_exact):
-        values = _as_loaded(mapping, values, spared)
+        values = as_loaded.as_loaded(mapping, values, spared)
     return Validated(values, _altered(mapping, given, values))
 
 
@@ -112,9 +103,12 @@ def _altered(mapping: EntityMapping, given: Mapping[str, Any], values: Mapping[s
             value, before
         ):
             if mapping.rules.fields[name].holds_instances:
-                _refuse_subclasses_of(mapping, name, before, value)
+                try:
+                    refuse_subclasses(before, value)
+                except Misfit as problem:
+                    raise mapping.errors.invalid(name, before, problem) from None
             altered[name] = value
-    refuse_iterators(mapping, given, altered)
+    refuse_iterators(mapping.errors, given, altered)
     return altered
 
 
@@ -125,7 +119,7 @@ def _with_changed(mapping: EntityMapping, values: Mapping[str, Any], kept: froze
         value = validated_field(mapping, name, values)
         if not is_equal(value, values[name]):
             altered[name] = value
-    refuse_iterators(mapping, values, altered)
+    refuse_iterators(mapping.errors, values, altered)
     return Validated({**values, **altered}, altered)
 
 
@@ -211,7 +205,7 @@ def _judged(mapping: EntityMapping, place: _Place, values: Mapping[str, Any]) ->
     try:
         first = _assigned(place.validator, place.name, values)
         if place.holds_instances:
-            _refuse_subclasses(given, first)
+            refuse_subclasses(given, first)
         if mapping.rules.is_stable and mapping.fields[field].exact:
             return first
         encoded = place.encode(first)
@@ -228,7 +222,7 @@ def _judged(mapping: EntityMapping, place: _Place, values: Mapping[str, Any]) ->
         refused = errors.refused(raised, {field: given}, field, before=where)
         raise refused from errors.cause_of_refusal(raised, (field,))
     if not is_stable:
-        raise mapping.errors.invalid(field, given, f"{where}{_UNSTABLE}", _REPEATABLE)
+        raise as_loaded.unstable(mapping, field, given, where)
     return second
 
 
@@ -264,123 +258,3 @@ def _with_kept(
         )
     except Exception as raised:  # noqa: BLE001 - as in ``validated``
         raise mapping.errors.refused(raised, values) from mapping.errors.cause_of_refusal(raised)
-
-
-def refuse_iterators(mapping: EntityMapping, given: Mapping[str, Any], altered: Iterable[str]) -> None:
-    """Raises InvalidValue for an iterator among given values: the next validation would find it used up."""
-    found = False
-    for name in altered:
-        with suppress(RecursionError):  # encoding refuses a value that is nested so deeply
-            found = _has_iterator(given.get(name))
-        if found:
-            problem = "is or contains an iterator, which can be read only once"
-            raise mapping.errors.invalid(name, given[name], problem, "give it a list")
-
-
-def _has_iterator(value: Any) -> bool:
-    if isinstance(value, list | tuple | set | frozenset):
-        return any(map(_has_iterator, value))
-    return isinstance(value, Iterator) or any(map(_has_iterator, _named_parts(value).values()))
-
-
-# -- loading, before anything is stored --------------------------------------------------------------------------------
-
-
-def _as_loaded(mapping: EntityMapping, first: Mapping[str, Any], spared: frozenset[str]) -> Mapping[str, Any]:
-    """The values that loading will give. Raises InvalidValue if they make another item than the values to store."""
-    keys = _keys(mapping, first)
-    item = mapping.encoder.encode(first)
-    # They are not stored: loading takes these defaults again (Rule 1 of ``default``).
-    for name in spared:
-        item.pop(mapping.fields[name].attribute, None)
-    try:
-        values = mapping.loader.decode({**keys, **item})
-        second = mapping.loader.validate(values)
-    except DecodeError as problem:
-        remedy = "give the fields values that load as they are stored"
-        raise mapping.errors.invalid_whole("; ".join(problem.problems), remedy) from problem
-    except DynaormError:
-        raise
-    except Exception as raised:  # noqa: BLE001 - as in ``validated``
-        refused = mapping.errors.refused(raised, first, before=_REFUSED_AGAIN)
-        raise refused from mapping.errors.cause_of_refusal(raised)
-    found: Mapping[str, Any] = vars(second)
-    _compare(mapping, first, found)
-    if mapping.rules.takes_info:
-        # A validator that spares loaded values must repeat itself without this, too: the next save calls it again.
-        with suppress(ValidationError):  # a loaded value may break a rule for new ones
-            third = mapping.rules.whole.validate_python(
-                {name: first[name] for name in mapping.fields if name not in spared},
-                strict=False,
-                by_alias=False,
-                by_name=True,
-            )
-            _compare(mapping, first, vars(third))
-    return found
-
-
-def _keys(mapping: EntityMapping, values: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The key attributes of which fields that live in them are read. Raises InvalidValue."""
-    if not any(field.in_key for field in mapping.fields.values()):
-        return _NOTHING
-    found = mapping.primary_key.of(values)
-    for index in mapping.places.values():
-        # A field that lives in an index key alone is in every item, so no condition decides about that key.
-        if index.is_plain:
-            found |= keys_in(mapping, index.places[0], values) or {}
-    return found
-
-
-def _compare(mapping: EntityMapping, first: Mapping[str, Any], second: Mapping[str, Any]) -> None:
-    """Raises InvalidValue if two validations give other items."""
-    one, other = mapping.encoder.encode(first), mapping.encoder.encode(second)
-    for name, field in mapping.fields.items():
-        if field.in_key:
-            is_same = first[name] == second[name]
-        else:
-            is_same = one.get(field.attribute) == other.get(field.attribute) or same(
-                one.get(field.attribute), other.get(field.attribute)
-            )
-        if not is_same:
-            raise mapping.errors.invalid(name, first[name], _UNSTABLE, _REPEATABLE)
-
-
-# -- instances of subclasses -------------------------------------------------------------------------------------------
-
-
-def _refuse_subclasses_of(mapping: EntityMapping, name: str, given: Any, value: Any) -> None:
-    try:
-        _refuse_subclasses(given, value)
-    except Misfit as problem:
-        raise mapping.errors.invalid(name, given, problem) from None
-
-
-def _refuse_subclasses(given: Any, value: Any) -> None:
-    """Raises Misfit if validation made an instance of a class from one of a subclass."""
-    if given is value:
-        return
-    if isinstance(given, type(value)) and (isinstance(value, BaseModel) or is_dataclass(value)):
-        model.refuse_other_class(given, type(value))
-    for step, one, other in _parts(given, value):
-        try:
-            _refuse_subclasses(one, other)
-        except Misfit as problem:
-            raise inside(step, problem) from None
-
-
-def _parts(given: Any, value: Any) -> Iterator[tuple[int | str, Any, Any]]:
-    """The parts of a value, each with what it was validated from and the step to it."""
-    if isinstance(value, list | tuple):
-        if isinstance(given, list | tuple):
-            yield from ((step, *both) for step, both in enumerate(zip(given, value, strict=False)))
-        return
-    held, whole = _named_parts(given), _named_parts(value)
-    yield from ((str(name), held[name], whole[name]) for name in whole.keys() & held.keys())
-
-
-def _named_parts(value: Any) -> Mapping[Any, Any]:
-    if isinstance(value, BaseModel):
-        return vars(value)
-    if is_dataclass(value):
-        return {one.name: getattr(value, one.name) for one in fields(value) if hasattr(value, one.name)}
-    return value if isinstance(value, Mapping) else _NOTHING

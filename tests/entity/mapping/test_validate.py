@@ -6,11 +6,20 @@ from dataclasses import field as dataclass_field
 from typing import Annotated, Any, Self
 
 import pytest
-from pydantic import AfterValidator, BaseModel, Field, StringConstraints, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    Field,
+    StringConstraints,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
 
 from dynaorm import Entity, Table
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.entity.mapping.validate import validated, validated_field
+from dynaorm.entity.state import LOADING
 from dynaorm.errors import InvalidValue
 from tests.pydantic_version import needs_pydantic_2_13
 
@@ -51,6 +60,24 @@ def test_the_values_that_validation_changed_are_named() -> None:
 def test_a_value_that_would_not_load_as_it_is_stored_is_refused(field: str, value: str, message: str) -> None:
     with pytest.raises(InvalidValue, match=message):
         validated(mapping_of(Thing), {"name": "a", "size": 0, "code": "a", "doubled": "", field: value})
+
+
+class Named(Entity, table=app, pk="NAMED#{number}", sk="N"):
+    number: int
+    name: str
+
+    @field_validator("name")
+    @classmethod
+    def in_full(cls, name: str, info: ValidationInfo) -> str:
+        return name if info.context is LOADING else {"Ann": "Anna"}[name]
+
+
+def test_a_validator_that_fails_for_what_it_returned_is_named() -> None:
+    with pytest.raises(
+        InvalidValue, match=r"Named\.name = 'Anna': validator in_full\(\) raises KeyError"
+    ) as caught:
+        validated(mapping_of(Named), {"number": 1, "name": "Ann"})
+    assert isinstance(caught.value.__cause__, KeyError)
 
 
 class Lists(Entity, table=app, pk="LISTS#{name}", sk="L"):
