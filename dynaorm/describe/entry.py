@@ -11,7 +11,8 @@ from typing import Any, Final, Literal, TypeAlias
 
 from dynaorm.entity.declare.catalog import catalog_of, class_named, constraint_at, type_in, version_class
 from dynaorm.entity.dispatch import NotAnEntity, class_of, key_beginnings, version_number_in
-from dynaorm.entity.mapping.constraint import OWNER, TABLE
+from dynaorm.entity.guard_owner import key_in, owner_in
+from dynaorm.entity.mapping.constraint import OWNER
 from dynaorm.entity.mapping.derive import placed_in
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.mapping.place import IndexMapping
@@ -213,29 +214,17 @@ def _head(part: KeyPart) -> str:
 def _guard(item: Item, table: Table) -> Entry:
     constraint = constraint_at(table, {name: item[name] for name in table.key_names})
     holders = [one for one in catalog_of(table).guarded.values() if constraint in one.constraints]
-    named = item.get(OWNER, {}).get("M", {})
-    owners = [one for one in holders if _may_own(one, named)]
-    owner = {name: named[name] for name in owners[0].table.key_names} if owners else None
+    keys = ((one, key_in(owner_in(item), one.table)) for one in holders)
+    owners = {one: key for one, key in keys if key is not None and one.key_matches(key)}
     is_secret = any(constraint in one.secrets.constraints for one in holders)
     return Entry(
         item,
         "guard",
-        _common(owners),
-        owner=owner,
+        _common([*owners]),
+        owner=next(iter(owners.values()), None),
         constraint=constraint,
         secret=frozenset(table.key_names) if is_secret else _NOTHING,
         owner_secret=_NOTHING.union(*(one.secrets.keys for one in owners or holders)),
-    )
-
-
-def _may_own(mapping: EntityMapping, named: Item) -> bool:
-    """Whether a guard's ``owner`` names an entity of this class."""
-    is_whole = all(key.kind in named.get(key.name, ()) for key in mapping.table.keys)
-    return (
-        is_whole
-        and mapping.key_matches(named)
-        # Only a guard in another table says which table its owner is in.
-        and named.get(TABLE, {"S": mapping.table.name}) == {"S": mapping.table.name}
     )
 
 

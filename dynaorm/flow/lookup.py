@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from dynaorm.entity.dispatch import live_class
-from dynaorm.entity.mapping.constraint import OWNER, TABLE, Constraint, GuardKey
+from dynaorm.entity.guard_owner import key_in, owner_in, says_another
+from dynaorm.entity.mapping.constraint import Constraint, GuardKey
 from dynaorm.entity.mapping.derive import Claim, claims, guard_key_of
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.table import Table
@@ -13,6 +14,7 @@ from dynaorm.flow.protocol.call import Flow
 from dynaorm.flow.protocol.context import Context
 from dynaorm.flow.read import get_item, get_items_at_once
 from dynaorm.item.value import Item
+from dynaorm.plan.kinds.guards import constrained_by
 from dynaorm.record import record
 
 _LOOKS: Final = 12
@@ -42,7 +44,7 @@ def get_by(mapping: EntityMapping, fields: Mapping[str, Any], context: Context) 
     sought = _Sought(mapping, constraint, key, fields, context)
     home = mapping.table.guards
     place = home, key.in_table(home)
-    owner = sought.owner_in((yield from get_item(*place, context)))
+    owner = sought.owner_of((yield from get_item(*place, context)))
     if owner is None:
         return None
     entity = sought.entity_in((yield from get_item(mapping.table, owner, context)))
@@ -50,7 +52,7 @@ def get_by(mapping: EntityMapping, fields: Mapping[str, Any], context: Context) 
         return entity
     for _ in range(_LOOKS):
         guard, item = yield from get_items_at_once([place, (mapping.table, owner)], context)
-        named = sought.owner_in(guard)
+        named = sought.owner_of(guard)
         if named is None or named == owner:
             return None if named is None else sought.entity_in(item)
         owner = named
@@ -72,8 +74,8 @@ class _Sought:
     fields: Mapping[str, Any]
     context: Context
 
-    def owner_in(self, guard: Item | None) -> Item | None:
-        """The primary key that a guard item names; None if it has expired or names one in another table.
+    def owner_of(self, guard: Item | None) -> Item | None:
+        """The primary key that a guard item names; None if it has expired, or its owner is in another table.
 
         Raises:
             OwnerUnknown: it has no owner.
@@ -81,9 +83,13 @@ class _Sought:
         mapping, home = self.mapping, self.mapping.table.guards
         if guard is None or guard_expired(home, guard, self.context.clock.now()):
             return None
-        if not _names_an_owner(mapping, guard):
+        named = owner_in(guard)
+        owner = key_in(named, mapping.table)
+        if owner is None:
+            others = (one.table for one in constrained_by(self.constraint.name, home))
+            if says_another(named, mapping.table) or any(key_in(named, table) for table in others):
+                return None
             raise OwnerUnknown(constraint=self.constraint.name, value=self.constraint.value_of(self.fields))
-        owner = _owner(mapping, guard)
         # No entity is its own guard item.
         return None if home is mapping.table and owner == self.key.in_table(home) else owner
 
@@ -118,19 +124,6 @@ def _claims(mapping: EntityMapping, item: Item) -> list[Claim]:
         return claims(mapping, mapping.subject(item))
     except InvalidValue as problem:
         raise mapping.errors.unreadable(item, (str(problem),)) from problem
-
-
-def _names_an_owner(mapping: EntityMapping, guard: Item) -> bool:
-    """Whether a guard's ``owner`` is a primary key. A guard written by hand may have anything there, or nothing."""
-    owner = guard.get(OWNER, {}).get("M", {})
-    return all(owner.get(key.name, {}).get(key.kind) for key in mapping.table.keys)
-
-
-def _owner(mapping: EntityMapping, guard: Item) -> Item | None:
-    """The primary key a guard names; None if the owner is in another table."""
-    owner = guard[OWNER]["M"]
-    table = owner.get(TABLE) if mapping.table.guard_table is not None else None
-    return mapping.key_of(owner) if table is None or table == {"S": mapping.table.name} else None
 
 
 def guard_expired(home: Table, guard: Item, now: float) -> bool:

@@ -14,9 +14,10 @@ from functools import cache
 from typing import Any, Final, TypeAlias
 
 from dynaorm.entity.declare.catalog import catalog_of
+from dynaorm.entity.guard_owner import key_in, owner_in, owner_of, without_table
 from dynaorm.entity.ident import ident_of
-from dynaorm.entity.key import found_key, stored_key
-from dynaorm.entity.mapping.constraint import OWNER, TABLE
+from dynaorm.entity.key import Key, found_key, stored_key
+from dynaorm.entity.mapping.constraint import OWNER
 from dynaorm.entity.mapping.derive import Claim, claims
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.table import Table
@@ -187,9 +188,8 @@ class Guards(DerivedKind[Guarded]):
         if planned.purpose is GuardPurpose.RELEASE:
             return StaleKnowledge(foreign=frozenset({planned.ident}))
         constraint, _, value = planned.label
-        owner = failed.item.get(OWNER, {}).get("M") if failed.item is not None else None
-        key = None if owner is None else owner_key(planned.mapping, owner)
-        return Violation(constraint, planned.mapping.constraints[constraint].fields, value, key)
+        owner = None if failed.item is None else owner_named(planned, failed.item)
+        return Violation(constraint, planned.mapping.constraints[constraint].fields, value, owner)
 
     def reason(self, planned: Planned) -> str:
         constraint, _, value = planned.label
@@ -219,18 +219,18 @@ def constrained_by(constraint: str, home: Table) -> list[EntityMapping]:
     return [one for one in GUARDS.classes_with_items_in(home) if constraint in one.constraints]
 
 
-def owner_of(mapping: EntityMapping, key: Item) -> AttributeValue:
-    """The owner that the guard items of an entity name."""
-    table = mapping.table
-    return {"M": key if table.guards is table else {TABLE: {"S": table.name}, **key}}
-
-
-def owner_key(mapping: EntityMapping, owner: Item) -> Any:
-    """The entity key that a guard's ``owner`` map names."""
-    known = catalog_of(mapping.table).mappings
-    # Of classes whose keys are alike, the owner is one with unique values.
-    mappings = {name: one for name, one in known.items() if one.constraints}
-    return found_key(mappings, {name: value for name, value in owner.items() if name != TABLE})
+def owner_named(planned: Planned, guard: Item) -> Key[Any] | None:
+    """The entity that a guard item names as its owner, of whatever class with the value; None if it names none."""
+    owner, home = owner_in(guard), planned.table
+    if not owner:
+        return None
+    others = (one.table for one in constrained_by(planned.label[0], home))
+    for table in dict.fromkeys([planned.mapping.table, *others]):
+        if (key := key_in(owner, table)) is not None:
+            # Of classes whose keys are alike, the owner is one with unique values.
+            known = catalog_of(table).mappings.items()
+            return found_key({name: one for name, one in known if one.constraints}, key)
+    return found_key({}, without_table(owner))
 
 
 def _claims(image: Image) -> list[Claim]:
@@ -247,7 +247,7 @@ def _claims(image: Image) -> list[Claim]:
 
 def says_of(image: Image) -> Says:
     """What the guard items of an entity say."""
-    return Says(owner_of(image.mapping, image.key), image.mapping.loader.expiry_of(image.item))
+    return Says(owner_of(image.mapping.table, image.key), image.mapping.loader.expiry_of(image.item))
 
 
 def claim_of(image: Image, held: Guarded, free: Condition, unit: UnitOfWork) -> Planned:

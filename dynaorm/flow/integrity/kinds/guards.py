@@ -15,6 +15,7 @@ from typing import Any, Final
 
 from dynaorm.entity.declare.catalog import catalog_of, constraint_at, is_guard_of_others
 from dynaorm.entity.dispatch import NotAnEntity, classify
+from dynaorm.entity.guard_owner import is_in, key_in, owner_in, owner_of
 from dynaorm.entity.ident import ident_of
 from dynaorm.entity.key import found_key
 from dynaorm.entity.mapping.constraint import OWNER, TABLE, GuardKey
@@ -34,7 +35,7 @@ from dynaorm.flow.integrity.unexplained import doubtful, listed, newer_at, newer
 from dynaorm.flow.lookup import guard_expired
 from dynaorm.item.value import Item, same
 from dynaorm.plan.kinds.derived import DerivedKind, Held, Image
-from dynaorm.plan.kinds.guards import GUARDS, Guarded, constrained_by, owner_of, release_as_read, says_of
+from dynaorm.plan.kinds.guards import GUARDS, Guarded, constrained_by, release_as_read, says_of
 from dynaorm.plan.planned import Operations, Planned
 from dynaorm.plan.renewal import Renewal, renewal_of
 from dynaorm.plan.unit_of_work import UnitOfWork
@@ -70,7 +71,7 @@ def _what_is_said(
     """What is stored in the place of a guard item, about an entity: its class and item; None for nobody."""
     if guard is None:
         return GuardSays.NOTHING
-    if holder is not None and same(guard.get(OWNER), owner_of(holder[0], holder[0].key_of(holder[1]))):
+    if holder is not None and same(guard.get(OWNER), owner_of(holder[0].table, holder[0].key_of(holder[1]))):
         mapping, item = holder
         is_right = mapping.loader.expiry_of(item) == _expiry_in(home, guard)
         return GuardSays.RIGHT if is_right else GuardSays.OTHER_EXPIRY
@@ -92,43 +93,33 @@ _WRONG: Final[Mapping[tuple[int, GuardSays], FindingKind]] = {
 
 def _owner_address(guard: ItemAddress, item: Item) -> ItemAddress | None:
     """The address of the owner that a guard item names; None if it names no key of a loaded table."""
-    owner = dict(item[OWNER].get("M", {}))
-    table = _owner_table(guard, owner)
-    if table is None:
-        return None
-    if table is not guard.table:
-        del owner[TABLE]
-    if owner.keys() != set(table.key_names) or any(key.kind not in owner[key.name] for key in table.keys):
-        return None
-    return ItemAddress(table, owner)
+    for table in _guarded_tables(guard):
+        key = key_in(owner_in(item), table)
+        if key is not None and same(item[OWNER], owner_of(table, key)):
+            return ItemAddress(table, key)
+    return None
 
 
 def _possible_owners(guard: ItemAddress, owners: Sequence[Item]) -> list[ItemAddress]:
     """Where owners with these keys may be stored. A key does not say in which of the tables that are guarded here."""
-    tables = {one.table.name: one.table for one in constrained_by(_constraint_in(guard), guard.table)}
     return [
         ItemAddress(table, owner)
         for owner in owners
-        for table in tables.values()
+        for table in _guarded_tables(guard)
         if owner.keys() == set(table.key_names)
     ]
 
 
-def _owner_table(guard: ItemAddress, owner: Item) -> Table | None:
-    """The table of an owner; None if no loaded class there has the constraint."""
-    tables = {one.table.name: one.table for one in constrained_by(_constraint_in(guard), guard.table)}
-    home = tables.get(guard.table.name)
-    if home is not None and (TABLE not in owner or owner.keys() == set(home.key_names)):
-        return home
-    # In another table's guard table, each owner includes the name of its table.
-    table = tables.get(owner.get(TABLE, {}).get("S", ""))
-    return None if table is home else table
+def _guarded_tables(guard: ItemAddress) -> list[Table]:
+    """The tables of the loaded classes with the constraint of a guard item; its own comes first."""
+    tables = dict.fromkeys(one.table for one in constrained_by(_constraint_in(guard), guard.table))
+    return sorted(tables, key=lambda table: table is not guard.table)
 
 
 def _owner_doubt(guard: ItemAddress, item: Item) -> str:
     """Why a guard item may belong to an entity that no loaded class explains; empty if it does not."""
-    owner = item.get(OWNER, {}).get("M", {})
-    if OWNER not in item or _owner_table(guard, owner) is not None:
+    owner = owner_in(item)
+    if OWNER not in item or any(is_in(owner, table) for table in _guarded_tables(guard)):
         return ""
     named = (
         f"in the table {owner[TABLE].get('S')!r}" if TABLE in owner else "in a table that it does not name"
@@ -339,7 +330,7 @@ class JudgedGuards(JudgedKind):
                 continue
             case = _GuardHolders(guard, stored, [holder])
             # Of an entity that moves, the guard items name its former key.
-            former = owner_of(mapping, lacking.former_key)
+            former = owner_of(mapping.table, lacking.former_key)
             if stored is None or not any(
                 same(stored.get(OWNER), own) for own in (one.label[1].owner, former)
             ):
