@@ -5,10 +5,8 @@ from typing import Annotated, Any
 import pytest
 from pydantic import computed_field
 
-from dynaorm import Computed, Entity, F, GlobalIndex, Index, Key, Session, Table, Unique
+from dynaorm import Computed, Entity, GlobalIndex, Index, Key, Session, Table, Unique
 from dynaorm.errors import DeclarationError, InvalidValue, UnknownField, UsageError
-from dynaorm.testing import FaultyTransport
-from tests.cast.seen import operations
 
 # A class whose function is wrong must not be one of the cast, of which other tests make samples.
 told = Table("told", indexes=[GlobalIndex("GSI1")])
@@ -53,30 +51,6 @@ def test_a_key_computes_its_parts_and_takes_static_defaults() -> None:
     assert dict(key.fields) == {"bucket": 1, "aid": "a", "kind": "SNAPSHOT", "number": 0}
     assert repr(key) == "Key(Snapshot, bucket=1, aid='a', kind='SNAPSHOT', number=0)"
     assert Key(Snapshot, aid="a", number=7).primary_key["SK"] == {"S": "SNAPSHOT#000007"}
-
-
-def test_an_entity_is_read_changed_and_deleted_by_what_its_key_is_made_of(
-    session: Session, wire: FaultyTransport
-) -> None:
-    saved = session.save(Snapshot(aid="a", body="b"))
-    operations(wire)
-    assert session.get(Snapshot, aid="a") == saved
-    assert session.update(Key(Snapshot, aid="a"), F.body.set("c")).body == "c"
-    session.delete(Key(Snapshot, aid="a"))
-    assert operations(wire)[:2] == ["GetItem", "UpdateItem"]
-
-
-def test_an_update_by_key_reads_only_if_it_changes_what_something_derived_looks_at(
-    session: Session, wire: FaultyTransport
-) -> None:
-    session.save(Snapshot(aid="a", note="x"))
-    operations(wire)
-    session.update(Key(Snapshot, aid="a"), F.body.set("c"))
-    assert operations(wire) == ["UpdateItem"]
-    session.update(Key(Snapshot, aid="a"), F.note.set("y"))
-    assert operations(wire) == ["GetItem", "TransactWriteItems"]
-    assert session.query(Snapshot.by_first, first="y").one().note == "y"
-    assert list(session.verify(Snapshot)) == []
 
 
 def test_a_function_that_looks_at_more_than_it_says_is_refused_when_it_is_first_used(

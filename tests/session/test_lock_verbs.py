@@ -55,15 +55,6 @@ def test_a_touch_writes_a_new_revision_and_nothing_else(
     assert session.save(stock) == session.get(Key(Stock, sku="a"))
 
 
-def test_whoever_loaded_the_entity_before_a_touch_is_refused(session: Session) -> None:
-    session.save(Stock(sku="a"))
-    mine, theirs = (session.get_one(Stock, sku="a") for _ in range(2))
-    session.touch(mine)
-    with pytest.raises(StaleEntity) as refused:
-        session.touch(theirs)
-    assert refused.value.stored == mine
-
-
 def test_a_touch_sets_the_time_of_the_last_write_and_adds_no_version_of_other_fields(
     session: Session, clock: FakeClock
 ) -> None:
@@ -75,18 +66,6 @@ def test_a_touch_sets_the_time_of_the_last_write_and_adds_no_version_of_other_fi
     document = session.save(Letter(name="d", text="a"))
     session.touch(document)
     assert [version.number for version in session.history(document)] == [1]
-
-
-def test_a_touch_in_a_block_binds_the_block_to_what_was_loaded(session: Session) -> None:
-    stock = session.save(Stock(sku="a"))
-    stale = session.get_one(Stock, sku="a")
-    with session.transaction() as tx:
-        tx.touch(stock)
-        tx.save(Stock(sku="b"))
-    with pytest.raises(StaleEntity), session.transaction() as tx:
-        tx.touch(stale)
-        tx.save(Stock(sku="c"))
-    assert [session.exists(Stock, sku=sku) for sku in "bc"] == [True, False]
 
 
 @pytest.mark.parametrize(
@@ -122,17 +101,6 @@ def test_a_deletion_returns_what_it_deleted_without_a_further_request(
     session.save(deleted)
 
 
-def test_a_deletion_returns_what_the_class_that_was_stored_holds(session: Session) -> None:
-    session.save(Staff(user_id="1", email="a", desk="d"))
-    assert session.delete(USER, returning=True) == Staff(user_id="1", email="a", desk="d")
-
-
-def test_a_deletion_of_a_versioned_entity_returns_it(session: Session) -> None:
-    document = session.save(Letter(name="d", text="a"))
-    values = document.model_copy()
-    assert session.delete(document, returning=True) == values
-
-
 @pytest.mark.parametrize("by_key", [True, False], ids=["by key", "as loaded"])
 def test_a_deletion_that_is_recognised_by_its_tombstone_returns_what_it_deleted(
     session: Session, wire: FaultyTransport, *, by_key: bool
@@ -143,13 +111,6 @@ def test_a_deletion_that_is_recognised_by_its_tombstone_returns_what_it_deleted(
     assert session.delete(Key(Letter, name="d") if by_key else document, returning=True) == values
     assert operations(wire)[-2:] == ["PutItem", "PutItem"]  # the refusal of the second shows the tombstone
     assert session.get(Letter, name="d") is None
-
-
-def test_a_transaction_that_deletes_and_returns_reads_first(session: Session, wire: FaultyTransport) -> None:
-    session.save(Stock(sku="a", left=3))
-    operations(wire)
-    assert session.delete(Key(Stock, sku="a"), returning=True, exactly_once=True) == Stock(sku="a", left=3)
-    assert operations(wire) == ["GetItem", "TransactWriteItems"]
 
 
 def test_a_deletion_that_got_no_answer_does_not_guess_what_it_deleted(
@@ -274,16 +235,6 @@ def test_an_overwrite_without_an_answer_never_undoes_what_others_did(
     assert session.get_one(Stock, sku="a").left == 9
 
 
-def test_a_block_replaces_too(session: Session) -> None:
-    with session.transaction() as tx:
-        tx.save(Stock(sku="a"), replacing=F.left == 0)
-        tx.save(Stock(sku="b"), overwrite=True)
-    with pytest.raises(ConditionFailed), session.transaction() as tx:
-        tx.save(Stock(sku="a", left=1), replacing=F.left == 7)
-        tx.save(Stock(sku="c"))
-    assert [session.exists(Stock, sku=sku) for sku in "abc"] == [True, True, False]
-
-
 def test_a_replacing_block_under_a_token_is_applied_once_and_another_condition_is_another_block(
     session: Session,
 ) -> None:
@@ -363,32 +314,12 @@ def test_each_number_is_given_once_by_one_request(session: Session, wire: Faulty
     assert operations(wire) == ["UpdateItem"] * 3
 
 
-def test_a_counter_that_cannot_be_created_has_to_be_stored(session: Session) -> None:
-    class Series(Stock, name="Series"):
-        title: str
-
-    with pytest.raises(EntityNotFound):
-        session.next_number(Key(Series, sku="s"), "left")
-    session.save(Series(sku="s", title="t", left=9))
-    assert session.next_number(Key(Series, sku="s"), "left") == 10
-
-
 def test_only_a_field_of_a_key_is_counted(session: Session, wire: FaultyTransport) -> None:
     with pytest.raises(UsageError, match="no field 'lefd'"):
         session.next_number(Key(Stock, sku="a"), "lefd")
     with pytest.raises(UsageError, match="takes a key"):
         session.next_number(Stock(sku="a"), "left")  # type: ignore[arg-type]
     assert operations(wire) == []
-
-
-def test_a_number_is_given_and_used_without_gaps(session: Session) -> None:
-    def order(tx: Transaction) -> int:
-        number = (session.get(Key(Stock, sku="series")) or Stock(sku="series")).left + 1
-        tx.upsert(Key(Stock, sku="series"), F.left.set(number), condition=F.left == number - 1)
-        tx.save(Stock(sku=f"order {number}"))
-        return number
-
-    assert [session.run(order, again_on=ConditionFailed) for _ in range(3)] == [1, 2, 3]
 
 
 def test_a_run_repeats_the_refusals_it_is_told_to_and_is_contention_in_the_end(session: Session) -> None:

@@ -9,7 +9,6 @@ import pytest
 from pydantic import BaseModel, ConfigDict
 
 from dynaorm import (
-    Aggregate,
     AnyValue,
     Attribute,
     Entity,
@@ -26,12 +25,7 @@ from dynaorm import (
     Unique,
     inspect,
 )
-from dynaorm.errors import (
-    ConditionFailed,
-    DeclarationError,
-    DecodeError,
-    UsageError,
-)
+from dynaorm.errors import ConditionFailed, DeclarationError, DecodeError, UsageError
 from dynaorm.item.value import Item
 from dynaorm.testing import FaultyTransport
 from tests.cast.seen import items, operations, put
@@ -57,11 +51,6 @@ class Doc(Entity, table=catalog, pk="DOC#{id}", sk="D"):
     by_text = Index("GSI1", pk="TEXT#{text}", sk="{id:shard2}#{id}")
 
 
-class Page(Entity, table=catalog, pk="PAGE#{id}", sk="P", versioned=True):
-    id: str
-    info: Annotated[Info, Attribute("system_info")]
-
-
 class Shelf(Entity, table=catalog, pk="SHELF#{name}", sk="S"):
     """It does not declare the map."""
 
@@ -72,12 +61,6 @@ class Shelf(Entity, table=catalog, pk="SHELF#{name}", sk="S"):
 class Note(Entity, table=catalog, pk="NOTE#{id}", sk="N"):
     id: str
     size: int = 0
-
-
-class Book(Entity, table=catalog, pk="BOOK#{id}", sk="B"):
-    id: str
-    shelf: str | None = None
-    on_shelf = Aggregate(Shelf, count="books", key={"name": "shelf"})
 
 
 DOC = Key(Doc, id="1")
@@ -160,40 +143,6 @@ def test_an_item_of_others_without_the_map_gets_it_with_its_first_write(
     assert info(moto, "NOTE#1 N") == {"version": {"N": "1"}}
 
 
-def test_a_total_gives_the_map_to_a_target_of_others(session: Session, moto: Transport) -> None:
-    put(moto, SHELF, catalog)
-    session.save(Book(id="1", shelf="a"))
-    assert stored(moto, "SHELF#a S") == {
-        **SHELF, "books": {"N": "1"}, "system_info": {"M": {"version": {"N": "1"}}},
-    }  # fmt: skip
-
-
-def test_totals_raise_the_number_of_their_target_and_make_it_if_need_be(
-    session: Session, moto: Transport
-) -> None:
-    for number in ("1", "2"):
-        session.save(Book(id=number, shelf="a"))
-        assert (stored(moto, "SHELF#a S")["books"], info(moto, "SHELF#a S")) == (
-            {"N": number},
-            {"version": {"N": number}},
-        )
-    session.delete(Key(Book, id="1"))
-    assert info(moto, "SHELF#a S") == {"version": {"N": "3"}}
-    assert list(session.verify(catalog)) == []
-
-
-def test_versions_repeat_the_map_and_a_tombstone_keeps_the_number(session: Session, moto: Transport) -> None:
-    page = session.save(Page(id="1", info=Info(owner="a")))
-    page = session.touch(page)
-    page.info.hits = 1
-    session.save(page)
-    session.delete(page)
-    assert stored(moto, "PAGE#1 v0_P")["system_info"] == {"M": {"version": {"N": "4"}}}
-    restored = session.restore(Key(Page, id="1"), version=1)
-    assert (restored.info, inspect(restored).revision) == (Info(owner="a"), "5")
-    assert list(session.verify(catalog)) == []
-
-
 WRITES: dict[str, Callable[[Session], Any]] = {
     "save": lambda session: session.save(_later(session), condition=F.info.version == 1),
     "update": lambda session: session.update(DOC, F.text.set("n"), condition=F.info.version == 1),
@@ -226,21 +175,6 @@ def test_a_condition_of_every_verb_may_name_the_number(session: Session, write: 
     WRITES[write](session)
 
 
-def test_filters_compare_the_number_and_its_absence(session: Session, moto: Transport) -> None:
-    one, two = (session.save(Doc(id=number, text="t", info=Info(owner="a"))) for number in "12")
-    session.touch(two)
-    put(moto, SHELF, catalog)
-    query = session.query(Doc.by_text, text="t")
-    assert query.filter(F.info.version == 1).all() == [one]
-    assert query.filter(F.info.version >= 2).all() == [two]
-    assert query.filter(F.info.version.between(1, 2) & (F.info.hits == 0)).count() == 2
-    shelves = session.scan(Shelf)
-    assert [
-        shelves.filter(one).count() for one in (F.system_info.version.missing(), F.system_info.version != 1)
-    ] == [1, 1]
-    assert shelves.filter(F.system_info.version < 5).count() == 0
-
-
 @pytest.mark.parametrize(
     "write",
     [
@@ -267,14 +201,6 @@ def test_a_number_that_is_no_number_is_refused_by_every_write(session: Session, 
     with pytest.raises(DecodeError, match=r"system_info\.version: is stored as S"):
         session.update(DOC, F.text.set("n"))
     assert items(moto, catalog) == before
-
-
-def test_a_backfill_raises_the_number_and_keeps_the_map(session: Session, moto: Transport) -> None:
-    session.save(Doc(id="1", text="t", info=Info(owner="a")))
-    lacking = {name: one for name, one in stored(moto).items() if name != "GSI1PK"}
-    put(moto, lacking, catalog)
-    assert len(list(session.backfill(Doc))) == 1
-    assert (stored(moto)["GSI1PK"], info(moto)["version"]) == ({"S": "TEXT#t"}, {"N": "2"})
 
 
 # -- declarations ------------------------------------------------------------------------------------------------------

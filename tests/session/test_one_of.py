@@ -1,27 +1,12 @@
 """``OneOf``: the shard numbers of another program. A query that does not give the number asks each."""
 
 import zlib
-from enum import Enum
 from typing import Annotated
 
 import pytest
 from pydantic import ValidationError, computed_field
 
-from dynaorm import (
-    BinaryKey,
-    Computed,
-    Entity,
-    F,
-    GlobalIndex,
-    Index,
-    Key,
-    NumberKey,
-    OneOf,
-    Session,
-    Table,
-    Transport,
-    any_of,
-)
+from dynaorm import Computed, Entity, F, GlobalIndex, Index, Key, NumberKey, OneOf, Session, Table, Transport
 from dynaorm.describe import describe
 from dynaorm.errors import DecodeError, InvalidValue
 from dynaorm.testing import FaultyTransport, factory
@@ -47,18 +32,6 @@ class Line(Entity, table=lines, pk="LOG#{day}#{shard:02d}", sk="{at}"):
         return "c" if self.at == "broken" else ("#a", "b")[zlib.crc32(self.at.encode()) % 2]
 
 
-class Half(Enum):
-    LEFT, RIGHT = "left", "right"
-
-
-blobs = Table("blobs", pk=BinaryKey("PK"))
-
-
-class Blob(Entity, table=blobs, pk="{half}", sk="{name}"):
-    half: Annotated[Half, OneOf(Half)]
-    name: str
-
-
 def stored(session: Session) -> list[Line]:
     found = [Line(day="d", shard=n % 4 + 1, at=f"{n:02d}", bucket=(None, 7, 11)[n % 3]) for n in range(9)]
     session.save_many(found)
@@ -79,33 +52,6 @@ def test_a_query_asks_the_partition_of_each_value_and_merges_them(
         "4 requests, sent together, merged in the order of SK, and more for each further page",
         *(f"{n}. Query lines: PK = 'LOG#d#0{n}'" for n in range(1, 5)),
     ]
-
-
-def test_a_value_that_is_given_is_asked_alone(session: Session) -> None:
-    found = stored(session)
-    one = session.query(Line, day="d", shard=2).all()
-    assert (list(one), one.requests) == ([line for line in found if line.shard == 2], 1)
-    some = session.query(Line, day="d", shard=any_of(2, 4)).all()
-    assert (list(some), some.requests) == ([line for line in found if line.shard in (2, 4)], 2)
-
-
-def test_a_computed_shard_and_one_that_is_a_number_key_are_asked_alike(session: Session) -> None:
-    found = stored(session)
-    by_level = session.query(Line.by_level, level="info").ge(at="03").all()
-    assert (list(by_level), by_level.requests) == (found[3:], 2)
-    assert session.query(Line.by_level, level="info").explain().splitlines()[1:] == [
-        "1. Query lines index GSI1: GSI1PK = 'info.%23a'",
-        "2. Query lines index GSI1: GSI1PK = 'info.b'",
-    ]
-    by_bucket = session.query(Line.by_bucket).all()
-    assert (list(by_bucket), by_bucket.requests) == ([line for line in found if line.bucket], 2)
-
-
-def test_the_values_of_an_enum_are_asked_in_a_binary_key(session: Session) -> None:
-    for number, half in enumerate((Half.LEFT, Half.RIGHT, Half.LEFT)):
-        session.save(Blob(half=half, name=str(number)))
-    found = session.query(Blob).all()
-    assert ([one.name for one in found], found.requests) == (["0", "1", "2"], 2)
 
 
 def test_another_value_is_refused_wherever_it_comes_from(session: Session) -> None:

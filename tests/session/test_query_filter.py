@@ -1,4 +1,4 @@
-"""A read is a plain filter: collections with ranges, values of a shard's field, projections, times of other writers."""
+"""Cursors and values of a query: cursors that depend on no order and no process, and values given in any form."""
 
 import subprocess
 import sys
@@ -7,66 +7,22 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from dynaorm import (
-    Entity,
-    F,
-    GlobalIndex,
-    Session,
-    Table,
-    any_of,
-)
-from dynaorm.errors import InvalidCursor, UsageError
+from dynaorm import F, Session, any_of
+from dynaorm.errors import EntityNotFound, InvalidCursor, UsageError
 from dynaorm.flow.protocol.call import Transport
 from dynaorm.testing.clock import FakeClock
 from dynaorm.testing.faults import FaultyTransport
 from tests.cast import tables
-from tests.cast.orders import Bag
 from tests.cast.tickets import Job, Nightly
 
-app = Table(
-    "filtered",
-    indexes=[
-        GlobalIndex("GSI1"),
-        GlobalIndex("ByTime", pk="kind", sk="created"),
-    ],
-)
 T0 = datetime(2024, 5, 1, 10, 15, tzinfo=UTC)
-
-
-class Communication(Entity, table=app, pk="COMPLAINT#{complaint}", sk="COMM#{at:03d}"):
-    complaint: str
-    at: int
-
-
-class Complaint(Entity, table=app, pk="COMPLAINT#{id}", sk="COMPLAINT#{id}"):
-    id: str
-    complaint: str = "what was said"
 
 
 @pytest.fixture
 def session(moto: Transport) -> Iterator[Session]:
     with Session(transport=moto, clock=FakeClock(T0.timestamp())) as session:
-        session.create_table(app)
         session.create_table(tables.app)
         yield session
-
-
-# -- item collections --------------------------------------------------------------------------------------------------
-
-
-def test_one_class_names_the_partition_of_all(session: Session) -> None:
-    session.save(Complaint(id="c1"))
-    session.save(Communication(complaint="c1", at=1))
-    session.save(Complaint(id="c2"))
-    wanted = [Communication(complaint="c1", at=1), Complaint(id="c1")]
-    assert session.collection(Communication, Complaint, complaint="c1").all() == wanted
-    assert session.collection(Communication, Complaint, id="c1").all() == wanted
-    assert session.collection(Communication, Complaint, id="c1", complaint="c1").all() == wanted
-    with pytest.raises(UsageError, match="complaint is not given"):
-        session.collection(Communication, Complaint).all()
-
-
-# -- shards and projections --------------------------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -79,7 +35,12 @@ def jobs(session: Session) -> Session:
     return session
 
 
-# -- cursors and sets of values ----------------------------------------------------------------------------------------
+def test_one_is_the_only_one(jobs: Session) -> None:
+    assert jobs.query(Job, number="3").one().number == "3"
+    with pytest.raises(EntityNotFound, match=r"no entity for Key\(Job, number='33'\)"):
+        jobs.query(Job, number="33").one()
+    with pytest.raises(UsageError, match="several"):
+        jobs.query(Job.in_keys, status="open").one()
 
 
 def test_a_cursor_does_not_depend_on_the_order_of_values(jobs: Session) -> None:
@@ -149,10 +110,3 @@ def test_a_cursor_is_the_same_in_every_process() -> None:
         for seed in ("1", "2", "3")
     }
     assert len(found) == 1
-
-
-def test_a_set_can_be_compared_with_none(session: Session) -> None:
-    session.save(Bag(name="none"))
-    session.save(Bag(name="some", tags={"a"}))
-    assert [one.name for one in session.scan(Bag).filter(F.tags == None)] == ["none"]  # noqa: E711 - a condition
-    assert [one.name for one in session.scan(Bag).filter(F.tags != None)] == ["some"]  # noqa: E711 - a condition

@@ -8,7 +8,6 @@ from typing import Annotated, Any
 
 import pytest
 
-import dynaorm
 from dynaorm import (
     AsyncSession,
     AsyncTransport,
@@ -23,10 +22,9 @@ from dynaorm import (
     Session,
     Table,
     Unique,
-    any_of,
 )
 from dynaorm import inspect as look
-from dynaorm.errors import BulkError, OutcomeUnknown, SessionClosed, StaleEntity, UniqueViolation, UsageError
+from dynaorm.errors import OutcomeUnknown, SessionClosed, StaleEntity, UniqueViolation, UsageError
 from dynaorm.session.settings import close_async_transport
 from dynaorm.testing.clock import FakeClock
 from dynaorm.testing.endpoint import async_transport_to
@@ -110,61 +108,6 @@ def test_a_whole_story_is_told_with_await(opened: Callable[..., Any]) -> None:
     asyncio.run(story())
 
 
-def test_verbs_for_models_are_awaited(opened: Callable[..., Any]) -> None:
-    async def story() -> None:
-        async with opened() as session:
-            key = Key(Page, name="2")
-            assert (await session.upsert(key, F.text.set("pass"))).text == "pass"
-            assert (await session.upsert(key, F.text.set("fail"))).text == "fail"
-            users = [User(user_id=str(number), email=f"{number}@x") for number in range(6)]
-            await session.save_many(users, per_transaction=3)
-            found = await session.snapshot([key, Key(User, user_id="3"), Key(User, user_id="9")])
-            assert [type(one).__name__ for one in found] == ["Page", "User", "NoneType"]
-            query = session.query(User.by_team, team="red")
-            assert await query.values("email").all() == [(f"{number}@x",) for number in range(6)]
-            second = await query.page(2, after=(await query.page(2)).cursor)
-            back = await query.page(1, before=second.previous)
-            assert [one.user_id for one in back] == ["1"]
-            assert len(query.explain().splitlines()) == 3
-
-    asyncio.run(story())
-
-
-def test_many_at_once(opened: Callable[..., Any]) -> None:
-    async def story() -> None:
-        async with opened() as session:
-            users = [
-                User(user_id=f"{number:02}", email=f"{number}@x", team="red" if number % 2 else "blue")
-                for number in range(30)
-            ]
-            await session.save_many(users)
-            with pytest.raises(BulkError):
-                await session.save_many([User(user_id="99", email="1@x"), User(user_id="98", email="98@x")])
-            found = await session.query(User.by_team, team=any_of("red", "blue")).descending().limit(7).all()
-            assert [user.user_id for user in found] == ["98", "29", "28", "27", "26", "25", "24"]
-            assert [user.user_id async for user in session.query(User.by_team, team="blue")] == [
-                f"{number:02}" for number in range(0, 30, 2)
-            ]
-            assert await session.get_many([Key(User, user_id="01"), Key(User, user_id="77")]) == [
-                users[1],
-                None,
-            ]
-            page = await session.query(User.by_team, team="blue").page(4)
-            after = await session.query(User.by_team, team="blue").page(20, after=page.cursor)
-            assert len(page) + len(after) == 15
-            assert await session.scan(User, segments=3).count() == 31
-            work = await session.run(lambda tx: _renamed(tx, session))
-            assert work == "done"
-
-    async def _renamed(tx: dynaorm.Transaction, session: AsyncSession) -> str:
-        user = await session.get_one(User, user_id="03")
-        user.team = "green"
-        tx.save(user)
-        return "done"
-
-    asyncio.run(story())
-
-
 class Stalled:
     """A transport whose writes are carried out and never answered, until their task is cancelled."""
 
@@ -213,16 +156,6 @@ def test_a_cancelled_write_leaves_nothing_half_known(opened: Callable[..., Any])
             await session.save(user)
             assert look(user).loaded
             assert (await session.get_one(User, user_id="1")).visits == 5
-
-    asyncio.run(story())
-
-
-def test_cancelling_many_cancels_each(opened: Callable[..., Any]) -> None:
-    async def story() -> None:
-        users = [User(user_id=f"{number}", email=f"{number}@x") for number in range(4)]
-        async with after_cancelling(opened, lambda session: session.save_many(users)) as session:
-            await session.save_many(users)
-            assert await session.scan(User).count() == 4
 
     asyncio.run(story())
 

@@ -6,58 +6,11 @@ from typing import Any
 
 import pytest
 
-from dynaorm import AsyncSession, F, Key, NoAnswer, Plan, Retry, Session, Transaction, Transport
-from dynaorm.errors import EntityNotFound, OutcomeUnknown, SessionClosed, UsageError
-from dynaorm.testing import FakeClock, FaultyTransport, ScriptedTransport
+from dynaorm import AsyncSession, Key, NoAnswer, Plan, Retry, Session, Transaction, Transport
+from dynaorm.errors import OutcomeUnknown, SessionClosed, UsageError
+from dynaorm.testing import FakeClock, ScriptedTransport
 from dynaorm.transport.threaded import ThreadedTransport
 from tests.cast.people import USER, User
-
-VERBS: dict[str, tuple[Callable[[Transaction, User], object], list[str], list[str]]] = {
-    "save": (lambda tx, user: tx.save(user.model_copy(update={"name": "Bo"})), [], ["update"]),
-    "insert": (lambda tx, _: tx.save(User(user_id="2")), [], ["insert"]),
-    "overwrite": (
-        lambda tx, _: tx.save(User(user_id="1"), overwrite=True),
-        ["GetItem"],
-        ["replace", "release"],
-    ),
-    "update": (lambda tx, user: tx.update(user, F.visits.add(1)), [], ["update"]),
-    "update by key": (lambda tx, _: tx.update(USER, F.visits.add(1)), [], ["update"]),
-    "update by key that releases": (
-        lambda tx, _: tx.update(USER, {"email": None}),
-        ["GetItem"],
-        ["update", "release"],
-    ),
-    "upsert": (lambda tx, _: tx.upsert(USER, F.visits.add(1)), [], ["upsert"]),
-    "delete": (lambda tx, user: tx.delete(user), [], ["delete", "release"]),
-    "delete by key": (lambda tx, _: tx.delete(USER), ["GetItem"], ["delete", "release"]),
-    "move": (
-        lambda tx, user: tx.move(user.model_copy(update={"user_id": "9"})),
-        [],
-        ["delete", "pass on", "insert"],
-    ),
-    "check": (lambda tx, user: tx.check(user), [], ["check"]),
-    "nothing": (lambda tx, user: tx.save(user), [], []),
-}
-
-
-@pytest.mark.parametrize("verb", VERBS)
-def test_every_verb_of_a_transaction_is_planned_and_only_what_it_depends_on_is_read(
-    session: Session, wire: FaultyTransport, verb: str
-) -> None:
-    block, reads, purposes = VERBS[verb]
-    user = session.save(User(user_id="1", email="bobby@x.com"))
-    wire.calls.clear()
-    plan = session.plan_of(lambda tx: block(tx, user))
-    assert [one.purpose.value for one in plan.actions] == purposes
-    assert [call.operation for call in wire.calls] == reads
-    assert session.get(USER) == user
-
-
-def test_it_raises_what_the_block_would_raise_before_it_sends_anything(session: Session) -> None:
-    with pytest.raises(EntityNotFound):
-        session.plan_of(lambda tx: tx.delete(USER))
-    with pytest.raises(UsageError, match="is new"):
-        session.plan_of(lambda tx: tx.delete(User(user_id="1")))
 
 
 @pytest.mark.parametrize("work", [None, "tx.delete", USER])

@@ -1,12 +1,11 @@
 """``snapshot``: several entities as of one moment, from a strict moto."""
 
-from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
-from dynaorm import Call, F, Key, Retry, Session
-from dynaorm.errors import Contention, DecodeError, UsageError
+from dynaorm import F, Key, Retry, Session
+from dynaorm.errors import Contention, UsageError
 from dynaorm.flow.protocol.call import Transport
 from dynaorm.testing import FakeClock
 from dynaorm.testing.faults import FaultyTransport, conflict
@@ -43,15 +42,6 @@ def test_entities_come_in_the_order_of_the_keys_from_one_request(
     assert session.get_one(Savings, name="b").rate == 3
 
 
-def test_what_is_no_live_entity_of_the_class_is_none(session: Session, clock: FakeClock) -> None:
-    session.save(Account(name="a"))
-    session.save(Login(token="l", until=datetime.fromtimestamp(clock.now() + 60, UTC)))
-    session.delete(session.save(Page(name="p")))
-    clock.advance(100)
-    keys: list[Key[Any]] = [Key(Savings, name="a"), Key(Login, token="l"), Key(Page, name="p")]
-    assert session.snapshot(keys) == [None, None, None]
-
-
 def test_no_key_sends_nothing(session: Session, wire: FaultyTransport) -> None:
     assert session.snapshot([]) == []
     assert wire.calls == []
@@ -81,19 +71,6 @@ def test_a_conflict_is_repeated(moto: Transport, clock: FakeClock) -> None:
     busy = Session(transport=FaultyTransport(moto, conflict(times=99)), clock=clock, retry=Retry(attempts=2))
     with pytest.raises(Contention):
         busy.snapshot([account("a")])
-
-
-def test_an_item_that_does_not_fit_is_reported(session: Session, moto: Transport, clock: FakeClock) -> None:
-    session.save_many([Account(name="a"), Account(name="b")])
-    change = {"UpdateExpression": "SET balance = :b", "ExpressionAttributeValues": {":b": {"S": "x"}}}
-    key = {"PK": {"S": "Account#a"}, "SK": {"S": "Account#"}}
-    moto.call(Call("UpdateItem", {"TableName": counted.name, "Key": key, **change}))
-    with pytest.raises(DecodeError, match="balance"):
-        session.snapshot([account("a")])
-    problems: list[DecodeError] = []
-    lenient = Session(transport=moto, clock=clock, on_decode_error=problems.append)
-    assert [one and one.name for one in lenient.snapshot([account("a"), account("b")])] == [None, "b"]
-    assert len(problems) == 1
 
 
 def test_a_transfer_is_seen_whole_or_not_at_all(session: Session) -> None:

@@ -1,34 +1,15 @@
 """Writes depend on the stored item: former attribute names, lossy codecs, subclasses."""
 
-from datetime import UTC, datetime, timedelta, timezone
-from typing import Annotated
-
 import pytest
 
-from dynaorm import (
-    Attribute,
-    Entity,
-    ExpiresAt,
-    F,
-    GlobalIndex,
-    Index,
-    Key,
-    Session,
-    Table,
-    Unique,
-)
-from dynaorm.errors import (
-    AlreadyExists,
-    EntityNotFound,
-    InvalidValue,
-    UsageError,
-)
+from dynaorm import Entity, F, GlobalIndex, Index, Key, Session, Table
+from dynaorm.errors import AlreadyExists, EntityNotFound, InvalidValue, UsageError
 from dynaorm.flow.protocol.call import Transport
 from dynaorm.item.update import Change
 from dynaorm.item.value import Item
 from dynaorm.testing.clock import FakeClock
 from tests.cast import tables
-from tests.cast.documents import Letter, Page
+from tests.cast.documents import Page
 from tests.cast.orders import Bag
 from tests.cast.others import Spot, Thing
 from tests.cast.seen import items, put
@@ -50,17 +31,6 @@ def test_an_empty_index_key_is_refused_before_dynamodb_does(session: Session) ->
     session.save(Place(name="p", country="CH", city="Bern"))
     with pytest.raises(InvalidValue, match="empty key"):
         session.update(Key(Place, name="p"), {"country": None, "city": ""})
-
-
-def test_a_renamed_attribute_makes_no_version(session: Session, moto: Transport) -> None:
-    letter = session.save(Letter(name="l", text="t"))
-    latest = items(moto)["LETTER#l r_0_L"]
-    renamed = {name: value for name, value in latest.items() if name != "text"} | {"Text": latest["text"]}
-    put(moto, renamed)
-    session.refresh(letter)
-    letter.note = "n"
-    session.save(letter)
-    assert [version.number for version in session.history(letter)] == [1]
 
 
 def test_a_version_that_is_not_there_is_named_by_its_number(moto: Transport, clock: FakeClock) -> None:
@@ -124,33 +94,3 @@ def test_a_value_that_contains_itself_is_refused(session: Session) -> None:
         session.save(Bag(name="a", extra=loop))
     with pytest.raises(InvalidValue, match=r"Bag.extra = .*: is nested too deeply: DynamoDB has 32 levels"):
         session.update(Key(Bag, name="a"), F.extra.set(loop))
-
-
-def midnight(at: datetime) -> datetime:
-    return at.replace(hour=0, minute=0, second=0, microsecond=0)
-
-
-class Visit(Entity, table=app, pk="VISIT#{name}", sk="V"):
-    name: str
-    day: Annotated[datetime, Unique(normalize=midnight)]
-    code: Annotated[
-        str, Unique(), Attribute("code", encode=lambda it: {"S": it.lower()}, decode=lambda it: it["S"])
-    ]
-    until: Annotated[datetime | None, ExpiresAt(), Unique("until")] = None
-    by_code = Index("GSI1", pk="CODE#{code}", sk="{until}")
-
-
-def test_guards_and_index_keys_follow_from_the_stored_values(
-    session: Session, moto: Transport, clock: FakeClock
-) -> None:
-    until = datetime.fromtimestamp(int(clock.now()) + 100, UTC) + timedelta(microseconds=7)
-    east = datetime(2024, 1, 1, 5, tzinfo=timezone(timedelta(hours=10)))
-    visit = session.save(Visit(name="v", day=east, code="ABC", until=until))
-    main = items(moto, app)["VISIT#v V"]
-    assert (main["GSI1PK"], main["GSI1SK"]["S"][-8:]) == ({"S": "CODE#abc"}, ".000000Z")
-    updated = session.update(Key(Visit, name="v"), F.until.set(until), F.code.set("XYZ"))
-    assert session.get_by(Visit, code="xyz") == updated
-    main = items(moto, app)["VISIT#v V"]
-    assert (main["GSI1PK"], main["GSI1SK"]["S"][-8:]) == ({"S": "CODE#xyz"}, ".000000Z")
-    session.delete(session.refresh(visit))
-    assert items(moto, app) == {}

@@ -1,34 +1,20 @@
 """What a session stores is validated as a whole, and the object then holds what is stored."""
 
 from collections.abc import Callable
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Annotated, Any
 
 import pytest
-from pydantic import (
-    AfterValidator,
-    Field,
-    ValidationInfo,
-    field_validator,
-)
+from pydantic import Field, ValidationInfo, field_validator, model_validator
 
-from dynaorm import AnyValue, Call, Entity, F, Key, Session, Table, Transport, inspect
-from dynaorm.entity.marker import ExpiresAt, Unique
-from dynaorm.errors import BulkError, DecodeError, InvalidValue
-from dynaorm.testing import FaultyTransport
+from dynaorm import AnyValue, Call, CreatedAt, Entity, F, Key, Session, Table, Transport, inspect
+from dynaorm.entity.marker import Unique
+from dynaorm.errors import BulkError, InvalidValue
+from dynaorm.testing import FakeClock, FaultyTransport
 from dynaorm.testing.faults import Fault
 
 app = Table("validation")
-
-
-class Account(Entity, table=app, pk="ACCOUNT#{name}", sk="A"):
-    name: str
-    balance: Annotated[int, Field(ge=0)] = 0
-    notes: Annotated[list[str], Field(max_length=2)] = Field(default_factory=list)
-    tags: Annotated[set[str], Field(max_length=2)] = Field(default_factory=set)
-    until: Annotated[datetime | None, ExpiresAt()] = None
-    growing: Annotated[str, AfterValidator(lambda text: text if len(text) > 2 else f"{text}!")] = "abc"
 
 
 class Sample(Entity, table=app, pk="SAMPLE#{name}", sk="S"):
@@ -52,25 +38,6 @@ class Checked(Draft):
     def beside_the_others(cls, tags: list[str], info: ValidationInfo) -> list[str]:
         assert info.data["name"] == "a"
         return tags
-
-
-def test_what_the_set_has_already_does_not_count_against_its_bound(session: Session) -> None:
-    session.save(Account(name="a", tags={"x", "y"}))
-    assert session.update(Key(Account, name="a"), F.tags.add({"x"})).tags == {"x", "y"}
-
-
-def test_an_update_of_an_item_that_does_not_load_says_that_it_was_made(session: Session) -> None:
-    session.save(Account(name="a"))
-    session.update(Key(Wide, name="a"), F.notes.set(["a", "b", "c"]))
-    with pytest.raises(DecodeError, match="was written, but it does not load"):
-        session.update(Key(Account, name="a"), F.balance.add(1))
-    assert session.get_one(Wide, name="a").balance == 1
-
-
-class Wide(Entity, table=Table("validation", type_attribute=None), pk="ACCOUNT#{name}", sk="A"):
-    name: str
-    balance: int = 0
-    notes: list[str] = Field(default_factory=list)
 
 
 def nested(levels: int) -> dict[str, Any]:
@@ -203,3 +170,26 @@ def test_values_that_can_be_read_once_are_stored_though_the_update_has_to_make_a
     moto.call(Call("PutItem", {"TableName": "validation", "Item": item}))
     session.update(Key(kind, name="a"), F.names["en"].set("A"), {"tags": map(str.upper, ["x", "y"])})
     assert session.get(kind, name="a") == kind(name="a", names={"en": "A"}, tags=["X", "Y"])
+
+
+def test_validators_see_the_times_that_are_stored(session: Session, clock: FakeClock) -> None:
+    class Task(Entity, table=app, pk="TASK#{task}", sk="T"):
+        task: str
+        due: datetime
+        month: str = ""
+        created: Annotated[datetime | None, CreatedAt()] = None
+
+        @model_validator(mode="after")
+        def check(self) -> "Task":
+            if self.created is not None:
+                if self.due < self.created:
+                    raise ValueError("is due before it was created")
+                vars(self)["month"] = f"{self.created:%Y-%m}"
+            return self
+
+    now = datetime.fromtimestamp(clock.now(), UTC)
+    task = session.save(Task(task="a", due=now + timedelta(seconds=10)))
+    assert task.month == session.get_one(Task, task="a").month == f"{now:%Y-%m}"
+    with pytest.raises(InvalidValue, match="is due before it was created"):
+        session.save(Task(task="b", due=now - timedelta(seconds=10)))
+    assert not session.exists(Task, task="b")

@@ -1,31 +1,18 @@
 """``session.verify``: its scope, its rate, and correct items that must not be reported."""
 
-import asyncio
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from dynaorm import AsyncSession, Key, Session
+from dynaorm import Key, Session
 from dynaorm.errors import UsageError
 from dynaorm.flow.integrity.finding import FindingKind, Outcome
 from dynaorm.flow.protocol.call import Call, Reply, Transport
 from dynaorm.testing.clock import FakeClock
 from dynaorm.testing.moto_engine import strict_moto
 from tests.integrity.conftest import created
-from tests.integrity.zoo import (
-    TABLES,
-    Book,
-    Group,
-    Member,
-    Raw,
-    Voucher,
-    app,
-    clock,
-    key_of,
-    member,
-    text,
-)
+from tests.integrity.zoo import Book, Group, Member, Raw, Voucher, app, clock, key_of, member, text
 from tests.raw_tables import REGION
 
 
@@ -126,42 +113,10 @@ def test_time_that_went_unused_is_not_made_up_for(raw: Raw) -> None:
     assert all(units <= 5 * (time + 1) + 1e-6 for time, units in rested)
 
 
-def test_what_repairing_writes_counts_as_well(raw: Raw) -> None:
-    raw.delete(app, key_of("email#ann@x"))
-    now = clock()
-    meter = _Metered(raw.transport, now)
-    session = Session(transport=meter, clock=now)
-    assert len(list(session.repair(*TABLES, rate=10))) == 1
-    read_only = clock()
-    list(Session(transport=raw.transport, clock=read_only).verify(*TABLES, rate=10))
-    assert now.monotonic() > read_only.monotonic()
-
-
 def test_progress_is_told(raw: Raw) -> None:
     told: list[tuple[int, int | None]] = []
     list(raw.session.verify(app, progress=lambda done, total: told.append((done, total))))
     assert told[-1] == (len(raw.items(app)[app.name]), None)
-
-
-def test_a_session_repairs_and_says_what_became_of_it(raw: Raw) -> None:
-    raw.delete(app, key_of("email#ann@x"))
-    raw.put(app, key_of("JUNK", "JUNK"))
-    told: list[tuple[int, int | None]] = []
-    outcomes = {
-        one.finding.kind: one.outcome
-        for one in raw.session.repair(app, progress=lambda *told_now: told.append(told_now))
-    }
-    assert outcomes == {FindingKind.MISSING_GUARD: Outcome.MENDED, FindingKind.UNKNOWN_ITEM: Outcome.LEFT}
-    assert told[-1] == (len(raw.items(app)[app.name]) - 1, None)
-    assert kinds(raw, app) == [FindingKind.UNKNOWN_ITEM]
-
-
-def test_a_session_backfills(raw: Raw) -> None:
-    raw.delete(app, key_of("email#ann@x"))
-    raw.change(app, member("ann"), GSI1PK=None, GSI1SK=None)
-    (one,) = raw.session.backfill(app)
-    assert (one.finding.kind, one.outcome) == (FindingKind.INCOMPLETE, Outcome.MENDED)
-    assert kinds(raw, app) == []
 
 
 @pytest.mark.parametrize("verb", ["repair", "backfill"])
@@ -185,31 +140,6 @@ def test_nothing_else_can_be_verified(named: Any) -> None:
 def test_a_division_or_rate_that_makes_no_sense_is_refused(options: Any) -> None:
     with Session(region=REGION) as session, pytest.raises(UsageError, match="give"):
         session.verify(app, **options)
-
-
-def test_an_asynchronous_session_finds_the_same(raw: Raw) -> None:
-    raw.delete(app, key_of("email#ann@x"))
-    raw.change(app, member("bob"), GSI1PK=text("old"))
-
-    async def verified() -> list[FindingKind]:
-        async with AsyncSession(region=REGION, clock=clock()) as session:
-            return [one.kind async for one in session.verify(app, segments=2)]
-
-    assert asyncio.run(verified()) == kinds(raw, app) == [FindingKind.INDEX_KEYS, FindingKind.MISSING_GUARD]
-
-
-def test_an_asynchronous_session_repairs_and_backfills(raw: Raw) -> None:
-    raw.delete(app, key_of("email#ann@x"))
-    raw.change(app, member("bob"), GSI1PK=text("old"))
-
-    async def outcomes() -> list[Outcome]:
-        async with AsyncSession(region=REGION, clock=clock()) as session:
-            planned = [one.outcome async for one in session.repair(app, dry_run=True)]
-            mended = [one.outcome async for one in session.repair(app)]
-            return [*planned, *mended, *[one.outcome async for one in session.backfill(app)]]
-
-    assert asyncio.run(outcomes()) == [Outcome.PLANNED] * 2 + [Outcome.MENDED] * 2
-    assert kinds(raw, app) == []
 
 
 @pytest.mark.parametrize("verb", ["verify", "repair", "backfill"])

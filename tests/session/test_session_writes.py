@@ -2,29 +2,14 @@
 
 import pytest
 
-from dynaorm import (
-    Entity,
-    F,
-    Key,
-    Session,
-    detached,
-    inspect,
-)
-from dynaorm.errors import (
-    AlreadyExists,
-    ConditionFailed,
-    EntityNotFound,
-    InvalidValue,
-    ItemTooLarge,
-    StaleEntity,
-    UsageError,
-)
+from dynaorm import Entity, Session, inspect
+from dynaorm.errors import InvalidValue, ItemTooLarge
 from dynaorm.flow.protocol.call import Transport
 from dynaorm.item.size import ITEM_LIMIT, item_size
 from dynaorm.testing.faults import FaultyTransport
 from tests.cast.orders import Stock
 from tests.cast.people import USER, User
-from tests.cast.seen import items, operations
+from tests.cast.seen import items
 
 # -- save --------------------------------------------------------------------------------------------------------------
 
@@ -57,28 +42,6 @@ def test_save_returns_the_entity_and_what_is_stored_is_it(session: Session, moto
     }
 
 
-def test_a_second_save_sends_what_changed_and_a_third_nothing(
-    session: Session, wire: FaultyTransport
-) -> None:
-    user = session.save(User(user_id="1"))
-    user.name = "n"
-    session.save(user)
-    session.save(user)
-    assert operations(wire) == ["PutItem", "UpdateItem"]
-    assert session.get(USER) == user
-
-
-def test_copies_of_a_loaded_entity_update_and_detached_ones_insert(session: Session) -> None:
-    user = session.save(User(user_id="1"))
-    session.save(user.model_copy(update={"name": "copy"}))
-    assert session.get_one(USER).name == "copy"
-    with pytest.raises(AlreadyExists) as raised:
-        session.save(detached(user))
-    assert raised.value.key == USER
-    session.save(detached(user, user_id="2"))
-    assert session.exists(User, user_id="2")
-
-
 @pytest.mark.parametrize(
     ("entity", "error"),
     [
@@ -95,36 +58,6 @@ def test_what_cannot_be_stored_is_refused_unsent(
     with pytest.raises(error):
         session.save(entity)
     assert wire.calls == []
-
-
-# -- delete and move ---------------------------------------------------------------------------------------------------
-
-
-def test_delete_by_key_of_an_unguarded_class_is_one_request(session: Session, wire: FaultyTransport) -> None:
-    session.save(Stock(sku="s"))
-    session.delete(Key(Stock, sku="s"), condition=F.left == 0)
-    assert operations(wire) == ["PutItem", "DeleteItem"]
-    with pytest.raises(EntityNotFound):
-        session.delete(Key(Stock, sku="s"))
-
-
-def test_delete_refused_changes_nothing(session: Session, moto: Transport) -> None:
-    user = session.save(User(user_id="1", email="a"))
-    session.update(USER, {"name": "other"})
-    before = (items(moto), inspect(user))
-    for target, error, condition in ((user, StaleEntity, None), (USER, ConditionFailed, F.name == "mine")):
-        with pytest.raises(error):
-            session.delete(target, condition=condition)
-    assert (items(moto), inspect(user)) == before
-    with pytest.raises(UsageError, match="is new"):
-        session.delete(User(user_id="1"))
-
-
-def test_exactly_once_deletes_in_a_transaction(session: Session, wire: FaultyTransport) -> None:
-    stock = session.save(Stock(sku="s"))
-    wire.calls.clear()
-    session.delete(stock, exactly_once=True)
-    assert operations(wire) == ["TransactWriteItems"]
 
 
 # -- limits ------------------------------------------------------------------------------------------------------------

@@ -3,26 +3,12 @@
 from decimal import Decimal
 from typing import Annotated, Any
 
-import pytest
 from pydantic import Field, computed_field
 
-from dynaorm import (
-    Computed,
-    Entity,
-    F,
-    Key,
-    Session,
-    Stored,
-    Table,
-    Transport,
-    entity_of,
-    inspect,
-    item_of,
-)
+from dynaorm import Computed, Entity, F, Key, Session, Stored, Table, Transport, item_of
 from dynaorm.describe import classify, describe
-from dynaorm.errors import InvalidValue
 from dynaorm.testing import FaultyTransport
-from tests.cast.seen import items, operations, put
+from tests.cast.seen import items, operations
 
 carts = Table("carts")
 plain = Table("plain-carts", type_attribute=None, revision_attribute=None)
@@ -106,38 +92,6 @@ def test_an_update_by_key_reads_only_if_it_changes_what_the_value_is_made_of(
     assert operations(wire) == ["GetItem", "UpdateItem"]  # the function may look at it
     basket = session.update(Key(Basket, id="1"), F.count.set(4))
     assert (basket.twice, items(wire, plain)["CART#1 CART"]["twice"]) == (8, {"N": "8"})
-
-
-def test_the_attribute_is_never_read_back(session: Session, wire: FaultyTransport) -> None:
-    session.save(Cart(id="1", prices=[Decimal(1)]))
-    item = {**items(wire, carts)["CART#1 v0_CART"], "total": {"S": "another"}}
-    put(wire, item, carts)
-    cart = session.get_one(Cart, id="1")
-    assert (cart.total, inspect(cart).changes) == (Decimal(1), {})
-    assert session.scan(Cart).filter(F.total == Decimal(1)).count() == 1
-    assert isinstance(entity_of(item, carts), Cart)
-
-
-def test_verify_compares_and_repair_and_backfill_write(session: Session, wire: FaultyTransport) -> None:
-    session.save(Basket(id="1", count=3))
-    good = items(wire, plain)["CART#1 CART"]
-    for wrong in ({"N": "7"}, None):
-        more = {} if wrong is None else {"twice": wrong}
-        put(wire, {**{name: value for name, value in good.items() if name != "twice"}, **more}, plain)
-        (finding,) = session.verify(plain)
-        shown = "absent" if wrong is None else "'7'"
-        assert finding.detail == f"twice is {shown} and should be '6'"
-        if wrong is None:
-            list(session.backfill(Basket))
-        else:
-            list(session.repair(plain))
-        assert items(wire, plain)["CART#1 CART"] == good
-
-
-def test_a_value_that_cannot_be_computed_refuses_the_write(session: Session, wire: FaultyTransport) -> None:
-    with pytest.raises(InvalidValue, match="first: cannot be computed"):
-        session.save(Cart(id="1", note="broken"))
-    assert items(wire, carts) == {}
 
 
 def test_it_is_described_and_a_secret_one_is_masked() -> None:

@@ -58,14 +58,6 @@ def test_everything_a_block_collects_is_one_transaction(session: Session, wire: 
     )
 
 
-def test_values_are_taken_when_the_block_ends(session: Session) -> None:
-    stock = Stock(sku="s", left=1)
-    with session.transaction() as tx:
-        tx.save(stock)
-        stock.left = 2
-    assert session.get_one(Key(Stock, sku="s")).left == 2
-
-
 def test_a_block_that_raises_sends_nothing(session: Session, wire: FaultyTransport) -> None:
     stock, called = Stock(sku="s"), []
     with pytest.raises(ZeroDivisionError):
@@ -108,16 +100,6 @@ def test_what_no_transaction_can_do_is_refused_inside_one_too(session: Session, 
         getattr(session, verb)(Key(Stock, sku="s"), **options[verb])
 
 
-def test_reading_inside_the_block_is_fine(session: Session) -> None:
-    session.save(User(user_id="1", email="a"))
-    with session.transaction() as tx:
-        user = session.get_one(User, user_id="1")
-        assert session.get_by(User, email="a") == user
-        user.visits = 5
-        tx.save(user)
-    assert session.get_one(User, user_id="1").visits == 5
-
-
 def test_a_block_inside_a_block_is_refused(session: Session) -> None:
     with session.transaction() as tx:
         with pytest.raises(UsageError, match="the open block's tx"), session.transaction():
@@ -153,14 +135,6 @@ def test_a_block_may_end_in_another_context_than_it_began(session: Session) -> N
     assert session.exists(Stock, sku="s")
     before.run(session.save, Stock(sku="after"))
     assert session.exists(Stock, sku="after")
-
-
-def test_another_sessions_block_is_another_matter(session: Session, moto: Transport) -> None:
-    with Session(transport=moto) as other, session.transaction() as tx, other.transaction() as inner:
-        tx.save(Stock(sku="a"))
-        inner.save(Stock(sku="b"))
-    assert session.exists(Stock, sku="a")
-    assert session.exists(Stock, sku="b")
 
 
 @pytest.mark.parametrize(
@@ -228,13 +202,6 @@ def test_hooks_are_called_in_order_once_everything_is_committed(session: Session
         tx.on_commit(lambda: called.append(session.exists(Stock, sku="s")))
         assert called == []
     assert called == [True, True]
-
-
-def test_hooks_of_an_empty_block_are_called_too(session: Session) -> None:
-    called: list[int] = []
-    with session.transaction() as tx:
-        tx.on_commit(lambda: called.append(1))
-    assert called == [1]
 
 
 def test_hooks_of_a_refused_block_are_not_called(session: Session) -> None:
@@ -396,43 +363,6 @@ def test_run_repeats_after_contention(session: Session, moto: Transport) -> None
     assert len(calls) == 2
     with pytest.raises(Contention):
         Session(transport=FaultyTransport(moto, conflict(times=99)), clock=FakeClock()).run(work, attempts=2)
-
-
-def test_run_repeats_work_that_saw_a_value_with_its_former_and_with_its_present_owner(
-    session: Session, wire: FaultyTransport
-) -> None:
-    first = session.save(User(user_id="1", email="e"))
-    second = session.save(User(user_id="2"))
-    loads: list[list[User]] = []
-
-    def work(tx: Transaction) -> None:
-        users = [session.get_one(User, user_id="1")]
-        if not loads:
-            with Session(transport=wire) as elsewhere, elsewhere.transaction() as other:
-                first.email, second.email = None, "e"
-                other.save(first)
-                other.save(second)
-        users.append(session.get_one(User, user_id="2"))
-        loads.append(users)
-        for user in users:
-            user.visits += 1
-            tx.save(user)
-
-    session.run(work)
-    assert [[user.email for user in users] for users in loads] == [["e", "e"], [None, "e"]]
-    assert [session.get_one(User, user_id=one).visits for one in ("1", "2")] == [1, 1]
-
-
-def test_run_repeats_nothing_else(session: Session) -> None:
-    calls: list[int] = []
-
-    def work(tx: Transaction) -> None:
-        calls.append(1)
-        tx.delete(Key(Stock, sku="nothing"))
-
-    with pytest.raises(EntityNotFound):
-        session.run(work)
-    assert len(calls) == 1
 
 
 def test_a_hook_that_raises_does_not_make_run_repeat_what_is_committed(session: Session) -> None:

@@ -230,6 +230,9 @@ def declare(annotation: Any, *, table: Table = refused, attribute: str = "type",
         (str, {"table": Table("types-none", type_attribute=None)}, "has no type attribute"),
         (Letter, {"name": "*"}, "has only some types, and name='\\*' takes all others; write name=None"),
         (str, {"name": "Refused"}, "'type' holds the entity's name"),
+        (str, {"name": "R", "attribute": "a", "formerly": 3}, "formerly=3 names no former class; write formerly="),
+        (str, {"name": "R", "attribute": "a", "formerly": "Old", "table": Table("types-not", type_attribute=None)},
+         "formerly= renames what the type attribute says"),
     ],
 )  # fmt: skip
 def test_a_class_whose_type_nothing_says_is_refused(annotation: Any, keywords: Any, problem: str) -> None:

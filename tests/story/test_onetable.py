@@ -10,7 +10,6 @@ from typing import Annotated, Any
 import pytest
 
 from dynaorm import Attribute, Entity, GlobalIndex, Index, Session, Table, Unique, codecs
-from dynaorm.errors import UniqueViolation
 from tests.story.engine import Engine
 
 table = Table(
@@ -102,52 +101,7 @@ def test_every_item_is_stored_as_onetable_stores_it(engine: Engine, session: Ses
     assert engine.items(table) == [PETER, {**EMAIL, **OWNER}, INVOICE, BREAD]
 
 
-def test_what_onetable_stored_is_read_changed_and_verified(engine: Engine, filled: Session) -> None:
-    peter = filled.get_one(User, name="Peter Smith")
-    invoice = filled.get_one(Invoice, accountId="A1", id="I1")
-    assert (invoice.date.microsecond, invoice.count) == (123000, 3)
-    peter.age, invoice.count = 40, 4
-    filled.save(peter)
-    filled.save(invoice)
-    assert engine.items(table) == [
-        {**PETER, "age": {"N": "40"}},
-        EMAIL,
-        {**INVOICE, "count": {"N": "4"}},
-        BREAD,
-    ]
-    assert list(filled.verify(table)) == []
-
-
 # -- items for unique values -------------------------------------------------------------------------------------------
-
-
-def test_a_value_that_onetable_claimed_is_taken(engine: Engine, filled: Session) -> None:
-    with pytest.raises(UniqueViolation) as caught:
-        filled.save(User(name="Other", email="peter@example.com"))
-    assert (caught.value.constraint, caught.value.value) == ("email", "peter@example.com")
-    assert engine.items(table) == [PETER, EMAIL, INVOICE, BREAD]
-
-
-def test_a_changed_value_moves_the_item_and_a_deletion_removes_it(engine: Engine, filled: Session) -> None:
-    peter = filled.get_one(User, name="Peter Smith")
-    peter.email, peter.phone = "p@example.com", "1"
-    filled.save(peter)
-    keys = [(one["pk"]["S"], one["sk"]["S"]) for one in engine.items(table) if "owner" in one]
-    assert keys == [("_unique#User#email#p@example.com", "_unique#"), ("_unique#User#phone#1", "_unique#")]
-    assert filled.get_by(User, email="p@example.com") == peter
-    assert filled.get_by(User, phone="1") == peter
-    filled.delete(peter)
-    assert engine.items(table) == [INVOICE, BREAD]
-
-
-@pytest.mark.parametrize("more", [{}, {"_type": {"S": "_Unique"}}], ids=["plain", "typed"])
-def test_items_for_unique_values_are_no_entities(
-    engine: Engine, filled: Session, more: dict[str, Any]
-) -> None:
-    engine.put(table, **EMAIL, **more)
-    assert [one.name for one in filled.scan(User)] == ["Peter Smith"]
-    assert filled.query(User, name="Peter Smith").count() == 1
-    assert list(filled.verify(table)) == []
 
 
 def test_verify_and_repair_know_the_items(engine: Engine, filled: Session) -> None:
