@@ -1,8 +1,13 @@
-"""What is wrong with ``OneOf``: a query asks each of its values, so a partition key must have the field as it is."""
+"""The only values of a field: those of a Literal or an Enum, and those of ``OneOf``, with what is wrong with that.
+
+A query asks each value of ``OneOf``, so a partition key must have the field as it is.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from enum import Enum
+from typing import Any, Literal
 
 from dynaorm.entity.annotation import Marked
 from dynaorm.entity.declare.keys import KeysOf
@@ -23,3 +28,13 @@ def choice_problems(marks: Mapping[str, Marked], keys: KeysOf) -> Iterator[str]:
                 f"{name}: OneOf() lets a query ask each value, and no partition key of the class has the field; "
                 f"name it in pk=, or write a Literal"
             )
+
+
+def choices_of(mark: Marked) -> tuple[Any, ...]:
+    """The only values of a field; none where it takes any."""
+    tree, given = mark.tree.without_none, [value for one in mark.find(OneOf) for value in one.values]
+    if tree.origin is Literal:
+        given += tree.arguments
+    elif isinstance(tree.plain, type) and issubclass(tree.plain, Enum):
+        given += tree.plain
+    return tuple(given)

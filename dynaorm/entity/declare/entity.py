@@ -3,59 +3,42 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Mapping
-from enum import Enum
-from functools import partial
-from typing import Any, Final, Literal
+from collections.abc import Iterator, Mapping
+from typing import Final
 
 from pydantic import BaseModel
-from pydantic_core import PydanticUndefined
 
 from dynaorm.entity.annotation import Marked, marked
-from dynaorm.entity.codec.expiry import EXPIRIES, is_expiry
-from dynaorm.entity.codec.of_type import Codec, Unstorable, codec_of
-from dynaorm.entity.codec.type_name import other_type_codec
-from dynaorm.entity.codec.value import optional
-from dynaorm.entity.codec.vector import searched_codec, vector_codec
-from dynaorm.entity.core_schema import is_model_of_fields, validates_default
+from dynaorm.entity.core_schema import is_model_of_fields
 from dynaorm.entity.declare.aggregates import aggregate_conflicts, aggregates_of
+from dynaorm.entity.declare.attributes import attribute_problems, reserved_attributes, stored_fields
 from dynaorm.entity.declare.choices import choice_problems
 from dynaorm.entity.declare.computed import computed_marks, marker_problems
 from dynaorm.entity.declare.conditions import with_conditions
 from dynaorm.entity.declare.constraints import constraints_of
-from dynaorm.entity.declare.item_type import type_problems
-from dynaorm.entity.declare.keys import KeysOf, attribute_of, fields_for_keys, keys_of, vector_index_of
+from dynaorm.entity.declare.fields import FieldCompiler
+from dynaorm.entity.declare.item_type import type_names_of
+from dynaorm.entity.declare.keys import KeysOf, fields_for_keys, keys_of
 from dynaorm.entity.declare.options import ClassOptions
-from dynaorm.entity.declare.prefixes import prefix_conflicts, prefix_problems, prefixed_codec
+from dynaorm.entity.declare.prefixes import prefix_conflicts, prefix_problems
 from dynaorm.entity.declare.registry import conflicts, register
-from dynaorm.entity.declare.stored import stored_places
 from dynaorm.entity.declare.times import expiry_problems, kept_time_problems
 from dynaorm.entity.declare.vectors import vector_problems
 from dynaorm.entity.expiry import Expiry
-from dynaorm.entity.index import Index
-from dynaorm.entity.mapping.aggregate import Aggregate, AggregateMapping
-from dynaorm.entity.mapping.field import FieldAroundRevision, FieldMapping, around_problem
+from dynaorm.entity.mapping.aggregate import AggregateMapping
+from dynaorm.entity.mapping.field import FieldMapping
 from dynaorm.entity.mapping.mapping import MAPPING, EntityMapping
-from dynaorm.entity.mapping.place import StoredPlace
-from dynaorm.entity.mapping.type_names import TypeNames
 from dynaorm.entity.marker import (
-    MARKERS,
-    Attribute,
     Computed,
     CreatedAt,
     ExpiresAt,
-    InKey,
-    OneOf,
     Stored,
     UpdatedAt,
-    Vector,
     Versioned,
 )
-from dynaorm.entity.revision import NestedRevision
 from dynaorm.entity.table import Table
-from dynaorm.entity.template.version import BOOKKEEPING, VERSION, Versioning
+from dynaorm.entity.template.version import BOOKKEEPING, Versioning
 from dynaorm.errors import DeclarationError
-from dynaorm.item.prefix import Prefix
 from dynaorm.record import record
 
 # Modules may be imported in several threads. A class that joins a table is compared with every class that has joined.
@@ -147,15 +130,16 @@ class _Draft:
 
     def mapping(self) -> EntityMapping | None:
         """The mapping, complete unless there are problems; None without a complete primary key."""
-        fields = {name: found for name in self.marks if (found := self._field(name)) is not None}
+        fields = FieldCompiler(self.entity, self.options, self.marks, self.keys).fields()
         constraints = constraints_of(self.entity, self.options, self.marks, self.keys)
         versioning = self._versioning()
         expires = self._expires(fields)
-        for one in fields.values():
-            self.keys.problems += self._attribute_problems(one)
-        self.keys.problems += self._shared_attributes(fields)
-        stored = self._stored(fields)
-        others = (*(one.attribute for one in stored.values()), *self._reserved())
+        self.keys.problems += attribute_problems(fields, self.options, self.keys)
+        stored = stored_fields(self.entity, self.options, fields, self.keys)
+        others = (
+            *(one.attribute for one in stored.values()),
+            *reserved_attributes(self.options, self.table),
+        )
         self.keys.problems += prefix_problems(fields, others, self.table)
         if self.keys.partition is None or len(self.keys.primary) != len(self.table.keys):
             return None
@@ -178,209 +162,8 @@ class _Draft:
             computed=self.keys.computed,
             stored=stored,
             formerly=self.options.formerly,
-            type_names=self._type_names(fields),
+            type_names=type_names_of(self.options, self.marks, fields, self.keys),
         )
-
-    # -- fields ----------------------------------------------------------------------------------------------------
-
-    def _field(self, name: str) -> FieldMapping | None:
-        mark, info = self.marks[name], self.entity.model_fields[name]
-        if mark.tree.plain in (Index, Aggregate):
-            kind = mark.tree.name
-            self.keys.problems.append(
-                f"{name}: an {kind} is not a field; write {name}: ClassVar = {kind}(...)"
-            )
-            return None
-        codec = None if mark.problems else self._codec(name, mark)
-        if codec is None:
-            return None
-        default = None if info.default is PydanticUndefined else info.default
-        static_none = not info.is_required() and info.default_factory is None and default is None
-        none_is_absent = static_none or (info.is_required() and codec.nullable)
-        has_static_value = not (info.is_required() or static_none or info.default_factory)
-        # Pydantic takes such a default as it is, so nothing else would find one that no write can store.
-        if has_static_value and not validates_default(self.entity, name):
-            self._check_default(name, codec, default)
-        attribute, in_key = attribute_of(name, mark, self.table), self._in_key(name, mark)
-        if has_static_value and isinstance(attribute, Prefix) and default:
-            # An empty dict is no attribute either, so absence could mean both.
-            self.keys.problems.append(
-                f"{name}: its default {default!r} could not be told from an empty dict, because both would be "
-                "absent; write = {}, and let the program give new entities their members"
-            )
-        return self._kind_of_field(attribute, is_stored=not in_key)(
-            name=name,
-            attribute=attribute,
-            codec=codec,
-            formerly=next((one.formerly for one in mark.find(Attribute)), ()),
-            default=default,
-            required=info.is_required(),
-            none_is_absent=none_is_absent,
-            # Absence can mean only one of None and the empty set.
-            empty_is_absent=(codec.is_set or isinstance(attribute, Prefix)) and not none_is_absent,
-            in_key=in_key,
-            versioned=bool(mark.find(Versioned)),
-            exact=codec.exact and not (mark.find(ExpiresAt) or mark.find(Vector)),
-        )
-
-    def _kind_of_field(self, attribute: str, *, is_stored: bool) -> Callable[..., FieldMapping]:
-        revision = self.table.revision
-        if is_stored and isinstance(revision, NestedRevision) and revision.attribute == attribute:
-            return partial(FieldAroundRevision, revision=revision)
-        return FieldMapping
-
-    def _check_default(self, name: str, codec: Codec, default: object) -> None:
-        if isinstance(default, MARKERS):
-            return
-        try:
-            codec.encode(default)
-        except ValueError as problem:
-            self.keys.problems.append(
-                f"{name}: its default {default!r} could not be stored: it {problem}; change the default or the type"
-            )
-
-    def _in_key(self, name: str, mark: Marked) -> bool:
-        by_table = self.table.key_fields == "in_key" and name in self.keys.in_primary_key
-        if mark.find(InKey) and name not in self.keys.lossless:
-            self.keys.problems.append(
-                f"{name}: InKey(), but the field cannot be read back exactly from any key of the class; "
-                f"write {{{name}}} without a spec in pk= or sk=, or store the field"
-            )
-        return bool(mark.find(InKey)) or by_table
-
-    def _codec(self, name: str, mark: Marked) -> Codec | None:
-        attribute = next(iter(mark.find(Attribute)), None)
-        if mark.find(ExpiresAt):
-            if attribute is not None and attribute.codec is not None:
-                self.keys.problems.append(f"{name}: ExpiresAt() says how it is stored; drop codec=")
-            if is_expiry(mark.tree):
-                codec = EXPIRIES[mark.find(ExpiresAt)[0].unit]
-                return optional(codec) if mark.tree.accepts_none else codec
-            self.keys.problems.append(
-                f"{name}: ExpiresAt() needs a field that is a time; write datetime | None"
-            )
-            return None
-        try:
-            if (index := vector_index_of(mark, self.table)) is not None:
-                return vector_codec(mark.tree, index)
-            info = self.entity.model_fields[name]
-            strict = bool(self.entity.model_config.get("strict"))
-            codec = codec_of(mark.tree, (*mark.metadata, *mark.find(Attribute), info), strict=strict)
-            attribute = attribute_of(name, mark, self.table)
-            if attribute == self._type_attribute and not _choices(mark):
-                codec = other_type_codec(codec, self.table, self.options.name)
-            if isinstance(attribute, Prefix):
-                return prefixed_codec(codec)
-            return searched_codec(codec) if attribute in self.table.searched else codec
-        except Unstorable as problem:
-            self.keys.problems.append(f"{name}: {problem}")
-            return None
-
-    # -- attribute names -------------------------------------------------------------------------------------------
-
-    @property
-    def _type_attribute(self) -> str | None:
-        """The type attribute, if it is a field of the class; None where dynaorm writes it."""
-        is_own = self.options.is_told or self.options.takes_others
-        return self.table.type_attribute if is_own else None
-
-    def _type_names(self, fields: Mapping[str, FieldMapping]) -> TypeNames:
-        """What the type attribute says of the class's items."""
-        options, problems = self.options, self.keys.problems
-        field = next((one for one in fields.values() if one.attribute == self._type_attribute), None)
-        if options.is_told or options.takes_others:
-            problems += type_problems(options, self.table, field)
-        if field is None:
-            return TypeNames((options.name, *options.formerly), takes_others=options.takes_others)
-        choices = tuple(str(field.codec.encode(one).get("S")) for one in _choices(self.marks[field.name]))
-        if choices and options.takes_others:
-            problems.append(
-                f"{field.name}: has only some types, and name='*' takes all others; write name=None"
-            )
-        return TypeNames(choices, field.name, takes_others=not choices)
-
-    def _attribute_problems(self, one: FieldMapping) -> Iterator[str]:
-        if self.options.versioned and one.name == VERSION:
-            yield f"{VERSION}: a versioned class stores the version's number under this name; rename the field"
-            return
-        if one.in_key:
-            return
-        if not one.attribute:
-            yield f"{one.name}: Attribute('') is no name; write Attribute(\"Name\")"
-        if isinstance(one, FieldAroundRevision) and (problem := around_problem(one)):
-            yield f"{one.name}: {problem}"
-        reserved = self._reserved()
-        for attribute in one.attributes:
-            if attribute in reserved:
-                yield (
-                    f"{one.name}: {attribute!r} holds {reserved[attribute]} in {self.table}; "
-                    f"store the field under another name with Attribute(...)"
-                )
-        yield from self._key_attribute_problems(one)
-
-    def _key_attribute_problems(self, one: FieldMapping) -> Iterator[str]:
-        """The problems of a field stored in a key attribute of the table or an index."""
-        for former in one.formerly:
-            if former in self.table.kinds:
-                yield f"{one.name}: formerly={former!r} is a key attribute, which a save cannot rename; drop it"
-        kind = self.table.kinds.get(one.attribute)
-        if kind is None:
-            return
-        if one.attribute in self.keys.made_up:
-            yield (
-                f"{one.name}: {one.attribute!r} is a key attribute with a template of its own; write the template "
-                f"as {{{one.name}}}, or store the field under another name with Attribute(...)"
-            )
-            return
-        of_table = {key.name for key in self.table.keys}
-        if self.options.versioned and one.attribute not in of_table | self.table.searched.keys():
-            yield (
-                f"{one.name}: {one.attribute!r} is the key of an index, and every version would repeat it; "
-                f"key the index by an attribute of its own, or store the field under another name"
-            )
-        if (tags := one.codec.tags - {"NULL"}) and tags != {kind}:
-            yield (
-                f"{one.name}: {one.attribute!r} is a key attribute of type {kind}, which this field's type is not; "
-                f"change the type, or store the field under another name with Attribute(...)"
-            )
-        if one.codec.nullable and not one.none_is_absent:
-            yield (
-                f"{one.name}: {one.attribute!r} is an index key, which cannot be NULL, but None is not the "
-                f"field's default; write = None"
-            )
-
-    def _reserved(self) -> dict[str, str]:
-        revision = self.table.revision
-        known = (
-            (None if self._type_attribute else self.table.type_attribute, "the entity's name"),
-            (None if revision is None or revision.is_nested else revision.attribute, "the revision"),
-        )
-        reserved = {name: what for name, what in known if name is not None}
-        return {**reserved, **BOOKKEEPING} if self.options.versioned else reserved
-
-    def _shared_attributes(self, fields: Mapping[str, FieldMapping]) -> Iterator[str]:
-        taken: dict[str, str] = {}
-        for one in fields.values():
-            for attribute in () if one.in_key else one.attributes:
-                if attribute in taken:
-                    yield (
-                        f"{one.name}: is stored as {attribute!r}, and so is {taken[attribute]}; "
-                        f"rename one with Attribute(...)"
-                    )
-                taken[attribute] = one.name
-
-    def _stored(self, fields: Mapping[str, FieldMapping]) -> dict[str, StoredPlace]:
-        """The computed fields that are kept as attributes, by name."""
-        found = dict(stored_places(computed_marks(self.entity), self.keys))
-        taken = {name: one.name for one in fields.values() for name in one.attributes if not one.in_key}
-        taken = {**dict.fromkeys(self.table.kinds, "a key attribute"), **self._reserved(), **taken}
-        for name, one in found.items():
-            if (holds := taken.setdefault(one.attribute, name)) != name:
-                self.keys.problems.append(
-                    f"{name}: {one.attribute!r} holds {holds} in {self.table}; "
-                    f"keep it under another name with Stored(...)"
-                )
-        return found
 
     # -- versions, expiry ------------------------------------------------------------------------------------------
 
@@ -417,13 +200,3 @@ class _Draft:
         return (
             None if field is None else Expiry(field.attribute, self.marks[field.name].find(ExpiresAt)[0].unit)
         )
-
-
-def _choices(mark: Marked) -> tuple[Any, ...]:
-    """The only values of a field; none where it takes any."""
-    tree, given = mark.tree.without_none, [value for one in mark.find(OneOf) for value in one.values]
-    if tree.origin is Literal:
-        given += tree.arguments
-    elif isinstance(tree.plain, type) and issubclass(tree.plain, Enum):
-        given += tree.plain
-    return tuple(given)

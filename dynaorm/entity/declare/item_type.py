@@ -1,16 +1,36 @@
-"""What is wrong with a class whose own field says its type, or that takes the types that nobody declared."""
+"""What the type attribute says of the items of a class, and what is wrong where a field or nobody declares that."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
+from dynaorm.entity.annotation import Marked
 from dynaorm.entity.codec.type_name import why_no_type
+from dynaorm.entity.declare.choices import choices_of
+from dynaorm.entity.declare.keys import KeysOf
 from dynaorm.entity.declare.options import ClassOptions
 from dynaorm.entity.mapping.field import FieldMapping
+from dynaorm.entity.mapping.type_names import TypeNames
 from dynaorm.entity.table import Table
 
 
-def type_problems(options: ClassOptions, table: Table, field: FieldMapping | None) -> Iterator[str]:
+def type_names_of(
+    options: ClassOptions, marks: Mapping[str, Marked], fields: Mapping[str, FieldMapping], keys: KeysOf
+) -> TypeNames:
+    """What the type attribute says of the class's items."""
+    problems = keys.problems
+    field = next((one for one in fields.values() if one.attribute == options.own_type), None)
+    if options.is_told or options.takes_others:
+        problems += _problems(options, keys.table, field)
+    if field is None:
+        return TypeNames((options.name, *options.formerly), takes_others=options.takes_others)
+    choices = tuple(str(field.codec.encode(one).get("S")) for one in choices_of(marks[field.name]))
+    if choices and options.takes_others:
+        problems.append(f"{field.name}: has only some types, and name='*' takes all others; write name=None")
+    return TypeNames(choices, field.name, takes_others=not choices)
+
+
+def _problems(options: ClassOptions, table: Table, field: FieldMapping | None) -> Iterator[str]:
     """One sentence for each reason. ``field``: the one that is stored as the type attribute."""
     said = "name=None" if options.is_told else "name='*'"
     if table.type_attribute is None:

@@ -44,6 +44,13 @@ class ClassOptions:
     root: type | None = None
     problems: tuple[str, ...] = ()
 
+    @property
+    def own_type(self) -> str | None:
+        """The type attribute, if it is a field of the class; None where dynaorm writes it."""
+        if self.table is None or not (self.is_told or self.takes_others):
+            return None
+        return self.table.type_attribute
+
 
 def declared_options(entity: type) -> ClassOptions:
     """The options of a class that has been declared."""
