@@ -33,9 +33,9 @@ def test_all_blocks_of_python_are_files() -> None:
 
 def test_the_documented_tests_pass_on_every_engine(project: pytest.Pytester, ministack_endpoint: str) -> None:
     first = project.runpytest_subprocess("tests")
-    first.assert_outcomes(passed=11, failed=1)  # the first run writes the snapshot
+    first.assert_outcomes(passed=13, failed=1)  # the first run writes the snapshot
     run = project.runpytest_subprocess("tests", "--dynaorm-endpoint", ministack_endpoint)
-    run.assert_outcomes(passed=12)
+    run.assert_outcomes(passed=14)
 
 
 def test_the_documented_example_runs(project: pytest.Pytester) -> None:
