@@ -208,6 +208,7 @@ OPENTELEMETRY_NAMES = {"instrument": "dynaorm.integrations.opentelemetry"}
 
 PUBLIC_MODULES = {
     "dynaorm",
+    "dynaorm.cli.entry",
     "dynaorm.codecs",
     "dynaorm.describe",
     "dynaorm.errors",

@@ -13,10 +13,9 @@ from dynaorm.cli.lines import complain, write_line, write_rows, write_sentences
 from dynaorm.cli.options import AS_JSON, SHOW_SECRETS, TableAccess, connected, options
 from dynaorm.cli.status import CLEAN, FOUND, NOTHING
 from dynaorm.cli.target import load_table
-from dynaorm.describe.entry import Entry, classify
+from dynaorm.describe.entry import Entry, classify, entity_in
 from dynaorm.describe.tables import describe
 from dynaorm.entity.mapping.mapping import mapping_of
-from dynaorm.entity.received import received
 from dynaorm.entity.table import KeyAttribute, Table
 from dynaorm.errors import DynaormError, UsageError
 from dynaorm.failure import counted
@@ -181,8 +180,7 @@ def _is_read(entry: Entry) -> bool:
     """Whether a class can read an item, if it is one that classes read."""
     if entry.kind == "entity" and entry.cls is not None:
         try:
-            mapping = mapping_of(entry.cls)
-            mapping.loader.hydrate(received(mapping.table, entry.item))
+            entity_in(entry)
         except DynaormError:
             return False
     return entry.kind != "unknown"

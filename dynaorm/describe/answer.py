@@ -10,12 +10,11 @@ from typing import Any
 
 from dynaorm.describe.class_names import name_of
 from dynaorm.describe.description import Question
-from dynaorm.describe.entry import Entry
+from dynaorm.describe.entry import Entry, item_as_read
 from dynaorm.entity.declare.catalog import catalog_of
 from dynaorm.entity.key import identity
 from dynaorm.entity.mapping.derive import claims
 from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
-from dynaorm.entity.received import received
 from dynaorm.errors import DynaormError
 from dynaorm.item.condition import Condition
 from dynaorm.item.evaluate import holds
@@ -50,7 +49,7 @@ def values_of(question: Question, entry: Entry) -> Mapping[str, Any] | None:
     mapping = mapping_of(entry.cls)
     names = question.fields_by_class[asking]
     try:
-        stored = mapping.subject(received(mapping.table, entry.item))
+        stored = mapping.subject(item_as_read(entry))
         values = {name: stored[name] for name in names}
         if question.constraint is not None:
             claimed = {name for name, _, _ in claims(mapping, stored)}
@@ -159,5 +158,5 @@ def _reads(query: KeyQuery, within: Condition | None, sources: tuple[Source, ...
     if within is None or not holds(within, entry.item):
         return False
     mapping = mapping_of(entry.cls)
-    item = received(mapping.table, entry.item)
+    item = item_as_read(entry)
     return query.accepts(mapping, mapping.subject(item), item)

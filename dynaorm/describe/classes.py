@@ -29,6 +29,7 @@ from dynaorm.entity.mapping.when import When
 from dynaorm.entity.marker import OneOf
 from dynaorm.entity.template.key_part import KeyPart
 from dynaorm.entity.template.template import KeyTemplate
+from dynaorm.item.prefix import Prefix
 
 
 def class_description(mapping: EntityMapping) -> ClassDescription:
@@ -159,6 +160,7 @@ def _marks(mapping: EntityMapping, field: FieldMapping) -> Iterator[str]:
         "created at": field in mapping.created,
         "updated at": field in mapping.updated,
         "total": field.name in mapping.maintained,
+        "prefix": isinstance(field.attribute, Prefix),
     }
     yield from (mark for mark, is_so in marks.items() if is_so)
 

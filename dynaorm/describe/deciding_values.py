@@ -33,7 +33,7 @@ from dynaorm.item.condition import (
     SizeOf,
 )
 from dynaorm.item.path import Path
-from dynaorm.plan.item_of import item_of
+from dynaorm.plan.item_of import image_of
 from dynaorm.record import record
 
 _MOST: Final = 300
@@ -64,7 +64,7 @@ class Membership:
     def has(self, mapping: EntityMapping, entity: Any) -> bool:
         """Whether an entity is in. A function that cannot say so of these values says no."""
         try:
-            return self.holds(mapping.subject(item_of(entity)))
+            return self.holds(mapping.subject(image_of(entity)))
         except (DynaormError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
             return False
 

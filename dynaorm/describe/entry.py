@@ -14,7 +14,7 @@ from dynaorm.entity.dispatch import NotAnEntity, class_of, key_beginnings, versi
 from dynaorm.entity.guard_owner import key_in, owner_in
 from dynaorm.entity.mapping.constraint import OWNER
 from dynaorm.entity.mapping.derive import placed_in
-from dynaorm.entity.mapping.mapping import EntityMapping
+from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
 from dynaorm.entity.mapping.place import IndexMapping
 from dynaorm.entity.received import received
 from dynaorm.entity.stored_entity import checked_item
@@ -92,6 +92,17 @@ class Entry:
 
 def _masked(item: Item, secret: frozenset[str]) -> dict[str, Any]:
     return {name: {"S": MASK} if name in secret else value for name, value in item.items()}
+
+
+def item_as_read(entry: Entry) -> Item:
+    """The item of an entry as the rules of its class see it: with maps in place of the attributes of a prefix."""
+    return entry.item if entry.cls is None else received(mapping_of(entry.cls).table, entry.item)
+
+
+def entity_in(entry: Entry) -> Any:
+    """The entity of an entry that is one. Raises DecodeError."""
+    assert entry.cls is not None
+    return mapping_of(entry.cls).loader.hydrate(item_as_read(entry))
 
 
 def classify(item: Mapping[str, Any], table: Table, /) -> Entry:

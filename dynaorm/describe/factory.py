@@ -14,7 +14,7 @@ from dynaorm.entity.mapping.derive import claims
 from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
 from dynaorm.entity.type_tree import TypeTree
 from dynaorm.errors import DynaormError, UnknownField, UsageError
-from dynaorm.plan.item_of import item_of
+from dynaorm.plan.item_of import image_of
 
 E = TypeVar("E")
 
@@ -102,7 +102,7 @@ class Factory(Generic[E]):
 
     def _claim(self, entity: E, made: Mapping[str, Any]) -> None:
         """Refuse a key or unique value of an earlier entity, if it is made of a value that the caller did not give."""
-        mapping, item = self._mapping, item_of(entity)
+        mapping, item = self._mapping, image_of(entity)
         found: set[tuple[tuple[str, ...], Any]] = {(mapping.key_fields, identity(mapping.key_of(item)))}
         for constraint, key, _ in claims(mapping, mapping.subject(item)):
             found.add((mapping.constraints[constraint].fields, key))
@@ -199,7 +199,7 @@ def built(mapping: EntityMapping, values: Mapping[str, Any], given: Collection[s
         if not faults_in(problem).isdisjoint(given):
             raise
         entity = validated(False)
-    item_of(entity)
+    image_of(entity)
     return entity
 
 

@@ -23,6 +23,7 @@ from dynaorm.describe.entry import Entry
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.errors import UsageError
 from dynaorm.export.stack import StackTable, TableNames, stack_of
+from dynaorm.item.prefix import is_member
 from dynaorm.item.value import Item
 
 _NO_DATA_ACCESS: Final[Mapping[str, Any]] = {"MySql": {}}
@@ -127,6 +128,7 @@ def _attributes(table: TableDescription, entries: Iterable[Entry]) -> dict[str, 
     found: dict[str, str] = {}
     for one in table.classes:
         found |= {name: kind for name, kind in _attributes_of(table, one).items() if name not in found}
+    # Of a prefix, only items say which attributes there are.
     for item in _items(table, entries):
         found |= {name: next(iter(value)) for name, value in item.items() if name not in found}
     return {name: kind for name, kind in found.items() if name not in _key_names(table)}
@@ -137,7 +139,7 @@ def _attributes_of(table: TableDescription, cls: ClassDescription) -> dict[str, 
     found = {
         one.attribute: one.dynamodb_types[0] if one.dynamodb_types else "S"
         for one in cls.fields
-        if not one.stored_in_key
+        if not one.stored_in_key and "prefix" not in one.marks
     }
     kinds = {key.name: key.type for index in table.indexes for key in (*index.partition, *index.sort)}
     own = {template.attribute for place in cls.places for template in (*place.partition, *place.sort)}
@@ -161,13 +163,19 @@ def _facet(table: TableDescription, cls: ClassDescription, entries: Iterable[Ent
     aliases = {"PartitionKeyAlias": _alias(cls, cls.partition)}
     if cls.sort is not None:
         aliases["SortKeyAlias"] = _alias(cls, cls.sort)
+    items = [*_items(table, own)]
+    members = (name for item in items for name in item if _is_of_prefix(cls, name))
     return {
         "FacetName": cls.stored_name,
         "KeyAttributeAlias": aliases,
-        "TableData": [*_items(table, own)],
-        "NonKeyAttributes": [*_attributes_of(table, cls)],
+        "TableData": items,
+        "NonKeyAttributes": [*dict.fromkeys([*_attributes_of(table, cls), *members])],
         "DataAccess": _NO_DATA_ACCESS,
     }
+
+
+def _is_of_prefix(cls: ClassDescription, name: str) -> bool:
+    return any(is_member(name, one.attribute) for one in cls.fields)
 
 
 def _stored_name(entry: Entry) -> str | None:

@@ -12,11 +12,10 @@ from typing import Any, Final
 
 from dynaorm.describe.answer import answer_of, values_of
 from dynaorm.describe.description import PlaceDescription, Question, TableDescription
-from dynaorm.describe.entry import Entry
+from dynaorm.describe.entry import Entry, entity_in
 from dynaorm.describe.sample_items import samples
 from dynaorm.entity.key import identity
 from dynaorm.entity.mapping.mapping import mapping_of
-from dynaorm.entity.received import received
 from dynaorm.errors import DynaormError
 from dynaorm.failure import MASK, hidden_in, texts_of
 from dynaorm.item.json_body import encode_body
@@ -173,8 +172,7 @@ class _PageItems:
         if entry.cls is None or row.cls is None:
             return {}
         try:
-            mapping = mapping_of(entry.cls)
-            entity = mapping.loader.hydrate(received(mapping.table, entry.item))
+            entity = entity_in(entry)
         except DynaormError as problem:
             return {"problem": printable(str(problem))}
         found: dict[str, Any] = {"absent": dict(self._absent(row, entity))}
@@ -226,7 +224,7 @@ def _sampled(description: TableDescription, entries: Sequence[Entry], now: float
     for row in view_of(description, made).rows:
         cls = made[row.entry].cls
         if row.kind == "entity" and row.cls is not None and cls is not None and row.cls not in found:
-            entity = mapping_of(cls).loader.hydrate(made[row.entry].item)
+            entity = entity_in(made[row.entry])
             found[row.cls] = {
                 "name": row.name,
                 "writes": [_write(one, description.name) for one in writes.of(entity)],

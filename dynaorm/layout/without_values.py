@@ -3,7 +3,8 @@
 Rule 1. Only literal texts of key templates stay, class names, and the numbers of versions.
 Rule 2. The value of a field in a key becomes the name of the field with a number. Equal values have equal numbers, so
         items lie together as they do in the table. A key field that is an attribute, too, is the same there.
-Rule 3. Any other value becomes the name of its type.
+Rule 3. Any other value becomes the name of its type. The attributes of a prefix become one map, because the rest of
+        their names is data.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -11,10 +12,11 @@ from typing import Any, Final
 
 from dynaorm.describe.class_names import name_of
 from dynaorm.describe.description import ClassDescription, TemplateDescription
-from dynaorm.describe.entry import Entry
+from dynaorm.describe.entry import Entry, item_as_read
 from dynaorm.describe.tables import describe
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.entity.table import Table
+from dynaorm.item.prefix import Prefix, is_member
 from dynaorm.item.value import AttributeValue, Item
 from dynaorm.item.value_text import key_text
 from dynaorm.layout.key_pieces import number_in_key, pieces_of
@@ -51,7 +53,8 @@ class _StandIns:
         self._keys = dict.fromkeys((*table.key_names, *indexes))
         self._known: dict[str, tuple[str, int]] = {}
 
-    def entry(self, entry: Entry) -> Entry:
+    def entry(self, given: Entry) -> Entry:
+        entry = _with_maps(given)
         cls = self._class(entry)
         own = cls if entry.kind in ("entity", "version", "tombstone") else None
         keys = {
@@ -110,6 +113,16 @@ class _StandIns:
         """The name of a value: that of the field where it is first met, and a number. A number is only a number."""
         field, number = self._known.setdefault(text, (field, len(self._known) + 1))
         return f"{number:0{len(text)}d}" if text.isdecimal() and text.isascii() else f"{field}-{number}"
+
+
+def _with_maps(entry: Entry) -> Entry:
+    """An entry with one attribute in place of those of a prefix."""
+    item = item_as_read(entry)
+    prefixes = [name for name in item if isinstance(name, Prefix)]
+    secret = {one for one in prefixes if any(is_member(name, one) for name in entry.secret)}
+    # A plain name: what stands for the values of a prefix is no map of attributes.
+    item = {f"{name.beginning}*" if isinstance(name, Prefix) else name: one for name, one in item.items()}
+    return replace(entry, item=item, secret=entry.secret | secret) if prefixes else entry
 
 
 def _as_in_keys(

@@ -8,7 +8,7 @@ Rule 2. Fields whose changes send the same actions are one write: that of the fi
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, Literal
 
-from dynaorm.describe.entry import Entry
+from dynaorm.describe.entry import Entry, item_as_read
 from dynaorm.describe.made_values import choices, counted, type_of_field
 from dynaorm.entity.base import detached
 from dynaorm.entity.ident import Ident, ident_of
@@ -146,7 +146,7 @@ class Writes:
 
     def _item(self, ident: Ident) -> Item | None:
         at = self._at.get(ident)
-        return None if at is None else self._entries[at].item
+        return None if at is None else item_as_read(self._entries[at])
 
     def _write(
         self, kind: Literal["insert", "change", "delete"], fields: tuple[str, ...], plan: Plan | DynaormError

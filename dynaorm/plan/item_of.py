@@ -6,7 +6,7 @@ from typing import Any
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.entity.state import state_of
 from dynaorm.item.prefix import scattered
-from dynaorm.item.value import AttributeValue
+from dynaorm.item.value import AttributeValue, Item
 from dynaorm.plan.changes import change_of
 from dynaorm.plan.intent import Save
 from dynaorm.plan.item_change import ItemInsert, ItemUpdate
@@ -38,11 +38,16 @@ def item_of(entity: Any, /) -> dict[str, AttributeValue]:
         >>> item_of(Song(song_id="1"))
         {'PK': {'S': 'SONG#1'}, 'SK': {'S': 'SONG'}, '_type': {'S': 'Song'}, 'song_id': {'S': '1'}}
     """
+    return deepcopy(dict(scattered(image_of(entity))))
+
+
+def image_of(entity: Any) -> Item:
+    """The same item as its class sees it, with maps in place of attributes of a prefix. It is not to be changed."""
     mapping_of(type(entity))
     (intents,) = merge_intents([Save(entity)], EVER)
     change = change_of(intents, NOTHING_READ, UnitOfWork(EVER, "", str))
     if isinstance(change, ItemInsert | ItemUpdate):
-        return deepcopy(dict(scattered(change.image)))
+        return change.image
     state = state_of(entity)
     assert state is not None  # a new entity is inserted
-    return deepcopy(dict(scattered(state.item)))
+    return state.item

@@ -16,7 +16,7 @@ from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
 from dynaorm.entity.type_tree import TypeTree
 from dynaorm.errors import DynaormError, UnknownField, UsageError
 from dynaorm.late import late
-from dynaorm.plan.item_of import item_of
+from dynaorm.plan.item_of import image_of
 from dynaorm.testing.values import drawn, times
 
 if TYPE_CHECKING:
@@ -117,6 +117,6 @@ def _valid(mapping: EntityMapping, values: dict[str, Any], given: Mapping[str, A
 
 def _claims(mapping: EntityMapping, entity: Any) -> set[object]:
     """The key and the unique values of an entity."""
-    item = item_of(entity)
+    item = image_of(entity)
     found: set[object] = {(mapping.table.name, identity(mapping.key_of(item)))}
     return found | {(mapping.table.guards.name, key) for _, key, _ in claims(mapping, mapping.subject(item))}

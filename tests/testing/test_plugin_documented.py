@@ -23,6 +23,12 @@ def project(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytes
         path = pytester.path / name
         path.parent.mkdir(exist_ok=True)
         path.write_text(text)
+    # The first entity of a process takes long on a busy machine.
+    (pytester.path / "conftest.py").write_text(
+        "from hypothesis import HealthCheck, settings\n"
+        "settings.register_profile('busy', suppress_health_check=[HealthCheck.too_slow])\n"
+        "settings.load_profile('busy')\n"
+    )
     monkeypatch.setenv("PYTHONPATH", f"{DOCUMENT.parents[1]}:{pytester.path}")
     return pytester
 

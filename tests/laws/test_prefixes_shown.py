@@ -1,0 +1,350 @@
+"""Law: everything that shows or exports tells the same of a dict of attributes as of a plain dict.
+
+Two classes differ only in that. What is told of the first is put into the words of the second: the members are
+gathered, and the names of attributes, tables and plans follow.
+"""
+
+import os
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from itertools import count
+from typing import Annotated, Any, Final, get_args
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pydantic import SecretStr
+
+from dynaorm import (
+    Attribute,
+    Entity,
+    F,
+    GlobalIndex,
+    Index,
+    Table,
+    Unique,
+    Versioned,
+    describe,
+    iam_policy,
+    item_of,
+)
+from dynaorm.cli.shown import Shown
+from dynaorm.describe import Entry, classify, samples
+from dynaorm.describe.entry import VERSION_ATTRIBUTES, entity_in
+from dynaorm.errors import UsageError
+from dynaorm.export import cdk, cloudformation, sam, terraform, workbench
+from dynaorm.failure import MASK
+from dynaorm.iam import Purpose
+from dynaorm.layout import document_of, markdown_of, mermaid_of, view_of
+from dynaorm.layout.page_data import page_data
+from dynaorm.layout.view import ItemRow
+from dynaorm.layout.without_values import without_values
+from dynaorm.record import record
+from dynaorm.testing import factory
+from tests.laws.drawn_values import KINDS, Drawn, dict_of
+
+PREFIX: Final = "p."
+NOW: Final = 1_700_000_000.0
+
+
+@record
+class Spec:
+    """What the two classes have in common.
+
+    Attributes:
+        held: the type of the dict.
+        required: it has no default.
+        versioned: the class keeps versions.
+        by_field: only a change of the dict makes a version.
+        when: only entities with a member ``1`` are in the index, and claim their code.
+    """
+
+    held: Any
+    required: bool
+    versioned: bool
+    by_field: bool
+    when: bool
+
+
+SECRETS: Final = Drawn(
+    dict[str, SecretStr], st.dictionaries(st.sampled_from(["1", "2"]), st.just("hush")), st.nothing(), "dict"
+)
+SPECS: Final = st.builds(
+    Spec,
+    held=KINDS.map(dict_of) | st.just(SECRETS),
+    required=st.booleans(),
+    versioned=st.booleans(),
+    by_field=st.booleans(),
+    when=st.booleans(),
+)
+_numbers = count()
+
+
+class Twin:
+    """One of the two classes, and what is told of it.
+
+    Attributes:
+        entity: the class.
+        table: its table.
+    """
+
+    def __init__(self, spec: Spec, prefix: str | None) -> None:
+        # Prices depend on the length of names.
+        name = f"twin-{next(_numbers):09d}"
+        self.is_secret = spec.held is SECRETS
+        self.prefix, self.attribute = prefix, "held" if prefix is None else f"{prefix}*"
+        self.table = Table(name, indexes=[GlobalIndex("GSI1")])
+        self.entity = self._declared(spec)
+        self.description = describe(self.table)
+
+    def _declared(self, spec: Spec) -> Any:
+        marks: list[Any] = [Attribute(prefix=self.prefix) if self.prefix is not None else Attribute("held")]
+        marks += [Versioned()] if spec.versioned and spec.by_field else []
+        kind: Any = spec.held.annotation
+        for mark in marks:
+            kind = Annotated[kind, mark]
+        when = F.held["1"].exists() if spec.when else None
+
+        class Twin(Entity, table=self.table, pk="TWIN#{name}", sk="T#{number:03d}", versioned=spec.versioned):
+            name: str
+            number: int
+            code: Annotated[str, Unique(when=when)]
+            size: int = 0
+            held: kind = ... if spec.required else {}
+            by_size = Index("GSI1", pk="SIZE#{size}", sk="{name}", when=when)
+
+        return Twin
+
+    def is_held(self, attribute: str) -> bool:
+        """Whether an attribute is the dict, or a member of it."""
+        return attribute.startswith("held" if self.prefix is None else self.prefix)
+
+    # -- in the words of a plain dict ----------------------------------------------------------------------------------
+
+    def plain(self, told: Any) -> Any:
+        """What is told, with maps in place of attributes and without the names of the attributes and tables."""
+        if isinstance(told, str):
+            named = re.sub(r"(?i)twin[-_]?\d{9}", "twin", told).replace("p.*", "held")
+            return re.sub(r' "prefix"|, prefix', "", named)
+        if isinstance(told, Mapping):
+            return {self.plain(name): self.plain(one) for name, one in self._gathered(told).items()}
+        return [self.plain(one) for one in told] if isinstance(told, list | tuple) else told
+
+    def _gathered(self, item: Mapping[Any, Any]) -> Mapping[Any, Any]:
+        """An item, or any dict like it, with a map in place of attributes; a secret map is left out."""
+        if "PK" not in item:
+            return item
+        prefix = "held" if self.prefix is None else self.prefix
+        members = {name: one for name, one in item.items() if name.startswith(prefix)}
+        found = {name: one for name, one in item.items() if name not in members}
+        if self.is_secret:
+            assert all(one == {"S": MASK} for one in members.values())
+            return found
+        if self.prefix is not None and members:
+            members = {"held": {"M": {name[len(prefix) :]: one for name, one in members.items()}}}
+        # No attribute is an empty dict.
+        return found if members == {"held": {"M": {}}} else {**found, **members}
+
+
+def twins(spec: Spec) -> tuple[Twin, Twin]:
+    return Twin(spec, None), Twin(spec, PREFIX)
+
+
+def same(both: tuple[Twin, Twin], tell: Callable[[Twin], Any]) -> None:
+    """Both tell the same, or refuse alike."""
+    left, right = (one.plain(outcome_of(partial(tell, one))) for one in both)
+    assert left == right
+
+
+def outcome_of(tell: Callable[[], Any]) -> Any:
+    try:
+        return tell()
+    except UsageError as error:
+        return f"{type(error).__name__}: {error}"
+
+
+# -- the declarations --------------------------------------------------------------------------------------------------
+
+
+def declared(one: Twin) -> Any:
+    found = one.description.to_json()
+    for field in found["classes"][0]["fields"]:
+        if field["name"] == "held":
+            assert field.pop("attribute") == one.attribute
+            assert ("prefix" in field["marks"]) is (one.prefix is not None)
+            field["marks"] = [mark for mark in field["marks"] if mark != "prefix"]
+    return found
+
+
+def policies(one: Twin) -> Any:
+    return {
+        str(purpose): iam_policy(
+            one.entity, account="123456789012", region="eu-west-1", actions=purpose, leading_keys=True
+        )
+        for purpose in get_args(Purpose)
+    }
+
+
+DECLARATIONS: Final[tuple[Callable[[Twin], Any], ...]] = (
+    declared,
+    policies,
+    lambda one: markdown_of(one.description),
+    lambda one: mermaid_of(one.description),
+    lambda one: cloudformation(one.description),
+    lambda one: sam(one.description),
+    lambda one: terraform(one.description),
+    lambda one: cdk(one.description),
+)
+
+
+@settings(max_examples=int(os.environ.get("FUZZ_EXAMPLES", "10")))
+@given(spec=SPECS)
+def test_the_declarations_of_both_are_told_alike(spec: Spec) -> None:
+    both = twins(spec)
+    for tell in DECLARATIONS:
+        same(both, tell)
+
+
+# -- items -------------------------------------------------------------------------------------------------------------
+
+
+def entry_facts(entry: Entry) -> Any:
+    return (
+        entry.kind,
+        entry.visible,
+        entry.places,
+        entry.owner,
+        entry.constraint,
+        entry.number,
+        repr(entry.cls),
+    )
+
+
+def built(one: Twin) -> Any:
+    make = factory(one.entity)
+    return [{name: repr(value) for name, value in vars(make()).items()} for _ in range(3)]
+
+
+def rows(one: Twin, entries: Sequence[Entry]) -> Any:
+    """What the views of a table and its index show."""
+    views = [view_of(one.description, entries, index) for index in (None, "GSI1")]
+    return [
+        [view.summary, view.entities, view.absent, [row_facts(one, row) for row in view.rows]]
+        for view in views
+    ]
+
+
+def row_facts(one: Twin, row: ItemRow) -> Any:
+    facts = [row.kind, row.cls, row.name, row.said, row.sort_text, row.places, row.owner, row.number]
+    others = [
+        (each.name, each.text, each.role, each.is_extra) for each in row.attributes if each.field != "held"
+    ]
+    return [*facts, others, *held_facts(one, row)]
+
+
+def held_facts(one: Twin, row: ItemRow) -> tuple[Any, Any]:
+    """How the attributes of the dict are shown, and the texts of its members."""
+    own = [each for each in row.attributes if each.field == "held"]
+    looks = {(each.role, frozenset(each.marks) - {"prefix"}, each.is_secret, each.is_extra) for each in own}
+    if one.is_secret:
+        assert all(each.text == MASK for each in own)
+        return None, MASK
+    if one.prefix is None:
+        (text,) = [each.text for each in own] or ["{}"]
+    elif [each.name for each in own] == [one.attribute]:
+        (text,) = [each.text for each in own]
+    else:
+        text = f"{{{', '.join(f'{each.name.removeprefix(one.prefix)}: {each.text}' for each in own)}}}"
+    return looks if text != "{}" else None, text
+
+
+def page_facts(one: Twin, entries: Sequence[Entry], *, has_values: bool = True) -> Any:
+    """What the page of a table has besides the rows: questions, answers and writes."""
+    found = page_data(one.description, entries, NOW, has_values=has_values)
+    for item in found["items"]:
+        # How long an item is depends on the names of its attributes, and how it looks is that of its row.
+        del item["size"], item["attributes"], item["item"]
+    for write in writes_in(found):
+        del write["units"]
+    return {name: found[name] for name in ("items", "like", "keys", "calls", "answers", "costs")}
+
+
+def writes_in(page: Any) -> Iterator[Any]:
+    likes = page["like"].values()
+    for each in (*page["items"], *(one for one in likes if isinstance(one, dict))):
+        yield from each.get("writes", ())
+
+
+def modelled(one: Twin) -> Any:
+    """A model of NoSQL Workbench, in which only items say which members there are."""
+    model = workbench(one.description, {one.table.name: samples(one.table)})
+    (table,) = model["DataModel"]
+    kinds = {each["AttributeName"]: each["AttributeType"] for each in table["NonKeyAttributes"]}
+    for facet in table["TableFacets"]:
+        for item in facet["TableData"]:
+            assert {*facet["NonKeyAttributes"], "PK", "SK"} >= item.keys() - VERSION_ATTRIBUTES
+            assert kinds.keys() | {"PK", "SK"} >= item.keys()
+        facet["NonKeyAttributes"] = [each for each in facet["NonKeyAttributes"] if not one.is_held(each)]
+    table["NonKeyAttributes"] = [each for each in kinds.items() if not one.is_held(each[0])]
+    return model
+
+
+def without_empty_dicts(one: Twin) -> Any:
+    """The rows without values of those samples that have members."""
+    entries = [entry for entry in samples(one.table) if has_members(one, entry)]
+    return rows(one, without_values(one.table, entries))
+
+
+def has_members(one: Twin, entry: Entry) -> bool:
+    """Whether the dict of an entity or version has a member; of other items, that they are there."""
+    held = [value for name, value in entry.item.items() if one.is_held(name) and value != {"M": {}}]
+    return entry.kind == "guard" or bool(held)
+
+
+ITEMS: Final[tuple[Callable[[Twin], Any], ...]] = (
+    lambda one: [entry_facts(entry) for entry in samples(one.table)],
+    built,
+    lambda one: rows(one, samples(one.table)),
+    lambda one: page_facts(one, samples(one.table)),
+    lambda one: page_facts(one, samples(one.table), has_values=False),
+    without_empty_dicts,
+    lambda one: [each["kind"] for each in document_of(one.description, samples(one.table))["entries"]],
+    modelled,
+)
+
+
+# What is shown of some entries.
+SHOWN: Final[tuple[Callable[[Twin, Sequence[Entry]], Any], ...]] = (
+    rows,
+    page_facts,
+    lambda _, entries: [entry_facts(entry) for entry in entries],
+    lambda one, entries: [each["item"] for each in document_of(one.description, entries)["entries"]],
+    lambda _, entries: [Shown().line(entity_in(entry)) for entry in entries],
+    lambda _, entries: [Shown().entity(entity_in(entry)) for entry in entries],
+)
+
+
+@settings(max_examples=int(os.environ.get("FUZZ_EXAMPLES", "10")))
+@given(data=st.data())
+def test_items_of_both_are_shown_alike(data: st.DataObject) -> None:
+    spec = data.draw(SPECS)
+    both, trees = twins(spec), data.draw(st.lists(spec.held.right, min_size=1, max_size=3))
+    for show in SHOWN:
+        same(both, partial(shown_of, show, trees))
+
+
+def shown_of(show: Callable[[Twin, Sequence[Entry]], Any], trees: Sequence[Any], one: Twin) -> Any:
+    entities = [
+        # Attributes are shown in the order of their names.
+        one.entity(name="a", number=number, code=f"c{number}", held=dict(sorted(tree.items())))
+        for number, tree in enumerate(trees)
+    ]
+    return show(one, [classify(item_of(entity), one.table) for entity in entities])
+
+
+@settings(max_examples=int(os.environ.get("FUZZ_EXAMPLES", "10")))
+@given(spec=SPECS)
+def test_samples_of_both_are_alike(spec: Spec) -> None:
+    both = twins(spec)
+    for tell in ITEMS:
+        same(both, tell)
