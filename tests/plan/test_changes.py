@@ -1,24 +1,16 @@
 """What happens to each item, given what is known of it; and what must be read before that can be said."""
 
-from datetime import datetime
 from typing import Annotated, TypeVar
 
 import pytest
 from pydantic import AfterValidator, Field, ValidationInfo
 
 from dynaorm import (
-    Attribute,
-    CreatedAt,
     Entity,
-    ExpiresAt,
     F,
-    GlobalIndex,
-    Index,
-    InKey,
     Key,
-    NumberRevision,
     Table,
-    Unique,
+    inspect,
 )
 from dynaorm.entity.ident import ident_of
 from dynaorm.entity.mapping.mapping import mapping_of
@@ -33,7 +25,7 @@ from dynaorm.errors import (
     StaleEntity,
     UnknownField,
 )
-from dynaorm.item.condition import And, Attr, Compare, Condition, Or, equals, missing
+from dynaorm.item.condition import Attr, Compare, Condition, Or, equals, missing
 from dynaorm.item.evaluate import holds
 from dynaorm.item.update import SetTo
 from dynaorm.item.value import AttributeValue, Item
@@ -51,7 +43,10 @@ from dynaorm.plan.item_change import (
 from dynaorm.plan.merge_intents import merge_intents
 from dynaorm.plan.reads import NOTHING_READ, Reads
 from dynaorm.plan.unit_of_work import UnitOfWork
-from tests.plan.compiling import NOW, plan_of, saved
+from dynaorm.record import replace
+from tests.cast.events import Note
+from tests.plan.cast import Coupon, Document, Fragile, Held, Loose, Numbered, Renamed, Stock, User, loose
+from tests.plan.compiling import NOW, committed, plan_of, saved
 
 T = TypeVar("T")
 
@@ -63,59 +58,6 @@ def state_of(entity: object) -> Loaded:
 
 
 UNIT = UnitOfWork(NOW, "w2", str)
-
-app = Table("nets-app", indexes=[GlobalIndex("GSI1")])
-loose = Table("nets-loose", revision_attribute=None)
-
-
-class Stock(Entity, table=app, pk="STOCK#{sku}", sk="S"):
-    sku: str
-    left: int = 0
-    until: Annotated[datetime | None, ExpiresAt()] = None
-
-
-class Fragile(Stock):
-    padding: int = 0
-
-
-class User(Entity, table=app, pk="USER#{user_id}", sk="U"):
-    user_id: str
-    email: Annotated[str, Unique()]
-
-
-class Document(Entity, table=app, pk="DOC#{doc_id}", sk="D", versioned=True):
-    doc_id: str
-
-
-class Loose(Entity, table=loose, pk="LOOSE#{name}", sk="L"):
-    name: str
-    left: int = 0
-
-
-class Dated(Entity, table=app, pk="DATED#{name}", sk="D"):
-    name: str
-    made: Annotated[datetime | None, CreatedAt()] = None
-
-
-class Numbered(
-    Entity,
-    table=Table("nets-numbered", revision_attribute=NumberRevision("number")),
-    pk="NUMBERED#{name}",
-    sk="N",
-):
-    name: str
-
-
-class Renamed(Entity, table=app, pk="RENAMED#{name}", sk="R"):
-    name: str
-    left: int = 0
-    kind: Annotated[str, Attribute("sort_of", formerly=("category",))] = ""
-
-
-class Held(Entity, table=app, pk="HELD#{name}", sk="H"):
-    name: str
-    place: Annotated[str | None, InKey()] = None
-    by_place = Index("GSI1", pk="PLACE#{place}", sk="{name}")
 
 
 def change(*intents: Intent, stored: Item | str | None = "unread") -> ItemChange | None:
@@ -144,7 +86,8 @@ def stock_item(kind: str = "Stock", **attributes: AttributeValue) -> Item:
 
 KEY = Key(Stock, sku="a")
 EDIT = Edit(KEY, (SetTo(("left",), 1),))
-EXPIRED = stock_item(until={"N": str(int(NOW))})
+COUPON = Key(Coupon, code="a")
+EXPIRED: Item = {**COUPON.primary_key, "_type": {"S": "Coupon"}, "until": {"N": str(int(NOW))}}
 STRANGER = stock_item("User")
 TOMBSTONE: Item = {
     "PK": {"S": "DOC#d"}, "SK": {"S": "v0_D"}, "version": {"N": "2"}, "deleted": {"BOOL": True},
@@ -167,7 +110,7 @@ def moved() -> Loose:
         ([Save(Stock(sku="a"), F.left == 1, overwrite=True)], ["STOCK#a"]),
         ([Save(User(user_id="1", email="e"), overwrite=True)], ["USER#1"]),
         ([Save(Document(doc_id="d"), overwrite=True)], ["DOC#d"]),
-        ([Save(Dated(name="d"), overwrite=True)], ["DATED#d"]),
+        ([Save(Note(note="n"), overwrite=True)], ["NOTE#n"]),  # it keeps the time of its creation
         ([Save(Numbered(name="n"), overwrite=True)], ["NUMBERED#n"]),
         ([Save(Loose(name="l"), overwrite=True)], []),
         ([EDIT], []),
@@ -194,24 +137,6 @@ def test_a_move_under_a_revision_reads_nothing() -> None:
     assert items_to_read(merge_intents([Move(stock)], NOW)) == []
 
 
-def test_a_delete_and_an_update_by_key_know_nothing_of_the_item() -> None:
-    stock = mapping_of(Stock)
-    assert change(Deletion(KEY)) == ItemDelete(stock, KEY.primary_key)
-    assert change(EDIT) == ItemEdit(stock, KEY.primary_key, (SetTo(("left",), {"N": "1"}),))
-
-
-def test_what_was_read_of_one_item_says_nothing_of_another() -> None:
-    other = Reads({ident_of(app, Key(Stock, sku="b").primary_key): None})
-    (one,) = merge_intents([EDIT], NOW)
-    assert isinstance(change_of(one, other, UNIT), ItemEdit)
-
-
-def test_no_object_stands_for_an_item_that_is_named_by_its_key() -> None:
-    read = StoredItem(mapping_of(Stock), stock_item(), from_read=True)
-    assert only(ItemUpdate, EDIT, stored=stock_item()).loaded is None
-    assert change(Deletion(KEY), stored=stock_item()) == ItemDelete(mapping_of(Stock), KEY.primary_key, read)
-
-
 def test_a_tombstone_cannot_be_deleted_again() -> None:
     with pytest.raises(EntityNotFound):
         change(Deletion(Key(Document, doc_id="d")), stored=TOMBSTONE)
@@ -226,35 +151,39 @@ def test_the_stored_type_decides_the_class(intent: Intent) -> None:
     assert found.before == StoredItem(mapping_of(Fragile), item, from_read=True)
 
 
-@pytest.mark.parametrize("stored", [None, EXPIRED, STRANGER])
-def test_a_check_of_what_is_not_there_fails(stored: Item | None) -> None:
-    with pytest.raises(EntityNotFound):
-        change(Check(KEY), stored=stored)
-
-
 def test_an_insert_over_what_expired_is_an_insert() -> None:
     for overwrite in (False, True):
-        found = only(ItemInsert, Save(Stock(sku="a"), overwrite=overwrite), stored=EXPIRED)
+        found = only(ItemInsert, Save(Coupon(code="a"), overwrite=overwrite), stored=EXPIRED)
         assert (found.before, found.found_nothing) == (None, overwrite)
 
 
-def test_an_insert_over_a_live_entity_is_refused_and_an_overwrite_is_not() -> None:
+def test_an_insert_over_a_live_entity_is_refused_and_an_overwrite_of_its_kind_is_not() -> None:
     with pytest.raises(AlreadyExists) as raised:
         change(Save(Stock(sku="a")), stored=stock_item())
     assert (raised.value.key, raised.value.violations) == (KEY, ())
+    with pytest.raises(AlreadyExists):
+        change(Save(Stock(sku="a"), overwrite=True), stored=STRANGER)
     found = only(ItemInsert, Save(Stock(sku="a"), overwrite=True), stored=stock_item("Fragile"))
     assert found.mapping is mapping_of(Stock)
     assert found.before == StoredItem(mapping_of(Fragile), stock_item("Fragile"), from_read=True)
 
 
-def test_an_overwrite_of_another_kind_of_entity_is_refused() -> None:
-    with pytest.raises(AlreadyExists):
-        change(Save(Stock(sku="a"), overwrite=True), stored=STRANGER)
+def test_an_upsert_does_not_replace_an_entity_of_the_base_and_asks_its_condition_of_nothing() -> None:
+    upsert = Edit(Key(Fragile, sku="a"), (F.left.set(1),), creates=True, read_first=True)
+    with pytest.raises(AlreadyExists) as taken:
+        change(upsert, stored=stock_item())
+    with pytest.raises(ConditionFailed) as failed:
+        change(replace(upsert, condition=F.left == 9), stored=None)
+    assert taken.value.key == failed.value.key == Key(Fragile, sku="a")
 
 
-def test_an_unchanged_entity_that_is_checked_is_a_check() -> None:
-    stock = saved(Stock(sku="a"))
-    assert only(ItemCheck, Save(stock), Check(stock)).loaded == (stock, state_of(stock))
+def test_a_save_that_stores_nothing_gives_the_object_what_validation_makes_of_it() -> None:
+    one = saved(Loud(name="a", text="N"))
+    one.text = "n"
+    plan = plan_of(Save(one))
+    assert plan.actions == ()
+    committed(plan)
+    assert (one.text, inspect(one).loaded, inspect(one).revision) == ("N", True, "w1")
 
 
 def test_a_key_deleted_and_created_anew_takes_over_what_was_read() -> None:
@@ -274,6 +203,8 @@ def test_a_check_without_condition_binds_a_blind_write_to_the_loaded_revision() 
 def test_a_check_with_a_condition_asks_for_nothing_else() -> None:
     found = only(ItemCheck, Check(saved(Stock(sku="a")), F.left == 0))
     assert (found.before, found.condition) == (None, Or((missing("left"), equals("left", {"N": "0"}))))
+    edit = only(ItemEdit, EDIT, Check(saved(Fragile(sku="a")), F.left == 2))
+    assert (edit.mapping, edit.before) == (mapping_of(Stock), None)
 
 
 @pytest.mark.parametrize("intent", [EDIT, Deletion(KEY)])
@@ -337,13 +268,6 @@ def test_a_condition_on_a_renamed_field_is_asked_wherever_it_is_stored() -> None
             assert holds(found.condition, item) is expected
 
 
-def test_every_condition_of_one_item_has_to_hold() -> None:
-    found = change(Edit(KEY, EDIT.changes, F.left < 9), Check(KEY, F.left > 1), Check(KEY, F.left != 5))
-    assert found is not None
-    assert isinstance(found.condition, And)
-    assert len(found.condition.parts) == 3
-
-
 def test_an_edit_and_a_deletion_by_key_are_made_of_the_class_their_check_was_loaded_as() -> None:
     fragile = mapping_of(Fragile).loader.hydrate(stock_item("Fragile"))
     for intent in (EDIT, Deletion(KEY)):
@@ -361,9 +285,6 @@ def test_a_check_of_what_was_read_knows_it() -> None:
         StoredItem(mapping_of(Fragile), read, from_read=True),
         condition=Compare(Attr(("left",)), ">", {"N": "0"}),
     )
-    with pytest.raises(EntityNotFound) as absent:
-        change(Check(KEY, F.left > 0), stored=None)
-    assert absent.value.key == KEY
 
 
 def test_what_changed_since_a_check_was_loaded_is_stale_and_says_which() -> None:
@@ -388,23 +309,23 @@ def test_a_field_that_lives_in_an_index_key_alone_is_known_to_the_new_image() ->
     assert only(ItemUpdate, edit, stored=dict(state_of(held).item)).image["GSI1PK"] == {"S": "PLACE#z"}
 
 
-@pytest.mark.parametrize(
-    ("intent", "stored"),
-    [(EDIT, None), (EDIT, EXPIRED), (EDIT, STRANGER), (Deletion(KEY), None), (Deletion(KEY), STRANGER)],
-    ids=["absent", "expired", "of another class", "absent to delete", "of another class to delete"],
-)
-def test_what_is_not_there_cannot_be_updated_or_deleted(intent: Intent, stored: Item | None) -> None:
+@pytest.mark.parametrize("stored", [None, STRANGER], ids=["nothing", "another class"])
+@pytest.mark.parametrize("intent", [EDIT, Deletion(KEY), Check(KEY), Check(KEY, F.left > 0)])
+def test_what_is_not_there_cannot_be_updated_deleted_or_checked(intent: Intent, stored: Item | None) -> None:
     with pytest.raises(EntityNotFound) as raised:
         change(intent, stored=stored)
     assert raised.value.key == KEY
     there = "an item of User is stored under Key(Stock, sku='a'), and no Stock"
     assert (there in str(raised.value)) is (stored is STRANGER)
+    for expired in (Edit(COUPON, EDIT.changes), Check(COUPON)):
+        with pytest.raises(EntityNotFound):
+            change(expired, stored=EXPIRED)
 
 
 # -- what of an entity is validated when it is saved -------------------------------------------------------------------
 
 
-measures = Table("nets-validated")
+validated = Table("changes-validated")
 
 
 def _lower_unless_stored(text: str, info: ValidationInfo) -> str:
@@ -413,16 +334,21 @@ def _lower_unless_stored(text: str, info: ValidationInfo) -> str:
     return text
 
 
-class Measured(Entity, table=measures, pk="MEASURED#{name}", sk="M"):
+class Measured(Entity, table=validated, pk="MEASURED#{name}", sk="M"):
     name: str
-    size: Annotated[int, Field(ge=0)] = 0
+    size: Annotated[int, Field(ge=0, le=9)] = 0
     code: Annotated[str, AfterValidator(_lower_unless_stored)] = "a"
     note: str = ""
 
 
+class Loud(Entity, table=validated, pk="LOUD#{name}", sk="L"):
+    name: str
+    text: Annotated[str, AfterValidator(str.upper)] = ""
+
+
 MEASURED: Item = {
     "PK": {"S": "MEASURED#a"}, "SK": {"S": "M"}, "_type": {"S": "Measured"}, "_rev": {"S": "w1"},
-    "name": {"S": "a"}, "size": {"N": "1"}, "code": {"S": "OLD"}, "note": {"S": ""},
+    "name": {"S": "a"}, "size": {"N": "9"}, "code": {"S": "OLD"}, "note": {"S": "full"},
 }  # fmt: skip
 
 
@@ -450,29 +376,6 @@ def test_a_moved_entity_is_validated_where_it_changed_besides_its_key() -> None:
 # -- edits: the bounds they carry, and what comes first where they cannot be made --------------------------------------
 
 
-shelves = Table("changes-of-edits")
-
-
-class Shelf(Entity, table=shelves, pk="SHELF#{name}", sk="S"):
-    name: str
-    size: Annotated[int, Field(le=9)] = 0
-    note: str = ""
-
-
-SHELF: Item = {
-    "PK": {"S": "SHELF#a"}, "SK": {"S": "S"}, "_type": {"S": "Shelf"}, "_rev": {"S": "w1"},
-    "name": {"S": "a"}, "size": {"N": "9"}, "note": {"S": "full"},
-}  # fmt: skip
-
-
-def shelf_changes(edit: Edit, *, reads: Reads = NOTHING_READ) -> ItemChange | None:
-    (one,) = merge_intents([edit], NOW)
-    return change_of(one, reads, UNIT)
-
-
-READ_SHELF = Reads({ident_of(shelves, SHELF): SHELF})
-
-
 @pytest.mark.parametrize(
     ("condition", "error"),
     [(None, InvalidValue), (F.note == "full", InvalidValue), (F.note == "empty", ConditionFailed)],
@@ -480,29 +383,23 @@ READ_SHELF = Reads({ident_of(shelves, SHELF): SHELF})
 def test_the_callers_condition_comes_before_a_rule_that_the_outcome_breaks(
     condition: Condition | None, error: type[Exception]
 ) -> None:
-    edit = Edit(Key(Shelf, name="a"), (F.size.add(1),), condition)
+    edit = Edit(Key(Measured, name="a"), (F.size.add(1),), condition)
     with pytest.raises(error) as refusal:
-        shelf_changes(edit, reads=READ_SHELF)
+        change(edit, stored=MEASURED)
     if isinstance(refusal.value, ConditionFailed):
-        assert refusal.value.key == Key(Shelf, name="a")
+        assert refusal.value.key == Key(Measured, name="a")
 
 
 def test_the_condition_of_a_loaded_entity_is_not_judged_by_what_it_was_loaded_with() -> None:
-    shelf = mapping_of(Shelf).loader.hydrate(SHELF)
     with pytest.raises(InvalidValue):
-        shelf_changes(Edit(shelf, (F.size.add(1),), F.note == "empty"))
+        change(Edit(measured(), (F.size.add(1),), F.note == "empty"))
 
 
 def test_an_edit_that_changes_nothing_checks_its_condition_and_knows_what_it_named() -> None:
-    shelf = mapping_of(Shelf).loader.hydrate(SHELF)
-    change = shelf_changes(Edit(shelf, (F.note.set("full"),), F.size > 3))
-    assert isinstance(change, ItemCheck)
-    assert change.loaded is not None
-    assert (change.loaded.entity is shelf, change.image, change.edited) == (
-        True,
-        SHELF,
-        frozenset({"note"}),
-    )
+    one = measured()
+    found = only(ItemCheck, Edit(one, (F.note.set("full"),), F.size > 3))
+    assert found.loaded is not None
+    assert (found.loaded.entity is one, found.image, found.edited) == (True, MEASURED, frozenset({"note"}))
 
 
 # -- what was read -----------------------------------------------------------------------------------------------------

@@ -57,16 +57,6 @@ def test_what_is_not_saved_is_kept_with_what_it_was_loaded_as_and_without_a_revi
     assert found.item == {**MINE, "stars": {"N": "1"}}
 
 
-def test_what_is_not_saved_and_others_left_alone_keeps_the_revision() -> None:
-    note = loaded(MINE)
-    note.text = "unsaved"
-    item = {**MINE, "stars": {"N": "1"}, "_rev": {"S": "r"}}
-    assert (taken(note, item).text, note.stars) == ("unsaved", 1)
-    found = state_of(note)
-    assert found is not None
-    assert found.item == item
-
-
 def test_a_frozen_object_that_was_spared_stays_as_it_is() -> None:
     item = {"PK": {"S": "FROZEN#a"}, "SK": {"S": "F"}, "name": {"S": "a"}}
     note, other = loaded(item, Frozen), loaded({**item, "text": {"S": "saved"}}, Frozen)

@@ -9,29 +9,14 @@ from pydantic import Field
 from dynaorm import Aggregate, Entity, F, GlobalIndex, Index, Key, Table, Unique
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.item.action import Delete
-from dynaorm.plan.compiler import compile_plan
 from dynaorm.plan.intent import Check, Deletion, Intent, Save
 from dynaorm.plan.kinds.own_item import OWN_ITEM, ItemPurpose
 from dynaorm.plan.kinds.versions import VERSIONS, VersionPurpose
-from dynaorm.plan.merge_intents import merge_intents
 from dynaorm.plan.planned import Kind, Planned, Purpose
-from dynaorm.plan.reads import NOTHING_READ
-from dynaorm.plan.unit_of_work import UnitOfWork
-from tests.plan.compiling import NOW, reads_of, saved, stored
+from tests.plan.cast import Audit, User
+from tests.plan.compiling import plan_of, reads_of, saved, stored
 
-app = Table("app")
 loose = Table("loose", pk="id", sk=None, revision_attribute=None)
-
-
-class User(Entity, table=app, pk="USER#{user_id}", sk="PROFILE"):
-    user_id: str
-    email: Annotated[str, Unique(normalize=str.casefold)]
-    name: str = ""
-
-
-class Audit(Entity, table=app, pk="AUDIT#{audit_id}", sk="A", versioned=True):
-    audit_id: int
-    result: str = "good"
 
 
 class Note(Entity, table=loose, pk="NOTE#{note_id}"):
@@ -39,18 +24,14 @@ class Note(Entity, table=loose, pk="NOTE#{note_id}"):
     text: str = ""
 
 
-def explained(*intents: Intent, write_id: str = "rev2") -> list[str]:
-    return (
-        compile_plan(merge_intents(intents, NOW), NOTHING_READ, UnitOfWork(NOW, write_id, str))
-        .explain()
-        .splitlines()
-    )
+def explained(*intents: Intent) -> list[str]:
+    return plan_of(*intents).explain().splitlines()
 
 
 def test_an_insert_with_a_unique_value() -> None:
     assert explained(Save(User(user_id="1", email="Bob@X"))) == [
         "TransactWriteItems, 2 actions, 4 write capacity units",
-        "1. Put app PK=USER#1 SK=PROFILE: insert User(user_id='1'), if nothing is stored under its key",
+        "1. Put app PK=USER#1 SK=U: insert User(user_id='1'), if nothing is stored under its key",
         (
             "2. Put app PK=email#bob@x SK=email#bob@x: claim email = 'Bob@X' for User(user_id='1'), "
             "if nobody else holds it"
@@ -63,34 +44,24 @@ def test_a_changed_unique_value() -> None:
     user.email = "b@x"
     assert explained(Save(user)) == [
         "TransactWriteItems, 3 actions, 6 write capacity units",
-        "1. Update app PK=USER#1 SK=PROFILE: write what changed of User(user_id='1'), if its revision is still w1",
+        "1. Update app PK=USER#1 SK=U: write what changed of User(user_id='1'), if its revision is still w1",
         "2. Delete app PK=email#a@x SK=email#a@x: release email = 'a@x', which User(user_id='1') no longer holds",
         "3. Put app PK=email#b@x SK=email#b@x: claim email = 'b@x' for User(user_id='1'), if nobody else holds it",
     ]
 
 
-def test_a_swap() -> None:
-    one, two = saved(User(user_id="1", email="a")), saved(User(user_id="2", email="b"))
-    one.email, two.email = "b", "a"
-    lines = explained(Save(one), Save(two))
-    assert lines[0] == "TransactWriteItems, 4 actions, 8 write capacity units"
-    assert lines[2] == (
-        "2. Put app PK=email#a SK=email#a: pass email = 'a' on to User(user_id='2'), if it is still where it was"
-    )
-
-
 def test_a_new_version_and_a_tombstone() -> None:
-    audit = saved(Audit(audit_id=7))
+    audit = saved(Audit(name="7"))
     audit.result = "bad"
     assert explained(Save(audit)) == [
         "TransactWriteItems, 2 actions, 4 write capacity units",
-        "1. Update app PK=AUDIT#7 SK=v0_A: write what changed of Audit(audit_id=7), if its revision is still w1",
-        "2. Put app PK=AUDIT#7 SK=v2_A: keep version 2 of Audit(audit_id=7), a number never used before",
+        "1. Update app PK=AUDIT#7 SK=v0_A: write what changed of Audit(name='7'), if its revision is still w1",
+        "2. Put app PK=AUDIT#7 SK=v2_A: keep version 2 of Audit(name='7'), a number never used before",
     ]
     assert explained(Deletion(audit)) == [
         "PutItem, 1 action, 1 write capacity unit",
         (
-            "1. Put app PK=AUDIT#7 SK=v0_A: delete Audit(audit_id=7), leaving a tombstone that keeps its version "
+            "1. Put app PK=AUDIT#7 SK=v0_A: delete Audit(name='7'), leaving a tombstone that keeps its version "
             "number, if its revision is still w1"
         ),
     ]
@@ -119,46 +90,20 @@ def test_checks_and_conditions() -> None:
             "key"
         )
     assert explained(Check(key, F.name == "x"))[1] == (
-        "1. Check app PK=USER#1 SK=PROFILE: write nothing, but refuse everything unless User(user_id='1') is as "
+        "1. Check app PK=USER#1 SK=U: write nothing, but refuse everything unless User(user_id='1') is as "
         "expected, and only under the caller's condition"
-    )
-
-
-def test_a_total_that_two_classes_keep_names_both() -> None:
-    table = Table("totals")
-
-    class Group(Entity, table=table, pk="GROUP#{group}", sk="G"):
-        group: str
-        name: str
-        members: int = 0
-        guests: int = 0
-
-    class Member(Entity, table=table, pk="GROUP#{group}", sk="MEMBER#{user}"):
-        group: str
-        user: str
-        in_group = Aggregate(Group, count="members")
-
-    class Guest(Entity, table=table, pk="GROUP#{group}", sk="GUEST#{user}"):
-        group: str
-        user: str
-        in_group = Aggregate(Group, count="guests")
-
-    lines = explained(Save(Member(group="g", user="u")), Save(Guest(group="g", user="v")))
-    assert lines[-1] == (
-        "3. Update totals PK=GROUP#g SK=G: add 1 to members and 1 to guests of Group(group='g') "
-        "for Member.in_group and Guest.in_group, if it exists"
     )
 
 
 @pytest.mark.parametrize(
     ("kind", "purpose", "number", "text"),
     [
-        (VERSIONS, VersionPurpose.PURGE, 3, "remove version 3 of Audit(audit_id=7) for good"),
+        (VERSIONS, VersionPurpose.PURGE, 3, "remove version 3 of Audit(name='7') for good"),
         (
             OWN_ITEM,
             ItemPurpose.PURGE,
             None,
-            "remove the tombstone of Audit(audit_id=7), the last of its items",
+            "remove the tombstone of Audit(name='7'), the last of its items",
         ),
     ],
     ids=["version", "tombstone"],
@@ -166,7 +111,7 @@ def test_a_total_that_two_classes_keep_names_both() -> None:
 def test_what_is_removed_for_good_is_a_version_or_the_tombstone(
     kind: Kind, purpose: Purpose, number: int | None, text: str
 ) -> None:
-    key = Key(Audit, audit_id=7).primary_key
+    key = Key(Audit, name="7").primary_key
     delete = Delete("app", key, None)
     assert Planned(delete, kind, purpose, mapping_of(Audit), key, label=number).reason == text
 
@@ -181,19 +126,22 @@ def test_nothing_to_send() -> None:
     assert explained(Save(saved(User(user_id="1", email="a")))) == ["Nothing to send: nothing changed."]
 
 
-class Badge(Entity, table=app, pk="BADGE#{number}", sk="B"):
+secrets = Table("secrets")
+
+
+class Badge(Entity, table=secrets, pk="BADGE#{number}", sk="B"):
     number: int
     code: Annotated[str, Unique(), Field(repr=False)]
 
 
 def test_a_unique_value_that_is_not_to_be_shown_is_not_in_the_plan() -> None:
     put, claim = explained(Save(Badge(number=1, code="open sesame")))[1:3]
-    assert put.startswith("1. Put app PK=BADGE#1 SK=B: ")
+    assert put.startswith("1. Put secrets PK=BADGE#1 SK=B: ")
     assert "sesame" not in claim
-    assert claim.startswith("2. Put app PK=********** SK=**********: claim code = ")
+    assert claim.startswith("2. Put secrets PK=********** SK=**********: claim code = ")
 
 
-class Locker(Entity, table=app, pk="LOCKER#{code}", sk="L"):
+class Locker(Entity, table=secrets, pk="LOCKER#{code}", sk="L"):
     code: Annotated[str, Field(repr=False)]
 
 
@@ -244,9 +192,6 @@ class Shift(Entity, table=placed, pk="TEAM#{team}", sk="SHIFT#{number:03d}"):
     hours: int = 1
     is_paid: bool = True
     in_team = Aggregate(Team, sum={"hours": "hours"}, when=F.is_paid == True)  # noqa: E712 - an expression
-
-
-UNIT = UnitOfWork(NOW, "w2", str)
 
 
 def changed(job: Job, **values: object) -> Save:
@@ -347,22 +292,21 @@ def test_totals_that_several_classes_count_are_told_with_the_conditions_of_each(
 def test_an_item_in_two_places_of_an_index_leaves_none() -> None:
     before = {**stored(Desk(name="a", room="a")), "floor": {"S": "2"}}
     desk = Desk(name="a")
-    plan = compile_plan(merge_intents([Save(desk, overwrite=True)], NOW), reads_of(placed, before), UNIT)
+    plan = plan_of(Save(desk, overwrite=True), reads=reads_of(placed, before))
     assert plan.explain().splitlines()[1].endswith(": replace Desk(name='a'), if its revision is still w1")
 
 
 def test_a_key_with_a_field_that_is_not_to_be_shown_is_masked() -> None:
     for intent in (Save(Locker(code="open sesame")), Deletion(saved(Locker(code="open sesame")))):
         (line,) = explained(intent)[1:]
-        assert " app PK=********** SK=L: " in line
+        assert " secrets PK=********** SK=L: " in line
         assert "sesame" not in line
 
 
 def test_an_item_that_cannot_be_read_is_in_no_place() -> None:
     unreadable = {**stored(Job(name="a")), "size": {"S": "?"}, "state": {"N": "1"}}
-    reads = reads_of(placed, unreadable)
-    intents = merge_intents([Save(Job(name="a"), overwrite=True)], NOW)
-    sentence = compile_plan(intents, reads, UnitOfWork(NOW, "w2", str)).explain().splitlines()[1]
+    plan = plan_of(Save(Job(name="a"), overwrite=True), reads=reads_of(placed, unreadable))
+    sentence = plan.explain().splitlines()[1]
     assert sentence.endswith(
         "if its revision is still w1; it is in pending of GSI1, because F.state == 'new'"
     )

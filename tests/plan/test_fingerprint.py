@@ -1,11 +1,9 @@
 """The revision of a block under a token of the caller's: it follows from what the caller gave, and from that alone."""
 
 from datetime import datetime
-from itertools import count
 from typing import Annotated, Any
 
 import pytest
-from pydantic import Field
 
 from dynaorm import (
     Attribute,
@@ -63,12 +61,6 @@ class Renamed(Entity, table=app, pk="RENAMED#{name}", sk="R"):
     text: Annotated[str, Attribute(formerly="body")] = ""
 
 
-class Ticket(Entity, table=app, pk="TICKET#{name}", sk="T"):
-    name: str
-    number: int = Field(default_factory=count(1).__next__)
-    left: int = 0
-
-
 reserved = Table("token-reserved")
 
 
@@ -104,13 +96,6 @@ def stored(entity: Any, **more: Any) -> Item:
 
 def knowing(*items: Item) -> Reads:
     return Reads({ident_of(app, {name: item[name] for name in ("PK", "SK")}): item for item in items})
-
-
-def test_every_item_of_the_block_gets_it() -> None:
-    block = (Save(Stock(sku="a")), Edit(Key(Stock, sku="b"), (F.left.add(1),)))
-    plan = plan_of(*block)
-    assert {planned.revision for planned in plan.actions} == {revision(*block)}
-    assert len(revision(*block)) == 32
 
 
 BLOCKS: dict[str, tuple[Intent, ...]] = {
@@ -190,11 +175,6 @@ def test_what_is_only_checked_and_what_is_unchanged_count_too() -> None:
         (Deletion(renamed, F.text == "x"), other),
     ]
     assert len({revision(*block) for block in blocks}) == len(blocks)
-
-
-def test_it_does_not_depend_on_what_a_default_factory_gives_to_an_upsert() -> None:
-    upsert = Edit(Key(Ticket, name="t"), (F.left.add(1),), creates=True)
-    assert revision(upsert) == revision(upsert)
 
 
 def test_the_next_version_of_the_library_gives_an_upsert_the_same() -> None:

@@ -1,29 +1,15 @@
 """What inspect() tells of an entity."""
 
-import copy
-import pickle
 from decimal import Decimal
 
 import pytest
 from pydantic import BaseModel
 
-from dynaorm import Entity, Key, Table, detached, inspect
+from dynaorm import Key, inspect
 from dynaorm.errors import UsageError
 from dynaorm.plan.inspection import Inspection
+from tests.plan.cast import Document, Loose
 from tests.plan.compiling import saved
-
-app = Table("inspection-app")
-loose = Table("inspection-loose", revision_attribute=None)
-
-
-class Document(Entity, table=app, pk="DOC#{doc_id}", sk="D", versioned=True):
-    doc_id: str
-    text: str = ""
-    tags: frozenset[str] = frozenset()
-
-
-class Loose(Entity, table=loose, pk="LOOSE#{name}", sk="L"):
-    name: str
 
 
 class Elsewhere(BaseModel):
@@ -49,25 +35,6 @@ def test_changes_are_stored_value_and_value_now() -> None:
     document.tags = frozenset({"t"})
     assert inspect(document).changes == {"text": ("a", "b"), "tags": (frozenset(), {"t"})}
     assert inspect(document).revision == "w1"
-
-
-def test_copies_carry_the_loaded_state_along() -> None:
-    document = saved(Document(doc_id="d", text="a"))
-    expected = inspect(document)
-    for twin in (copy.copy(document), copy.deepcopy(document), pickle.loads(pickle.dumps(document))):
-        assert inspect(twin) == expected
-    patched = document.model_copy(update={"text": "b"})
-    assert (inspect(patched).revision, inspect(patched).changes) == ("w1", {"text": ("a", "b")})
-
-
-def test_constructors_and_detached_give_new_entities() -> None:
-    document = saved(Document(doc_id="d", text="a"))
-    for new in (
-        detached(document),
-        detached(document, text="b"),
-        Document.model_validate(document.model_dump()),
-    ):
-        assert not inspect(new).loaded
 
 
 def test_a_class_without_a_table_is_refused() -> None:

@@ -77,11 +77,6 @@ def test_a_partial_update_writes_no_time_by_hand(change: Change) -> None:
     )
 
 
-def test_the_attributes_with_times_are_those_that_depend_on_the_time_of_a_write() -> None:
-    assert mapping_of(Note).timed == {"CreatedAt", "seen"}
-    assert mapping_of(Plain).timed == frozenset()
-
-
 # -- the times that plans store ----------------------------------------------------------------------------------------
 
 
@@ -196,14 +191,6 @@ def test_the_time_of_creation_is_not_that_of_a_deleted_entity() -> None:
     assert plan.actions[0].after["made"] == {"S": SECOND}
 
 
-def test_what_was_loaded_may_break_a_rule_that_spares_it_beside_a_time_that_is_set() -> None:
-    dated = loaded(Dated(name="a"), text={"S": "from before"})
-    dated.note = "n"
-    (update, _) = plan_of(Save(dated), now=LATER).actions
-    assert update.after is not None
-    assert (update.after["text"], update.after["seen"]) == ({"S": "from before"}, {"S": SECOND})
-
-
 def test_a_save_that_would_write_nothing_but_times_gives_the_object_the_stored_ones() -> None:
     letter = loaded(Letter(name="a"))
     letter.made = letter.seen = None
@@ -224,17 +211,6 @@ def test_a_save_of_which_validation_leaves_nothing_to_write_sets_no_time() -> No
     dated.title = "n"
     (check,) = plan_of(Save(dated, F.note == ""), now=LATER).actions
     assert check.purpose is ItemPurpose.CHECK
-
-
-def test_a_class_that_keeps_only_the_time_of_its_changes_sets_none_for_no_change() -> None:
-    class Shout(Entity, table=Table("plan-shouts"), pk="SHOUT#{name}", sk="S"):
-        name: str
-        title: Annotated[str, AfterValidator(str.upper)] = ""
-        seen: Annotated[datetime | None, UpdatedAt()] = None
-
-    shout = loaded(Shout(name="a", title="N"))
-    shout.title = "n"
-    assert plan_of(Save(shout), now=LATER).actions == ()
 
 
 class Page(Entity, table=Table("plan-pages"), pk="PAGE#{name}", sk="P"):

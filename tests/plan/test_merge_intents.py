@@ -8,7 +8,7 @@ from typing import Annotated
 import pytest
 from pydantic import AfterValidator, Field
 
-from dynaorm import Entity, ExpiresAt, F, Key, Table, Unique
+from dynaorm import Entity, F, Key, Table
 from dynaorm.entity.mapping.equal import is_equal
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.entity.state import state_of
@@ -19,43 +19,21 @@ from dynaorm.item.update import SetTo, apply_changes
 from dynaorm.plan.intent import Check, Deletion, Edit, Intent, Move, Save
 from dynaorm.plan.merge_intents import ItemIntents, merge_intents
 from dynaorm.record import replace
+from tests.plan.cast import Coupon, Document, Fragile, Stock, User
 from tests.plan.compiling import NOW, committed, loaded, plan_of, saved
 
-app = Table("fold-app")
+app = Table("merged")
 
 
-class Stock(Entity, table=app, pk="STOCK#{sku}", sk="S"):
+class Labelled(Entity, table=app, pk="LABELLED#{sku}", sk="L"):
     sku: str
     left: int = 0
-    note: str = ""
-
-
-class Labelled(Stock):
     label: Annotated[str, AfterValidator(str.lower)] = ""
 
 
 class Doubtful(Labelled):
     none: int = None  # type: ignore[assignment]  # that is the fault
     low: Annotated[int, Field(ge=1)] = 0
-
-
-class Fragile(Stock):
-    padding: int = 0
-
-
-class User(Entity, table=app, pk="USER#{user_id}", sk="U"):
-    user_id: str
-    email: Annotated[str, Unique()]
-
-
-class Document(Entity, table=app, pk="DOC#{doc_id}", sk="D", versioned=True):
-    doc_id: str
-    text: str = ""
-
-
-class Login(Entity, table=app, pk="LOGIN#{token}", sk="L"):
-    token: str
-    until: Annotated[datetime, ExpiresAt()]
 
 
 def merged(*intents: Intent) -> ItemIntents:
@@ -100,19 +78,6 @@ def test_items_come_in_the_order_in_which_items_are_first_named() -> None:
     assert [item.key["PK"] for item in merged] == [{"S": "STOCK#2"}, {"S": "STOCK#1"}]
 
 
-def test_conditions_of_one_object_saved_twice_are_combined() -> None:
-    stock = saved(Stock(sku="a"))
-    first, second = F.left == 1, F.note == "x"
-    assert write_of(Save(stock, first), Save(stock, second)) == Save(stock, And((first, second)))
-
-
-def test_an_overwrite_of_an_object_that_is_saved_too_stays_an_overwrite() -> None:
-    stock = Stock(sku="a")
-    assert write_of(Save(stock, overwrite=True), Save(stock)) == Save(stock, overwrite=True)
-    replaced = replacing(1)
-    assert write_of(replaced, replaced) == replaced
-
-
 def moved(sku: str, to: str) -> Stock:
     stock = saved(Stock(sku=sku))
     stock.sku = to
@@ -152,12 +117,45 @@ def test_what_the_order_of_calls_would_decide_is_refused(
     assert refused(*ordered(order, *intents)).problem.startswith(problem)
 
 
-def test_edits_of_different_fields_by_one_key_are_combined() -> None:
-    edits = Edit(KEY, (left(1),)), Edit(Key(Stock, sku="a"), (note("x"),))
-    assert write_of(*edits) == Edit(KEY, (left(1), note("x")))
-    one, other = edits
-    for touching in ((replace(one, touches=True), other), (one, replace(other, touches=True))):
-        assert write_of(*touching) == Edit(KEY, (left(1), note("x")), touches=True)
+FEW, NOTED = F.left == 1, F.note == "x"
+REPLACING = replacing(1)
+EDITS = Edit(KEY, (left(1),)), Edit(Key(Stock, sku="a"), (note("x"),))
+BOTH = Edit(KEY, (left(1), note("x")))
+NEW, OLD = Stock(sku="a"), saved(Stock(sku="a"))
+
+
+@pytest.mark.parametrize(
+    ("intents", "removal", "write"),
+    [
+        ((Save(STOCK, FEW), Save(STOCK, NOTED)), None, Save(STOCK, And((FEW, NOTED)))),
+        ((Save(NEW, overwrite=True), Save(NEW)), None, Save(NEW, overwrite=True)),
+        ((REPLACING, REPLACING), None, REPLACING),
+        (EDITS, None, BOTH),
+        ((replace(EDITS[0], touches=True), EDITS[1]), None, replace(BOTH, touches=True)),
+        ((EDITS[0], replace(EDITS[1], touches=True)), None, replace(BOTH, touches=True)),
+        (
+            (replace(EDITS[0], condition=FEW), replace(EDITS[1], condition=NOTED)),
+            None,
+            replace(BOTH, condition=And((FEW, NOTED))),
+        ),
+        ((Deletion(OLD), Save(NEW)), Deletion(OLD), Save(NEW)),
+        ((Save(NEW), Deletion(OLD)), Deletion(OLD), Save(NEW)),
+        ((Deletion(STOCK, FEW), Deletion(STOCK, NOTED)), Deletion(STOCK, And((FEW, NOTED))), None),
+        ((Deletion(KEY, FEW), Deletion(Key(Stock, sku="a"))), Deletion(KEY, FEW), None),
+        ((Check(STOCK), Save(STOCK), Check(KEY, FEW)), None, Save(STOCK)),
+        ((Move(STOCK),), None, Save(STOCK)),
+    ],
+    ids=["conditions of saves", "an overwrite stays one", "one replacement twice", "edits of different fields",
+         "edits that touch", "edits of which the second touches", "conditions of edits", "deleted and created anew",
+         "created anew and deleted", "an object deleted twice", "a key deleted twice", "checks stand beside",
+         "a move that changes no key"],
+)  # fmt: skip
+def test_what_is_said_of_one_item_is_merged(
+    intents: tuple[Intent, ...], removal: Intent | None, write: Intent | None
+) -> None:
+    one = merged(*intents)
+    assert (one.key, *given(one)) == (KEY.primary_key, removal, write)
+    assert [check.intent for check in one.checks] == [one for one in intents if isinstance(one, Check)]
 
 
 def test_the_values_of_an_edit_are_those_of_its_validators_and_are_validated_once() -> None:
@@ -176,64 +174,12 @@ def test_a_default_that_its_class_would_refuse_is_no_input_where_nothing_is_stor
         assert write.valid.values[spared] == Doubtful.model_fields[spared].default
 
 
-def test_edits_of_one_loaded_entity_are_one_edit_of_it() -> None:
-    stock = saved(Stock(sku="a"))
-    one = merged(Edit(stock, (F.left.add(1),)), Edit(stock, (F.note.set("n"),)))
-    assert one.write is not None
-    assert one.write.state is state_of(stock)
-
-
-def test_conditions_of_edits_are_combined() -> None:
-    first, second = F.left == 1, F.note == "x"
-    edits = Edit(KEY, (left(1),), first), Edit(KEY, (note("x"),), second)
-    assert write_of(*edits) == Edit(KEY, (left(1), note("x")), And((first, second)))
-
-
-@pytest.mark.parametrize("order", [1, -1], ids=["delete first", "delete last"])
-def test_delete_and_create_anew_are_one_write_whatever_the_order(order: int) -> None:
-    old, new = saved(Stock(sku="a")), Stock(sku="a")
-    assert given(merged(*ordered(order, Deletion(old), Save(new)))) == (Deletion(old), Save(new))
-
-
-def test_one_object_deleted_twice_is_deleted_once_under_both_conditions() -> None:
-    stock = saved(Stock(sku="a"))
-    first, second = F.left == 1, F.note == "x"
-    deletion, _ = given(merged(Deletion(stock, first), Deletion(stock, second)))
-    assert deletion == Deletion(stock, And((first, second)))
-
-
-def test_one_key_deleted_twice_keeps_the_first_condition() -> None:
-    condition = F.left == 1
-    deletion, _ = given(merged(Deletion(KEY, condition), Deletion(Key(Stock, sku="a"))))
-    assert deletion == Deletion(KEY, condition)
-
-
-def test_checks_stand_beside_the_write_of_their_item() -> None:
-    stock = saved(Stock(sku="a"))
-    condition = F.left == 1
-    one = merged(Check(stock), Save(stock), Check(KEY, condition))
-    assert given(one) == (None, Save(stock))
-    assert [check.intent for check in one.checks] == [Check(stock), Check(KEY, condition)]
-
-
 def test_a_move_is_a_removal_here_and_a_write_there() -> None:
     stock = saved(Stock(sku="a"))
     stock.sku = "b"
     old, new = merge_intents([Move(stock)], NOW)
     assert (old.key["PK"], *given(old)) == ({"S": "STOCK#a"}, Move(stock), None)
     assert (new.key["PK"], *given(new)) == ({"S": "STOCK#b"}, None, Move(stock))
-
-
-def test_a_move_onto_the_key_of_a_deleted_entity_is_one_write() -> None:
-    mover, gone = saved(Stock(sku="a")), saved(Stock(sku="b"))
-    mover.sku = "b"
-    merged = merge_intents([Deletion(gone), Move(mover)], NOW)
-    assert [given(one) for one in merged] == [(Deletion(gone), Move(mover)), (Move(mover), None)]
-
-
-def test_a_new_entity_is_not_moved() -> None:
-    with pytest.raises(UsageError, match="is new"):
-        merge_intents([Move(Stock(sku="a"))], NOW)
 
 
 def test_a_changed_key_names_old_and_new_and_the_fields() -> None:
@@ -245,8 +191,8 @@ def test_a_changed_key_names_old_and_new_and_the_fields() -> None:
     assert (error.before, error.after, error.fields) == (Key(Stock, sku="a"), Key(Stock, sku="b"), ("sku",))
 
 
-@pytest.mark.parametrize("intent", [Deletion, lambda one: Edit(one, (left(1),)), Check])
-def test_what_is_new_cannot_be_deleted_updated_or_checked(intent: type[Deletion]) -> None:
+@pytest.mark.parametrize("intent", [Deletion, lambda one: Edit(one, (left(1),)), Check, Move])
+def test_what_is_new_cannot_be_deleted_updated_checked_or_moved(intent: type[Deletion]) -> None:
     with pytest.raises(UsageError, match="is new"):
         merge_intents([intent(Stock(sku="a"))], NOW)
 
@@ -269,21 +215,15 @@ def test_merging_changes_no_entity() -> None:
 
 
 def test_what_has_expired_since_it_was_loaded_is_stale_whatever_is_to_become_of_it() -> None:
-    login = saved(Login(token="t", until=datetime.fromtimestamp(NOW + 5, UTC)))
+    coupon = saved(Coupon(code="t", until=datetime.fromtimestamp(NOW + 5, UTC)))
     other = Save(Stock(sku="a"))
-    blocks: list[list[Intent]] = [[Save(login), other], [Move(login)], [Move(login), other]]
-    blocks += [[Check(login)], [Edit(login, (SetTo(("until",), datetime.now(UTC)),))]]
+    blocks: list[list[Intent]] = [[Save(coupon), other], [Move(coupon)], [Move(coupon), other]]
+    blocks += [[Check(coupon)], [Edit(coupon, (SetTo(("until",), datetime.now(UTC)),))]]
     for intents in blocks:
         assert merge_intents(intents, NOW + 4)
         with pytest.raises(StaleEntity):
             merge_intents(intents, NOW + 5)
-    assert merge_intents([Deletion(login)], NOW + 5)
-
-
-def test_a_move_that_changes_no_key_is_a_save_under_it() -> None:
-    stock = saved(Stock(sku="a"))
-    one = merged(Move(stock))
-    assert (one.key, *given(one)) == (Key(Stock, sku="a").primary_key, None, Save(stock))
+    assert merge_intents([Deletion(coupon)], NOW + 5)
 
 
 def test_an_object_moved_twice_is_moved_once_and_another_one_under_its_new_key_is_refused() -> None:
@@ -384,10 +324,3 @@ def test_a_value_of_another_type_that_is_stored_alike_becomes_what_loads_without
     committed(plan)
     assert plan.actions == ()
     assert is_equal(getattr(entity, name), expected)
-
-
-def test_it_becomes_what_loads_also_beside_a_change_of_another_field() -> None:
-    entity = saved(Loosely(name="a"))
-    vars(entity).update(price=1, words=["b"])
-    committed(plan_of(Save(entity)))
-    assert is_equal((entity.price, entity.words), (Decimal(1), ["b"]))

@@ -83,15 +83,6 @@ def test_an_effect_can_be_that_of_another_object_with_other_values() -> None:
     assert replace(effect, values=None).for_object(other, {"name": "b"}).values == {"name": "b"}
 
 
-def test_an_entity_of_unknown_outcome_still_is_what_was_loaded() -> None:
-    one = note()
-    plan = plan_of(one)
-    plan.effects[0].unsettle(plan)
-    assert state_of(one) == state_of(note())
-    plan.effects[0].settle_as_before()
-    assert (unsettled_of(one), inspect(one).revision) == (None, "w1")
-
-
 def test_an_entity_whose_write_proves_to_be_in_effect_is_as_it_was_sent() -> None:
     one = note()
     plan = plan_of(one)

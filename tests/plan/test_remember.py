@@ -132,10 +132,6 @@ def test_it_costs_two_units_and_those_of_the_indexes_on_the_keys_of_the_table() 
     assert units == [6, 3]
 
 
-def test_a_block_without_intents_has_none() -> None:
-    assert plan_of().token_item is None
-
-
 def test_the_block_of_a_plan_is_known_with_and_without_one() -> None:
     for one in (unit(), UnitOfWork(NOW, "w2", str, "T")):
         merged = merge_intents([ADD], NOW)
@@ -180,11 +176,6 @@ def test_a_token_is_free_when_its_time_is_over() -> None:
     assert compare(ours, None, NOW) is TokenMatch.FREE
     assert compare(ours, theirs, NOW + 3599) is TokenMatch.OTHER
     assert compare(ours, theirs, NOW + 3600) is TokenMatch.FREE
-
-
-def test_an_item_under_its_key_that_is_none_is_another_block() -> None:
-    item = {"id": token_item(ADD)["id"], "owner": {"S": "?"}}
-    assert compare(action_of(ADD), item, NOW) is TokenMatch.OTHER
 
 
 @pytest.mark.parametrize("name", ["_block", "_revision"])
