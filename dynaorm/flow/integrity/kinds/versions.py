@@ -121,13 +121,7 @@ class JudgedVersions(JudgedKind):
     derived: DerivedKind[Any] = VERSIONS
 
     def searches_for(self, address: ItemAddress) -> Iterable[SoughtAddress]:
-        for mapping in catalog_of(address.table).mappings.values():
-            if mapping.versioning is None or mapping.sort is None:
-                continue
-            part = mapping.sort.attribute
-            latest = mapping.versioning.template.latest_of(address.key[part.name][part.kind])
-            if latest is not None:
-                yield _NewestVersion(mapping, {**address.key, part.name: {part.kind: latest}})
+        return (_NewestVersion(*latest) for latest in _latest_addresses(address))
 
     def reads_of_entity(self, mapping: EntityMapping) -> int:
         return 1 if mapping.versioning is not None else 0  # the version that it repeats
@@ -252,19 +246,21 @@ def _key_taken(lacking: Lacking) -> Diagnosis:
 # -- keys and numbers --------------------------------------------------------------------------------------------------
 
 
-def _latest_address(version: ItemAddress) -> tuple[EntityMapping, Item] | None:
-    """The class and the latest copy's key of a version item; None if the key is not that of a version."""
+def _latest_addresses(version: ItemAddress) -> Iterator[tuple[EntityMapping, Item]]:
+    """The classes and the latest copies' keys that a key may be of a version of; none if it is that of no version."""
     for mapping in catalog_of(version.table).mappings.values():
         if mapping.versioning is None or mapping.sort is None:
             continue
         part, first = mapping.sort.attribute, mapping.partition
         latest = mapping.versioning.template.latest_of(version.key[part.name][part.kind])
-        if (
-            latest is not None
-            and first.match(version.key[first.attribute.name][first.attribute.kind]) is not None
-        ):
-            return mapping, {**version.key, part.name: {part.kind: latest}}
-    return None
+        is_partition = first.match(version.key[first.attribute.name][first.attribute.kind]) is not None
+        if latest is not None and is_partition:
+            yield mapping, {**version.key, part.name: {part.kind: latest}}
+
+
+def _latest_address(version: ItemAddress) -> tuple[EntityMapping, Item] | None:
+    """The class and the latest copy's key of a version item; None if the key is not that of a version."""
+    return next(_latest_addresses(version), None)
 
 
 def _at_latest(address: ItemAddress) -> tuple[EntityMapping, Item] | None:
