@@ -126,9 +126,9 @@ class Walk:
         limit = self.spec.limit
         return None if limit is None else max(limit - self._returned, 0)
 
-    @property
-    def _is_spent(self) -> bool:
-        return self._budget is not None and sum(one.scanned for one in self._progress) >= self._budget
+    def _unspent(self, budget: int) -> int:
+        """How many more items may be read."""
+        return budget - sum(one.scanned for one in self._progress)
 
     @property
     def position(self) -> Position:
@@ -202,7 +202,7 @@ class Walk:
                 found = yield from self._resolved(taken, wanted)
                 if found:
                     break
-            elif self._budget is not None and self._is_spent:
+            elif self._budget is not None and self._unspent(self._budget) <= 0:
                 break
             else:
                 yield from self._refill(wanted)
@@ -300,7 +300,7 @@ class Walk:
         if not self._is_merged and most is not None:
             waiting = waiting[:1]
         elif self._budget is not None:
-            waiting = self._affordable(waiting, self._budget)
+            waiting = self._affordable(waiting, self._unspent(self._budget))
         if most is None and self._budget is None:
             reading = [self._read(one, None) for one in waiting]
         else:
@@ -313,11 +313,10 @@ class Walk:
             while progress.unknown:
                 self._sorting.report(progress.unknown.pop(0))
 
-    def _affordable(self, waiting: list[Progress], budget: int) -> list[Progress]:
+    def _affordable(self, waiting: list[Progress], unspent: int) -> list[Progress]:
         """Those that the budget allows. All that were never read are read, because nothing is merged before."""
-        left = max(budget - sum(one.scanned for one in self._progress), 1)
         waiting.sort(key=self._heap_entry)
-        return waiting[: max(left, sum(not one.pages for one in waiting))]
+        return waiting[: max(unspent, 1, sum(not one.pages for one in waiting))]
 
     def _read(self, progress: Progress, size: int | None) -> Flow[None]:
         is_first = True
@@ -373,8 +372,7 @@ class Walk:
             size = share * growth ** min(progress.pages, 10)
             size = size if size <= _LARGEST else None
         if self._budget is not None:
-            left = self._budget - sum(one.scanned for one in self._progress)
-            share = max(1, left // reading)
+            share = max(1, self._unspent(self._budget) // reading)
             size = share if size is None else min(size, share)
         return size
 
