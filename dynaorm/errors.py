@@ -8,16 +8,16 @@ DynaormError
 │   └── InvalidCursor(ValueError)    the cursor is damaged or of another query
 ├── DecodeError(ValueError)          a stored item cannot become an entity
 └── StoreError                       DynamoDB refused the request, or did not answer
-├── EntityNotFound(LookupError)
-├── ConstraintViolation          another entity has the value: .violations
-│   ├── AlreadyExists            the entity's own key is taken
-│   └── UniqueViolation          .constraint .fields .value .owner of the first
-├── StaleEntity                  it was saved or deleted since it was loaded
-├── ConditionFailed              the condition= of the call does not hold
-│   └── StillCounted             the totals of a target are not 0
-├── Contention · Throttled       the retries are used up; try again later
-├── OutcomeUnknown · Unreachable · TokenReused · OwnerUnknown · TableNotFound · CheckpointExpired · BulkError
-└── UnexpectedRefusal            any other refusal
+    ├── EntityNotFound(LookupError)
+    ├── ConstraintViolation          another entity has the value: .violations
+    │   ├── AlreadyExists            the entity's own key is taken
+    │   └── UniqueViolation          .constraint .fields .value .owner of the first
+    ├── StaleEntity                  it was saved or deleted since it was loaded
+    ├── ConditionFailed              the condition= of the call does not hold
+    │   └── StillCounted             the totals of a target are not 0
+    ├── Contention · Throttled       the retries are used up; try again later
+    ├── OutcomeUnknown · Unreachable · TokenReused · OwnerUnknown · TableNotFound · CheckpointExpired · BulkError
+    └── UnexpectedRefusal            any other refusal
 """
 
 from __future__ import annotations
