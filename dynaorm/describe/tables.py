@@ -9,8 +9,7 @@ from dynaorm.describe.description import (
 )
 from dynaorm.describe.questions import questions_of
 from dynaorm.entity.declare.catalog import catalog_of, once_per_table
-from dynaorm.entity.table import AnyIndex, KeyAttribute, Table, VectorIndex
-from dynaorm.errors import UsageError
+from dynaorm.entity.table import AnyIndex, KeyAttribute, Table, VectorIndex, check_table
 
 
 def describe(table: Table, /) -> TableDescription:
@@ -32,10 +31,7 @@ def describe(table: Table, /) -> TableDescription:
         >>> describe(app).classes[0].partition.text
         'SONG#{song_id}'
     """
-    if not isinstance(table, Table):
-        raise UsageError(
-            problem=f"describe() takes a Table, not {table!r}", remedy="give the Table of the class"
-        )
+    check_table("describe", table)
     return once_per_table(table, _described)
 
 

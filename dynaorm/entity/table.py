@@ -14,7 +14,7 @@ from typing import Any, Final, Literal, TypeAlias, get_args
 
 from dynaorm.entity.expiry import Expiry
 from dynaorm.entity.revision import REVISION_ATTRIBUTE, NumberRevision, revision_of
-from dynaorm.errors import DeclarationError
+from dynaorm.errors import DeclarationError, UsageError
 from dynaorm.failure import counted
 from dynaorm.item.value import Item
 from dynaorm.record import record
@@ -371,6 +371,14 @@ class Table:
 
     def __repr__(self) -> str:
         return f"Table({self.name!r})"
+
+
+def check_table(call: str, given: object) -> None:
+    """Raises UsageError if what a call was given is no Table. ``call``: the name of its method."""
+    if not isinstance(given, Table):
+        raise UsageError(
+            problem=f"{call}() takes a Table, not {given!r}", remedy="give the Table of the class"
+        )
 
 
 def _undeclarable(name: str, problems: tuple[str, ...]) -> DeclarationError:

@@ -16,7 +16,7 @@ from typing import Any, Final, Literal, TypeAlias
 
 from dynaorm.argument import check_amount, check_flag, check_plain_function
 from dynaorm.entity.declare.catalog import catalog_of
-from dynaorm.entity.table import Table
+from dynaorm.entity.table import Table, check_table
 from dynaorm.errors import UsageError
 from dynaorm.failure import counted
 from dynaorm.flow.integrity.finding import Mended
@@ -192,10 +192,7 @@ class Applied:
 
 def check_apply(table: object, wait: object, progress: object, backfill: object = True) -> None:
     """Raises UsageError for what cannot be applied."""
-    if not isinstance(table, Table):
-        raise UsageError(
-            problem=f"apply() takes a Table, not {table!r}", remedy="give the Table of the class"
-        )
+    check_table("apply", table)
     check_amount("wait={}", wait)
     check_flag("backfill={}", backfill)
     if progress is not None:

@@ -6,7 +6,7 @@ An existing table with other keys is refused. A table is deleted only if its phy
 from typing import Any
 
 from dynaorm.entity.declare.catalog import catalog_of
-from dynaorm.entity.table import StreamView, Table
+from dynaorm.entity.table import StreamView, Table, check_table
 from dynaorm.errors import TableNotFound, Unreachable, UsageError
 from dynaorm.flow.protocol.call import Call, Flow, Pause, Refusal, Reply
 from dynaorm.flow.protocol.context import Context
@@ -39,10 +39,7 @@ def create_table(table: Table, context: Context) -> Flow[None]:
         UsageError: the table exists with other keys, or without a declared index.
         StoreError: DynamoDB refused the request.
     """
-    if not isinstance(table, Table):
-        raise UsageError(
-            problem=f"create_table() takes a Table, not {table!r}", remedy="give the Table of the class"
-        )
+    check_table("create_table", table)
     yield from _create_one(table, context)
     if table.guard_table is not None:
         yield from create_table(table.guard_table, context)
@@ -55,10 +52,7 @@ def delete_table(table: Table, context: Context, *, name: str, guard_table: str 
         UsageError: a physical name is not that of the table; nothing was sent.
         StoreError: DynamoDB refused the request.
     """
-    if not isinstance(table, Table):
-        raise UsageError(
-            problem=f"delete_table() takes a Table, not {table!r}", remedy="give the Table of the class"
-        )
+    check_table("delete_table", table)
     _check_named(table, "name", name, context)
     if guard_table is not None:
         if table.guard_table is None:
@@ -160,10 +154,7 @@ def compare_table(table: Table, context: Context) -> Flow[tuple[Difference, ...]
         UsageError: it is no Table.
         StoreError: DynamoDB refused a request.
     """
-    if not isinstance(table, Table):
-        raise UsageError(
-            problem=f"compare_table() takes a Table, not {table!r}", remedy="give the Table of the class"
-        )
+    check_table("compare_table", table)
     found: tuple[Difference, ...] = ()
     for one in table.homes:
         found += yield from _compare_one(one, context)

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from dynaorm.argument import check_amount, check_plain_function
-from dynaorm.entity.table import Table
+from dynaorm.entity.table import Table, check_table
 from dynaorm.errors import CheckpointExpired, StoreError, Unreachable, UsageError
 from dynaorm.flow.protocol.call import Call, Flow, Pause, Refusal, Reply
 from dynaorm.flow.protocol.context import Context
@@ -65,13 +65,10 @@ class Following:
 
 
 def following(
-    table: object, after: str | None, idle: float | None, stop: Callable[[], bool] | None, *, internal: bool
+    table: Table, after: str | None, idle: float | None, stop: Callable[[], bool] | None, *, internal: bool
 ) -> Following:
     """Check the arguments of ``follow``. Raises UsageError, InvalidCursor."""
-    if not isinstance(table, Table):
-        raise UsageError(
-            problem=f"follow() takes a Table, not {table!r}", remedy="give the Table of the classes"
-        )
+    check_table("follow", table)
     if idle is not None:
         check_amount("idle={}", idle, zero=True)
     if stop is not None:

@@ -15,8 +15,8 @@ from pydantic_core import to_json
 from dynaorm.argument import check_amount, check_flag
 from dynaorm.entity.dispatch import NotAnEntity, class_of, unknown_item
 from dynaorm.entity.mapping.mapping import EntityMapping
-from dynaorm.entity.table import Table
-from dynaorm.errors import DecodeError, UsageError
+from dynaorm.entity.table import Table, check_table
+from dynaorm.errors import DecodeError
 from dynaorm.flow.integrity.scan import RateLimiter, ScannedPage, ScanSegment, read_pages, scan_segments_of
 from dynaorm.flow.integrity.verify import check_segments
 from dynaorm.flow.protocol.call import Flow
@@ -132,11 +132,3 @@ def dump_of(
     return Dump(
         table, RateLimiter(context, rate), scan_segments_of([table], segments, segment), entities=entities
     )
-
-
-def check_table(method: str, table: object) -> None:
-    """Raises UsageError for anything but a Table."""
-    if not isinstance(table, Table):
-        raise UsageError(
-            problem=f"{method}() takes a Table, not {table!r}", remedy="give the Table of the class"
-        )

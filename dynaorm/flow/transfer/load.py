@@ -22,7 +22,7 @@ from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.received import received
 from dynaorm.entity.state import set_state
 from dynaorm.entity.stored_entity import no_entity
-from dynaorm.entity.table import Table
+from dynaorm.entity.table import Table, check_table
 from dynaorm.errors import (
     AlreadyExists,
     DecodeError,
@@ -37,7 +37,6 @@ from dynaorm.flow.bulk.write import write_each
 from dynaorm.flow.protocol.call import Flow
 from dynaorm.flow.protocol.context import Context
 from dynaorm.flow.read import load as load_entity
-from dynaorm.flow.transfer.dump import check_table
 from dynaorm.flow.transfer.put_items import put_items
 from dynaorm.item.batch import BATCH_WRITE_LIMIT
 from dynaorm.item.item_line import item_in
