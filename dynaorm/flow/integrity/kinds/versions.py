@@ -167,6 +167,7 @@ class JudgedVersions(JudgedKind):
         if latest is None:
             return None
         mapping, key = latest
+        mapping = version_class(mapping, item) or mapping
         if not scope.covers(mapping):
             return Judgement()
         return Judgement((yield from _judge_version(mapping, item, key, scope.new_unit())))
@@ -376,8 +377,8 @@ def _class_of(address: ItemAddress, item: Item) -> EntityMapping | None:
     tag = type_in(address.table, item)
     if tag is not None:
         return class_named(address.table, tag.get("S"))
-    classes = catalog_of(address.table).mappings.values()
-    return next((one for one in classes if one.versioning is not None and one.key_matches(item)), None)
+    latest = _at_latest(address)
+    return None if latest is None else version_class(latest[0], item) or latest[0]
 
 
 # -- version items -----------------------------------------------------------------------------------------------------
