@@ -36,7 +36,8 @@ if TYPE_CHECKING:
     from dynaorm.entity.revision import NumberRevision
     from dynaorm.entity.state import LOADING
     from dynaorm.entity.stored_entity import entity_of
-    from dynaorm.entity.table import BinaryKey, GlobalIndex, LocalIndex, NumberKey, Table, VectorIndex
+    from dynaorm.entity.table import Table
+    from dynaorm.entity.table_index import BinaryKey, GlobalIndex, LocalIndex, NumberKey, VectorIndex
     from dynaorm.entity.text.ksuid import Ksuid, KsuidMs, ksuid_range, new_ksuid
     from dynaorm.entity.version import Version
     from dynaorm.flow.protocol.call import (
@@ -176,12 +177,12 @@ _HOMES: Final = {
     "dynaorm.entity.revision": ("NumberRevision",),
     "dynaorm.entity.state": ("LOADING",),
     "dynaorm.entity.stored_entity": ("entity_of",),
-    "dynaorm.entity.table": (
+    "dynaorm.entity.table": ("Table",),
+    "dynaorm.entity.table_index": (
         "BinaryKey",
         "GlobalIndex",
         "LocalIndex",
         "NumberKey",
-        "Table",
         "VectorIndex",
     ),
     "dynaorm.entity.text.ksuid": (

@@ -16,7 +16,8 @@ from dynaorm.cli.target import load_table
 from dynaorm.describe.entry import Entry, classify, entity_in
 from dynaorm.describe.tables import describe
 from dynaorm.entity.mapping.mapping import mapping_of
-from dynaorm.entity.table import KeyAttribute, Table
+from dynaorm.entity.table import Table
+from dynaorm.entity.table_index import KeyAttribute
 from dynaorm.errors import DynaormError, UsageError
 from dynaorm.failure import counted
 from dynaorm.flow.integrity.finding import Finding, FindingKind

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import field
 from typing import Any, ClassVar, Final, Literal, TypeAlias
 
-from dynaorm.entity.table import Distance, IndexKind, KeyKind, Projection
+from dynaorm.entity.table_index import Distance, IndexKind, KeyKind, Projection
 from dynaorm.failure import texts_of
 from dynaorm.flow.table_definition import IndexShape, Keys, VectorShape, definition_of
 from dynaorm.record import FIELDS, record

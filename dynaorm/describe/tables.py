@@ -9,7 +9,8 @@ from dynaorm.describe.description import (
 )
 from dynaorm.describe.questions import questions_of
 from dynaorm.entity.declare.catalog import catalog_of, once_per_table
-from dynaorm.entity.table import AnyIndex, KeyAttribute, Table, VectorIndex, check_table
+from dynaorm.entity.table import Table, check_table
+from dynaorm.entity.table_index import AnyIndex, KeyAttribute, VectorIndex
 
 
 def describe(table: Table, /) -> TableDescription:

@@ -14,7 +14,8 @@ from typing_extensions import Unpack
 
 from dynaorm.entity.declare.options import OPTIONS, declared_options, options_of
 from dynaorm.entity.state import SLOT, carried_by, put_values, set_state, slot_of
-from dynaorm.entity.table import UNSET, Table, _Unset
+from dynaorm.entity.table import Table
+from dynaorm.entity.table_index import UNSET, _Unset
 from dynaorm.errors import DeclarationError, UnknownField, UsageError
 from dynaorm.failure import shown
 from dynaorm.late import late

@@ -121,10 +121,9 @@ def key_values(mapping: EntityMapping, fields: dict[str, Any]) -> dict[str, Any]
         UsageError: a field of the key is missing.
         InvalidValue: a field of the key cannot be computed.
     """
-    wanted = mapping.key_fields
     if fields.keys() == mapping.key_field_set:
         return fields
-    name = mapping.entity.__name__
+    name, wanted = mapping.entity.__name__, mapping.key_fields
     asked = [mapping.computed[one] for one in wanted if one in mapping.computed and one not in fields]
     looked_at = frozenset[str]().union(*(one.fields for one in asked if one.is_told))
     for given in fields:

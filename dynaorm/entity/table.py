@@ -1,4 +1,4 @@
-"""The declaration of a table: its keys and its indexes.
+"""The declaration of a table, and what the rules of DynamoDB refuse in it.
 
 A ``Table`` is compared by identity: two objects with one name are two declarations.
 """
@@ -8,213 +8,33 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import field
-from enum import Enum
 from functools import cached_property
 from typing import Any, Final, Literal, TypeAlias, get_args
 
 from dynaorm.entity.expiry import Expiry
 from dynaorm.entity.revision import REVISION_ATTRIBUTE, NumberRevision, revision_of
+from dynaorm.entity.table_index import (
+    KEY_NAME_LIMIT,
+    AnyIndex,
+    Distance,
+    KeyAttribute,
+    KeyKind,
+    KeySpec,
+    LocalIndex,
+    VectorIndex,
+    count_problems,
+    is_name,
+    key_attribute,
+    named_attributes,
+    projection_problems,
+)
 from dynaorm.errors import DeclarationError, UsageError
 from dynaorm.failure import counted
 from dynaorm.item.value import Item
 from dynaorm.record import record
 
-KeyKind: TypeAlias = Literal["S", "N", "B"]
-Projection: TypeAlias = str | tuple[str, ...]
 StreamView: TypeAlias = Literal["KEYS_ONLY", "NEW_IMAGE", "OLD_IMAGE", "NEW_AND_OLD_IMAGES"]
 """Which images the records of a stream carry."""
-
-IndexKind: TypeAlias = Literal["global", "local", "vector"]
-Distance: TypeAlias = Literal["cosine", "euclidean", "dot_product"]
-"""How an index compares vectors."""
-
-
-@record
-class NumberKey:
-    """A key attribute of type Number.
-
-    Attributes:
-        name: the attribute.
-
-    Examples:
-        >>> readings = Table("readings", sk=NumberKey("epoch"))
-        >>> class Reading(Entity, table=readings, pk="SENSOR#{sensor}", sk="{at:epoch}"):
-        ...     sensor: str
-        ...     at: datetime
-        >>> item_of(Reading(sensor="s1", at=datetime(2024, 5, 1, tzinfo=UTC)))["epoch"]
-        {'N': '1714521600'}
-    """
-
-    name: str
-
-
-@record
-class BinaryKey:
-    """A key attribute of type Binary.
-
-    Attributes:
-        name: the attribute.
-
-    Examples:
-        >>> class Blob(Entity, table=Table("blobs", pk=BinaryKey("digest"), sk=None), pk="{digest}"):
-        ...     digest: bytes
-        >>> item_of(Blob(digest=b"ab"))["digest"]
-        {'B': b'ab'}
-    """
-
-    name: str
-
-
-KeySpec: TypeAlias = str | NumberKey | BinaryKey
-"""A key attribute: the name of a text, or the name and another type."""
-
-
-@record
-class KeyAttribute:
-    """A key attribute's name and DynamoDB type (``S``, ``N`` or ``B``)."""
-
-    name: str
-    kind: KeyKind
-
-
-class _Unset(Enum):
-    UNSET = "unset"
-
-
-UNSET: Final = _Unset.UNSET
-
-
-def key_attribute(spec: KeySpec) -> KeyAttribute:
-    if isinstance(spec, NumberKey):
-        return KeyAttribute(spec.name, "N")
-    if isinstance(spec, BinaryKey):
-        return KeyAttribute(spec.name, "B")
-    return KeyAttribute(spec, "S")
-
-
-def _key_attributes(spec: KeySpec | tuple[KeySpec, ...] | None) -> tuple[KeyAttribute, ...]:
-    if spec is None:
-        return ()
-    return tuple(key_attribute(one) for one in (spec if isinstance(spec, tuple) else (spec,)))
-
-
-def _projection(projection: str | Iterable[str]) -> Projection:
-    given: Any = projection  # a table refuses what is neither
-    return given if isinstance(given, str) or not isinstance(given, Iterable) else tuple(given)
-
-
-class GlobalIndex:
-    """A global secondary index.
-
-    Args:
-        name: the index's name.
-        pk: its partition key attribute (default ``<name>PK``); a tuple of up to four declares a native
-            multi-attribute key.
-        sk: its sort key attribute (default ``<name>SK``), a tuple likewise; None for none.
-        projection: ``"ALL"``, ``"KEYS_ONLY"`` or the names of the attributes copied into the index.
-
-    Examples:
-        >>> Table("music", indexes=[GlobalIndex("by_year", pk=NumberKey("year"), sk=None, projection="KEYS_ONLY")]).name
-        'music'
-    """
-
-    kind: Final = "global"
-
-    def __init__(
-        self,
-        name: str,
-        *,
-        pk: KeySpec | tuple[KeySpec, ...] | None = None,
-        sk: KeySpec | tuple[KeySpec, ...] | _Unset | None = UNSET,
-        projection: str | Iterable[str] = "ALL",
-    ) -> None:
-        self.name = name
-        self.pk = _key_attributes(pk if pk is not None else f"{name}PK")
-        self.sk = _key_attributes(f"{name}SK" if isinstance(sk, _Unset) else sk)
-        self.projection = _projection(projection)
-
-    def __repr__(self) -> str:
-        return f"GlobalIndex({self.name!r})"
-
-
-class LocalIndex:
-    """A local secondary index: the table's partition key with another sort key. Only at the table's creation.
-
-    Args:
-        name: the index's name.
-        sk: its sort key attribute (default ``<name>SK``).
-        projection: as for ``GlobalIndex``.
-
-    Examples:
-        >>> Table("music", indexes=[LocalIndex("by_title", sk="title")]).name
-        'music'
-    """
-
-    kind: Final = "local"
-
-    def __init__(
-        self, name: str, *, sk: KeySpec | None = None, projection: str | Iterable[str] = "ALL"
-    ) -> None:
-        self.name = name
-        self.pk: tuple[KeyAttribute, ...] = ()
-        self.sk = _key_attributes(sk if sk is not None else f"{name}SK")
-        self.projection = _projection(projection)
-
-    def __repr__(self) -> str:
-        return f"LocalIndex({self.name!r})"
-
-
-class VectorIndex:
-    """A vector index: finds the items whose vectors are nearest to a given one (``session.search``).
-
-    DynamoDB has one only in tables with on-demand billing, at most five in a table. Its entries have the numbers of a
-    vector as 32-bit floats. Source: Amazon DynamoDB API Reference, CreateTable (``VectorIndexes``), SearchVectors.
-
-    Args:
-        name: the index's name.
-        dimensions: how many numbers a vector has: 1 to 4096.
-        distance: what "near" means: ``"cosine"``, ``"euclidean"`` or ``"dot_product"``.
-        pk: its partition key attribute (default ``<name>PK``). A search looks at one partition. Only entities have
-            the attribute: guard items and versions are in no vector index.
-        vector: the attribute that holds the vector (default ``<name>Vector``).
-        filters: the attributes that a search can filter by: names (of texts), ``NumberKey(name)``,
-            ``BinaryKey(name)``.
-        projection: as for ``GlobalIndex``. Whole items are fetched by key, so ``"KEYS_ONLY"`` is enough for dynaorm.
-
-    Examples:
-        >>> papers = Table("papers", indexes=[VectorIndex("semantic", dimensions=3, filters=["category"])])
-        >>> papers.indexes["semantic"].vector
-        'semanticVector'
-    """
-
-    kind: Final = "vector"
-
-    def __init__(
-        self,
-        name: str,
-        *,
-        dimensions: int,
-        distance: Distance = "cosine",
-        pk: KeySpec | None = None,
-        vector: str | None = None,
-        filters: Iterable[KeySpec] = (),
-        projection: str | Iterable[str] = "KEYS_ONLY",
-    ) -> None:
-        self.name = name
-        self.dimensions = dimensions
-        self.distance: Distance = distance
-        self.pk = _key_attributes(pk if pk is not None else f"{name}PK")
-        self.sk: tuple[KeyAttribute, ...] = ()
-        self.vector = vector if vector is not None else f"{name}Vector"
-        self.filters = _key_attributes((filters,) if isinstance(filters, str) else tuple(filters))
-        self.projection = _projection(projection)
-
-    def __repr__(self) -> str:
-        return f"VectorIndex({self.name!r})"
-
-
-AnyIndex: TypeAlias = GlobalIndex | LocalIndex | VectorIndex
-"""An index of a table."""
 
 
 @record(eq=False)
@@ -386,11 +206,7 @@ def _undeclarable(name: str, problems: tuple[str, ...]) -> DeclarationError:
     return DeclarationError(entity=table, problem=f"Cannot declare {table}", problems=problems)
 
 
-# Bytes in the name of a key attribute (Developer Guide, "Quotas", "Attribute names").
-_KEY_NAME_LIMIT: Final = 255
 _NAME = re.compile(r"[A-Za-z0-9_.\-]{3,255}")
-# A GSI's key may have up to 4 partition and 4 sort attributes (Developer Guide, "Multi-attribute keys").
-_PARTS = 4
 
 
 def _given_indexes(name: str, given: Any) -> tuple[AnyIndex, ...]:
@@ -417,7 +233,7 @@ def _problems(table: Table, indexes: tuple[AnyIndex, ...]) -> Iterator[str]:
     else:
         yield from _key_problems(table, indexes)
         yield from _vector_problems(table)
-    yield from _projection_problems(indexes)
+    yield from projection_problems(indexes)
     yield from _reserved_problems(table)
     yield from _guard_table_problems(table.guard_table)
     escape: object = table.escape
@@ -431,21 +247,12 @@ def _problems(table: Table, indexes: tuple[AnyIndex, ...]) -> Iterator[str]:
 
 def _key_name_problems(table: Table, indexes: tuple[AnyIndex, ...]) -> Iterator[str]:
     names: list[object] = [
-        key.name for key in (*table.keys, *(key for one in indexes for key in _named(one)))
+        key.name for key in (*table.keys, *(key for one in indexes for key in named_attributes(one)))
     ]
     names += [one.vector for one in indexes if isinstance(one, VectorIndex)]
     for name in names:
-        if not _is_name(name):
-            yield f"{name!r} cannot name a key attribute; give a name of 1 to {_KEY_NAME_LIMIT} bytes"
-
-
-def _named(index: AnyIndex) -> tuple[KeyAttribute, ...]:
-    """The attributes of an index that have a type of their own: CreateTable defines each."""
-    return (*index.pk, *index.sk, *(index.filters if isinstance(index, VectorIndex) else ()))
-
-
-def _is_name(name: object) -> bool:
-    return isinstance(name, str) and 1 <= len(name.encode()) <= _KEY_NAME_LIMIT
+        if not is_name(name):
+            yield f"{name!r} cannot name a key attribute; give a name of 1 to {KEY_NAME_LIMIT} bytes"
 
 
 def _key_problems(table: Table, indexes: tuple[AnyIndex, ...]) -> Iterator[str]:
@@ -455,9 +262,9 @@ def _key_problems(table: Table, indexes: tuple[AnyIndex, ...]) -> Iterator[str]:
     for index in indexes:
         if isinstance(index, LocalIndex) and table.sk is None:
             yield f"{index}: a local index needs a table with a sort key; declare a GlobalIndex"
-        yield from _count_problems(index)
+        yield from count_problems(index)
         names = [table.pk.name] if isinstance(index, LocalIndex) else []
-        for attribute in _named(index):
+        for attribute in named_attributes(index):
             if attribute.name in names:
                 yield f"{index}: {attribute.name!r} is twice in its key; name another attribute"
             names.append(attribute.name)
@@ -466,17 +273,6 @@ def _key_problems(table: Table, indexes: tuple[AnyIndex, ...]) -> Iterator[str]:
     if table.revision is not None and table.revision.is_nested and table.revision.attribute in kinds:
         yield f"{table.revision.attribute!r} is a key, and not the map of {table.revision.name!r}; name another map"
 
-
-def _count_problems(index: AnyIndex) -> Iterator[str]:
-    most = _PARTS if isinstance(index, GlobalIndex) else 1
-    for side, attributes in (("pk", index.pk), ("sk", index.sk)):
-        if len(attributes) > most:
-            yield f"{index}: {side} has {counted(len(attributes), 'attribute')}; DynamoDB allows {most}, drop some"
-        if not attributes and side == _NEEDED_SIDES[index.kind]:
-            yield f"{index}: {side} has no attribute; name one"
-
-
-_NEEDED_SIDES: Final[dict[IndexKind, str]] = {"global": "pk", "local": "sk", "vector": "pk"}
 
 # Vector indexes of a table, and numbers of a vector (Amazon DynamoDB API Reference, CreateTable, SearchVectors).
 _VECTOR_INDEXES: Final = 5
@@ -500,16 +296,6 @@ def _vector_problems(table: Table) -> Iterator[str]:
             yield f"{index}: {index.vector!r} is a vector, and a key or filter too; name another attribute"
 
 
-def _projection_problems(indexes: tuple[AnyIndex, ...]) -> Iterator[str]:
-    for index in indexes:
-        given: object = index.projection
-        are_names = isinstance(given, tuple) and given != () and all(map(_is_name, given))
-        if not are_names and given not in ("ALL", "KEYS_ONLY"):
-            yield (
-                f"{index}: projection={index.projection!r}; write 'ALL', 'KEYS_ONLY', or a tuple of attribute names"
-            )
-
-
 def _guard_table_problems(guards: object) -> Iterator[str]:
     if guards is None:
         return
@@ -524,9 +310,9 @@ def _guard_table_problems(guards: object) -> Iterator[str]:
 def _reserved_problems(table: Table) -> Iterator[str]:
     keys = {key.name for key in table.keys}
     for label, reserved in (("type", table.type_attribute), ("revision", table.revision_attribute)):
-        if reserved is not None and not _is_name(reserved):
+        if reserved is not None and not is_name(reserved):
             yield (
-                f"{label}_attribute={reserved!r} cannot name an attribute; give a name of 1 to {_KEY_NAME_LIMIT} "
+                f"{label}_attribute={reserved!r} cannot name an attribute; give a name of 1 to {KEY_NAME_LIMIT} "
                 "bytes, or None"
             )
         elif reserved in keys:

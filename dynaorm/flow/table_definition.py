@@ -3,7 +3,8 @@
 from collections.abc import Iterable
 from typing import Any, Final, TypeAlias
 
-from dynaorm.entity.table import Distance, IndexKind, KeyAttribute, KeyKind, Projection, Table, VectorIndex
+from dynaorm.entity.table import Table
+from dynaorm.entity.table_index import Distance, IndexKind, KeyAttribute, KeyKind, Projection, VectorIndex
 from dynaorm.record import record
 
 Keys: TypeAlias = tuple[tuple[str, KeyKind], ...]

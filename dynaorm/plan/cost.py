@@ -10,7 +10,8 @@ write units.
 
 from collections.abc import Iterable
 
-from dynaorm.entity.table import GlobalIndex, LocalIndex, Projection, Table, VectorIndex
+from dynaorm.entity.table import Table
+from dynaorm.entity.table_index import GlobalIndex, LocalIndex, Projection, VectorIndex
 from dynaorm.item.action import Action, ConditionCheck, Update, to_wire
 from dynaorm.item.size import item_size, write_units
 from dynaorm.item.value import Item

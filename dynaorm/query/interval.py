@@ -4,7 +4,7 @@ from collections.abc import Callable
 from decimal import Context, Decimal
 from typing import Any, Final, NamedTuple
 
-from dynaorm.entity.table import KeyAttribute, KeyKind
+from dynaorm.entity.table_index import KeyAttribute, KeyKind
 from dynaorm.entity.template.key_part import SORT_KEY_LIMIT
 from dynaorm.item.condition import Attr, BeginsWith, Between, Compare, Condition
 from dynaorm.item.value import AttributeValue, number_text

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
 from dynaorm.entity.mapping.mapping import EntityMapping
-from dynaorm.entity.table import KeyAttribute
+from dynaorm.entity.table_index import KeyAttribute
 from dynaorm.entity.template.version import DELETED
 from dynaorm.item.condition import Condition, all_of, render
 from dynaorm.item.evaluate import holds

@@ -9,7 +9,8 @@ from dynaorm.entity.dispatch import literal_beginning
 from dynaorm.entity.index import IndexOf
 from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
 from dynaorm.entity.mapping.place import IndexMapping
-from dynaorm.entity.table import AnyIndex, KeyAttribute, Table
+from dynaorm.entity.table import Table
+from dynaorm.entity.table_index import AnyIndex, KeyAttribute
 from dynaorm.entity.template.key_part import KeyPart
 from dynaorm.entity.text.shape import may_meet
 from dynaorm.errors import UsageError

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from dynaorm import BinaryKey, GlobalIndex, LocalIndex, NumberKey, NumberRevision, Table
-from dynaorm.entity.table import KeyAttribute
+from dynaorm.entity.table_index import KeyAttribute
 from dynaorm.errors import DeclarationError
 
 S = "S"

@@ -5,7 +5,7 @@ from hashlib import sha256
 from typing import Any, TypeAlias
 
 from dynaorm import Entity, GlobalIndex, Session, Table
-from dynaorm.entity.table import KeyAttribute
+from dynaorm.entity.table_index import KeyAttribute
 from dynaorm.flow.protocol.call import Call, Reply
 from dynaorm.item.condition import And, Compare, Condition, paths_of
 from dynaorm.item.evaluate import holds

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from dynaorm import Ksuid
-from dynaorm.entity.table import KeyAttribute, KeyKind
+from dynaorm.entity.table_index import KeyAttribute, KeyKind
 from dynaorm.entity.template.compile import compile_template
 from dynaorm.entity.template.key_part import KeyPart, key_part
 from dynaorm.entity.template.template import KeyValueError

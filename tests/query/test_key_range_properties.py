@@ -10,7 +10,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from dynaorm.entity.table import KeyAttribute, KeyKind
+from dynaorm.entity.table_index import KeyAttribute, KeyKind
 from dynaorm.entity.template.compile import compile_template
 from dynaorm.entity.template.key_part import KeyPart, key_part, versioned_key_part
 from dynaorm.entity.template.template import TemplateError

@@ -19,7 +19,8 @@ from dynaorm.entity.mapping.computed import ComputedValue
 from dynaorm.entity.mapping.place import IndexMapping, places_of
 from dynaorm.entity.mapping.when import declared_when
 from dynaorm.entity.marker import Attribute, InKey, Unique, Vector
-from dynaorm.entity.table import KeyAttribute, Table, VectorIndex
+from dynaorm.entity.table import Table
+from dynaorm.entity.table_index import KeyAttribute, VectorIndex
 from dynaorm.entity.template.compile import compile_template
 from dynaorm.entity.template.key_part import (
     PARTITION_KEY_LIMIT,

@@ -9,7 +9,8 @@ from typing import Any, Final
 from pydantic import ConfigDict
 
 from dynaorm.entity.mapping.type_names import ANY
-from dynaorm.entity.table import UNSET, Table
+from dynaorm.entity.table import Table
+from dynaorm.entity.table_index import UNSET
 from dynaorm.failure import nearest
 from dynaorm.record import record, replace
 

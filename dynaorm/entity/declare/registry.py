@@ -25,7 +25,8 @@ from dynaorm.entity.declare.options import declared_options
 from dynaorm.entity.expiry import WORDS, Expiry
 from dynaorm.entity.mapping.constraint import OWNER, TABLE, Constraint
 from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
-from dynaorm.entity.table import KeyAttribute, Table
+from dynaorm.entity.table import Table
+from dynaorm.entity.table_index import KeyAttribute
 from dynaorm.entity.text.shape import Shape, may_meet, shape_of_text
 from dynaorm.entity.token_item import TOKEN_PREFIX
 

@@ -17,7 +17,8 @@ from dynaorm.entity.declare.catalog import catalog_of
 from dynaorm.entity.dispatch import key_beginnings, literal_beginning
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.page import BETWEEN, cut
-from dynaorm.entity.table import KeyAttribute, Table
+from dynaorm.entity.table import Table
+from dynaorm.entity.table_index import KeyAttribute
 from dynaorm.entity.template.key_part import KeyPart
 from dynaorm.entity.text.shape import may_meet, shape_of_text
 from dynaorm.entity.token_item import TOKEN_PREFIX

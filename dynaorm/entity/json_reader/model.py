@@ -34,7 +34,7 @@ from dynaorm.entity.json_reader.field import (
 from dynaorm.entity.json_reader.item_key import HasKey, InKeyField, key_comparison
 from dynaorm.entity.mapping.field import EMPTY, FieldMapping
 from dynaorm.entity.mapping.mapping import EntityMapping
-from dynaorm.entity.state import Defaults
+from dynaorm.entity.state import NO_DEFAULTS, Defaults
 from dynaorm.entity.template.key_part import KeyPart
 from dynaorm.item.value import AttributeValue, Item
 from dynaorm.record import record
@@ -102,7 +102,7 @@ class JsonModel:
             given: set[str] = entity.__pydantic_fields_set__
             absent = [field for name, field in self.fields.items() if name not in given]
             given |= self.filled
-        return self.mapping.loader.defaults_of(absent, head, entity.__dict__)
+        return self.mapping.loader.defaults_of(absent, head, entity.__dict__) if absent else NO_DEFAULTS
 
 
 def json_model(mapping: EntityMapping) -> JsonModel | None:

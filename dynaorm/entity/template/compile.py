@@ -17,7 +17,7 @@ import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Final
 
-from dynaorm.entity.table import KeyKind
+from dynaorm.entity.table_index import KeyKind
 from dynaorm.entity.template.escape import ALWAYS, escaped_pattern, escaper, finder, unescape
 from dynaorm.entity.template.grammar import parse
 from dynaorm.entity.template.rules import ambiguous, not_one_field, unordered

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from dynaorm.entity.table import KeyAttribute
+from dynaorm.entity.table_index import KeyAttribute
 from dynaorm.entity.template.template import KeyTemplate, KeyValueError
 from dynaorm.entity.template.version import VersionTemplate
 from dynaorm.entity.text.shape import Shape

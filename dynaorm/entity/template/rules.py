@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from datetime import date, datetime
 
-from dynaorm.entity.table import KeyKind
+from dynaorm.entity.table_index import KeyKind
 from dynaorm.entity.template.date_format import sorts
 from dynaorm.entity.template.spec import Placeholder
 from dynaorm.entity.text.shape import is_fixed

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from itertools import product
 from typing import Any, Self
 
-from dynaorm.entity.table import KeyKind
+from dynaorm.entity.table_index import KeyKind
 from dynaorm.entity.template.spec import Placeholder
 from dynaorm.entity.text.scalar import Packing
 from dynaorm.entity.text.shape import Shape

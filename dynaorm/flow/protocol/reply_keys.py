@@ -11,7 +11,8 @@ from decimal import Decimal, InvalidOperation
 from typing import Any, Final
 
 from dynaorm.entity.received import received
-from dynaorm.entity.table import KeyAttribute, KeyKind, Table
+from dynaorm.entity.table import Table
+from dynaorm.entity.table_index import KeyAttribute, KeyKind
 from dynaorm.errors import Unreachable
 from dynaorm.failure import counted
 from dynaorm.flow.protocol.call import Call, NoAnswer, Reply

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import field
 from typing import Any, TypeAlias
 
-from dynaorm.entity.table import KeyAttribute
+from dynaorm.entity.table_index import KeyAttribute
 from dynaorm.flow.protocol.call import Reply
 from dynaorm.flow.protocol.cost import ReadCost
 from dynaorm.flow.protocol.paging import PageKeys

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from dynaorm import Entity, GlobalIndex, Index, Table, any_of
-from dynaorm.entity.table import KeyAttribute
+from dynaorm.entity.table_index import KeyAttribute
 from dynaorm.flow.query.progress import rank
 from dynaorm.item.value import Item
 from dynaorm.query.key_query import key_queries_of
