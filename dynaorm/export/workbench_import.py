@@ -7,6 +7,7 @@ Rule 2. A facet becomes a class. Without facets, the sample items with the same 
 Rule 3. A field is required if every sample item has it.
 """
 
+import builtins
 import keyword
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -36,6 +37,8 @@ _TYPES: Final[Mapping[str, str]] = {
     "BS": "set[bytes]",
     "NULL": "AnyValue",
 }
+# A field of such a name would stand for itself in the types of the fields after it.
+_WORDS_OF_TYPES: Final = frozenset(_WORD.findall(" ".join((*_TYPES.values(), "int"))))
 _KEY_CLASSES: Final[Mapping[str, str]] = {"N": "NumberKey", "B": "BinaryKey"}
 # The names that the module imports.
 _IMPORTED: Final = (
@@ -69,7 +72,7 @@ def module_of_workbench(model: Mapping[str, Any]) -> str:
     """
     try:
         tables = [_Table.of(one) for one in model["DataModel"]]
-        names = _FreeNames({*_IMPORTED, *dir(__builtins__)})
+        names = _FreeNames({*_IMPORTED, *dir(builtins)})
         blocks = [block for one in tables for block in one.blocks(names)]
     except (LookupError, TypeError, AttributeError, ValueError) as problem:
         raise UsageError(
@@ -121,13 +124,8 @@ class _FreeNames:
         return self._free("".join(one[:1].upper() + one[1:] for one in _WORD.findall(text)), "Item")
 
     def _free(self, name: str, otherwise: str) -> str:
-        name = (
-            name
-            if name[:1].isalpha()
-            else f"{otherwise}{name and '_'}{name}"
-            if otherwise.islower()
-            else otherwise + name
-        )
+        if not name[:1].isalpha():
+            name = f"{otherwise}_{name}" if name and otherwise.islower() else otherwise + name
         number, found = 1, name
         while found in self._taken or keyword.iskeyword(found):
             number += 1
@@ -333,7 +331,7 @@ class _Class:
     facet: _Facet
 
     def text(self, variable: str, name: str) -> str:
-        names = _FreeNames(dir(BaseModel))
+        names = _FreeNames({*dir(BaseModel), *_WORDS_OF_TYPES})
         fields = {one: names.snake(one) for one in self._attributes}
         keys = {key.name: self._template(key, fields) for key in self.table.keys}
         head = [f"class {name}(", "    Entity,", f"    table={variable},"]

@@ -285,6 +285,23 @@ def test_an_imported_module_is_clean_for_ruff_and_mypy(tmp_path: Path) -> None:
         assert run.returncode == 0, run.stdout + run.stderr
 
 
+def test_no_name_of_a_model_hides_a_type(tmp_path: Path) -> None:
+    names = ("set", "str", "list", "int", "items")
+    attributes = [{"AttributeName": name, "AttributeType": "SS"} for name in names]
+    keys = {"PartitionKey": {"AttributeName": "PK", "AttributeType": "S"}}
+    model = {
+        "ModelName": "types",
+        "DataModel": [
+            {"TableName": name, "KeyAttributes": keys, "NonKeyAttributes": attributes} for name in names
+        ],
+    }
+    (described,) = describe(imported(module_of_workbench(model), tmp_path).items).classes
+    assert {one.attribute: one.type for one in described.fields} == {
+        "PK": "str",
+        **dict.fromkeys(names, "set[str] | None"),
+    }
+
+
 @pytest.mark.parametrize(
     "model", [{}, {"DataModel": 1}, {"DataModel": [{}]}, {"DataModel": [{"TableName": "x"}]}]
 )
