@@ -1,18 +1,12 @@
 """A unit of work: what is read before it, what is learned from a refusal, and when it gives up."""
 
-from collections.abc import Mapping
 from typing import Annotated, Any
 
 import pytest
 
-from dynaorm import Entity, F, Key, Retry, Session, Table, Unique, inspect
+from dynaorm import Entity, F, Key, Session, Table, Unique, inspect
 from dynaorm.entity.mapping.mapping import mapping_of
-from dynaorm.errors import (
-    Contention,
-    EntityNotFound,
-    StaleEntity,
-    UsageError,
-)
+from dynaorm.errors import StaleEntity, UsageError
 from dynaorm.flow.protocol.call import Reason, Refusal
 from dynaorm.item.value import Item
 from dynaorm.testing.clock import FakeClock
@@ -84,68 +78,12 @@ def loaded(revision: str = "r1", email: str = "a@x") -> User:
     return user
 
 
-def actions(request: Mapping[str, Any]) -> list[tuple[str, str]]:
-    found = []
-    for action in request["TransactItems"]:
-        ((verb, body),) = action.items()
-        found.append((verb, (body.get("Item") or body["Key"])["PK"]["S"]))
-    return found
-
-
 USER, STOCK = Key(User, user_id="1"), Key(Stock, sku="a")
 
 
 def operations(transport: ScriptedTransport) -> list[str]:
     assert transport.remaining == 0
     return [call.operation for call in transport.calls]
-
-
-def test_a_delete_by_key_of_a_guarded_class_reads_consistently_and_writes_under_what_it_read() -> None:
-    session, transport = opened({"Item": user_item("r1")}, {})
-    session.delete(USER)
-    assert operations(transport) == ["GetItem", "TransactWriteItems"]
-    assert transport.calls[0].request["ConsistentRead"] is True
-    request = transport.calls[1].request
-    assert actions(request) == [("Delete", "USER#1"), ("Delete", "email#a@x")]
-    assert request["TransactItems"][0]["Delete"]["ExpressionAttributeValues"] == {":v0": {"S": "r1"}}
-
-
-def test_a_write_that_lost_a_race_against_a_read_of_ours_is_made_again_with_what_was_met() -> None:
-    session, transport = opened({"Item": user_item("r1")}, cancelled(user_item("r2", "b@x"), ""), {})
-    session.delete(USER)
-    assert operations(transport) == ["GetItem", "TransactWriteItems", "TransactWriteItems"]
-    first, second = transport.calls[1:]
-    assert actions(second.request) == [("Delete", "USER#1"), ("Delete", "email#b@x")]
-    assert first.request["ClientRequestToken"] != second.request["ClientRequestToken"]
-
-
-def test_a_race_that_deleted_the_item_finds_nothing() -> None:
-    session, transport = opened({"Item": user_item("r1")}, cancelled(None, ""))
-    with pytest.raises(EntityNotFound):
-        session.delete(USER)
-    assert operations(transport) == ["GetItem", "TransactWriteItems"]
-
-
-def test_races_that_are_lost_again_and_again_are_contention() -> None:
-    refusals = [cancelled(user_item(f"r{number}"), "") for number in range(2, 5)]
-    read, again = (
-        {"Item": user_item("r1")},
-        {"Item": user_item("r3")},
-    )  # after a pause, the item is read again
-    session, transport = opened(read, *refusals[:2], again, refusals[2], retry=Retry(attempts=3))
-    with pytest.raises(Contention):
-        session.delete(USER)
-    assert transport.remaining == 0
-
-
-def test_an_overwrite_that_lost_a_race_tries_again() -> None:
-    session, transport = opened({}, cancelled(user_item("r2", "b@x"), ""), {})
-    session.save(User(user_id="1", email="a@x"), overwrite=True)
-    assert actions(transport.calls[2].request) == [
-        ("Put", "USER#1"),
-        ("Delete", "email#b@x"),
-        ("Put", "email#a@x"),
-    ]
 
 
 def test_re_creation_learns_of_the_tombstone_from_the_refusal() -> None:
@@ -192,15 +130,6 @@ def test_a_check_by_the_key_of_a_base_class_is_made_again_for_the_subclass() -> 
         tx.check(STOCK)
         tx.save(Document(doc_id="d"))
     assert operations(transport) == ["TransactWriteItems"] * 2
-
-
-def test_a_unit_of_work_reads_each_item_once() -> None:
-    session, transport = opened({"Item": user_item("r1")}, {})
-    with session.transaction() as tx:
-        tx.delete(USER)
-        tx.save(User(user_id="1", email="a@x"))
-        tx.check(USER)
-    assert operations(transport) == ["GetItem", "PutItem"]
 
 
 @pytest.mark.parametrize("token", ["", "x" * 1001])

@@ -6,14 +6,11 @@ from typing import Any
 import pytest
 
 from dynaorm import Key, Session
-from dynaorm.errors import (
-    NotVersioned,
-    UsageError,
-)
+from dynaorm.errors import NotVersioned, UsageError
 from dynaorm.flow.protocol.call import Call, Transport
 from dynaorm.testing.clock import FakeClock
 from dynaorm.testing.faults import FaultyTransport
-from tests.flow.documents import KEY, Audit, Plain, numbers, seeded, written
+from tests.flow.documents import KEY, Plain, seeded, written
 
 
 def test_history_past_a_hundred_versions_is_read_in_pages_as_the_iteration_goes_on(
@@ -33,23 +30,6 @@ def test_history_past_a_hundred_versions_is_read_in_pages_as_the_iteration_goes_
         found = session.get(KEY, version=number)
         assert found is not None
         assert found.text == str(number)
-
-
-def test_the_history_of_what_never_was_is_empty(session: Session) -> None:
-    assert numbers(session) == []
-
-
-def test_versions_of_some_fields_make_no_entity(session: Session) -> None:
-    audit = Audit(audit_id="a", result="good", note="n")
-    session.save(audit)
-    audit.note = "m"
-    session.save(audit)
-    audit.result = "bad"
-    session.save(audit)
-    newest, oldest = session.history(audit)
-    assert (newest.values, newest.entity, oldest.values) == ({"result": "bad"}, None, {"result": "good"})
-    with pytest.raises(UsageError, match="some fields only"):
-        session.get(Key(Audit, audit_id="a"), version=1)
 
 
 @pytest.mark.parametrize("verb", ["history", "diff", "prune", "purge", "restore", "get"])

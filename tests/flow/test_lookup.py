@@ -99,17 +99,6 @@ def test_a_value_is_found_by_two_consistent_reads_by_key() -> None:
     ]
 
 
-def test_a_composite_value_is_found_by_all_its_fields_in_any_order() -> None:
-    answers: list[Answer] = [owner("1"), user("1", number={"N": "7"})]
-    found, requests = lookup(User, answers, number=7, tenant="t")
-    assert found.user_id == "1"
-    assert requests[0]["Key"]["PK"] == {"S": "badge#t#7"}
-
-
-def test_none_is_held_by_nobody_and_asks_nothing() -> None:
-    assert lookup(User, [], email=None) == (None, [])
-
-
 def at_once(*answers: Any) -> dict[str, Any]:
     return {"Responses": [*answers]}
 
@@ -171,14 +160,6 @@ def test_a_guard_that_names_itself_is_of_no_entity() -> None:
 def test_a_guard_whose_owner_is_no_primary_key_is_unknown(owner: Any) -> None:
     with pytest.raises(OwnerUnknown):
         lookup(User, [{"Item": {"owner": owner}}], email="x")
-
-
-def test_of_an_owner_only_its_key_is_asked_for() -> None:
-    guard = owner("1")
-    guard["Item"]["owner"]["M"]["since"] = {"S": "monday"}
-    found, requests = lookup(User, [guard, user("1", email={"S": "bob@x"})], email="bob@x")
-    assert found == User(user_id="1", email="bob@x")
-    assert requests[1]["Key"] == {"PK": {"S": "USER#1"}, "SK": {"S": "U"}}
 
 
 def test_a_guard_whose_expiry_is_no_time_never_expires() -> None:

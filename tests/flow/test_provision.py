@@ -5,17 +5,7 @@ from typing import Annotated, Any
 
 import pytest
 
-from dynaorm import (
-    BinaryKey,
-    Entity,
-    ExpiresAt,
-    F,
-    GlobalIndex,
-    LocalIndex,
-    NumberKey,
-    Session,
-    Table,
-)
+from dynaorm import BinaryKey, Entity, ExpiresAt, F, GlobalIndex, LocalIndex, NumberKey, Session, Table
 from dynaorm.errors import UnexpectedRefusal, UsageError
 from dynaorm.flow.protocol.call import NoAnswer, Refusal
 from dynaorm.flow.table_definition import definition
@@ -90,35 +80,6 @@ def test_the_definition_of_keys_of_every_kind() -> None:
 def test_a_table_that_describe_does_not_know_yet_is_waited_for() -> None:
     _, clock = create(plain, {}, UNKNOWN, described(plain))
     assert clock.pauses == [0.5]
-
-
-@pytest.mark.parametrize(
-    ("table", "difference", "message"),
-    [
-        (
-            plain,
-            {"KeySchema": [{"AttributeName": "id", "KeyType": "HASH"}]},
-            r"its keys are id \(HASH \?\), not PK \(HASH S\)",
-        ),
-        (
-            plain,
-            {"AttributeDefinitions": [{"AttributeName": "PK", "AttributeType": "N"}]},
-            r"its keys are PK \(HASH N\), not PK \(HASH S\)",
-        ),
-        (indexed, {"LocalSecondaryIndexes": None}, "it has no index 'LSI1'"),
-        (
-            indexed,
-            {"GlobalSecondaryIndexes": [], "LocalSecondaryIndexes": None},
-            "it has no index 'GSI1'; it has no index 'Many'; it has no index 'LSI1'",
-        ),
-    ],
-)
-def test_a_table_with_other_keys_or_without_an_index_is_refused(
-    table: Table, difference: dict[str, Any], message: str
-) -> None:
-    with pytest.raises(UsageError, match=message) as raised:
-        create(table, IN_USE, described(table, **difference))
-    assert "table_names=" in str(raised.value)
 
 
 def test_the_table_of_the_guards_is_created_too() -> None:

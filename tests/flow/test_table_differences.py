@@ -106,12 +106,6 @@ def only(found: tuple[Difference, ...]) -> Difference:
     return one
 
 
-def test_a_missing_table_is_created_with_its_ttl() -> None:
-    found = only(differences(describe(fleeting), None))
-    assert found.kind == "no table"
-    assert [step.operation for step in found.steps] == ["CreateTable", "UpdateTimeToLive"]
-
-
 def test_ttl_is_switched_on_or_to_another_attribute() -> None:
     off, other = ({"TimeToLiveStatus": "DISABLED"}, {"TimeToLiveStatus": "ENABLED", "AttributeName": "ttl"})
     found = only(differences(describe(fleeting), live(fleeting), {"TimeToLiveDescription": off}))
@@ -139,24 +133,6 @@ def test_a_live_ttl_that_is_not_declared_is_harmless_unless_a_field_is_stored_th
     assert [(step.text, step.deletes) for step in found.steps] == [
         ("switch off the expiry of items by 'ends'", True)
     ]
-
-
-def test_a_stream_is_switched_on_or_replaced_and_left_alone_where_none_is_declared() -> None:
-    table = Table("streamed", stream="NEW_IMAGE")
-    assert only(differences(describe(table), live(plain))).live is None
-    found = only(differences(describe(table), live(Table("streamed", stream="KEYS_ONLY"))))
-    assert (found.declared, found.live) == ("NEW_IMAGE", "KEYS_ONLY")
-    assert [step.deletes for step in found.steps] == [True, False]
-    assert differences(describe(plain), live(table)) == ()
-
-
-def test_a_missing_local_index_and_other_keys_cannot_be_changed() -> None:
-    found = only(differences(describe(local), live(local, LocalSecondaryIndexes=[])))
-    assert (found.kind, found.index, found.steps) == ("no index", "LSI1", ())
-    assert "can only be created with its table" in found.remedy
-    keys = [{"AttributeName": "id", "KeyType": "HASH"}]
-    found = only(differences(describe(plain), live(plain, KeySchema=keys)))
-    assert (found.kind, found.live, found.steps) == ("keys", "id (HASH ?)", ())
 
 
 def test_an_index_of_another_kind_is_named() -> None:

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import pytest
 
-from dynaorm import Entity, Table, Unique, inspect
+from dynaorm import Entity, Unique, inspect
 from dynaorm.errors import (
     BulkError,
     InvalidValue,
@@ -33,12 +33,6 @@ from tests.flow.bulk.events import (
     puts,
 )
 
-other = Table("bulk-load-other", sk=None)
-
-
-class Mark(Entity, table=other, pk="MARK#{name}"):
-    name: str
-
 
 class User(Entity, table=app, pk="USER#{user_id}", sk="U"):
     user_id: str
@@ -60,33 +54,6 @@ def test_25_items_are_sent_in_one_request_and_the_entities_are_loaded_with_revis
     sent = {int(item["event_id"]["N"]): item["_rev"]["S"] for call in transport.calls for item in puts(call)}
     assert [inspect(one).revision for one in many] == [sent[one.event_id] for one in many]
     assert len(set(sent.values())) == 60
-
-
-def test_each_table_gets_requests_of_its_own() -> None:
-    session, transport, _ = opened({}, {})
-    session.bulk_load([Event(event_id=1), Mark(name="m"), Event(event_id=2)], concurrency=1)
-    assert [list(call.request["RequestItems"]) for call in transport.calls] == [
-        ["bulk-load-app"],
-        ["bulk-load-other"],
-    ]
-
-
-def test_of_two_under_one_key_the_last_is_stored_and_the_other_counts_as_written_over() -> None:
-    session, transport, _ = opened(DONE)
-    first, between, last = Event(event_id=1, text="a"), Event(event_id=2), Event(event_id=1, text="b")
-    assert session.bulk_load([first, between, last]) == 3
-    assert [item["text"]["S"] for item in puts(transport.calls[0])] == ["b", ""]
-    stored = puts(transport.calls[0])[0]["_rev"]["S"]
-    assert inspect(last).revision == stored
-    assert inspect(first).loaded
-    assert inspect(first).revision != stored
-
-
-def test_an_object_given_twice_is_stored_once_and_in_its_last_place() -> None:
-    session, transport, _ = opened(DONE)
-    one, rival = Event(event_id=1, text="one"), Event(event_id=1, text="rival")
-    assert session.bulk_load([one, rival, one]) == 3
-    assert [item["text"]["S"] for item in puts(transport.calls[0])] == ["one"]
 
 
 def test_no_more_than_a_window_is_taken_before_it_is_loaded_and_progress_is_told_after_each() -> None:

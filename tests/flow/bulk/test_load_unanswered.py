@@ -14,18 +14,7 @@ from dynaorm.item.value import Item
 from dynaorm.plan.plan import Plan
 from dynaorm.testing.clock import FakeClock
 from dynaorm.testing.scripted import Answer, ScriptedTransport
-from tests.flow.bulk.events import (
-    DONE,
-    REFUSED,
-    SILENCE,
-    Event,
-    events,
-    failures,
-    ids,
-    leaving,
-    opened,
-    puts,
-)
+from tests.flow.bulk.events import DONE, REFUSED, SILENCE, Event, events, failures, ids, leaving, opened, puts
 
 bare = Table("unanswered-bare", type_attribute=None, revision_attribute=None)
 
@@ -43,34 +32,6 @@ def unknown(*entities: Any, then: Answer = SILENCE) -> tuple[OutcomeUnknown, Scr
     assert isinstance(error, OutcomeUnknown)
     assert "does no harm" in str(error)
     return error, transport
-
-
-def test_a_resumed_plan_is_read_and_never_sent_again() -> None:
-    one = Event(event_id=1)
-    error, before = unknown(one)
-    assert isinstance(error.plan, Plan)
-    session, transport, _ = opened({"Item": puts(before.calls[0])[0]})
-    assert session.resume(error.plan)
-    assert [call.operation for call in transport.calls] == ["GetItem"]
-    assert inspect(one).revision == puts(before.calls[0])[0]["_rev"]["S"]
-
-
-def test_a_plan_that_was_not_made_leaves_the_entity_new() -> None:
-    one = Event(event_id=1)
-    error, _ = unknown(one)
-    assert isinstance(error.plan, Plan)
-    session, _, _ = opened({})
-    assert not session.resume(error.plan)
-    assert not inspect(one).loaded
-
-
-def test_the_next_save_settles_it_first() -> None:
-    one = Event(event_id=1)
-    _, before = unknown(one)
-    one.text = "b"
-    session, transport, _ = opened({"Item": puts(before.calls[0])[0]}, {})
-    session.save(one)
-    assert [call.operation for call in transport.calls] == ["GetItem", "UpdateItem"]
 
 
 def test_the_next_load_settles_it_first_and_where_that_fails_only_that_one_is_not_loaded() -> None:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dynaorm import Entity, ExpiresAt, Key, NumberKey, Session, Table
+from dynaorm import Entity, ExpiresAt, Key, Session, Table
 from dynaorm.entity.key import found_key
 from dynaorm.errors import DecodeError, UsageError
 from dynaorm.flow.protocol.call import Call
@@ -18,26 +18,12 @@ from dynaorm.testing.scripted import Answer, ScriptedTransport
 NOW = 1_700_000_000
 
 app = Table("bulk-read-app")
-log = Table("bulk-read-log", pk="PK", sk=NumberKey("at"))
 
 
 class Stock(Entity, table=app, pk="STOCK#{sku}", sk="S"):
     sku: str
     left: int = 0
     until: Annotated[datetime | None, ExpiresAt()] = None
-
-
-class Crate(Stock):
-    planks: int = 0
-
-
-class Document(Entity, table=app, pk="DOC#{doc_id}", sk="D", versioned=True):
-    doc_id: str
-
-
-class Line(Entity, table=log, pk="LINE#{name}", sk="{at}"):
-    name: str
-    at: int
 
 
 def item(sku: str, kind: str = "Stock", **attributes: Any) -> Item:
@@ -77,35 +63,10 @@ def keys(*names: str) -> list[Key[Stock]]:
     return [Key(Stock, sku=name) for name in names]
 
 
-def test_keys_may_be_of_several_classes_and_tables() -> None:
-    line: Item = {
-        "PK": {"S": "LINE#x"}, "at": {"N": "7"}, "_type": {"S": "Line"}, "name": {"S": "x"},
-    }  # fmt: skip
-    answer = stored(item("a"), item("b", "Crate"), line)
-    session, transport = opened(answer, answer, table_names={"bulk-read-log": "real-log"})
-    many: list[Key[Any]] = [Key(Line, name="x", at=7), *keys("a"), Key(Crate, sku="b")]
-    assert session.get_many(many) == [Line(name="x", at=7), Stock(sku="a"), Crate(sku="b")]
-    tables = [name for call in transport.calls for name in call.request["RequestItems"]]
-    assert sorted(tables) == ["bulk-read-app", "real-log"]
-
-
 def test_two_declared_tables_may_be_one_in_fact() -> None:
     session, transport = opened(stored(item("a")), table_names=lambda _: "one")
     assert session.get_many(keys("a", "b")) == [Stock(sku="a"), None]
     assert len(transport.calls) == 1
-
-
-def test_what_a_read_does_not_see_is_none() -> None:
-    tombstone: Item = {
-        "PK": {"S": "DOC#d"}, "SK": {"S": "v0_D"}, "_type": {"S": "Document"}, "deleted": {"BOOL": True},
-    }  # fmt: skip
-    session, _ = opened(
-        stored(item("old", until={"N": str(NOW)}), item("new", until={"N": str(NOW + 1)}), tombstone)
-    )
-    many: list[Key[Any]] = [*keys("old", "new"), Key(Document, doc_id="d"), Key(Crate, sku="new")]
-    old, new, document, crate = session.get_many(many)
-    assert (old, document, crate) == (None, None, None)
-    assert isinstance(new, Stock)
 
 
 @pytest.mark.parametrize(

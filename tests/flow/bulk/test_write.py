@@ -8,12 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dynaorm import Entity, Key, Retry, Session, Table, inspect
-from dynaorm.errors import (
-    BulkError,
-    EntityNotFound,
-    OutcomeUnknown,
-    UsageError,
-)
+from dynaorm.errors import BulkError, EntityNotFound, OutcomeUnknown, UsageError
 from dynaorm.flow.protocol.call import Call, NoAnswer, Refusal
 from dynaorm.testing.clock import FakeClock
 from dynaorm.testing.scripted import ScriptedTransport
@@ -56,15 +51,6 @@ def opened(
 
 def stock(count: int) -> list[Stock]:
     return [Stock(sku=str(number)) for number in range(count)]
-
-
-def test_each_entity_is_saved_by_a_request_of_its_own_and_returned_in_order() -> None:
-    session, transport = opened()
-    many = stock(20)
-    saved = session.save_many(many)
-    assert [id(one) for one in saved] == [id(one) for one in many]
-    assert all(inspect(one).loaded for one in many)
-    assert sorted(map(key_in, transport.calls)) == sorted(f"STOCK#{number}" for number in range(20))
 
 
 def test_one_of_unknown_outcome_can_be_resumed() -> None:
@@ -115,15 +101,6 @@ def test_of_nothing_nothing_is_sent() -> None:
     assert session.save_many([]) == []
     session.delete_many(iter([]))
     assert transport.calls == []
-
-
-def test_entities_and_keys_are_deleted_each_by_a_request_of_its_own() -> None:
-    session, transport = opened()
-    loaded = session.save(Stock(sku="a"))
-    session.delete_many([loaded, Key(Stock, sku="b")])
-    assert sorted(map(key_in, transport.calls[1:])) == ["STOCK#a", "STOCK#b"]
-    assert {call.operation for call in transport.calls[1:]} == {"DeleteItem"}
-    assert not inspect(loaded).loaded
 
 
 @pytest.mark.parametrize("per_transaction", [1, 10])

@@ -148,11 +148,6 @@ def test_items_of_other_programs_without_a_type_do_not_keep_totals_from_being_re
     ]
 
 
-def test_guards_of_another_table_in_a_shared_guard_table_are_left_alone(team: Raw) -> None:
-    team.session.save(Customer(number="1", email="cy@x"))
-    assert told(unchanged(team, old)) == [(FindingKind.ORPHAN_GUARD, Outcome.LEFT, True)]
-
-
 def test_a_guard_that_another_table_owns_is_not_taken_over(team: Raw) -> None:
     """Both hold the value; the guard is the customer's, of which this program knows nothing."""
     team.session.save(Customer(number="1", email="cy@x"))
@@ -160,11 +155,6 @@ def test_a_guard_that_another_table_owns_is_not_taken_over(team: Raw) -> None:
     team.delete(guards, {"PK": text("email#ann@x")})
     reported = told(unchanged(team, old))
     assert (FindingKind.WRONG_OWNER, Outcome.LEFT, True) in reported
-
-
-def test_a_guard_in_a_shared_guard_table_that_names_no_table_is_not_deleted(team: Raw) -> None:
-    team.put(guards, {"PK": text("email#cy@x")}, owner={"M": key_of("TEAM#a", "PERSON#cy")})
-    assert told(unchanged(team, old)) == [(FindingKind.ORPHAN_GUARD, Outcome.LEFT, True)]
 
 
 @pytest.mark.parametrize(
@@ -200,15 +190,6 @@ def newer(team: Raw) -> Raw:
     return team
 
 
-def test_an_old_checkout_does_not_undo_what_a_newer_declaration_wrote(newer: Raw) -> None:
-    """The attributes ``desk`` and GSI2PK show that it is newer."""
-    person = key_of("TEAM#a", "PERSON#cyd")
-    newer.change(whole, person, GSI1PK=text("GRADE#x#a"))
-    stored = newer.get(whole, person)
-    assert {one.outcome for one in both(newer, OldPerson)} == {Outcome.LEFT}
-    assert newer.get(whole, person) == stored
-
-
 @pytest.mark.parametrize("foreign", [(), ("desk", "GSI2PK", "GSI2SK")])
 def test_attributes_that_are_named_as_foreign_make_nothing_doubtful(newer: Raw, foreign: Any) -> None:
     person = key_of("TEAM#a", "PERSON#cyd")
@@ -216,29 +197,6 @@ def test_attributes_that_are_named_as_foreign_make_nothing_doubtful(newer: Raw, 
     repaired = list(repair(newer.session, old, options=RunOptions(foreign_attributes=foreign)))
     wrong = [one for one in repaired if one.finding.key == person and "GSI1PK is" in one.finding.detail]
     assert [one.outcome for one in wrong] == [Outcome.MENDED if foreign else Outcome.LEFT]
-
-
-def test_a_missing_guard_of_a_newer_entity_is_not_claimed(newer: Raw) -> None:
-    newer.delete(guards, {"PK": text("email#cyd@x")})
-    both(newer, old)
-    assert [one["PK"] for one in newer.items(guards)["guards"]] == [text("email#ann@x"), text("email#bob@x")]
-
-
-def test_the_guard_of_a_newer_entity_that_seems_to_have_lost_its_value_is_not_deleted(newer: Raw) -> None:
-    """As if the newer declaration had renamed the field."""
-    person = key_of("TEAM#a", "PERSON#cyd")
-    newer.change(whole, person, email=None, mail=text("cyd@x"))
-    before = newer.items(guards)
-    reported = told(both(newer, old))
-    assert (FindingKind.ORPHAN_GUARD, Outcome.LEFT, True) in reported
-    assert newer.items(guards) == before
-
-
-def test_a_total_that_counts_a_newer_entity_is_reported_and_not_written(newer: Raw) -> None:
-    newer.change(whole, key_of("TEAM#a", "TEAM"), members={"N": "7"})
-    totals = [one for one in both(newer, old) if one.finding.kind is FindingKind.TOTAL]
-    assert [(one.outcome, "desk" in one.finding.doubt) for one in totals] == [(Outcome.LEFT, True)] * 2
-    assert newer.get(whole, key_of("TEAM#a", "TEAM"))["members"] == {"N": "7"}
 
 
 def test_an_adopted_item_is_repaired_in_every_respect(team: Raw) -> None:
@@ -250,12 +208,3 @@ def test_an_adopted_item_is_repaired_in_every_respect(team: Raw) -> None:
     assert {FindingKind.INDEX_KEYS, FindingKind.MISSING_GUARD} <= {*found}
     assert {one.outcome for one in repair(team.session, OldPerson)} == {Outcome.MENDED}
     assert list(verify(team.session, OldPerson)) == []
-
-
-def test_with_every_declaration_loaded_nothing_is_doubtful(newer: Raw) -> None:
-    newer.session.save(Guest(team="a", name="gil", email="gil@x"))
-    newer.session.save(Customer(number="1", email="cy@x"))
-    newer.change(whole, key_of("TEAM#a", "TEAM"), members={"N": "7"})
-    newer.delete(guards, {"PK": text("email#gil@x")})
-    assert {one.outcome for one in repair(newer.session, whole, other)} == {Outcome.MENDED}
-    assert list(verify(newer.session, whole, other)) == []

@@ -7,7 +7,7 @@ import pytest
 
 from dynaorm import Entity, ExpiresAt, F, GlobalIndex, Index, Session, Table, Unique, any_of
 from dynaorm.errors import DecodeError, InvalidCursor
-from dynaorm.flow.protocol.call import Call, Reply
+from dynaorm.flow.protocol.call import Reply
 from dynaorm.flow.protocol.context import Context
 from dynaorm.flow.protocol.retry import DEFAULT_RETRY
 from dynaorm.flow.query.query import fingerprint, page_of
@@ -29,10 +29,6 @@ class Ticket(Entity, table=app, pk="PROJECT#{project}", sk="TICKET#{number:03d}"
     until: Annotated[datetime | None, ExpiresAt()] = None
     by_status = Index("GSI1", pk="STATUS#{status}", sk="{number:03d}")
     by_key = Index("Keys", pk="STATUS#{status}", sk="{number:03d}")
-
-
-class Audit(Entity, table=app, pk="EQUIPMENT#{equipment}", sk="Audit", versioned=True):
-    equipment: str
 
 
 class Sensor(Entity, table=app, pk="SENSOR#{name}", sk="S"):
@@ -61,18 +57,9 @@ def key(number: int) -> dict[str, Any]:
     return {name: found[name] for name in ("PK", "SK")}
 
 
-def index_key(number: int) -> dict[str, Any]:
-    found = item(number)
-    return {name: found[name] for name in ("PK", "SK", "GSI1PK", "GSI1SK")}
-
-
 def page(*items: dict[str, Any], more: dict[str, Any] | None = None) -> Reply:
     after = {} if more is None else {"LastEvaluatedKey": more}
     return {"Items": list(items), "ConsumedCapacity": {"CapacityUnits": 0.5}, **after}
-
-
-def asked(transport: ScriptedTransport, *names: str) -> list[tuple[Any, ...]]:
-    return [tuple(call.request.get(name) for name in names) for call in transport.calls]
 
 
 def session_on(transport: ScriptedTransport, **options: Any) -> Session:
@@ -85,39 +72,6 @@ def test_nothing_is_sent_where_nothing_can_be_found() -> None:
     assert session.query(Ticket, project=any_of()).all() == []
     assert session.query(Ticket, project="p").limit(0).all() == []
     assert session.query(Ticket, project="p").ge(number=5).lt(number=5).all() == []
-
-
-def test_more_is_read_where_items_were_passed_over_or_filtered() -> None:
-    expired = {"until": {"N": "999"}}
-    transport = ScriptedTransport(page({**item(1), **expired}, item(2), more=key(2)), page(item(3), item(4)))
-    query = session_on(transport).query(Ticket, project="p").limit(2)
-    assert [one.number for one in query.all()] == [2, 3]
-    assert asked(transport, "Limit") == [(2,), (4,)]
-    transport = ScriptedTransport(page(item(1)))
-    session_on(transport).query(Ticket, project="p").filter(F.status == "open").limit(2).all()
-    assert asked(transport, "Limit") == [(2,)]
-
-
-def test_what_no_reader_should_see_is_passed_over(caplog: pytest.LogCaptureFixture) -> None:
-    guard = {"PK": {"S": "slug#a"}, "SK": {"S": "slug#a"}, "owner": {"M": key(1)}}
-    latest = {
-        "PK": {"S": "EQUIPMENT#1"},
-        "SK": {"S": "v0_Audit"},
-        "version": {"N": "1"},
-        "deleted": {"BOOL": True},
-    }
-    version = {
-        "PK": {"S": "EQUIPMENT#1"},
-        "SK": {"S": "v1_Audit"},
-        "equipment": {"S": "1"},
-        "version": {"N": "1"},
-    }
-    expired = item(2, until={"N": "999"})
-    transport = ScriptedTransport(page(guard, latest, version, expired, item(3)), page(expired))
-    session = session_on(transport)
-    assert [one.number for one in session.scan(Ticket)] == [3]
-    assert not caplog.records
-    assert [one.number for one in session.query(Ticket, project="p").expired()] == [2]
 
 
 def test_an_item_of_no_class_is_reported_and_not_dropped_silently(caplog: pytest.LogCaptureFixture) -> None:
@@ -144,40 +98,6 @@ def test_one_bad_item_among_a_thousand_fails_the_list_or_is_handed_over() -> Non
     session = session_on(ScriptedTransport(page(*items)), on_decode_error=told.append)
     assert len(session.query(Ticket, project="p").all()) == 999
     assert [problem.key for problem in told] == [key(500)]
-
-
-def test_only_the_key_query_with_an_empty_buffer_is_read_on() -> None:
-    def answer(call: Call) -> Reply:
-        status = call.request["ExpressionAttributeValues"][":v0"]["S"].removeprefix("STATUS#")
-        start = call.request.get("ExclusiveStartKey")
-        log.append((status, start is not None, call.request["Limit"]))
-        if status == "open":
-            return page(item(1), item(2), more=index_key(2)) if start is None else page(item(3))
-        return page(item(10, "closed"), item(11, "closed"), more=index_key(11))
-
-    log: list[tuple[str, bool, int]] = []
-    transport = ScriptedTransport(*[answer] * 3)
-    query = session_on(transport).query(Ticket.by_status, status=any_of("open", "closed"))
-    assert [one.number for one in query.limit(4).all()] == [1, 2, 3, 10]
-    assert sorted(log) == [("closed", False, 4), ("open", False, 4), ("open", True, 4)]
-
-
-def test_an_index_without_the_items_gives_keys_to_fetch_them_by_in_order() -> None:
-    entries = [
-        {name: item(number)[name] for name in ("PK", "SK", "KeysPK", "KeysSK")} for number in (1, 2, 3)
-    ]
-    moved = item(2, status="closed")
-    fetched = {"Responses": {"app": [item(3), moved, item(1)]}, "ConsumedCapacity": [{"CapacityUnits": 1.5}]}
-    transport = ScriptedTransport(page(*entries), fetched)
-    found = session_on(transport).query(Ticket.by_key, status="open").all()
-    # Number 2 has left the place of the index that the entry still tells of.
-    assert [one.number for one in found] == [1, 3]
-    assert (found.requests, found.read_units) == (2, 2.0)
-    assert [call.operation for call in transport.calls] == ["Query", "BatchGetItem"]
-    transport = ScriptedTransport(page(*entries))
-    # Whether an entity has expired, its entry does not tell; with expired ones the entries are enough.
-    keys = session_on(transport).query(Ticket.by_key, status="open").expired().keys().all()
-    assert [one.fields for one in keys] == [{"project": "p", "number": number} for number in (1, 2, 3)]
 
 
 def test_a_cursor_of_another_query_is_refused_and_nothing_is_sent() -> None:

@@ -14,16 +14,13 @@ from typing import Annotated, Any, Final
 import pytest
 
 from dynaorm import Aggregate, AsyncSession, CreatedAt, Entity, GlobalIndex, Index, Session, Table, Unique
-from dynaorm.describe import samples
 from dynaorm.errors import DecodeError, TableNotFound, UnexpectedRefusal, UsageError
 from dynaorm.flow.protocol.call import Call, NoAnswer, Refusal, Reply, Transport
 from dynaorm.flow.table_definition import definition
 from dynaorm.item.item_line import item_line
 from dynaorm.testing import FakeClock, ScriptedTransport
-from tests.cast import tables
 
 _NUMBERS: Final = count()
-TABLES: Final = [one for one in vars(tables).values() if isinstance(one, Table)]
 
 
 def opened(moto: Transport, *made: Table, **options: Any) -> Session:
@@ -50,20 +47,6 @@ def lines_of(session: Session, table: Table, **options: Any) -> list[bytes]:
 def put(moto: Transport, session: Session, table: Table, items: Any) -> None:
     for item in items:
         moto.call(Call("PutItem", {"TableName": session._context.table_name(table.name), "Item": item}))
-
-
-# -- every class of the cast -------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("table", TABLES, ids=lambda table: table.name)
-def test_the_items_of_every_kind_come_back_byte_by_byte(moto: Transport, table: Table) -> None:
-    session, other = opened(moto, table), opened(moto, table)
-    home = {key.name for key in table.keys}
-    put(moto, session, table, [one.item for one in samples(table) if home <= one.item.keys()])
-    lines = lines_of(session, table, segments=2)
-    loaded = other.load(table, BytesIO(b"".join(lines)), raw=True)
-    assert (loaded.lines, loaded.stored, loaded.refused) == (len(lines), len(lines), {})
-    assert sorted(lines_of(other, table)) == sorted(lines)
 
 
 # -- loading -----------------------------------------------------------------------------------------------------------
@@ -104,21 +87,6 @@ def lines(moto: Transport) -> list[bytes]:
     page.text = "two"
     session.save(page)
     return sorted(lines_of(session, shop), key=lambda line: b"ZTEAM" in line)
-
-
-def test_totals_guards_and_versions_are_kept_in_whatever_order_the_lines_are(
-    moto: Transport, lines: list[bytes]
-) -> None:
-    session = opened(moto, shop)
-    loaded = session.load(shop, BytesIO(b"".join(lines)))
-    assert (loaded.lines, loaded.stored, loaded.present) == (len(lines), 5, 0)
-    assert loaded.left_out == {"guard": 3, "version": 2}
-    assert session.get_one(Team, team="red").members == 3
-    assert session.get_by(Player, email="bob@x") == session.get_one(Player, name="bob")
-    assert [one.number for one in session.history(session.get_one(Page, name="p"))] == [1]
-    assert list(session.verify(shop)) == []
-    # The time of creation is that of the entity, not of the load.
-    assert session.get_one(Player, name="ann").since == datetime(2020, 1, 1, tzinfo=UTC)
 
 
 def test_what_no_class_knows_is_kept_and_index_keys_are_made_anew(
