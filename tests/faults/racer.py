@@ -4,29 +4,14 @@ It prints ``ready`` when it is connected, waits for a line on stdin, works, and 
 """
 
 import json
-import os
 import pickle
 import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import Field
-
-from dynaorm import (
-    Aggregate,
-    Entity,
-    F,
-    GlobalIndex,
-    Index,
-    Key,
-    Retry,
-    Session,
-    Table,
-    Unique,
-    inspect,
-)
-from dynaorm.errors import ConditionFailed, OutcomeUnknown, StaleEntity, UniqueViolation
+from dynaorm import Entity, GlobalIndex, Key, Retry, Session, Table, Unique, inspect
+from dynaorm.errors import OutcomeUnknown, UniqueViolation
 from dynaorm.testing import faults
 from dynaorm.testing.endpoint import transport_to
 from dynaorm.testing.faults import Fault, FaultyTransport
@@ -44,36 +29,6 @@ class User(Entity, table=app, pk="USER#{user_id}", sk="PROFILE"):
 class Page(Entity, table=app, pk="PAGE#{name}", sk="TEXT", versioned=True):
     name: str
     text: str = ""
-
-
-class Hits(Entity, table=app, pk="HITS#{page}", sk="H"):
-    page: str
-    count: int = 0
-
-
-class Account(Entity, table=app, pk="ACCOUNT#{name}", sk="A", versioned=True):
-    name: str
-    balance: int = 100
-    payers: set[str] = Field(default_factory=set)
-
-
-class Desk(Entity, table=app, pk="DESK#{room}", sk="DESK"):
-    room: str
-    taken: int = 0
-    free: int = 0
-
-
-class Seat(Entity, table=app, pk="SEAT#{seat}", sk="SEAT"):
-    """Somebody sits there while ``status`` is ``taken``; who sits there sits nowhere else."""
-
-    seat: str
-    status: str = "free"
-    guest: Annotated[str, Unique(when=F.status == "taken")] = ""
-    is_free = Index("GSI1", pk="FREE", sk="{seat}", when=F.status == "free")
-    is_taken = Index("GSI1", pk="TAKEN", sk="{seat}", when=F.status == "taken")
-    counts_taken = Aggregate(Desk, count="taken", key={"room": "room"}, when=F.status == "taken")
-    counts_free = Aggregate(Desk, count="free", key={"room": "room"}, when=F.status == "free")
-    room: str = "hall"
 
 
 HOME = Key(Page, name="home")
@@ -110,38 +65,6 @@ def create(racer: Racer, me: str, rounds: int) -> list[bool]:
     return won
 
 
-def upsert(racer: Racer, me: str, rounds: int) -> list[int]:
-    """Count hits and pay into accounts that nobody created; return the counts that this process made.
-
-    Accounts keep versions, so their items have to be read first.
-    """
-    pages = [Key(Hits, page=str(number)) for number in range(rounds) for _ in range(2)]
-    counts = [racer.session.upsert(page, F.count.add(1)).count for page in pages]
-    racer.session.upsert(Key(Account, name="one"), F.balance.add(1), F.payers.add({me}))
-    return counts
-
-
-def sit(racer: Racer, guests: list[str], seats: int) -> int:
-    """Create seats that all create, let each guest sit down on every seat in turn and get up; return how often."""
-    sat = 0
-    for seat in (Key(Seat, seat=str(number)) for number in range(seats)):
-        racer.session.upsert(seat)
-        for guest in guests:
-            try:
-                racer.session.update(seat, {"status": "taken", "guest": guest}, condition=F.status == "free")
-            except (ConditionFailed, UniqueViolation):
-                continue
-            sat += 1
-            if seat.fields["seat"] != "0":
-                racer.session.update(seat, F.status.set("free"), condition=F.guest == guest)
-    return sat
-
-
-def contend(racer: Racer, me: str, rounds: int, guests: list[str], seats: int) -> dict[str, Any]:
-    """Both, one after the other."""
-    return {"counts": upsert(racer, me, rounds), "sat": sit(racer, guests, seats)}
-
-
 def register(racer: Racer, token: str, fault: str | None = None) -> str | None:
     """Run an equal transaction in every process, under one token."""
     session = racer.with_faults(getattr(faults, fault)()) if fault else racer.session
@@ -149,36 +72,6 @@ def register(racer: Racer, token: str, fault: str | None = None) -> str | None:
         user = tx.save(User(user_id="one", email="one@x.org", phone="1"))
         tx.save(Page(name="home", text="Hi"))
     return inspect(user).revision
-
-
-def lossy(racer: Racer, me: str, rounds: int) -> int:
-    """Append while every third answer and every fourth request is lost; return how many appends certainly succeeded."""
-    lost = [faults.lost_answer(at=at) for at in range(2, 1000, 3)]
-    lost += [faults.lost_request(at=at) for at in range(1, 1000, 4)]
-    session = racer.with_faults(*lost)
-    saved = 0
-    while saved < rounds:
-        page = session.get_one(HOME, consistent=True)
-        page.text += me
-        try:
-            session.save(page)
-        except StaleEntity:
-            continue
-        except OutcomeUnknown as unknown:
-            if not _is_in_effect(session, unknown):
-                continue
-        saved += 1
-    return saved
-
-
-def _is_in_effect(session: Session, unknown: OutcomeUnknown) -> bool:
-    while True:
-        try:
-            return session.resume(unknown.plan)
-        except StaleEntity:
-            return False
-        except OutcomeUnknown:
-            continue
 
 
 def crash(racer: Racer, fault: str, write: str) -> None:
@@ -219,19 +112,6 @@ WRITES: dict[str, Callable[[Session], None]] = {
 }  # fmt: skip
 
 
-def churn(racer: Racer, rounds: int) -> None:
-    """Change a user and write a new version of a page in one transaction, until killed; print each success."""
-    for number in range(rounds):
-        user = racer.session.get_one(Key(User, user_id="one"), consistent=True)
-        page = racer.session.get_one(HOME, consistent=True)
-        with racer.session.transaction() as tx:
-            user.email, user.phone = f"{os.getpid()}-{number}@x.org", f"{os.getpid()}-{number}"
-            page.text = user.phone
-            tx.save(user)
-            tx.save(page)
-        print(number, flush=True)  # noqa: T201 - the parent reads it
-
-
 def lose(racer: Racer, path: str) -> None:
     """Save without ever getting an answer, and pickle the plan into a file."""
     session = racer.with_faults(faults.lost_answer(), retry=Retry(attempts=1))
@@ -251,13 +131,10 @@ WORKS: dict[str, Callable[..., Any]] = {
     work.__name__: work
     for work in (
         create,
-        contend,
         compete,
         register,
-        lossy,
         crash,
         finish,
-        churn,
         lose,
         resume,
     )

@@ -1,14 +1,11 @@
 """What else a write without a revision is conditional on, and what else an object is told."""
 
-import asyncio
-from typing import Annotated, Any
+from typing import Annotated
 
 import pytest
-from pydantic import model_validator
 
-from dynaorm import Aggregate, AsyncSession, Attribute, Entity, F, Key, Session, Table, inspect
+from dynaorm import Aggregate, Attribute, Entity, F, Key, Session, Table, inspect
 from dynaorm.errors import DecodeError, OutcomeUnknown, StaleEntity
-from dynaorm.flow.protocol.call import Call, Transport
 from dynaorm.testing.faults import lost_answer
 from tests.faults.entities import ONE_TRY
 from tests.faults.store import Store
@@ -22,23 +19,6 @@ class Note(Entity, table=bare, pk="NOTE#{name}", sk="NOTE"):
     text: str = ""
     stars: int = 0
     owner: str | None = None
-
-
-class Pair(Entity, table=bare, pk="PAIR#{name}", sk="PAIR"):
-    name: str
-    a: int = 0
-    b: int = 0
-
-    @model_validator(mode="after")
-    def bounded(self) -> "Pair":
-        if self.a + self.b > 10:
-            raise ValueError("a + b is too much")
-        return self
-
-
-class Page(Entity, table=bare, pk="PAGE#{name}", sk="PAGE", versioned=True):
-    name: str
-    text: str = ""
 
 
 class Group(Entity, table=bare, pk="GROUP#{name}", sk="GROUP"):
@@ -90,39 +70,6 @@ def test_an_entity_of_another_class_that_is_counted_in_replaces_the_stored_one(
     assert crew.hands == 1
 
 
-def test_a_target_that_is_checked_and_counted_in_must_be_as_it_was_loaded(
-    store: Store, session: Session
-) -> None:
-    crew = session.save(Crew(name="1"))
-    store.line().session.update(Key(Crew, name="1"), F.note.set("theirs"))
-    items = store.items(bare)
-    with pytest.raises(StaleEntity), session.transaction() as tx:
-        tx.check(crew)
-        tx.save(Sailor(name="1", crew="1"))
-    assert store.items(bare) == items
-
-
-def test_what_takes_the_place_of_a_deleted_item_relies_on_all_of_it(store: Store, session: Session) -> None:
-    note = session.save(Note(name="a"))
-    store.line().session.update(Key(Note, name="a"), F.owner.set("theirs"))
-    items = store.items(bare)
-    with pytest.raises(StaleEntity), session.transaction() as tx:
-        tx.delete(note)
-        tx.save(Note(name="a", text="mine"))
-    assert store.items(bare) == items
-
-
-def test_a_restoration_of_a_loaded_page_is_what_is_stored(store: Store, session: Session) -> None:
-    page = session.save(Page(name="a", text="one"))
-    page.text = "two"
-    session.save(page)
-    assert session.restore(page, version=1) is page
-    assert page == session.get_one(Page, name="a")
-    session.prune(page, keep=1)
-    page.text = "three"
-    assert session.save(page) == session.get_one(Page, name="a")
-
-
 def test_an_object_whose_lost_write_is_settled_by_reading_is_what_is_stored(store: Store) -> None:
     session, _ = store.line(lost_answer(operation="UpdateItem"), retry=ONE_TRY)
     note = session.save(Note(name="a"))
@@ -147,28 +94,3 @@ def test_a_save_beside_which_another_program_spoiled_the_item_says_that_it_was_w
         session.save(note)
     assert store.items(bare)[0]["text"] == {"S": "mine"}
     assert inspect(note).changes == {}
-
-
-class Awaited:
-    def __init__(self, inner: Transport) -> None:
-        self._inner = inner
-
-    async def call(self, call: Call, /) -> Any:
-        return self._inner.call(call)
-
-
-def test_an_asynchronous_session_keeps_the_same_promises(store: Store, session: Session) -> None:
-    pair, note = session.save(Pair(name="a")), session.save(Note(name="a"))
-    session.update(Key(Pair, name="a"), F.b.set(6))
-    session.update(Key(Note, name="a"), F.stars.set(7))
-
-    async def main() -> None:
-        async with AsyncSession(transport=Awaited(store.transport), table_names=store.name) as asynchronous:
-            pair.a, note.text = 6, "mine"
-            with pytest.raises(StaleEntity):
-                await asynchronous.save(pair)
-            assert await asynchronous.save(note) is note
-
-    asyncio.run(main())
-    assert session.get_one(Pair, name="a") == Pair(name="a", b=6)
-    assert note == session.get_one(Note, name="a") == Note(name="a", text="mine", stars=7)

@@ -1,6 +1,5 @@
 """A number that pynamodb's ``VersionAttribute`` keeps, too: both libraries write one table and lose no write."""
 
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Annotated, Any
 
@@ -9,18 +8,7 @@ from pynamodb.attributes import NumberAttribute, UnicodeAttribute, VersionAttrib
 from pynamodb.exceptions import PutError
 from pynamodb.models import Model
 
-from dynaorm import (
-    Aggregate,
-    Entity,
-    F,
-    Key,
-    NumberRevision,
-    Retry,
-    Session,
-    Table,
-    Unique,
-    inspect,
-)
+from dynaorm import Aggregate, Entity, F, Key, NumberRevision, Retry, Session, Table, Unique, inspect
 from dynaorm.errors import DecodeError, OutcomeUnknown, StaleEntity, UsageError
 from dynaorm.flow.integrity.finding import Outcome
 from dynaorm.testing.endpoint import transport_to
@@ -103,63 +91,6 @@ def stored(store: Store) -> dict[str, Any]:
 # -- in turns ----------------------------------------------------------------------------------------------------------
 
 
-CHANGES: dict[str, Callable[[Session, Document], Any]] = {
-    "save": lambda session, ours: session.save(ours.model_copy(update={"text": "ours"})),
-    "update": lambda session, ours: session.update(ours, {"text": "ours"}),
-    "delete": lambda session, ours: session.delete(ours),
-}
-
-
-@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES.keys())
-def test_what_pynamodb_wrote_since_is_not_written_over(
-    store: Store, session: Session, model: Any, change: Callable[[Session, Document], Any]
-) -> None:
-    session.save(Document(id="a", text="1"))
-    ours = session.get_one(Document, id="a")
-    theirs = model.get("a")
-    theirs.reads = 9
-    theirs.save()
-    with pytest.raises(StaleEntity) as caught:
-        change(session, ours)
-    assert (caught.value.expected, caught.value.found) == ("1", "2")
-    assert stored(store)["reads"] == {"N": "9"}
-
-
-def test_an_item_without_a_number_gets_one_with_its_first_change(store: Store, session: Session) -> None:
-    store.put(documents, id={"S": "a"}, text={"S": "1"})
-    ours = session.get_one(Document, id="a")
-    assert inspect(ours).revision is None
-    ours.text = "2"
-    session.save(ours)
-    assert stored(store)["version"] == {"N": "1"}
-
-
-def test_a_number_that_came_since_makes_an_entity_stale(session: Session, store: Store, model: Any) -> None:
-    store.put(documents, id={"S": "a"}, text={"S": "1"})
-    ours = session.get_one(Document, id="a")
-    theirs = model.get("a")
-    theirs.reads = 3
-    theirs.save()
-    ours.text = "2"
-    with pytest.raises(StaleEntity):
-        session.save(ours)
-
-
-def test_an_entity_that_was_created_anew_under_the_same_number_is_not_changed(
-    store: Store, session: Session, model: Any
-) -> None:
-    session.save(Document(id="a", text="first"))
-    ours = session.get_one(Document, id="a")
-    model.get("a").delete()
-    model("a", text="second").save()
-    ours.text = "ours"
-    with pytest.raises(StaleEntity):
-        session.save(ours)
-    with pytest.raises(StaleEntity):
-        session.delete(ours)
-    assert stored(store)["text"] == {"S": "second"}
-
-
 def test_text_where_the_number_should_be_is_refused(store: Store, session: Session) -> None:
     store.put(documents, id={"S": "a"}, version={"S": "mine"})
     ours = session.get_one(Document, id="a")
@@ -212,19 +143,6 @@ def test_every_item_of_a_block_has_a_number_of_its_own(store: Store, session: Se
         "PAGE#p v1_PAGE": "1",
         "PAGE#p v2_PAGE": "2",
     }
-
-
-def test_an_upsert_begins_at_1_and_goes_on_counting(store: Store, session: Session) -> None:
-    for words in (1, 2):
-        session.upsert(Key(Document, id="a"), F.reads.add(1))
-        assert (stored(store)["reads"], stored(store)["version"]) == ({"N": str(words)}, {"N": str(words)})
-
-
-def test_tombstone_and_restoration_go_on_counting(store: Store, session: Session) -> None:
-    page = session.save(Page(name="p", text="1"))
-    session.delete(page)
-    assert next(item["rev"] for item in store.items(app) if "deleted" in item) == {"N": "2"}
-    assert inspect(session.restore(Key(Page, name="p"), version=1)).revision == "3"
 
 
 def test_a_repair_raises_the_number(store: Store, session: Session) -> None:

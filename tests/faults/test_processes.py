@@ -158,39 +158,6 @@ def test_of_processes_that_create_one_unique_value_exactly_one_wins(arena: Arena
     assert len(items) == 3 * rounds, "of the losers nothing is left"
 
 
-def test_eight_processes_that_upsert_and_change_what_is_conditional_leave_everything_exact(
-    arena: Arena,
-) -> None:
-    rounds = 4
-    work = {"rounds": rounds, "guests": ["ann", "bob"], "seats": 3}
-    made = arena.race(*(("contend", {"me": str(me), **work}) for me in range(8)))
-    counts = [each["counts"] for each in made]
-    for number in range(rounds):
-        found = [count for each in counts for count in each[2 * number : 2 * number + 2]]
-        assert sorted(found) == [*range(1, 17)]
-        assert arena.get(f"HITS#{number}", "H")["count"] == {"N": "16"}
-    account = [item for item in arena.items() if item["PK"]["S"] == "ACCOUNT#one"]
-    assert [item["SK"]["S"] for item in account] == [f"v{number}_A" for number in range(9)]
-    assert account[0]["balance"] == {"N": "108"}
-    assert sorted(account[0]["payers"]["SS"]) == [*"01234567"]
-    assert sum(each["sat"] for each in made) > 0
-    assert_seats(arena.items(), arena.get("DESK#hall", "DESK"))
-
-
-def assert_seats(items: Sequence[dict[str, Any]], desk: dict[str, Any]) -> None:
-    """Every seat is in the place of the index, has the guard and is counted in the total that its status says."""
-    seats = {item["seat"]["S"]: item for item in items if "seat" in item}
-    assert sorted(seats) == ["0", "1", "2"]
-    taken = {name: seat["guest"]["S"] for name, seat in seats.items() if seat["status"] == text("taken")}
-    assert {item["PK"]["S"]: item["owner"]["M"] for item in items if "owner" in item} == {
-        f"guest#{guest}": {"PK": text(f"SEAT#{name}"), "SK": text("SEAT")} for name, guest in taken.items()
-    }
-    for name, seat in seats.items():
-        place = "TAKEN" if name in taken else "FREE"
-        assert (seat["GSI1PK"], seat["GSI1SK"]) == (text(place), text(name))
-    assert (desk["taken"], desk["free"]) == ({"N": str(len(taken))}, {"N": str(3 - len(taken))})
-
-
 def test_a_lock_and_a_lease_have_one_holder_and_jobs_and_requests_are_done_once(arena: Arena) -> None:
     rounds, jobs = 3, range(6)
     for number in jobs:
@@ -227,17 +194,6 @@ def test_an_equal_block_under_one_token_is_applied_once_whoever_is_first(arena: 
     assert broken(arena.items()) == []
 
 
-def test_lost_answers_and_requests_lose_and_double_nothing_among_processes(arena: Arena) -> None:
-    put_page(arena)
-    rounds = 6
-    saved = arena.race(*(("lossy", {"me": str(me), "rounds": rounds}) for me in range(3)))
-    latest = arena.get("PAGE#home", "v0_TEXT")
-    assert saved == [rounds] * 3
-    assert [latest["text"]["S"].count(str(me)) for me in range(3)] == saved
-    assert versions(arena) == [*range(3 * rounds + 2)]
-    assert broken(arena.items()) == []
-
-
 # -- crashes -----------------------------------------------------------------------------------------------------------
 
 
@@ -267,24 +223,6 @@ def test_a_process_that_dies_in_a_save_leaves_all_or_nothing_and_another_goes_on
     done = arena.items()
     assert broken(done) == []
     assert (done == left) is (fault == "crash_after"), "what was committed is not done twice"
-
-
-def test_a_process_killed_at_any_time_leaves_all_or_nothing(arena: Arena) -> None:
-    put_user(arena, "one")
-    put_page(arena)
-    saved = 0
-    for rounds in (1, 4, 9):
-        process = arena.start("churn", rounds=10_000)
-        _go(process)
-        said = [_output(process).readline() for _ in range(rounds + 1)]
-        assert said[-1] == f"{rounds - 1}\n"
-        process.kill()
-        process.communicate(timeout=PATIENCE)
-        saved += rounds
-        items = arena.items()
-        assert broken(items) == []
-        assert arena.get("PAGE#home", "v0_TEXT")["text"] == arena.get("USER#one", "PROFILE")["phone"]
-        assert int(arena.get("PAGE#home", "v0_TEXT")["version"]["N"]) > saved
 
 
 def test_a_block_whose_process_died_after_sending_is_recognised_by_its_token(arena: Arena) -> None:

@@ -1,12 +1,10 @@
 """A write of unknown outcome can be settled by anybody: sent again while its token is valid, read back later."""
 
-import pickle
 from collections.abc import Callable
 
 import pytest
 
-from dynaorm import Entity, F, Key, Plan, Retry, Session, Table, inspect
-from dynaorm.errors import AlreadyExists, OutcomeUnknown, StaleEntity
+from dynaorm import Entity, F, Key, Retry, Session, Table, inspect
 from dynaorm.flow.protocol.call import Call, NoAnswer, Reply, Transport
 from dynaorm.testing.faults import Fault, lost_answer, lost_request
 from tests.faults.entities import NINE_MINUTES, ONE_TRY, Account, Page, User, app
@@ -35,18 +33,6 @@ def test_a_recent_plan_is_sent_again_byte_for_byte_and_applied_once(
     assert wire.calls[0] == wire.calls[1]
     assert store.keys(app) == ["USER#1 PROFILE", "email#liz@x.org email#liz@x.org"]
     assert store.items(app)[0]["_rev"]["S"] == inspect(user).revision
-
-
-def test_a_recent_transaction_under_a_replaced_revision_can_never_be_made(store: Store) -> None:
-    """A revision never comes back: the refusal holds for the first request, too."""
-    setup = store.line().session
-    user = setup.save(User(user_id="1", email="liz@x.org"))
-    session, _ = store.line(lost_request(), retry=ONE_TRY)
-    user.email = "elizabeth@x.org"
-    plan = store.unknown(lambda: session.save(user))
-    setup.update(Key(User, user_id="1"), F.full_name.set("Liz"))
-    with pytest.raises(StaleEntity):
-        session.resume(plan)
 
 
 def test_a_plan_resumed_near_the_end_of_the_window_is_not_repeated_past_it(moto: Store) -> None:
@@ -174,38 +160,3 @@ def test_without_revisions_an_old_plan_is_recognised_by_what_it_wrote(moto: Stor
     moto.put(bare, **shuffled)
     moto.clock.advance(NINE_MINUTES)
     assert session.resume(plan) is True
-
-
-def test_an_old_plan_that_cannot_be_read_back_stays_unknown(moto: Store) -> None:
-    faults = [lost_answer(operation="PutItem"), lost_request(operation="GetItem")]
-    session, wire = moto.line(*faults, retry=ONE_TRY)
-    account = Account(name="liz")
-    plan = moto.unknown(lambda: session.save(account))
-    moto.clock.advance(NINE_MINUTES)
-    assert moto.unknown(lambda: session.resume(plan)) is plan
-    account.city = "Basel"
-    session.save(account)
-    assert [call.operation for call in wire.calls] == ["PutItem", "GetItem", "GetItem", "UpdateItem"]
-    assert [item["city"] for item in moto.items(app)] == [{"S": "Basel"}]
-
-
-# -- elsewhere ---------------------------------------------------------------------------------------------------------
-
-
-def test_an_unknown_outcome_can_be_pickled_and_resumed_by_another_process(moto: Store) -> None:
-    session, wire = moto.line(lost_answer(), retry=ONE_TRY)
-    with pytest.raises(OutcomeUnknown) as caught:
-        session.save(User(user_id="1", email="liz@x.org"))
-    elsewhere: OutcomeUnknown = pickle.loads(pickle.dumps(caught.value))
-    other, second_wire = moto.line()
-    assert isinstance(elsewhere.plan, Plan)
-    assert other.resume(elsewhere.plan) is True
-    assert second_wire.calls == wire.calls
-
-
-def test_a_fresh_save_of_what_was_committed_elsewhere_is_told_so(moto: Store) -> None:
-    """Another process does not know of the first write: for it the key is taken."""
-    session, _ = moto.line(lost_answer(), retry=ONE_TRY)
-    moto.unknown(lambda: session.save(Account(name="liz")))
-    with pytest.raises(AlreadyExists):
-        moto.line().session.save(Account(name="liz"))

@@ -4,14 +4,13 @@ from collections.abc import Callable
 
 import pytest
 
-from dynaorm import Entity, F, Key, Retry, Table, inspect
+from dynaorm import Entity, F, Key, Retry, Table
 from dynaorm.errors import (
     Contention,
     ItemTooLarge,
     OutcomeUnknown,
     Throttled,
     UnexpectedRefusal,
-    UniqueViolation,
     Unreachable,
     UsageError,
 )
@@ -38,48 +37,6 @@ def refused(code: str, *reasons: str | None, at: int = 1, times: int = 1) -> Fau
 
 def cancelled(*reasons: str | None, at: int = 1, times: int = 1) -> Fault:
     return refused("TransactionCanceledException", *reasons, at=at, times=times)
-
-
-# -- what is repeated --------------------------------------------------------------------------------------------------
-
-PLAIN = [
-    "TransactionConflictException", "ReplicatedWriteConflictException", "ThrottlingException",
-    "ProvisionedThroughputExceededException", "RequestLimitExceeded",
-]  # fmt: skip
-
-
-@pytest.mark.parametrize("code", PLAIN)
-def test_a_plain_write_that_met_a_conflict_or_throttle_is_made_again(store: Store, code: str) -> None:
-    session, wire = store.line(refused(code, times=3))
-    session.save(Account(name="liz"))
-    assert wire.calls == [wire.calls[0]] * 4
-    assert store.keys(app) == ["ACCOUNT#liz ACCOUNT"]
-
-
-@pytest.mark.parametrize(
-    "reason", ["TransactionConflict", "ThrottlingError", "ProvisionedThroughputExceeded"]
-)
-def test_a_transaction_cancelled_by_a_conflict_or_throttle_is_made_again(store: Store, reason: str) -> None:
-    session, wire = store.line(cancelled(None, reason, times=3))
-    session.save(User(user_id="1", email="liz@x.org"))
-    assert wire.calls == [wire.calls[0]] * 4
-    assert len(store.items(app)) == 2
-
-
-def test_a_transaction_in_progress_is_asked_for_again_under_its_token(store: Store) -> None:
-    session, wire = store.line(lost_request(), in_progress(at=2, times=3))
-    session.save(User(user_id="1", email="liz@x.org"))
-    assert wire.calls == [wire.calls[0]] * 5
-    assert len(store.items(app)) == 2
-
-
-def test_an_update_by_key_that_met_a_conflict_is_made_again_because_nothing_was_written(
-    store: Store,
-) -> None:
-    session, wire = store.line(conflict(operation="UpdateItem"), throttle(at=2, operation="UpdateItem"))
-    session.save(Account(name="liz"))
-    assert session.update(LIZ, F.visits.add(1)).visits == 1
-    assert [call.operation for call in wire.calls] == ["PutItem"] + ["UpdateItem"] * 3
 
 
 # -- bounds ------------------------------------------------------------------------------------------------------------
@@ -145,21 +102,6 @@ def test_each_kind_of_failure_has_an_error_of_its_own(
     assert getattr(caught.value, "code", None) == code
 
 
-def test_contention_leaves_table_and_entity_as_they_were(store: Store) -> None:
-    store.line().session.save(User(user_id="1", email="liz@x.org"))
-    session, _ = store.line(conflict(times=FOREVER), retry=Retry(attempts=2))
-    user = session.get_one(User, user_id="1")
-    before, items = inspect(user), store.items(app)
-    user.email = "new@x.org"
-    with pytest.raises(Contention):
-        session.save(user)
-    assert store.items(app) == items
-    assert inspect(user).revision == before.revision
-    assert user.email == "new@x.org"
-    store.line().session.save(user)
-    assert store.keys(app)[1] == "email#new@x.org email#new@x.org"
-
-
 # -- mixed reasons -----------------------------------------------------------------------------------------------------
 
 
@@ -172,15 +114,6 @@ def test_beside_a_conflict_or_throttle_nobody_is_blamed_for_a_failed_condition(
     session, wire = store.line(cancelled("ConditionalCheckFailed", trouble, times=2))
     session.save(User(user_id="1", email="liz@x.org"))
     assert len(wire.calls) == 3
-
-
-def test_a_condition_that_still_fails_when_the_conflict_is_over_is_the_cause(store: Store) -> None:
-    store.line().session.save(User(user_id="2", email="liz@x.org"))
-    session, wire = store.line(cancelled("TransactionConflict", "ConditionalCheckFailed"))
-    with pytest.raises(UniqueViolation) as caught:
-        session.save(User(user_id="1", email="liz@x.org"))
-    assert len(wire.calls) == 2
-    assert (caught.value.value, caught.value.owner) == ("liz@x.org", Key(User, user_id="2"))
 
 
 # -- invalid, however DynamoDB says so ---------------------------------------------------------------------------------

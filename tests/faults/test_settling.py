@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from dynaorm import F, Session, detached, inspect
-from dynaorm.errors import EntityNotFound, KeyChanged, OutcomeUnknown, StaleEntity, StoreError, UsageError
+from dynaorm import Session, detached, inspect
+from dynaorm.errors import EntityNotFound, OutcomeUnknown, StaleEntity, StoreError, UsageError
 from dynaorm.flow.protocol.call import Call, Reply, Transport
 from dynaorm.testing.faults import Fault, FaultyTransport, lost_answer, lost_request, throttle
 from tests.faults.entities import NINE_MINUTES, ONE_TRY, Account, Page, User, app
@@ -27,24 +27,6 @@ def test_an_entity_of_unknown_outcome_settles_it_before_its_next_write(
     session.save(user)
     assert [item.get("full_name") for item in store.items(app)] == [{"S": "Elizabeth"}, None]
     assert inspect(user).revision == store.items(app)[0]["_rev"]["S"]
-
-
-def test_saving_it_again_unchanged_only_settles(store: Store) -> None:
-    session, wire = store.line(lost_answer(), retry=ONE_TRY)
-    user = User(user_id="1", email="liz@x.org")
-    store.unknown(lambda: session.save(user))
-    session.save(user)
-    assert wire.calls == [wire.calls[0]] * 2
-    assert inspect(user).loaded
-
-
-@pytest.mark.parametrize("fault", [lost_answer, lost_request])
-def test_deleting_it_settles_it_first(store: Store, fault: Callable[[], Fault]) -> None:
-    session, _ = store.line(fault(), retry=ONE_TRY)
-    user = User(user_id="1", email="liz@x.org")
-    store.unknown(lambda: session.save(user))
-    session.delete(user)
-    assert store.items(app) == []
 
 
 def test_while_there_is_no_answer_it_is_not_written(store: Store) -> None:
@@ -136,29 +118,6 @@ def test_a_copy_that_settles_late_leaves_the_original_as_it_is(
     user.full_name = "Lizzy"
     session.save(user)
     assert moto.items(app)[0]["full_name"] == {"S": "Lizzy"}
-
-
-def test_an_update_of_a_loaded_entity_is_settled_with_the_values_it_gave(store: Store) -> None:
-    session, _ = store.line(lost_answer(at=2), retry=ONE_TRY)
-    account = session.save(Account(name="liz"))
-    store.unknown(lambda: session.update(account, F.city.set("Basel")))
-    assert account.city == "Bern"
-    account.tags = frozenset("a")
-    session.save(account)
-    assert account.city == "Basel"
-    (item,) = store.items(app)
-    assert (item["city"], item["tags"]) == ({"S": "Basel"}, {"SS": ["a"]})
-
-
-def test_loading_an_entity_again_needs_no_settling(store: Store) -> None:
-    session, wire = store.line(lost_answer(at=2), retry=ONE_TRY)
-    account = session.save(Account(name="liz"))
-    account.city = "Basel"
-    store.unknown(lambda: session.save(account))
-    session.refresh(account)
-    account.city = "Chur"
-    session.save(account)
-    assert [call.operation for call in wire.calls] == ["PutItem", "UpdateItem", "GetItem", "UpdateItem"]
 
 
 def test_refresh_tells_whether_an_insert_of_unknown_outcome_is_there(store: Store) -> None:
@@ -263,17 +222,6 @@ def texts(store: Store) -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize("fault", [lost_answer, lost_request])
-def test_restoring_it_settles_it_first(store: Store, fault: Callable[..., Fault]) -> None:
-    session, _ = store.line(fault(at=2), retry=ONE_TRY)
-    page = session.save(Page(name="home", text="one"))
-    page.text = "two"
-    store.unknown(lambda: session.save(page))
-    session.restore(page, version=1)
-    assert texts(store) == [("v0_TEXT", "one"), ("v1_TEXT", "one"), ("v2_TEXT", "two"), ("v3_TEXT", "one")]
-    assert (page.text, inspect(page).version) == ("one", 3)
-
-
-@pytest.mark.parametrize("fault", [lost_answer, lost_request])
 def test_an_entity_whose_restoration_has_no_known_outcome_settles_it(
     store: Store, fault: Callable[..., Fault]
 ) -> None:
@@ -303,16 +251,6 @@ def test_deleting_again_what_may_have_been_deleted_settles_the_deletion(
     assert not inspect(subject).loaded
     with pytest.raises(UsageError, match=r"this .* is new"):
         session.delete(subject)
-
-
-def test_a_block_that_deletes_it_again_does_the_rest(store: Store) -> None:
-    session, _ = store.line(lost_answer(at=2), retry=ONE_TRY)
-    account = session.save(Account(name="liz"))
-    store.unknown(lambda: session.delete(account))
-    with session.transaction() as tx:
-        tx.delete(account)
-        tx.save(Account(name="liz", city="Basel"))
-    assert [item["city"] for item in store.items(app)] == [{"S": "Basel"}]
 
 
 def test_what_nobody_can_tell_any_more_names_a_remedy_that_helps(store: Store) -> None:
@@ -369,15 +307,4 @@ def test_an_abandoned_key_is_not_inserted_by_settling(store: Store) -> None:
     assert store.items(app) == []
     store.clock.advance(NINE_MINUTES)
     session.save(account)
-    assert store.keys(app) == ["ACCOUNT#elizabeth ACCOUNT"]
-
-
-def test_an_abandoned_key_that_was_inserted_is_a_changed_key(store: Store) -> None:
-    session, _ = store.line(lost_answer(), retry=ONE_TRY)
-    account = Account(name="liz")
-    store.unknown(lambda: session.save(account))
-    account.name = "elizabeth"
-    with pytest.raises(KeyChanged):
-        session.save(account)
-    session.move(account)
     assert store.keys(app) == ["ACCOUNT#elizabeth ACCOUNT"]

@@ -6,18 +6,11 @@ from typing import Any
 
 import pytest
 
-from dynaorm import Entity, F, Key, NumberKey, Retry, Session, Table, inspect
-from dynaorm.errors import (
-    AlreadyExists,
-    EntityNotFound,
-    OutcomeUnknown,
-    TokenReused,
-    UsageError,
-)
+from dynaorm import Entity, F, Key, NumberKey, Retry, Session, Table
+from dynaorm.errors import OutcomeUnknown, TokenReused, UsageError
 from dynaorm.testing import FakeClock, assert_consistent, lost_request
 from tests.faults.remembering import (
     DAY,
-    Login,
     Loose,
     Song,
     Stock,
@@ -74,29 +67,6 @@ def test_another_block_is_refused_and_nothing_of_it_is_written(
     assert items(store) == found
 
 
-def test_a_block_that_was_refused_is_not_remembered(store: Store, token: str) -> None:
-    session = store.line().session
-
-    def block() -> None:
-        with session.transaction(token=token, remember=DAY) as tx:
-            count(tx)
-
-    with pytest.raises(EntityNotFound):
-        block()
-    assert items(store) == {}
-    session.save(Stock(sku="x", left=1))
-    block()
-    assert session.get_one(Stock, sku="x").left == 0
-
-
-def test_a_refusal_of_an_unused_token_names_its_cause(store: Store, token: str) -> None:
-    session = store.line().session
-    session.save(User(user_id="2", email="2@x"))
-    with pytest.raises(AlreadyExists), session.transaction(token=token, remember=DAY) as tx:
-        insert(tx)
-    assert list(items(store)) == list(entities(store))
-
-
 def test_a_token_that_was_used_without_remembering_it_is_not_said_to_be_unused(
     store: Store, token: str
 ) -> None:
@@ -118,37 +88,6 @@ def test_a_token_that_was_used_without_remembering_it_is_not_said_to_be_unused(
 # -- how long ----------------------------------------------------------------------------------------------------------
 
 
-def test_a_token_is_free_when_its_time_is_over_though_its_item_is_still_stored(
-    moto: Store, token: str
-) -> None:
-    session = moto.line().session
-    session.save(Stock(sku="x", left=5))
-
-    def block() -> None:
-        with session.transaction(token=token, remember=timedelta(hours=1)) as tx:
-            count(tx)
-
-    for seconds, left in ((0.0, 4), (3599.0, 4), (1.0, 3), (0.0, 3), (3600.0, 2)):
-        moto.clock.advance(seconds)
-        block()
-        assert session.get_one(Stock, sku="x").left == left
-
-
-def test_a_token_that_is_used_again_for_an_equal_block_gives_another_revision(
-    moto: Store, token: str
-) -> None:
-    """A stale object must not pass for a current one."""
-    session = moto.line().session
-    stale = session.save(Stock(sku="x", left=1))
-    for _ in range(2):
-        with session.transaction(token=token, remember=DAY) as tx:
-            tx.update(Key(Stock, sku="x"), F.left.set(1))
-        stale = session.get_one(Stock, sku="x") if inspect(stale).revision == "" else stale
-        moto.clock.advance(2 * DAY.total_seconds())
-    revisions = {inspect(stale).revision, inspect(session.get_one(Stock, sku="x")).revision}
-    assert len(revisions) == 2
-
-
 def test_a_token_is_remembered_for_ten_minutes_at_least_as_dynamodb_does(moto: Store, token: str) -> None:
     session = moto.line().session
     session.save(Stock(sku="x", left=5))
@@ -157,19 +96,6 @@ def test_a_token_is_remembered_for_ten_minutes_at_least_as_dynamodb_does(moto: S
         with session.transaction(token=token, remember=timedelta(seconds=1)) as tx:
             count(tx)
         assert session.get_one(Stock, sku="x").left == left
-
-
-def test_an_expired_entity_does_not_hide_that_its_block_was_applied(moto: Store, token: str) -> None:
-    session, clock = moto.line().session, moto.clock
-    until = datetime.fromtimestamp(clock.now() + 60, UTC)
-    login = session.save(Login(name="liz", until=until))
-    copies = [session.get_one(Login, name="liz") for _ in range(2)]
-    assert inspect(login).loaded
-    for copy in copies:
-        copy.until = until - timedelta(seconds=30)
-        with session.transaction(token=token, remember=DAY) as tx:
-            tx.save(copy)
-        clock.advance(120.0)
 
 
 # -- what is stored, and what it costs ---------------------------------------------------------------------------------

@@ -10,19 +10,8 @@ import pytest
 from pydantic import Field
 
 from dynaorm import Entity, F, Key, Session, Table, Unique, inspect
-from dynaorm.errors import (
-    ConditionFailed,
-    DynaormError,
-    TokenReused,
-    UniqueViolation,
-)
-from dynaorm.testing.faults import (
-    conflict,
-    in_progress,
-    lost_answer,
-    lost_request,
-    throttle,
-)
+from dynaorm.errors import TokenReused
+from dynaorm.testing.faults import conflict, in_progress, lost_answer, lost_request, throttle
 from tests.faults.store import Store
 
 app = Table("App")
@@ -41,7 +30,6 @@ class Stock(Entity, table=app, pk="STOCK#{sku}", sk="STOCK"):
     parts: dict[str, int] = Field(default_factory=dict)
 
 
-TEN_MINUTES = 600.0
 ROLES = frozenset({"admin", "editor", "viewer", "auditor", "owner"})
 
 
@@ -119,37 +107,6 @@ def test_an_equal_block_in_another_session_sends_equal_bytes_and_is_applied_once
     assert "roles" not in store.items(app)[0]
 
 
-@pytest.mark.parametrize("is_saved", [True, False])
-def test_an_equal_block_in_other_words_is_applied_once_though_others_wrote_since(
-    store: Store, token: str, is_saved: bool
-) -> None:
-    def work(changes: dict[str, Any]) -> None:
-        with store.line().session.transaction(token=token) as tx:
-            if is_saved:
-                tx.save(User(user_id="1", email="1@x.org", **changes))
-            else:
-                tx.update(Key(Stock, sku="x"), changes, condition=F.parts != changes["parts"])
-
-    given = (
-        {"roles": ROLES, "settings": {"a": "1", "b": "2"}}
-        if is_saved
-        else {"left": 1, "parts": {"a": 1, "b": 2}}
-    )
-    turned = {
-        name: dict(reversed(value.items())) if isinstance(value, dict) else value
-        for name, value in given.items()
-    }
-    session = store.line().session
-    session.save(Stock(sku="x", left=5))
-    work(given)
-    session.update(
-        *((Key(User, user_id="1"), F.roles.set({"x"})) if is_saved else (Key(Stock, sku="x"), F.left.add(1)))
-    )
-    items = store.items(app)
-    work(dict(reversed(turned.items())))
-    assert store.items(app) == items
-
-
 def test_a_token_of_any_length_names_one_block(store: Store, token: str) -> None:
     """DynamoDB gets 36 characters, so longer tokens that begin alike must not become one."""
     order = f"{token}-order-6f1c8f1e-5b1c-4c43-9f59-8a4f0a0e6d11"
@@ -160,17 +117,6 @@ def test_a_token_of_any_length_names_one_block(store: Store, token: str) -> None
     assert store.items(app)[0]["left"] == {"N": "7"}
     with pytest.raises(TokenReused, match=order), store.line().session.transaction(token=order) as tx:
         tx.update(Key(Stock, sku="x"), F.left.add(-2), condition=F.left >= 1)
-
-
-@pytest.mark.parametrize("elapsed", [0.0, TEN_MINUTES + 1])
-def test_an_equal_block_finds_its_own_inserts_when_the_token_is_forgotten(
-    moto: Store, elapsed: float, token: str
-) -> None:
-    register(moto.line().session, token)
-    items = moto.items(app)
-    moto.clock.advance(elapsed)
-    assert inspect(register(moto.line().session, token)).loaded
-    assert moto.items(app) == items
 
 
 def users(tx: Any, *numbers: int) -> None:
@@ -198,48 +144,3 @@ def test_a_token_given_to_another_block_is_refused_and_nothing_of_it_is_written(
         block()
     assert caught.value.token == token
     assert store.items(app) == items
-
-
-def test_a_block_that_shares_an_entity_with_a_forgotten_one_of_its_token_is_not_called_done(
-    moto: Store, token: str
-) -> None:
-    session = moto.line().session
-    with session.transaction(token=token) as tx:
-        users(tx, 1)
-    moto.clock.advance(TEN_MINUTES + 1)
-
-    def block() -> None:
-        with session.transaction(token=token) as tx:
-            users(tx, 1, 2)
-
-    with pytest.raises(DynaormError) as caught:
-        block()
-    assert type(caught.value).__name__ == "AlreadyExists"
-    assert len(moto.items(app)) == 2
-
-
-def test_a_refused_block_does_not_use_up_its_token(store: Store, token: str) -> None:
-    """A cancelled transaction does not use up its token: after a correction the block may run under it."""
-    session = store.line().session
-    session.save(User(user_id="2", email="1@x.org"))
-    with pytest.raises(UniqueViolation):
-        register(session, token)
-    session.delete(Key(User, user_id="2"))
-    register(session, token)
-    assert store.keys(app) == ["USER#1 PROFILE", "email#1@x.org email#1@x.org"]
-
-
-def test_a_condition_that_failed_is_told_again_under_the_same_token(store: Store, token: str) -> None:
-    session = store.line().session
-    session.save(Stock(sku="x", left=0))
-
-    def block() -> None:
-        with session.transaction(token=token) as tx:
-            tx.update(Key(Stock, sku="x"), F.left.add(-1), condition=F.left >= 1)
-
-    for _ in range(2):
-        with pytest.raises(ConditionFailed):
-            block()
-    session.update(Key(Stock, sku="x"), F.left.set(1))
-    block()
-    assert store.items(app)[0]["left"] == {"N": "0"}

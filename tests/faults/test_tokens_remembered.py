@@ -8,10 +8,7 @@ from typing import Any
 import pytest
 
 from dynaorm import F, Key, Retry, Session, inspect
-from dynaorm.errors import (
-    OutcomeUnknown,
-    StaleEntity,
-)
+from dynaorm.errors import OutcomeUnknown, StaleEntity
 from dynaorm.testing import assert_consistent, lost_answer, lost_request
 from tests.faults.remembering import (
     BLOCKS,
@@ -92,29 +89,6 @@ def check_repeated(
     assert_consistent(setup, app)
 
 
-def test_what_the_block_gave_is_loaded_and_can_be_saved(store: Store, token: str) -> None:
-    def block() -> User:
-        with store.line().session.transaction(token=token, remember=DAY) as tx:
-            return tx.save(User(user_id="2", email="2@x"))
-
-    block()
-    again = block()
-    again.city = "Bern"
-    session = store.line().session
-    session.save(again)
-    assert session.get_one(User, user_id="2").city == "Bern"
-
-
-def test_an_object_that_the_block_deleted_is_new_again(store: Store, token: str) -> None:
-    session = store.line().session
-    session.save(User(user_id="1", email="1@x"))
-    copies = [session.get_one(User, user_id="1") for _ in range(2)]
-    for user in copies:
-        with store.line().session.transaction(token=token, remember=DAY) as tx:
-            tx.delete(user)
-        assert not inspect(user).loaded
-
-
 def test_a_lost_answer_in_the_first_or_in_the_second_run_changes_nothing(store: Store, token: str) -> None:
     def run(session: Session) -> None:
         with session.transaction(token=token, remember=DAY) as tx:
@@ -144,21 +118,6 @@ def test_the_plan_of_a_block_without_an_answer_is_resumed_by_its_token_item(stor
     store.clock.advance(TEN_MINUTES)
     assert setup.resume(applied) is True
     assert setup.get_one(Stock, sku="x").left == 50
-
-
-def test_the_plan_of_a_block_that_never_arrived_is_known_not_to_be_in_effect(moto: Store, token: str) -> None:
-    setup = moto.line().session
-    setup.save(Stock(sku="x", left=5))
-
-    def block() -> None:
-        line = moto.line(lost_request(times=99), retry=Retry(attempts=1))
-        with line.session.transaction(token=token, remember=DAY) as tx:
-            count(tx)
-
-    plan = moto.unknown(block)
-    moto.clock.advance(TEN_MINUTES)
-    assert setup.resume(plan) is False
-    assert setup.get_one(Stock, sku="x").left == 5
 
 
 @pytest.mark.parametrize("remember", [None, DAY])

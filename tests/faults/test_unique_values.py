@@ -8,9 +8,7 @@ from typing import Annotated
 import pytest
 
 from dynaorm import Entity, ExpiresAt, Key, Table, Unique
-from dynaorm.errors import (
-    StaleEntity,
-)
+from dynaorm.errors import StaleEntity
 from tests.faults.entities import User, app, taken
 from tests.faults.store import Store
 
@@ -77,19 +75,6 @@ def test_a_swap_that_was_overtaken_leaves_every_value_where_it_was(store: Store)
     assert owners == {"email#1@x.org": "USER#1", "email#3@x.org": "USER#2"}
 
 
-def test_a_value_passes_from_a_deleted_entity_to_a_new_one_by_one_action(store: Store) -> None:
-    session, wire = store.line()
-    old = session.save(User(user_id="1", email="a@x.org"))
-    with session.transaction() as tx:
-        tx.delete(old)
-        tx.save(User(user_id="2", email="a@x.org"))
-    assert [next(iter(action)) for action in wire.calls[1].request["TransactItems"]] == [
-        "Delete", "Put", "Put"
-    ]  # fmt: skip
-    assert store.keys(app) == taken("2", "email#a@x.org")
-    assert session.get_by(User, email="a@x.org") == User(user_id="2", email="a@x.org")
-
-
 def test_after_its_normalizer_changed_an_entity_can_be_loaded_changed_and_given_a_new_value(
     moto: Store,
 ) -> None:
@@ -119,12 +104,4 @@ def test_ttl_may_remove_an_entity_before_its_guard_or_after_it(store: Store, swe
     assert session.get_by(Login, code="abc") is None
     login = session.save(Login(login_id="1", code="abc", until=in_seconds(store, 10)))
     session.delete(login)
-    assert store.items(app) == []
-
-
-def test_a_guard_that_is_missing_does_not_stop_its_release(store: Store) -> None:
-    session = store.line().session
-    user = session.save(User(user_id="1", email="a@x.org"))
-    store.remove(app, "email#a@x.org", "email#a@x.org")
-    session.delete(user)
     assert store.items(app) == []
