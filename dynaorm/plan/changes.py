@@ -73,7 +73,7 @@ def _is_replaced_unread(mapping: EntityMapping, save: Save) -> bool:
     )
 
 
-def change_of(one: ItemIntents, reads: Reads, unit: UnitOfWork) -> ItemChange | None:
+def item_change_of(one: ItemIntents, reads: Reads, unit: UnitOfWork) -> ItemChange | None:
     """What happens to one item; None if nothing does.
 
     Raises:

@@ -10,7 +10,7 @@ from typing import Final
 
 from dynaorm.item.action import ConditionCheck, Update
 from dynaorm.item.value import Item
-from dynaorm.plan.changes import change_of
+from dynaorm.plan.changes import item_change_of
 from dynaorm.plan.effects import Effect, effects_of
 from dynaorm.plan.fingerprint import in_order, revision_under_token
 from dynaorm.plan.intent import Deletion
@@ -41,7 +41,7 @@ def compile_plan(merged: Sequence[ItemIntents], reads: Reads, unit: UnitOfWork) 
     """
     changes: list[ItemChange] = []
     for one in merged:  # a loop, here and below, because every save takes this way
-        if (change := change_of(one, reads, unit)) is not None:
+        if (change := item_change_of(one, reads, unit)) is not None:
             changes.append(change)  # noqa: PERF401 - see above
     if unit.token is not None and unit.remember is None:
         # An equal block writes the same revision, and finds by it that it was applied before.

@@ -20,7 +20,7 @@ from dynaorm.entity.resolve import FieldResolver
 from dynaorm.item.resolve import resolve
 from dynaorm.item.update import Change, SetTo
 from dynaorm.item.value import AttributeValue
-from dynaorm.plan.changes import change_of, items_to_read
+from dynaorm.plan.changes import item_change_of, items_to_read
 from dynaorm.plan.edit import stored_changes
 from dynaorm.plan.image import new_image
 from dynaorm.plan.intent import Check, Deletion, Edit, Intent, Move, Save
@@ -110,7 +110,7 @@ def _given(one: ItemIntents, unit: UnitOfWork) -> list[Any]:
                         new_image(resolved.mapping, one.key, resolved.valid.values, resolved.valid.encoded),
                     )
                 )
-    elif (change := change_of(one, NOTHING_READ, unit)) is not None:
+    elif (change := item_change_of(one, NOTHING_READ, unit)) is not None:
         image = change.image if isinstance(change, (ItemInsert, ItemUpdate, ItemCheck)) else None
         image = None if image is None else _asked_for(change.mapping, image)
         edits = _edits_asked_for(change.mapping, change.edits) if isinstance(change, ItemEdit) else ()

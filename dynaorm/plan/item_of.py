@@ -7,7 +7,7 @@ from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.entity.state import state_of
 from dynaorm.item.prefix import scattered
 from dynaorm.item.value import AttributeValue, Item
-from dynaorm.plan.changes import change_of
+from dynaorm.plan.changes import item_change_of
 from dynaorm.plan.intent import Save
 from dynaorm.plan.item_change import ItemInsert, ItemUpdate
 from dynaorm.plan.merge_intents import merge_intents
@@ -45,7 +45,7 @@ def image_of(entity: Any) -> Item:
     """The same item as its class sees it, with maps in place of attributes of a prefix. It is not to be changed."""
     mapping_of(type(entity))
     (intents,) = merge_intents([Save(entity)], EVER)
-    change = change_of(intents, NOTHING_READ, UnitOfWork(EVER, "", str))
+    change = item_change_of(intents, NOTHING_READ, UnitOfWork(EVER, "", str))
     if isinstance(change, ItemInsert | ItemUpdate):
         return change.image
     state = state_of(entity)

@@ -29,7 +29,7 @@ from dynaorm.item.condition import Attr, Compare, Condition, Or, equals, missing
 from dynaorm.item.evaluate import holds
 from dynaorm.item.update import SetTo
 from dynaorm.item.value import AttributeValue, Item
-from dynaorm.plan.changes import change_of, items_to_read
+from dynaorm.plan.changes import item_change_of, items_to_read
 from dynaorm.plan.intent import Check, Deletion, Edit, Intent, Move, Save
 from dynaorm.plan.item_change import (
     ItemChange,
@@ -63,7 +63,7 @@ UNIT = UnitOfWork(NOW, "w2", str)
 def change(*intents: Intent, stored: Item | str | None = "unread") -> ItemChange | None:
     (one,) = merge_intents(intents, NOW)
     reads = NOTHING_READ if isinstance(stored, str) else Reads({one.ident: stored})
-    return change_of(one, reads, UNIT)
+    return item_change_of(one, reads, UNIT)
 
 
 def only(kind: type[T], *intents: Intent, stored: Item | str | None = "unread") -> T:
@@ -235,10 +235,10 @@ def test_a_move_that_found_the_item_changed_is_stale() -> None:
     item: Item = {"PK": {"S": "LOOSE#l"}, "SK": {"S": "L"}, "_type": {"S": "Loose"}, "name": {"S": "l"}}
     for stored in (None, {**item, "left": {"N": "5"}}, {**item, "left": {"N": "0"}, "new": {"S": "x"}}):
         with pytest.raises(StaleEntity, match=r"Key\(Loose, name='l'\)") as stale:
-            change_of(old, Reads({ident_of(loose, old.key): stored}), UNIT)
+            item_change_of(old, Reads({ident_of(loose, old.key): stored}), UNIT)
         assert stale.value.stored == (stored and mapping_of(Loose).loader.hydrate(stored))
     same = Reads({ident_of(loose, old.key): {**item, "left": {"N": "0.0"}}})
-    assert isinstance(change_of(old, same, UNIT), ItemDelete)
+    assert isinstance(item_change_of(old, same, UNIT), ItemDelete)
 
 
 def test_conditions_are_resolved_against_the_class_each_intent_names() -> None:
@@ -302,7 +302,7 @@ def test_a_field_that_lives_in_an_index_key_alone_is_known_to_the_new_image() ->
     assert only(ItemUpdate, Save(held)).image["GSI1PK"] == {"S": "PLACE#y"}
     held.name = "i"
     _, new = merge_intents([Move(held)], NOW)
-    moved = change_of(new, NOTHING_READ, UNIT)
+    moved = item_change_of(new, NOTHING_READ, UNIT)
     assert isinstance(moved, ItemInsert)
     assert moved.image["GSI1PK"] == {"S": "PLACE#y"}
     edit = Edit(Key(Held, name="h"), (SetTo(("place",), "z"),))
