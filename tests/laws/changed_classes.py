@@ -8,9 +8,12 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from dynaorm import Index
-from tests.laws.mixed_classes import UNIQUES, Classes, Pick, Spec, fitting, make
+from tests.laws.mixed_classes import UNIQUES, Classes, Info, Pick, Spec, fitting, make
 
-OF_THE_KEY: Final = ("sort", "key", "in_key", "typed", "escape", "guards", "totals")
+OF_THE_KEY: Final = ("sort", "key", "typed", "escape", "totals")
+SINCE: Final = ("versioned", "in_key", "guards")
+"""What an earlier class may lack, and have in no other way."""
+
 LOOKED_AT: Final[Mapping[str, frozenset[str]]] = {
     **dict.fromkeys(("plain", "local"), frozenset({"text"})),
     **dict.fromkeys(("when", "function"), frozenset({"mail", "num"})),
@@ -28,6 +31,20 @@ LATER: Final = (
     *("text", "nick", "slug", "mail", "tag", "num", "state"),
     *("info", "tags", "extra", "doc", "note", "at", "shard"),
 )
+UNUSUAL: Final[Mapping[str, Any]] = {
+    "text": "x",
+    "nick": "Bob",
+    "slug": "s",
+    "mail": "m",
+    "tag": "t",
+    "note": "n1",
+    "extra": "e",
+    "num": 3,
+    "state": "closed",
+    "shard": 2,
+    "doc": {"a": 1},
+    "info": Info(city="oslo", floor=1),
+}
 OTHER_TEMPLATES: Final[Mapping[str, tuple[str, Callable[[], Any], str]]] = {
     "local": ("by_local", lambda: Index("LSI1", sk="{state}"), "state"),
     "nested": ("by_city", lambda: Index("GSI6", pk="TOWN#{info.city}"), "info"),
@@ -57,11 +74,13 @@ class Earlier(NamedTuple):
         spec: its settings.
         without: the fields that came later.
         templates: the indexes in which the class had another place.
+        defaults: what the class of today gives to fields that came later, where that is not the usual default.
     """
 
     spec: Spec
     without: frozenset[str] = frozenset()
     templates: tuple[str, ...] = ()
+    defaults: tuple[tuple[str, Any], ...] = ()
 
 
 def earlier(now: Spec, pick: Pick) -> Earlier:
@@ -76,7 +95,8 @@ def earlier(now: Spec, pick: Pick) -> Earlier:
     without = frozenset(one for one in LATER if is_young and one not in used and pick((True, False, False)))
     others = [one for one in OTHER_TEMPLATES if one in spec.indexes and one in now.indexes]
     templates = [one for one in others if OTHER_TEMPLATES[one][2] not in without and pick((1, 0, 0, 0))]
-    return Earlier(spec, without, tuple(templates))
+    unusual = [(name, value) for name, value in UNUSUAL.items() if name in without and pick((True, False))]
+    return Earlier(spec, without, tuple(templates), tuple(unusual))
 
 
 def _before(now: Spec, pick: Pick) -> Spec:
@@ -89,14 +109,14 @@ def _before(now: Spec, pick: Pick) -> Spec:
         "indexes": {"indexes": tuple(kept)},
         "dropped index": {"indexes": tuple(sorted({*now.indexes, dropped} - {""}))},
         "counted": {"counted": pick(("", "plain", "when"))},
-        "versioned": {"versioned": ""},
         "computed": {"computed": pick(("", "plain")) if now.computed else ""},
         "times": {"times": ""},
         "expires": {"expires": ""},
         "codec": {"codec": pick(("iso", "pynamodb", "milliseconds")) if now.codec not in ("", "ms") else now.codec},
         "subclass": {"subclass": ""},
         "name": {"formerly": "was" if now.formerly and now.typed == "own" else now.formerly},
-        "revision": {"revision": "" if now.revision == "text" else now.revision},
+        "revision": {"revision": "" if now.revision not in ("nested", "around") else now.revision},
+        **{name: {name: ""} for name in SINCE},
     }  # fmt: skip
     for name in {pick(sorted(changes)) for _ in range(pick((1, 2, 3, 5)))}:
         spec = spec._replace(**changes[name])
@@ -107,7 +127,8 @@ def _fits(spec: Spec, now: Spec) -> bool:
     """Whether the keys are the same, and nothing was there that would have to be deleted or moved back."""
     is_local = [("local" in one.indexes) for one in (spec, now)]
     same = all(getattr(spec, name) == getattr(now, name) for name in OF_THE_KEY)
-    return same and is_local[0] == is_local[1] and spec.versioned in ("", now.versioned)
+    fits = all(getattr(spec, name) in ("", getattr(now, name)) for name in SINCE)
+    return same and fits and is_local[0] == is_local[1]
 
 
 def make_earlier(was: Earlier) -> Classes:

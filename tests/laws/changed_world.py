@@ -80,7 +80,7 @@ class ChangedWorld:
         self.engine, self.pick = engine, pick
         self.spec = spec_of(pick)
         self.was: Earlier = earlier(self.spec, pick)
-        self.classes = {OLD: make_earlier(self.was), NEW: make(self.spec)}
+        self.classes = {OLD: make_earlier(self.was), NEW: make(self.spec, defaults=dict(self.was.defaults))}
         named: dict[str, Any] = {"clock": FakeClock(NOON.timestamp()), "retry": Retry(attempts=4)}
         self.session = Session(transport=engine, **named)
         self.line = Line(engine, self._meanwhile)
@@ -88,6 +88,7 @@ class ChangedWorld:
         self.tool = Session(transport=self.line, **named)
         self.known: dict[Place, tuple[str, Values]] = {}
         self.expired: set[Place] = set()
+        self.defaults = {**DEFAULTS, **dict(self.was.defaults)}
         self.log: list[str] = [repr(self.spec), repr(self.was)]
         self._bare = Expected(self.spec._replace(versioned=""))
 
@@ -99,7 +100,12 @@ class ChangedWorld:
     def writer(self) -> str:
         """Which version writes. The old one has gone where it cannot read what the new one writes."""
         was = self.was.spec
-        is_gone = self.becomes_versioned or was.formerly == "was" or was.revision != self.spec.revision
+        changes = ("revision", "guards", "in_key")
+        is_gone = (
+            self.becomes_versioned
+            or was.formerly == "was"
+            or any(getattr(was, name) != getattr(self.spec, name) for name in changes)
+        )
         return NEW if is_gone else self.pick((OLD, NEW))
 
     def _meanwhile(self) -> None:
@@ -166,7 +172,7 @@ class ChangedWorld:
         values |= {
             name: self._value(version, name) for name in model.model_fields if name not in {*values, *KEPT}
         }
-        place = place_of(self._bare.key({**DEFAULTS, **values}))
+        place = place_of(self._bare.key({**self.defaults, **values}))
         if place in self.known:
             return
         self.log.append(f"  {version} inserts {kind} {values}")
@@ -176,7 +182,7 @@ class ChangedWorld:
             if place not in self.expired:  # an old writer does not know that it has expired
                 raise
             return
-        self._keep(version, place, kind, {**DEFAULTS, **values})
+        self._keep(version, place, kind, {**self.defaults, **values})
 
     def _changes(self, version: str, place: Place) -> Values:
         of_key = {"one of": "shard", "nested": "info"}.get(self.spec.key)

@@ -190,15 +190,19 @@ class Classes(NamedTuple):
 
 
 def make(
-    spec: Spec, *, without: frozenset[str] = frozenset(), places: Mapping[str, Any] = MappingProxyType({})
+    spec: Spec,
+    *,
+    without: frozenset[str] = frozenset(),
+    places: Mapping[str, Any] = MappingProxyType({}),
+    defaults: Mapping[str, Any] = MappingProxyType({}),
 ) -> Classes:
-    """Declare the classes of a spec, without some fields, and with other places in indexes."""
+    """Declare the classes of a spec, without some fields, with other places in indexes, and with other defaults."""
     guards = Table(GUARDS, type_attribute=None, revision_attribute=None) if spec.guards else None
     table = _table_of(spec, guards)
     apart = Table(TOTALS) if spec.counted and spec.totals else None
     total = _total_of(apart or table) if spec.counted else None
     declared = {name: one for name, one in _declared(spec).items() if name not in without}
-    space = {name: default for name, (_, default) in declared.items() if default is not ...}
+    space = {name: default for name, (_, default) in declared.items() if default is not ...} | {**defaults}
     space |= {**_places(spec), **places, **_computed(spec), **_counts(spec, total)}
     annotations = {name: one for name, (one, _) in declared.items()}
     space |= {"__annotations__": annotations, "__module__": __name__}

@@ -39,6 +39,8 @@ def found_by_verify(world: ChangedWorld) -> list[Finding]:
     """What is wrong, without what stays of a former constraint, index or total."""
     options = RunOptions(foreign_attributes=foreign(world))
     former = {NAMES[one] for one in world.was.spec.unique} - {NAMES[one] for one in world.spec.unique}
+    if world.was.spec.guards != world.spec.guards:
+        former |= {NAMES[one] for one in world.was.spec.unique}
     former |= {"TOTAL"} if world.was.spec.counted and not world.spec.counted else set()
 
     def is_former(one: Finding) -> bool:
@@ -81,7 +83,7 @@ def give_other_values(world: ChangedWorld, twice: list[str]) -> None:
     """Let all but one of those that hold a value give it up."""
     for claim in twice:
         for place in world.claims()[claim][1:]:
-            world.session.update(world.key(place), *(F[name].remove() for name in UNIQUE))
+            world.session.update(world.key(place), *(F[name].set(None) for name in UNIQUE))
             kind, values = world.known[place]
             world.known[place] = kind, {**values, **dict.fromkeys(UNIQUE)}
 
@@ -92,7 +94,7 @@ def program(engine: Transport, pick: Pick) -> ChangedWorld:
         world.create()
         for _ in range(pick((4, 8))):
             world.write(OLD)
-        if pick((True, False)):
+        if pick((True, False)) or world.was.spec.guards != world.spec.guards:
             world.tool.apply(world.classes[NEW].table, backfill=False)
         for _ in range(pick((0, 4))):
             world.write(world.writer())
@@ -112,7 +114,8 @@ def check(world: ChangedWorld) -> None:
     twice = [claim for claim, holders in world.claims().items() if len(holders) > 1]
     found = found_by_verify(world)
     assert sorted(one.key["PK"]["S"] for one in found if one.kind is FindingKind.DUPLICATE) == sorted(twice)
-    assert [str(one) for one in found if one.kind is not FindingKind.DUPLICATE] == []
+    rest = [str(one) for one in found if one.kind is not FindingKind.DUPLICATE]
+    assert rest == [], rest
     world.check_entities()
     before = world.raw()
     again = complete(world, "backfill")
