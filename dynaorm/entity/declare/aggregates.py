@@ -16,7 +16,7 @@ from typing import Any, Final
 from dynaorm.entity.annotation import tree_of_field
 from dynaorm.entity.declaration import declarations_of
 from dynaorm.entity.declare.catalog import catalog_of
-from dynaorm.entity.declare.keys import KeysOf
+from dynaorm.entity.declare.class_keys import KeysOf
 from dynaorm.entity.declare.registry import is_of, maintained_fields, replaces
 from dynaorm.entity.mapping.aggregate import Aggregate, AggregateMapping
 from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 
 from pydantic import BaseModel
 
+from dynaorm.entity.declare.class_keys import KeysOf
 from dynaorm.entity.declare.computed import computed_marks
-from dynaorm.entity.declare.keys import KeysOf
 from dynaorm.entity.declare.options import ClassOptions
 from dynaorm.entity.declare.stored import stored_places
 from dynaorm.entity.mapping.field import FieldAroundRevision, FieldMapping, around_problem

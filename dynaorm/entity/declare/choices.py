@@ -10,7 +10,7 @@ from enum import Enum
 from typing import Any, Literal
 
 from dynaorm.entity.annotation import Marked
-from dynaorm.entity.declare.keys import KeysOf
+from dynaorm.entity.declare.class_keys import KeysOf
 from dynaorm.entity.marker import Attribute, OneOf
 
 

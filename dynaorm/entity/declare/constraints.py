@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from pydantic import BaseModel
 
 from dynaorm.entity.annotation import Marked
+from dynaorm.entity.declare.class_keys import KeysOf
 from dynaorm.entity.declare.computed import computed_marks
-from dynaorm.entity.declare.keys import KeysOf
 from dynaorm.entity.declare.options import ClassOptions
 from dynaorm.entity.mapping.constraint import Constraint
 from dynaorm.entity.mapping.secret import secrets_among

@@ -16,7 +16,7 @@ from dynaorm.entity.codec.value import optional
 from dynaorm.entity.codec.vector import searched_codec, vector_codec
 from dynaorm.entity.core_schema import validates_default
 from dynaorm.entity.declare.choices import choices_of
-from dynaorm.entity.declare.keys import KeysOf, attribute_of, vector_index_of
+from dynaorm.entity.declare.class_keys import KeysOf, attribute_of, vector_index_of
 from dynaorm.entity.declare.options import ClassOptions
 from dynaorm.entity.declare.prefixes import prefixed_codec
 from dynaorm.entity.index import Index

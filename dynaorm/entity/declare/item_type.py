@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dynaorm.entity.annotation import Marked
 from dynaorm.entity.codec.type_name import why_no_type
 from dynaorm.entity.declare.choices import choices_of
-from dynaorm.entity.declare.keys import KeysOf
+from dynaorm.entity.declare.class_keys import KeysOf
 from dynaorm.entity.declare.options import ClassOptions
 from dynaorm.entity.mapping.field import FieldMapping
 from dynaorm.entity.mapping.type_names import TypeNames

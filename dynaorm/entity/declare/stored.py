@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from dynaorm.entity.annotation import Marked
 from dynaorm.entity.codec.of_type import Unstorable, codec_of
-from dynaorm.entity.declare.keys import KeysOf
+from dynaorm.entity.declare.class_keys import KeysOf
 from dynaorm.entity.mapping.place import StoredPlace
 from dynaorm.entity.marker import Stored
 

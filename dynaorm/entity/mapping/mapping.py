@@ -33,13 +33,7 @@ from dynaorm.entity.mapping.stored import StoredValues
 from dynaorm.entity.mapping.type_names import TypeNames
 from dynaorm.entity.table import Table
 from dynaorm.entity.template.key_part import KeyPart
-from dynaorm.entity.template.version import (
-    BOOKKEEPING,
-    DELETED,
-    VERSION,
-    VERSION_AT,
-    Versioning,
-)
+from dynaorm.entity.template.version import BOOKKEEPING, DELETED, VERSION, VERSION_AT, Versioning
 from dynaorm.errors import UsageError
 from dynaorm.item.path import Path
 from dynaorm.item.prefix import Prefix
