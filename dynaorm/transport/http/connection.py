@@ -169,8 +169,13 @@ def _opened(route: Route, limits: Limits) -> socket.socket:
                 _open_tunnel(opened, route.connect, deadline)
             if route.tls is None:
                 return opened
+            # Without the handshake: if that is interrupted, nobody closes what ``wrap_socket`` makes of the socket.
+            opened = route.tls.wrap_socket(
+                opened, server_hostname=route.tls_host, do_handshake_on_connect=False
+            )
             opened.settimeout(_left(deadline))
-            return route.tls.wrap_socket(opened, server_hostname=route.tls_host)
+            opened.do_handshake()
+            return opened
         except BaseException:
             opened.close()
             raise

@@ -223,6 +223,28 @@ def test_a_connection_whose_request_was_interrupted_is_not_used_again(server: Un
     assert server.connections == 2
 
 
+@pytest.mark.usefixtures("interruptible")
+def test_a_connection_whose_tls_handshake_was_interrupted_is_closed(open_pool: OpenPool) -> None:
+    closed = threading.Event()
+
+    def interrupt(listening: socket.socket) -> None:
+        peer, _ = listening.accept()
+        with peer:
+            peer.recv(PIECE)
+            main = threading.main_thread().ident
+            assert main is not None
+            signal.pthread_kill(main, signal.SIGINT)
+            if not peer.recv(PIECE):
+                closed.set()
+
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        threading.Thread(target=interrupt, args=(listening,)).start()
+        # The traceback keeps whatever was open.
+        with pytest.raises(KeyboardInterrupt) as interrupted:
+            send(open_pool(f"https://127.0.0.1:{listening.getsockname()[1]}"))
+        assert closed.wait(10), interrupted
+
+
 @pytest.mark.parametrize("kind", POOLS)
 @pytest.mark.parametrize("keeps_alive", [False, True])
 def test_idle_connections_send_probes_if_the_route_says_so(
