@@ -86,5 +86,8 @@ class IndexOf(Generic[E]):
     def __hash__(self) -> int:
         return hash((self.entity, self.index))
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return getattr, (self.entity, self.index.attribute_name)
+
     def __repr__(self) -> str:
         return f"{self.entity.__name__}.{self.index.attribute_name}"

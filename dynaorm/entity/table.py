@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import field
 from functools import cached_property
-from typing import Any, Final, Literal, TypeAlias, get_args
+from typing import Any, Final, Literal, Self, TypeAlias, get_args
 
 from dynaorm.entity.expiry import Expiry
 from dynaorm.entity.revision import REVISION_ATTRIBUTE, NumberRevision, revision_of
@@ -54,6 +54,13 @@ class TableRules:
     maintained: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     is_counted: bool = False
     types: Mapping[str, str] = field(default_factory=dict)
+
+    def name_in_a_pickle(self, table: Table) -> tuple[Any, ...]:
+        """What finds the table in another process. Raises UsageError if nothing does."""
+        raise UsageError(
+            problem=f"{table!r} cannot be pickled: no class is stored in it, by which another process would find it",
+            remedy="import the table there from the module that declares it",
+        )
 
     def reserved_for(self, key: KeyAttribute, text: str) -> str | None:
         """What a key with this text would be taken for: a guard item or a version; None for neither."""
@@ -191,6 +198,17 @@ class Table:
 
     def __repr__(self) -> str:
         return f"Table({self.name!r})"
+
+    # A copy would be another declaration, which no class belongs to.
+
+    def __copy__(self) -> Self:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return self.rules.name_in_a_pickle(self)
 
 
 def check_table(call: str, given: object) -> None:

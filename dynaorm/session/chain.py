@@ -9,6 +9,7 @@ from dynaorm.flow.query.query import explain
 from dynaorm.item.condition import Condition
 from dynaorm.query.filter import filter_of
 from dynaorm.query.query_spec import QuerySpec
+from dynaorm.transport.process import OfOneProcess
 
 E = TypeVar("E")
 
@@ -27,7 +28,7 @@ def no_condition(written: str) -> UsageError:
     )
 
 
-class Chain(Generic[E]):
+class Chain(OfOneProcess, Generic[E]):
     """A query under construction. It is immutable: every method returns a new query. No method here sends anything."""
 
     _spec: QuerySpec

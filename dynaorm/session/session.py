@@ -25,6 +25,7 @@ from dynaorm.session.settings import (
     default_transport,
     watch_of,
 )
+from dynaorm.transport.process import OfOneProcess
 
 if TYPE_CHECKING:
     from dynaorm.entity.index import IndexOf
@@ -104,7 +105,7 @@ Source: TypeAlias = "type[E] | IndexOf[E]"
 """What is read: a class, or its place in an index, ``Ticket.by_status``."""
 
 
-class Session:
+class Session(OfOneProcess):
     """Loads and stores entities.
 
     A session holds no entities. Threads may share a session, but not an entity.

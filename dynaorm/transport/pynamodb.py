@@ -32,13 +32,13 @@ from dynaorm.transport.endpoint import Endpoint, endpoint_of, without_password
 from dynaorm.transport.http.credentials import GivenCredentials, checked_credentials
 from dynaorm.transport.http.given_credentials import use_credentials
 from dynaorm.transport.http.limits import LONGEST
-from dynaorm.transport.process import owned
+from dynaorm.transport.process import OfOneProcess, owned
 from dynaorm.transport.proxy import proxy_for
 from dynaorm.transport.region import region_of
 from dynaorm.transport.streams import StreamsTransport
 
 
-class PynamoTransport:
+class PynamoTransport(OfOneProcess):
     """Carries calls to DynamoDB through pynamodb, over a pool of connections that threads may share.
 
     Nothing is opened or read from the environment before the first call.

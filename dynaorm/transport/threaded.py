@@ -6,13 +6,13 @@ from contextvars import copy_context
 
 from dynaorm.flow.protocol.call import Call, Reply, Transport
 from dynaorm.transport.endpoint import Endpoint
-from dynaorm.transport.process import owned
+from dynaorm.transport.process import OfOneProcess, owned
 
 WORKERS = 50
 """As many threads as ``PynamoTransport`` keeps connections. asyncio's own executor has six on a small machine."""
 
 
-class ThreadedTransport:
+class ThreadedTransport(OfOneProcess):
     """Carries calls over another transport, which may block, in threads of its own.
 
     A cancelled call continues in its thread: whether it was carried out is not known.

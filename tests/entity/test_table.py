@@ -1,12 +1,18 @@
 """Declarations of tables and indexes: names, defaults, and errors for what DynamoDB would refuse."""
 
-from typing import Any
+import copy
+import pickle
+from collections.abc import Callable
+from typing import Any, Final
 
 import pytest
 
 from dynaorm import BinaryKey, GlobalIndex, LocalIndex, NumberKey, NumberRevision, Table
+from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.entity.table_index import KeyAttribute
-from dynaorm.errors import DeclarationError
+from dynaorm.errors import DeclarationError, UsageError
+from tests.cast.people import Guest, User
+from tests.cast.tickets import Issue
 
 S = "S"
 
@@ -144,3 +150,31 @@ def test_a_projection_of_no_names_is_refused(names: Any) -> None:
         Table("app", indexes=[GlobalIndex("GSI", projection=names)])
     given = f"GlobalIndex('GSI'): projection={names!r}"
     assert caught.value.problems == (f"{given}; write 'ALL', 'KEYS_ONLY', or a tuple of attribute names",)
+
+
+COPIES: Final[dict[str, Callable[[Any], Any]]] = {
+    "copy": copy.copy,
+    "deepcopy": copy.deepcopy,
+    "pickle": lambda one: pickle.loads(pickle.dumps(one)),
+}
+
+
+@pytest.mark.parametrize("how", COPIES)
+def test_a_table_is_itself_in_copies_and_pickles(how: str) -> None:
+    """No class is stored in another one, so that ``verify`` would find nothing wrong in it."""
+    for table in (mapping_of(User).table, *mapping_of(Guest).table.homes):
+        assert COPIES[how](table) is table
+
+
+@pytest.mark.parametrize("how", COPIES)
+def test_a_place_in_an_index_is_the_same_in_copies_and_pickles(how: str) -> None:
+    assert COPIES[how](Issue.flagged) == Issue.flagged
+
+
+def test_a_table_without_classes_is_not_pickled() -> None:
+    with pytest.raises(UsageError) as refused:
+        pickle.dumps(Table("empty"))
+    assert str(refused.value) == (
+        "Table('empty') cannot be pickled: no class is stored in it, by which another process would find it; import "
+        "the table there from the module that declares it"
+    )

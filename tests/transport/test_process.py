@@ -1,19 +1,31 @@
-"""A forked child leaves alone what its parent opened, and goes on with resources of its own."""
+"""A forked child leaves alone what its parent opened, and goes on with resources of its own; no pickle has them."""
 
+import copy
 import json
 import os
+import pickle
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any, Final
 
 import pytest
 
+from dynaorm import (
+    AsyncDirectTransport,
+    AsyncPynamoTransport,
+    AsyncSession,
+    DirectTransport,
+    PynamoTransport,
+    Session,
+)
+from dynaorm.errors import UsageError
+from tests.cast.people import User
 from tests.transport.forked import KINDS
 from tests.transport.unruly import Unruly
 
 ROOT = Path(__file__).parents[2]
-
-pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 
 
 @pytest.fixture
@@ -41,6 +53,7 @@ def pipes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return pipes
 
 
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_session_goes_on_in_parent_and_child_whatever_was_under_way(
     kind: str,
@@ -64,3 +77,28 @@ def test_a_session_goes_on_in_parent_and_child_whatever_was_under_way(
         "one of the parent, which the child does not end, and one of the child"
     )
     assert len(secure_server.requests) == 3
+
+
+KEPT: Final[dict[str, Callable[[], Any]]] = {
+    "Session": Session,
+    "AsyncSession": AsyncSession,
+    "DirectTransport": DirectTransport,
+    "AsyncDirectTransport": AsyncDirectTransport,
+    "PynamoTransport": PynamoTransport,
+    "AsyncPynamoTransport": AsyncPynamoTransport,
+    "Query": lambda: Session().query(User, user_id="1"),
+    "AsyncQuery": lambda: AsyncSession().query(User, user_id="1"),
+}
+
+
+@pytest.mark.parametrize("kind", KEPT)
+@pytest.mark.parametrize("take", [pickle.dumps, copy.copy, copy.deepcopy])
+def test_what_uses_the_connections_of_a_process_is_neither_pickled_nor_copied(
+    kind: str, take: Callable[[Any], Any]
+) -> None:
+    with pytest.raises(UsageError) as refused:
+        take(KEPT[kind]())
+    assert str(refused.value) == (
+        f"this {kind} cannot be pickled or copied: it uses connections of this process; make a session in each "
+        "process, and give it values such as entities, keys and cursors"
+    )

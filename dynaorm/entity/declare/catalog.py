@@ -43,6 +43,22 @@ class Catalog(TableRules):
     counted: Mapping[ClassIdentity, EntityMapping] = field(default_factory=dict)
     memo: dict[object, Any] = field(default_factory=dict, repr=False)
 
+    def name_in_a_pickle(self, table: Table) -> tuple[Any, ...]:
+        """One of its classes, or a class with guard items in it."""
+        for one in self.mappings.values():
+            return _table_of, (one,)
+        for one in self.guarded.values():
+            return _guard_table_of, (one,)
+        return TableRules.name_in_a_pickle(self, table)
+
+
+def _table_of(mapping: EntityMapping) -> Table:
+    return mapping.table
+
+
+def _guard_table_of(mapping: EntityMapping) -> Table:
+    return mapping.table.guards
+
 
 def catalog_of(table: Table) -> Catalog:
     """The catalog of a table, as of now."""

@@ -13,7 +13,7 @@ from dynaorm.transport.endpoint import Endpoint, without_password
 from dynaorm.transport.http.credentials import GivenCredentials, checked_credentials
 from dynaorm.transport.http.destination import Destination, find_destination
 from dynaorm.transport.http.limits import Limits
-from dynaorm.transport.process import owned
+from dynaorm.transport.process import OfOneProcess, owned
 
 if TYPE_CHECKING:
     from dynaorm.transport import pynamodb, streams
@@ -25,7 +25,7 @@ else:
 _OF_AWS: Final = (".amazonaws.com", ".amazonaws.com.cn", ".amazonaws.eu", ".api.aws")
 
 
-class DirectSettings:
+class DirectSettings(OfOneProcess):
     """The arguments of a direct transport. Nothing is read from the environment before ``find_destination``."""
 
     _opened: Any = None

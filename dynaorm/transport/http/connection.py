@@ -150,8 +150,8 @@ def no_connection(route: Route, error: Exception) -> NoAnswer:
 
 
 def sentence(error: BaseException) -> str:
-    """An error with its kind."""
-    return f"{type(error).__name__}: {error}"
+    """An error with its kind, and its message if it has one."""
+    return f"{type(error).__name__}: {error}".removesuffix(": ")
 
 
 def _opened(route: Route, limits: Limits) -> socket.socket:
@@ -167,21 +167,20 @@ def _opened(route: Route, limits: Limits) -> socket.socket:
                 opened.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
             if route.connect:
                 _open_tunnel(opened, route.connect, deadline)
-            if route.tls is None:
-                return opened
-            # Without the handshake: if that is interrupted, nobody closes what ``wrap_socket`` makes of the socket.
-            opened = route.tls.wrap_socket(
-                opened, server_hostname=route.tls_host, do_handshake_on_connect=False
-            )
-            opened.settimeout(_left(deadline))
-            opened.do_handshake()
-            return opened
+            if route.tls is not None:
+                # Without the handshake: if that is interrupted, nobody closes what ``wrap_socket`` makes of the socket.
+                opened = route.tls.wrap_socket(
+                    opened, server_hostname=route.tls_host, do_handshake_on_connect=False
+                )
+                opened.settimeout(_left(deadline))
+                opened.do_handshake()
         except BaseException:
             opened.close()
             raise
     # ValueError: a host name that is not possible; a proxy that does not speak HTTP.
     except (OSError, ValueError) as error:
         raise no_connection(route, error) from error
+    return opened
 
 
 def _connected(route: Route, deadline: float) -> socket.socket:

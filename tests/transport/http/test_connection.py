@@ -1,6 +1,7 @@
 """Connections for threads and for an event loop: kept open, checked before each use, never replaced."""
 
 import os
+import re
 import signal
 import socket
 import ssl
@@ -401,6 +402,20 @@ def test_a_tls_handshake_that_never_ends_is_no_answer_to_something_never_sent(op
     with socket.create_server(("127.0.0.1", 0)) as deaf:
         pool = open_pool(f"https://127.0.0.1:{deaf.getsockname()[1]}", connect_timeout=0.1)
         assert not silence(pool).sent
+
+
+def test_a_tls_handshake_that_is_cut_short_says_how(open_pool: OpenPool) -> None:
+    def cut(listening: socket.socket) -> None:
+        peer, _ = listening.accept()
+        with peer:
+            peer.recv(PIECE)
+            peer.sendall(b"\x16\x03\x03")
+
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        threading.Thread(target=cut, args=(listening,)).start()
+        found = silence(open_pool(f"https://127.0.0.1:{listening.getsockname()[1]}"))
+    assert not found.sent
+    assert re.search(r": (SSLEOFError: .*EOF occurred.*|ConnectionResetError)$", found.reason)
 
 
 @pytest.mark.parametrize(
