@@ -1,5 +1,7 @@
 """The time of one attempt is kept over every transport, whatever the attempt waits for."""
 
+import os
+import re
 import socket
 import sys
 import threading
@@ -49,7 +51,8 @@ def test_an_answer_that_does_not_come_ends_the_attempt_in_its_time(
 ) -> None:
     server.otherwise = server.stay_silent
     failure = silence_after(open_transport(endpoint=server.endpoint, timeout=20))
-    assert (failure.sent, failure.reason) == (True, f"no answer within {SECONDS:g} s")
+    assert failure.sent
+    assert re.fullmatch(r"no answer within 0\.\d+ s", failure.reason)
 
 
 def test_an_answer_that_trickles_in_ends_a_later_attempt_in_its_time(
@@ -87,8 +90,8 @@ def test_a_connection_that_is_never_open_was_not_sent_in_the_time_of_its_attempt
     with socket.create_server(("127.0.0.1", 0)) as listening:
         port = listening.getsockname()[1]
         transport = open_transport(endpoint=f"https://127.0.0.1:{port}", timeout=20, connect_timeout=20)
-        silence_after(transport)  # finding the destination is part of the first attempt
-        assert not silence_after(transport).sent
+        for _ in range(2):  # finding the destination is part of the first attempt
+            assert not silence_after(transport).sent
 
 
 def test_an_attempt_after_a_short_one_has_the_transports_own_time(
@@ -118,6 +121,30 @@ def test_a_program_that_gives_credentials_late_ends_the_attempt_in_its_time(
     transport = open_transport(endpoint=server.endpoint, profile="late")
     silence_after(transport)
     assert server.requests == []
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no pipes with names")
+@pytest.mark.parametrize("open_transport", ["default", "async default", "direct", "async"], indirect=True)
+def test_a_call_whose_time_is_over_before_there_are_credentials_is_never_sent(
+    server: Unruly, open_transport: Open, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not even when they come."""
+    go_on, config, program = tmp_path / "go_on", tmp_path / "config", tmp_path / "credentials.py"
+    os.mkfifo(go_on)
+    program.write_text(
+        f"open({str(go_on)!r}).close()\n"
+        """print('{"Version": 1, "AccessKeyId": "K", "SecretAccessKey": "S"}')\n"""
+    )
+    config.write_text(f"[profile late]\ncredential_process = {sys.executable} {program}\n")
+    monkeypatch.setenv("AWS_CONFIG_FILE", str(config))
+    transport = open_transport(endpoint=server.endpoint, profile="late")
+    failure = silence_after(transport)
+    go_on.write_text("")
+    transport.close()  # an event loop waits for its threads
+    for thread in threading.enumerate():
+        if thread.name == "dynaorm attempt":
+            thread.join()
+    assert (failure.sent, server.requests) == (False, [])
 
 
 def test_what_an_attempt_returns_or_raises_in_its_thread_is_what_its_caller_gets() -> None:

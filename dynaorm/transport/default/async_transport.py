@@ -1,9 +1,9 @@
 """The default transport of ``AsyncSession``."""
 
-import asyncio
+import time
 
 from dynaorm.flow.protocol.call import Call, Reply
-from dynaorm.record import replace
+from dynaorm.transport.attempt_time import later
 from dynaorm.transport.default.choice import Choice, need_of
 from dynaorm.transport.direct.async_transport import AsyncDirectTransport
 from dynaorm.transport.http.destination import OnlyBotocore
@@ -22,14 +22,11 @@ class AsyncDefaultTransport(Choice, AsyncDirectTransport):
         """Make one attempt. Raises what ``AsyncDirectTransport.call`` raises."""
         if reason := need_of(call):
             return await self._aside_in_threads(reason).call(call)
-        clock = asyncio.get_running_loop().time
-        began = clock()
+        began = time.monotonic()
         try:
             return await super().call(call)
         except OnlyBotocore as only:
-            if call.timeout is not None:
-                call = replace(call, timeout=max(0.001, call.timeout - (clock() - began)))
-            return await self._aside_in_threads(str(only)).call(call)
+            return await self._aside_in_threads(str(only)).call(later(call, time.monotonic() - began))
 
     async def close(self) -> None:
         """Close the connections of this event loop, and of those that have ended. A later call opens new ones."""

@@ -3,7 +3,7 @@
 import time
 
 from dynaorm.flow.protocol.call import Call, Reply
-from dynaorm.record import replace
+from dynaorm.transport.attempt_time import later
 from dynaorm.transport.default.choice import Choice, need_of
 from dynaorm.transport.direct.transport import DirectTransport
 from dynaorm.transport.http.destination import OnlyBotocore
@@ -23,9 +23,7 @@ class DefaultTransport(Choice, DirectTransport):
         try:
             return super().call(call)
         except OnlyBotocore as only:
-            if call.timeout is not None:
-                call = replace(call, timeout=max(0.001, call.timeout - (time.monotonic() - began)))
-            return self._stepped_aside(str(only)).call(call)
+            return self._stepped_aside(str(only)).call(later(call, time.monotonic() - began))
 
     def close(self) -> None:
         """Close the connections. A later call opens new ones."""

@@ -10,7 +10,7 @@ from typing import Protocol, Self
 
 from dynaorm.flow.protocol.call import Call, Reply
 from dynaorm.transport.answer import STREAM_READS
-from dynaorm.transport.attempt_time import awaited_in_time
+from dynaorm.transport.attempt_time import prepared_in_a_thread
 from dynaorm.transport.direct.settings import DirectSettings
 from dynaorm.transport.http.async_connection import AsyncConnectionPool
 from dynaorm.transport.http.destination import Destination
@@ -76,16 +76,12 @@ class AsyncDirectTransport(DirectSettings):
         """
         if call.operation in STREAM_READS:
             return await asyncio.to_thread(self._streams.call, call)
-        opened = self._opened
-        if opened is None:
-            opening = self._opened_and_called(call)
-            return await (opening if call.timeout is None else awaited_in_time(opening, call.timeout))
-        return await opened.call(call)
-
-    async def _opened_and_called(self, call: Call) -> Reply:
-        # Looking for credentials and a Region may read files and ask services.
-        opened = await asyncio.to_thread(self._open)
-        return await opened.call(call)
+        carrier = self._opened
+        if carrier is None:
+            # Looking for credentials and a Region may read files and ask services.
+            opened, call = await prepared_in_a_thread(call, self._open)
+            carrier = opened
+        return await carrier.call(call)
 
     async def close(self) -> None:
         """Close the connections of this event loop, and of those that have ended. A later call opens new ones.
@@ -134,11 +130,10 @@ class _AsyncDirect:
 
     async def call(self, call: Call, /) -> Reply:
         if self._exchange.may_block:
-            asking = asyncio.to_thread(self._exchange.credentials)
-            given = await (asking if call.timeout is None else awaited_in_time(asking, call.timeout))
-            request = self._exchange.request(call, given)
+            given, call = await prepared_in_a_thread(call, self._exchange.credentials)
         else:
-            request = self._exchange.request(call, self._exchange.credentials())
+            given = self._exchange.credentials()
+        request = self._exchange.request(call, given)
         pool = self._pools.get(asyncio.get_running_loop()) or await self._new_pool()
         return self._exchange.reply(call.operation, request, await pool.send(request, call.timeout))
 

@@ -9,9 +9,8 @@ from __future__ import annotations
 from typing import Protocol, Self
 
 from dynaorm.flow.protocol.call import Call, Reply
-from dynaorm.record import replace
 from dynaorm.transport.answer import STREAM_READS
-from dynaorm.transport.attempt_time import in_time
+from dynaorm.transport.attempt_time import prepared
 from dynaorm.transport.direct.settings import DirectSettings
 from dynaorm.transport.http.connection import ConnectionPool
 from dynaorm.transport.http.destination import Destination
@@ -73,11 +72,12 @@ class DirectTransport(DirectSettings):
         """
         if call.operation in STREAM_READS:
             return self._streams.call(call)
-        if self._opened is None and call.timeout is not None:
-            # Looking for credentials and a Region may read files and ask services, which no limit of a connection
-            # covers.
-            return in_time(call.timeout, lambda: self._open().call(call))
-        return (self._opened or self._open()).call(call)
+        carrier = self._opened
+        if carrier is None:
+            # Looking for credentials and a Region may read files and ask services.
+            opened, call = prepared(call, self._open)
+            carrier = opened
+        return carrier.call(call)
 
     def close(self) -> None:
         """Close the pooled connections. A later call opens new ones.
@@ -115,10 +115,10 @@ class _Direct:
 
     def call(self, call: Call, /) -> Reply:
         if call.timeout is not None and self._exchange.may_block:
-            # Without a limit of its own, or it would come here again.
-            unlimited = replace(call, timeout=None)
-            return in_time(call.timeout, lambda: self.call(unlimited))
-        request = self._exchange.request(call, self._exchange.credentials())
+            given, call = prepared(call, self._exchange.credentials)
+        else:
+            given = self._exchange.credentials()
+        request = self._exchange.request(call, given)
         return self._exchange.reply(call.operation, request, self._pool.send(request, call.timeout))
 
     def close(self) -> None:

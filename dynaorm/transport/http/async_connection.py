@@ -77,13 +77,14 @@ class AsyncConnection(asyncio.BufferedProtocol):
     async def exchange(self, message: memoryview, limits: Limits) -> HttpAnswer:
         """Send a request and receive its answer. After NoAnswer or a cancellation, abort the connection."""
         self._limits, self._began, self._size = limits, self._loop.time(), len(message)
+        due = limits.end(self._began, 0)
         # The timer of an earlier request fires in time, unless this one has less time than the others.
-        if self._timer is not None and self._began + limits.timeout < self._timer.when():
+        if self._timer is not None and due < self._timer.when():
             self._timer.cancel()
             self._timer = None
         # A lost connection gets no timer, because nothing would cancel it.
         if self._timer is None and not self._transport.is_closing():
-            self._timer = self._loop.call_later(limits.timeout, self._expire)
+            self._timer = self._loop.call_at(due, self._expire)
         return await self.ask(message, AnswerReader())
 
     async def ask(self, message: memoryview, reader: AnswerReader) -> HttpAnswer:

@@ -334,6 +334,15 @@ def test_the_second_request_on_a_connection_has_as_much_time_as_the_first(
     assert server.connections == 1
 
 
+@pytest.mark.parametrize("kind", POOLS)
+def test_what_an_attempt_has_waited_for_before_is_part_of_its_time(kind: str, server: Unruly) -> None:
+    began = time.monotonic()
+    server.will(server.stay_silent)
+    with closing(POOLS[kind](route_of(server.endpoint), limits_of().within(10.0, began - 9.8))) as pool:
+        assert silence(pool).sent
+    assert 0.2 <= time.monotonic() - began < 5
+
+
 def test_a_large_answer_has_more_time_than_a_small_one(
     server: Unruly, open_pool: OpenPool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
