@@ -644,7 +644,7 @@ class OutcomeUnknown(StoreError):
 
 
 class Unreachable(StoreError):
-    """A read got no answer.
+    """A read got no answer, or a write was never sent.
 
     Attributes:
         operation: the DynamoDB operation.
@@ -663,7 +663,7 @@ class Unreachable(StoreError):
     attempts: int
     reason: str
     problem: str = "{operation} got no answer in {counted attempts} ({reason})"
-    remedy: str = "check the region, the endpoint and the network, and read again"
+    remedy: str = "check the region, the endpoint and the network, and try again"
 
 
 class TokenReused(StoreError):

@@ -22,7 +22,7 @@ _OPTIONS: Final = {
 }
 _COMMANDS: Final[tuple[tuple[str, Said], ...]] = (
     (
-        r"check the region, the endpoint (.*), and read again",
+        r"check the region, the endpoint (.*), and try again",
         r"check --region, --endpoint \1, and run the command again",
     ),
     (r"(, or|or) scan the table", "or read all of it: dynaorm dump"),
