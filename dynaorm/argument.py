@@ -47,6 +47,13 @@ def check_flag(written: str, flag: object) -> None:
         )
 
 
+def check_texts(**given: object) -> None:
+    """Raise UsageError for arguments that are neither texts nor None."""
+    for name, text in given.items():
+        if text is not None and not isinstance(text, str):
+            raise UsageError(problem=f"{name}={shown(text)} is not a str", remedy="give a str, or None")
+
+
 def check_function(written: str, function: object) -> None:
     """Raise UsageError for what cannot be called."""
     if not callable(function):

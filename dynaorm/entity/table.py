@@ -225,6 +225,13 @@ def _undeclarable(name: str, problems: tuple[str, ...]) -> DeclarationError:
 
 
 _NAME = re.compile(r"[A-Za-z0-9_.\-]{3,255}")
+NAMES: Final = "3 to 255 of A-Z a-z 0-9 _ . -"
+"""What names of tables and indexes are (Developer Guide, "Naming rules")."""
+
+
+def is_table_name(name: object) -> bool:
+    """Whether DynamoDB takes it for the name of a table, or for its ARN."""
+    return isinstance(name, str) and (_NAME.fullmatch(name) is not None or name.startswith("arn:"))
 
 
 def _given_indexes(name: str, given: Any) -> tuple[AnyIndex, ...]:
@@ -239,11 +246,10 @@ def _given_indexes(name: str, given: Any) -> tuple[AnyIndex, ...]:
 
 
 def _problems(table: Table, indexes: tuple[AnyIndex, ...]) -> Iterator[str]:
-    # Names of tables and indexes: 3-255 of A-Z a-z 0-9 _ . - (Developer Guide, "Naming rules").
     names: list[object] = [table.name, *(index.name for index in indexes)]
     for name in names:
-        if not isinstance(name, str) or not (_NAME.fullmatch(name) or name.startswith("arn:")):
-            yield f"the name {name!r} is not 3 to 255 of A-Z a-z 0-9 _ . -; choose another"
+        if not is_table_name(name):
+            yield f"the name {name!r} is not {NAMES}; choose another"
     if len(table.indexes) != len(indexes):
         yield "two indexes have one name; rename one"
     if wrong := [*_key_name_problems(table, indexes)]:

@@ -7,6 +7,7 @@ from inspect import isawaitable, iscoroutinefunction, unwrap
 from typing import TYPE_CHECKING, Final
 
 from dynaorm.argument import check_amount, check_flag, check_plain_function
+from dynaorm.entity.table import NAMES, is_table_name
 from dynaorm.errors import DecodeError, UsageError
 from dynaorm.failure import counted, shown
 from dynaorm.flow.protocol.call import AsyncTransport, Clock, Transport
@@ -31,6 +32,8 @@ else:
     )
 
 _LONGEST: Final = 1_000_000.0  # seconds, as for the limits of transports
+
+_CLOCKS: Final = ("now", "monotonic", "jitter", "new_id", "pause")
 
 _SECRET_BYTES: Final = 16
 """The length of the signature: a shorter secret would be easier to guess than the signature."""
@@ -59,19 +62,36 @@ def context_of(
         )
     if on_decode_error is not None:
         check_plain_function("on_decode_error={}", on_decode_error)
-    if table_names is None:
-        name: Callable[[str], str] = str
-    elif isinstance(table_names, Mapping):
-        # A copy: a mapping that is changed later must not redirect the writes of a session that threads share.
-        names = dict(table_names)
-
-        def name(declared: str) -> str:
-            return names.get(declared, declared)
-    else:
-        check_plain_function("table_names={}", table_names)
-        name = table_names
+    for method in _CLOCKS if clock is not None else ():
+        if not callable(getattr(clock, method, None)):
+            raise UsageError(
+                problem=f"clock={shown(clock)} has no method {method}",
+                remedy=f"give an object with the methods {', '.join(_CLOCKS)}, or none",
+            )
+    name = _names_of(table_names)
     return Context(
         name, retry, clock or SystemClock(), consistent, on_decode_error, cursor_secret, exactly_once, timeout
+    )
+
+
+def _names_of(given: Mapping[str, str] | Callable[[str], str] | None) -> Callable[[str], str]:
+    """The physical name of a declared table. Raises UsageError for what names no table."""
+    if given is None:
+        return str
+    if isinstance(given, Mapping):
+        # A copy: a mapping that is changed later must not redirect the writes of a session that threads share.
+        names = {declared: _checked_name(declared, name) for declared, name in given.items()}
+        return lambda declared: names.get(declared, declared)
+    check_plain_function("table_names={}", given)
+    return lambda declared: _checked_name(declared, given(declared))
+
+
+def _checked_name(declared: str, name: str) -> str:
+    if is_table_name(name):
+        return name
+    raise UsageError(
+        problem=f"table_names= names the table {declared!r} {shown(name)}, which is not {NAMES}",
+        remedy="give the name of a table, or its ARN",
     )
 
 

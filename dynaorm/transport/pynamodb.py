@@ -14,7 +14,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from botocore.session import Session as BotocoreSession
 from pynamodb.connection import Connection
 
-from dynaorm.argument import check_amount, check_count
+from dynaorm.argument import check_amount, check_count, check_texts
 from dynaorm.errors import UsageError
 from dynaorm.flow.protocol.call import Call, Reply
 from dynaorm.record import replace
@@ -76,6 +76,7 @@ class PynamoTransport(OfOneProcess):
         read_timeout: float = 10.0,
         max_pool_connections: int = 50,
     ) -> None:
+        check_texts(region=region, endpoint=endpoint, profile=profile)
         check_amount("connect_timeout={}", connect_timeout, most=LONGEST)
         check_amount("read_timeout={}", read_timeout, most=LONGEST)
         check_count("max_pool_connections={}", max_pool_connections)

@@ -5,7 +5,15 @@ from typing import Any, cast
 
 import pytest
 
-from dynaorm import AsyncSession, Call, Session
+from dynaorm import (
+    AsyncDirectTransport,
+    AsyncPynamoTransport,
+    AsyncSession,
+    Call,
+    DirectTransport,
+    PynamoTransport,
+    Session,
+)
 from dynaorm.errors import UsageError
 from dynaorm.flow.protocol.retry import Retry
 from dynaorm.session.settings import context_of, default_async_transport, default_transport
@@ -81,6 +89,9 @@ class Waiting:
         ({"on_decode_error": Waiting()}, "on_decode_error=.* is an asynchronous function"),
         ({"table_names": "app"}, "table_names='app' is not a function"),
         ({"table_names": waiting}, "table_names=.* is an asynchronous function"),
+        ({"table_names": {"app": ""}}, "table_names= names the table 'app' '', which is not 3 to 255 of"),
+        ({"table_names": {"app": None}}, "table_names= names the table 'app' None, which is not 3 to 255 of"),
+        ({"clock": 5}, "clock=5 has no method now; give an object with the methods now, monotonic, jitter"),
         ({"retry": 3}, "retry=3 is not a Retry"),
         ({"consistent": "False"}, "consistent='False' is neither True nor False"),
         ({"exactly_once": "no"}, "exactly_once='no' is neither True nor False"),
@@ -95,6 +106,23 @@ def test_a_setting_that_would_do_something_else_is_refused(setting: dict[str, An
         Session(**{"transport": ScriptedTransport(), **setting})
     with pytest.raises(UsageError, match=problem):
         AsyncSession(**{"transport": ThreadedTransport(ScriptedTransport()), **setting})
+
+
+@pytest.mark.parametrize("name", [None, "", "a b", 5])
+def test_a_function_that_gives_no_name_of_a_table_is_refused_before_anything_is_sent(name: Any) -> None:
+    session = Session(transport=ScriptedTransport(), table_names=lambda _: name)
+    with pytest.raises(UsageError, match=rf"names the table '\w+' {name!r}, which is not 3 to 255 of"):
+        session.get(Stock, sku="a")
+
+
+@pytest.mark.parametrize("setting", ["region", "endpoint", "profile"])
+@pytest.mark.parametrize(
+    "kind",
+    [Session, AsyncSession, DirectTransport, AsyncDirectTransport, PynamoTransport, AsyncPynamoTransport],
+)
+def test_a_place_that_is_no_text_is_refused(kind: Any, setting: str) -> None:
+    with pytest.raises(UsageError, match=rf"^{setting}=5 is not a str; give a str, or None$"):
+        kind(**{setting: 5})
 
 
 class Wrapping:

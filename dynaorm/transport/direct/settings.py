@@ -6,6 +6,7 @@ import threading
 import warnings
 from typing import TYPE_CHECKING, Any, Final
 
+from dynaorm.argument import check_texts
 from dynaorm.errors import UsageError
 from dynaorm.late import late
 from dynaorm.transport.botocore_hooks import moto_is_active
@@ -42,6 +43,7 @@ class DirectSettings(OfOneProcess):
         connect_timeout: float = 5.0,
         pool_size: int = 50,
     ) -> None:
+        check_texts(region=region, endpoint=endpoint, profile=profile)
         self._opening = threading.Lock()
         self._stream_transport: streams.StreamsTransport | None = None
         self._server: Endpoint | None = None
