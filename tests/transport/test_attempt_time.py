@@ -7,6 +7,7 @@ import sys
 import threading
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 from botocore.httpsession import URLLib3Session
@@ -92,6 +93,24 @@ def test_a_connection_that_is_never_open_was_not_sent_in_the_time_of_its_attempt
         transport = open_transport(endpoint=f"https://127.0.0.1:{port}", timeout=20, connect_timeout=20)
         for _ in range(2):  # finding the destination is part of the first attempt
             assert not silence_after(transport).sent
+
+
+@pytest.mark.parametrize("open_transport", ["default", "async default", "direct", "async"], indirect=True)
+def test_a_resolver_that_is_silent_ends_each_attempt_in_its_time(
+    server: Unruly, open_transport: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    resolver = threading.Event()
+
+    def look_up(*_: object, **__: object) -> list[Any]:
+        resolver.wait(30)
+        return []
+
+    transport = open_transport(endpoint=server.endpoint.replace("127.0.0.1", "localhost"))
+    with monkeypatch.context() as patched:
+        patched.setattr(socket, "getaddrinfo", look_up)
+        for _ in range(2):
+            assert not silence_after(transport).sent
+    resolver.set()
 
 
 def test_an_attempt_after_a_short_one_has_the_transports_own_time(

@@ -20,6 +20,7 @@ from collections.abc import Callable
 from typing import Any
 
 from dynaorm.flow.protocol.call import NoAnswer
+from dynaorm.transport.attempt_time import in_time
 from dynaorm.transport.http.http_answer import AnswerReader, HttpAnswer, Malformed
 from dynaorm.transport.http.limits import Limits
 from dynaorm.transport.http.route import Route, check_tunnel
@@ -158,7 +159,7 @@ def _opened(route: Route, limits: Limits) -> socket.socket:
     """A socket that is connected to the destination, through its proxy and with TLS where it wants them."""
     deadline = limits.connect_end(time.monotonic())
     try:
-        opened = _connected(route, deadline)
+        opened = _connected(route, deadline, is_limited=limits.is_of_attempt)
         try:
             # Otherwise the last packet of a request may wait for the acknowledgement of the one before it. asyncio sets
             # it by itself.
@@ -183,11 +184,9 @@ def _opened(route: Route, limits: Limits) -> socket.socket:
     return opened
 
 
-def _connected(route: Route, deadline: float) -> socket.socket:
+def _connected(route: Route, deadline: float, *, is_limited: bool) -> socket.socket:
     """A socket that is connected to one of a host's addresses, each tried for its share of the time."""
-    # A name as bytes, or Python loads its tables of the world's alphabets to look for other than ASCII in it.
-    host: Any = route.host.encode() if route.host.isascii() else route.host
-    addresses = socket.getaddrinfo(host, route.port, type=socket.SOCK_STREAM)
+    addresses = _addresses_in_time(route, deadline) if is_limited else _addresses(route)
     for tried, (family, kind, protocol, _, address) in enumerate(addresses, 1):
         try:
             opened = socket.socket(family, kind, protocol)
@@ -204,6 +203,21 @@ def _connected(route: Route, deadline: float) -> socket.socket:
         else:
             return opened
     raise OSError("the host has no address")
+
+
+def _addresses(route: Route) -> list[tuple[Any, ...]]:
+    """The addresses of the host. Nothing limits how long the system looks for them."""
+    # A name as bytes, or Python loads its tables of the world's alphabets to look for other than ASCII in it.
+    host: Any = route.host.encode() if route.host.isascii() else route.host
+    return socket.getaddrinfo(host, route.port, type=socket.SOCK_STREAM)
+
+
+def _addresses_in_time(route: Route, deadline: float) -> list[tuple[Any, ...]]:
+    """The same, in a thread that may be left to itself."""
+    try:
+        return in_time(_left(deadline), lambda: _addresses(route), sent=False)
+    except NoAnswer as error:
+        raise TimeoutError("the address of the host was not found in time") from error
 
 
 def _open_tunnel(opened: socket.socket, connect: memoryview, deadline: float) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import ClassVar, Final
 
 from dynaorm.argument import check_amount, check_count
 from dynaorm.record import record
@@ -26,6 +26,9 @@ class Limits:
     Raises:
         UsageError: a limit is not positive, or too high.
     """
+
+    is_of_attempt: ClassVar = False
+    """Whether an attempt ends at a moment, whatever it waits for."""
 
     timeout: float
     connect_timeout: float
@@ -54,6 +57,8 @@ class Limits:
 @record
 class _AttemptLimits(Limits):
     """The limits of an attempt that ends at a moment, whatever its size."""
+
+    is_of_attempt: ClassVar = True
 
     last: float
 
