@@ -131,12 +131,6 @@ def test_only_what_a_plan_depends_on_is_read(intents: list[Intent], expected: li
     assert [key["PK"]["S"] for _, key in items_to_read(merge_intents(intents, NOW))] == expected
 
 
-def test_a_move_under_a_revision_reads_nothing() -> None:
-    stock = saved(Stock(sku="a"))
-    stock.sku = "b"
-    assert items_to_read(merge_intents([Move(stock)], NOW)) == []
-
-
 def test_a_tombstone_cannot_be_deleted_again() -> None:
     with pytest.raises(EntityNotFound):
         change(Deletion(Key(Document, doc_id="d")), stored=TOMBSTONE)
@@ -268,15 +262,6 @@ def test_a_condition_on_a_renamed_field_is_asked_wherever_it_is_stored() -> None
             assert holds(found.condition, item) is expected
 
 
-def test_an_edit_and_a_deletion_by_key_are_made_of_the_class_their_check_was_loaded_as() -> None:
-    fragile = mapping_of(Fragile).loader.hydrate(stock_item("Fragile"))
-    for intent in (EDIT, Deletion(KEY)):
-        found = change(intent, Check(fragile))
-        assert isinstance(found, ItemUpdate | ItemDelete)
-        assert found.mapping is mapping_of(Fragile)
-        assert found.before == StoredItem(mapping_of(Fragile), state_of(fragile).item, True, True)
-
-
 def test_a_check_of_what_was_read_knows_it() -> None:
     read = stock_item("Fragile")
     assert only(ItemCheck, Check(KEY, F.left > 0), stored=read) == ItemCheck(
@@ -285,15 +270,6 @@ def test_a_check_of_what_was_read_knows_it() -> None:
         StoredItem(mapping_of(Fragile), read, from_read=True),
         condition=Compare(Attr(("left",)), ">", {"N": "0"}),
     )
-
-
-def test_what_changed_since_a_check_was_loaded_is_stale_and_says_which() -> None:
-    loaded = mapping_of(Stock).loader.hydrate(stock_item())
-    with pytest.raises(StaleEntity) as stale:
-        change(Check(loaded), Edit(KEY, EDIT.changes), stored=stock_item(_rev={"S": "w10"}))
-    assert (stale.value.key, stale.value.expected, stale.value.found) == (KEY, "w9", "w10")
-    same = only(ItemUpdate, Check(loaded), Edit(KEY, EDIT.changes), stored=stock_item(legacy={"S": "x"}))
-    assert same.before.as_loaded
 
 
 def test_a_field_that_lives_in_an_index_key_alone_is_known_to_the_new_image() -> None:
@@ -364,13 +340,6 @@ def test_what_was_loaded_and_stays_may_break_a_rule_for_new_values() -> None:
     assert saved.after == {**MEASURED, "note": {"S": "n"}, "_rev": {"S": "w2"}}
     _, there = plan_of(Move(moved)).actions
     assert there.after == {**MEASURED, "PK": {"S": "MEASURED#b"}, "name": {"S": "b"}, "_rev": {"S": "w2"}}
-
-
-def test_a_moved_entity_is_validated_where_it_changed_besides_its_key() -> None:
-    moved = measured()
-    moved.name, moved.size = "b", -1
-    with pytest.raises(InvalidValue, match=r"Measured\.size = -1"):
-        plan_of(Move(moved))
 
 
 # -- edits: the bounds they carry, and what comes first where they cannot be made --------------------------------------

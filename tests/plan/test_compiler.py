@@ -305,25 +305,6 @@ def test_without_revisions_the_values_guards_are_made_of_are_part_of_the_conditi
     )
 
 
-def test_an_item_that_has_no_revision_yet_is_saved_under_its_values_and_gets_one() -> None:
-    item = {
-        "PK": {"S": "STOCK#a"},
-        "SK": {"S": "S"},
-        "_type": {"S": "Stock"},
-        "sku": {"S": "a"},
-        "left": {"N": "0"},
-    }
-    old = mapping_of(Stock).loader.hydrate(item)
-    old.left = 3
-    plan = plan_of(Save(old))
-    ((_, action),) = actions_of(plan)
-    assert isinstance(action, Update)
-    assert SetTo(("_rev",), {"S": "w2"}) in action.changes
-    assert isinstance(action.condition, And)
-    assert equals("left", {"N": "0"}) in action.condition.parts
-    assert plan.token is None
-
-
 def wide(attributes: int, table: Table) -> Any:
     """A saved entity with this many fields."""
     names = [f"f{number:03d}" for number in range(attributes)]

@@ -1,6 +1,5 @@
 """Partial updates: what they touch, when they need what is stored, and what follows from them."""
 
-from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Annotated, Any, Self
 
@@ -18,9 +17,9 @@ from pydantic import (
 from dynaorm import Attribute, Entity, ExpiresAt, F, GlobalIndex, Index, InKey, Table, Unique
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.errors import DecodeError, InvalidValue, KeyChanged, UnknownField, UsageError
-from dynaorm.item.update import Change, Remove, SetIfMissing, SetTo
+from dynaorm.item.update import Change
 from dynaorm.item.value import AttributeValue, Item
-from dynaorm.plan.edit import check_changes, edited_image, stored_changes
+from dynaorm.plan.edit import check_changes, edited_image
 from dynaorm.plan.edit_values import valid_changes
 from dynaorm.plan.intent import Save
 from tests.plan.cast import Held, Parcel, Size
@@ -179,13 +178,6 @@ def test_the_stored_image_is_not_touched() -> None:
     assert repr(TICKET) == before
 
 
-def test_every_change_of_an_edit_is_made_also_after_one_that_is_none_of_an_attribute() -> None:
-    account = stored_changes(mapping_of(Account), (F.email.set(None), F.note.set("x")))
-    assert account == (Remove(("email",)), SetTo(("note",), {"S": "x"}))
-    held = stored_changes(mapping_of(Held), (F.place.set("there"), F.note.set("x")))
-    assert held == (SetTo(("note",), {"S": "x"}),)
-
-
 @pytest.mark.parametrize("change", [F.tags.remove(), F.status.remove()])
 def test_a_required_field_whose_absence_has_a_meaning_can_be_removed(change: Change) -> None:
     check_changes(mapping_of(Needy), (change,))
@@ -208,7 +200,7 @@ def test_an_edit_dynamodb_could_not_make_comes_with_a_remedy() -> None:
     assert refusal.value.remedy == "set the whole field: F.parts.set(...)"
 
 
-# -- values that others are computed from, and validators that look at others ------------------------------------------
+# -- values that others are computed from ------------------------------------------------------------------------------
 
 
 computed = Table("edit-computed", indexes=[GlobalIndex("GSI1")])
@@ -272,42 +264,6 @@ def test_a_value_that_nothing_can_be_computed_from_is_refused_by_the_rule_that_i
     with pytest.raises(error) as caught:
         edited_image(mapping_of(Person), PERSON, changes)
     assert said in str(caught.value)
-
-
-# -- validators that look at other fields ------------------------------------------------------------------------------
-
-
-class Order(Entity, table=computed, pk="ORDER#{number}", sk="O"):
-    number: int
-    most: int = 5
-    least: int = 0
-    count: int = 0
-    kind: str = "k"
-    by_kind = Index("GSI1", pk="KIND#{kind}", sk="{number:06d}")
-
-    @field_validator("least")
-    @classmethod
-    def at_most_the_most(cls, least: int, info: ValidationInfo) -> int:
-        most: int = info.data["most"]
-        return min(least, most)
-
-
-ORDER = stored(Order(number=1))
-
-
-@pytest.mark.parametrize(
-    ("changes", "expected"),
-    [
-        ((F.least.set("3"), F.count.add(1)), {"least": {"N": "3"}, "count": {"N": "1"}}),
-        ((F.least.set("8"), F.most.set(7)), {"least": {"N": "7"}, "most": {"N": "7"}}),
-        ((F.least.set_if_missing("8"), F.count.set(2)), {"count": {"N": "2"}}),
-    ],
-)
-def test_a_value_is_converted_and_corrected_by_a_validator_that_looks_at_other_fields(
-    changes: tuple[Change, ...], expected: dict[str, AttributeValue]
-) -> None:
-    made, _ = edited_image(mapping_of(Order), ORDER, changes)
-    assert made == {**ORDER, **expected}
 
 
 def test_what_is_stored_in_a_strict_class_is_validated_as_leniently_as_it_loads() -> None:
@@ -444,12 +400,6 @@ def test_validation_corrects_what_the_edit_decides_and_nothing_else(
     made, named = edited_image(mapping_of(Article), before, changes)
     assert made == {**before, **expected}
     assert named == names
-
-
-@pytest.mark.parametrize("kind", [SetTo, SetIfMissing])
-def test_a_value_is_replaced_by_what_its_own_validators_make_of_it(kind: Callable[..., Change]) -> None:
-    wrong, right = kind(("code",), "low"), kind(("code",), "UP")
-    assert valid_changes(mapping_of(Article), (wrong, right)) == (kind(("code",), "LOW"), right)
 
 
 # -- what a stored value says ------------------------------------------------------------------------------------------

@@ -122,10 +122,6 @@ def test_stored_text_cannot_begin_a_line_of_its_own() -> None:
     assert sentence.isprintable()
 
 
-def test_nothing_to_send() -> None:
-    assert explained(Save(saved(User(user_id="1", email="a")))) == ["Nothing to send: nothing changed."]
-
-
 secrets = Table("secrets")
 
 

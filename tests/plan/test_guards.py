@@ -109,8 +109,9 @@ def test_two_entities_with_one_value_are_refused_before_anything_is_sent() -> No
 def test_guards_expire_with_their_entity() -> None:
     coupon = Coupon(code="c", alias="a", until=epoch(100))
     ((_, _, action),) = guards_in(plan_of(Save(coupon)))
-    assert isinstance(action, Put)
-    assert action.item["until"] == {"N": str(int(NOW) + 100)}
+    mine: AttributeValue = {"M": {"PK": {"S": "COUPON#c"}, "SK": {"S": "C"}}}
+    item: Item = {**key("alias#a"), "owner": mine, "until": {"N": str(int(NOW) + 100)}}
+    assert action == Put("fleeting", item, Or((missing("PK"), equals("owner", mine), EXPIRED)))
 
 
 def test_a_changed_expiry_rewrites_the_guards() -> None:

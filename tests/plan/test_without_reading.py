@@ -362,25 +362,6 @@ class Task(Entity, table=states, pk="TASK#{name}", sk="T"):
     ranked = Index("Rank", pk="{state}", sk="{rank}")
 
 
-@pytest.mark.parametrize(
-    ("change", "expected"),
-    [
-        (F.state.set("done"), BLIND),
-        (F.state.set(None), BLIND),
-        (F.at.set("2025"), BLIND),
-        (F.rank.add(5), BLIND),
-        (F.rank.set(5), BLIND),
-        (F.state.set_if_missing("new"), READS),
-    ],
-)
-def test_one_of_two_fields_that_are_the_key_of_an_index_is_changed_without_reading(
-    change: Change, expected: bool
-) -> None:
-    mapping, key = mapping_of(Task), Key(Task, name="a").primary_key
-    assert needs_reading(mapping, key, (change,)) is expected
-    assert keys_after(mapping, key, (change,)) == (None if expected else ())
-
-
 @pytest.mark.parametrize("change", [F.state.set(""), F.at.set(""), F.at.set("x" * 1025)])
 def test_a_value_that_cannot_be_the_key_of_an_index_is_refused_without_reading(change: Change) -> None:
     with pytest.raises(InvalidValue, match="key"):
@@ -480,19 +461,6 @@ def test_a_condition_on_the_key_decides_about_indexes_and_guards(
     assert reads(key, F.title.set("x"), creates=creates) is expected
     # A book that is created so has neither a title nor a shelf: nothing is claimed or counted.
     assert not reads(key, F.read.set(True), creates=creates)
-
-
-def test_a_place_that_the_key_excludes_loses_its_keys() -> None:
-    key: Item = Key(Book, kind="atlas", number=1).primary_key
-    assert index_changes(mapping_of(Book), key, (F.title.set("x"),)) == (
-        Remove(("GSI1PK",)),
-        Remove(("GSI1SK",)),
-    )
-    key = Key(Book, kind="novel", number=1).primary_key
-    assert index_changes(mapping_of(Book), key, (F.title.set("x"),)) == (
-        SetTo(("GSI1PK",), {"S": "x"}),
-        SetTo(("GSI1SK",), {"S": "001"}),
-    )
 
 
 def test_an_upsert_reads_where_entities_under_one_key_differ_in_what_an_index_asks() -> None:
