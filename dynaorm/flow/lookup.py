@@ -75,7 +75,7 @@ class _Sought:
     context: Context
 
     def owner_of(self, guard: Item | None) -> Item | None:
-        """The primary key that a guard item names; None if it has expired, or its owner is in another table.
+        """The primary key that a guard item names; None if it has expired, or its owner is of another class.
 
         Raises:
             OwnerUnknown: it has no owner.
@@ -91,7 +91,16 @@ class _Sought:
                 return None
             raise OwnerUnknown(constraint=self.constraint.name, value=self.constraint.value_of(self.fields))
         # No entity is its own guard item.
-        return None if home is mapping.table and owner == self.key.in_table(home) else owner
+        is_itself = home is mapping.table and owner == self.key.in_table(home)
+        return None if is_itself or self._is_of_another(owner) else owner
+
+    def _is_of_another(self, owner: Item) -> bool:
+        """Whether only another class that shares the constraint has such a key. Its item may not say its class."""
+        mapping = self.mapping
+        if not self.constraint.shared or mapping.key_matches(owner):
+            return False
+        sharing = constrained_by(self.constraint.name, mapping.table.guards)
+        return any(one.table is mapping.table and one.key_matches(owner) for one in sharing)
 
     def entity_in(self, item: Item | None) -> Any | None:
         """The entity of an item if it is live and has the value."""

@@ -16,6 +16,7 @@ from tests.cast.seen import put
 values = Table("values-of-owners", type_attribute=None)
 people = Table("people-with-values", guard_table=values)
 firms = Table("firms-with-values", pk="firm", sk=None, guard_table=values)
+untyped = Table("owners-without-type", type_attribute=None)
 named = Table("owner-in-table", pk="table", sk="SK")
 
 
@@ -25,6 +26,16 @@ class Person(Entity, table=people, pk="P#{name}", sk="P"):
 
 
 class Firm(Entity, table=firms, pk="P#{name}"):
+    name: str
+    mail: Annotated[str, Unique(shared=True)]
+
+
+class Guest(Entity, table=untyped, pk="GUEST#{name}", sk="G", versioned=True):
+    name: str
+    mail: Annotated[str, Unique(shared=True)]
+
+
+class Host(Entity, table=untyped, pk="HOST#{name}", sk="H"):
     name: str
     mail: Annotated[str, Unique(shared=True)]
 
@@ -47,6 +58,19 @@ def test_a_value_of_another_table_is_not_found_here_and_its_owner_is_named(sessi
     assert session.get_by(Firm, mail="person") is None
     assert refused(session, Person(name="b", mail="firm")) == Key(Firm, name="a")
     assert refused(session, Firm(name="b", mail="person")) == Key(Person, name="a")
+
+
+def test_a_value_of_another_class_is_not_found_where_items_do_not_say_their_class(
+    session: Session, wire: FaultyTransport
+) -> None:
+    session.save_many([Guest(name="a", mail="guest"), Host(name="a", mail="host")])
+    wire.calls.clear()
+    assert session.get_by(Guest, mail="host") is None
+    assert session.get_by(Host, mail="guest") is None
+    # The key of the owner says its class.
+    assert [call.operation for call in wire.calls] == ["GetItem", "GetItem"]
+    assert session.get_by(Guest, mail="guest") == Guest(name="a", mail="guest")
+    assert refused(session, Host(name="b", mail="guest")) == Key(Guest, name="a")
 
 
 def test_a_key_attribute_called_table_is_part_of_the_owner(session: Session) -> None:
