@@ -10,28 +10,18 @@ Rule 3. The cause is what was raised, unless its traceback could show a secret: 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, Protocol
+from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
 from dynaorm.entity.failing import REMEDY, blamed, original
+from dynaorm.entity.mapping.key_fields import KeyFields
 from dynaorm.entity.mapping.secret import Secrets, masked, unsaid, unsaid_stored
 from dynaorm.entity.template.template import KeyValueError
 from dynaorm.errors import DecodeError, InvalidValue
 from dynaorm.failure import remedy_of
 from dynaorm.item.value import AttributeValue, Item
 from dynaorm.record import record
-
-
-class PlaceOf(Protocol):
-    """What a problem of a field says about the place that the field was read from."""
-
-    def __call__(self, name: str, *, is_missing: bool) -> str: ...
-
-
-def no_place(name: str, *, is_missing: bool) -> str:  # noqa: ARG001 - as ``PlaceOf`` calls it
-    """The place of values that were read from no item."""
-    return ""
 
 
 @record(eq=False)
@@ -98,23 +88,28 @@ class ClassErrors:
         return DecodeError(entity=self.entity.__name__, key=self.key_of(item), problems=problems)
 
     def unloadable(
-        self, raised: Exception, item: Item, values: Mapping[str, Any], place_of: PlaceOf
+        self, raised: Exception, item: Item, values: Mapping[str, Any], in_keys: KeyFields
     ) -> DecodeError:
-        """The error for an item at whose values pydantic raises what it found, or what a function raises."""
+        """The error for an item at whose values pydantic raises what it found, or what a function raises.
+
+        ``in_keys``: the fields that are stored in keys alone.
+        """
         if isinstance(raised, ValidationError):
-            return self.unreadable(item, tuple(self.sentences(raised, values, place_of)))
+            return self.unreadable(item, tuple(self.sentences(raised, values, in_keys)))
         field, function = blamed(self.entity, raised)
         where = f"{field}: " if field else ""
         return self.unreadable(item, (f"{where}{function} raises {type(raised).__name__}; {REMEDY}",))
 
     def sentences(
-        self, problem: ValidationError, values: Mapping[str, Any], place_of: PlaceOf = no_place
+        self, problem: ValidationError, values: Mapping[str, Any], in_keys: KeyFields | None = None
     ) -> Iterator[str]:
-        """Every problem of values, one sentence each."""
+        """Every problem of values, one sentence each. ``in_keys``: as above; None for values of no item."""
         secret = self._secret_ones(values)
         for one in problem.errors(include_url=False):
             where = ".".join(map(str, one["loc"])) or "the entity"
-            place = place_of(str(one["loc"][0]), is_missing=one["type"] == "missing") if one["loc"] else ""
+            place = ""
+            if in_keys is not None and one["loc"]:
+                place = in_keys.place_of(str(one["loc"][0]), is_missing=one["type"] == "missing")
             yield f"{where}: {unsaid(one['msg'], secret)}{place}"
 
     def misfit(self, name: str, stored: AttributeValue | None, problem: ValueError) -> str:

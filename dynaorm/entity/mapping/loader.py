@@ -64,8 +64,8 @@ class Loader:
         try:
             entity = self.validate(values)
         except Exception as raised:  # noqa: BLE001 - a validator of the user's may raise anything
-            place_of, cause = self.only_in_keys.place_of, self.errors.cause_of_refusal(raised, values)
-            raise self.errors.unloadable(raised, item, values, place_of) from cause
+            cause = self.errors.cause_of_refusal(raised, values)
+            raise self.errors.unloadable(raised, item, values, self.only_in_keys) from cause
         self._refuse_other_key(item, entity.__dict__)
         missing = [field for field in self.fields.values() if field.attribute not in item]
         absent = [field for field in missing if not field.in_key and field.stored_in(item) is None]

@@ -208,9 +208,8 @@ class EntityMapping:
     def secrets(self) -> Secrets:
         """Its secret fields, and the key attributes that have one in them."""
         stored = {name: one.attribute for name, one in self.stored.items()}
-        return secrets_of(
-            self.entity, self.computed, tuple(self.key_parts()), self.constraints, stored=stored
-        )
+        claimed = {name: one.fields for name, one in self.constraints.items()}
+        return secrets_of(self.entity, self.computed, tuple(self.key_parts()), claimed, stored=stored)
 
     @property
     def maintained(self) -> Mapping[str, str]:

@@ -51,20 +51,20 @@ def values_in(mapping: EntityMapping, item: Item, names: Sequence[str]) -> tuple
 
 
 def _value(mapping: EntityMapping, item: Item, name: str) -> Any:
-    errors, place_of, value = mapping.errors, mapping.loader.only_in_keys.place_of, None
+    errors, in_keys, value = mapping.errors, mapping.loader.only_in_keys, None
     try:
         value, is_valid = _decoded(mapping, item, name)
         return value if is_valid else loaded_field(mapping, name, value)
     except ValidationError as problem:
         cause = errors.cause_of_refusal(problem, (name,))
-        raise errors.unloadable(problem, item, {name: value}, place_of) from cause
+        raise errors.unloadable(problem, item, {name: value}, in_keys) from cause
     except DecodeError:
         raise
     except ValueError as problem:
         text = errors.misfit(name, mapping.fields[name].stored_in(item), problem)
         raise errors.unreadable(item, (text,)) from errors.cause_of(name, problem)
     except Exception as raised:  # noqa: BLE001 - a validator of the user's may raise anything
-        raise errors.unloadable(raised, item, {}, place_of) from errors.cause_of(name, raised)
+        raise errors.unloadable(raised, item, {}, in_keys) from errors.cause_of(name, raised)
 
 
 def _decoded(mapping: EntityMapping, item: Item, name: str) -> tuple[Any, bool]:

@@ -9,10 +9,10 @@ Rule 2. No ``repr``, message, log line, plan in words or cursor shows the value 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import is_dataclass
-from typing import Any, Protocol
+from typing import Any
 
 from pydantic import BaseModel, Secret, SecretBytes, SecretStr
 from pydantic.fields import FieldInfo
@@ -87,29 +87,22 @@ class Secrets:
         return Hiding(key, frozenset(key)) if constraint in self.constraints else key
 
 
-class Constrained(Protocol):
-    """A unique constraint."""
-
-    @property
-    def fields(self) -> tuple[str, ...]: ...
-
-
 def secrets_of(
     entity: type[BaseModel],
     computed: Iterable[str],
     parts: Sequence[KeyPart],
-    constraints: Mapping[str, Constrained],
+    constraints: Mapping[str, Collection[str]],
     *,
     stored: Mapping[str, str],
 ) -> Secrets:
     """What is secret in a class with these computed fields, key attributes and unique constraints.
 
-    ``stored``: the attributes that keep computed fields.
+    ``constraints``: the fields of each. ``stored``: the attributes that keep computed fields.
     """
     fields = secrets_among(entity, (*entity.model_fields, *computed))
     keys = frozenset(part.attribute.name for part in parts if not fields.isdisjoint(part.fields))
     keys |= {attribute for name, attribute in stored.items() if name in fields}
-    names = (name for name, one in constraints.items() if not fields.isdisjoint(one.fields))
+    names = (name for name, one in constraints.items() if not fields.isdisjoint(one))
     return Secrets(fields, keys, frozenset(names))
 
 
