@@ -248,6 +248,22 @@ def test_an_upsert_whose_key_validation_changes_says_which_field(
     assert str(caught.value) == f"{said}; give the key the value that validation gives"
 
 
+def test_what_a_change_makes_of_nothing_is_validated_as_what_is_loaded() -> None:
+    mapping, key = mapping_of(Parcel), Key(Parcel, name="a")
+    changes = (F.size.width.set(3), F.labels.add({"red"}), F.weight.set(2), F.level.set_if_missing(5))
+    values = created(mapping, key, changes)
+    assert values == {
+        "name": "a",
+        "weight": 2,
+        "size": Size(width=3),
+        "labels": frozenset({"red"}),
+        "sides": {},
+        "level": 5,
+    }
+    with pytest.raises(InvalidValue, match=r"Parcel\.weight = '2'"):
+        created(mapping, key, (F.weight.set("2"),))
+
+
 def test_a_change_that_nothing_stored_allows_is_refused_with_the_way_out() -> None:
     with pytest.raises(UsageError) as caught:
         created(mapping_of(Parcel), Key(Parcel, name="a"), (F.sides["left"].width.set(1),))

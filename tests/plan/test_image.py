@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 from typing import Annotated, Any
 
 import pytest
-from pydantic import Field
+from pydantic import AfterValidator, BaseModel, Field, model_validator
 
 from dynaorm import (
     Attribute,
@@ -163,6 +163,35 @@ def test_the_index_keys_of_a_new_entity_have_its_values_as_they_are_stored() -> 
         "_type": {"S": "Lease"},
         "name": {"S": "n"},
         "until": {"N": "1893553445"},
+    }
+
+
+class Room(BaseModel):
+    floor: Annotated[int, AfterValidator(abs)] = 0
+
+
+class Plan(Entity, table=app, pk="PLAN#{name}", sk="P", versioned=True):
+    name: str
+    rooms: list[Room] = Field([])
+    label: str | None = None
+
+    @model_validator(mode="after")
+    def named(self) -> "Plan":
+        vars(self)["label"] = self.name.upper()
+        return self
+
+
+def test_what_keys_guards_and_versions_are_made_of_is_stored_as_it_loads_by_every_save() -> None:
+    rooms: Any = [{"M": {"floor": {"N": "1"}}}, {"M": {"floor": {"N": "-2"}, "legacy": {"S": "kept"}}}]
+    item: Item = {"PK": {"S": "PLAN#p"}, "SK": {"S": "v0_P"}, "name": {"S": "p"}, "rooms": {"L": rooms}}
+    mapping = mapping_of(Plan)
+    plan = mapping.loader.hydrate(item)
+    state = state_of(plan)
+    assert state is not None
+    assert changes_of(mapping, vars(plan), state) == {}
+    assert changes_of(mapping, vars(plan), state, renewed=mapping.derived_fields) == {
+        "rooms": {"L": [rooms[0], {"M": {"floor": {"N": "2"}, "legacy": {"S": "kept"}}}]},
+        "label": {"S": "P"},
     }
 
 
