@@ -1,26 +1,34 @@
-"""The numbers, flags and functions that calls are given. One rule decides for all calls what is a count, and so on.
+"""What calls are given: numbers, flags, functions, objects of a class. One rule decides for all calls.
 
 Rule 1. A count is an ``int``. ``True`` and ``2.0`` are none: whoever gives them means something else.
 Rule 2. A flag is a ``bool``: the text ``"False"`` would be true.
+Rule 3. A function takes the arguments that it will be given. Otherwise it would fail after something was written.
 """
 
 from __future__ import annotations
 
-from inspect import iscoroutinefunction
+import sys
+from collections.abc import Iterable, Mapping
+from inspect import iscoroutinefunction, signature
 from math import inf
+from types import UnionType
+from typing import TypeVar
 
 from dynaorm.errors import UsageError
-from dynaorm.failure import shown
+from dynaorm.failure import counted, shown
+
+T = TypeVar("T")
 
 
-def check_count(written: str, number: object, *, least: int = 1, most: int | None = None) -> None:
+def check_count(written: str, number: object, *, least: int = 1, most: int = sys.maxsize) -> None:
     """Raise UsageError for anything but an int in a range.
 
     ``written``: the argument as its caller writes it, with ``{}`` for the number.
     """
-    if type(number) is int and least <= number and (most is None or number <= most):
+    if type(number) is int and least <= number <= most:
         return
-    wanted = f"from {least} on" if most is None else f"from {least} to {most}"
+    is_open = most == sys.maxsize and not (isinstance(number, int) and number > most)
+    wanted = f"from {least} on" if is_open else f"from {least} to {most}"
     raise UsageError(
         problem=f"{written.format(shown(number))} is not an int {wanted}",
         remedy=f"give a whole number {wanted}",
@@ -54,18 +62,63 @@ def check_texts(**given: object) -> None:
             raise UsageError(problem=f"{name}={shown(text)} is not a str", remedy="give a str, or None")
 
 
-def check_function(written: str, function: object) -> None:
-    """Raise UsageError for what cannot be called."""
+def check_kind(
+    written: str, given: object, kind: type | UnionType | tuple[type, ...], wanted: str, *, remedy: str = ""
+) -> None:
+    """Raise UsageError for anything but an object of a class.
+
+    ``wanted``: what it should be, with an article. ``remedy``: how to get one; default to give one.
+    """
+    if not isinstance(given, kind):
+        raise UsageError(
+            problem=f"{written.format(shown(given))} is not {wanted}", remedy=remedy or f"give {wanted}"
+        )
+
+
+def all_of(written: str, given: object, kind: type[T], wanted: str, *, remedy: str) -> list[T]:
+    """What a collection or an iterator holds. Raise UsageError for anything else, and for an element of another class.
+
+    ``wanted`` and ``remedy`` as for ``check_kind``, about one element.
+    """
+    if not isinstance(given, Iterable) or isinstance(given, str | bytes | Mapping):
+        raise UsageError(
+            problem=f"{written.format(shown(given))} is not a collection, each {wanted}", remedy=remedy
+        )
+    found: list[T] = []
+    for one in given:
+        check_kind(written, one, kind, wanted, remedy=remedy)
+        found.append(one)
+    return found
+
+
+def names_of(written: str, given: object) -> tuple[str, ...]:
+    """The texts of a collection. Raise UsageError for anything else."""
+    return tuple(all_of(written, given, str, "a name", remedy="give a list of names"))
+
+
+def check_function(written: str, function: object, *, takes: int | None = None) -> None:
+    """Raise UsageError for what cannot be called, or not with so many arguments."""
     if not callable(function):
         raise UsageError(
             problem=f"{written.format(shown(function))} is not a function",
             remedy="give one without calling it: its name, or a lambda",
         )
+    if takes is None:
+        return
+    try:
+        signature(function).bind(*[None] * takes)
+    except TypeError as wrong:
+        raise UsageError(
+            problem=f"{written.format(shown(function))} does not take {counted(takes, 'argument')} ({wrong})",
+            remedy=f"give a function that takes {takes or 'none'}",
+        ) from None
+    except ValueError:
+        return  # one of Python's own, whose arguments nobody knows
 
 
-def check_plain_function(written: str, function: object) -> None:
-    """Raise UsageError for what cannot be called, and for an asynchronous function, which nobody would await."""
-    check_function(written, function)
+def check_plain_function(written: str, function: object, *, takes: int | None = None) -> None:
+    """Raise UsageError as ``check_function``, and for an asynchronous function, which nobody would await."""
+    check_function(written, function, takes=takes)
     if iscoroutinefunction(function) or iscoroutinefunction(getattr(function, "__call__", None)):  # noqa: B004 - not whether it can be called
         raise UsageError(
             problem=f"{written.format(shown(function))} is an asynchronous function, and is called without await",

@@ -122,7 +122,9 @@ class DynaormError(Exception):
         return f"{self.problem}; {self.remedy}"
 
     def __repr__(self) -> str:
-        fields = (f"{name}={getattr(self, name)!r}" for name, one in self._fields.items() if one.repr)
+        fields = (
+            f"{name}={_writable(getattr(self, name))}" for name, one in self._fields.items() if one.repr
+        )
         return f"{type(self).__qualname__}({', '.join(fields)})"
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -154,7 +156,7 @@ def _writable(value: object) -> str:
     """The ``repr`` of a value; of one that has none, such as an int of too many digits, what messages show."""
     try:
         return repr(value)
-    except ValueError:
+    except Exception:  # noqa: BLE001 - a repr of the user's may raise anything, and an error has to be shown
         return shown(value)
 
 

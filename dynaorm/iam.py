@@ -12,10 +12,11 @@ Rule 4. ``dynamodb:LeadingKeys`` restricts partition keys. It is possible only i
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any, Final, Literal, TypeAlias, get_args
 
+from dynaorm.argument import all_of, check_flag, check_kind
 from dynaorm.entity.declare.catalog import catalog_of
 from dynaorm.entity.dispatch import literal_beginning
 from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
-from dynaorm.entity.table import Table
+from dynaorm.entity.table import Table, table_namer
 from dynaorm.entity.template.key_part import KeyPart
 from dynaorm.errors import UsageError
 from dynaorm.flow.integrity.kinds.judged_kinds import KINDS
@@ -108,6 +109,9 @@ def iam_policy(
         [{'Sid': 'DynaormScan1', 'Effect': 'Allow', 'Action': ['dynamodb:Scan'], \
 'Resource': ['arn:aws:dynamodb:eu-west-1:123456789012:table/songs']}]
     """
+    for name, text in (("account", account), ("region", region), ("partition", partition)):
+        check_kind(f"{name}={{}}", text, str, "a str")
+    check_flag("leading_keys={}", leading_keys)
     purposes = _purposes(actions)
     family = _families(entities)
     arn = _arns(f"arn:{partition}:dynamodb:{region}:{account}:table/", table_names)
@@ -124,8 +128,15 @@ def iam_policy(
     return {"Version": _VERSION, "Statement": [*_statements("DynaormItems", keyed, arn, keys), *statements]}
 
 
-def _purposes(actions: Purpose | Iterable[Purpose]) -> list[Purpose]:
-    asked = [actions] if isinstance(actions, str) else list(actions)
+def _purposes(actions: Purpose | Iterable[Purpose]) -> list[Any]:
+    several = [actions] if isinstance(actions, str) else actions
+    asked = all_of(
+        "actions={}",
+        several,
+        str,
+        "a purpose",
+        remedy=f"give some of {', '.join(map(repr, get_args(Purpose)))}",
+    )
     unknown = [one for one in asked if one not in _GRANTS]
     if unknown or not asked:
         raise UsageError(
@@ -344,14 +355,11 @@ def _statements(
 def _arns(
     prefix: str, table_names: Mapping[str, str] | Callable[[str], str] | None
 ) -> Callable[[_Resource], str]:
+    named = table_namer(table_names)
+
     def arn(resource: _Resource) -> str:
         table, index = resource
-        if table_names is None:
-            name = table.name
-        elif isinstance(table_names, Mapping):
-            name = table_names.get(table.name, table.name)
-        else:
-            name = table_names(table.name)
+        name = named(table.name)
         whole = name if name.startswith("arn:") else f"{prefix}{name}"
         if index is None:
             return whole

@@ -1,5 +1,6 @@
 """The numbers that calls are given: what is no count and no amount is refused before anything is sent."""
 
+import re
 from collections.abc import Callable
 from datetime import timedelta
 from decimal import Decimal
@@ -9,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from dynaorm import Entity, F, Key, Retry, Session, Table, detached
+from dynaorm import Entity, F, Key, PynamoTransport, Retry, Session, Table, detached, handler
 from dynaorm.argument import check_amount, check_count
 from dynaorm.errors import UsageError
 from dynaorm.integrity.run import RunOptions, repair
@@ -86,6 +87,7 @@ AMOUNTS: dict[str, Use] = {
 
 
 FLAGS: dict[str, Use] = {
+    "internal=": lambda session, flag: list(islice(session.follow(app, internal=flag), 1)),
     "dry_run=": lambda session, flag: list(repair(session, app, options=RunOptions(dry_run=flag))),
     "repair dry_run=": lambda session, flag: list(session.repair(app, dry_run=flag)),
     "backfill dry_run=": lambda session, flag: list(session.backfill(app, dry_run=flag)),
@@ -158,6 +160,7 @@ def test_a_count_out_of_range_is_refused(name: str, number: int) -> None:
     ("name", "number"),
     [
         ("verify rate=", 0),
+        ("verify rate=", inf),
         ("timeout=", 0.0),
         ("timeout=", inf),
         ("Retry(seconds=", 541),
@@ -174,7 +177,7 @@ def test_the_ends_of_a_range_belong_to_it() -> None:
     for amount in (0, 0.0, 1e-9, 540, 540.0):
         check_amount("n={}", amount, zero=True, most=540)
     check_amount("n={}", inf)
-    for number, most in ((0, None), (101, 100)):
+    for number, most in ((0, 100), (101, 100)):
         with pytest.raises(UsageError):
             check_count("n={}", number, most=most)
 
@@ -194,6 +197,30 @@ def test_what_cannot_be_called_is_refused_before_anything_is_written(name: str, 
     problem = refused(FUNCTIONS[name], function).problem
     assert f"{name.rsplit(maxsplit=1)[-1]}{function!r}" in problem
     assert problem.endswith(" is not a function")
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_a_function_that_does_not_take_what_it_is_given_is_refused_before_anything_is_written(
+    name: str,
+) -> None:
+    problem = refused(FUNCTIONS[name], lambda one, two, three: (one, two, three)).problem
+    assert re.search(r" does not take \d arguments? \(missing a required", problem)
+
+
+OTHERS: dict[str, Use] = {
+    "region=": lambda _, given: DirectTransport(region=given),
+    "endpoint=": lambda _, given: PynamoTransport(endpoint=given),
+    "clock=": lambda _, given: Session(clock=given),
+    "table_names=": lambda _, given: handler(app, table_names=given),
+    "checkpoint=": lambda session, given: session.load(app, [], checkpoint=given),
+    "": lambda _, given: handler(app).dispatch(given),
+}
+
+
+@pytest.mark.parametrize("given", [5, Row(name="a"), F.text], ids=["number", "entity", "field"])
+@pytest.mark.parametrize("name", OTHERS)
+def test_an_object_of_another_class_is_refused(name: str, given: object) -> None:
+    assert refused(OTHERS[name], given).problem.startswith(f"{name}{given!r} ")
 
 
 async def waiting(*_: object) -> bool:

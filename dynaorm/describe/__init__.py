@@ -94,8 +94,8 @@ class _CallableModule(ModuleType):
     ``describe`` of ``dynaorm``, in place of any function of this name. So the package itself must be callable.
     """
 
-    def __call__(self, *arguments: Any, **named: Any) -> Any:
-        return self.describe(*arguments, **named)
+    def __call__(self, table: Any, /) -> Any:
+        return self.describe(table)
 
 
 if not TYPE_CHECKING:

@@ -8,9 +8,10 @@ Rule 3. Time plays no part: expired entities are among the answers.
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from dynaorm.argument import check_kind
 from dynaorm.describe.class_names import name_of
 from dynaorm.describe.description import Question
-from dynaorm.describe.entry import Entry, item_as_read
+from dynaorm.describe.entry import Entry, check_entries, check_entry, item_as_read
 from dynaorm.entity.declare.catalog import catalog_of
 from dynaorm.entity.key import identity
 from dynaorm.entity.mapping.derive import claims
@@ -43,6 +44,8 @@ def values_of(question: Question, entry: Entry) -> Mapping[str, Any] | None:
         >>> values_of(question, user)
         {'user_id': 'user_id-1'}
     """
+    check_question(question)
+    check_entry("entry={}", entry)
     asking = _asking(question, entry)
     if asking is None or entry.cls is None:
         return None
@@ -95,6 +98,7 @@ def answer_of(question: Question, entry: Entry, entries: Iterable[Entry]) -> tup
         >>> len(answer_of(question, user, entries))
         1
     """
+    entries = check_entries(entries)
     values = values_of(question, entry)
     if values is None or entry.cls is None:
         return ()
@@ -110,6 +114,13 @@ def answer_of(question: Question, entry: Entry, entries: Iterable[Entry]) -> tup
         ]
         return tuple(sorted(own, key=lambda one: one.number or 0, reverse=True))
     return _found(_sources(question, mapping), values, entries)
+
+
+def check_question(question: object) -> None:
+    """Raise UsageError for anything but a question."""
+    check_kind(
+        "question={}", question, Question, "a Question", remedy="give one of describe(table).questions"
+    )
 
 
 def _key_of(mapping: EntityMapping, item: Item) -> object:

@@ -11,8 +11,9 @@ from collections.abc import Mapping
 from dataclasses import field
 from typing import Any, ClassVar, Final, Literal, TypeAlias
 
+from dynaorm.argument import check_kind
 from dynaorm.entity.table_index import Distance, IndexKind, KeyKind, Projection
-from dynaorm.failure import texts_of
+from dynaorm.failure import shown, texts_of
 from dynaorm.flow.table_definition import IndexShape, Keys, VectorShape, definition_of
 from dynaorm.record import FIELDS, record
 
@@ -409,7 +410,8 @@ class Question:
             >>> describe(app).questions[0].call_with({})
             'session.get(User, user_id=...)'
         """
-        texts = texts_of(values)
+        check_kind("values={}", values, Mapping, "a mapping", remedy="give values by the names of fields")
+        texts = texts_of(values, shown)
         names = next((one for one in self.fields_by_class.values() if texts.keys() <= set(one)), self.fields)
         plain = [f"{name}={texts.get(name, '...')}" for name in names if name.isidentifier()]
         nested = [f"{name!r}: {texts.get(name, '...')}" for name in names if not name.isidentifier()]
@@ -487,6 +489,11 @@ class TableDescription:
             for one in self.indexes
         ]
         return definition_of(self.name, _keys(self.partition), _keys(self.sort), indexes, stream=self.stream)
+
+
+def check_description(description: object) -> None:
+    """Raise UsageError for anything but the description of a table."""
+    check_kind("{}", description, TableDescription, "a description of a table", remedy="give describe(table)")
 
 
 def _keys(keys: tuple[KeyAttributeDescription, ...]) -> Keys:

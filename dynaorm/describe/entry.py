@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import field
 from typing import Any, Final, Literal, TypeAlias
 
+from dynaorm.argument import all_of, check_kind
 from dynaorm.entity.declare.catalog import catalog_of, class_named, constraint_at, type_in, version_class
 from dynaorm.entity.dispatch import NotAnEntity, class_of, key_beginnings, version_number_in
 from dynaorm.entity.guard_owner import key_in, owner_in
@@ -18,7 +19,7 @@ from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
 from dynaorm.entity.mapping.place import IndexMapping
 from dynaorm.entity.received import received
 from dynaorm.entity.stored_entity import checked_item
-from dynaorm.entity.table import Table
+from dynaorm.entity.table import Table, check_table
 from dynaorm.entity.template.key_part import KeyPart
 from dynaorm.entity.template.version import DELETED, PREVIOUS_DELETION, VERSION, VERSION_AT, VERSION_TYPE
 from dynaorm.errors import DynaormError
@@ -125,7 +126,21 @@ def classify(item: Mapping[str, Any], table: Table, /) -> Entry:
         >>> classify({"PK": {"S": "SONG#1"}, "SK": {"S": "SONG"}, "song_id": {"S": "1"}}, app).kind
         'entity'
     """
+    check_table("classify", table)
     return _as_sent(_entry(received(table, checked_item(item)), table))
+
+
+_OWN_ENTRIES: Final = "give entries of samples(table), or classify(item, table)"
+
+
+def check_entry(written: str, entry: object) -> None:
+    """Raise UsageError for anything but an entry."""
+    check_kind(written, entry, Entry, "an Entry", remedy=_OWN_ENTRIES)
+
+
+def check_entries(entries: object) -> list[Entry]:
+    """The entries of a collection. Raise UsageError for anything else."""
+    return all_of("entries={}", entries, Entry, "an Entry", remedy=_OWN_ENTRIES)
 
 
 def _as_sent(entry: Entry) -> Entry:

@@ -2,12 +2,12 @@
 
 from collections.abc import Collection, Mapping
 from datetime import UTC, datetime, timedelta
-from inspect import signature
 from itertools import count
 from typing import Any, Final, Generic, TypeVar
 
 from pydantic import ValidationError
 
+from dynaorm.argument import check_kind, check_plain_function
 from dynaorm.describe.made_values import choices, counted, type_of_field
 from dynaorm.entity.key import identity
 from dynaorm.entity.mapping.derive import claims
@@ -119,16 +119,7 @@ class Factory(Generic[E]):
         """A value, or what a function makes of the number."""
         if not callable(value) or isinstance(value, type):
             return value
-        try:
-            signature(value).bind(number)
-        except TypeError as wrong:
-            name = self._entity.__name__
-            raise UsageError(
-                problem=f"factory({name}, {field}=...) is given a function that does not take one number ({wrong})",
-                remedy=f"write factory({name}, {field}=lambda number: ...)",
-            ) from None
-        except ValueError:  # one of Python's own, whose arguments nobody knows
-            pass
+        check_plain_function(f"factory({self._entity.__name__}, {field}={{}})", value, takes=1)
         return value(number)
 
     def _built(self, values: dict[str, Any], given: Collection[str]) -> E:
@@ -151,8 +142,10 @@ class Factory(Generic[E]):
         return entity
 
     def _check(self, values: dict[str, Any]) -> None:
+        check_kind("values={}", values, dict, "a dict", remedy="give values by the names of fields")
         known = tuple(self._mapping.fields)
         for name in values:
+            check_kind("values= has the name {}, which", name, str, "a str")
             if name not in known:
                 raise UnknownField(entity=self._entity.__name__, field=name, known=known)
 

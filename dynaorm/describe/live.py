@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
-from dynaorm.describe.description import TableDescription
+from dynaorm.argument import check_kind
+from dynaorm.describe.description import TableDescription, check_description
 from dynaorm.errors import UsageError
 from dynaorm.flow.table_differences import Difference, missing_table, table_differences
 
@@ -30,6 +31,9 @@ def differences(
         >>> [difference.kind for difference in differences(describe(app), None)]
         ['no table']
     """
+    check_description(description)
+    if name is not None:
+        check_kind("name={}", name, str, "a str", remedy="give the physical name of the table")
     wanted = {**description.create_table(), **({} if name is None else {"TableName": name})}
     if live is None:
         return (missing_table(wanted, description.ttl_attribute),)

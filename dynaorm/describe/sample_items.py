@@ -24,9 +24,10 @@ from dynaorm.describe.seeds import at_line, in_order_of_saving, seeds_in
 from dynaorm.describe.tables_in_memory import TablesInMemory
 from dynaorm.entity.declare.catalog import catalog_of
 from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
-from dynaorm.entity.table import Table
+from dynaorm.entity.table import Table, check_table
 from dynaorm.entity.type_tree import TypeTree
 from dynaorm.errors import AlreadyExists, DynaormError, EntityNotFound, UniqueViolation, UsageError
+from dynaorm.failure import shown
 from dynaorm.plan.intent import Save
 from dynaorm.plan.item_of import item_of
 
@@ -35,6 +36,10 @@ _ATTEMPTS: Final = 12
 
 _DEPTH: Final = 8
 """How many targets are made for one entity: its target may be counted itself."""
+
+
+# All samples are in memory.
+_MOST: Final = 10_000
 
 
 def samples(table: Table, per_class: int = 2, seeds: Iterable[str] | None = None) -> list[Entry]:
@@ -63,7 +68,8 @@ def samples(table: Table, per_class: int = 2, seeds: Iterable[str] | None = None
         >>> [entry.item["PK"] for entry in samples(app)]
         [{'S': 'SONG#song_id-1'}, {'S': 'SONG#song_id-2'}]
     """
-    check_count("per_class={}", per_class)
+    check_table("samples", table)
+    check_count("per_class={}", per_class, most=_MOST)
     tables = TablesInMemory()
     if seeds is None:
         _Maker(tables, per_class).make(catalog_of(table).mappings.values())
@@ -77,9 +83,9 @@ def samples(table: Table, per_class: int = 2, seeds: Iterable[str] | None = None
 
 
 def _save_seeds(tables: TablesInMemory, table: Table, lines: Iterable[str]) -> None:
-    if isinstance(lines, str):
+    if isinstance(lines, str) or not isinstance(lines, Iterable):
         raise UsageError(
-            problem="seeds= is one text, and the lines of a file are expected",
+            problem=f"seeds={shown(lines)} are no lines of a file",
             remedy="give the open file, or text.splitlines()",
         )
     for seed in in_order_of_saving(seeds_in(lines, _with_targets(table))):

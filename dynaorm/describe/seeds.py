@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from pydantic import ValidationError
 
+from dynaorm.argument import check_kind
 from dynaorm.entity.base import detached
 from dynaorm.entity.declare.catalog import catalog_of
 from dynaorm.entity.dispatch import NotAnEntity, class_of
@@ -50,6 +51,13 @@ def seeds_in(lines: Iterable[str], tables: tuple[Table, ...], *, place: str = "l
         UsageError: a line is not valid.
     """
     for number, line in enumerate(lines, 1):
+        check_kind(
+            f"{place.format(number)} of the seeds: {{}}",
+            line,
+            str,
+            "a text",
+            remedy="give lines of JSON as str",
+        )
         try:
             entity = _entity(line, tables) if line.strip() else None
         except DynaormError as error:

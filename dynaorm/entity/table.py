@@ -6,11 +6,12 @@ A ``Table`` is compared by identity: two objects with one name are two declarati
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import field
 from functools import cached_property
 from typing import Any, Final, Literal, Self, TypeAlias, get_args
 
+from dynaorm.argument import check_plain_function
 from dynaorm.entity.expiry import Expiry
 from dynaorm.entity.revision import REVISION_ATTRIBUTE, NumberRevision, revision_of
 from dynaorm.entity.table_index import (
@@ -24,12 +25,13 @@ from dynaorm.entity.table_index import (
     VectorIndex,
     count_problems,
     is_name,
+    is_one_of,
     key_attribute,
     named_attributes,
     projection_problems,
 )
 from dynaorm.errors import DeclarationError, UsageError
-from dynaorm.failure import counted
+from dynaorm.failure import counted, shown
 from dynaorm.item.value import Item
 from dynaorm.record import record
 
@@ -211,16 +213,37 @@ class Table:
         return self.rules.name_in_a_pickle(self)
 
 
+def table_namer(given: Mapping[str, str] | Callable[[str], str] | None) -> Callable[[str], str]:
+    """The physical name of a declared table. Raises UsageError for what names no table."""
+    if given is None:
+        return str
+    if isinstance(given, Mapping):
+        # A copy: a mapping that is changed later must not redirect the writes of a session that threads share.
+        names = {declared: _checked_name(declared, name) for declared, name in given.items()}
+        return lambda declared: names.get(declared, declared)
+    check_plain_function("table_names={}", given, takes=1)
+    return lambda declared: _checked_name(declared, given(declared))
+
+
+def _checked_name(declared: str, name: str) -> str:
+    if is_table_name(name):
+        return name
+    raise UsageError(
+        problem=f"table_names= names the table {shown(declared)} {shown(name)}, which is not {NAMES}",
+        remedy="give the name of a table, or its ARN",
+    )
+
+
 def check_table(call: str, given: object) -> None:
     """Raises UsageError if what a call was given is no Table. ``call``: the name of its method."""
     if not isinstance(given, Table):
         raise UsageError(
-            problem=f"{call}() takes a Table, not {given!r}", remedy="give the Table of the class"
+            problem=f"{call}() takes a Table, not {shown(given)}", remedy="give the Table of the class"
         )
 
 
 def _undeclarable(name: str, problems: tuple[str, ...]) -> DeclarationError:
-    table = f"Table({name!r})"
+    table = f"Table({shown(name)})"
     return DeclarationError(entity=table, problem=f"Cannot declare {table}", problems=problems)
 
 
@@ -237,11 +260,11 @@ def is_table_name(name: object) -> bool:
 def _given_indexes(name: str, given: Any) -> tuple[AnyIndex, ...]:
     """The indexes of a table. Raises DeclarationError for anything else."""
     if not isinstance(given, Iterable):
-        raise _undeclarable(name, (f"indexes={given!r} is no list of indexes; write indexes=[...]",))
+        raise _undeclarable(name, (f"indexes={shown(given)} is no list of indexes; write indexes=[...]",))
     indexes = tuple(given)
     if wrong := [one for one in indexes if not isinstance(one, AnyIndex)]:
         remedy = "write GlobalIndex(name), LocalIndex(name) or VectorIndex(name, ...)"
-        raise _undeclarable(name, tuple(f"indexes={one!r} is no index; {remedy}" for one in wrong))
+        raise _undeclarable(name, tuple(f"indexes={shown(one)} is no index; {remedy}" for one in wrong))
     return indexes
 
 
@@ -249,7 +272,7 @@ def _problems(table: Table, indexes: tuple[AnyIndex, ...]) -> Iterator[str]:
     names: list[object] = [table.name, *(index.name for index in indexes)]
     for name in names:
         if not is_table_name(name):
-            yield f"the name {name!r} is not {NAMES}; choose another"
+            yield f"the name {shown(name)} is not {NAMES}; choose another"
     if len(table.indexes) != len(indexes):
         yield "two indexes have one name; rename one"
     if wrong := [*_key_name_problems(table, indexes)]:
@@ -262,11 +285,11 @@ def _problems(table: Table, indexes: tuple[AnyIndex, ...]) -> Iterator[str]:
     yield from _guard_table_problems(table.guard_table)
     escape: object = table.escape
     if not isinstance(escape, bool):
-        yield f"escape={escape!r} is neither True nor False; give one of them"
-    if table.key_fields not in ("stored", "in_key"):
-        yield f"key_fields={table.key_fields!r}; write 'stored' or 'in_key'"
-    if table.stream is not None and table.stream not in get_args(StreamView):
-        yield f"stream={table.stream!r}; write one of {', '.join(map(repr, get_args(StreamView)))}, or None"
+        yield f"escape={shown(escape)} is neither True nor False; give one of them"
+    if not is_one_of(table.key_fields, ("stored", "in_key")):
+        yield f"key_fields={shown(table.key_fields)}; write 'stored' or 'in_key'"
+    if table.stream is not None and not is_one_of(table.stream, get_args(StreamView)):
+        yield f"stream={shown(table.stream)}; write one of {', '.join(map(repr, get_args(StreamView)))}, or None"
 
 
 def _key_name_problems(table: Table, indexes: tuple[AnyIndex, ...]) -> Iterator[str]:
@@ -276,7 +299,7 @@ def _key_name_problems(table: Table, indexes: tuple[AnyIndex, ...]) -> Iterator[
     names += [one.vector for one in indexes if isinstance(one, VectorIndex)]
     for name in names:
         if not is_name(name):
-            yield f"{name!r} cannot name a key attribute; give a name of 1 to {KEY_NAME_LIMIT} bytes"
+            yield f"{shown(name)} cannot name a key attribute; give a name of 1 to {KEY_NAME_LIMIT} bytes"
 
 
 def _key_problems(table: Table, indexes: tuple[AnyIndex, ...]) -> Iterator[str]:
@@ -311,11 +334,11 @@ def _vector_problems(table: Table) -> Iterator[str]:
     for index in indexes:
         dimensions: object = index.dimensions
         if type(dimensions) is not int or not 1 <= dimensions <= _DIMENSIONS:
-            yield f"{index}: dimensions={dimensions!r}; give an int of 1 to {_DIMENSIONS}"
+            yield f"{index}: dimensions={shown(dimensions)}; give an int of 1 to {_DIMENSIONS}"
         elif sizes.setdefault(index.vector, dimensions) != dimensions:
             yield f"{index}: {index.vector!r} is a vector of two lengths; give each length an attribute of its own"
-        if index.distance not in get_args(Distance):
-            yield f"{index}: distance={index.distance!r}; write one of {', '.join(map(repr, get_args(Distance)))}"
+        if not is_one_of(index.distance, get_args(Distance)):
+            yield f"{index}: distance={shown(index.distance)}; write one of {', '.join(map(repr, get_args(Distance)))}"
         if index.vector in table.kinds:
             yield f"{index}: {index.vector!r} is a vector, and a key or filter too; name another attribute"
 
@@ -324,7 +347,7 @@ def _guard_table_problems(guards: object) -> Iterator[str]:
     if guards is None:
         return
     if not isinstance(guards, Table):
-        yield f"guard_table={guards!r} is no Table; write guard_table=Table(name)"
+        yield f"guard_table={shown(guards)} is no Table; write guard_table=Table(name)"
         return
     for key in guards.keys:
         if key.kind != "S":
@@ -332,16 +355,19 @@ def _guard_table_problems(guards: object) -> Iterator[str]:
 
 
 def _reserved_problems(table: Table) -> Iterator[str]:
-    keys = {key.name for key in table.keys}
+    keys = [key.name for key in table.keys if is_name(key.name)]
     for label, reserved in (("type", table.type_attribute), ("revision", table.revision_attribute)):
-        if reserved is not None and not is_name(reserved):
+        if reserved is None:
+            continue
+        if not is_name(reserved):
             yield (
-                f"{label}_attribute={reserved!r} cannot name an attribute; give a name of 1 to {KEY_NAME_LIMIT} "
+                f"{label}_attribute={shown(reserved)} cannot name an attribute; give a name of 1 to {KEY_NAME_LIMIT} "
                 "bytes, or None"
             )
         elif reserved in keys:
             yield f"{label}_attribute {reserved!r} is a key attribute; choose another name or None"
     if table.revision is not None:
         yield from table.revision.problems()
-    if table.type_attribute is not None and table.type_attribute == table.revision_attribute:
+    names = (table.type_attribute, table.revision_attribute)
+    if all(map(is_name, names)) and len(set(names)) == 1:
         yield f"type_attribute and revision_attribute are both {table.type_attribute!r}; name them differently"

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from enum import Enum
 from typing import Any, Final, Literal, TypeAlias
 
-from dynaorm.failure import counted
+from dynaorm.failure import counted, shown
 from dynaorm.record import record
 
 KeyKind: TypeAlias = Literal["S", "N", "B"]
@@ -94,6 +94,11 @@ def _key_attributes(spec: KeySpec | tuple[KeySpec, ...] | None) -> tuple[KeyAttr
 def _projection(projection: str | Iterable[str]) -> Projection:
     given: Any = projection  # a table refuses what is neither
     return given if isinstance(given, str) or not isinstance(given, Iterable) else tuple(given)
+
+
+def _several(given: KeySpec | Iterable[KeySpec]) -> tuple[KeySpec, ...]:
+    # A table refuses what names no attribute.
+    return (given,) if isinstance(given, str) or not isinstance(given, Iterable) else tuple(given)
 
 
 class GlobalIndex:
@@ -199,7 +204,7 @@ class VectorIndex:
         self.pk = _key_attributes(pk if pk is not None else f"{name}PK")
         self.sk: tuple[KeyAttribute, ...] = ()
         self.vector = vector if vector is not None else f"{name}Vector"
-        self.filters = _key_attributes((filters,) if isinstance(filters, str) else tuple(filters))
+        self.filters = _key_attributes(_several(filters))
         self.projection = _projection(projection)
 
     def __repr__(self) -> str:
@@ -217,7 +222,17 @@ def named_attributes(index: AnyIndex) -> tuple[KeyAttribute, ...]:
 
 def is_name(name: object) -> bool:
     """Whether an attribute with this name can be a key."""
-    return isinstance(name, str) and 1 <= len(name.encode()) <= KEY_NAME_LIMIT
+    if not isinstance(name, str):
+        return False
+    try:
+        return 1 <= len(name.encode()) <= KEY_NAME_LIMIT
+    except UnicodeEncodeError:  # half a surrogate pair, which no request can hold
+        return False
+
+
+def is_one_of(given: object, choices: tuple[str, ...]) -> bool:
+    """Whether it is one of these texts. Comparing other objects may raise anything."""
+    return isinstance(given, str) and given in choices
 
 
 def count_problems(index: AnyIndex) -> Iterator[str]:
@@ -235,7 +250,7 @@ def projection_problems(indexes: Iterable[AnyIndex]) -> Iterator[str]:
     for index in indexes:
         given: object = index.projection
         are_names = isinstance(given, tuple) and given != () and all(map(is_name, given))
-        if not are_names and given not in ("ALL", "KEYS_ONLY"):
+        if not are_names and not is_one_of(given, ("ALL", "KEYS_ONLY")):
             yield (
-                f"{index}: projection={index.projection!r}; write 'ALL', 'KEYS_ONLY', or a tuple of attribute names"
+                f"{index}: projection={shown(given)}; write 'ALL', 'KEYS_ONLY', or a tuple of attribute names"
             )

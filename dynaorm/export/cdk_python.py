@@ -7,6 +7,7 @@ from typing import Final
 from dynaorm.describe.description import IndexDescription, KeyAttributeDescription, TableDescription
 from dynaorm.errors import UsageError
 from dynaorm.export.stack import StackTable, TableNames, stack_of
+from dynaorm.failure import shown
 
 _TYPES: Final = {"S": "STRING", "N": "NUMBER", "B": "BINARY"}
 
@@ -45,9 +46,10 @@ def cdk(
         >>> "class Tables(" in cdk(describe(app))
         True
     """
-    if not stack_name.isidentifier():
+    named: object = stack_name
+    if not isinstance(named, str) or not named.isidentifier():
         raise UsageError(
-            problem=f"stack_name={stack_name!r} cannot name a class", remedy="give an identifier"
+            problem=f"stack_name={shown(stack_name)} cannot name a class", remedy="give an identifier"
         )
     stack = stack_of(tables, table_names)
     names = ", ".join(one.description.name for one in stack)

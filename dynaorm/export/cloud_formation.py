@@ -8,7 +8,8 @@ Rule 2. One update of a stack may create or delete one global index of a table (
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal, TypeAlias
 
-from dynaorm.describe.description import TableDescription
+from dynaorm.argument import all_of, check_flag, check_kind
+from dynaorm.describe.description import TableDescription, check_description
 from dynaorm.describe.live import differences
 from dynaorm.errors import UsageError
 from dynaorm.export.stack import StackTable, TableNames, references, stack_of
@@ -48,6 +49,10 @@ def cloudformation(
         {'AttributeName': 'PK', 'KeyType': 'HASH'}
     """
     stack = stack_of(tables, table_names)
+    check_flag("global_tables={}", global_tables)
+    regions = all_of(
+        "regions={}", regions, str, "the name of a Region", remedy='give names such as "eu-west-1"'
+    )
     resources: dict[str, Any] = {}
     for one in stack:
         resources[one.logical_id] = {
@@ -160,6 +165,10 @@ def stages(
         >>> len(stages(describe(app), {"Table": live}))
         1
     """
+    check_description(table)
+    check_kind(
+        "live={}", live, Mapping, "an answer of DescribeTable", remedy="give the answer of DescribeTable"
+    )
     (one,) = stack_of(table, table_names)
     steps = table_steps(differences(table, live, name=one.name), delete=True)
     found = live.get("Table", live)
@@ -207,5 +216,6 @@ def _managed_policy(stack: tuple[StackTable, ...], policy: Mapping[str, Any]) ->
         prefix = "arn:${AWS::Partition}:dynamodb:${AWS::Region}:${AWS::AccountId}:table/"
         return {"Fn::Sub": f"{prefix}{name}{rest}"}
 
-    document = {"Version": policy["Version"], "Statement": [*references(policy, refer)]}
+    statements = [*references(policy, refer)]
+    document = {"Version": policy["Version"], "Statement": statements}
     return {"Type": "AWS::IAM::ManagedPolicy", "Properties": {"PolicyDocument": document}}

@@ -9,8 +9,11 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final, TypeAlias
 
+from dynaorm.argument import all_of
 from dynaorm.describe.description import TableDescription
+from dynaorm.entity.table import table_namer
 from dynaorm.errors import UsageError
+from dynaorm.failure import shown
 from dynaorm.record import record
 
 TableNames: TypeAlias = Mapping[str, str] | Callable[[str], str] | None
@@ -59,20 +62,14 @@ def stack_of(
     Raises:
         UsageError: there are none, one is given by its ARN, or two would have one id or one physical name.
     """
-    given: list[object] = [tables] if isinstance(tables, TableDescription) else [*tables]
-    if wrong := [one for one in given if not isinstance(one, TableDescription)]:
-        raise UsageError(
-            problem=f"{wrong[0]!r} is no description of a table",
-            remedy="give describe(table), or several of them",
-        )
-    refuse_vectors(one for one in given if isinstance(one, TableDescription))
+    named = table_namer(table_names)
+    several = [tables] if isinstance(tables, TableDescription) else tables
+    remedy = "give describe(table), or several of them"
+    given = all_of("{}", several, TableDescription, "the description of a table", remedy=remedy)
+    refuse_vectors(given)
     if not given:
         raise UsageError(problem="a stack of no table is empty", remedy="give describe(table)")
-    stack = tuple(
-        StackTable(one, _physical(one.name, table_names), _words(one.name))
-        for one in given
-        if isinstance(one, TableDescription)
-    )
+    stack = tuple(StackTable(one, named(one.name), _words(one.name)) for one in given)
     for what, texts in (
         ("id", [one.logical_id for one in stack]),
         ("physical name", [one.name for one in stack]),
@@ -99,12 +96,6 @@ def refuse_vectors(tables: Iterable[TableDescription]) -> None:
                 )
 
 
-def _physical(name: str, table_names: TableNames) -> str:
-    if table_names is None:
-        return name
-    return table_names.get(name, name) if isinstance(table_names, Mapping) else table_names(name)
-
-
 def _words(name: str) -> tuple[str, ...]:
     if name.startswith("arn:"):
         raise UsageError(
@@ -121,6 +112,16 @@ def references(policy: Mapping[str, Any], refer: Callable[[str, str], Any]) -> I
         policy: a policy document, as ``iam_policy`` makes it.
         refer: makes the resource of a table's physical name and the rest of the ARN: ``/index/GSI1`` or nothing.
     """
+    given: object = policy
+    if (
+        not isinstance(given, Mapping)
+        or "Version" not in given
+        or not isinstance(given.get("Statement"), list)
+    ):
+        raise UsageError(
+            problem=f"policy={shown(policy)} is no policy document",
+            remedy="give what iam_policy(...) returns",
+        )
     for statement in policy["Statement"]:
         found = [_TABLE_ARN.fullmatch(one) for one in statement["Resource"]]
         resources = [

@@ -11,6 +11,7 @@ from base64 import b64encode
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
+from dynaorm.argument import check_kind
 from dynaorm.describe.description import (
     ClassDescription,
     IndexDescription,
@@ -19,7 +20,7 @@ from dynaorm.describe.description import (
     TableDescription,
     TemplateDescription,
 )
-from dynaorm.describe.entry import Entry
+from dynaorm.describe.entry import Entry, check_entries
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.errors import UsageError
 from dynaorm.export.stack import StackTable, TableNames, stack_of
@@ -53,7 +54,13 @@ def workbench(
         >>> workbench(describe(app))["ModelName"]
         'app'
     """
-    stack, data = stack_of(tables, table_names), entries or {}
+    stack = stack_of(tables, table_names)
+    if entries is not None:
+        check_kind("entries={}", entries, Mapping, "a mapping", remedy="give entries by the names of tables")
+    if model_name is not None:
+        check_kind("model_name={}", model_name, str, "a str")
+    check_kind("created={}", created, str, "a str")
+    data = {name: check_entries(some) for name, some in (entries or {}).items()}
     return {
         "ModelName": model_name or stack[0].name,
         "ModelMetadata": {
@@ -64,7 +71,7 @@ def workbench(
             "AWSService": "Amazon DynamoDB",
             "Version": "3.0",
         },
-        "DataModel": [_table(one, [*data.get(one.description.name, ())]) for one in stack],
+        "DataModel": [_table(one, data.get(one.description.name, [])) for one in stack],
     }
 
 

@@ -196,7 +196,7 @@ def check_apply(table: object, wait: object, progress: object, backfill: object 
     check_amount("wait={}", wait)
     check_flag("backfill={}", backfill)
     if progress is not None:
-        check_plain_function("progress={}", progress)
+        check_plain_function("progress={}", progress, takes=1)
 
 
 def plan_apply(table: Table, context: Context, *, backfill: bool = True) -> Flow[ApplyPlan]:

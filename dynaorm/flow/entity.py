@@ -9,6 +9,7 @@ from dynaorm.entity.key import Key
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.state import put_values, set_state, state_of, unsettled_of
 from dynaorm.errors import EntityNotFound, UsageError
+from dynaorm.failure import shown
 from dynaorm.flow.commit import commit
 from dynaorm.flow.protocol.call import Flow
 from dynaorm.flow.protocol.context import Context
@@ -100,7 +101,7 @@ def _changes_of(verb: str, given: Sequence[Change | Mapping[str, Any]]) -> tuple
             changes.append(one)
         else:
             raise UsageError(
-                problem=f"{verb}() cannot make the change {one!r}",
+                problem=f"{verb}() cannot make the change {shown(one)}",
                 remedy='write F.field.set(value) and its like, or {"field": value}',
             )
     return tuple(changes)

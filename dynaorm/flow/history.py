@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from datetime import datetime
 from typing import Any
 
-from dynaorm.argument import check_count
+from dynaorm.argument import check_count, check_flag
 from dynaorm.entity.declare.catalog import stored_class, version_class
 from dynaorm.entity.ident import ident_of
 from dynaorm.entity.key import Key, identity
@@ -28,7 +28,7 @@ from dynaorm.errors import (
     Unreachable,
     UsageError,
 )
-from dynaorm.failure import counted
+from dynaorm.failure import counted, shown
 from dynaorm.flow.commit import commit, unit_of_work
 from dynaorm.flow.entity import take_over
 from dynaorm.flow.protocol.call import Call, Flow, Refusal
@@ -121,7 +121,7 @@ def check_number(mapping: EntityMapping, number: object) -> None:
     check_versioned(mapping)
     if type(number) is not int or number < 1:
         raise UsageError(
-            problem=f"{mapping.entity.__name__} has no version {number!r}",
+            problem=f"{mapping.entity.__name__} has no version {shown(number)}",
             remedy="versions are numbered from 1; leave version= out for the latest copy",
         )
 
@@ -248,6 +248,8 @@ def restore(named: Any, version: int, context: Context, *, exactly_once: bool | 
         Contention: by key, other writers changed the entity during every attempt.
         StoreError: a unique value has been taken by somebody else; nothing was written.
     """
+    if exactly_once is not None:
+        check_flag("exactly_once={}", exactly_once)
     pauses = context.retry.pauses(context.clock)
     while True:
         try:
@@ -378,7 +380,7 @@ def prune(target: Target, context: Context, *, keep: int | None, older_than: dat
     """
     if (keep is None) == (older_than is None):
         raise UsageError(
-            problem=f"prune(keep={keep!r}, older_than={older_than!r}) does not say what to delete",
+            problem=f"prune(keep={shown(keep)}, older_than={shown(older_than)}) does not say what to delete",
             remedy="give either keep= (at least 1) or older_than=",
         )
     if keep is not None:

@@ -8,6 +8,7 @@ from typing import Any
 from dynaorm.entity.declare.catalog import catalog_of
 from dynaorm.entity.table import StreamView, Table, check_table
 from dynaorm.errors import TableNotFound, Unreachable, UsageError
+from dynaorm.failure import shown
 from dynaorm.flow.protocol.call import Call, Flow, Pause, Refusal, Reply
 from dynaorm.flow.protocol.context import Context
 from dynaorm.flow.read import answered, describe_table, refused, repeat
@@ -71,7 +72,7 @@ def _check_named(table: Table, keyword: str, given: object, context: Context) ->
     physical = context.table_name(table.name)
     if not isinstance(given, str) or given != physical:
         raise UsageError(
-            problem=f"{keyword}={given!r}, and this session keeps {table} in {physical!r}",
+            problem=f"{keyword}={shown(given)}, and this session keeps {table} in {physical!r}",
             remedy=f"give {keyword}={physical!r} if that is the table to delete with everything in it",
         )
 

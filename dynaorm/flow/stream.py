@@ -16,7 +16,7 @@ Source: Amazon DynamoDB Developer Guide, "Reading and processing a stream"; "Get
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from dynaorm.argument import check_amount, check_plain_function
+from dynaorm.argument import check_amount, check_flag, check_plain_function
 from dynaorm.entity.table import Table, check_table
 from dynaorm.errors import CheckpointExpired, StoreError, Unreachable, UsageError
 from dynaorm.flow.protocol.call import Call, Flow, Pause, Refusal, Reply
@@ -72,7 +72,8 @@ def following(
     if idle is not None:
         check_amount("idle={}", idle, zero=True)
     if stop is not None:
-        check_plain_function("stop={}", stop)
+        check_plain_function("stop={}", stop, takes=0)
+    check_flag("internal={}", internal)
     checkpoint = None if after is None else checkpoint_in(after)
     return Following(table, checkpoint, idle, stop or (lambda: False), internal)
 

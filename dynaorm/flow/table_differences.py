@@ -12,6 +12,7 @@ Rule 4. A vector index has a SearchSchema in place of a KeySchema, and what it i
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final, Literal, TypeAlias
 
+from dynaorm.argument import all_of, check_flag
 from dynaorm.flow.table_definition import INDEXES
 from dynaorm.record import record
 
@@ -92,7 +93,10 @@ def table_steps(differences: Iterable[Difference], *, delete: bool = False) -> t
         >>> [step.text for step in table_steps(differences(describe(app), None))]
         ["create the table 'app'"]
     """
-    found = [one for one in differences if delete or not one.removes]
+    check_flag("delete={}", delete)
+    remedy = "give those of session.compare_table(table)"
+    given = all_of("differences={}", differences, Difference, "a Difference", remedy=remedy)
+    found = [one for one in given if delete or not one.removes]
     steps = [step for one in found for step in one.steps]
     # An index that is deleted makes room for another one.
     return tuple(sorted(steps, key=lambda step: not (step.deletes and changed_indexes(step))))

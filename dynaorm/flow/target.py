@@ -9,6 +9,7 @@ from dynaorm.entity.key import Key, no_class, stored_key
 from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
 from dynaorm.entity.state import Loaded, state_of
 from dynaorm.errors import UnknownField, UsageError
+from dynaorm.failure import shown
 from dynaorm.item.value import Item
 from dynaorm.record import record
 
@@ -58,7 +59,7 @@ def key_and_options(named: Any, keywords: Mapping[str, Any]) -> tuple[Key[Any], 
         return named, keywords
     if not isinstance(named, type):
         raise UsageError(
-            problem=f"{named!r} is neither an entity class nor a Key",
+            problem=f"{shown(named)} is neither an entity class nor a Key",
             remedy="write get(User, user_id=...) or get(Key(User, user_id=...))",
         )
     try:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final, TypeAlias
 
 from dynaorm.errors import OutcomeUnknown, StoreError, TokenReused, UsageError
-from dynaorm.failure import filled
+from dynaorm.failure import filled, shown
 from dynaorm.flow.effects import as_stored, awaited, settle_as_before, take_item
 from dynaorm.flow.protocol.call import Call, Flow, NoAnswer, Refusal
 from dynaorm.flow.protocol.context import Context
@@ -77,7 +77,8 @@ def resume(plan: object, context: Context, window: float, *, read_only: bool = F
     """
     if not isinstance(plan, Plan):
         raise UsageError(
-            problem=f"resume() takes a plan, and got {plan!r}", remedy="give error.plan of an OutcomeUnknown"
+            problem=f"resume() takes a plan, and got {shown(plan)}",
+            remedy="give error.plan of an OutcomeUnknown",
         )
     if not plan.actions:
         return True

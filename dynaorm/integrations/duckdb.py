@@ -26,7 +26,7 @@ from zlib import crc32
 
 import duckdb
 
-from dynaorm.argument import check_count
+from dynaorm.argument import check_count, check_kind
 from dynaorm.entity.table import Table
 from dynaorm.errors import UsageError
 from dynaorm.flow.integrity.finding import Finding
@@ -35,6 +35,7 @@ from dynaorm.integrity.keyed import FactKind, KeyedFact, KeyedScope
 from dynaorm.integrity.keyed_export import Sources, mapped, reduced, sources_of
 from dynaorm.integrity.processes import end_with_parent
 from dynaorm.integrity.report import finding_in
+from dynaorm.session.line_file import path_of
 
 __all__ = ["verify_export"]
 
@@ -102,6 +103,9 @@ def verify_export(
     """
     count = os.cpu_count() or 1 if workers is None else workers
     check_count("workers={}", count)
+    check_kind("memory_limit={}", memory_limit, str, "a str", remedy='give a size, such as "4GB"')
+    if temp_directory is not None:
+        path_of("temp_directory={}", temp_directory)
     sources = sources_of(path, targets, now, foreign_attributes)
     return _within(memory_limit, _verified(sources, count, memory_limit, temp_directory))
 

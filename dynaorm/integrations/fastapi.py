@@ -16,7 +16,9 @@ from fastapi.requests import HTTPConnection
 from fastapi.responses import JSONResponse
 from pydantic import AliasChoices, BaseModel, Field
 
+from dynaorm.argument import check_count, check_function, check_kind, check_plain_function
 from dynaorm.errors import DynaormError, StaleEntity, UsageError
+from dynaorm.failure import shown
 from dynaorm.integrations.entity_tag import EntityTags, entity_tags, etag
 from dynaorm.integrations.idempotency import IdempotencyKey, digits_of, key_in
 from dynaorm.integrations.problem import (
@@ -30,6 +32,7 @@ from dynaorm.integrations.problem import (
     problem_of,
 )
 from dynaorm.plan.inspection import inspect
+from dynaorm.plan.unit_of_work import check_token
 from dynaorm.record import record
 from dynaorm.session._async.session import AsyncSession
 from dynaorm.session.session import Session
@@ -84,6 +87,8 @@ def session_lifespan(
         >>> from fastapi import FastAPI
         >>> service = FastAPI(lifespan=session_lifespan(lambda: Session(region="eu-west-1")))
     """
+    for opener in openers:
+        check_plain_function("session_lifespan({})", opener, takes=0)
 
     @asynccontextmanager
     async def lifespan(_: Any) -> AsyncGenerator[dict[str, Any], None]:
@@ -170,6 +175,7 @@ def add_problem_handlers(app: FastAPI) -> None:
         >>> service = FastAPI()
         >>> add_problem_handlers(service)
     """
+    check_kind("add_problem_handlers({})", app, FastAPI, "a FastAPI application", remedy="give FastAPI(...)")
     app.add_exception_handler(DynaormError, _answer_error)
     app.add_exception_handler(ProblemError, _answer_refusal)
 
@@ -232,6 +238,13 @@ def problems(*statuses: ProblemStatus) -> dict[int | str, dict[str, Any]]:
         >>> list(problems(404, 409))
         [404, 409]
     """
+    for status in statuses:
+        given: object = status
+        if type(given) is not int or given not in _MEANINGS:
+            raise UsageError(
+                problem=f"problems({shown(status)}) is no status of an answer",
+                remedy=f"give some of {', '.join(map(str, _MEANINGS))}",
+            )
     return {status: _declared(status) for status in statuses}
 
 
@@ -391,6 +404,8 @@ def page_params(*, default: int = 20, most: int = 100) -> Callable[..., Awaitabl
         def tickets(params: Annotated[PageParams, Depends(page_params(most=50))]) -> PageOf[Ticket]: ...
         ```
     """
+    check_count("most={}", most)
+    check_count("default={}", default, most=most)
 
     async def params(
         limit: Annotated[int, Query(ge=1, le=most, description="The number of items.")] = default,
@@ -443,6 +458,8 @@ def idempotency_key(
             with session.transaction(token=key.token, remember=key.remember) as tx: ...
         ```
     """
+    check_function("idempotency_key({})", caller)
+    check_token("of a request", remember)
 
     async def key(
         request: Request,

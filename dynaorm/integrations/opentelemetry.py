@@ -12,10 +12,13 @@ import json
 import time
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
+from dynaorm.argument import check_kind
 from dynaorm.errors import UsageError
 from dynaorm.flow.protocol.call import Call, Flow, Reply
+from dynaorm.session._async.session import AsyncSession
 from dynaorm.session.attempt import Attempt
 from dynaorm.session.observed import observed
+from dynaorm.session.session import Session
 from dynaorm.session.watch import FlowWatch, Listener
 from dynaorm.transport.endpoint import Endpoint
 
@@ -67,12 +70,16 @@ def instrument(
         >>> traced.exists(User, user_id="1")
         True
     """
-    watch = getattr(session, "_watch", None)
-    if watch is None:
+    if not isinstance(session, Session | AsyncSession):
         raise UsageError(
             problem=f"instrument() got {type(session).__name__}, which is no session",
             remedy="give a Session or an AsyncSession",
         )
+    watch: Any = session._watch
+    if tracer_provider is not None:
+        check_kind("tracer_provider={}", tracer_provider, trace.TracerProvider, "a TracerProvider")
+    if meter_provider is not None:
+        check_kind("meter_provider={}", meter_provider, metrics.MeterProvider, "a MeterProvider")
     inner = watch.inner if isinstance(watch, _TracedCalls) else watch
     tracer = trace.get_tracer("dynaorm", tracer_provider=tracer_provider)
     meter = metrics.get_meter("dynaorm", meter_provider=meter_provider)

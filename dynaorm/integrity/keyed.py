@@ -26,6 +26,7 @@ from dynaorm.entity.ident import Ident
 from dynaorm.entity.received import each_received, received
 from dynaorm.entity.table import Table
 from dynaorm.errors import UsageError
+from dynaorm.failure import shown
 from dynaorm.flow.integrity.finding import (
     Amount,
     Diagnosis,
@@ -313,6 +314,9 @@ def name_of(target: Table | type[Any] | str) -> str:
     if isinstance(target, str):
         target_named(target)
         return target
+    given: object = target
+    if not isinstance(given, Table | type):
+        raise neither_table_nor_class(shown(given))
     if isinstance(target, type):
         names = [f"{target.__module__}:{target.__qualname__}"]
     else:
@@ -325,9 +329,9 @@ def name_of(target: Table | type[Any] | str) -> str:
     for name in names:
         if "<locals>" not in name and target_named(name) is target:
             return name
-    shown = target.__qualname__ if isinstance(target, type) else f"the table {target.name!r}"
+    named = target.__qualname__ if isinstance(target, type) else f"the table {target.name!r}"
     raise UsageError(
-        problem=f"other processes cannot find {shown}: no module has it under a name",
+        problem=f"other processes cannot find {named}: no module has it under a name",
         remedy="name it as 'module:Name'",
     )
 

@@ -6,6 +6,7 @@ from itertools import groupby
 from operator import itemgetter
 from typing import Any, Final
 
+from dynaorm.argument import check_kind, names_of
 from dynaorm.entity.table import Table
 from dynaorm.errors import UsageError
 from dynaorm.integrity.exported import ExportFile, items_in, open_export
@@ -65,7 +66,13 @@ def sources_of(
     Raises:
         UsageError: it is no full export; a table is missing; other processes cannot find a target.
     """
-    names, foreign = tuple(map(name_of, targets)), tuple(foreign_attributes)
+    foreign = names_of("foreign_attributes={}", foreign_attributes)
+    check_kind(
+        "path={}", path, str | Mapping, "a path or a mapping", remedy="give the folders by their tables"
+    )
+    if now is not None:
+        check_kind("now={}", now, int | float, "a number", remedy="give seconds since the Unix epoch")
+    names = tuple(map(name_of, targets))
     known = KeyedScope(names, 0.0, foreign).tables
     tables = sorted(known)
     paths = {tables[0]: path} if isinstance(path, str) else dict(path)

@@ -26,7 +26,7 @@ from dynaorm.flow.bulk.limits import Progress, check_progress
 from dynaorm.flow.integrity.finding import Finding, Mended, Outcome
 from dynaorm.integrity.keyed import FactKind, KeyedFact, finding_of
 from dynaorm.integrity.run import Used
-from dynaorm.integrity.tasks import SegmentTask, finish_tasks
+from dynaorm.integrity.tasks import SegmentTask, check_used, checked_tasks, finish_tasks
 from dynaorm.record import replace
 
 __all__ = ["run_tasks"]
@@ -81,9 +81,8 @@ def run_tasks(
     count = os.cpu_count() or 1 if processes is None else processes
     check_count("processes={}", count)
     check_progress(progress)
-    if not tasks:
-        raise UsageError(problem="there is no task to run", remedy="make them with segment_tasks()")
-    return _ran(list(tasks), count, progress or _nothing, used or _nothing)
+    check_used(used)
+    return _ran(checked_tasks(tasks), count, progress or _nothing, used or _nothing)
 
 
 def _nothing(*_: object) -> None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from dynaorm.argument import check_count, check_flag
+from dynaorm.argument import check_count, check_flag, check_kind, names_of
 from dynaorm.entity.declare.catalog import catalog_of
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.table import Table
@@ -37,6 +37,7 @@ from dynaorm.integrity.checkpoint import Checkpoint
 from dynaorm.integrity.declared import declared_digest
 from dynaorm.integrity.report import DuplicatesFile, as_json, finding_in, mended_in
 from dynaorm.record import replace
+from dynaorm.session.line_file import path_of
 from dynaorm.session.session import Session
 
 __all__ = ["RunOptions", "backfill", "repair", "verify"]
@@ -234,7 +235,7 @@ def table_locations(
     Raises:
         UsageError, Throttled, Unreachable, TableNotFound: as ``verify``.
     """
-    _check(options)
+    _check(session, options)
     work = _verification(session, named, options)
     found = []
     for table in work.scope.known_tables if writes else work.scope.tables:
@@ -338,7 +339,7 @@ class _Job(ExitStack):
         is_part: bool = False,
     ) -> None:
         super().__init__()
-        _check(options)
+        _check(session, options)
         self.options = options
         self._name = name
         self.work = _begun(name, session, named, options, findings=findings, is_part=is_part)
@@ -456,8 +457,15 @@ def _begun(
     )
 
 
-def _check(options: RunOptions) -> None:
+def _check(session: object, options: RunOptions) -> None:
     """Raises UsageError for what no verification checks."""
+    check_kind("{}", session, Session, "a Session")
+    check_kind("options={}", options, RunOptions, "a RunOptions", remedy="give RunOptions(segments=...)")
+    for name, path in (("checkpoint", options.checkpoint), ("duplicates", options.duplicates)):
+        if path is not None:
+            check_kind(f"{name}={{}}", path, Path, "a Path")
+            path_of(f"{name}={{}}", path)
+    names_of("foreign_attributes={}", options.foreign_attributes)
     if options.at_most is not None:
         check_count("at_most={}", options.at_most, least=0)
     check_flag("dry_run={}", options.dry_run)

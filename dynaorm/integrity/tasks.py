@@ -12,11 +12,20 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias
 
-from dynaorm.argument import check_count
+from dynaorm.argument import (
+    all_of,
+    check_amount,
+    check_count,
+    check_function,
+    check_plain_function,
+    names_of,
+)
 from dynaorm.entity.table import Table
 from dynaorm.errors import UsageError
+from dynaorm.failure import shown
 from dynaorm.flow.bulk.limits import Progress
 from dynaorm.flow.integrity.finding import Doubt, Fact, Finding, Mended
+from dynaorm.flow.integrity.scan import FASTEST
 from dynaorm.integrity.keyed import (
     FactKind,
     KeyedFact,
@@ -30,6 +39,7 @@ from dynaorm.integrity.keyed import (
 )
 from dynaorm.integrity.run import RunOptions, Used, work_on_rest, work_on_segment
 from dynaorm.record import record
+from dynaorm.session.line_file import path_of
 from dynaorm.session.session import Session
 
 __all__ = ["SegmentTask", "findings_in", "finish_tasks", "segment_tasks"]
@@ -140,6 +150,32 @@ class SegmentTask:
         return [target_named(one) for one in self.targets]
 
 
+def checked_tasks(tasks: object) -> list[SegmentTask]:
+    """The tasks of a run. Raise UsageError for anything else, and for none."""
+    remedy = "make them with segment_tasks()"
+    found = all_of("tasks={}", tasks, SegmentTask, "a SegmentTask", remedy=remedy)
+    if not found:
+        raise UsageError(problem="there is no task to run", remedy=remedy)
+    return found
+
+
+def check_used(used: object) -> None:
+    """Raise UsageError for what cannot be called after a step, which would be too late."""
+    if used is not None:
+        check_plain_function("used={}", used, takes=2)
+
+
+def _checked_facts(facts: Iterable[object]) -> Iterator[KeyedFact]:
+    """The facts of an iterable, one by one. Raise UsageError for anything else."""
+    remedy = "give what task.run() yields"
+    if not isinstance(facts, Iterable):
+        raise UsageError(problem=f"facts={shown(facts)} cannot be iterated", remedy=remedy)
+    for one in facts:
+        if not isinstance(one, KeyedFact):
+            raise UsageError(problem=f"{shown(one)} is no fact of a task", remedy=remedy)
+        yield one
+
+
 def segment_tasks(
     verb: Verb,
     /,
@@ -180,13 +216,16 @@ def segment_tasks(
             print(len(tasks), tasks[0].rate)  # 8 50.0
         ```
     """
-    if verb not in _VERBS:
-        raise UsageError(problem=f"no run is called {verb!r}", remedy=f"give one of {', '.join(_VERBS)}")
-    if not targets:
-        raise UsageError(problem="nothing was named", remedy="name tables, entity classes, or both")
+    _check_begin(verb, targets)
     check_count("segments={}", segments, most=1_000_000)
     if at_once is not None:
         check_count("at_once={}", at_once)
+    if rate is not None:
+        check_amount("rate={}", rate, most=FASTEST)
+    check_function("session={}", session, takes=0)
+    foreign = names_of("foreign_attributes={}", foreign_attributes)
+    if checkpoint is not None:
+        path_of("checkpoint={}", checkpoint)
     names = tuple(map(name_of, targets))
     modules = modules_of(KeyedScope(names, 0.0).tables.values())
     share = None if rate is None else rate / min(segments, at_once or segments)
@@ -200,11 +239,18 @@ def segment_tasks(
             rate=share,
             whole_rate=rate,
             checkpoint=None if checkpoint is None else f"{checkpoint}.{segment}",
-            foreign_attributes=tuple(foreign_attributes),
+            foreign_attributes=foreign,
             modules=modules,
         )
         for segment in range(segments)
     ]
+
+
+def _check_begin(verb: object, targets: tuple[object, ...]) -> None:
+    if not isinstance(verb, str) or verb not in _VERBS:
+        raise UsageError(problem=f"no run is called {shown(verb)}", remedy=f"give one of {', '.join(_VERBS)}")
+    if not targets:
+        raise UsageError(problem="nothing was named", remedy="name tables, entity classes, or both")
 
 
 def findings_in(facts: Iterable[KeyedFact]) -> Iterator[Finding | Mended]:
@@ -225,7 +271,7 @@ def findings_in(facts: Iterable[KeyedFact]) -> Iterator[Finding | Mended]:
                     print(mended)
         ```
     """
-    return (finding_of(one) for one in facts if one.kind == FactKind.FINDING)
+    return (finding_of(one) for one in _checked_facts(facts) if one.kind == FactKind.FINDING)
 
 
 def finish_tasks(
@@ -255,6 +301,8 @@ def finish_tasks(
                 print(mended)
         ```
     """
+    tasks = checked_tasks(tasks)
+    check_used(used)
     first = tasks[0]
     options = RunOptions(
         segments=first.segments, rate=first.whole_rate, foreign_attributes=first.foreign_attributes
@@ -269,6 +317,6 @@ def finish_tasks(
 
 
 def _said(facts: Iterable[KeyedFact], declared: KeyedScope) -> Iterator[Fact | Doubt]:
-    for fact in facts:
+    for fact in _checked_facts(facts):
         if fact.kind != FactKind.FINDING:
             yield said_in(fact, declared)

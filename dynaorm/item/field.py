@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterator, Mapping
 from keyword import iskeyword
 from typing import ClassVar, Final, NoReturn
 
+from dynaorm.failure import shown
 from dynaorm.item.condition import (
     Attr,
     BeginsWith,
@@ -108,7 +109,7 @@ class FieldPath(Comparable):
     def __getitem__(self, step: str | int) -> FieldPath:
         if isinstance(step, bool) or not isinstance(step, (str, int)):
             raise TypeError(
-                f"{self!r}[{step!r}]: use a str for a part by name, or an int for an element by index"
+                f"{self!r}[{shown(step)}]: use a str for a part by name, or an int for an element by index"
             )
         if isinstance(step, int) and step < 0:
             raise IndexError(f"{self!r}[{step}]: DynamoDB has no negative indexes; give an index from 0 up")
@@ -186,7 +187,7 @@ class Fields:
 
     def __getitem__(self, name: str) -> FieldPath:
         if not isinstance(name, str):
-            raise TypeError(f"F[{name!r}]: use a str, the name of a field")
+            raise TypeError(f"F[{shown(name)}]: use a str, the name of a field")
         return FieldPath(Attr((name,)))
 
     __iter__: ClassVar[None] = None

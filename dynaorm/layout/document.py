@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from dynaorm.describe.class_names import name_of
-from dynaorm.describe.description import TableDescription
-from dynaorm.describe.entry import Entry
+from dynaorm.describe.description import TableDescription, check_description
+from dynaorm.describe.entry import Entry, check_entries
 from dynaorm.entity.mapping.mapping import mapping_of
 
 FORMAT: Final = "dynaorm.layout/1"
@@ -27,10 +27,11 @@ def document_of(description: TableDescription, entries: Sequence[Entry]) -> dict
         >>> document_of(describe(app), samples(app))["format"]
         'dynaorm.layout/1'
     """
+    check_description(description)
     return {
         "format": FORMAT,
         "description": description.to_json(),
-        "entries": [_entry(one) for one in entries],
+        "entries": [_entry(one) for one in check_entries(entries)],
     }
 
 

@@ -16,8 +16,9 @@ from html import escape
 from importlib.resources import files
 from typing import Any, Final
 
-from dynaorm.describe.description import TableDescription
-from dynaorm.describe.entry import Entry
+from dynaorm.argument import check_kind
+from dynaorm.describe.description import TableDescription, check_description
+from dynaorm.describe.entry import Entry, check_entries
 from dynaorm.describe.tables import describe
 from dynaorm.entity.table import Table
 from dynaorm.failure import counted
@@ -108,6 +109,10 @@ def page(table: Table | TableDescription, entries: Sequence[Entry], source: Item
         True
     """
     description = describe(table) if isinstance(table, Table) else table
+    check_description(description)
+    entries = check_entries(entries)
+    if source is not None:
+        check_kind("source={}", source, ItemSource, "an ItemSource")
     at = _SAMPLES_AT if source is None else source.at
     data = {
         "source": {

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from dynaorm.describe.description import Question, TableDescription
+from dynaorm.describe.description import Question, TableDescription, check_description
 from dynaorm.item.printable import printable
 from dynaorm.layout.keys import (
     KeyedPlace,
@@ -31,6 +31,7 @@ def markdown_of(description: TableDescription) -> str:
         >>> print(markdown_of(describe(app)).splitlines()[0])
         # app
     """
+    check_description(description)
     sections = [
         f"# {_words(description.name)}",
         _keys(description),

@@ -7,7 +7,12 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from dynaorm.describe.description import ClassDescription, FieldDescription, TableDescription
+from dynaorm.describe.description import (
+    ClassDescription,
+    FieldDescription,
+    TableDescription,
+    check_description,
+)
 from dynaorm.item.printable import printable
 from dynaorm.layout.keys import read_together
 
@@ -29,6 +34,7 @@ def mermaid_of(description: TableDescription) -> str:
         >>> print(mermaid_of(describe(app)).splitlines()[0])
         erDiagram
     """
+    check_description(description)
     return "".join(f"{line}\n" for line in ("erDiagram", *_lines(description)))
 
 

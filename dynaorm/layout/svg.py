@@ -9,9 +9,10 @@ from html import escape
 from textwrap import wrap
 from typing import Final, NamedTuple
 
+from dynaorm.argument import check_kind
 from dynaorm.layout.cells import beginning, one_line, shortened, width_of
 from dynaorm.layout.key_pieces import KeyPiece
-from dynaorm.layout.view import ItemRow, PartitionBlock, ShownAttribute, TableView
+from dynaorm.layout.view import ItemRow, PartitionBlock, ShownAttribute, TableView, check_view
 
 WIDTH: Final = 860
 _MARGIN: Final = 16
@@ -52,6 +53,8 @@ def svg_of(view: TableView, said: str = "") -> str:
         >>> svg_of(view).startswith("<svg")
         True
     """
+    check_view(view)
+    check_kind("said={}", said, str, "a str")
     drawing = _Drawing(view)
     drawing.draw()
     drawing.say(said)

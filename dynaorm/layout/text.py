@@ -14,9 +14,10 @@ guard items
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, Literal, NamedTuple, TypeAlias
 
+from dynaorm.argument import check_count, check_flag, check_kind
 from dynaorm.layout.cells import beginning, one_line, padded, shortened, width_of
 from dynaorm.layout.key_pieces import KeyPiece
-from dynaorm.layout.view import ItemRow, PartitionBlock, ShownAttribute, TableView
+from dynaorm.layout.view import ItemRow, PartitionBlock, ShownAttribute, TableView, check_view
 
 Mark: TypeAlias = Literal["+", "~", "-"]
 """What happened to an item: it was put, changed or deleted."""
@@ -30,6 +31,10 @@ _MORE: Final = 2  # for the ellipsis that stands for further attributes
 _COLOURS: Final = (34, 31, 32, 35, 33, 36, 94, 91, 92, 95, 93, 96)
 _STYLES: Final[Mapping[str, str]] = {"": "", "dim": "2", "bold": "1", "+": "32", "~": "33", "-": "31"}
 _RESET: Final = "\x1b[0m"
+
+
+# Every line is padded to the width.
+_WIDEST: Final = 100_000
 
 
 class Span(NamedTuple):
@@ -68,6 +73,12 @@ def text_of(
         >>> print(text_of(view, width=60))
         app ...
     """
+    check_view(view)
+    check_count("width={}", width, least=0, most=_WIDEST)
+    check_flag("colour={}", colour)
+    check_flag("whole={}", whole)
+    if marks is not None:
+        check_kind("marks={}", marks, Mapping, "a mapping", remedy="give marks by the positions of entries")
     lines = _Writer(view, max(width, _NARROWEST), marks, whole=whole).lines()
     return "".join(f"{_written(line, colour=colour)}\n" for line in lines)
 

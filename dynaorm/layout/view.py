@@ -13,6 +13,7 @@ from decimal import Decimal
 from functools import cached_property
 from typing import Any, Final, Literal, TypeAlias
 
+from dynaorm.argument import all_of, check_kind
 from dynaorm.describe.description import (
     ClassDescription,
     FieldDescription,
@@ -20,10 +21,12 @@ from dynaorm.describe.description import (
     Slot,
     TableDescription,
     TemplateDescription,
+    check_description,
 )
-from dynaorm.describe.entry import VERSION_ATTRIBUTES, Entry, EntryKind
+from dynaorm.describe.entry import VERSION_ATTRIBUTES, Entry, EntryKind, check_entries
 from dynaorm.entity.mapping.mapping import mapping_of
-from dynaorm.failure import MASK, counted
+from dynaorm.errors import UsageError
+from dynaorm.failure import MASK, counted, shown, suggestion
 from dynaorm.item.prefix import is_member
 from dynaorm.item.size import item_size
 from dynaorm.item.value import AttributeValue, Item
@@ -190,13 +193,29 @@ def view_of(
         classes: the names of the classes to show; without one, everything is shown.
 
     Raises:
-        KeyError: the table has no such index.
+        UsageError: the table has no such index, or an argument is not valid.
 
     Examples:
         >>> view_of(describe(app), samples(app), index="GSI1").index
         'GSI1'
     """
-    return _Viewer(description, entries, index).view(frozenset(classes))
+    check_description(description)
+    if index is not None:
+        check_kind("index={}", index, str, "a str", remedy="give the name of an index")
+    known = [one.name for one in description.indexes]
+    if index is not None and index not in known:
+        raise UsageError(
+            problem=f"{description.name} has no index {shown(index)}", remedy=suggestion(str(index), known)
+        )
+    wanted = all_of(
+        "classes={}", classes, str, "a name of a class", remedy="give names of classes of the table"
+    )
+    return _Viewer(description, check_entries(entries), index).view(frozenset(wanted))
+
+
+def check_view(view: object) -> None:
+    """Raise UsageError for anything but the view of a table."""
+    check_kind("view={}", view, TableView, "a TableView", remedy="give view_of(describe(table), entries)")
 
 
 class _Viewer:

@@ -42,7 +42,7 @@ class UnitOfWork:
 def check_token(token: object, remember: object = None) -> None:
     """Raises UsageError for a token that names no block, and for a duration that cannot be remembered."""
     if token is not None and not isinstance(token, str):
-        raise UsageError(problem=f"the token {token!r} is no text", remedy="give a str")
+        raise UsageError(problem=f"the token {shown(token)} is no text", remedy="give a str")
     if token is not None and not 1 <= (size := len(token.encode(errors="surrogatepass"))) <= _TOKEN_LIMIT:
         raise UsageError(
             problem=f"the token {shown(token)} has {counted(size, 'byte')}",
@@ -52,12 +52,12 @@ def check_token(token: object, remember: object = None) -> None:
         return
     if token is None:
         raise UsageError(
-            problem=f"remember={remember!r} without a token remembers nothing",
+            problem=f"remember={shown(remember)} without a token remembers nothing",
             remedy='name the block: transaction(token="order-17", remember=...)',
         )
     if not isinstance(remember, timedelta) or remember <= timedelta(0):
         raise UsageError(
-            problem=f"remember={remember!r} is not a positive duration",
+            problem=f"remember={shown(remember)} is not a positive duration",
             remedy="give a datetime.timedelta, such as timedelta(days=1)",
         )
 

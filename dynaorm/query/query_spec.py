@@ -259,7 +259,7 @@ def _values(operator: Operator, name: str, value: Any) -> tuple[Any, ...]:
         return (value,)
     if not isinstance(value, tuple | list) or len(value) != 2:
         raise UsageError(
-            problem=f"between({name}={value!r}) has no two bounds",
+            problem=f"between({name}={shown(value)}) has no two bounds",
             remedy=f"write between({name}=(low, high)): both are included",
         )
     return tuple(value)

@@ -15,7 +15,7 @@ from dynaorm.entity.index import IndexOf
 from dynaorm.entity.mapping.field import FieldMapping
 from dynaorm.entity.table_index import VectorIndex
 from dynaorm.errors import UsageError
-from dynaorm.failure import remedy_of, without_remedy
+from dynaorm.failure import remedy_of, shown, without_remedy
 from dynaorm.item.condition import And, Attr, Compare, Condition, Missing, Or, paths_of
 from dynaorm.item.value import AttributeValue
 from dynaorm.query.filter import filter_of
@@ -123,7 +123,7 @@ def searched(named: Any, vector: Any, count: Any, fields: Mapping[str, Any]) -> 
 
 def shown_class(named: object) -> str:
     """What was given in place of an index, in words."""
-    return named.__name__ if isinstance(named, type) else repr(named)
+    return named.__name__ if isinstance(named, type) else shown(named)
 
 
 def _index_of(source: Source) -> VectorIndex:

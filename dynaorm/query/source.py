@@ -14,6 +14,7 @@ from dynaorm.entity.table_index import AnyIndex, KeyAttribute
 from dynaorm.entity.template.key_part import KeyPart
 from dynaorm.entity.text.shape import may_meet
 from dynaorm.errors import UsageError
+from dynaorm.failure import shown
 from dynaorm.item.value import Item
 from dynaorm.record import record
 
@@ -195,7 +196,7 @@ def source_of(named: Any) -> Source:
     if isinstance(named, type):
         return known_source(named, None)
     raise UsageError(
-        problem=f"{named!r} is neither an entity class nor an index of one",
+        problem=f"{shown(named)} is neither an entity class nor an index of one",
         remedy="write query(Ticket, ...) or query(Ticket.by_status, ...)",
     )
 

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from typing import Any, Generic, NoReturn, Self, TypeVar
 
 from dynaorm.errors import UsageError
+from dynaorm.failure import shown
 from dynaorm.flow.protocol.context import Context
 from dynaorm.flow.query.query import explain
 from dynaorm.item.condition import Condition
@@ -18,7 +19,7 @@ def check_conditions(given: Iterable[object]) -> None:
     """Raises UsageError for what is no condition."""
     for one in given:
         if not isinstance(one, Condition):
-            raise no_condition(f"filter({one!r})")
+            raise no_condition(f"filter({shown(one)})")
 
 
 def no_condition(written: str) -> UsageError:

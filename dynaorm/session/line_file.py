@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import IO, Any, Final, Self, TypeAlias
 
 from dynaorm.errors import UsageError
+from dynaorm.failure import shown
 from dynaorm.flow.transfer.load import LineLoad, RefusedLine
 from dynaorm.item.item_line import ITEM
 
@@ -36,11 +37,12 @@ def written(target: Target) -> Iterator[IO[bytes]]:
         UsageError: it exists already, or cannot be written.
     """
     if not isinstance(target, str | os.PathLike):
+        _check_file("target={}", target, "writelines")
         yield target
         return
-    path = Path(target)
-    partial = path.with_name(f"{path.name}.partial")
-    if path.exists():
+    path = path_of("target={}", target)
+    partial = path.with_name(f"{path.name}.partial") if path.name else path
+    if os.path.lexists(path):
         raise _in_the_way(path)
     with ExitStack() as opened:
         try:
@@ -53,6 +55,33 @@ def written(target: Target) -> Iterator[IO[bytes]]:
         plain.flush()
         os.fsync(plain.fileno())
         partial.replace(path)
+
+
+def path_of(written: str, given: object) -> Path:
+    """The path of a file. Raise UsageError for what cannot name one."""
+    text = os.fspath(given) if isinstance(given, str | os.PathLike) else None
+    if not isinstance(text, str) or not text or "\0" in text or not _is_encodable(text):
+        raise UsageError(
+            problem=f"{written.format(shown(given))} cannot name a file",
+            remedy="give a path, as a str or a Path",
+        )
+    return Path(text)
+
+
+def _is_encodable(path: str) -> bool:
+    try:
+        os.fsencode(path)
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _check_file(written: str, file: object, method: str) -> None:
+    if isinstance(file, type) or not callable(getattr(file, method, None)):
+        raise UsageError(
+            problem=f"{written.format(shown(file))} is neither a path nor an open binary file",
+            remedy='give a path, or open(path, "rb") or "wb"',
+        )
 
 
 def _compressed(file: IO[bytes]) -> IO[bytes]:
@@ -104,7 +133,7 @@ class LoadFiles(ExitStack):
     ) -> None:
         super().__init__()
         self._work = work
-        self._checkpoint = None if checkpoint is None else Path(checkpoint)
+        self._checkpoint = None if checkpoint is None else path_of("checkpoint={}", checkpoint)
         self._refused: IO[bytes] | None = None
         self._lines = [_Lines(one) for one in (source if isinstance(source, list | tuple) else [source])]
         if work.levels > 1 and any(one.comes_once for one in self._lines):
@@ -113,7 +142,8 @@ class LoadFiles(ExitStack):
                 remedy="give a path, or a file that can be read again",
             )
         known = [one.identity for one in self._lines]
-        named = None if refused is None else str(Path(refused).resolve())
+        refusals = None if refused is None else path_of("refused={}", refused)
+        named = None if refusals is None else str(refusals.resolve())
         self._identity = [_FORMAT, identity, known, named, work.raw]
         saved = self._saved()
         self._file: int = saved.get("file", 0)
@@ -124,8 +154,11 @@ class LoadFiles(ExitStack):
                 setattr(work, name, saved[name])
             work.left_out.update(saved["left_out"])
             work.refused.update(saved["refused"])
-        if refused is not None:
-            self._append(Path(refused), saved)
+        if refusals is not None:
+            self._append(refusals, saved)
+        elif not saved:
+            # Before anything is stored: a position that cannot be saved would end the load in its middle.
+            self._save()
 
     def __enter__(self) -> Self:
         return self
@@ -179,12 +212,15 @@ class LoadFiles(ExitStack):
             "refused": work.refused,
         }
         partial = self._checkpoint.with_name(f"{self._checkpoint.name}.partial")
-        with open(partial, "w", encoding="utf-8", opener=_private) as file:
-            json.dump(saved, file)
-        partial.replace(self._checkpoint)
+        try:
+            with open(partial, "w", encoding="utf-8", opener=_private) as file:
+                json.dump(saved, file)
+            partial.replace(self._checkpoint)
+        except OSError as problem:
+            raise _unusable(self._checkpoint, problem) from problem
 
     def _saved(self) -> dict[str, Any]:
-        if self._checkpoint is None or not self._checkpoint.exists():
+        if self._checkpoint is None or not os.path.lexists(self._checkpoint):
             return {}
         try:
             found = json.loads(self._checkpoint.read_text(encoding="utf-8"))
@@ -204,7 +240,7 @@ class LoadFiles(ExitStack):
 
     def _append(self, path: Path, saved: dict[str, Any]) -> None:
         """Open the file for refused lines: a new one, or what there is of it up to the saved position."""
-        if not saved and path.exists():
+        if not saved and os.path.lexists(path):
             raise _in_the_way(path)
         # Before there is a file: a load that is killed now begins again with the same files.
         self._save()
@@ -236,14 +272,16 @@ class _Lines:
         self.identity: object = None
         self.comes_once = False
         if isinstance(source, str | os.PathLike):
-            path = Path(source).resolve()
+            path = path_of("source={}", source).resolve()
             try:
                 found = path.stat()
             except OSError as problem:
                 raise _unusable(source, problem) from problem
             self.name = str(path)
             self.identity = [self.name, found.st_size, found.st_mtime_ns]
-        elif source.seekable():
+            return
+        _check_file("source={}", source, "seekable")
+        if source.seekable():
             self._start = source.tell()
         else:
             self.comes_once = True

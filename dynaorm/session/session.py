@@ -307,11 +307,12 @@ class Session(OfOneProcess):
             >>> [step.text for step in applied.steps], applied.is_complete
             (["create the table 'songs'"], True)
         """
+        application.check_apply(table, wait, progress, backfill)
+        work = repair.completion([table], self._context, segments=segments, rate=rate)
         flow = application.apply_table(table, self._context, wait=wait, progress=progress, backfill=backfill)
         steps = self._write("apply", flow)
         findings: list[Mended] = []
         if backfill and self._run("apply", application.can_backfill(table, self._context)):
-            work = repair.completion([table], self._context, segments=segments, rate=rate)
             for step in work.steps():
                 for some in repair.repair_flows(self._run("apply", step), work, dry_run=False):
                     findings += repair.left_of(self._write("apply", some))
@@ -1429,6 +1430,7 @@ class Session(OfOneProcess):
         check_progress(progress)
         described = None
         if checkpoint is not None:
+            line_file.path_of("checkpoint={}", checkpoint)
             (found,) = self._run("load", verify.describe([table], self._context))
             described = [found.get("TableArn"), found.get("TableId")]
         with blocking.opened(

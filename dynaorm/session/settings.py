@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from inspect import isawaitable, iscoroutinefunction, unwrap
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, cast
 
 from dynaorm.argument import check_amount, check_flag, check_plain_function
-from dynaorm.entity.table import NAMES, is_table_name
+from dynaorm.entity.table import table_namer
 from dynaorm.errors import DecodeError, UsageError
 from dynaorm.failure import counted, shown
 from dynaorm.flow.protocol.call import AsyncTransport, Clock, Transport
@@ -61,38 +61,30 @@ def context_of(
             problem=f"retry={shown(retry)} is not a Retry", remedy="give Retry(attempts=..., seconds=...)"
         )
     if on_decode_error is not None:
-        check_plain_function("on_decode_error={}", on_decode_error)
-    for method in _CLOCKS if clock is not None else ():
-        if not callable(getattr(clock, method, None)):
+        check_plain_function("on_decode_error={}", on_decode_error, takes=1)
+    return Context(
+        table_namer(table_names),
+        retry,
+        clock_of(clock),
+        consistent,
+        on_decode_error,
+        cursor_secret,
+        exactly_once,
+        timeout,
+    )
+
+
+def clock_of(clock: object) -> Clock:
+    """The clock that was given, or that of the system. Raises UsageError for what is none."""
+    if clock is None:
+        return SystemClock()
+    for method in _CLOCKS:
+        if isinstance(clock, type) or not callable(getattr(clock, method, None)):
             raise UsageError(
                 problem=f"clock={shown(clock)} has no method {method}",
                 remedy=f"give an object with the methods {', '.join(_CLOCKS)}, or none",
             )
-    name = _names_of(table_names)
-    return Context(
-        name, retry, clock or SystemClock(), consistent, on_decode_error, cursor_secret, exactly_once, timeout
-    )
-
-
-def _names_of(given: Mapping[str, str] | Callable[[str], str] | None) -> Callable[[str], str]:
-    """The physical name of a declared table. Raises UsageError for what names no table."""
-    if given is None:
-        return str
-    if isinstance(given, Mapping):
-        # A copy: a mapping that is changed later must not redirect the writes of a session that threads share.
-        names = {declared: _checked_name(declared, name) for declared, name in given.items()}
-        return lambda declared: names.get(declared, declared)
-    check_plain_function("table_names={}", given)
-    return lambda declared: _checked_name(declared, given(declared))
-
-
-def _checked_name(declared: str, name: str) -> str:
-    if is_table_name(name):
-        return name
-    raise UsageError(
-        problem=f"table_names= names the table {declared!r} {shown(name)}, which is not {NAMES}",
-        remedy="give the name of a table, or its ARN",
-    )
+    return cast("Clock", clock)
 
 
 def watch_of(on_attempt: OnAttempt | None, log_values: bool, context: Context) -> FlowWatch:

@@ -21,6 +21,7 @@ from dynaorm.errors import (
     StoreError,
     UsageError,
 )
+from dynaorm.failure import shown
 from dynaorm.flow.entity import edit_of, touch_of, upsert_of
 from dynaorm.flow.protocol.call import Flow, Pause
 from dynaorm.flow.protocol.context import Context
@@ -238,7 +239,7 @@ class Transaction:
             >>> sent
             ['a mail']
         """
-        check_plain_function("on_commit({})", hook)
+        check_plain_function("on_commit({})", hook, takes=0)
         self._refuse_ended()
         self.hooks.append(hook)
 
@@ -272,13 +273,13 @@ AsyncWork: TypeAlias = Callable[[Transaction], Awaitable[T]]
 
 def check_run(work: object, attempts: object) -> None:
     """Raises UsageError for arguments with which ``run`` would call nothing."""
-    check_plain_function("run({})", work)
+    check_plain_function("run({})", work, takes=1)
     check_count("run(attempts={})", attempts)
 
 
 def check_async_run(work: object, attempts: object) -> None:
     """The same for ``AsyncSession.run``, which awaits what ``work`` returns."""
-    check_function("run({})", work)
+    check_function("run({})", work, takes=1)
     check_count("run(attempts={})", attempts)
 
 
@@ -312,7 +313,8 @@ class Tries:
         for kind in asked:
             if not (isinstance(kind, type) and issubclass(kind, _REPEATABLE)):
                 raise UsageError(
-                    problem=f"run(again_on=...) got {kind!r}, which is no refusal that another attempt may not meet",
+                    problem=f"run(again_on=...) got {shown(kind)}, "
+                    "which is no refusal that another attempt may not meet",
                     remedy=f"give some of {', '.join(one.__name__ for one in _REPEATABLE)}, or their subclasses",
                 )
         self.lost: tuple[type[StoreError], ...] = (StaleEntity, Contention, *asked)
@@ -361,7 +363,7 @@ def checked_condition(target: Any, condition: Condition | None, name: str = "con
     if condition is not None:
         mapping = _mapping_of_target(target)
         if not isinstance(condition, Condition):
-            raise no_condition(f"{name}={condition!r}")
+            raise no_condition(f"{name}={shown(condition)}")
         resolve(condition, FieldResolver(mapping, revision=True))
     return condition
 
@@ -398,7 +400,7 @@ def collecting(session: object, tx: Transaction) -> Iterator[None]:
 
 def intents_of(session: object, work: Callable[[Transaction], object]) -> list[Intent]:
     """The intents of a block that is planned and not sent. Raises UsageError for what is no function to call."""
-    check_plain_function("plan_of({})", work)
+    check_plain_function("plan_of({})", work, takes=1)
     refuse_inside(session, "plan_of")
     tx = Transaction()
     with collecting(session, tx):
@@ -408,7 +410,7 @@ def intents_of(session: object, work: Callable[[Transaction], object]) -> list[I
 
 async def intents_of_async(session: object, work: Callable[[Transaction], object]) -> list[Intent]:
     """The same for ``AsyncSession.plan_of``, which also takes a plain function: a lambda cannot await."""
-    check_function("plan_of({})", work)
+    check_function("plan_of({})", work, takes=1)
     refuse_inside(session, "plan_of")
     tx = Transaction()
     with collecting(session, tx):

@@ -93,7 +93,7 @@ class Watch:
     def __init__(self, on_attempt: OnAttempt | None, log_values: bool) -> None:
         check_flag("log_values={}", log_values)
         if on_attempt is not None:
-            check_plain_function("on_attempt={}", on_attempt)
+            check_plain_function("on_attempt={}", on_attempt, takes=1)
         self._listener = None if on_attempt is None else Listener("on_attempt", on_attempt)
         self._log_values = log_values
 

@@ -8,14 +8,16 @@ Rule 2. Nothing is left out in silence: an item that is not valid for its class,
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Literal, TypeAlias, overload
 
+from dynaorm.argument import check_flag
 from dynaorm.entity.declare.catalog import catalog_of
 from dynaorm.entity.dispatch import NotAnEntity
 from dynaorm.entity.key import Key, found_key, stored_key
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.received import prefixes_in, received
 from dynaorm.entity.stored_entity import no_entity, shown_key
-from dynaorm.entity.table import Table
+from dynaorm.entity.table import Table, table_namer
 from dynaorm.errors import DecodeError, UsageError
+from dynaorm.failure import shown
 from dynaorm.item.prefix import scattered
 from dynaorm.item.value import Item, same
 from dynaorm.record import replace
@@ -65,6 +67,7 @@ def changes(
         >>> [(type(change).__name__, change.key) for change in changes(event, app)]
         [('Inserted', Key(User, user_id='9'))]
     """
+    check_flag("internal={}", internal)
     changes_of = interpreter(tables, table_names)
     found = (change for one in records_of(event) for change in changes_of(one))
     return (change for change in found if internal or not isinstance(change, Internal))
@@ -76,13 +79,13 @@ def interpreter(
     """A function that returns the changes in a record; none for a record of another table. Raises UsageError."""
     given: tuple[object, ...] = tables
     if not given or not all(isinstance(one, Table) for one in given):
-        problem = f"{given[0]!r} is no table" if given else "no table is given"
+        problem = f"{shown(given[0])} is no table" if given else "no table is given"
         raise UsageError(problem=problem, remedy="give the Table of the classes: changes(event, app)")
+    named = table_namer(table_names)
     if len(tables) == 1 and table_names is None:
         return lambda one: changes_in(one, tables[0])
-    names = table_names if callable(table_names) else _names_in(table_names or {})
     # A physical name may be an ARN. A record has only the name at its end.
-    physical = {names(one.name).rpartition("/")[2]: one for one in tables}
+    physical = {named(one.name).rpartition("/")[2]: one for one in tables}
 
     def changes_of(one: StreamRecord) -> Iterator[AnyChange]:
         if not one.table:
@@ -93,10 +96,6 @@ def interpreter(
         return iter(()) if table is None else changes_in(one, table)
 
     return changes_of
-
-
-def _names_in(names: Mapping[str, str]) -> Callable[[str], str]:
-    return lambda name: names.get(name, name)
 
 
 # -- one record --------------------------------------------------------------------------------------------------------

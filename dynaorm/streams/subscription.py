@@ -7,19 +7,22 @@ Rule 2. An unreadable record goes to the functions for these. Without such a fun
 
 from collections.abc import Callable, Iterator
 from inspect import isasyncgenfunction, isgeneratorfunction
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
-from dynaorm.argument import check_function
+from dynaorm.argument import check_function, check_kind
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.entity.table import Table
 from dynaorm.errors import UsageError
 from dynaorm.failure import shown
 from dynaorm.record import record
-from dynaorm.streams.change import Changed, Deleted, Inserted, StreamChange, Unreadable
+from dynaorm.streams.change import Changed, Deleted, Inserted, Internal, StreamChange, Unreadable
 from dynaorm.streams.event import records_of
 from dynaorm.streams.interpret import TableNames, interpreter
 
 Function: TypeAlias = Callable[[Any], object]
+
+
+_CHANGES: Final = (Inserted, Changed, Deleted, Unreadable, Internal)
 
 
 @record
@@ -70,7 +73,7 @@ class Subscriptions:
                 would return without doing anything.
         """
         written = "the handler's function {}"
-        check_function(written, function)
+        check_function(written, function, takes=1)
         if isgeneratorfunction(function) or isasyncgenfunction(function):
             raise UsageError(
                 problem=f"{written.format(shown(function))} is a generator, so calling it does nothing",
@@ -94,7 +97,10 @@ class Subscriptions:
                     yield Delivery(change, self.functions(change), failure_id)
 
     def functions(self, change: StreamChange) -> tuple[Function, ...]:
-        """The functions to call with a change, in their order."""
+        """The functions to call with a change, in their order. Raises UsageError for anything else."""
+        check_kind(
+            "{}", change, _CHANGES, "a change", remedy="give one of changes(...) or session.follow(...)"
+        )
         found = tuple(one.function for one in self._all if _is_for(one, change))
         # Rule 2.
         if not found and isinstance(change, Unreadable) and self._concerns(change):

@@ -4,8 +4,15 @@ import itertools
 import threading
 import uuid
 
+from dynaorm.argument import check_amount, check_kind
+from dynaorm.errors import UsageError
+
 NEW_YEAR_2024 = 1_704_067_200.0
 """2024-01-01T00:00:00Z in seconds since the Unix epoch: the default start of a ``FakeClock``."""
+
+
+_LONGEST = 1e11
+"""More than 3,000 years, in seconds."""
 
 
 class FakeClock:
@@ -25,8 +32,14 @@ class FakeClock:
     """
 
     def __init__(self, start: float = NEW_YEAR_2024, *, jitter: float = 0.5, ids: str | None = None) -> None:
-        if not 0 <= jitter < 1:
-            raise ValueError(f"jitter is {jitter}, and a clock draws from [0, 1): give a number from there")
+        check_kind("start={}", start, int | float, "a number", remedy="give seconds since the Unix epoch")
+        check_amount("jitter={}", jitter, zero=True, most=1)
+        if jitter == 1:
+            raise UsageError(
+                problem="jitter=1, and a clock draws from [0, 1)", remedy="give a number below 1"
+            )
+        if ids is not None:
+            check_kind("ids={}", ids, str, "a str")
         self.start = start
         self.pauses: list[float] = []
         self._jitter = jitter
@@ -101,7 +114,6 @@ class FakeClock:
             >>> clock.now()
             60.0
         """
-        if seconds < 0:
-            raise ValueError(f"time does not go back by {-seconds} s: make a new FakeClock for that")
+        check_amount("advance({})", seconds, zero=True, most=_LONGEST)
         with self._moving:
             self._elapsed += seconds

@@ -5,6 +5,8 @@ What has expired is absent: it needs no guard, and DynamoDB deletes it at some l
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from dynaorm.argument import all_of, check_kind
+from dynaorm.entity.stored_entity import checked_item
 from dynaorm.entity.table import Table
 from dynaorm.errors import TableNotFound
 from dynaorm.failure import counted
@@ -17,7 +19,7 @@ from dynaorm.flow.read import repeat
 from dynaorm.item.value import Item
 from dynaorm.session._async.session import AsyncSession
 from dynaorm.session.session import Session
-from dynaorm.testing.tables import Source, related, tables_of
+from dynaorm.testing.tables import Source, check_session, related, tables_of
 
 Inconsistency = Finding
 Broken = FindingKind
@@ -37,7 +39,11 @@ def inconsistencies(items: Mapping[Table, Iterable[Item]], now: float) -> list[I
         >>> inconsistencies({app: [item_of(Ticket(project="p9", number=1))]}, now=0.0)
         []
     """
-    return judge_items(items, now)
+    check_kind("items={}", items, Mapping, "a mapping", remedy="give the items of each Table")
+    all_of("items={}", [*items], Table, "a Table", remedy="give the items of each Table")
+    check_kind("now={}", now, int | float, "a number", remedy="give seconds since the Unix epoch")
+    checked = {table: [checked_item(one) for one in some] for table, some in items.items()}
+    return judge_items(checked, now)
 
 
 def assert_consistent(session: Session, *tables: Source) -> None:
@@ -64,6 +70,7 @@ def assert_consistent(session: Session, *tables: Source) -> None:
         ...     session.create_table(Song.__dynaorm_mapping__.table)
         ...     assert_consistent(session, Song)
     """
+    check_session("assert_consistent", session, Session)
     _raise(session._run("verify", _findings(session._context, tables_of(*tables))))
 
 
@@ -83,6 +90,7 @@ async def assert_consistent_async(session: AsyncSession, *tables: Source) -> Non
         await assert_consistent_async(session, app)
         ```
     """
+    check_session("assert_consistent_async", session, AsyncSession)
     _raise(await session._run("verify", _findings(session._context, tables_of(*tables))))
 
 

@@ -10,9 +10,12 @@ import threading
 from collections.abc import Callable
 from typing import TypeAlias
 
+from dynaorm.argument import all_of, check_count, check_flag, check_kind
+from dynaorm.errors import UsageError
 from dynaorm.failure import counted
 from dynaorm.flow.protocol.call import Call, NoAnswer, Reason, Refusal, Reply, Transport
 from dynaorm.record import record
+from dynaorm.session.settings import check_transport
 
 Strike: TypeAlias = Callable[[Call, Transport], Reply]
 """Handles a call in place of the transport behind, which is the second argument."""
@@ -48,10 +51,8 @@ class Fault:
     operations: frozenset[str] | None = None
 
     def __post_init__(self) -> None:
-        if self.at < 1 or self.times < 1:
-            raise ValueError(
-                f"{self.name}(at={self.at}, times={self.times}): both count from 1, give at least 1"
-            )
+        check_count(f"{self.name}(at={{}})", self.at)
+        check_count(f"{self.name}(times={{}})", self.times)
 
     def __str__(self) -> str:
         return f"{self.name}(at={self.at}, times={self.times})"
@@ -120,6 +121,7 @@ def lost_request(at: int = 1, times: int = 1, *, operation: str | None = None, s
         >>> Session(transport=transport).exists(User, user_id="1"), len(transport.calls)
         (True, 2)
     """
+    check_flag("sent={}", sent)
 
     def strike(call: Call, inner: Transport) -> Reply:
         raise NoAnswer("the request was lost", sent=sent)
@@ -144,8 +146,13 @@ def conflict(at: int = 1, times: int = 1, *, operation: str | None = None, actio
         >>> Session(transport=transport).save(Ticket(project="p9", number=1)).number, len(transport.calls)
         (1, 2)
     """
-    if operation is not None and operation not in CAN_CONFLICT:
-        raise ValueError(f"{operation} never meets a conflict: give one of {', '.join(sorted(CAN_CONFLICT))}")
+    check_count("conflict(action={})", action, least=0)
+    only = _only(operation) or CAN_CONFLICT
+    if not only <= CAN_CONFLICT:
+        raise UsageError(
+            problem=f"{operation} never meets a conflict",
+            remedy=f"give one of {', '.join(sorted(CAN_CONFLICT))}",
+        )
 
     def strike(call: Call, inner: Transport) -> Reply:
         message = "Transaction is ongoing for the item"
@@ -153,7 +160,7 @@ def conflict(at: int = 1, times: int = 1, *, operation: str | None = None, actio
             raise _cancelled(call, action, Reason("TransactionConflict", message))
         raise Refusal("TransactionConflictException", message)
 
-    return Fault("conflict", strike, at, times, _only(operation) or CAN_CONFLICT)
+    return Fault("conflict", strike, at, times, only)
 
 
 def throttle(at: int = 1, times: int = 1, *, operation: str | None = None, action: int = 0) -> Fault:
@@ -173,6 +180,7 @@ def throttle(at: int = 1, times: int = 1, *, operation: str | None = None, actio
         >>> Session(transport=transport).exists(User, user_id="1"), len(transport.calls)
         (True, 2)
     """
+    check_count("throttle(action={})", action, least=0)
 
     def strike(call: Call, inner: Transport) -> Reply:
         message = "Throughput exceeds the current capacity of your table or index"
@@ -266,6 +274,8 @@ class FaultyTransport:
     """
 
     def __init__(self, inner: Transport, *faults: Fault) -> None:
+        check_transport(inner)
+        _check_faults(faults)
         self.calls: list[Call] = []
         self._inner = inner
         self._faults = faults
@@ -284,6 +294,7 @@ class FaultyTransport:
             >>> transport.call(Call("PutItem", {}))
             {}
         """
+        _check_faults(faults)
         with self._counting:
             self.calls.clear()
             self._faults, self._counts = faults, [0] * len(faults)
@@ -325,8 +336,17 @@ class FaultyTransport:
         return striking
 
 
+def _check_faults(faults: tuple[object, ...]) -> None:
+    all_of("{}", faults, Fault, "a Fault", remedy="give some such as throttle() or lost_answer(at=2)")
+
+
 def _only(operation: str | None) -> frozenset[str] | None:
-    return None if operation is None else frozenset({operation})
+    if operation is None:
+        return None
+    check_kind(
+        "operation={}", operation, str, "a str", remedy="name an operation of DynamoDB, such as PutItem"
+    )
+    return frozenset({operation})
 
 
 def _cancelled(call: Call, action: int, reason: Reason) -> Refusal:

@@ -16,6 +16,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Self
 
+from dynaorm.argument import check_amount, check_kind
 from dynaorm.errors import UsageError
 
 EXECUTABLE_VARIABLE = "DYNAORM_MINISTACK"
@@ -60,7 +61,10 @@ class Ministack:
     """
 
     def __init__(self, executable: Path | None = None, *, patience: float = 60.0) -> None:
-        self.executable = executable or find_ministack()
+        if executable is not None:
+            check_kind("executable={}", executable, str | Path, "a path")
+        check_amount("patience={}", patience)
+        self.executable = find_ministack() if executable is None else Path(executable)
         self.patience = patience
         self.port: int | None = None
         self._process: subprocess.Popen[bytes] | None = None

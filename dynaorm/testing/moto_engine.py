@@ -30,11 +30,11 @@ from dynaorm.flow.protocol.call import Clock
 from dynaorm.item.size import ITEM_LIMIT, item_size
 from dynaorm.item.value import Item
 from dynaorm.record import record
+from dynaorm.session.settings import clock_of
 from dynaorm.testing import request_rules
 from dynaorm.testing.moto_conditions import exact_conditions
 from dynaorm.testing.moto_writes import whole_writes
 from dynaorm.testing.request_rules import Unacceptable, UnacceptableAction
-from dynaorm.transport.clock import SystemClock
 
 Answer: TypeAlias = tuple[int, Mapping[str, str], str | bytes]
 """A response of moto: HTTP status, headers, body."""
@@ -61,7 +61,7 @@ def strict_moto(*, clock: Clock | None = None) -> Iterator[None]:
         ...     print(PynamoTransport(region="us-east-1").call(Call("ListTables", {}))["TableNames"])
         []
     """
-    engine = _Engine(DynamoHandler.call_action, clock or SystemClock())
+    engine = _Engine(DynamoHandler.call_action, clock_of(clock))
     original_set, original_structure = (
         LimitedSizeDict.__setitem__,
         BaseJSONSerializer._serialize_type_structure,

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from itertools import count
 from typing import Any, Final
 
+from dynaorm.argument import check_flag, check_kind
 from dynaorm.entity.table import StreamView, Table
 from dynaorm.item.size import item_size
 from dynaorm.item.value import Item
@@ -51,6 +52,8 @@ def stream_events(store: Store, *sources: Source, expired: bool = False) -> Iter
             assert lambda_handler(event, None) == {"batchItemFailures": []}
         ```
     """
+    check_kind("stream_events({})", store, Store, "a Store", remedy="give the fixture dynaorm_store")
+    check_flag("expired={}", expired)
     tables = tables_of(*sources) if sources else store.tables
     event: dict[str, Any] = {"Records": []}
     sequence = count(1)

@@ -6,8 +6,9 @@ from typing import Any
 from dynaorm.describe.seeds import at_line, in_order_of_saving, seeds_in
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.errors import DynaormError, UsageError
+from dynaorm.session.line_file import path_of
 from dynaorm.session.session import Session
-from dynaorm.testing.tables import Source, tables_of
+from dynaorm.testing.tables import Source, check_session, tables_of
 
 
 def load_seeds(session: Session, path: str | Path, /, *sources: Source) -> list[Any]:
@@ -45,7 +46,8 @@ def load_seeds(session: Session, path: str | Path, /, *sources: Source) -> list[
             problem="load_seeds() got no class and no table",
             remedy="give those that the file may name: load_seeds(session, path, app)",
         )
-    file = Path(path)
+    check_session("load_seeds", session, Session)
+    file = path_of("load_seeds(path={})", path)
     # A name may have braces.
     place = f"{file}:".replace("{", "{{").replace("}", "}}") + "{}"
     seeds = list(seeds_in(_lines(file), tables_of(*sources), place=place))

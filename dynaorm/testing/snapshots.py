@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any, Final
 
+from dynaorm.argument import check_kind
 from dynaorm.entity.expiry import Expiry
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.table import Table
@@ -71,6 +72,7 @@ def snapshot(plan: Plan) -> str:
         }
         <BLANKLINE>
     """
+    check_kind("snapshot({})", plan, Plan, "a Plan", remedy="give session.plan(entity)")
     words = dict(_volatile(plan))
     request = _named(plan.to_request(), words)
     if plan.is_transaction:

@@ -6,13 +6,15 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
+from dynaorm.argument import check_kind
 from dynaorm.describe import classify, describe
-from dynaorm.entity.table import Table
+from dynaorm.entity.table import Table, check_table
 from dynaorm.flow.protocol.call import Call, Clock, Refusal, Transport
 from dynaorm.layout.text import GOLDEN_WIDTH, text_of
 from dynaorm.layout.view import view_of
 from dynaorm.session._async.session import AsyncSession
 from dynaorm.session.session import Session
+from dynaorm.session.settings import check_transport, clock_of
 from dynaorm.testing.consistency import assert_consistent
 from dynaorm.testing.faults import FaultyTransport
 from dynaorm.testing.seeds import load_seeds
@@ -51,6 +53,10 @@ class Store:
     """
 
     def __init__(self, engine: Transport, *, mark: str | None = None, clock: Clock | None = None) -> None:
+        check_transport(engine)
+        if mark is not None:
+            check_kind("mark={}", mark, str, "a str")
+        clock_of(clock)
         self.tables: tuple[Table, ...] = ()
         self._watched = WatchedTransport(engine, self._declared)
         self.wire = FaultyTransport(self._watched)
@@ -71,6 +77,7 @@ class Store:
             >>> store.name("app")
             'app-test'
         """
+        check_kind("name({})", declared, str, "a str", remedy="give the declared name of a table")
         physical = declared if self._mark is None else f"{declared}-{self._mark}"
         return self._named.setdefault(declared, physical)
 
@@ -114,6 +121,8 @@ class Store:
             >>> store = Store(PynamoTransport(region="eu-west-1"), mark="test")
             >>> store.create(app)
         """
+        for table in tables:
+            check_table("create", table)
         with self.session(transport=self._engine) as session:
             for table in tables:
                 session.create_table(table)

@@ -5,11 +5,13 @@ from importlib import import_module
 from types import ModuleType
 from typing import TypeAlias
 
+from dynaorm.argument import check_kind
 from dynaorm.entity.base import Entity
 from dynaorm.entity.declare.catalog import catalog_of
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.entity.table import Table
 from dynaorm.errors import UsageError
+from dynaorm.failure import shown
 
 Source: TypeAlias = Table | type | ModuleType | str
 """A table, an entity class, a module, or the name of one: ``"myservice.entities"``, ``"myservice.entities:User"``."""
@@ -32,6 +34,11 @@ def tables_of(*sources: Source) -> tuple[Table, ...]:
         ['app']
     """
     return _reached((table for source in sources for table in _tables_in(source)), _targets)
+
+
+def check_session(method: str, session: object, kind: type) -> None:
+    """Raise UsageError for anything but a session of this kind."""
+    check_kind(f"{method}({{}})", session, kind, "a Session", remedy=f"give a {kind.__name__}")
 
 
 def related(tables: Iterable[Table]) -> tuple[Table, ...]:
@@ -64,7 +71,12 @@ def _tables_in(source: Source) -> Iterator[Table]:
 
 def _named(name: str) -> Source:
     module, colon, attribute = name.partition(":")
-    found: Source = import_module(module)
+    try:
+        found: Source = import_module(module)
+    except (ValueError, UnicodeError):
+        raise UsageError(
+            problem=f"{shown(name)} names no module", remedy='write "myservice.entities"'
+        ) from None
     if colon:
         found = getattr(found, attribute, None)  # type: ignore[assignment]  # judged below
         if not isinstance(found, Table | type):

@@ -97,7 +97,7 @@ def test_ids_follow_from_declared_names_and_two_tables_with_one_id_are_refused()
     with pytest.raises(UsageError, match="ARN"):
         cloudformation(describe(Table("arn:aws:dynamodb:eu-west-1:1:table/app")))
     not_described: Any = Table("app")
-    with pytest.raises(UsageError, match="no description"):
+    with pytest.raises(UsageError, match="not the description"):
         cloudformation([not_described])
 
 

@@ -77,7 +77,7 @@ def test_what_is_right_is_not_touched_whatever_a_finding_says(moto: Raw) -> None
 @pytest.mark.parametrize(
     ("finding", "text"),
     [
-        ("a finding", "no finding"),
+        ("a finding", "is not a finding"),
         (Finding(FindingKind.TOTAL, "other", key_of("a", "b"), None, "", mendable=True), "'other'"),
         (Finding(FindingKind.TOTAL, app.name, key_of(MASK, "b"), None, "", mendable=True), "masked key"),
     ],

@@ -62,7 +62,7 @@ def test_marks_stand_before_the_lines_of_an_item() -> None:
     assert [line[:2] for line in lines if line] == ["  ", "+ ", "+ ", "+ ", "  ", "- "]
 
 
-@pytest.mark.parametrize("width", [0, -5, 39])
+@pytest.mark.parametrize("width", [0, 39])
 def test_no_text_is_narrower_than_40_columns(width: int) -> None:
     assert text_of(VIEW, width=width) == text_of(VIEW, width=40)
 

@@ -19,6 +19,7 @@ from dynaorm import (
     describe,
 )
 from dynaorm.describe import Entry, classify, samples
+from dynaorm.errors import UsageError
 from dynaorm.flow.protocol.call import Call, Transport
 from dynaorm.item.value import Item
 from dynaorm.layout.svg import svg_of
@@ -140,8 +141,8 @@ def test_some_classes_alone_are_shown() -> None:
     assert (found.entities, len(found.apart)) == (2, 2)
 
 
-def test_an_index_that_does_not_exist_is_a_key_error() -> None:
-    with pytest.raises(KeyError, match="GSI9"):
+def test_an_index_that_does_not_exist_is_refused_with_those_that_do() -> None:
+    with pytest.raises(UsageError, match="views has no index 'GSI9'; did you mean 'GSI2'"):
         views("GSI9")
 
 

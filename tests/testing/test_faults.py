@@ -6,6 +6,7 @@ import threading
 
 import pytest
 
+from dynaorm.errors import UsageError
 from dynaorm.flow.protocol.call import Call, NoAnswer, Reason, Refusal, Reply
 from dynaorm.testing.faults import (
     EXIT_STATUS,
@@ -119,7 +120,7 @@ def test_a_conflict_cancels_a_transaction_with_one_reason() -> None:
 def test_a_conflict_never_meets_a_read_because_dynamodb_has_none_there() -> None:
     transport = FaultyTransport(always_ok(), conflict())
     assert outcomes(transport, GET, Call("Query", {}), PUT) == ["ok", "ok", "TransactionConflictException"]
-    with pytest.raises(ValueError, match="GetItem never meets a conflict: give one of"):
+    with pytest.raises(UsageError, match="GetItem never meets a conflict; give one of"):
         conflict(operation="GetItem")
 
 
@@ -135,7 +136,7 @@ def test_a_reason_for_an_action_that_is_not_there_is_a_mistake_of_the_test() -> 
 
 
 def test_a_fault_that_counts_from_0_is_refused() -> None:
-    with pytest.raises(ValueError, match="count from 1"):
+    with pytest.raises(UsageError, match="is not an int from 1 on"):
         lost_answer(at=0)
 
 

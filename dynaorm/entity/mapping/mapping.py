@@ -35,6 +35,7 @@ from dynaorm.entity.table import Table
 from dynaorm.entity.template.key_part import KeyPart
 from dynaorm.entity.template.version import BOOKKEEPING, DELETED, VERSION, VERSION_AT, Versioning
 from dynaorm.errors import UsageError
+from dynaorm.failure import shown
 from dynaorm.item.path import Path
 from dynaorm.item.prefix import Prefix
 from dynaorm.item.value import AttributeValue, Item
@@ -359,7 +360,7 @@ def mapping_of(entity: type[Any]) -> EntityMapping:
         raise failure
     named: object = entity
     if not isinstance(named, type) or named is BaseModel or not issubclass(named, BaseModel | type):
-        name = named.__name__ if isinstance(named, type) else repr(named)
+        name = named.__name__ if isinstance(named, type) else shown(named)
         remedy = "use one: class User(Entity, table=...)"
         if named is type(None):
             remedy = "give an entity; session.get() returns None if nothing is stored, and get_one() raises"

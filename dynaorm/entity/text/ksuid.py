@@ -17,7 +17,7 @@ import ksuid
 from pydantic import GetCoreSchemaHandler
 from pydantic_core import CoreSchema, core_schema
 
-from dynaorm.failure import counted
+from dynaorm.failure import counted, shown
 
 _TEXT: Final = re.compile(r"[0-9A-Za-z]{27}")
 _HIGHEST: Final = "aWgEPTl1tmebfsQzFP4bxwgy80V"  # 160 bits, all set. base62's digits are in ASCII order.
@@ -39,7 +39,9 @@ def _is_text(data: object) -> bool:
 
 def _since_epoch(time: datetime, end: datetime = _END - _TICK) -> timedelta:
     if not isinstance(time, datetime):
-        raise ValueError(f"{time!r} is not a datetime; give one with a time zone, such as datetime.now(UTC)")
+        raise ValueError(
+            f"{shown(time)} is not a datetime; give one with a time zone, such as datetime.now(UTC)"
+        )
     if time.utcoffset() is None:
         raise ValueError(f"{time!r} has no time zone; give it one, as in datetime.now(UTC)")
     if not _EPOCH <= time <= end:
@@ -55,6 +57,10 @@ class _Safe(ksuid.Ksuid):
     def __init__(
         self, datetime: datetime | None = None, payload: bytes | None = None, _raw: bytes | None = None
     ) -> None:
+        if payload is not None and not isinstance(payload, bytes):
+            raise ValueError(
+                f"the payload {shown(payload)} is not bytes; give {counted(self.PAYLOAD_LENGTH_IN_BYTES, 'byte')}"
+            )
         if payload is not None and len(payload) != self.PAYLOAD_LENGTH_IN_BYTES:
             raise ValueError(
                 f"the payload has {counted(len(payload), 'byte')}; give {self.PAYLOAD_LENGTH_IN_BYTES}"
@@ -80,7 +86,9 @@ class _Safe(ksuid.Ksuid):
             datetime.datetime(2017, 10, 10, 4, 0, 47, tzinfo=datetime.timezone.utc)
         """
         if not _is_text(data):
-            raise ValueError(f"{data!r} is not a KSUID; give 27 characters 0-9, A-Z, a-z, up to {_HIGHEST}")
+            raise ValueError(
+                f"{shown(data)} is not a KSUID; give 27 characters 0-9, A-Z, a-z, up to {_HIGHEST}"
+            )
         return super().from_base62(data)
 
     @classmethod
@@ -95,6 +103,8 @@ class _Safe(ksuid.Ksuid):
             >>> Ksuid.from_bytes(bytes(one)) == one
             True
         """
+        if not isinstance(value, bytes):
+            raise ValueError(f"{shown(value)} is not bytes; give {counted(cls.BYTES_LENGTH, 'byte')}")
         if len(value) != cls.BYTES_LENGTH:
             raise ValueError(f"{value!r} has {counted(len(value), 'byte')}; give {cls.BYTES_LENGTH}")
         return super().from_bytes(value)

@@ -88,7 +88,7 @@ def windows(subjects: Iterable[T], size: int) -> Iterator[list[T]]:
 def check_progress(progress: object) -> None:
     """Raises UsageError for what cannot be called after a window, which would be too late."""
     if progress is not None:
-        check_plain_function("progress={}", progress)
+        check_plain_function("progress={}", progress, takes=2)
 
 
 def check_many(subjects: object, concurrency: object) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
 from typing import Any
 
-from dynaorm.argument import check_amount
+from dynaorm.argument import all_of
 from dynaorm.entity.table import Table
 from dynaorm.errors import UsageError
 from dynaorm.failure import MASK
@@ -113,8 +113,6 @@ def judged_again(
     Raises:
         UsageError: something is no finding, or is in another table, or has a masked key; the rate is not positive.
     """
-    if rate is not None:
-        check_amount("rate={}", rate)
     # Sums and owners that only a whole run knows are those of the findings.
     scope = scope_of(named, lambda: unit_of_work(context), reads_everything=False)
     tables = {table.name: table for table in scope.known_tables}
@@ -127,9 +125,7 @@ def _identity(finding: Finding) -> tuple[FindingKind, str, tuple[str, ...]]:
 
 
 def _checked(findings: Iterable[Finding], tables: Mapping[str, Table]) -> Iterator[Finding]:
-    for one in findings:
-        if not isinstance(one, Finding):
-            raise UsageError(problem=f"{one!r} is no finding", remedy="give those that verify yields")
+    for one in all_of("findings={}", findings, Finding, "a finding", remedy="give those that verify yields"):
         if one.table not in tables:
             raise UsageError(
                 problem=f"a finding is in the table {one.table!r}, which belongs to none that is named",

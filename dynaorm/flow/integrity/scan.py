@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import field
 from typing import Any, Final
 
+from dynaorm.argument import check_amount
 from dynaorm.entity.received import each_received
 from dynaorm.entity.table import Table
 from dynaorm.flow.bulk.limits import CONCURRENCY
@@ -94,6 +95,10 @@ def scan_segments_of(tables: Sequence[Table], segments: int, segment: int | None
     return [ScanSegment(table, one, segments) for table in tables for one in wanted]
 
 
+FASTEST: Final = 1e9
+"""The most capacity units per second that a rate can say: more than any table has."""
+
+
 @record(frozen=False)
 class RateLimiter:
     """Counts the capacity that a run consumes, and keeps it to a rate.
@@ -113,6 +118,10 @@ class RateLimiter:
     written: float = 0.0
     _counted: float = 0.0
     _free_at: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.rate is not None:
+            check_amount("rate={}", self.rate, most=FASTEST)
 
     def limit(self, segments: int) -> int:
         """The ``Limit`` of a page when this many segments are read together."""

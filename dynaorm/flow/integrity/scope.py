@@ -7,6 +7,7 @@ from dynaorm.entity.declare.catalog import catalog_of, neither_table_nor_class
 from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
 from dynaorm.entity.table import Table
 from dynaorm.errors import UsageError
+from dynaorm.failure import shown
 from dynaorm.plan.kinds.derived_kinds import DERIVED_KINDS
 from dynaorm.plan.unit_of_work import UnitOfWork
 from dynaorm.record import record
@@ -77,7 +78,7 @@ def scope_of(
         )
     for one in named:
         if not isinstance(one, Table | type):
-            raise neither_table_nor_class(repr(one))
+            raise neither_table_nor_class(shown(one))
     tables = tuple(one for one in named if isinstance(one, Table))
     classes = tuple(one for one in named if isinstance(one, type))
     for entity in classes:

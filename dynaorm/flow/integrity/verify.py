@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import field
 from typing import Any
 
-from dynaorm.argument import check_amount, check_count
+from dynaorm.argument import check_count
 from dynaorm.entity.ident import Ident
 from dynaorm.entity.stored_entity import shown_key
 from dynaorm.entity.table import Table
@@ -153,8 +153,6 @@ def verification(
         UsageError: the list is empty or names something else; the segment does not exist; the rate is not positive.
     """
     check_segments(segments, segment)
-    if rate is not None:
-        check_amount("rate={}", rate)
     everything = is_part or segment is None or segments == 1
     scope = scope_of(named, lambda: unit_of_work(context), reads_everything=everything)
     parts = scan_segments_of(scope.tables, segments, segment)

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from pydantic_core import to_json
 
-from dynaorm.argument import check_amount, check_flag
+from dynaorm.argument import check_flag
 from dynaorm.entity.dispatch import NotAnEntity, class_of, unknown_item
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.table import Table, check_table
@@ -127,8 +127,6 @@ def dump_of(
     check_table("dump", table)
     check_flag("entities={}", entities)
     check_segments(segments, segment)
-    if rate is not None:
-        check_amount("rate={}", rate)
     return Dump(
         table, RateLimiter(context, rate), scan_segments_of([table], segments, segment), entities=entities
     )

@@ -308,11 +308,12 @@ class AsyncSession(OfOneProcess):
             >>> [step.text for step in applied.steps], applied.is_complete
             (["create the table 'songs'"], True)
         """
+        application.check_apply(table, wait, progress, backfill)
+        work = repair.completion([table], self._context, segments=segments, rate=rate)
         flow = application.apply_table(table, self._context, wait=wait, progress=progress, backfill=backfill)
         steps = await self._write("apply", flow)
         findings: list[Mended] = []
         if backfill and await self._run("apply", application.can_backfill(table, self._context)):
-            work = repair.completion([table], self._context, segments=segments, rate=rate)
             for step in work.steps():
                 for some in repair.repair_flows(await self._run("apply", step), work, dry_run=False):
                     findings += repair.left_of(await self._write("apply", some))
@@ -1437,6 +1438,7 @@ class AsyncSession(OfOneProcess):
         check_progress(progress)
         described = None
         if checkpoint is not None:
+            line_file.path_of("checkpoint={}", checkpoint)
             (found,) = await self._run("load", verify.describe([table], self._context))
             described = [found.get("TableArn"), found.get("TableId")]
         async with blocking.opened(

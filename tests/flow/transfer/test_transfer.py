@@ -456,3 +456,15 @@ def test_a_wrong_argument_is_refused_before_anything_is_sent(
     with pytest.raises(UsageError) as refused:
         getattr(Session(transport=ScriptedTransport()), method)(given, BytesIO(), **options)
     assert said in str(refused.value)
+
+
+@pytest.mark.parametrize("file", ["refused", "checkpoint"])
+def test_a_load_whose_position_or_refusals_cannot_be_written_stores_nothing(
+    session: Session, tmp_path: Path, file: str
+) -> None:
+    lines = tmp_path / "lines"
+    lines.write_bytes(b'{"Item": {"PK": {"S": "a"}, "SK": {"S": "b"}}}\n')
+    given: Any = {file: tmp_path / "no folder" / "at"}
+    with pytest.raises(UsageError, match="cannot be used: No such file or directory; name another one"):
+        session.load(shop, lines, raw=True, **given)
+    assert session.dump(shop, tmp_path / "dump").lines == 0
