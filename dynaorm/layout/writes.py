@@ -1,14 +1,14 @@
 """What writes of an entity send: the plans of its insert, of a change of a field, and of its deletion.
 
-Rule 1. The plans are those of sessions, from the same compiler. Nothing is sent, and what a plan depends on is looked
-        up among the entries.
+Rule 1. The plans are those of sessions, from the same compiler. Nothing is sent or read: a loaded object knows its
+        item, and a new one is only inserted.
 Rule 2. Fields whose changes send the same actions are one write: that of the first of them.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, Literal
 
-from dynaorm.describe.entry import Entry, item_as_read
+from dynaorm.describe.entry import Entry
 from dynaorm.describe.made_values import choices, counted, type_of_field
 from dynaorm.entity.base import detached
 from dynaorm.entity.ident import Ident, ident_of
@@ -16,16 +16,14 @@ from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
 from dynaorm.errors import DynaormError
 from dynaorm.failure import texts_of
 from dynaorm.item.printable import printable
-from dynaorm.item.value import Item
 from dynaorm.item.value_text import key_text
-from dynaorm.plan.changes import items_to_read
 from dynaorm.plan.compiler import compile_plan
 from dynaorm.plan.intent import Deletion, Intent, Save
 from dynaorm.plan.kinds.guards import GUARDS
 from dynaorm.plan.merge_intents import merge_intents
 from dynaorm.plan.plan import Plan, verb_of
 from dynaorm.plan.planned import Planned
-from dynaorm.plan.reads import Reads
+from dynaorm.plan.reads import NOTHING_READ
 from dynaorm.plan.unit_of_work import UnitOfWork
 from dynaorm.record import record
 
@@ -85,7 +83,6 @@ class Writes:
 
     def __init__(self, entries: Sequence[Entry], now: float) -> None:
         self._unit = UnitOfWork(now, _WRITE_ID, str)
-        self._entries = entries
         self._at: dict[Ident, int] = {}
         for at, entry in enumerate(entries):
             if entry.kind == "entity" and entry.cls is not None:
@@ -138,15 +135,9 @@ class Writes:
 
     def _plan(self, intents: Sequence[Intent]) -> Plan | DynaormError:
         try:
-            merged = merge_intents(intents, self._unit.now)
-            idents = (ident_of(mapping.table, key) for mapping, key in items_to_read(merged))
-            return compile_plan(merged, Reads({one: self._item(one) for one in idents}), self._unit)
+            return compile_plan(merge_intents(intents, self._unit.now), NOTHING_READ, self._unit)
         except DynaormError as problem:
             return problem
-
-    def _item(self, ident: Ident) -> Item | None:
-        at = self._at.get(ident)
-        return None if at is None else item_as_read(self._entries[at])
 
     def _write(
         self, kind: Literal["insert", "change", "delete"], fields: tuple[str, ...], plan: Plan | DynaormError

@@ -17,7 +17,7 @@ from typing import Annotated, Any, Final, get_args
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from pydantic import SecretStr
+from pydantic import Field, SecretStr
 
 from dynaorm import (
     Attribute,
@@ -486,3 +486,22 @@ def written(one: Twin, engine: Transport, trees: Sequence[Any]) -> Stored:
             session.save(changed)
         session.delete(Key(one.entity, name="a", number=0))
     return Stored(one, session, event)
+
+
+# -- without values ----------------------------------------------------------------------------------------------------
+
+filled = Table("filled-dicts")
+
+
+class Filled(Entity, table=filled, pk="FILLED#{name}", sk="{number:03d:desc}"):
+    name: str
+    number: int
+    code: Annotated[str, Unique(when=F.held["kind"] == "a")]
+    held: Annotated[dict[str, str], Attribute(prefix=PREFIX)] = Field(default_factory=dict)
+
+
+def test_a_picture_without_values_shows_the_writes_of_a_whole_sample() -> None:
+    # The second sample has the member that decides, and comes first.
+    found = page_data(describe(filled), samples(filled), NOW, has_values=False)
+    insert, *_ = found["like"]["Filled"]["writes"]
+    assert [action["verb"] for action in insert["actions"]] == ["Put", "Put"]
