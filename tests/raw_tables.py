@@ -1,6 +1,6 @@
 """Tables of one engine as AWS's own client sees them: what the tests of several folders store and compare by hand."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import botocore.session
@@ -46,12 +46,6 @@ class RawTables:
     def put(self, table: Table, **item: Any) -> None:
         """Store an item by hand."""
         self.client.put_item(TableName=self.name(table.name), Item=item)
-
-    def put_many(self, table: Table, items: Sequence[Any]) -> None:
-        """Put items as another program would, 25 in a request."""
-        for start in range(0, len(items), 25):
-            puts = [{"PutRequest": {"Item": item}} for item in items[start : start + 25]]
-            self.client.batch_write_item(RequestItems={self.name(table.name): puts})
 
     def remove(self, table: Table, partition: str, sort: str) -> None:
         """Delete an item by hand, as TTL or a console does."""

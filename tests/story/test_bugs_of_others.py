@@ -4,21 +4,14 @@ The rows run on both engines; most of them in a table whose items have types and
 """
 
 from collections.abc import Callable, Mapping
-from datetime import datetime
 from functools import partial
 from typing import Annotated, Any, Final, TypeAlias
 
 import pytest
 from pydantic import Field, SecretStr, field_serializer
 
-from dynaorm import Attribute, Entity, ExpiresAt, F, GlobalIndex, Index, Key, Session, Table, Unique, inspect
-from dynaorm.errors import (
-    AlreadyExists,
-    ConditionFailed,
-    EntityNotFound,
-    StaleEntity,
-    UniqueViolation,
-)
+from dynaorm import Attribute, Entity, GlobalIndex, Index, Key, Session, Table, Unique, inspect
+from dynaorm.errors import StaleEntity, UniqueViolation
 from dynaorm.record import record
 from tests.story.engine import Engine
 
@@ -58,10 +51,7 @@ class LegacyNote(_Note, table=legacy, pk="NOTE#{note_id}", sk="NOTE", versioned=
 
 class Account(Entity, table=app, pk="ACCOUNT#{account_id}", sk="ACCOUNT"):
     account_id: str
-    number: Annotated[int | None, Unique()] = None
-    default: Annotated[bool | None, Unique()] = None
     label: Annotated[str | None, Unique()] = None
-    until: Annotated[datetime | None, ExpiresAt()] = None
 
 
 class Hidden(Entity, table=app, pk="HIDDEN#{hidden_id}", sk="HIDDEN"):
@@ -190,26 +180,6 @@ def hidden_renamed_masked_and_absent_unique_values_are_given_up_like_any_other(
     session.delete(Key(kind, hidden_id="h2"))
 
 
-@bug("a falsy value is refused on creation, or its guard is never deleted", (Account,), guards={})
-def zero_false_and_the_empty_text_are_values_and_none_is_not(engine: Engine, kind: Any) -> None:
-    session = engine.session()
-    for field, value, other, guard in (
-        ("number", 0, 1, "number#0"),
-        ("default", False, True, "default#false"),
-        ("label", "", "x", "label#"),
-    ):
-        first = session.save(kind(account_id=f"{field} 1", **{field: value}))
-        assert engine.guards(app) == {guard: f"ACCOUNT#{field} 1"}
-        with pytest.raises(UniqueViolation) as refused:
-            session.save(kind(account_id=f"{field} 2", **{field: value}))
-        assert (refused.value.constraint, refused.value.value) == (field, value)
-        setattr(first, field, other)
-        session.save(first)
-        session.save(kind(account_id=f"{field} 2", **{field: value}))
-        session.update(Key(kind, account_id=f"{field} 2"), {field: None})
-        session.update(first, {field: None})
-
-
 @bug(
     "the guard is put and deleted in one transaction, which DynamoDB refuses",
     USERS,
@@ -250,17 +220,6 @@ def a_unique_value_longer_than_a_key_is_kept_by_its_hash(engine: Engine, kind: A
 # -- versions and revisions --------------------------------------------------------------------------------------------
 
 
-@bug("an update of a missing key stores an item with a few fields and no type", (*USERS, *NOTES), {}, {})
-def an_update_of_what_is_not_there_leaves_no_ghost(engine: Engine, kind: Any) -> None:
-    session, (name, *fields) = engine.session(), kind.model_fields
-    key = Key(kind, **{name: "1"})
-    for field in fields:
-        with pytest.raises(EntityNotFound):
-            session.update(key, {field: 1 if field == "visits" else "x"})
-        with pytest.raises(EntityNotFound):
-            session.delete(key)
-
-
 @bug("`v10_` sorts before `v9_`, so from the tenth version on the ninth is taken for the latest", NOTES)
 def the_tenth_and_the_hundredth_version_are_newer_than_the_ninth(engine: Engine, kind: Any) -> None:
     session = engine.session()
@@ -281,87 +240,6 @@ def the_tenth_and_the_hundredth_version_are_newer_than_the_ninth(engine: Engine,
         assert next(session.history(mine)).number == number
     assert [one.number for one in session.history(mine)] == [101, 100, 99, *range(12, 0, -1)]
     assert lines(engine, table_of(kind))["v0_NOTE"] == "101 101"
-
-
-# -- reads -------------------------------------------------------------------------------------------------------------
-
-
-@bug("the old value comes from an eventually consistent read, and the wrong guard is released", USERS, {}, {})
-def every_read_that_a_write_rests_on_is_strongly_consistent(engine: Engine, kind: Any) -> None:
-    session = engine.session()
-    user = session.save(kind(user_id="u1", email="a@x"))
-    session.update(Key(kind, user_id="u1"), {"email": "b@x"})
-    session.save(kind(user_id="u1", email="c@x"), overwrite=True)
-    session.refresh(user)
-    assert session.get_by(kind, email="c@x") == user
-    user.user_id = "u2"
-    session.move(user)
-    session.delete(Key(kind, user_id="u2"))
-    reads = [call.request for call in engine.calls if call.operation == "GetItem"]
-    # The reads: update, overwrite, refresh, guard and owner, delete, and the move of an item without revision.
-    assert len(reads) == (6 if kind is User else 7)
-    assert all(request["ConsistentRead"] for request in reads)
-
-
-@bug("the newest number comes from an eventually consistent read, and a version is written twice", (Note,))
-def reads_for_versions_are_strongly_consistent_too(engine: Engine, kind: Any) -> None:
-    session = engine.session()
-    note = session.save(kind(note_id="n1", text="1"))
-    session.update(Key(kind, note_id="n1"), {"text": "2"})
-    session.restore(Key(kind, note_id="n1"), version=1)
-    session.delete(Key(kind, note_id="n1"))
-    session.save(kind(note_id="n1", text="again"))
-    assert [one.number for one in session.history(note)] == [4, 3, 2, 1]
-    reads = [call.request for call in engine.calls if call.operation == "GetItem"]
-    assert reads
-    assert all(request["ConsistentRead"] for request in reads)
-    (batch,) = (call.request for call in engine.calls if call.operation == "BatchGetItem")
-    assert batch["RequestItems"][engine.name("App")]["ConsistentRead"]
-
-
-# -- errors ------------------------------------------------------------------------------------------------------------
-
-
-@bug("a taken key, a failed condition and a taken value are one error that names every unique field", (User,))
-def an_error_names_what_failed_and_nothing_else(engine: Engine, kind: Any) -> None:
-    session, key = engine.session(), Key(kind, user_id="u1")
-    one = session.save(kind(user_id="u1", email="a@x", phone="1"))
-    with pytest.raises(AlreadyExists) as exists:
-        session.save(kind(user_id="u1", email="b@x", phone="2"))
-    assert (exists.value.key, exists.value.violations) == (key, ())
-    one.phone = "3"
-    with pytest.raises(ConditionFailed) as failed:
-        session.save(one, condition=F.visits > 7)
-    assert (failed.value.key, failed.value.causes) == (key, (failed.value,))
-    with pytest.raises(UniqueViolation) as taken:
-        session.save(kind(user_id="u2", email="a@x", phone="2"))
-    (violation,) = taken.value.violations
-    assert (violation.constraint, violation.value) == ("email", "a@x")
-    session.save(kind(user_id="u5", phone="5"))
-    with pytest.raises(AlreadyExists) as both:
-        session.save(kind(user_id="u1", phone="5"))
-    (violation,) = both.value.violations
-    assert (violation.constraint, violation.owner) == ("phone", Key(kind, user_id="u5"))
-
-
-@bug(
-    "the reasons come in another order than the actions, so the wrong action is blamed",
-    (User,),
-    {"USER#u0": "a@x"},
-    {"email#a@x": "USER#u0"},
-)
-def the_culprit_of_a_block_is_named_wherever_it_stands(engine: Engine, kind: Any) -> None:
-    session = engine.session()
-    session.save(kind(user_id="u0", email="a@x"))
-    gone = session.save(kind(user_id="u9"))
-    session.delete(Key(kind, user_id="u9"))
-    with pytest.raises(StaleEntity) as stale, session.transaction() as tx:
-        tx.save(kind(user_id="u1", email="a@x"))
-        tx.update(Key(kind, user_id="u0"), {"visits": 5}, condition=F.visits == 4)
-        tx.check(gone)
-    assert engine.reasons == [None, *["ConditionalCheckFailed"] * 3]
-    assert stale.value.key == Key(kind, user_id="u9")
-    assert [type(cause) for cause in stale.value.causes] == [StaleEntity, UniqueViolation, ConditionFailed]
 
 
 # -- the table ---------------------------------------------------------------------------------------------------------
