@@ -1,6 +1,5 @@
 """What comes back means the same over each transport, against a server that misbehaves on purpose."""
 
-import os
 import signal
 import socket
 import threading
@@ -77,13 +76,6 @@ def test_a_request_is_sent_signed_and_as_it_is_and_byte_for_byte_again(
     assert put.headers["x-amz-target"] == "DynamoDB_20120810.PutItem"
     assert put.scope == ("testing", "us-east-1")
     assert server.connections == 1
-
-
-def test_requests_and_answers_of_megabytes_are_whole(server: Unruly, transport: Closable) -> None:
-    photo = os.urandom(2_000_000)
-    server.otherwise = lambda peer, request: answer({"Item": request.content["Item"]})(peer, request)
-    reply = transport.call(Call("PutItem", {"TableName": "app", "Item": {"photo": {"B": photo}}}))
-    assert reply["Item"] == {"photo": {"B": photo}}
 
 
 # -- refusals ----------------------------------------------------------------------------------------------------------

@@ -12,10 +12,7 @@ from dynaorm.errors import UsageError
 from dynaorm.flow.protocol.call import Call, NoAnswer
 from dynaorm.transport.pynamodb import PynamoTransport
 from tests.transport.each_transport import Closable, Open
-from tests.transport.unruly import (
-    Unruly,
-    hang_up,
-)
+from tests.transport.unruly import Unruly, hang_up
 
 pytestmark = pytest.mark.usefixtures("one_loader")
 
@@ -188,25 +185,6 @@ def test_an_endpoint_variant_that_a_region_does_not_have_is_refused(
     assert "leave out use_fips_endpoint or use_dualstack_endpoint" in problem
 
 
-@pytest.mark.parametrize(
-    "endpoint",
-    [
-        "",
-        "localhost:8000",
-        "nonsense",
-        "http://localhost:99999",
-        "http://liz:secret@two words",  # pragma: allowlist secret
-        "http://a..b",
-        f"http://{'a' * 64}.invalid",
-    ],
-)
-def test_what_is_no_url_is_refused_as_an_endpoint(endpoint: str, open_transport: Open) -> None:
-    assert refused_before_sending(open_transport(endpoint=endpoint)) == (
-        f"{endpoint.rpartition('@')[2]!r} is not an endpoint of DynamoDB; give a URL like "
-        "https://dynamodb.eu-west-1.amazonaws.com or http://127.0.0.1:8000"
-    )
-
-
 # -- secrets -----------------------------------------------------------------------------------------------------------
 
 # pragma: allowlist nextline secret
@@ -275,12 +253,3 @@ def test_a_transport_does_not_show_the_password_of_its_endpoint() -> None:
     for kind in (PynamoTransport, DirectTransport, AsyncDirectTransport):
         # pragma: allowlist nextline secret
         assert "endpoint='localhost:8000'" in repr(kind(endpoint="http://me:hidden@localhost:8000"))
-
-
-def test_a_proxy_that_is_no_url_does_not_show_its_password(
-    open_transport: Open, server: Unruly, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("http_proxy", "http://me:hidden-password@p:99999")  # pragma: allowlist secret
-    with pytest.raises(UsageError, match="set HTTPS_PROXY and HTTP_PROXY") as caught:
-        open_transport(endpoint=server.endpoint).call(PUT)
-    assert "hidden" not in shown_by(caught.value)

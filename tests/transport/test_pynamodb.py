@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 from botocore.session import Session as BotocoreSession
-from moto import mock_aws
 
 from dynaorm import AsyncPynamoTransport, PynamoTransport
 from dynaorm.errors import UsageError
@@ -89,22 +88,3 @@ def test_eight_threads_at_a_cold_transport_make_one_client(
     monkeypatch.setattr(BotocoreSession, "create_client", counted)
     assert replies_to_threads(transport, GET) == [{}] * 8
     assert made == ["dynamodb"]
-
-
-def test_mock_aws_answers_in_process_whatever_was_made_before_it() -> None:
-    transport = PynamoTransport(region="us-east-1")
-    with mock_aws():
-        transport.call(
-            Call(
-                "CreateTable",
-                {
-                    "TableName": "app",
-                    "KeySchema": [{"AttributeName": "PK", "KeyType": "HASH"}],
-                    "AttributeDefinitions": [{"AttributeName": "PK", "AttributeType": "S"}],
-                    "BillingMode": "PAY_PER_REQUEST",
-                },
-            )
-        )
-        transport.call(Call("PutItem", {"TableName": "app", "Item": {"PK": {"S": "a"}, "b": {"B": b"\xff"}}}))
-        assert transport.call(GET)["Item"] == {"PK": {"S": "a"}, "b": {"B": b"\xff"}}
-        assert "TimeToLiveDescription" in transport.call(Call("DescribeTimeToLive", {"TableName": "app"}))

@@ -2,7 +2,6 @@
 
 import socket
 import threading
-import time
 from binascii import crc32
 from collections.abc import Mapping
 from contextlib import closing
@@ -20,7 +19,6 @@ from tests.transport.unruly import (
     Unruly,
     answer,
     hang_up,
-    keeps_time,
     refusal,
     reset,
     response,
@@ -132,32 +130,6 @@ def test_each_request_has_the_trace_of_its_own_invocation_of_lambda(
         assert each_way(run) == (["Root=1;Sampled=1", "Root=2%20x", None],) * 2
 
 
-def test_idle_connections_send_probes_if_that_is_configured(
-    server: Unruly, each_way: EachWay, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    options: list[tuple[Any, ...]] = []
-    set_option = socket.socket.setsockopt
-
-    def recorded(self: socket.socket, *option: Any) -> None:
-        options.append(option)
-        set_option(self, *option)
-
-    monkeypatch.setattr(socket.socket, "setsockopt", recorded)
-    probing = (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-
-    def run() -> bool:
-        options.clear()
-        with closing(DefaultTransport(endpoint=server.endpoint)) as transport:
-            transport.call(GET)
-        return probing in options
-
-    assert each_way(run) == (False, False)
-    config = tmp_path / "config"
-    config.write_text("[default]\ntcp_keepalive = true\n")
-    monkeypatch.setenv("AWS_CONFIG_FILE", str(config))
-    assert each_way(run) == (True, True)
-
-
 # -- equal outcomes ----------------------------------------------------------------------------------------------------
 
 ANSWERS: dict[str, Behaviour] = {
@@ -196,38 +168,6 @@ def test_an_answer_means_what_it_means_over_botocore(call: Call, server: Unruly,
             ours, botocores = each_way(run)
             assert ours == botocores, name
             assert ours[1] == 1, name
-
-
-def test_a_refused_connection_is_never_sent_and_silence_may_be(server: Unruly, each_way: EachWay) -> None:
-    def run() -> Any:
-        server.will(server.stay_silent)
-        refused = DefaultTransport(endpoint="http://127.0.0.1:1")
-        silent = DefaultTransport(endpoint=server.endpoint, timeout=0.05)
-        with closing(refused), closing(silent):
-            return outcome_of(refused, PUT), outcome_of(silent, PUT)
-
-    assert each_way(run) == ((False, True), (False, True))
-
-
-def test_an_answer_that_trickles_in_ends_with_the_timeout(server: Unruly) -> None:
-    def trickle(peer: socket.socket, _: Request) -> bool:
-        peer.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n")
-        while not server.released.wait(0.01):
-            peer.sendall(b" ")
-        return False
-
-    server.will(trickle)
-    began = time.monotonic()
-    with closing(DefaultTransport(endpoint=server.endpoint, timeout=0.2)) as transport:
-        assert outcome_of(transport, PUT) is True
-    assert time.monotonic() - began < 5
-
-
-def test_after_a_signature_of_another_time_requests_are_signed_with_dynamodbs(server: Unruly) -> None:
-    server.otherwise = keeps_time(time.time() + 3600)
-    with closing(DefaultTransport(endpoint=server.endpoint)) as transport:
-        assert outcome_of(transport, PUT)["code"] == "RequestTimeTooSkewed"
-        assert outcome_of(transport, PUT) == {}
 
 
 @pytest.mark.parametrize("size", [1, 3])

@@ -31,7 +31,7 @@ from dynaorm.flow.protocol.call import Call, NoAnswer
 from dynaorm.record import replace
 from dynaorm.testing import FakeClock
 from dynaorm.transport.default.transport import DefaultTransport
-from tests.transport.both_ways import GET, KEY, PUT, EachWay, Wrapped, outcome_of, seen
+from tests.transport.both_ways import GET, KEY, PUT, EachWay, outcome_of, seen
 from tests.transport.each_transport import TRANSPORTS, Closable
 from tests.transport.unruly import Unruly, answer, hang_up
 
@@ -152,20 +152,6 @@ def test_a_tracer_or_recorder_sees_the_calls_whenever_it_began(
         assert line.endswith(" replaced")
     transport.call(GET)
     assert not is_botocores(server)
-
-
-def test_a_mocked_client_answers(
-    transport: Closable, server: Unruly, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The way that moto's documentation shows for operations that it does not have."""
-
-    def mocked(*_: object) -> Any:
-        raise EndpointConnectionError(endpoint_url="mocked")
-
-    monkeypatch.setattr(BaseClient, "_make_api_call", mocked)
-    with pytest.raises(NoAnswer, match="mocked"):
-        transport.call(GET)
-    assert server.requests == []
 
 
 # -- moto --------------------------------------------------------------------------------------------------------------
@@ -509,24 +495,6 @@ def test_attempts_are_told_alike_either_way(server: Unruly, each_way: EachWay) -
     assert len(ours) == 2
 
 
-def test_credentials_that_are_given_are_used_either_way(server: Unruly, each_way: EachWay) -> None:
-    given = Credentials("MINE", "s", "token")
-
-    def run() -> Any:
-        with closing(DefaultTransport("eu-west-1", server.endpoint, credentials=given)) as transport:
-            transport.call(GET)
-        return server.requests[-1].scope, server.requests[-1].headers["x-amz-security-token"]
-
-    assert each_way(run) == ((("MINE", "eu-west-1"), "token"),) * 2
-
-
-def test_a_refusal_is_the_same_either_way(server: Unruly, each_way: EachWay) -> None:
-    server.otherwise = answer({"__type": "x#ValidationException", "message": "no"}, 400)
-    with closing(DefaultTransport(endpoint=server.endpoint)) as transport:
-        ours, botocores = each_way(lambda: outcome_of(transport, PUT))
-    assert ours == botocores
-
-
 WITHOUT_PYNAMODB = """
 import sys
 from dynaorm import Call, Session
@@ -550,17 +518,3 @@ def test_where_pynamodb_is_not_installed_the_error_says_why_it_is_needed(server:
     assert works == "True"
     assert re.search(r"URLLib3Session\.send has been replaced; .*pynamodb.*; install what is missing", said)
     assert len(server.requests) == 1
-
-
-def test_replacing_a_function_for_a_moment_is_noticed_at_each_call(
-    transport: Closable, server: Unruly, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    ways = []
-    for _ in range(3):
-        transport.call(GET)
-        ways.append(is_botocores(server))
-        with monkeypatch.context() as patch:
-            patch.setattr(URLLib3Session, "send", Wrapped(URLLib3Session.send))
-            transport.call(GET)
-            ways.append(is_botocores(server))
-    assert ways == [False, True] * 3

@@ -87,21 +87,6 @@ def test_tasks_that_send_again_and_again_take_turns(run: Run, server: Unruly) ->
     assert turns == [*range(10)] * 5
 
 
-def test_answers_reach_their_own_requests(run: Run, server: Unruly) -> None:
-    server.otherwise = lambda peer, request: answer({"echo": request.content})(peer, request)
-
-    async def work(pool: AsyncConnectionPool) -> None:
-        async def repeat(name: int) -> None:
-            for number in range(30):
-                body = f'"{name}-{number}"'.encode()
-                assert (await pool.send(request(body))).body == b'{"echo": ' + body + b"}"
-
-        await asyncio.gather(*(repeat(name) for name in range(6)))
-
-    run(server, work, pool_size=3)
-    assert (server.connections, len(server.requests)) == (3, 180)
-
-
 def test_bytes_that_arrive_while_the_loop_runs_end_an_idle_connection(run: Run, server: Unruly) -> None:
     asked, closed = threading.Event(), threading.Event()
 

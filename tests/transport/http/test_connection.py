@@ -23,17 +23,7 @@ from dynaorm.flow.protocol.call import NoAnswer
 from dynaorm.record import replace
 from dynaorm.transport.http import async_connection, connection, http_answer, limits
 from dynaorm.transport.http.connection import PIECE, ConnectionPool
-from tests.transport.http.pools import (
-    ANOTHERS,
-    BODY,
-    CONTENT,
-    POOLS,
-    OpenPool,
-    Pool,
-    route_of,
-    send,
-    silence,
-)
+from tests.transport.http.pools import ANOTHERS, BODY, CONTENT, POOLS, OpenPool, Pool, route_of, send, silence
 from tests.transport.http.pools import limits as limits_of
 from tests.transport.unruly import (
     Behaviour,
@@ -87,23 +77,6 @@ def test_what_arrives_on_an_idle_connection_is_never_the_answer_to_the_next_requ
     assert server.connections == 2
 
 
-def test_what_arrives_together_with_an_answer_is_never_the_answer_to_the_next_request(
-    server: Unruly, pool: Pool
-) -> None:
-    server.will(sending(response(CONTENT) + ANOTHERS))
-    assert send(pool).body == BODY
-    assert send(pool).body == b"{}"
-    assert server.connections == 2
-
-
-def test_a_connection_closed_while_idle_is_not_used_again(server: Unruly, pool: Pool) -> None:
-    server.will(sending(response(CONTENT), then_close=True))
-    send(pool)
-    assert server.closed.wait(10)
-    assert send(pool).status == 200
-    assert (server.connections, len(server.requests)) == (2, 2)
-
-
 def test_a_connection_that_was_idle_for_long_is_not_used_again(
     server: Unruly, pool: Pool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -115,19 +88,6 @@ def test_a_connection_that_was_idle_for_long_is_not_used_again(
 
 
 # -- TLS ---------------------------------------------------------------------------------------------------------------
-
-
-def test_tls_connections_are_kept_open_too(
-    secure_server: Unruly, certificate: Path, open_pool: OpenPool
-) -> None:
-    pool = open_pool(secure_server.endpoint, ca_bundle=certificate)
-    for _ in range(3):
-        assert send(pool).status == 200
-    secure_server.will(sending(response(CONTENT), then_close=True))
-    send(pool)
-    assert secure_server.closed.wait(10)
-    send(pool)
-    assert (secure_server.connections, len(secure_server.requests)) == (2, 5)
 
 
 def test_requests_and_answers_of_megabytes_over_tls_are_whole(

@@ -133,19 +133,6 @@ def test_requests_go_where_botocores_go_with_the_same_signature(
     assert differences(ALL_REGIONS) == []
 
 
-@pytest.mark.parametrize("name", ["AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_DYNAMODB"])
-@pytest.mark.parametrize("url", ["https://vpce-1.example/base", "http://[::1]:8000/"])
-@pytest.mark.parametrize("variant", ["AWS_USE_FIPS_ENDPOINT", "NONE"])
-def test_requests_go_to_the_endpoint_that_the_environment_names(
-    name: str, url: str, variant: str, one_loader: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv(name, url)
-    monkeypatch.setenv(variant, "true")
-    assert differences(["us-east-1", "us-gov-west-1", "us-east-1-fips", "local"]) == []
-    for region in (None, "eu-west-1", "local"):
-        assert found(region, "http://localhost:7000").endpoint.url == "http://localhost:7000/"
-
-
 @pytest.mark.parametrize("variant", ["NONE", "AWS_USE_FIPS_ENDPOINT", "AWS_USE_DUALSTACK_ENDPOINT"])
 @pytest.mark.parametrize("mode", ["", "preferred", "required", "disabled"])
 @pytest.mark.parametrize("account", ["", "111122223333", "no label"])
@@ -230,41 +217,6 @@ def test_models_in_aws_data_path_decide_over_the_default_transport(
     )
     monkeypatch.setenv("AWS_DATA_PATH", str(tmp_path))
     assert find_destination("eu-west-1", None, None, like_botocore=True).endpoint.host == "tables.example"
-
-
-def test_the_services_own_endpoint_goes_before_the_general_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("AWS_ENDPOINT_URL", "http://localhost:8000")
-    monkeypatch.setenv("AWS_ENDPOINT_URL_DYNAMODB", "http://localhost:8001")
-    assert found("us-east-1").endpoint.port == 8001
-    monkeypatch.setenv("AWS_IGNORE_CONFIGURED_ENDPOINT_URLS", "true")
-    assert found("us-east-1").endpoint.url == "https://dynamodb.us-east-1.amazonaws.com/"
-
-
-def test_a_profile_gives_credentials_region_endpoint_and_trust(
-    config: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    destination = found(profile="shop")
-    assert destination.region == "sa-east-1"
-    assert destination.endpoint.url == "http://localhost:9000/base"
-    assert destination.ca_bundle == "/shop.pem"
-    assert keys(destination) == ("SHOP", "s", None)
-    monkeypatch.setenv("AWS_PROFILE", "shop")
-    assert found().region == "sa-east-1"
-    assert keys(found())[0] == "testing"
-    with pytest.raises(UsageError, match=r"\(nobody\) could not be found; name a profile"):
-        found(profile="nobody")
-
-
-def test_a_profiles_kind_of_endpoint_holds(config: Path) -> None:
-    destination = found(profile="secret")
-    assert destination.endpoint.url == botocores_request("us-west-2", Session(profile="secret")).url
-    assert destination.endpoint.url == "https://dynamodb-fips.us-west-2.amazonaws.com/"
-
-
-def test_a_session_token_is_part_of_the_credentials(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert found("us-east-1").credentials == FixedCredentials("testing", "testing", None)
-    monkeypatch.setenv("AWS_SESSION_TOKEN", "token")
-    assert keys(found("us-east-1")) == ("testing", "testing", "token")
 
 
 def test_credentials_of_the_environment_that_expire_are_botocores(monkeypatch: pytest.MonkeyPatch) -> None:
