@@ -13,6 +13,7 @@ from dynaorm.entity.declaration import GivenWhen
 from dynaorm.entity.expiry import WORDS, Unit
 from dynaorm.entity.stored_form import StoredForm
 from dynaorm.entity.type_tree import type_tree
+from dynaorm.failure import shown
 from dynaorm.item.value import AttributeValue
 from dynaorm.record import record
 
@@ -354,19 +355,20 @@ def argument_problems(marker: object) -> Iterator[str]:
     """What is wrong with the arguments of a marker, one sentence each."""
     kind = type(marker).__name__
     for name, given in ((one, getattr(marker, one, None)) for one in (*_TEXTS, "scope", "formerly", "of")):
-        if given is not None and not all(isinstance(one, str) for one in _names(given)):
-            yield f"{kind}({name}={given!r}) is no text; give {'a str' if name in _TEXTS else 'names'}"
+        texts = (given,) if name in _TEXTS else _names(given)
+        if given is not None and not all(isinstance(one, str) for one in texts):
+            yield f"{kind}({name}={shown(given)}) is no text; give {'a str' if name in _TEXTS else 'names'}"
     for name, given in ((one, getattr(marker, one, None)) for one in _FUNCTIONS):
         if given is not None and not callable(given):
-            yield f"{kind}({name}={given!r}) is not a function; give one without calling it"
+            yield f"{kind}({name}={shown(given)}) is not a function; give one without calling it"
     yield from _no_choice(marker)
-    if isinstance(marker, Attribute) and marker.prefix is not None:
+    if isinstance(marker, Attribute) and isinstance(marker.prefix, str):
         yield from _prefix_problems(marker)
     shared, codec = getattr(marker, "shared", False), getattr(marker, "codec", None)
     if not isinstance(shared, bool):
-        yield f"{kind}(shared={shared!r}) is neither True nor False; give one of them"
+        yield f"{kind}(shared={shown(shared)}) is neither True nor False; give one of them"
     if codec is not None and not isinstance(codec, StoredForm):
-        yield f"{kind}(codec={codec!r}) is no form; give one of dynaorm.codecs"
+        yield f"{kind}(codec={shown(codec)}) is no form; give one of dynaorm.codecs"
 
 
 def _prefix_problems(marker: Attribute) -> Iterator[str]:
@@ -381,8 +383,9 @@ def _prefix_problems(marker: Attribute) -> Iterator[str]:
 
 def _no_choice(marker: object) -> Iterator[str]:
     """Why an argument is none of those that there are, one sentence each."""
-    if isinstance(marker, ExpiresAt) and marker.unit not in [*WORDS]:
-        yield f'ExpiresAt(unit={marker.unit!r}) is no unit of time; give "s" or "ms"'
+    unit: object = getattr(marker, "unit", None)
+    if isinstance(marker, ExpiresAt) and not (isinstance(unit, str) and unit in [*WORDS]):
+        yield f'ExpiresAt(unit={shown(unit)}) is no unit of time; give "s" or "ms"'
     if isinstance(marker, OneOf):
         yield from _value_problems(marker.values)
 
@@ -393,6 +396,6 @@ def _value_problems(values: tuple[Any, ...]) -> Iterator[str]:
         yield "OneOf() has no values, so no entity could be stored; give some: OneOf(range(1, 11))"
     for one in values:
         if isinstance(one, bool) or not isinstance(one, int | str | Enum):
-            yield f"OneOf() has the value {one!r}; give ints, texts or members of an Enum"
+            yield f"OneOf() has the value {shown(one)}; give ints, texts or members of an Enum"
     if len(set(map(repr, values))) < len(values):
         yield "OneOf() has a value twice, and each is asked once; give it once"

@@ -24,7 +24,7 @@ from dynaorm.entity.mapping.when import declared_when
 from dynaorm.entity.text.of_type import scalar_of
 from dynaorm.entity.text.scalar import Scalar
 from dynaorm.errors import DeclarationError, UsageError
-from dynaorm.failure import suggestion
+from dynaorm.failure import shown, suggestion
 
 _NUMBERS: Final = ("int", "Decimal", "float")
 _COMPARED: Final = {"ge": operator.ge, "gt": operator.gt, "le": operator.le, "lt": operator.lt}
@@ -55,21 +55,25 @@ def aggregates_of(entity: type, keys: KeysOf) -> dict[str, AggregateMapping]:
 def _problems(declared: Aggregate, keys: KeysOf) -> Iterator[str]:
     target = _target(declared.target)
     if target is None:
-        name = getattr(declared.target, "__name__", repr(declared.target))
+        name = getattr(declared.target, "__name__", shown(declared.target))
         yield f"{name} is not mapped to a table; name an entity class that has table= and pk="
         return
     count: object = declared.count
     if count is not None and not isinstance(count, str):
-        yield f'count={count!r} is not the name of a field; write count="field"'
+        yield f'count={shown(count)} is not the name of a field; write count="field"'
         return
     restrict: object = declared.restrict
     if not isinstance(restrict, bool):
-        yield f"restrict={restrict!r} is neither True nor False; give one of them"
+        yield f"restrict={shown(restrict)} is neither True nor False; give one of them"
     malformed = [one for one in ("key", "sums") if not _is_names(getattr(declared, one))]
     for one in malformed:
         keyword, value = one.removesuffix("s"), getattr(declared, one)
-        yield f'{keyword}={value!r} is not a mapping of names; write {keyword}={{"field": "field"}}'
-    if not malformed:
+        yield f'{keyword}={shown(value)} is not a mapping of names; write {keyword}={{"field": "field"}}'
+    if not malformed and (swapped := _swapped(declared, target, keys)):
+        given = ", ".join(f"{total!r}: {own!r}" for own, total in swapped.items())
+        wanted = ", ".join(f"{own!r}: {total!r}" for own, total in swapped.items())
+        yield f"sum={{{given}}} has the field of {target.entity.__name__} first; write sum={{{wanted}}}"
+    elif not malformed:
         yield from _total_problems(declared, target)
         yield from _sum_problems(declared, target, keys)
         yield from _key_problems(declared, target, keys)
@@ -84,6 +88,13 @@ def _target(given: Any) -> EntityMapping | None:
 
 def _is_names(given: Any) -> bool:
     return isinstance(given, Mapping) and all(isinstance(one, str) for pair in given.items() for one in pair)
+
+
+def _swapped(declared: Aggregate, target: EntityMapping, keys: KeysOf) -> dict[str, str]:
+    """The sums the right way round, if they are the wrong way round."""
+    wrong = {own: total for own, total in declared.sums.items() if own not in keys.attributes}
+    is_swapped = all(own in target.fields and total in keys.attributes for own, total in wrong.items())
+    return {total: own for own, total in wrong.items()} if is_swapped else {}
 
 
 def _total_problems(declared: Aggregate, target: EntityMapping) -> Iterator[str]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.mapping.when import When
 from dynaorm.errors import UsageError
+from dynaorm.failure import shown
 from dynaorm.late import late
 from dynaorm.record import replace
 
@@ -50,7 +51,7 @@ def _when(mapping: EntityMapping, when: When) -> When:
     if not isinstance(given, condition.Condition):
         if not callable(given):
             raise UsageError(
-                problem=f"{given!r} is neither a condition nor a function",
+                problem=f"{shown(given)} is neither a condition nor a function",
                 remedy='write a condition, such as F.status == "open", or a function of the entity',
             )
         return when

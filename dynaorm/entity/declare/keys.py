@@ -11,10 +11,11 @@ from dynaorm.entity.index import Index, TemplateText
 from dynaorm.entity.mapping.place import IndexMapping, places_of
 from dynaorm.entity.mapping.when import declared_when
 from dynaorm.entity.table_index import KeyAttribute
+from dynaorm.entity.template.grammar import is_template
 from dynaorm.entity.template.key_part import KeyPart, versioned_key_part
 from dynaorm.entity.template.template import TemplateError
 from dynaorm.entity.template.version import versioned
-from dynaorm.failure import counted, nearest
+from dynaorm.failure import counted, nearest, shown
 from dynaorm.record import replace
 
 
@@ -130,11 +131,11 @@ def _no_texts(declared: Index) -> Iterator[str]:
     """Why the arguments of an index name no index and no templates."""
     name: object = declared.index_name
     if not isinstance(name, str):
-        yield f"{name!r} is not the name of an index; give a str"
+        yield f"{shown(name)} is not the name of an index; give a str"
     for side, given in (("pk", declared.pk_text), ("sk", declared.sk_text)):
         texts: object = (given,) if given is None or isinstance(given, str) else given
-        if not isinstance(texts, tuple | list) or not all(isinstance(one, str | None) for one in texts):
-            yield f'{side}={given!r} is not a key template; write {side}="..."'
+        if not isinstance(texts, tuple | list) or not all(one is None or is_template(one) for one in texts):
+            yield f'{side}={shown(given)} is not a key template; write {side}="..."'
 
 
 def _can_be_none(keys: KeysOf, place: IndexMapping) -> bool:

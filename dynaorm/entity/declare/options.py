@@ -11,7 +11,8 @@ from pydantic import ConfigDict
 from dynaorm.entity.mapping.type_names import ANY
 from dynaorm.entity.table import Table
 from dynaorm.entity.table_index import UNSET
-from dynaorm.failure import nearest
+from dynaorm.entity.template.grammar import is_template
+from dynaorm.failure import nearest, shown
 from dynaorm.record import record, replace
 
 KEYWORDS: Final = ("table", "pk", "sk", "name", "formerly", "unique", "versioned", "version_padding")
@@ -73,7 +74,7 @@ def options_of(entity: type, given: Mapping[str, Any]) -> ClassOptions:
     if table is None and (idle := [name for name in own if name != "table"]):
         problems.append(f"{_keywords(idle)} without a table; add table=...")
     if table is not None and not isinstance(table, Table):
-        problems.append(f"table={table!r} is not a Table; write table=Table({str(table)!r})")
+        problems.append(f"table={shown(table)} is not a Table; write table=Table({str(table)!r})")
         table = None
     # With table=None, a class is a plain model: nothing of the mapping is inherited.
     base = inherited if inherited is not None and table is not None else ClassOptions()
@@ -107,6 +108,8 @@ def options_of(entity: type, given: Mapping[str, Any]) -> ClassOptions:
 def _named(own: Mapping[str, Any], default: str, *, is_told: bool) -> dict[str, Any]:
     """What ``name=`` says. A class whose base has its type in a field has so, too."""
     name = own.get("name", None if is_told else default)
+    if name is not None and not isinstance(name, str):
+        name = default  # it is a problem of the class
     if name is None:
         return {"name": default, "is_told": True, "takes_others": False}
     takes_others = name == ANY
@@ -156,18 +159,18 @@ def _keyword_problems(own: Mapping[str, Any], unknown: list[str]) -> Iterator[st
         yield f"unknown keyword {name}=; {remedy}"
     for name in ("pk", "sk"):
         if name in own and not _is_key_option(name, own[name]):
-            yield f'{name}={own[name]!r} is not a key template; write {name}="..."'
+            yield f'{name}={shown(own[name])} is not a key template; write {name}="..."'
     if own.get("name") is not None and not (isinstance(own["name"], str) and own["name"]):
-        yield f'name={own["name"]!r} is not the name of an entity; write name="..."'
+        yield f'name={shown(own["name"])} is not the name of an entity; write name="..."'
     if "formerly" in own and not _names(own["formerly"]):
-        yield f'formerly={own["formerly"]!r} names no former class; write formerly=("OldName",)'
+        yield f'formerly={shown(own["formerly"])} names no former class; write formerly=("OldName",)'
     yield from _unique_problems(own.get("unique", {}))
     yield from _version_problems(own)
 
 
 def _unique_problems(unique: Any) -> Iterator[str]:
     if not _is_mapping(unique):
-        yield f'unique={unique!r} is not a mapping; write unique={{"name": ("field", "field")}}'
+        yield f'unique={shown(unique)} is not a mapping; write unique={{"name": ("field", "field")}}'
         return
     for name, fields in unique.items():
         if not _names(fields):
@@ -177,9 +180,9 @@ def _unique_problems(unique: Any) -> Iterator[str]:
 def _version_problems(own: Mapping[str, Any]) -> Iterator[str]:
     versioned, padding = own.get("versioned", False), own.get("version_padding", 0)
     if not _is_key_option("versioned", versioned):
-        yield f"versioned={versioned!r}; write True, or a sort key template with {{version}}"
+        yield f"versioned={shown(versioned)}; write True, or a sort key template with {{version}}"
     if not _is_key_option("version_padding", padding):
-        yield f"version_padding={padding!r}; write a number of digits from 0 to {_WIDEST}"
+        yield f"version_padding={shown(padding)}; write a number of digits from 0 to {_WIDEST}"
     elif padding and not versioned:
         yield "version_padding= in a class without versions; add versioned=True"
 
@@ -190,4 +193,4 @@ def _is_key_option(name: str, value: object) -> bool:
         return isinstance(value, bool) or (isinstance(value, str) and value != "")
     if name == "version_padding":
         return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _WIDEST
-    return isinstance(value, str | None)
+    return value is None or is_template(value)

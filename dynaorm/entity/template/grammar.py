@@ -16,10 +16,16 @@ from dynaorm.entity.text.scalar import Scalar
 from dynaorm.failure import nearest
 from dynaorm.record import replace
 
+_HALF_PAIR: Final = re.compile("[\ud800-\udfff]")
 _BRACES: Final = re.compile(r"\{[^{}]*\}|[{}]")
 _PLACEHOLDER: Final = re.compile(
     r"\{(?P<field>[^\W\d]\w*(?:\.[^\W\d]\w*)*)(?P<text>!s)?(?::(?P<spec>[^{}]+))?\}"
 )
+
+
+def is_template(given: object) -> bool:
+    """Whether it is a text that a request can hold: half a surrogate pair cannot be sent."""
+    return isinstance(given, str) and _HALF_PAIR.search(given) is None
 
 
 def parse(
