@@ -118,7 +118,7 @@ class Finding:
     doubt: str = ""
 
     def __str__(self) -> str:
-        key = _named(self.key)
+        key = named_key(self.key)
         # Who has to choose between them must know them, and who sees no key must find the item by them.
         is_told = not self.mendable or hidden_in(self.key)
         held = f" ({_some(self.owners)})" if is_told and self.owners else ""
@@ -139,13 +139,14 @@ class Finding:
 
 def _some(keys: Sequence[Item]) -> str:
     """The first of some keys, and how many there are beside them."""
-    *named, last = sorted(map(_named, keys))[:NAMED]
+    *named, last = sorted(map(named_key, keys))[:NAMED]
     if len(keys) > NAMED:
         named, last = [*named, last], f"{len(keys) - NAMED} more"
     return f"{', '.join(named)} and {last}" if named else last
 
 
-def _named(key: Item) -> str:
+def named_key(key: Item) -> str:
+    """A primary key in words, with secrets masked."""
     texts = texts_of(key, key_text)
     return " ".join(f"{name}={text}" for name, text in texts.items())
 

@@ -25,7 +25,16 @@ from dynaorm.entity.stored_entity import shown_key
 from dynaorm.entity.table import Table
 from dynaorm.errors import DynaormError
 from dynaorm.failure import counted
-from dynaorm.flow.integrity.finding import Diagnosis, Doubt, Fact, Finding, FindingKind, Holding, Judgement
+from dynaorm.flow.integrity.finding import (
+    Diagnosis,
+    Doubt,
+    Fact,
+    Finding,
+    FindingKind,
+    Holding,
+    Judgement,
+    named_key,
+)
 from dynaorm.flow.integrity.kinds.judged import JudgedKind, Lacking, Subject
 from dynaorm.flow.integrity.ledger import Ledger
 from dynaorm.flow.integrity.repair_actions import Taken, check, renewed
@@ -532,7 +541,7 @@ def _class_of_key(owner: ItemAddress) -> EntityMapping | None:
 def _held_by_another(lacking: Lacking, guard: ItemAddress, owner: ItemAddress) -> Diagnosis:
     mapping = lacking.now.mapping
     owners = shown_key(owner.table, owner.key), lacking.former_key
-    detail = "the first of these entities has the guard item; change the value in the other one"
+    detail = f"the entity at {named_key(owners[0])} has the guard item; change the value in the other one"
     key = mapping.secrets.hiding_guard(_constraint_in(guard), guard.key)
     return Diagnosis(
         Finding(
