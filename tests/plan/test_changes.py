@@ -262,6 +262,15 @@ def test_a_condition_on_a_renamed_field_is_asked_wherever_it_is_stored() -> None
             assert holds(found.condition, item) is expected
 
 
+def test_an_edit_and_a_deletion_by_key_are_made_of_the_class_their_check_was_loaded_as() -> None:
+    fragile = mapping_of(Fragile).loader.hydrate(stock_item("Fragile"))
+    for intent in (EDIT, Deletion(KEY)):
+        found = change(intent, Check(fragile))
+        assert isinstance(found, ItemUpdate | ItemDelete)
+        assert found.mapping is mapping_of(Fragile)
+        assert found.before == StoredItem(mapping_of(Fragile), state_of(fragile).item, True, True)
+
+
 def test_a_check_of_what_was_read_knows_it() -> None:
     read = stock_item("Fragile")
     assert only(ItemCheck, Check(KEY, F.left > 0), stored=read) == ItemCheck(
