@@ -11,7 +11,7 @@ import sys
 from collections.abc import Iterable, Mapping
 from inspect import iscoroutinefunction, signature
 from math import inf
-from types import UnionType
+from types import FunctionType, UnionType
 from typing import TypeVar
 
 from dynaorm.errors import UsageError
@@ -103,7 +103,7 @@ def check_function(written: str, function: object, *, takes: int | None = None) 
             problem=f"{written.format(shown(function))} is not a function",
             remedy="give one without calling it: its name, or a lambda",
         )
-    if takes is None:
+    if takes is None or _takes_exactly(function, takes):
         return
     try:
         signature(function).bind(*[None] * takes)
@@ -114,6 +114,14 @@ def check_function(written: str, function: object, *, takes: int | None = None) 
         ) from None
     except ValueError:
         return  # one of Python's own, whose arguments nobody knows
+
+
+def _takes_exactly(function: object, count: int) -> bool:
+    """Whether it is a function of so many positional arguments alone, which its signature would tell more slowly."""
+    if type(function) is not FunctionType or hasattr(function, "__wrapped__"):
+        return False
+    code = function.__code__
+    return code.co_argcount == count and code.co_kwonlyargcount == 0
 
 
 def check_plain_function(written: str, function: object, *, takes: int | None = None) -> None:
