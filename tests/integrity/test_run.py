@@ -6,81 +6,17 @@ from typing import Any
 
 import pytest
 
-from dynaorm import Session
 from dynaorm.errors import UsageError
 from dynaorm.flow.integrity.finding import Outcome
-from dynaorm.flow.protocol.call import Call, Reply, Transport
 from dynaorm.integrity.run import RunOptions, backfill, repair, table_locations, verify
 from tests.integrity.shop import User, now, store
-from tests.integrity.zoo import Member, Raw, app, clock, key_of, member, text
-
-
-class Interrupted(Exception):
-    """What ends a process, for a test."""
-
-
-class _Short:
-    """A transport that ends the process after some calls."""
-
-    def __init__(self, inner: Transport, calls: int) -> None:
-        self._inner = inner
-        self._left = calls
-
-    def call(self, call: Call, /) -> Reply:
-        self._left -= 1
-        if self._left < 0:
-            raise Interrupted
-        return self._inner.call(call)
-
-
-def short(raw: Raw, calls: int) -> Session:
-    return Session(transport=_Short(raw.transport, calls), table_names=raw.name, clock=clock())
+from tests.integrity.zoo import Member, Raw, app, key_of, member, text
 
 
 @pytest.fixture
 def small(tmp_path: Path) -> RunOptions:
     """Small pages, and a checkpoint."""
     return RunOptions(rate=5, checkpoint=tmp_path / "checkpoint")
-
-
-def test_verifying_goes_on_and_tells_again_what_was_found(moto: Raw, small: RunOptions) -> None:
-    moto.fill()
-    moto.delete(app, key_of("email#dan@x"))
-    for name in ("ann", "bob", "dan"):
-        moto.change(app, member(name), GSI1SK=text("old"))
-    whole = [str(one) for one in verify(moto.session, app)]
-    assert len(whole) == 4
-    calls, told = 8, 0
-    while told < 2:
-        calls += 1
-        told = 0
-        try:
-            for _ in verify(short(moto, calls), app, options=small):
-                told += 1
-        except Interrupted:
-            continue
-    assert small.checkpoint is not None
-    assert small.checkpoint.exists()
-    assert [str(one) for one in verify(moto.session, app, options=small)] == whole
-    assert not small.checkpoint.exists()
-
-
-def test_repairing_goes_on_and_tells_again_what_was_left(moto: Raw, small: RunOptions) -> None:
-    moto.fill()
-    moto.put(app, key_of("AAA", "AAA"))
-    moto.delete(app, key_of("email#dan@x"))
-    outcomes: list[Outcome] = []
-    killed = 0
-    for calls in range(6, 100, 4):
-        try:
-            outcomes = [one.outcome for one in repair(short(moto, calls), app, options=small)]
-        except Interrupted:
-            killed += 1
-        else:
-            break
-    assert killed > 1
-    assert outcomes.count(Outcome.LEFT) == 1
-    assert [one.kind.value for one in moto.session.verify(app)] == ["unknown item"]
 
 
 def test_a_dry_run_does_not_spare_anything_to_the_run_after_it(moto: Raw, small: RunOptions) -> None:

@@ -11,19 +11,7 @@ from dynaorm.flow.integrity.finding import Finding, FindingKind, Outcome
 from dynaorm.flow.protocol.call import Call, Refusal, Reply, Transport
 from dynaorm.integrity.run import RunOptions, backfill, repair, verify
 from tests.integrity.damages import DAMAGES, portions
-from tests.integrity.zoo import (
-    TABLES,
-    Book,
-    Damage,
-    Found,
-    Raw,
-    app,
-    clock,
-    key_of,
-    member,
-    populate,
-    text,
-)
+from tests.integrity.zoo import TABLES, Book, Damage, Found, Raw, app, clock, key_of, member, populate, text
 
 READS = {"Scan", "Query", "BatchGetItem", "GetItem", "TransactGetItems", "DescribeTable"}
 
@@ -96,15 +84,6 @@ def untouched(items: dict[str, list[dict[str, object]]], keys: set[str]) -> list
         for item in items[table.name]
         if not any(key.split()[0] in repr([item[name] for name in table.key_names]) for key in keys)
     ]
-
-
-def test_a_session_repairs_the_same_on_another_engine(moto: Raw) -> None:
-    damages = portions()[0]
-    damaged(moto, damages)
-    told = list(moto.session.repair(*TABLES, segments=2))
-    assert found(one.finding for one in told) == wanted(*damages)
-    left = [one for one in damages if not one.mends]
-    assert found(moto.session.verify(*TABLES)) == wanted(*left)
 
 
 class _Recording:
