@@ -6,9 +6,22 @@ from collections.abc import Sequence
 
 from dynaorm.cli.status import FAILED
 
+__all__ = ["main"]
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command and return its exit status, one of those in ``dynaorm.cli.status``."""
+    """Run the command ``dynaorm`` in this process, and return its exit status.
+
+    It writes to ``sys.stdout`` and ``sys.stderr``, and raises nothing: an error is a line and a status.
+
+    Args:
+        arguments: those after ``dynaorm``. Default: those of the process.
+
+    Examples:
+        >>> from dynaorm.cli.entry import main
+        >>> main(["describe", "myservice.entities:app"])
+        2
+    """
     try:
         # The commands need libraries that the rest of dynaorm does without.
         from dynaorm.cli.commands import run  # noqa: PLC0415 - see above

@@ -83,7 +83,9 @@ TOPICS: Final = {
         ("dynaorm.errors",),
     ),
     "codecs": Topic("Codecs", "How values of other programs are stored.", ("dynaorm.codecs",)),
-    "testing": Topic("Testing", "Tools for the tests of your own project.", ("dynaorm.testing",)),
+    "testing": Topic(
+        "Testing", "Tools for the tests of your own project.", ("dynaorm.testing", "dynaorm.cli.entry.main")
+    ),
     "integrations": Topic(
         "Integrations",
         "Other libraries that dynaorm works with.",
