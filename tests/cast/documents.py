@@ -27,16 +27,6 @@ class Letter(Entity, table=app, pk="LETTER#{name}", sk="L", versioned="r_{versio
     note: str = ""
 
 
-class Counter(Entity, table=app, pk="COUNTER#{name}", sk="C"):
-    """Its attributes had other names."""
-
-    name: str
-    visits: Annotated[int, Attribute("visits", formerly=("Visits",))] = 0
-    nick: Annotated[str | None, Attribute("nick", formerly=("Nick",))] = None
-    note: str = ""
-    changed: Annotated[datetime | None, UpdatedAt()] = None
-
-
 class Safe(Entity, table=app, pk="SAFE#{number}", sk="S", name="safe"):
     """Keeps a secret, and a dict whose members are attributes of the item."""
 

@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Annotated
 
-from pydantic import AfterValidator, BaseModel, Field, model_validator
+from pydantic import BaseModel, Field
 
 from dynaorm import AnyValue, Entity, ExpiresAt, Index, Key, Unique
 from tests.cast.tables import app, fleeting
@@ -36,27 +36,6 @@ class Hits(Entity, table=app, pk="PAGE#{page}", sk="HITS"):
 
 
 ROOT = Key(Hits, page="/")
-
-
-class Tally(Entity, table=app, pk="TALLY#{name}", sk="T", formerly=("Sum",)):
-    """A required number, a key that validation changes, and a class that had another name."""
-
-    name: Annotated[str, AfterValidator(str.lower)]
-    number: int
-
-
-class Ruled(Entity, table=app, pk="RULED#{name}", sk="R"):
-    """A rule about two fields, so that an update by key has to read."""
-
-    name: str
-    low: int = 0
-    high: int = 10
-
-    @model_validator(mode="after")
-    def ordered(self) -> "Ruled":
-        if self.low > self.high:
-            raise ValueError("low is above high")
-        return self
 
 
 class Bag(Entity, table=app, pk="BAG#{name}", sk="B"):

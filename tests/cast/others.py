@@ -32,8 +32,8 @@ class Account(Entity, table=counted, pk="Account#{name}", sk="Account#", name="a
     email: Annotated[str | None, Unique(pk="_unique#Account#email#{email}", sk="_unique#")] = None
 
 
-class Savings(Account, name="savings"):
-    """A subclass with a name of its own."""
+class Savings(Account, name="savings", formerly=("Saving",)):
+    """A subclass with a name of its own, which had another one."""
 
     rate: int = 1
 

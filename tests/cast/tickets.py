@@ -29,15 +29,6 @@ class Issue(Entity, table=app, pk="REPO#{repo}", sk="ISSUE#{number:05d}"):
     of_repo = Aggregate(Repo, count="open_issues", when=F.status == "open")
 
 
-class Ticket(Entity, table=app, pk="TICKET#{number}", sk="T"):
-    """An index by its status: what an update of other fields by key does not know."""
-
-    number: int
-    status: str = "open"
-    visits: int = 0
-    by_status = Index("GSI1", pk="STATUS#{status}", sk="{number:06d}")
-
-
 class Job(Entity, table=app, pk="JOB#{number}", sk="JOB"):
     """Sharded in one index, and without its item in two others."""
 
