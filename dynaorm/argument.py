@@ -113,7 +113,13 @@ def check_function(written: str, function: object, *, takes: int | None = None) 
             remedy=f"give a function that takes {takes or 'none'}",
         ) from None
     except ValueError:
-        return  # one of Python's own, whose arguments nobody knows
+        # One of Python's own, whose arguments nobody knows. But its classes take one or none where they make a value.
+        if isinstance(function, type) and takes > 1:
+            raise UsageError(
+                problem=f"{written.format(shown(function))} is a class, and not a function of "
+                f"{counted(takes, 'argument')}",
+                remedy=f"give a function that takes {takes}",
+            ) from None
 
 
 def _takes_exactly(function: object, count: int) -> bool:

@@ -207,6 +207,16 @@ def test_a_function_that_does_not_take_what_it_is_given_is_refused_before_anythi
     assert re.search(r" does not take \d arguments? \(missing a required", problem)
 
 
+@pytest.mark.parametrize("kind", [int, dict, bool])
+@pytest.mark.parametrize("name", ["save_many progress=", "delete_many progress=", "bulk_load progress="])
+def test_a_class_that_does_not_take_two_arguments_is_refused_before_anything_is_written(
+    name: str, kind: type
+) -> None:
+    problem = refused(FUNCTIONS[name], kind).problem
+    assert f"progress={kind!r} " in problem
+    assert "2 arguments" in problem
+
+
 OTHERS: dict[str, Use] = {
     "region=": lambda _, given: DirectTransport(region=given),
     "endpoint=": lambda _, given: PynamoTransport(endpoint=given),

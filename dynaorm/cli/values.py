@@ -9,7 +9,7 @@ Rule 3. A time without a time zone is in UTC.
 
 import functools
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Annotated, Any, Final, NamedTuple
 
@@ -17,7 +17,7 @@ from pydantic import AwareDatetime, NaiveDatetime, TypeAdapter, ValidationError
 
 from dynaorm.describe.type_text import type_text
 from dynaorm.entity.mapping.mapping import EntityMapping
-from dynaorm.entity.type_tree import Part, type_tree
+from dynaorm.entity.type_tree import Part, TypeTree, type_tree
 from dynaorm.errors import UnknownField, UsageError
 from dynaorm.failure import MASK
 from dynaorm.query.query_spec import any_of
@@ -159,14 +159,25 @@ def _part(mapping: EntityMapping, name: str) -> Part:
     if name not in entity.model_fields and name in entity.model_computed_fields:
         return Part(type_tree(entity.model_computed_fields[name].return_type))
     found = Part(type_tree(entity))
-    for step in name.split("."):
+    steps = name.split(".")
+    for depth, step in enumerate(steps):
         members = (one.member(step) for one in found.tree.alternatives)
         part = next((one for one in members if one is not None), None)
+        if part is None and any(_is_dict(one) for one in found.tree.alternatives):
+            outer = ".".join(steps[:depth])
+            raise UsageError(
+                problem=f"{name} is a member of the dict {entity.__name__}.{outer}, and the command line names fields",
+                remedy=f"write the whole dict, {outer}:=JSON, or use a program: F.{outer}[{step!r}]",
+            )
         if part is None:
             known = tuple(dict.fromkeys((*entity.model_fields, *mapping.computed)))
             raise UnknownField(entity=entity.__name__, field=name, known=known)
         found = part
     return found
+
+
+def _is_dict(tree: TypeTree) -> bool:
+    return isinstance(tree.origin, type) and issubclass(tree.origin, Mapping) and not tree.fields
 
 
 def _misfit(mapping: EntityMapping, one: Assignment, problem: ValidationError) -> UsageError:

@@ -43,11 +43,8 @@ def check_token(token: object, remember: object = None) -> None:
     """Raises UsageError for a token that names no block, and for a duration that cannot be remembered."""
     if token is not None and not isinstance(token, str):
         raise UsageError(problem=f"the token {shown(token)} is no text", remedy="give a str")
-    if token is not None and not 1 <= (size := len(token.encode(errors="surrogatepass"))) <= _TOKEN_LIMIT:
-        raise UsageError(
-            problem=f"the token {shown(token)} has {counted(size, 'byte')}",
-            remedy=f"use 1 to {_TOKEN_LIMIT} bytes",
-        )
+    if token is not None:
+        _check_text(token)
     if remember is None:
         return
     if token is None:
@@ -62,8 +59,23 @@ def check_token(token: object, remember: object = None) -> None:
         )
 
 
+def _check_text(token: str) -> None:
+    try:
+        size = len(token.encode())
+    except UnicodeEncodeError:
+        raise UsageError(
+            problem=f"the token {shown(token)} has half a surrogate pair, which DynamoDB cannot store",
+            remedy="give a text of whole characters",
+        ) from None
+    if not 1 <= size <= _TOKEN_LIMIT:
+        raise UsageError(
+            problem=f"the token {shown(token)} has {counted(size, 'byte')}",
+            remedy=f"use 1 to {_TOKEN_LIMIT} bytes",
+        )
+
+
 def client_token(token: str) -> str:
     """What DynamoDB gets as the token: one that is too long for it becomes a hash, the same in every process."""
     if len(token) <= _CLIENT_TOKEN_LIMIT:
         return token
-    return sha256(token.encode(errors="surrogatepass")).hexdigest()[:_CLIENT_TOKEN_LIMIT]
+    return sha256(token.encode()).hexdigest()[:_CLIENT_TOKEN_LIMIT]

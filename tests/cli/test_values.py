@@ -54,6 +54,7 @@ class Every(Entity, table=table, pk="E#{name}", sk="E"):
     upper: Annotated[str, StringConstraints(to_upper=True)] = ""
     inner: Inner | None = None
     tags: frozenset[str] = frozenset()
+    props: dict[str, str] | None = None
     anything: AnyValue = None
 
     @computed_field
@@ -235,3 +236,13 @@ def test_a_field_of_a_nested_dataclass_has_its_type() -> None:
         spot: Spot | None = None
 
     assert value_of(mapping_of(Stored), assignment("spot.shelf=3")) == 3
+
+
+@pytest.mark.parametrize("name", ["props.owner", "props.owner.name"])
+def test_a_member_of_a_dict_is_refused_with_the_way_out(name: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        value_of(mapping_of(Every), assignment(f"{name}=liz"))
+    assert str(caught.value) == (
+        f"{name} is a member of the dict Every.props, and the command line names fields; "
+        "write the whole dict, props:=JSON, or use a program: F.props['owner']"
+    )

@@ -28,6 +28,14 @@ def test_a_token_has_1_to_1000_bytes_and_may_be_remembered(token: Any, remember:
         (7, None, "the token 7 is no text; give a str"),
         ("", None, "the token '' has 0 bytes; use 1 to 1000 bytes"),
         (
+            "t\ud800",
+            None,
+            (
+                r"the token 't\ud800' has half a surrogate pair, which DynamoDB cannot store; "
+                "give a text of whole characters"
+            ),
+        ),
+        (
             None,
             DAY,
             (
