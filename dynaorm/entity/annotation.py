@@ -9,10 +9,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import fields, is_dataclass
 from typing import Any, Literal
 
-from pydantic import BaseModel, Secret, SecretBytes, SecretStr
+from pydantic import BaseModel
 from pydantic.errors import PydanticUndefinedAnnotation
 from pydantic.fields import FieldInfo
 
@@ -22,8 +21,6 @@ from dynaorm.entity.text.scalar import Scalar
 from dynaorm.entity.type_tree import TypeTree, type_tree
 from dynaorm.errors import DeclarationError
 from dynaorm.record import record, replace
-
-_SECRETS = (Secret, SecretStr, SecretBytes)
 
 
 @record
@@ -136,24 +133,6 @@ def _names(tree: TypeTree, name: str) -> bool:
     """Whether a name stands in a type that is not resolved, or in a field of a nested record."""
     written = re.compile(rf"\b{re.escape(name)}\b")
     return any(written.search(str(one.written)) for one in tree.walk())
-
-
-def holds_secret(annotation: Any) -> bool:
-    """Whether a type is or contains a pydantic secret or a field with ``repr=False``, in a member or nested record."""
-    kinds = (one.origin for one in type_tree(annotation).walk() if isinstance(one.origin, type))
-    return any(issubclass(kind, _SECRETS) or _has_hidden(kind) for kind in kinds)
-
-
-def _has_hidden(kind: type) -> bool:
-    """Whether a nested record has a field with ``repr=False``."""
-    if issubclass(kind, BaseModel):
-        return not all(info.repr for info in kind.model_fields.values())
-    if is_dataclass(kind):
-        defaults = (one.default for one in fields(kind))
-        return not all(one.repr for one in fields(kind)) or any(
-            isinstance(default, FieldInfo) and not default.repr for default in defaults
-        )
-    return False
 
 
 def _is_marker(one: object) -> bool:

@@ -454,8 +454,8 @@ def _delete(action: Delete, context: Context) -> Flow[bool]:
 def purge(target: Target, context: Context) -> Flow[int]:
     """Delete the versions of a deleted entity, then its tombstone, and return how many versions were deleted.
 
-    Each transaction deletes at most 99 versions and checks the tombstone, so that an entity that was created again
-    keeps its history. An interrupted call can be repeated.
+    Each transaction has at most ``ACTION_LIMIT`` actions: it deletes versions, and checks the tombstone, so that an
+    entity that was created again keeps its history. An interrupted call can be repeated.
 
     Raises:
         UsageError: the entity is not deleted.

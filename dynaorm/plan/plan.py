@@ -2,7 +2,8 @@
 
 Rule 1. One action per item: DynamoDB refuses a transaction that names one twice.
 Rule 2. What is sent is decided here once. Repeating a plan sends the same token and the same bytes.
-Rule 3. The limits of TransactWriteItems (100 actions, 4 MB of request, items of 400 KB) are checked before sending.
+Rule 3. The limits of TransactWriteItems (``ACTION_LIMIT``, ``TRANSACTION_LIMIT``, and ``ITEM_LIMIT`` of an item) are
+        checked before sending.
 """
 
 from copy import deepcopy

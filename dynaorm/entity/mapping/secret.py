@@ -11,18 +11,19 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import is_dataclass
+from dataclasses import fields, is_dataclass
 from typing import Any
 
 from pydantic import BaseModel, Secret, SecretBytes, SecretStr
 from pydantic.fields import FieldInfo
 
-from dynaorm.entity.annotation import holds_secret
 from dynaorm.entity.template.key_part import KeyPart
+from dynaorm.entity.type_tree import type_tree
 from dynaorm.failure import Hiding, hidden_in
 from dynaorm.item.value import AttributeValue, Item
 from dynaorm.record import record
 
+_SECRETS = (Secret, SecretStr, SecretBytes)
 _UNSAID = "does not fit its field (the reason would show it)"
 
 
@@ -51,6 +52,24 @@ def _is_computed_secret(entity: type[BaseModel], name: str, secret: AbstractSet[
 
 def _is_secret(info: FieldInfo) -> bool:
     return not info.repr or holds_secret(info.annotation)
+
+
+def holds_secret(annotation: Any) -> bool:
+    """Whether a type is or contains a pydantic secret or a field with ``repr=False``, in a member or nested record."""
+    kinds = (one.origin for one in type_tree(annotation).walk() if isinstance(one.origin, type))
+    return any(issubclass(kind, _SECRETS) or _has_hidden(kind) for kind in kinds)
+
+
+def _has_hidden(kind: type) -> bool:
+    """Whether a nested record has a field with ``repr=False``."""
+    if issubclass(kind, BaseModel):
+        return not all(info.repr for info in kind.model_fields.values())
+    if is_dataclass(kind):
+        defaults = (one.default for one in fields(kind))
+        return not all(one.repr for one in fields(kind)) or any(
+            isinstance(default, FieldInfo) and not default.repr for default in defaults
+        )
+    return False
 
 
 @record

@@ -13,10 +13,9 @@ from hypothesis import strategies as st
 from pydantic import BaseModel, Field, Secret, SecretBytes, SecretStr, field_validator
 
 from dynaorm import Attribute, Entity, F, Key, Session, Table
-from dynaorm.entity.annotation import holds_secret
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.entity.mapping.part import values_in
-from dynaorm.entity.mapping.secret import masked, unsaid
+from dynaorm.entity.mapping.secret import holds_secret, masked, unsaid
 from dynaorm.errors import DecodeError, InvalidValue
 from dynaorm.testing import ScriptedTransport
 
