@@ -25,7 +25,7 @@ from dynaorm.entity.declare.catalog import (
     stored_class,
     type_in,
 )
-from dynaorm.entity.mapping.constraint import OWNER
+from dynaorm.entity.guard_item import more_than_a_guard
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.table import Table
 from dynaorm.entity.template.key_part import KeyPart
@@ -133,9 +133,7 @@ def _by_shape(table: Table, item: Item) -> EntityMapping | NotAnEntity:
 
 def _is_guard(mapping: EntityMapping, item: Item) -> bool:
     """Whether an item is a guard although its key matches this class; the key looks like a guard's."""
-    if any(part.bare for part in mapping.primary_parts):
-        return True
-    return item.keys() <= {*mapping.table.key_names, OWNER, *mapping.table.expiry_attributes}
+    return any(part.bare for part in mapping.primary_parts) or not more_than_a_guard(mapping.table, item)
 
 
 def version_number_in(mapping: EntityMapping, item: Item) -> int | None:

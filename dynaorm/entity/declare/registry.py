@@ -23,7 +23,8 @@ from dynaorm.entity.declare.catalog import (
 )
 from dynaorm.entity.declare.options import declared_options
 from dynaorm.entity.expiry import WORDS, Expiry
-from dynaorm.entity.mapping.constraint import OWNER, TABLE, Constraint
+from dynaorm.entity.guard_item import OWNER, TABLE
+from dynaorm.entity.mapping.constraint import Constraint
 from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
 from dynaorm.entity.table import Table
 from dynaorm.entity.table_index import KeyAttribute

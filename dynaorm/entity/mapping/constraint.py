@@ -22,8 +22,6 @@ from dynaorm.entity.text.scalar import Scalar
 from dynaorm.item.value import AttributeValue, Item
 from dynaorm.record import record
 
-OWNER: Final = "owner"
-TABLE: Final = "table"
 _LIMIT: Final = 1024
 _HASHED: Final = "sha256:"
 

@@ -14,10 +14,9 @@ from functools import cache
 from typing import Any, Final, TypeAlias
 
 from dynaorm.entity.declare.catalog import catalog_of
-from dynaorm.entity.guard_owner import key_in, owner_in, owner_of, without_table
+from dynaorm.entity.guard_item import OWNER, beside_key, key_in, owner_in, owner_of, without_table
 from dynaorm.entity.ident import ident_of
 from dynaorm.entity.key import Key, found_key, stored_key
-from dynaorm.entity.mapping.constraint import OWNER
 from dynaorm.entity.mapping.derive import Claim, claims
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.table import Table
@@ -305,7 +304,7 @@ def _as_read(home: Table, stored: Item | None) -> Condition:
     """The guard item is as it was read, or still absent."""
     if stored is None:
         return missing(home.pk.name)
-    found = all_of(exists(home.pk.name), as_in(stored, [OWNER, *home.expiry_attributes]))
+    found = all_of(exists(home.pk.name), as_in(stored, beside_key(home)))
     assert found is not None
     return found
 

@@ -15,10 +15,10 @@ from typing import Any, Final
 
 from dynaorm.entity.declare.catalog import catalog_of, constraint_at, is_guard_of_others
 from dynaorm.entity.dispatch import NotAnEntity, classify
-from dynaorm.entity.guard_owner import is_in, key_in, owner_in, owner_of
+from dynaorm.entity.guard_item import OWNER, TABLE, is_in, key_in, more_than_a_guard, owner_in, owner_of
 from dynaorm.entity.ident import ident_of
 from dynaorm.entity.key import found_key
-from dynaorm.entity.mapping.constraint import OWNER, TABLE, GuardKey
+from dynaorm.entity.mapping.constraint import GuardKey
 from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
 from dynaorm.entity.mapping.secret import masked
 from dynaorm.entity.stored_entity import shown_key
@@ -178,14 +178,9 @@ def _key(guard: ItemAddress) -> GuardKey:
     return GuardKey(partition, *sort or [partition])
 
 
-def _more_than_a_guard(home: Table, item: Item) -> list[str]:
-    """The attributes of an item that a guard item does not have."""
-    return sorted(item.keys() - {*home.key_names, OWNER, *home.expiry_attributes})
-
-
 def _not_a_guard(home: Table, item: Item) -> str:
     """Why an item must not be replaced or deleted as a guard item; empty if it is exactly one."""
-    if extra := _more_than_a_guard(home, item):
+    if extra := more_than_a_guard(home, item):
         return f"a guard item has no {listed(extra)}; delete the item yourself if nothing needs it"
     return ""
 
@@ -257,7 +252,7 @@ class JudgedGuards(JudgedKind):
         judgement = Judgement()
         if not any(map(scope.covers, constrained_by(_constraint_in(address), address.table))):
             return judgement
-        extra = _more_than_a_guard(address.table, item)
+        extra = more_than_a_guard(address.table, item)
         # Another library may write more into the guard items of its own format.
         if extra and not is_guard_of_others(address.table, item):
             judgement.diagnoses.append(_with_extra(address, extra))

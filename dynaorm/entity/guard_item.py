@@ -1,14 +1,31 @@
-"""The owner that a guard item names, as it is written and read: the primary key of the entity that holds the value.
+"""A guard item holds a unique value for one entity: its attributes, and the owner that it names.
 
-Rule 1. In another table than its entity's, a guard item also says in which table the owner is.
-Rule 2. An owner that does not say so may be in any of the tables: other programs write such.
+Rule 1. It has its key, its owner, and the time of its expiry if the owner has one. Its key is that of the value, as
+        the constraint makes it.
+Rule 2. The owner is the primary key of the entity that holds the value. In another table than its entity's, a guard
+        item also says in which table the owner is.
+Rule 3. An owner that does not say so may be in any of the tables: other programs write such.
 """
 
 from __future__ import annotations
 
-from dynaorm.entity.mapping.constraint import OWNER, TABLE
+from typing import Final
+
 from dynaorm.entity.table import Table
 from dynaorm.item.value import AttributeValue, Item
+
+OWNER: Final = "owner"
+TABLE: Final = "table"
+
+
+def beside_key(home: Table) -> tuple[str, ...]:
+    """The attributes that guard items in a table may have beside their key."""
+    return (OWNER, *home.expiry_attributes)
+
+
+def more_than_a_guard(home: Table, item: Item) -> list[str]:
+    """The attributes of an item that no guard item of ours in its table has."""
+    return sorted(item.keys() - {*home.key_names, *beside_key(home)})
 
 
 def owner_of(table: Table, key: Item) -> AttributeValue:
