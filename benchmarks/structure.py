@@ -37,7 +37,7 @@ HOMONYMS: Final[dict[str, frozenset[str]]] = {
     "plan/kinds/own_item.py": frozenset({"stamped"}),  # with a revision
     "plan/kinds/versions.py": frozenset({"stamp"}),  # the number and time of a version
     "plan/plan.py": frozenset({"total"}),  # the bytes of a request
-    "plan/remember.py": frozenset({"claim", "kept", "stamped"}),  # of a token item, and with a revision
+    "plan/same_block.py": frozenset({"claim", "kept", "stamped"}),  # of a token item, and with a revision
     "flow/bulk/limits.py": frozenset({"_total"}),  # how many entities there are
     "flow/commit.py": frozenset({"total_seconds"}),
     "flow/write_endings.py": frozenset({"KEPT"}),  # how a write ends

@@ -2,6 +2,9 @@
 
 The key is ``#token#<token>``, in the sort key, too, where the table has one. No guard item can have this key, because
 its key begins with the name of a constraint, which is not empty and contains no ``#``.
+
+What ``BLOCK`` says of the block, and how another one is compared with it, is decided in ``plan/same_block.py``; when
+the item is written, in ``plan/kinds/token_item.py``.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ from dynaorm.plan.merge_intents import ItemIntents, merge_intents
 from dynaorm.plan.plan import Plan
 from dynaorm.plan.planned import Planned
 from dynaorm.plan.reads import Reads
-from dynaorm.plan.remember import effects_of_repeat, is_of_block, remember, revision_in
+from dynaorm.plan.same_block import effects_of_repeat, is_of_block, revision_in, token_item_of
 from dynaorm.plan.unit_of_work import EVER, UnitOfWork
 from dynaorm.plan.verdict import Committed
 
@@ -46,7 +46,7 @@ def is_applied(merged: Sequence[ItemIntents], reads: Reads, unit: UnitOfWork, co
     """
     if unit.remember is None:
         return (yield from _with_stored(merged, reads, revision_under_token(merged, unit), context))
-    plan, token_item = _failing_check(merged[0], unit), remember(merged, unit)
+    plan, token_item = _failing_check(merged[0], unit), token_item_of(merged, unit)
     revision = yield from _remembered_revision(plan, token_item, context)
     if revision is None:
         return False

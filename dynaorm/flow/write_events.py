@@ -21,7 +21,7 @@ from dynaorm.plan.fingerprint import is_fixed
 from dynaorm.plan.kinds.own_item import is_as_expected
 from dynaorm.plan.plan import Plan
 from dynaorm.plan.planned import FAILED, FailedAction, Planned
-from dynaorm.plan.remember import TokenMatch, compare, revision_in
+from dynaorm.plan.same_block import TokenMatch, compare, revision_in
 from dynaorm.plan.verdict import UNFIT
 from dynaorm.record import record, replace
 

@@ -22,7 +22,7 @@ from dynaorm.plan.merge_intents import ItemIntents
 from dynaorm.plan.plan import Plan, check_limits
 from dynaorm.plan.planned import Planned
 from dynaorm.plan.reads import Reads
-from dynaorm.plan.remember import remember
+from dynaorm.plan.same_block import token_item_of
 from dynaorm.plan.targets import additions, with_additions
 from dynaorm.plan.unit_of_work import UnitOfWork
 from dynaorm.record import replace
@@ -48,7 +48,7 @@ def compile_plan(merged: Sequence[ItemIntents], reads: Reads, unit: UnitOfWork) 
         unit = replace(unit, write_id=revision_under_token(merged, unit))
     actions, effects = planned_changes(changes, merged, reads, unit)
     if unit.remember is not None and merged:
-        actions.append(remember(merged, unit))
+        actions.append(token_item_of(merged, unit))
     if unit.token is not None:
         # DynamoDB takes a token with other bytes for another block.
         actions = [replace(one, action=in_order(one.action)) for one in actions]

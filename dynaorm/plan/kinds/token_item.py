@@ -1,7 +1,8 @@
 """Token items, which remember that a block was applied: one for each token, and the block itself holds it.
 
-A block takes its token once and never gives it up. What a stored token item says of a block that runs again is a
-matter of recognition, and is decided elsewhere.
+A block takes its token once and never gives it up. What it keeps of the block, and what a stored one says of a block
+that runs again, is decided in ``plan/same_block.py``. Its key and the names of its attributes are in
+``entity/token_item.py``.
 """
 
 from collections.abc import Iterable

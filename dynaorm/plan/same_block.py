@@ -1,4 +1,4 @@
-"""The token item of a block: what it holds, and what a stored one says about a block that runs again.
+"""Whether a block is the one that a token item remembers: what the item keeps of a block, and how two are compared.
 
 Rule 1. Blocks are compared by what the caller gave. Entities that were loaded can differ when a block runs again,
         because their stored items changed. So their changes and their values are compared separately: it is the same
@@ -43,7 +43,7 @@ class TokenMatch(Enum):
 _MARK: Final = "2:"
 
 
-def remember(merged: Sequence[ItemIntents], unit: UnitOfWork) -> Planned:
+def token_item_of(merged: Sequence[ItemIntents], unit: UnitOfWork) -> Planned:
     """The action that puts the token item of a block. Raises UsageError if its table cannot hold one."""
     assert unit.token is not None
     assert unit.remember is not None
@@ -110,7 +110,7 @@ def is_of_block(plan: Plan, merged: Sequence[ItemIntents], unit: UnitOfWork) -> 
     if plan.token_item is None or unit.remember is None:
         revision = revision_under_token(merged, unit)
         return any(planned.revision == revision for planned in plan.actions)
-    return compare(remember(merged, unit), plan.token_item.after, EVER) is TokenMatch.SAME
+    return compare(token_item_of(merged, unit), plan.token_item.after, EVER) is TokenMatch.SAME
 
 
 def effects_of_repeat(one: ItemIntents, revision: str) -> Iterator[Effect]:

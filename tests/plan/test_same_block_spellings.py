@@ -20,7 +20,7 @@ from dynaorm.plan.intent import Check, Deletion, Edit, Intent, Save
 from dynaorm.plan.merge_intents import merge_intents
 from dynaorm.plan.planned import Planned
 from dynaorm.plan.reads import NOTHING_READ
-from dynaorm.plan.remember import TokenMatch, compare
+from dynaorm.plan.same_block import TokenMatch, compare
 from dynaorm.plan.unit_of_work import UnitOfWork
 from tests.plan.compiling import NOW, stored
 
@@ -191,7 +191,7 @@ def test_an_item_has_the_mark_of_its_formula_only_where_the_first_gives_another_
 
 _BLOCK = """
 from dynaorm import F
-from tests.plan.test_remember_spellings import Check, Edit, Key, Plain, Shelf, revision, token_action
+from tests.plan.test_same_block_spellings import Check, Edit, Key, Plain, Shelf, revision, token_action
 words = {"one", "two", "three", "four"}
 block = (
     Edit(Key(Shelf, name="a"), (F.tags.discard(words),)),

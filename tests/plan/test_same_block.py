@@ -21,7 +21,7 @@ from dynaorm.plan.merge_intents import merge_intents
 from dynaorm.plan.plan import Plan
 from dynaorm.plan.planned import Planned
 from dynaorm.plan.reads import NOTHING_READ
-from dynaorm.plan.remember import TokenMatch, compare, effects_of_repeat, is_of_block, revision_in
+from dynaorm.plan.same_block import TokenMatch, compare, effects_of_repeat, is_of_block, revision_in
 from dynaorm.plan.unit_of_work import UnitOfWork
 from dynaorm.record import replace
 from tests.plan.compiling import NOW, stored
