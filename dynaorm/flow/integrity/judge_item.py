@@ -104,7 +104,7 @@ def _judge_entity(subject: Subject, scope: Scope, judgement: Judgement) -> Store
     for kind, some in zip(kinds, held, strict=True):
         found = yield from kind.judge_entity(subject, renewal, some)
         judgement.diagnoses += found.diagnoses
-        judgement.facts += found.facts
+        judgement.facts += found.facts if scope.covers(mapping) else kind.facts_beside(found.facts)
     if scope.covers(mapping):
         # A renewal is a new version, after which the one before could not be put.
         first = any(action.kind.is_permanent for one in judgement.diagnoses for action in one.actions)

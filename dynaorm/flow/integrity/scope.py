@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from dynaorm.entity.declare.catalog import catalog_of, neither_table_nor_class
+from dynaorm.entity.declare.registry import is_of
 from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
 from dynaorm.entity.table import Table
 from dynaorm.errors import UsageError
@@ -19,7 +20,7 @@ class Scope:
 
     Attributes:
         whole: the tables of which every item is verified.
-        classes: the classes of which every item is verified, in whatever table.
+        classes: the classes of which every item is verified, with those that derive from them in their table.
         new_unit: makes the time and the new revision for the next judgement.
         reads_everything: every item of the tables is read. If only some segments are read, totals are not verified.
         with_new_targets: a missing item that is a sum, and can be made, is a finding.
@@ -34,18 +35,20 @@ class Scope:
     foreign_attributes: frozenset[str] = frozenset()
 
     def covers(self, mapping: EntityMapping) -> bool:
-        """Whether the items of a class are verified."""
-        return mapping.table in self.whole or issubclass(mapping.entity, self.classes)
+        """Whether the items of a class are verified.
+
+        A class that derives from a named one, but has a table of its own, is none of its family: no read of the named
+        class finds its entities. What belongs to them may be in tables that are not read.
+        """
+        return mapping.table in self.whole or any(is_of(mapping, mapping_of(one)) for one in self.classes)
 
     @property
     def mappings(self) -> list[EntityMapping]:
         """The classes that are verified."""
         found = [one for table in self.whole for one in catalog_of(table).mappings.values()]
         for entity in self.classes:
-            mapping = mapping_of(entity)
-            found += [
-                one for one in catalog_of(mapping.table).mappings.values() if issubclass(one.entity, entity)
-            ]
+            known = catalog_of(mapping_of(entity).table).mappings.values()
+            found += [one for one in known if is_of(one, mapping_of(entity))]
         return list({id(one): one for one in found}.values())
 
     @property

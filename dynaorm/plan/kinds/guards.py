@@ -105,7 +105,8 @@ class Guards(DerivedKind[Guarded]):
         return catalog_of(table).guarded.values()
 
     def tables_beside(self, mapping: EntityMapping) -> Iterable[Table]:
-        return [mapping.table.guards] if mapping.constraints else []
+        holders = [one for name in mapping.constraints for one in constrained_by(name, mapping.table.guards)]
+        return dict.fromkeys([mapping.table.guards, *(one.table for one in holders)]) if holders else []
 
     def tables_reached(self, table: Table) -> Iterable[Table]:
         yield table.guards

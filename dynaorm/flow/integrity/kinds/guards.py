@@ -5,6 +5,8 @@ Rule 1. What is wrong follows from how many live entities hold the value, and fr
 Rule 2. A deletion releases the guards. So a guard item whose owner was deleted with its value, and may come back, is
         kept until people decide. Which entities may come back, other kinds say.
 Rule 3. An item is a guard item only if it has the attributes of one, and no others.
+Rule 4. A guard item is verified with every class that has its constraint. An entity of a class that is not verified
+        counts as a holder of its value. What it lacks itself is no finding.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -223,6 +225,13 @@ class JudgedGuards(JudgedKind):
 
     def __init__(self, others: Sequence[JudgedKind]) -> None:
         self.others = others
+
+    def concerns(self, mapping: EntityMapping, scope: Scope) -> bool:
+        # Who holds a value protects its guard item, also if only other classes with the constraint are verified.
+        return super().concerns(mapping, scope) or any(map(scope.covers, _possible_holders(mapping)))
+
+    def facts_beside(self, facts: Sequence[Fact]) -> Sequence[Fact]:
+        return [replace(one, is_harmless=True) for one in facts if isinstance(one, Holding)]
 
     def held(self, renewal: Renewal) -> Sequence[Held[Guarded]]:
         mapping = renewal.mapping

@@ -179,6 +179,10 @@ class JudgedKind:
         yield from ()
         return Judgement(facts=[*self.facts_of(subject, held)])
 
+    def facts_beside(self, facts: Sequence[Fact]) -> Sequence[Fact]:
+        """What an entity of a class that is not verified says of items that are verified with other classes."""
+        return facts
+
     def judge_item(
         self, found: NotAnEntity, address: ItemAddress, item: Item, scope: Scope
     ) -> StoredCheck[Judgement | None]:

@@ -159,7 +159,18 @@ class JudgedTotals(JudgedKind):
         return [(one.table, frozenset({"UpdateItem", "GetItem"})) for one in (*own, *targets_of(mapping))]
 
     def left(self, ledger: Ledger, scope: Scope) -> Iterator[tuple[ItemAddress, Sums]]:
-        return ledger.sums() if scope.reads_everything else iter(())
+        if not scope.reads_everything:
+            return
+        verified = [
+            one
+            for table in scope.known_tables
+            for one in catalog_of(table).mappings.values()
+            if _covers(one, scope)
+        ]
+        # What is read for other reasons is counted in other targets, too.
+        for address, sums in ledger.sums():
+            if any(one.table is address.table and one.key_matches(address.key) for one in verified):
+                yield address, sums
 
     def judge_facts(
         self, address: ItemAddress, facts: Sums, scope: Scope, doubts: Sequence[Doubt] = ()
