@@ -30,6 +30,7 @@ DOCS = ROOT / "docs"
         "from-onetable",
         "from-typedorm",
         "from-workbench",
+        "how-a-query-travels",
         "how-a-save-travels",
         "pynamodb",
         "queries",
@@ -81,8 +82,8 @@ def test_every_recipe_is_in_the_list() -> None:
     assert [page.stem for page in RECIPES if f"]({page.name})" not in text] == []
 
 
-@pytest.mark.parametrize("name", ["concepts", "how-a-save-travels"])
-def test_the_plan_that_a_page_shows_is_the_one_that_its_example_prints(
+@pytest.mark.parametrize("name", ["concepts", "how-a-query-travels", "how-a-save-travels"])
+def test_the_explanation_that_a_page_shows_is_the_one_that_its_example_prints(
     name: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     page = (DOCS / f"{name}.md").read_text()
@@ -92,9 +93,10 @@ def test_the_plan_that_a_page_shows_is_the_one_that_its_example_prints(
     assert re.sub(r"\b[0-9a-f]{32}\b", "5bfd…", capsys.readouterr().out) in page
 
 
-def test_the_page_about_a_save_names_modules_that_exist() -> None:
-    page = (DOCS / "how-a-save-travels.md").read_text()
-    picture = (DOCS / "pictures" / "how-a-save-travels.svg").read_text()
+@pytest.mark.parametrize("name", ["how-a-query-travels", "how-a-save-travels"])
+def test_a_page_about_the_code_names_modules_that_exist(name: str) -> None:
+    page = (DOCS / f"{name}.md").read_text()
+    picture = (DOCS / "pictures" / f"{name}.svg").read_text()
     texts = re.findall(r"`([^`\n]*)`", page) + re.findall(r'class="file">([^<]*)<', picture)
     named = {name for text in texts for name in text.split(", ")}
     modules = {name for name in named if name.endswith((".py", "/"))}
