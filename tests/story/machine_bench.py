@@ -146,7 +146,8 @@ class Bench(RuleBasedStateMachine):
         names = data.draw(st.lists(st.sampled_from(list(pool)), unique=True, min_size=least, max_size=4))
         found = {name: data.draw(pool[name]) for name in names}
         if found.get("until") is not None:
-            found["until"] = datetime.fromtimestamp(self.clock.now() + found["until"], UTC)
+            # Whole seconds, as they are stored.
+            found["until"] = datetime.fromtimestamp(int(self.clock.now()) + found["until"], UTC)
         return found
 
     def some(self, pick: int, *kinds: type[Entity]) -> Ident:
