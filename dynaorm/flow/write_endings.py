@@ -118,8 +118,17 @@ NO_ANSWER: Final = NobodyKnows("no answer after {counted attempts} ({code})", Ou
 STOPPED: Final = NobodyKnows("an attempt got no answer, and the next could not be made{problem}", _FIND_OUT)
 UNREAD: Final = NobodyKnows("the item could not be read back{problem}", _FIND_OUT)
 MAY_ARRIVE: Final = NobodyKnows(_NEXT, _ARRIVE)
+# The token may be forgotten, or its item expire, before the unanswered request arrives.
+ANOTHER: Final = NobodyKnows(
+    "an attempt got no answer, and the next was refused, because another block was applied under the token",
+    f"give every other block its own token; {_ARRIVE}",
+)
 NOT_YET: Final = NobodyKnows("the item does not show the write, and the request may still arrive", _ARRIVE)
 OVER: Final = NobodyKnows(_NEXT, _OVER)
+LIKE_OURS: Final = NobodyKnows(
+    "an attempt got no answer, and what is stored is as this write makes it, but others may have stored the same",
+    f"call session.resume(error.plan), which says whether it is in effect; or {_GET}",
+)
 NOT_SEEN: Final = NobodyKnows("the item does not show the write, or not any more", _OVER)
 UNTOLD: Final = NobodyKnows("the item cannot show the write: it adds or appends, and no revision tells", _GET)
 NOT_AGAIN: Final = NobodyKnows(
@@ -166,7 +175,7 @@ ROWS: Final[Mapping[Event, tuple[Cell, ...]]] = {
     Event.GONE:       (VERDICT,   DONE,       DONE,       DONE,      DONE,     DONE,     ___,       ___),
     # Without a revision, others may have stored the same. Whoever only asks later whether it is in effect has his
     # answer; a write that others made is not this one.
-    Event.ALIKE:      (VERDICT,   OVER,       OVER,       NOT_AGAIN, DONE,     DONE,     ___,       ___),
+    Event.ALIKE:      (VERDICT,   LIKE_OURS,  DONE,       NOT_AGAIN, DONE,     DONE,     ___,       ___),
     # The write may still arrive; later, an item that is as before proves that it did not; Rule 6.
     Event.AS_BEFORE:  (VERDICT,   OVER,       OVER,       NOT_AGAIN, NOT_SEEN, NOT_MADE, ___,       ___),
     # Others may have written over it. If it were said not to be made, the caller might count it twice.
@@ -181,9 +190,10 @@ ROWS: Final[Mapping[Event, tuple[Cell, ...]]] = {
     #
     # A token of the caller's. It tells equal blocks from others, in every process; Rule 5.
     Event.SAME:       (DONE,      DONE,       DONE,       ___,       DONE,     DONE,     DONE,      ___),
-    # DynamoDB keeps one block per token, and the table one token item: so this one was not applied.
-    Event.REMEMBERED: (TAKEN,     TAKEN,      TAKEN,      ___,       NOT_YET,  NOT_MADE, TAKEN,     ___),
-    Event.REUSED:     (REUSED,    REUSED,     REUSED,     ___,       ___,      ___,      ___,       ___),
+    # DynamoDB keeps one block per token, and the table one token item: so this one was not applied. It may be yet, if
+    # the token is forgotten before an attempt arrives that got no answer.
+    Event.REMEMBERED: (TAKEN,     ANOTHER,    ANOTHER,    ___,       NOT_YET,  NOT_MADE, TAKEN,     ___),
+    Event.REUSED:     (REUSED,    ANOTHER,    ANOTHER,    ___,       ___,      ___,      ___,       ___),
     Event.PERHAPS:    (PERHAPS,   PERHAPS,    PERHAPS,    ___,       PERHAPS,  PERHAPS,  PERHAPS,   ___),
     Event.FORGOTTEN:  (BYTES,     BYTES,      BYTES,      ___,       BYTES,    BYTES,    ___,       ___),
     Event.LAPSED:     (NOT_MADE,  MAY_ARRIVE, MAY_ARRIVE, ___,       ___,      ___,      ___,       ___),

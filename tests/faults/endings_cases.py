@@ -1,13 +1,17 @@
 """Plans of every kind that ends in a way of its own, for the worlds of ``worlds.py``."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Annotated, Any, TypeVar
 
 from dynaorm import Entity, F, Key, NumberRevision, Table, Unique
 from dynaorm.entity.ident import ident_of
 from dynaorm.entity.mapping.mapping import mapping_of
+from dynaorm.flow.applied_before import is_applied
+from dynaorm.flow.protocol.call import Flow
+from dynaorm.flow.protocol.context import Context
 from dynaorm.plan.compiler import compile_plan
-from dynaorm.plan.intent import Deletion, Edit, Intent, Save
+from dynaorm.plan.intent import Check, Deletion, Edit, Intent, Save
 from dynaorm.plan.merge_intents import merge_intents
 from dynaorm.plan.plan import Plan
 from dynaorm.plan.reads import NOTHING_READ, Reads
@@ -42,8 +46,10 @@ class Counted(Entity, table=counted, pk="COUNTED#{sku}", sk="C"):
     left: int = 0
 
 
-def plan(*intents: Intent, reads: Reads = NOTHING_READ, write_id: str = "ours", **unit: Any) -> Plan:
-    return compile_plan(merge_intents(intents, NOW), reads, UnitOfWork(NOW, write_id, str, **unit))
+def plan(
+    *intents: Intent, reads: Reads = NOTHING_READ, write_id: str = "ours", made_at: float = NOW, **unit: Any
+) -> Plan:
+    return compile_plan(merge_intents(intents, made_at), reads, UnitOfWork(made_at, write_id, str, **unit))
 
 
 def stored(entity: Entity, write_id: str = "before") -> Plan:
@@ -111,15 +117,69 @@ def _without_revision() -> Iterator[tuple[str, Case]]:
 def tokens() -> Iterator[tuple[str, Case]]:
     """Blocks under a token: it is new, or an equal block was applied before, or another one."""
     there = stored(Stock(sku="a"))
+    yield from _forgotten(there)
+    yield "token check", Case(plan(Check(Key(Stock, sku="a")), token="T"), (there,), can_be_seen=False)
+    yield from _expired(there)
     for label, unit in (("token", {"token": "T"}), ("remembered", {"token": "T", "remember": DAY})):
         for block, intents in _blocks().items():
             again, first = plan(*intents(1), **unit), plan(*intents(1), write_id="first", **unit)
             other = plan(*intents(2), write_id="other", **unit)
             before = () if block == "insert" else (there,)
-            yield f"{label} {block}", Case(again, before)
-            yield f"{label} {block} again", Case(again, (*before, first), earlier="equal")
-            yield f"{label} {block} after another", Case(again, (*before, other), earlier="another")
+            asks = _asking(partial(intents, 1), unit)
+            yield f"{label} {block}", Case(again, before, again=asks)
+            # What a save of a loaded entity sets may follow from what was loaded.
+            is_known, is_told = label == "remembered", block != "save"
+            yield (
+                f"{label} {block} again",
+                Case(again, (*before, first), earlier="equal", can_be_told=is_known, again=asks),
+            )
+            yield (
+                f"{label} {block} after another",
+                Case(again, (*before, other), earlier="another", can_be_told=is_told, again=asks),
+            )
+        yield from _loaded_anew(label, unit, there)
         yield from _read_first(label, unit)
+
+
+def _asking(intents: Callable[[], Sequence[Intent]], unit: Any) -> Callable[[Context], Flow[bool]] | None:
+    """What asks the token item, if there is one, whether the block was applied before."""
+    if "remember" not in unit:
+        return None
+    work = UnitOfWork(NOW, "ours", str, **unit)
+    return lambda context: is_applied(merge_intents(intents(), NOW), NOTHING_READ, work, context)
+
+
+def _forgotten(there: Plan) -> Iterator[tuple[str, Case]]:
+    """DynamoDB has forgotten the token, and the item has the revision of an equal block."""
+    for block in ("insert", "save"):
+        intents, before = _blocks()[block], () if block == "insert" else (there,)
+        first = plan(*intents(1), token="T", write_id="first")
+        again = plan(*intents(1), token="T")
+        case = Case(again, (*before, first), earlier="equal", is_forgotten=True)
+        yield f"token {block} again after long", case
+
+
+def _expired(there: Plan) -> Iterator[tuple[str, Case]]:
+    """The token item of another block has expired, or does so a moment later."""
+    unit: dict[str, Any] = {"token": "T", "remember": DAY}
+    add = _blocks()["add by key"]
+    for label, until in (("until yesterday", -DAY), ("for a moment", 30.0)):
+        other = plan(*add(2), made_at=NOW - DAY + until, write_id="other", **unit)
+        asks = None if until > 0 else _asking(partial(add, 1), unit)
+        case = Case(plan(*add(1), **unit), (there, other), is_forgotten=True, again=asks)
+        yield f"remembered {label}", case
+
+
+def _loaded_anew(label: str, unit: Any, there: Plan) -> Iterator[tuple[str, Case]]:
+    """An equal block that adds one to what it loads: run again, it differs, as another block would."""
+    first = plan(Save(loaded(Stock(sku="a"), left=1)), write_id="first", **unit)
+    anew = (plan(Deletion(Key(Stock, sku="a"))), stored(Stock(sku="a", left=5)))
+
+    def saving() -> tuple[Intent, ...]:
+        return (Save(loaded(Stock(sku="a", left=5), left=6)),)
+
+    case = Case(plan(*saving(), **unit), (there, first, *anew), earlier="equal", again=_asking(saving, unit))
+    yield f"{label} save again, loaded anew", case
 
 
 def _blocks() -> dict[str, Any]:

@@ -5,17 +5,20 @@ told.
 Every sequence of a few events is tried: a run takes its choices from a list, and says how many there are at each point.
 """
 
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from copy import copy
+from types import FrameType
 from typing import Any, Final, NamedTuple
 
 from dynaorm.entity.state import Unsettled, carried_by, set_state
-from dynaorm.errors import OutcomeUnknown, StoreError, UsageError
+from dynaorm.errors import OutcomeUnknown, StoreError, TokenReused, UsageError
 from dynaorm.flow.protocol.call import TIME_IS_OVER, Call, Flow, NoAnswer, Pause, Reason, Refusal
 from dynaorm.flow.protocol.context import Context
 from dynaorm.flow.protocol.retry import Retry
 from dynaorm.flow.write import resume, send
+from dynaorm.flow.write_events import stored
 from dynaorm.item.action import ConditionCheck, Delete, Put, Update
 from dynaorm.item.evaluate import holds
 from dynaorm.item.update import apply_changes
@@ -44,6 +47,9 @@ class Case(NamedTuple):
         is_repeatable: whether it may be sent again after an attempt without an answer.
         can_be_seen: whether the items say later whether it was carried out.
         earlier: "equal" or "another", if a block under the same token is among those that were carried out before.
+        is_forgotten: whether DynamoDB has forgotten their tokens.
+        can_be_told: whether a token item says which of the two it was.
+        again: for a block that cannot be planned, what finds out whether an equal one was applied before.
     """
 
     plan: Plan
@@ -51,6 +57,9 @@ class Case(NamedTuple):
     is_repeatable: bool = True
     can_be_seen: bool = True
     earlier: str = ""
+    is_forgotten: bool = False
+    can_be_told: bool = False
+    again: Callable[[Context], Flow[bool]] | None = None
 
 
 class Choices:
@@ -81,6 +90,8 @@ class World:
         self.is_deleted_by_others = self.is_written_over = False
         for plan in case.stored:
             self.carry_out(plan)
+        if case.is_forgotten:
+            self.tokens.clear()
         self.first = dict(self.items)
         self.carried_out = 0
 
@@ -98,7 +109,7 @@ class World:
                 raise Refusal("IdempotentParameterMismatchException")
             if token in self.tokens and known is not None:
                 return {}
-        self._check(plan)
+        self.check(plan)
         for planned in plan.actions:
             self._do(planned)
         self.carried_out += 1
@@ -107,7 +118,8 @@ class World:
             self.tokens[token] = request
         return {"Attributes": self.item(plan.actions[0])} if "ReturnValues" in request else {}
 
-    def _check(self, plan: Plan) -> None:
+    def check(self, plan: Plan) -> None:
+        """Whether all conditions hold. Raises Refusal."""
         found = [self.item(one) for one in plan.actions]
         failed = [
             Reason("ConditionalCheckFailed", "", item)
@@ -162,6 +174,12 @@ class World:
                 mark = {revision.attribute: {"N": str(number)} if revision.kind == "N" else {"S": "theirs"}}
             self.items[place] = {**known, **theirs, **mark}
 
+    def forget_tokens(self, plan: Plan) -> None:
+        """What DynamoDB does with a token after ten minutes, and with an expired token item."""
+        self.tokens.clear()
+        if plan.token_item is not None:
+            self.items.pop(_place(plan.token_item), None)
+
     def copied(self) -> "World":
         then = copy(self)
         then.items, then.tokens, then.under_way = dict(self.items), dict(self.tokens), [*self.under_way]
@@ -191,7 +209,10 @@ _WRITES: Final = (
     "carried out, broken",
     "lost, broken",
 )
-_READS: Final = ("answered", "no answer", "no credentials", "lost, stopped")
+_SHOWING: Final = ("read", "refused")
+_OVERTAKEN: Final = "overtaken by a late request"
+_BROKEN_LATER: Final = "answered, a time limit later"
+_READS: Final = ("answered", "no answer", "no credentials", "lost, stopped", _BROKEN_LATER)
 _TROUBLES: Final[Mapping[str, Callable[[], BaseException]]] = {
     "no answer": lambda: NoAnswer("timeout"),
     "not sent": lambda: NoAnswer("refused", sent=False),
@@ -202,6 +223,16 @@ _TROUBLES: Final[Mapping[str, Callable[[], BaseException]]] = {
     "stopped": Stopped,
     "broken": lambda: OSError("no file"),
 }
+
+
+def _breaking(frame: FrameType, event: str, arg: Any) -> Any:
+    """Raise what is no answer as soon as an item has been read: a time limit can come at any line."""
+    if frame.f_code is not stored.__code__:
+        return None
+    if event == "return":
+        sys.settrace(None)
+        raise OSError("a time limit")
+    return _breaking
 
 
 def _trouble(fate: str) -> BaseException:
@@ -226,6 +257,7 @@ class Run:
         self.clock = FakeClock(NOW)
         self.context = Context(str, Retry(attempts=ATTEMPTS), self.clock)
         self.is_doubtful = self.is_unread = self.was_unread = self.is_blindly_repeated = False
+        self.is_first_doubt = self.is_resumed = self.is_in_doubt = False
         self.attempts = 0
         self.is_over = False
         self.last = ""
@@ -257,10 +289,12 @@ class Run:
 
     def _taken(self, step: Any) -> Any:
         if isinstance(step, Pause):
-            what = self.choices.of("pause", "time is over", "stopped in a pause")
+            what = self.choices.of("pause", "time is over", "stopped in a pause", "a minute passes")
             if what == "stopped in a pause":
                 raise Stopped
             self.is_over = what == "time is over"
+            if what == "a minute passes":
+                self.clock.advance(60.0)
             return TIME_IS_OVER if self.is_over else self.clock.pause(step.seconds)
         late = ("a late request arrives",) if self.world.under_way else ()
         same = ("others write the same",) if _is_imitable(self.plan) else ()
@@ -270,20 +304,29 @@ class Run:
 
     def _read(self, call: Call) -> Any:
         self.last, self.shown = self.choices.of(*_READS), None
-        if self.last != "answered":
+        is_broken_later = self.last == _BROKEN_LATER
+        if is_broken_later:
+            self.is_unread = self.was_unread = True
+            sys.settrace(_breaking)
+        elif self.last != "answered":
             self.is_unread = self.was_unread = True
             raise _trouble(self.last)
         item = self.world.items.get(_place_of(call.request["TableName"], call.request["Key"]))
-        self.last, self.shown = "read", item
+        self.last, self.shown = _BROKEN_LATER if is_broken_later else "read", item
         return {} if item is None else {"Item": item}
 
     def _written(self) -> Any:
         self.attempts += 1
         self.is_blindly_repeated |= self.is_doubtful and not self.case.is_repeatable
-        self.last, self.shown = self.choices.of(*_WRITES), None
+        # In the same sending, two requests with a token can be under way at once.
+        can_pass = self.world.under_way and self.plan.is_transaction and not self.is_resumed
+        self.last, self.shown = self.choices.of(*_WRITES, *([_OVERTAKEN] if can_pass else ())), None
+        if self.last == _OVERTAKEN:
+            return self._overtaken()
         fate, _, trouble = self.last.rpartition(", ")
         if trouble in ("no answer", "stopped", "broken"):
-            self.is_doubtful = True
+            self.is_first_doubt = not (self.is_doubtful or self.is_resumed)
+            self.is_doubtful = self.is_in_doubt = True
         if fate == "late":
             self.world.under_way.append(self.plan)
         if fate == "carried out" or trouble == "answered":
@@ -292,12 +335,27 @@ class Run:
             except Refusal as refusal:
                 if fate:
                     raise _trouble(self.last) from None
-                self.last, self.shown = "refused", refusal.item
+                self._refused(refusal)
                 raise
             if not fate:
                 self.last = "reply"
                 return reply
         raise _trouble(self.last)
+
+    def _refused(self, refusal: Refusal) -> None:
+        first = refusal.reasons[0] if refusal.reasons else None
+        self.last, self.shown = "refused", refusal.item if first is None else first.item
+
+    def _overtaken(self) -> Any:
+        """The token was still new when DynamoDB looked; then the late request came first."""
+        self.world.others("a late request arrives", self.plan)
+        try:
+            self.world.check(self.plan)
+        except Refusal as refusal:
+            self._refused(refusal)
+            raise
+        self.last = "busy"
+        raise Refusal("TransactionCanceledException", reasons=(Reason("TransactionConflict"),))
 
 
 # -- what the contract says --------------------------------------------------------------------------------------------
@@ -332,7 +390,9 @@ def _denied(case: Case, run: Run, told: Told, *, is_past: bool) -> Iterator[str]
     if run.world.carried_out and not (is_past and run.world.is_written_over):
         yield "it is said not to be made, and was"
     # Another refusal, as for want of a permission, says nothing of the block.
-    if case.earlier == "equal" and not is_past and told.last in ("refused", "read"):
+    is_shown = told.shown is not None and case.plan.actions[0].has_written(told.shown)
+    is_kept = is_shown or case.plan.token_item is not None or not (is_past or case.is_forgotten)
+    if case.earlier == "equal" and is_kept and told.last in ("refused", "read"):
         yield "nothing was written, it says, and an equal block was applied under the token"
     if _can_arrive(run.world, case.plan):
         yield "it is said not to be made, and can still arrive"
@@ -346,14 +406,25 @@ def _needless(case: Case, run: Run, told: Told, *, is_past: bool) -> Iterator[st
         yield "it goes on, though it was stopped"
     if told.ending in ("unknown", "not made"):
         yield from _given_up(case, run, told)
-        if told.last in ("read", "refused"):
-            yield from _overlooked(case.plan, run, told)
+        yield from _overlooked(case.plan, run, told)
+    yield from _hidden(run, told)
+    yield from _shown(case, run, told, is_past=is_past)
     if told.ending != "unknown" or case.earlier:
         return
     if not (run.is_doubtful or run.was_unread):
         yield "every attempt was answered"
     if is_past and case.can_be_seen and case.is_repeatable and not run.is_unread:
         yield "no request can arrive any more, and all items were read"
+
+
+def _hidden(run: Run, told: Told) -> Iterator[str]:
+    """Whether an exception that is no answer is told as an unknown outcome, though nothing was in doubt before."""
+    is_alone = not (run.is_in_doubt or (run.is_resumed and run.attempts))
+    is_broken = (told.last == _BROKEN_LATER and is_alone) or (
+        told.last.endswith(", broken") and run.is_first_doubt
+    )
+    if is_broken and told.ending != "stopped":
+        yield "the exception of another library is hidden"
 
 
 def _given_up(case: Case, run: Run, told: Told) -> Iterator[str]:
@@ -365,6 +436,8 @@ def _given_up(case: Case, run: Run, told: Told) -> Iterator[str]:
 
 
 def _overlooked(plan: Plan, run: Run, told: Told) -> Iterator[str]:
+    if told.last not in _SHOWING:
+        return
     first, shown = plan.actions[0], told.shown
     if shown is not None and first.has_written(shown):
         yield "its own revision was seen"
@@ -373,13 +446,44 @@ def _overlooked(plan: Plan, run: Run, told: Told) -> Iterator[str]:
         yield "nothing was found where it deletes"
 
 
+def _shown(case: Case, run: Run, told: Told, *, is_past: bool) -> Iterator[str]:
+    """What the items show, though it is said not to be known."""
+    if told.ending != "unknown" or told.last not in _SHOWING:
+        return
+    plan, first = case.plan, case.plan.actions[0]
+    is_doubtful = (run.is_doubtful or run.is_resumed) and not is_past
+    is_kept = plan.token_item is not None or not is_past
+    if case.can_be_told and is_kept and not (case.earlier == "another" and is_doubtful):
+        yield "the token item says which block was applied"
+    # After another attempt without an answer, it is as if it were sent for the first time.
+    if not run.is_resumed or run.is_in_doubt:
+        return
+    is_whole = told.last == "read" or not plan.is_transaction
+    if is_whole and all(_is_alike(one, run.world.item(one)) for one in plan.actions):
+        yield "every item is as the plan makes it, which is all that is asked"
+    if is_past and first.expected_values is not None and told.shown == run.world.first.get(_place(first)):
+        yield "the item is as before, and no request can arrive any more"
+    if told.last == "refused" and plan.is_transaction and not case.earlier and _is_replaced(run.world, plan):
+        yield "a revision was replaced, so it was never made and never will be"
+
+
+def _is_replaced(world: World, plan: Plan) -> bool:
+    """Whether the revision that an action requires is no longer stored."""
+    return any(
+        one.expected is not None and one.mapping.table.mark_of(world.item(one) or {}) != one.expected
+        for one in plan.actions
+    )
+
+
 def _can_arrive(world: World, plan: Plan) -> bool:
     """Whether a request under way may still be carried out, whatever others do first."""
     if not world.under_way:
         return False
-    for what in ("nobody", "others write", "others delete", "others write what was"):
+    for what in ("nobody", "others write", "others delete", "others write what was", "tokens lapse"):
         then = world.copied()
         then.others(what, plan)
+        if what == "tokens lapse":
+            then.forget_tokens(plan)
         for late in world.under_way:
             try:
                 then.carry_out(late)
@@ -424,7 +528,7 @@ def _is_imitable(plan: Plan) -> bool:
 
 # -- all sequences -----------------------------------------------------------------------------------------------------
 
-MODES: Final = ("left", "resumed", "only read", "past")
+MODES: Final = ("left", "resumed", "only read", "past", "not planned")
 
 
 def faulty_runs(case: Case, events: int) -> Iterator[str]:
@@ -453,6 +557,11 @@ def faulty_runs(case: Case, events: int) -> Iterator[str]:
 def _whole(run: Run, mode: str) -> Iterator[tuple[str, Told]]:
     """What is wrong with one run."""
     case, choices = run.case, run.choices
+    if mode == "not planned":
+        if case.again is not None:
+            told = run.end(case.again(run.context))
+            yield from ((fault, told) for fault in _not_planned(case, run, told))
+        return
     told = run.end(send(case.plan, run.context))
     if mode == "left":
         yield from ((fault, told) for fault in faults(case, run, told, is_resumed=False))
@@ -466,8 +575,25 @@ def _whole(run: Run, mode: str) -> Iterator[tuple[str, Told]]:
         run.clock.advance(600.0)
         run.world.tokens.clear()
         run.world.under_way.clear()
-    run.is_unread = run.is_over = False
-    run.attempts = 0
+    run.is_unread = run.is_over = run.is_in_doubt = False
+    run.attempts, run.last = 0, ""
+    run.is_resumed = True
     told = run.end(resume(case.plan, run.context, WINDOW, read_only=mode == "only read"))
     found = faults(case, run, told, is_resumed=True, is_past=mode == "past")
     yield from ((fault, told) for fault in found)
+
+
+def _not_planned(case: Case, run: Run, told: Told) -> Iterator[str]:
+    """What is wrong with the word whether an equal block was applied before, of which this one cannot be planned."""
+    right = "unknown"
+    if case.can_be_told or not case.earlier:
+        right = "done" if case.earlier == "equal" else "not made"
+    is_said = told.ending == "done" or isinstance(told.error, TokenReused) or told.error is None
+    if told.ending != "unknown" and is_said and told.ending != right:
+        yield f"it is {right}"
+    if told.ending == "unknown" and right != "unknown" and not run.is_unread:
+        yield "the token item says which block was applied"
+    if isinstance(told.error, TokenReused) and case.earlier != "another":
+        yield "the token was not used for another block"
+    if told.ending == "not made" and told.error is None and case.earlier:
+        yield "the token was used"

@@ -24,7 +24,7 @@ class Watched(dict[Any, Any]):
         return super().__getitem__(cell)
 
 
-def wrong_steps(cell: Cell) -> Iterator[Cell]:
+def wrong_steps(cell: Cell, state: State) -> Iterator[Cell]:
     """A step of each kind that is not the right one."""
     if not isinstance(cell, NobodyKnows):
         yield PERHAPS
@@ -32,7 +32,8 @@ def wrong_steps(cell: Cell) -> Iterator[Cell]:
         yield DONE
     if cell not in (NOT_MADE, RAISE, write_endings.VERDICT, write_endings.TAKEN, write_endings.REUSED):
         yield NOT_MADE
-    if cell in (KEPT, RAISE):
+    # The objects of a plan that is resumed have it already.
+    if cell in (KEPT, RAISE) and state not in (State.WITHIN, State.PAST):
         yield RAISE if cell is KEPT else KEPT
 
 
@@ -55,7 +56,7 @@ def main() -> None:
     wrong = missed = 0
     for (event, state), right in [(cell, step) for cell, step in table.items() if step is not None]:
         visiting = [case for name, case in cases().items() if (event, state) in visits[name]]
-        for step in wrong_steps(right):
+        for step in wrong_steps(right, state):
             wrong += 1
             dict.__setitem__(table, (event, state), step)
             if not any(is_noticed(case, events) for events in range(1, most + 1) for case in visiting):
