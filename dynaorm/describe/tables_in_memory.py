@@ -11,12 +11,12 @@ from dynaorm.item.action import ConditionCheck, Delete, Put
 from dynaorm.item.evaluate import holds
 from dynaorm.item.update import apply_changes
 from dynaorm.item.value import Item
-from dynaorm.plan.changes import items_to_read
 from dynaorm.plan.compiler import compile_plan
 from dynaorm.plan.intent import Intent
 from dynaorm.plan.merge_intents import merge_intents
 from dynaorm.plan.plan import Plan
 from dynaorm.plan.planned import FAILED, FailedAction, Planned, StaleKnowledge
+from dynaorm.plan.read_first import items_to_read
 from dynaorm.plan.reads import Reads
 from dynaorm.plan.unit_of_work import UnitOfWork
 from dynaorm.plan.verdict import verdict

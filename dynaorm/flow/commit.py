@@ -19,12 +19,12 @@ from dynaorm.flow.unknown_outcome import are_unsettled, refuse_unsettled, settle
 from dynaorm.flow.write import send
 from dynaorm.item.value import Item
 from dynaorm.late import late
-from dynaorm.plan.changes import items_to_read
 from dynaorm.plan.compiler import compile_plan
 from dynaorm.plan.intent import Intent, Save
 from dynaorm.plan.merge_intents import ItemIntents, merge_intents
 from dynaorm.plan.plan import Plan
 from dynaorm.plan.planned import StaleKnowledge
+from dynaorm.plan.read_first import items_to_read
 from dynaorm.plan.reads import NOTHING_READ, Reads
 from dynaorm.plan.unit_of_work import EVER, UnitOfWork
 from dynaorm.plan.verdict import Committed

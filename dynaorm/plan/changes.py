@@ -1,12 +1,12 @@
 """Merged intents become changes: what happens to each item, given what has been read of it."""
 
-from collections.abc import Iterable
 from typing import Any
 
 from dynaorm.entity.declare.catalog import has_expired, stored_class
 from dynaorm.entity.foreign_item import not_found
 from dynaorm.entity.key import stored_key
 from dynaorm.entity.mapping.mapping import EntityMapping
+from dynaorm.entity.mapping.validate import Validated
 from dynaorm.entity.resolve import FieldResolver
 from dynaorm.errors import ConditionFailed, EntityNotFound, InvalidValue, StaleEntity
 from dynaorm.item.condition import Condition, all_of
@@ -28,49 +28,11 @@ from dynaorm.plan.item_change import (
     LoadedEntity,
     StoredItem,
 )
-from dynaorm.plan.kinds.derived_kinds import has_derived, why_read
 from dynaorm.plan.merge_intents import ItemIntents, ResolvedIntent
 from dynaorm.plan.object_values import in_place_of
-from dynaorm.plan.reads import UNREAD, Reads
+from dynaorm.plan.reads import UNREAD, AsRead, Reads
 from dynaorm.plan.unit_of_work import EVER, UnitOfWork
 from dynaorm.record import replace
-
-
-def items_to_read(merged: Iterable[ItemIntents]) -> list[tuple[EntityMapping, Item]]:
-    """The items that must be read, consistently, before these intents can be planned."""
-    found: list[tuple[EntityMapping, Item]] = []
-    for one in merged:  # a loop, because every save asks
-        if _needs_reading(one):
-            found.append((one.mapping, one.key))  # noqa: PERF401 - see above
-    return found
-
-
-def _needs_reading(one: ItemIntents) -> bool:
-    write, removal = one.write, one.removal
-    if write is not None and removal is None and type(write.intent) is Save:
-        # What is replaced may have guards, versions and totals, which only its item tells.
-        return write.intent.overwrite and not _is_replaced_unread(write.mapping, write.intent)
-    if write is not None and type(write.intent) is Edit and write.state is None:
-        return write.blind is None
-    if removal is not None and type(removal.intent) is Deletion and removal.state is None:
-        # The same for what a deletion by key releases. A Put in its place would require that nothing is stored.
-        return write is not None or removal.intent.read_first or has_derived(removal.mapping)
-    if removal is not None and type(removal.intent) is Move:
-        # Without a revision that names one write, no condition says that no attribute was added since the entity was
-        # loaded. The move would leave it behind.
-        return removal.state is not None and one.mapping.table.mark_of(removal.state.item) is None
-    return False
-
-
-def _is_replaced_unread(mapping: EntityMapping, save: Save) -> bool:
-    """Whether an entity of the class is replaced by one PutItem: nothing depends on what it was."""
-    return not (
-        save.condition is not None
-        or why_read(mapping, "a Put")
-        or mapping.created
-        # The next number follows from the one that is stored.
-        or (mapping.table.revision is not None and mapping.table.revision.kind == "N")
-    )
 
 
 def item_change_of(one: ItemIntents, reads: Reads, unit: UnitOfWork) -> ItemChange | None:
@@ -80,7 +42,7 @@ def item_change_of(one: ItemIntents, reads: Reads, unit: UnitOfWork) -> ItemChan
         EntityNotFound, AlreadyExists, StaleEntity: what was read already forbids it.
         UsageError: the intent cannot be planned.
     """
-    read = reads.items.get(one.ident, UNREAD) if reads.items else UNREAD
+    read: AsRead = reads.items.get(one.ident, UNREAD) if reads.items else UNREAD
     if read is UNREAD and one.checks:
         read = _as_checked(one)
     removed = _delete(one, one.removal, read) if one.removal is not None else None
@@ -102,7 +64,7 @@ def item_change_of(one: ItemIntents, reads: Reads, unit: UnitOfWork) -> ItemChan
     return _with_checks(one, change) if one.checks else change
 
 
-def _as_checked(one: ItemIntents) -> Any:
+def _as_checked(one: ItemIntents) -> AsRead:
     """The item that a check was loaded from, if the edit or deletion is by key: its class may be another one."""
     by_key = one.removal if one.write is None else one.write
     if by_key is not None and by_key.state is None and isinstance(by_key.intent, (Edit, Deletion)):
@@ -168,14 +130,14 @@ def _live(mapping: EntityMapping, key: Item, read: Item | None, now: float) -> S
 # -- checks and deletions ----------------------------------------------------------------------------------------------
 
 
-def _check(one: ItemIntents, read: Any, now: float) -> ItemCheck:
+def _check(one: ItemIntents, read: AsRead, now: float) -> ItemCheck:
     if read is UNREAD:
         return ItemCheck(one.mapping, one.key)
     stored = _live(one.mapping, one.key, read, now)
     return ItemCheck(stored.mapping, one.key, stored)
 
 
-def _delete(one: ItemIntents, removal: ResolvedIntent[Deletion | Move], read: Any) -> ItemDelete:
+def _delete(one: ItemIntents, removal: ResolvedIntent[Deletion | Move], read: AsRead) -> ItemDelete:
     intent, mapping, state = removal.intent, removal.mapping, removal.state
     if state is not None:
         if type(intent) is Deletion:
@@ -199,43 +161,52 @@ def _write(
     one: ItemIntents,
     write: ResolvedIntent[Save | Edit | Move],
     removed: ItemDelete | None,
-    read: Any,
+    read: AsRead,
     *,
     now: float,
 ) -> ItemChange | None:
     intent, state = write.intent, write.state
     if type(intent) is Edit:
         return _edit(one, intent, write, read, now=now)
-    if type(intent) is Move:
-        insert = _move(one, intent.entity, write)
-    elif state is not None and not intent.overwrite:
+    if type(intent) is Save and state is not None and not intent.overwrite:
         return _update(one, intent, write)
-    else:
-        # A deletion of the same unit of work removes what is stored: it does not stand in the way.
-        insert = _insert(one, intent, write, read if removed is None else UNREAD, now=now)
-        if removed is None and read is UNREAD and intent.overwrite:
-            replacing = _resolved(intent.replacing, one.mapping)
-            return replace(insert, replaces=True, replacing=replacing)
-    if removed is None:
-        return insert
-    # Rule 1 of ``merge_intents``.
-    return replace(insert, before=removed.before, deleted=removed.entity)
-
-
-def _insert(one: ItemIntents, save: Save, write: ResolvedIntent[Any], read: Any, *, now: float) -> ItemInsert:
-    mapping, valid = one.mapping, write.valid
-    # CreatedAt stays that of the entity that is replaced. What has expired is absent, so it has none.
-    if read is not UNREAD and read is not None and save.overwrite and not has_expired(mapping, read, now):
-        valid = in_place_of(
-            mapping, valid, save.entity, StoredItem(stored_class(mapping, read) or mapping, read)
+    if removed is not None:
+        # Rule 1 of ``merge_intents``. What is stored is deleted: it does not stand in the way, whatever was read.
+        insert = (
+            _move(one, intent.entity, write)
+            if type(intent) is Move
+            else _insert(one, intent, write, write.valid)
         )
+        return replace(insert, before=removed.before, deleted=removed.entity)
+    if type(intent) is Move:
+        return _move(one, intent.entity, write)
+    if read is not UNREAD:
+        return _insert_where_read(one, intent, write, read, now=now)
+    insert = _insert(one, intent, write, write.valid)
+    if not intent.overwrite:
+        return insert
+    return replace(insert, replaces=True, replacing=_resolved(intent.replacing, one.mapping))
+
+
+def _insert(one: ItemIntents, save: Save, write: ResolvedIntent[Any], valid: Validated) -> ItemInsert:
+    """The insert of a saved entity, where nothing is known of what is stored."""
+    mapping = one.mapping
     image = new_image(mapping, one.key, valid.values, valid.encoded)
     if save.origin is not None:
         image = over_origin(mapping, image, save.origin)
-    insert = ItemInsert(mapping, one.key, image, save.entity, valid.values, valid.altered, write.state)
-    if read is UNREAD:
-        return insert
-    placed = _placed(insert, read, overwrite=save.overwrite, now=now)
+    return ItemInsert(mapping, one.key, image, save.entity, valid.values, valid.altered, write.state)
+
+
+def _insert_where_read(
+    one: ItemIntents, save: Save, write: ResolvedIntent[Any], read: Item | None, *, now: float
+) -> ItemInsert:
+    """The insert of a saved entity where this was read. Raises AlreadyExists, ConditionFailed."""
+    mapping, valid = one.mapping, write.valid
+    # CreatedAt stays that of the entity that is replaced. What has expired is absent, so it has none.
+    if read is not None and save.overwrite and not has_expired(mapping, read, now):
+        stored = StoredItem(stored_class(mapping, read) or mapping, read)
+        valid = in_place_of(mapping, valid, save.entity, stored)
+    placed = _placed(_insert(one, save, write, valid), read, overwrite=save.overwrite, now=now)
     if placed.before is not None and mapping.undeleted(placed.before.item) is not None:
         _check_replaced(save.replacing, placed.before, one.key)
     return placed
@@ -283,15 +254,15 @@ def _move(one: ItemIntents, entity: Any, write: ResolvedIntent[Any]) -> ItemInse
 
 
 def _edit(
-    one: ItemIntents, edit: Edit, write: ResolvedIntent[Any], read: Any, *, now: float
+    one: ItemIntents, edit: Edit, write: ResolvedIntent[Any], read: AsRead, *, now: float
 ) -> ItemInsert | ItemEdit | ItemUpdate | ItemCheck | None:
     mapping, state = one.mapping, write.state
-    if state is None and read is UNREAD:
-        assert write.blind is not None  # otherwise the item has been read
-        return write.blind
     if state is not None:
         known, loaded = StoredItem(mapping, state.item), LoadedEntity(edit.target, state)
         return _edit_known(one, edit, known, loaded, now=now)
+    if read is UNREAD:
+        assert write.blind is not None  # otherwise the item has been read
+        return write.blind
     try:
         before = _live(mapping, one.key, read, now)
     except EntityNotFound:

@@ -1,15 +1,28 @@
-"""What has been read before a plan is compiled: items, and which items belong to other entities."""
+"""What has been read before a plan is compiled: items, and which items belong to other entities.
+
+Which items must be read, and why, is decided in ``read_first.py``.
+"""
 
 from collections.abc import Mapping
 from dataclasses import field
-from typing import Any, Final
+from enum import Enum
+from typing import Final, TypeAlias
 
 from dynaorm.entity.ident import Ident
 from dynaorm.item.value import Item
 from dynaorm.record import record
 
-UNREAD: Final[Any] = object()
-"""In place of an item: it was not read, so nobody knows whether one is stored. None: nothing is stored."""
+
+class NotRead(Enum):
+    """In place of an item that was not read: nobody knows whether one is stored."""
+
+    UNREAD = "was not read"
+
+
+UNREAD: Final = NotRead.UNREAD
+
+AsRead: TypeAlias = Item | NotRead | None
+"""What a read tells of an item: its attributes; None if nothing is stored; ``UNREAD`` if there was no read."""
 
 
 @record

@@ -9,7 +9,6 @@ Rule 3. A target that is not written otherwise needs no read, and its ADD does n
 
 from collections.abc import Sequence
 from decimal import Decimal
-from typing import Any
 
 from dynaorm.entity.declare.catalog import catalog_of, of_type
 from dynaorm.entity.declare.registry import is_of
@@ -40,7 +39,7 @@ from dynaorm.plan.kinds.total_rules import Uncounted, check_totals, restricting_
 from dynaorm.plan.kinds.totals import NO_TOTAL, TOTALS, TotalDelta, TotalPurpose, is_target, number_of_total
 from dynaorm.plan.merge_intents import ItemIntents
 from dynaorm.plan.planned import Basis, Planned
-from dynaorm.plan.reads import UNREAD, Reads
+from dynaorm.plan.reads import UNREAD, AsRead, Reads
 from dynaorm.plan.unit_of_work import UnitOfWork
 from dynaorm.plan.writable import refuse_other_revision
 from dynaorm.record import replace
@@ -194,7 +193,7 @@ def additions(deltas: Sequence[TotalDelta], reads: Reads, unit: UnitOfWork) -> l
 
 def addition(delta: TotalDelta, reads: Reads, unit: UnitOfWork) -> Planned | None:
     """The action that changes the totals of a target; None if the target is gone and no entity joins it."""
-    read = reads.items.get(delta.ident, UNREAD)
+    read: AsRead = reads.items.get(delta.ident, UNREAD)
     if not delta.joined and read is not UNREAD and not is_target(delta.mapping, read):
         return None
     mapping, table = delta.mapping, delta.mapping.table
@@ -228,7 +227,7 @@ def addition(delta: TotalDelta, reads: Reads, unit: UnitOfWork) -> Planned | Non
 
 
 def _raised(
-    revision: Revision | None, read: Any, unit: UnitOfWork
+    revision: Revision | None, read: AsRead, unit: UnitOfWork
 ) -> tuple[Condition | None, tuple[Change, ...]]:
     """What an action requires of the revision of a target, and its change."""
     if revision is None:
@@ -239,12 +238,12 @@ def _raised(
     return condition, (change,)
 
 
-def _begins_once_read(revision: Revision | None, read: Any) -> bool:
+def _begins_once_read(revision: Revision | None, read: AsRead) -> bool:
     """Whether a target that is not stored is made only once that is known: DynamoDB cannot begin a nested revision."""
     return read is UNREAD and revision is not None and revision.is_nested
 
 
-def _is_of_kind(mapping: EntityMapping, read: Any) -> Condition | None:
+def _is_of_kind(mapping: EntityMapping, read: AsRead) -> Condition | None:
     """The condition on a target's type: its class's, or that of a class derived from it."""
     attribute = mapping.table.type_attribute
     if attribute is None:
@@ -255,7 +254,7 @@ def _is_of_kind(mapping: EntityMapping, read: Any) -> Condition | None:
     return of_type(classes, attribute)
 
 
-def _is_untyped(mapping: EntityMapping, read: Any) -> bool:
+def _is_untyped(mapping: EntityMapping, read: AsRead) -> bool:
     """Whether an item was read that lacks its type: its key alone says that it is a target."""
     attribute = mapping.table.type_attribute
     return attribute is not None and read is not UNREAD and read is not None and attribute not in read

@@ -29,7 +29,7 @@ from dynaorm.item.condition import Attr, Compare, Condition, Or, equals, missing
 from dynaorm.item.evaluate import holds
 from dynaorm.item.update import SetTo
 from dynaorm.item.value import AttributeValue, Item
-from dynaorm.plan.changes import item_change_of, items_to_read
+from dynaorm.plan.changes import item_change_of
 from dynaorm.plan.intent import Check, Deletion, Edit, Intent, Move, Save
 from dynaorm.plan.item_change import (
     ItemChange,
@@ -41,6 +41,7 @@ from dynaorm.plan.item_change import (
     StoredItem,
 )
 from dynaorm.plan.merge_intents import merge_intents
+from dynaorm.plan.read_first import items_to_read
 from dynaorm.plan.reads import NOTHING_READ, Reads
 from dynaorm.plan.unit_of_work import UnitOfWork
 from dynaorm.record import replace

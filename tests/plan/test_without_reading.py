@@ -35,9 +35,9 @@ from dynaorm.item.condition import And, Attr, Compare, Condition, Or, SizeOf, ex
 from dynaorm.item.known import Unread
 from dynaorm.item.update import Change, Remove, SetTo
 from dynaorm.item.value import Item
-from dynaorm.plan.changes import items_to_read
 from dynaorm.plan.intent import Edit
 from dynaorm.plan.merge_intents import merge_intents
+from dynaorm.plan.read_first import items_to_read
 from dynaorm.plan.rule_conditions import bounds_of
 from dynaorm.plan.without_reading import edit_without_reading, index_changes
 from tests.plan.cast import Audit, Both, Coupon, Document, Held, Person, Renamed, Stock
