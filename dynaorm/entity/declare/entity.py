@@ -20,6 +20,7 @@ from dynaorm.entity.declare.constraints import constraints_of
 from dynaorm.entity.declare.fields import FieldCompiler
 from dynaorm.entity.declare.item_type import type_names_of
 from dynaorm.entity.declare.keys import keys_of
+from dynaorm.entity.declare.names import misnamed_fields
 from dynaorm.entity.declare.options import ClassOptions
 from dynaorm.entity.declare.prefixes import prefix_conflicts, prefix_problems
 from dynaorm.entity.declare.registry import conflicts, register
@@ -33,6 +34,7 @@ from dynaorm.entity.marker import Computed, CreatedAt, ExpiresAt, Stored, Update
 from dynaorm.entity.table import Table
 from dynaorm.entity.template.version import BOOKKEEPING, Versioning
 from dynaorm.errors import DeclarationError
+from dynaorm.failure import shown
 from dynaorm.record import record
 
 # Modules may be imported in several threads. A class that joins a table is compared with every class that has joined.
@@ -74,10 +76,15 @@ def _class_problems(entity: type[BaseModel], marks: Mapping[str, Marked]) -> Ite
             yield f"{name}: Computed() says what a computed field looks at, and this field is stored; drop it"
         if mark.find(Stored):
             yield f"{name}: Stored() keeps a computed field, and this field is stored anyway; drop it"
+    yield from misnamed_fields(entity)
     yield from marker_problems(computed_marks(entity), entity.model_fields)
     yield from _dropped_markers(entity, marks)
     if entity.model_config.get("extra") == "allow":
         yield "extra='allow' takes fields without a type, which cannot be stored; declare a dict field"
+    frozen: object = entity.model_config.get("frozen")
+    if not isinstance(frozen, bool | None):
+        # pydantic looks at it last, when the class has joined its table.
+        yield f"frozen={shown(frozen)} is neither True nor False; write one of them"
     if not is_model_of_fields(entity):
         yield (
             "its __get_pydantic_core_schema__() gives another schema than that of its fields; let it return what "
