@@ -458,9 +458,10 @@ def _shown(case: Case, run: Run, told: Told, *, is_past: bool) -> Iterator[str]:
     # After another attempt without an answer, it is as if it were sent for the first time.
     if not run.is_resumed or run.is_in_doubt:
         return
-    is_whole = told.last == "read" or not plan.is_transaction
-    if is_whole and all(_is_alike(one, run.world.item(one)) for one in plan.actions):
-        yield "every item is as the plan makes it, which is all that is asked"
+    # Of several items, others may have written one after it was read.
+    is_seen = len(plan.actions) == 1 and (told.last == "read" or not plan.is_transaction)
+    if is_seen and _is_alike(first, run.world.item(first)):
+        yield "the item is as the plan makes it, which is all that is asked"
     if is_past and first.expected_values is not None and told.shown == run.world.first.get(_place(first)):
         yield "the item is as before, and no request can arrive any more"
     if told.last == "refused" and plan.is_transaction and not case.earlier and _is_replaced(run.world, plan):
