@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dynaorm import Call, Key, Session, Table, Transport, iam_policy
+from dynaorm import Call, Key, Session, Table, Transport, handler, iam_policy
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.flow.integrity.finding import Outcome
 from dynaorm.testing.clock import FakeClock
@@ -19,13 +19,14 @@ from tests.iam_requests import WHERE, Recorder, allowed
 from tests.laws.classes import NOON
 from tests.laws.family_classes import Classes, declare, world_of
 from tests.laws.family_world import History, Raw, damaged, family_below, place_of, raw_items, scopes_of
+from tests.streams.events import in_lambda, written
 
 EXAMPLES = int(os.environ.get("FUZZ_EXAMPLES", "10"))
 RANDOMS = st.randoms(use_true_random=False)
 
 
 @contextmanager
-def written(engine: Transport, random: Random) -> Iterator[tuple[Classes, Session]]:
+def history_of(engine: Transport, random: Random) -> Iterator[tuple[Classes, Session]]:
     """A world with what a history of writes left in it."""
     classes = declare(world_of(random.choice))
     with Session(transport=engine, clock=FakeClock(NOON.timestamp())) as session:
@@ -70,7 +71,7 @@ def test_damage_is_found_and_mended_with_each_class_that_it_concerns(
 
 
 def check_sound(engine: Transport, random: Random) -> None:
-    with written(engine, random) as (classes, _):
+    with history_of(engine, random) as (classes, _):
         raw = raw_items(engine, classes)
     for scope in scopes_of(classes, random.choice, 3):
         recorder = Recorder(read_only(classes, raw))
@@ -106,6 +107,35 @@ def check_reads(session: Session, classes: Classes, raw: Raw) -> None:
         for value in values:
             check_reads_of_one(session, Key(kind, **{name: value}), scanned)
         check_found_by(session, kind, scanned)
+        if mapping.versioning is not None:
+            check_histories(session, kind, scanned, raw)
+        check_stream(kind, scanned, raw)
+
+
+def check_histories(session: Session, kind: Any, scanned: list[Any], raw: Raw) -> None:
+    """Each class finds all versions of its entities, also those that are of a class above it."""
+    mapping = mapping_of(kind)
+    for entity in scanned:
+        latest = mapping.primary_key.rendered(dict(entity))
+        beside = [item for (table, _), item in raw.items() if table == mapping.table.name]
+        versions = [
+            int(one["version"]["N"])
+            for one in beside
+            if one["PK"] == latest["PK"] and "version" in one and one["SK"] != latest["SK"]
+        ]
+        found = list(session.history(Key(kind, id=entity.id)))
+        assert [one.number for one in found] == sorted(versions, reverse=True)
+        assert found[0].entity == entity
+
+
+def check_stream(kind: Any, scanned: list[Any], raw: Raw) -> None:
+    """A function for a class gets its entities, and those of the classes that derive from it."""
+    table, on, told = mapping_of(kind).table, handler(mapping_of(kind).table), list[Any]()
+    on.inserted(kind)(lambda change: told.append(change.new))
+    images = [item for (name, _), item in raw.items() if name == table.name]
+    records = [written(None, item, table=table.name, sequence=at) for at, item in enumerate(images, 1)]
+    assert on(in_lambda(*records)) == {"batchItemFailures": []}
+    assert sorted(told, key=repr) == sorted(scanned, key=repr)
 
 
 def check_reads_of_one(session: Session, key: Key[Any], scanned: list[Any]) -> None:
@@ -145,7 +175,7 @@ def found_in(session: Session, *scope: Any) -> set[Told]:
 
 
 def check_damage(engine: Transport, random: Random) -> None:
-    with written(engine, random) as (classes, session):
+    with history_of(engine, random) as (classes, session):
         said = damaged(engine, raw_items(engine, classes), random.choice)
         now = session_on(read_only(classes, raw_items(engine, classes)))
         tables = tuple({mapping_of(kind).table: None for kind in classes.everything})

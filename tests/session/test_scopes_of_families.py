@@ -24,6 +24,10 @@ class Letter(Doc):
     to: str = ""
 
 
+class Ticket(Doc):
+    seat: Annotated[str | None, Unique("seat")] = None
+
+
 class Left(Entity, table=left, pk="LEFT#{id}", sk="LEFT"):
     id: str
     mail: Annotated[str, Unique(shared=True)]
@@ -118,3 +122,18 @@ def test_verifying_a_class_asks_for_no_targets_of_classes_that_are_not_verified(
     with Session(transport=recorder) as own:
         assert list(own.verify(Right)) == []
     assert recorder.needed <= allowed(iam_policy(Right, **WHERE, actions="verify"))
+
+
+def test_what_is_wrong_with_a_constraint_is_found_with_the_classes_that_have_it(
+    session: Session, moto: Transport
+) -> None:
+    session.save(Ticket(id="a", name="x", seat="1"))
+    stored = items(moto, docs)
+    guard, entity = stored["seat#1 seat#1"], stored["DOC#a DOC"]
+    moto.call(
+        Call("DeleteItem", {"TableName": docs.name, "Key": {name: guard[name] for name in ("PK", "SK")}})
+    )
+    put(moto, {**entity, "PK": {"S": "DOC#b"}, "id": {"S": "b"}, "name": {"S": "y"}}, docs)
+    session.save(Letter(id="c", name="z"))
+    assert list(session.verify(Letter)) == []
+    assert FindingKind.DUPLICATE in {one.kind for one in session.verify(Ticket)}

@@ -259,7 +259,7 @@ class JudgedGuards(JudgedKind):
         if found is not NotAnEntity.GUARD:
             return None
         judgement = Judgement()
-        if not any(map(scope.covers, constrained_by(_constraint_in(address), address.table))):
+        if not _is_verified(address, scope):
             return judgement
         extra = more_than_a_guard(address.table, item)
         # Another library may write more into the guard items of its own format.
@@ -304,7 +304,10 @@ class JudgedGuards(JudgedKind):
         return [Holding(address), *holders] if is_guard else holders
 
     def left(self, ledger: Ledger, scope: Scope) -> Iterator[tuple[ItemAddress, Sequence[ItemAddress]]]:
-        return ledger.holdings()
+        # An entity that holds an item for this scope may hold others, too.
+        for address, holders in ledger.holdings():
+            if _is_verified(address, scope):
+                yield address, holders
 
     def judge_facts(
         self,
@@ -366,6 +369,11 @@ class JudgedGuards(JudgedKind):
             if reason := (yield from kind.may_return(mapping, case.owner.key, case.owner_item, held)):
                 return reason
         return ""
+
+
+def _is_verified(guard: ItemAddress, scope: Scope) -> bool:
+    """Whether a guard item is verified: a class with its constraint is."""
+    return any(map(scope.covers, constrained_by(_constraint_in(guard), guard.table)))
 
 
 def _possible_holders(mapping: EntityMapping) -> list[EntityMapping]:
