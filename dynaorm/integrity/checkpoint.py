@@ -2,6 +2,11 @@
 
 The file is an SQLite database. One SQLite transaction saves the position of the scan together with what was learned up
 to there, so a run that was killed at any moment resumes from a consistent state.
+
+Two decisions are made elsewhere:
+
+- which run may resume from a file: ``run`` says what identifies a run (``_identity``), and here it is compared;
+- when a position is saved: ``Verification.steps`` calls ``save`` when every finding of some pages was dealt with.
 """
 
 import json

@@ -107,8 +107,8 @@ def verify(session: Session, *named: Named, options: RunOptions = DEFAULT) -> It
         >>> [finding.kind for finding in verify(session, app)]
         []
     """
-    with _Job("verify", session, named, options) as job:
-        yield from _verified(job)
+    with _ResumableRun("verify", session, named, options) as run:
+        yield from _verified(run)
 
 
 def repair(
@@ -139,8 +139,8 @@ def repair(
         >>> [mended.outcome for mended in repair(session, app)]
         []
     """
-    with _Job("repair", session, named, options, findings=findings) as job:
-        yield from _mended(job)
+    with _ResumableRun("repair", session, named, options, findings=findings) as run:
+        yield from _mended(run)
 
 
 def backfill(session: Session, *named: Named, options: RunOptions = DEFAULT) -> Iterator[Mended]:
@@ -163,8 +163,8 @@ def backfill(session: Session, *named: Named, options: RunOptions = DEFAULT) -> 
         >>> [mended.outcome for mended in backfill(session, User)]
         []
     """
-    with _Job("backfill", session, named, options) as job:
-        yield from _mended(job)
+    with _ResumableRun("backfill", session, named, options) as run:
+        yield from _mended(run)
 
 
 def work_on_segment(
@@ -184,12 +184,12 @@ def work_on_segment(
     Raises:
         UsageError, StoreError: as that run.
     """
-    with _Job(verb, session, named, options, is_part=True) as job:
-        job.keep_checkpoint()
-        job.used = used
-        yield from _WORKS[verb](job)
-        job.tell_used()
-        yield from job.facts()
+    with _ResumableRun(verb, session, named, options, is_part=True) as run:
+        run.keep_checkpoint()
+        run.used = used
+        yield from _WORKS[verb](run)
+        run.tell_used()
+        yield from run.facts()
 
 
 def work_on_rest(
@@ -213,11 +213,11 @@ def work_on_rest(
     Raises:
         UsageError, StoreError: as that run.
     """
-    with _Job(verb, session, named, options) as job:
-        job.used = used
-        job.read_elsewhere(said)
-        yield from _WORKS[verb](job)
-        job.tell_used()
+    with _ResumableRun(verb, session, named, options) as run:
+        run.used = used
+        run.read_elsewhere(said)
+        yield from _WORKS[verb](run)
+        run.tell_used()
 
 
 def table_locations(
@@ -278,37 +278,37 @@ def _verification(session: Session, named: Sequence[Named], options: RunOptions)
     )
 
 
-def _verified(job: "_Job") -> Iterator[Finding]:
-    yield from map(finding_in, job.reported())
-    for diagnoses in job.steps():
+def _verified(run: "_ResumableRun") -> Iterator[Finding]:
+    yield from map(finding_in, run.reported())
+    for diagnoses in run.steps():
         for diagnosis in diagnoses:
-            job.report(diagnosis.finding, as_json(diagnosis.finding, with_secrets=True))
+            run.report(diagnosis.finding, as_json(diagnosis.finding, with_secrets=True))
             yield diagnosis.finding
 
 
-def _mended(job: "_Job") -> Iterator[Mended]:
-    yield from map(mended_in, job.reported())
-    left = job.options.at_most
-    for diagnoses in job.steps():
+def _mended(run: "_ResumableRun") -> Iterator[Mended]:
+    yield from map(mended_in, run.reported())
+    left = run.options.at_most
+    for diagnoses in run.steps():
         allowed, refused = _within(left, diagnoses)
-        for some in repair_flows(allowed, job.work, dry_run=job.options.dry_run):
-            for one in job.run(some):
+        for some in repair_flows(allowed, run.work, dry_run=run.options.dry_run):
+            for one in run.result_of(some):
                 if one.outcome is Outcome.LEFT:
-                    job.report(one.finding, as_json(one, with_secrets=True))
+                    run.report(one.finding, as_json(one, with_secrets=True))
                 yield one
         if refused is not None:
-            job.keep_checkpoint()
+            run.keep_checkpoint()
             yield Mended(
                 refused.finding,
                 Outcome.STOPPED,
-                f"this run may make {counted(job.options.at_most or 0, 'repair')}",
+                f"this run may make {counted(run.options.at_most or 0, 'repair')}",
             )
             return
         left = None if left is None else left - sum(bool(one.actions) for one in allowed)
-    yield from job.work.rest()
+    yield from run.work.rest()
 
 
-_WORKS: Final[Mapping[str, Callable[["_Job"], Iterator[Finding | Mended]]]] = {
+_WORKS: Final[Mapping[str, Callable[["_ResumableRun"], Iterator[Finding | Mended]]]] = {
     "verify": _verified,
     "repair": _mended,
     "backfill": _mended,
@@ -325,8 +325,8 @@ def _within(left: int | None, diagnoses: list[Diagnosis]) -> tuple[list[Diagnosi
     return diagnoses[: repairs[left]], diagnoses[repairs[left]]
 
 
-class _Job(ExitStack):
-    """A run and its files."""
+class _ResumableRun(ExitStack):
+    """A run and its files: the checkpoint that the same run resumes from, and the duplicates."""
 
     def __init__(
         self,
@@ -348,33 +348,25 @@ class _Job(ExitStack):
         path = None if options.dry_run else options.checkpoint
         described = self._described() if path is not None or options.progress is not None else []
         self._total = _item_count(described)
-        identity = {
-            "work": name,
-            # A table that was deleted and created again has the same ARN and another TableId.
-            "tables": [[one.get("TableArn"), one.get("TableId")] for one in described],
-            "named": [one.name if isinstance(one, Table) else one.__qualname__ for one in named],
-            "classes": [
-                _shape(one) for table in self.work.scope.tables for one in catalog_of(table).mappings.values()
-            ],
-            "segments": [options.segments, options.segment, *(["part"] if is_part else [])],
-            "foreign": sorted(options.foreign_attributes),
-        }
+        identity = _identity(name, named, options, self.work, described=described, is_part=is_part)
         self._duplicates: DuplicatesFile | None = None
         with ExitStack() as opened:
             self._checkpoint = opened.enter_context(Checkpoint(path, identity))
             self._checkpoint.resume(self.work)
             if options.duplicates is not None:
                 self._duplicates = opened.enter_context(DuplicatesFile(options.duplicates))
-            self.push(opened.pop_all())  # without an error, they stay open as long as the job
+            self.push(opened.pop_all())  # without an error, they stay open as long as the run
         self.work.ledger = self._checkpoint
         self.used: Used | None = None
         self._told = (0.0, 0.0)
 
     def _described(self) -> list[dict[str, Any]]:
-        found: list[dict[str, Any]] = self.run(describe(self.work.scope.tables, self.work.limiter.context))
+        found: list[dict[str, Any]] = self.result_of(
+            describe(self.work.scope.tables, self.work.limiter.context)
+        )
         return found
 
-    def run(self, flow: Flow[Any]) -> Any:
+    def result_of(self, flow: Flow[Any]) -> Any:
         return self._session._run(self._name, flow)
 
     def read_elsewhere(self, said: Iterable[Fact | Doubt]) -> None:
@@ -408,7 +400,7 @@ class _Job(ExitStack):
     def steps(self) -> Iterator[list[Diagnosis]]:
         """The diagnoses of each step. Deal with them before you ask for the next step, which saves the position."""
         self._show_progress()
-        yield from map(self.run, self.work.steps(self._save))
+        yield from map(self.result_of, self.work.steps(self._save))
 
     def _save(self) -> None:
         self._checkpoint.save(self.work)
@@ -470,6 +462,29 @@ def _check(session: object, options: RunOptions) -> None:
         check_count("at_most={}", options.at_most, least=0)
     check_flag("dry_run={}", options.dry_run)
     check_progress(options.progress)
+
+
+def _identity(
+    name: str,
+    named: Sequence[Named],
+    options: RunOptions,
+    work: Verification,
+    *,
+    described: Sequence[dict[str, Any]],
+    is_part: bool,
+) -> dict[str, Any]:
+    """What identifies a run: only a run of which all this is the same may resume from its checkpoint."""
+    return {
+        "work": name,
+        # A table that was deleted and created again has the same ARN and another TableId.
+        "tables": [[one.get("TableArn"), one.get("TableId")] for one in described],
+        "named": [one.name if isinstance(one, Table) else one.__qualname__ for one in named],
+        "classes": [
+            _shape(one) for table in work.scope.tables for one in catalog_of(table).mappings.values()
+        ],
+        "segments": [options.segments, options.segment, *(["part"] if is_part else [])],
+        "foreign": sorted(options.foreign_attributes),
+    }
 
 
 def _item_count(described: Sequence[dict[str, Any]]) -> int | None:
