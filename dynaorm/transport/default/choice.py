@@ -1,4 +1,12 @@
-"""The choice between own connections and pynamodb, for threads and for asyncio."""
+"""The choice between own connections and pynamodb, for threads and for asyncio.
+
+What needs pynamodb is listed where it is found:
+
+- in the process, such as a mock or a tracer: ``botocore_hooks``;
+- in the environment, the AWS configuration and the credentials: what raises ``OnlyBotocore``, in ``http/destination``
+  and ``http/exchange``;
+- the settings file of pynamodb, the plugins of botocore, and tables that are named by an ARN: the functions below.
+"""
 
 import os
 from typing import TYPE_CHECKING, Final
