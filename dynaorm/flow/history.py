@@ -477,10 +477,10 @@ def purge(target: Target, context: Context) -> Flow[int]:
     while True:
         step, numbers = numbers[: ACTION_LIMIT - 1], numbers[ACTION_LIMIT - 1 :]
         watch = _watch(target, copy, context, last=not numbers)
-        setting = unit_of_work(context)
+        unit = unit_of_work(context)
         actions = (watch, *_removals(target, step, context))
         with _saying(len(stored) - len(numbers) - len(step)):
-            yield from send(Plan(actions, setting.write_id, made_at=setting.now), context)
+            yield from send(Plan(actions, unit.write_id, made_at=unit.now), context)
         if not numbers:
             return len(stored)
 

@@ -42,23 +42,23 @@ def drawn(tree: TypeTree, around: Bounds = NO_BOUNDS) -> "st.SearchStrategy[Any]
     return _drawn(tree, around, {})
 
 
-_Known: TypeAlias = "dict[tuple[int, str], st.SearchStrategy[Any]]"
+_Strategies: TypeAlias = "dict[tuple[int, str], st.SearchStrategy[Any]]"
 
 
-def _drawn(tree: TypeTree, around: Bounds, known: _Known) -> "st.SearchStrategy[Any]":
+def _drawn(tree: TypeTree, around: Bounds, strategies: _Strategies) -> "st.SearchStrategy[Any]":
     bounds = bounds_of(tree, around)
     key = (id(tree), repr(bounds))
-    if key not in known:  # a type may contain itself
-        known[key] = st.deferred(lambda: found)
-        found = _strategy(tree, bounds, known)
-        known[key] = found
-    return known[key]
+    if key not in strategies:  # a type may contain itself
+        strategies[key] = st.deferred(lambda: found)
+        found = _strategy(tree, bounds, strategies)
+        strategies[key] = found
+    return strategies[key]
 
 
-def _strategy(tree: TypeTree, bounds: Bounds, known: _Known) -> "st.SearchStrategy[Any]":
+def _strategy(tree: TypeTree, bounds: Bounds, strategies: _Strategies) -> "st.SearchStrategy[Any]":
     kind = tree.origin
     if kind is Union:
-        return st.one_of([_drawn(one, bounds, known) for one in tree.parts])
+        return st.one_of([_drawn(one, bounds, strategies) for one in tree.parts])
     if kind is Literal:
         return st.sampled_from(tree.arguments)
     if kind is Any:
@@ -66,11 +66,11 @@ def _strategy(tree: TypeTree, bounds: Bounds, known: _Known) -> "st.SearchStrate
     if not isinstance(kind, type):
         return st.from_type(tree.plain)
     if kind in CONTAINERS and tree.arguments:
-        return _drawn_container(tree, bounds, known)
+        return _drawn_container(tree, bounds, strategies)
     if (inner := inner_of(tree)) is not None:
-        return _drawn(inner, NO_BOUNDS, known)
+        return _drawn(inner, NO_BOUNDS, strategies)
     if is_record(kind):
-        fields = {one.name: _drawn(one.tree, one.bounds, known) for one in record_fields(tree)}
+        fields = {one.name: _drawn(one.tree, one.bounds, strategies) for one in record_fields(tree)}
         optional = {one.name for one in record_fields(tree) if is_typeddict(kind) and not one.is_required}
         return st.fixed_dictionaries(
             {name: one for name, one in fields.items() if name not in optional},
@@ -81,8 +81,8 @@ def _strategy(tree: TypeTree, bounds: Bounds, known: _Known) -> "st.SearchStrate
     return draw(bounds) if draw is not None else st.from_type(tree.plain)
 
 
-def _drawn_container(tree: TypeTree, bounds: Bounds, known: _Known) -> "st.SearchStrategy[Any]":
-    inner = [_drawn(one, NO_BOUNDS, known) for one in tree.parts]
+def _drawn_container(tree: TypeTree, bounds: Bounds, strategies: _Strategies) -> "st.SearchStrategy[Any]":
+    inner = [_drawn(one, NO_BOUNDS, strategies) for one in tree.parts]
     kind, least = CONTAINERS[tree.origin], bounds.get("min_length", 0)
     size = {"min_size": least, "max_size": bounds.get("max_length", least + 3)}
     if kind is dict:

@@ -29,7 +29,7 @@ from dynaorm.item.json_body import Body, with_bytes
 from dynaorm.item.value import Item
 
 Snapshot: TypeAlias = Loaded | LazyItem
-_Known: TypeAlias = tuple[HasKey | None, InDoubt | None, Callable[[Item], Defaults] | None]
+_Checks: TypeAlias = tuple[HasKey | None, InDoubt | None, Callable[[Item], Defaults] | None]
 FindDefaults: TypeAlias = Defaults | Callable[[Item], Defaults]
 
 # The numbers that DynamoDB writes. Any other finite one is left to the codecs.
@@ -63,7 +63,7 @@ class JsonReader:
         self._models = {model.mapping.entity: model for model in models}
         # For each class: how keys are compared, and how its entities are told from others, if that must be done; and
         # the defaults, if there is nothing else to examine.
-        self._known: dict[type, _Known] = {
+        self._checks: dict[type, _Checks] = {
             model.mapping.entity: (
                 model.has_key if model.keys else None,
                 in_doubt(model.mapping) if table.type_attribute is None else None,
@@ -129,7 +129,7 @@ class JsonReader:
         self, reading: ParsedReply, keys: Sequence[KeyContents], kept: Sequence[Any], now: float | None
     ) -> ParsedReply:
         """The reading, with the states of its entities. ``kept``: the texts of the items, or the items."""
-        found, known, heads = reading.found, self._known, reading.heads
+        found, checks, heads = reading.found, self._checks, reading.heads
         new: Callable[[Any], Snapshot] = _lazy if kept and type(kept[0]) is bytes else _loaded
         has_expired = False
         put = object.__setattr__
@@ -139,7 +139,7 @@ class JsonReader:
                 found[place] = with_bytes(entity)
                 continue
             # A validator of the user's may have returned an object of another class.
-            has_key, is_in_doubt, defaults = known.get(type(entity), _UNKNOWN)
+            has_key, is_in_doubt, defaults = checks.get(type(entity), _UNKNOWN)
             if (has_key is not None and not has_key(entity, keys[place] if keys else _NOTHING)) or (
                 is_in_doubt is not None and is_in_doubt(entity.__dict__)
             ):
@@ -184,7 +184,7 @@ def _is_nothing(_entity: Any, _key: KeyContents) -> bool:
     return False
 
 
-_UNKNOWN: Final[_Known] = (_is_nothing, None, None)
+_UNKNOWN: Final[_Checks] = (_is_nothing, None, None)
 
 
 # A snapshot of an item and its defaults. (Faster than the method ``_make``.)

@@ -69,7 +69,7 @@ def _judge_stored(lacking: Lacking, scope: Scope, judgement: Judgement) -> Store
     summed = [(kind, some) for kind, some in held if kind.derived.is_summed]
     judgement.facts += [fact for kind, some in summed for fact in kind.facts_of(lacking.now, some)]
     if scope.covers(mapping):
-        found = yield from _lacked(lacking, _Due(renewal, keys, held), scope)
+        found = yield from _lacked(lacking, _Required(renewal, keys, held), scope)
         reason = lacking.doubt or not_ours(mapping, stored, scope)
         judgement.diagnoses = [doubtful(one, reason) for one in found]
 
@@ -101,7 +101,7 @@ def _under_new_key(mapping: EntityMapping, item: Item) -> Item | None:
 
 
 @record
-class _Due:
+class _Required:
     """What an entity should have: as it loads, its index keys, and the items that it holds, by kind."""
 
     renewal: Renewal
@@ -109,17 +109,17 @@ class _Due:
     held: Sequence[tuple[JudgedKind, Sequence[Held[Any]]]]
 
 
-def _lacked(lacking: Lacking, due: _Due, scope: Scope) -> StoredCheck[list[Diagnosis]]:
+def _lacked(lacking: Lacking, required: _Required, scope: Scope) -> StoredCheck[list[Diagnosis]]:
     """The diagnoses of all that an entity lacks."""
-    renewal = due.renewal
+    renewal = required.renewal
     # To be stored as it loads gives an entity everything that it lacks, but for what others hold.
     is_renewed = bool(renewal.changes) and not lacking.is_moved
-    for kind, held in due.held:
+    for kind, held in required.held:
         if not (is_renewed and kind.derived.is_permanent):
             yield from kind.complete(lacking, held, scope)
     if is_renewed:
         return [*lacking.left, *(yield from judge_values(renewal, scope))]
-    return [*lacking.left, *([] if lacking.is_stuck else _incomplete(lacking, due.index_keys))]
+    return [*lacking.left, *([] if lacking.is_stuck else _incomplete(lacking, required.index_keys))]
 
 
 def _incomplete(lacking: Lacking, keys: Mapping[str, AttributeValue]) -> list[Diagnosis]:

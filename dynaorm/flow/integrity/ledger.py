@@ -1,6 +1,6 @@
 """What a verification remembers until every item was read: the facts under each key, as far as they are not settled.
 
-Rule 1. Facts under one key fold in one of two ways, in any order: holders are collected, and amounts are added up.
+Rule 1. Of the facts under one key, in any order, holders are collected, and amounts are added up.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence

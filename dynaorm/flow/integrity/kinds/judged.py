@@ -234,7 +234,7 @@ class JudgedKind:
     # -- all facts under one address -----------------------------------------------------------------------------------
 
     def left(self, ledger: Ledger, scope: Scope) -> Iterator[tuple[ItemAddress, Any]]:
-        """The addresses that are judged at the end, each with all facts under it, folded."""
+        """The addresses that are judged at the end, each with what the ledger has under it."""
         yield from ()
 
     def judge_facts(
