@@ -13,7 +13,7 @@ from dynaorm.cli.lines import complain, write_line, write_sentences
 from dynaorm.cli.options import AS_JSON, TableAccess, connected, options
 from dynaorm.cli.run_output import Meter, Output, place_of, place_text
 from dynaorm.cli.run_summary import RunSummary
-from dynaorm.cli.status import CLEAN, FOUND, STOPPED
+from dynaorm.cli.status import CLEAN, FOUND
 from dynaorm.cli.target import load_target, tables_reached
 from dynaorm.entity.table import Table
 from dynaorm.failure import counted
@@ -146,7 +146,7 @@ def _complete(session: Session, tables: Sequence[Table], run: RunOptions, output
     with output:
         for found in backfill(session, *tables, options=run):
             output.report(found)
-    return STOPPED if output.is_stopped else CLEAN if output.is_clean else FOUND
+    return output.status
 
 
 class _Shown:

@@ -9,7 +9,6 @@ import click
 
 from dynaorm.cli.options import Option, TableAccess
 from dynaorm.cli.run_output import Meter, Output
-from dynaorm.cli.status import CLEAN, FOUND
 from dynaorm.errors import UsageError
 from dynaorm.integrity.exported import open_export
 from dynaorm.integrity.report import FindingsFile
@@ -80,7 +79,7 @@ def verify_exports(given: Mapping[str, Any]) -> int:
             output.report(one)
         output.progress(items, items)
     output.finish(monotonic() - begin, [])
-    return CLEAN if output.is_clean else FOUND
+    return output.status
 
 
 def _paths(exports: Sequence[str]) -> str | dict[str, str]:

@@ -13,7 +13,6 @@ from dynaorm.cli.options import AS_JSON, Option, TableAccess, connected, contrad
 from dynaorm.cli.processes import PROCESSES, check_processes, divided
 from dynaorm.cli.run_output import Meter, Output, place_of
 from dynaorm.cli.run_summary import RunSummary
-from dynaorm.cli.status import CLEAN, FOUND, STOPPED
 from dynaorm.cli.target import keep_totals, load_target, tell_of_empty
 from dynaorm.entity.table import Table
 from dynaorm.flow.integrity.finding import Finding, Mended
@@ -161,9 +160,8 @@ def _work(verb: Verb, work: Work, given: dict[str, Any]) -> None:
                 if file is not None and isinstance(found, Finding):
                     file.add(found)
                 output.report(found)
-        status = STOPPED if output.is_stopped else CLEAN if output.is_clean else FOUND
-        summary.add(status=status, **output.finish(summary.seconds, _unjudged(verb, targets, options)))
-    click.get_current_context().exit(status)
+        summary.add(status=output.status, **output.finish(summary.seconds, _unjudged(verb, targets, options)))
+    click.get_current_context().exit(output.status)
 
 
 def _run_options(verb: str, given: Mapping[str, Any], output: Output, *, writes: bool) -> RunOptions:

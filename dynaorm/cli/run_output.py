@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
 from dynaorm.cli.lines import write_line, write_sentences
+from dynaorm.cli.status import STOPPED, status_of_run
 from dynaorm.failure import counted
 from dynaorm.flow.integrity.expected_reads import ExpectedReads
 from dynaorm.flow.integrity.finding import Finding, FindingKind, Mended, Outcome
@@ -86,15 +87,9 @@ class Output:
         self._hide_bar()
 
     @property
-    def is_clean(self) -> bool:
-        """Whether no finding is left."""
-        mended = self._counted[Outcome.MENDED.value] + self._counted[Outcome.GONE.value]
-        return self._counted.total() == mended
-
-    @property
-    def is_stopped(self) -> bool:
-        """Whether the run ended before a repair that it was not allowed to make."""
-        return self._counted[Outcome.STOPPED.value] > 0
+    def status(self) -> int:
+        """The status of the command."""
+        return status_of_run(self._counted)
 
     def announce(
         self,
@@ -158,7 +153,7 @@ class Output:
             have = counted(self._masked, "finding has", "findings have")
             self._note(f"{have} a key with a secret field, which is masked; --show-secrets shows it")
         stopped = ["what comes after the last repair that --at-most allows; run it again"]
-        left_out = [*unjudged, *(stopped if self.is_stopped else ()), *self._not_judged()]
+        left_out = [*unjudged, *(stopped if self.status == STOPPED else ()), *self._not_judged()]
         if not self._as_lines:
             sums = ", ".join(f"{count} {name}" for name, count in sorted(self._counted.items()))
             self._note(

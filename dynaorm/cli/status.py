@@ -1,6 +1,9 @@
 """The exit statuses of the commands."""
 
+from collections import Counter
 from typing import Final
+
+from dynaorm.flow.integrity.finding import Outcome
 
 CLEAN: Final = 0
 """It is done: something was found, nothing is wrong, or everything was repaired."""
@@ -16,3 +19,15 @@ FAILED: Final = 2
 
 STOPPED: Final = 3
 """The run ended because it wanted to make more repairs than ``--at-most`` allows."""
+
+
+def status_of_run(found: Counter[str]) -> int:
+    """The status of ``verify``, ``repair`` or ``backfill``.
+
+    Args:
+        found: how many findings are of each kind, and how many repairs have each outcome.
+    """
+    if found[Outcome.STOPPED.value]:
+        return STOPPED
+    mended = found[Outcome.MENDED.value] + found[Outcome.GONE.value]
+    return CLEAN if found.total() == mended else FOUND
