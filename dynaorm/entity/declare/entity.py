@@ -16,6 +16,7 @@ from dynaorm.entity.declare.choices import choice_problems
 from dynaorm.entity.declare.class_keys import KeysOf, fields_for_keys
 from dynaorm.entity.declare.computed import computed_marks, marker_problems
 from dynaorm.entity.declare.conditions import with_conditions
+from dynaorm.entity.declare.conflicts import conflicts
 from dynaorm.entity.declare.constraints import constraints_of
 from dynaorm.entity.declare.fields import FieldCompiler
 from dynaorm.entity.declare.item_type import type_names_of
@@ -23,7 +24,7 @@ from dynaorm.entity.declare.keys import keys_of
 from dynaorm.entity.declare.names import misnamed_fields
 from dynaorm.entity.declare.options import ClassOptions
 from dynaorm.entity.declare.prefixes import prefix_conflicts, prefix_problems
-from dynaorm.entity.declare.registry import conflicts, register
+from dynaorm.entity.declare.registry import register
 from dynaorm.entity.declare.times import expiry_problems, kept_time_problems
 from dynaorm.entity.declare.vectors import vector_problems
 from dynaorm.entity.expiry import Expiry
