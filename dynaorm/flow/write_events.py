@@ -18,7 +18,7 @@ from dynaorm.item.prefix import attribute_path
 from dynaorm.item.update import Change, Remove, SetTo
 from dynaorm.item.value import Item, same, same_items
 from dynaorm.plan.fingerprint import is_fixed
-from dynaorm.plan.kinds.own_item import is_as_expected
+from dynaorm.plan.kinds.required import is_as_expected
 from dynaorm.plan.plan import Plan
 from dynaorm.plan.planned import FAILED, FailedAction, Planned
 from dynaorm.plan.same_block import TokenMatch, compare, revision_in

@@ -1,12 +1,15 @@
-"""Images: the item an entity becomes, and the item that follows from a stored one by some changed fields."""
+"""Images: the item an entity becomes, the item that follows from a stored one by some changes, and what differs."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from dynaorm.entity.codec.value import restore
 from dynaorm.entity.mapping.derive import index_keys
 from dynaorm.entity.mapping.mapping import EntityMapping
-from dynaorm.item.value import AttributeValue, Item
+from dynaorm.item.prefix import Prefix, has_maps
+from dynaorm.item.update import Change, Remove, SetTo
+from dynaorm.item.value import AttributeValue, Item, same
+from dynaorm.record import replace
 
 
 def new_image(
@@ -92,3 +95,27 @@ def over_origin(mapping: EntityMapping, image: Item, origin: Item) -> dict[str, 
         if not field.in_key and stored is not None and now is not None:
             found[field.attribute] = restore(field.codec, stored, now)
     return found
+
+
+def difference(before: Item, after: Item) -> tuple[Change, ...]:
+    """The changes that lead from one image to another, attribute by attribute."""
+    changes: list[Change] = [
+        SetTo((name,), value)
+        for name, value in after.items()
+        # Most values are the same objects.
+        if value is not (stored := before.get(name)) and value != stored and not same(value, stored)
+    ]
+    changes += [Remove((name,)) for name in before if name not in after]
+    if has_maps(after, before):
+        changes = [each for one in changes for each in _by_members(one, before)]
+    return tuple(changes)
+
+
+def _by_members(change: Change, before: Item) -> Iterable[Change]:
+    """A change of an attribute; in place of one of a map of attributes, those of its members."""
+    (name,) = change.path
+    if not isinstance(name, Prefix):
+        return [change]
+    after = change.value["M"] if isinstance(change, SetTo) else {}
+    found = difference(before[name]["M"] if name in before else {}, after)
+    return [replace(one, path=(name, *one.path)) for one in found]

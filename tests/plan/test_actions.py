@@ -13,8 +13,8 @@ from dynaorm.item.condition import And, Attr, Compare, Condition, HasType, Not, 
 from dynaorm.item.update import SetTo, apply_changes
 from dynaorm.item.value import AttributeValue, Item, same
 from dynaorm.plan.compiler import compile_plan
+from dynaorm.plan.image import difference
 from dynaorm.plan.intent import Check, Deletion, Edit, Intent, Save
-from dynaorm.plan.kinds.own_item import difference
 from dynaorm.plan.merge_intents import merge_intents
 from dynaorm.plan.planned import Planned
 from dynaorm.plan.reads import NOTHING_READ, Reads

@@ -1,5 +1,7 @@
 """An entity's own item, from which everything else follows: its action, what a refusal of it means, and its sentence.
 
+What the action requires of the stored item is decided in ``required.py``.
+
 Rule 1. If the refused action was compiled from a read of the session, or from the guess that a key was never used, the
         plan is compiled again. If it was compiled from the caller's entity, the caller gets an error.
 """
@@ -7,47 +9,31 @@ Rule 1. If the refused action was compiled from a read of the session, or from t
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from dynaorm.entity.declare.catalog import entities_of, expiring, of_type, once_per_table, stored_class
+from dynaorm.entity.declare.catalog import stored_class
 from dynaorm.entity.foreign_item import not_found
 from dynaorm.entity.mapping.derive import placed_in
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.mapping.place import IndexMapping, IndexPlaces
-from dynaorm.entity.table import Table
 from dynaorm.errors import ConditionFailed, DecodeError, EntityNotFound, StaleEntity, StoreError, UsageError
-from dynaorm.failure import counted
 from dynaorm.item.action import Action, ConditionCheck, Delete, Put, Update
 from dynaorm.item.condition import (
-    Attr,
-    Compare,
     Condition,
-    Missing,
-    all_of,
-    any_of_conditions,
-    equals,
-    exists,
-    missing,
-    render,
 )
 from dynaorm.item.evaluate import holds
-from dynaorm.item.path import Path, value_at
-from dynaorm.item.placeholder import Placeholders
-from dynaorm.item.prefix import Prefix, has_maps, paths_in
-from dynaorm.item.update import Change, Remove, SetTo
-from dynaorm.item.value import AttributeValue, Item, same
+from dynaorm.item.update import SetTo
+from dynaorm.item.value import AttributeValue, Item
 from dynaorm.plan.already_stored import already_exists, standing
+from dynaorm.plan.image import difference
 from dynaorm.plan.item_change import (
     ItemChange,
     ItemCheck,
-    ItemDelete,
     ItemEdit,
     ItemInsert,
     ItemUpdate,
-    StoredItem,
 )
 from dynaorm.plan.kinds.derived import DerivedKind
+from dynaorm.plan.kinds.required import is_as_expected, required_of
 from dynaorm.plan.planned import (
-    NOTHING_EXPECTED,
-    Basis,
     FailedAction,
     Judged,
     Kind,
@@ -58,8 +44,6 @@ from dynaorm.plan.planned import (
     StaleKnowledge,
 )
 from dynaorm.plan.unit_of_work import UnitOfWork
-from dynaorm.plan.writable import refuse_other_revision
-from dynaorm.record import replace
 
 
 class ItemPurpose(Purpose):
@@ -81,8 +65,6 @@ OPERATIONS: Final = frozenset(
 """The operations by which items of entities are written, and read before."""
 
 _MAIN: Final = (ItemPurpose.INSERT, ItemPurpose.UPDATE, ItemPurpose.REPLACE)
-# A condition that compares fewer attributes is short enough: DynamoDB accepts 300 operators.
-_MANY: Final = 100
 
 
 class OwnItem(Kind):
@@ -153,66 +135,20 @@ def own_action(
     """
     if type(change) is ItemCheck and not change.is_sent:
         return None
-    mapping, before = change.mapping, change.before
-    expected, expected_values = (
-        (None, None) if before is None else _expectation(change, before, is_told=is_told)
-    )
-    bounds = change.bounds if type(change) is ItemEdit else None
-    requires = change.requires if type(change) is ItemDelete else None
-    condition = _with_callers(change, _required(change, expected, expected_values, unit), bounds)
-    if requires is not None:
-        condition = all_of(condition, requires.condition(mapping))
-    if expected_values is not None and condition is not None:
-        _check_length(change.mapping, condition, len(expected_values))
+    before = change.before
+    condition, basis = required_of(change, unit, is_told=is_told)
     action, purpose = _action(change, image, condition, unit)
-    has_condition = change.condition is not None or (
-        type(change) is ItemInsert and change.replacing is not None
-    )
-    # An insert knows that nothing is stored under its key, or guesses it.
-    is_blind = before is None and (type(change) is not ItemInsert or change.replaces)
-    from_read = (
-        before.from_read if before is not None else type(change) is ItemInsert and change.found_nothing
-    )
-    basis = NOTHING_EXPECTED  # of most inserts
-    if before is not None or is_blind or from_read or has_condition:
-        basis = Basis(expected, expected_values, has_condition, is_blind, from_read, bounds, requires)
     return Planned(
         action,
         OWN_ITEM,
         purpose,
-        mapping,
+        change.mapping,
         change.key,
         None if before is None else before.item,
         change.image if type(change) is ItemCheck else image,
         _mark(change, image, unit),
         basis,
     )
-
-
-def _with_callers(
-    change: ItemChange, required: Condition | None, bounds: Condition | None
-) -> Condition | None:
-    """What an action requires of the stored item, with its bounds and the caller's own condition."""
-    if type(change) is ItemEdit and change.creates:
-        return all_of(_absent_or(change.mapping, all_of(required, bounds)), change.condition)
-    if change.condition is not None or bounds is not None:
-        return all_of(required, change.condition, bounds)
-    return required
-
-
-def _check_length(mapping: EntityMapping, condition: Condition, compared: int) -> None:
-    """Raises UsageError if a condition that compares values in place of a revision is too long for DynamoDB."""
-    if compared <= _MANY:
-        return
-    try:
-        render(condition, Placeholders())
-    except UsageError as problem:
-        name = mapping.entity.__name__
-        raise UsageError(
-            problem=f"this {name} has no revision that names one write, so this write compares "
-            f"{counted(compared, 'attribute')} of it; {problem.problem}",
-            remedy=f"give the table a revision_attribute=, or write by key: Key({name}, ...)",
-        ) from problem
 
 
 def _mark(change: ItemChange, image: Item | None, unit: UnitOfWork) -> str | None:
@@ -250,147 +186,6 @@ def _action(
     if type(change) is ItemUpdate:
         return Update(table, key, difference(change.before.item, image), condition), ItemPurpose.UPDATE
     return Put(table, image, condition), ItemPurpose.BURY
-
-
-def difference(before: Item, after: Item) -> tuple[Change, ...]:
-    """The changes that lead from one image to another, attribute by attribute."""
-    changes: list[Change] = [
-        SetTo((name,), value)
-        for name, value in after.items()
-        # Most values are the same objects.
-        if value is not (stored := before.get(name)) and value != stored and not same(value, stored)
-    ]
-    changes += [Remove((name,)) for name in before if name not in after]
-    if has_maps(after, before):
-        changes = [each for one in changes for each in _by_members(one, before)]
-    return tuple(changes)
-
-
-def _by_members(change: Change, before: Item) -> Iterable[Change]:
-    """A change of an attribute; in place of one of a map of attributes, those of its members."""
-    (name,) = change.path
-    if not isinstance(name, Prefix):
-        return [change]
-    after = change.value["M"] if isinstance(change, SetTo) else {}
-    found = difference(before[name]["M"] if name in before else {}, after)
-    return [replace(one, path=(name, *one.path)) for one in found]
-
-
-def _expectation(
-    change: ItemChange, before: StoredItem, *, is_told: bool
-) -> tuple[str | None, dict[Path, AttributeValue | None] | None]:
-    """The revision that must be stored; unless it names one write, the attribute values that must be."""
-    mark = before.mapping.table.mark_of(before.item)
-    if mark is not None:
-        return mark, None
-    refuse_other_revision(before.mapping, before.item)
-    return None, {path: value_at(before.item, path) for path in _relied_on(change, before, is_told=is_told)}
-
-
-def _relied_on(change: ItemChange, before: StoredItem, *, is_told: bool) -> list[Path]:
-    """Without a revision that names one write: the paths of what is stored whose loaded values are the condition.
-
-    Rule 1. A delete, a check, and what takes the place of a deleted item rely on everything.
-    Rule 2. What replaces an item that was just read relies on what is there, and on all that a key, index, guard,
-            version or total is made of.
-    Rule 3. An update relies on that, on what it changes, and on what it was judged by: so two valid updates never add
-            up to an invalid item, and updates of fields that have nothing to do with each other do not meet.
-    Rule 4. In a transaction an update relies on every field, because no answer says what others wrote beside it, and
-            the object must be what is stored. It does not if these are too many for a condition.
-
-    A revision that is a number does not name one write, so it is only one more value.
-    """
-    mapping = before.mapping
-    names: Iterable[str] = mapping.fields
-    found = set(before.item)
-    if type(change) is ItemUpdate and not before.as_loaded:
-        found = {str(one.path[0]) for one in difference(before.item, change.image)} | mapping.made_up_keys
-        if is_told or len(mapping.fields) > _MANY:
-            names = mapping.derived_fields | mapping.dependence.judged_by(change.changed)
-    elif type(change) is ItemInsert and before.from_read and not before.as_loaded:
-        names = mapping.derived_fields
-        found |= mapping.made_up_keys
-    if type(change) is ItemInsert:
-        found |= {change.mapping.fields[name].attribute for name in change.changed}
-    fields = [mapping.fields[name] for name in names if not mapping.fields[name].in_key]
-    found |= {name for field in fields for name in field.attributes}
-    found.update(mapping.bookkeeping)
-    if (revision := mapping.table.revision) is not None and revision.kind == "N":
-        found.add(revision.attribute)
-    after = change.image if type(change) is ItemInsert or type(change) is ItemUpdate else {}
-    return paths_in(found - {key.name for key in mapping.table.keys}, before.item, after)
-
-
-def _required(
-    change: ItemChange,
-    expected: str | None,
-    expected_values: dict[Path, AttributeValue | None] | None,
-    unit: UnitOfWork,
-) -> Condition | None:
-    mapping, table = change.mapping, change.mapping.table
-    expiry = mapping.expiry
-    if type(change) is ItemDelete:
-        expiry = None  # an expired entity can be deleted
-    if type(change) is ItemInsert and change.before is None:
-        absent = missing(table.pk.name)
-        if expiry is not None:
-            free = any_of_conditions(absent, expiry.condition(unit.now))
-        else:  # Most tables have no expiry times.
-            free = absent if table.expiry is None else _absent_or_expired(mapping, absent, unit)
-        if not change.replaces:
-            return free
-        of_class = _required_of_class(mapping, is_there=False, is_written=True)
-        replaced = all_of(of_class, change.replacing)
-        return None if replaced is None else any_of_conditions(free, replaced)
-    if expected is not None and table.revision_attribute is not None:
-        return equals(table.revision_attribute, {"S": expected})
-    if expected_values is not None:
-        return all_of(
-            exists(table.pk.name),
-            *(
-                Missing(path) if value is None else Compare(Attr(path), "=", value)
-                for path, value in expected_values.items()
-            ),
-        )
-    of_class = _required_of_class(
-        mapping,
-        is_there=not (type(change) is ItemEdit and change.creates),
-        is_written=type(change) is not ItemCheck,
-    )
-    if expiry is None:
-        return of_class
-    return all_of(of_class, ~expiry.condition(unit.now))
-
-
-def _absent_or_expired(mapping: EntityMapping, absent: Condition, unit: UnitOfWork) -> Condition:
-    """The condition that nothing is stored under a key of the class, or an expired item of another class."""
-    others, table = expiring(mapping), mapping.table
-    if not others or table.expiry is None or table.type_attribute is None:
-        return absent
-    is_over = of_type(others, table.type_attribute) & table.expiry.condition(unit.now)
-    return any_of_conditions(absent, is_over)
-
-
-def _required_of_class(mapping: EntityMapping, *, is_there: bool, is_written: bool) -> Condition | None:
-    """What an action by key requires of every item of the class. It is made and rendered once."""
-    made = once_per_table(mapping.table, _conditions_made)
-    kind = mapping, is_there, is_written
-    if kind not in made:
-        table = mapping.table
-        made[kind] = all_of(
-            exists(table.pk.name) if is_there else None,
-            entities_of(mapping, table.revision.own if is_written and table.revision is not None else None),
-        )
-    return made[kind]
-
-
-def _conditions_made(_: Table) -> dict[tuple[EntityMapping, bool, bool], Condition | None]:
-    return {}
-
-
-def _absent_or(mapping: EntityMapping, condition: Condition | None) -> Condition | None:
-    absent = missing(mapping.table.pk.name)
-    return None if condition is None else any_of_conditions(absent, condition)
 
 
 # -- refusals ----------------------------------------------------------------------------------------------------------
@@ -454,16 +249,6 @@ def _condition_failed(planned: Planned, item: Item) -> StoreError:
     mapping, requires = planned.mapping, planned.basis.requires
     refusal = None if requires is None else requires.refusal(planned.subject, mapping, item)
     return refusal or ConditionFailed(key=planned.subject, stored=standing(mapping, item))
-
-
-def is_as_expected(planned: Planned, item: Item | None) -> bool:
-    """Whether an item has the revision, or without one the values, that an action requires."""
-    if item is None:
-        return False
-    if planned.expected is not None:
-        return planned.mapping.table.mark_of(item) == planned.expected
-    values = planned.expected_values or {}
-    return all(same(value_at(item, path), value) for path, value in values.items())
 
 
 # -- sentences ---------------------------------------------------------------------------------------------------------

@@ -1,0 +1,251 @@
+"""What a write requires of the stored item: the condition of its action, and what the condition was made of.
+
+Rule 1. A key is free if nothing is stored under it, or what is stored has expired. Where the class has expiry times,
+        every item with one that is past has; where it has none, only an item whose type says that it is of a class with
+        them. What a deletion left is in the way, until a read has found it.
+Rule 2. What has expired is not there for an edit and a check by key. A deletion by key may find it.
+Rule 3. Of an item that is known, only the revision is required, if it names one write. Without such a revision, the
+        values are required that the write relies on: ``_relied_on`` says which.
+Rule 4. The caller's condition, and those of other rules, are required beside all this.
+
+These flags meet. ``before`` is the stored item, if it is known; ``from_read`` and ``as_loaded`` are flags of it.
+
+| change | flags | required |
+|---|---|---|
+| insert | | the key is free |
+| insert | ``found_nothing`` | the key is free, as a read found it |
+| insert | ``replaces`` | the key is free, or has an entity of this very class for which ``replacing`` holds |
+| insert, ``before`` | | its revision, or all its values |
+| insert, ``before`` | ``from_read`` | its revision, or what was there and what keys and derived items are made of |
+| insert, ``before`` | ``as_loaded`` | its revision, or all its values, read or not |
+| update | | its revision, or what changes, what that is judged by, and what keys and derived items are made of |
+| update | not ``is_told`` | its revision, or what changes, and all fields unless they are too many |
+| update | ``as_loaded`` | its revision, or all its values |
+| delete, check | | there is an entity of the class |
+| delete, check, ``before`` | any | its revision, or all its values |
+| edit | | there is an entity of the class, and ``bounds`` hold |
+| edit | ``creates`` | the same, or nothing is stored |
+
+An insert that ``replaces`` has read nothing, so it never has ``found_nothing``; neither has a ``before``. An action is
+``blind`` if it has no ``before``, but an insert only if it ``replaces``. ``from_read``, and ``found_nothing`` like it,
+says whom a refusal concerns: not the caller, but the plan, which is compiled again.
+"""
+
+from collections.abc import Iterable
+from typing import Final
+
+from dynaorm.entity.declare.catalog import entities_of, expiring, of_type, once_per_table
+from dynaorm.entity.mapping.mapping import EntityMapping
+from dynaorm.entity.table import Table
+from dynaorm.errors import UsageError
+from dynaorm.failure import counted
+from dynaorm.item.condition import (
+    Attr,
+    Compare,
+    Condition,
+    Missing,
+    all_of,
+    any_of_conditions,
+    equals,
+    exists,
+    missing,
+    render,
+)
+from dynaorm.item.path import Path, value_at
+from dynaorm.item.placeholder import Placeholders
+from dynaorm.item.prefix import paths_in
+from dynaorm.item.value import AttributeValue, Item, same
+from dynaorm.plan.image import difference
+from dynaorm.plan.item_change import (
+    ItemChange,
+    ItemCheck,
+    ItemDelete,
+    ItemEdit,
+    ItemInsert,
+    ItemUpdate,
+    StoredItem,
+)
+from dynaorm.plan.planned import NOTHING_EXPECTED, Basis, Planned
+from dynaorm.plan.unit_of_work import UnitOfWork
+from dynaorm.plan.writable import refuse_other_revision
+
+# A condition that compares fewer attributes is short enough: DynamoDB accepts 300 operators.
+_MANY: Final = 100
+
+
+def required_of(change: ItemChange, unit: UnitOfWork, *, is_told: bool) -> tuple[Condition | None, Basis]:
+    """The condition of the action on the item of a change, and what it was made of.
+
+    ``is_told``: as for ``own_action``. Raises UsageError if the condition is too long for DynamoDB.
+    """
+    before = change.before
+    expected, expected_values = (
+        (None, None) if before is None else _expectation(change, before, is_told=is_told)
+    )
+    bounds = change.bounds if type(change) is ItemEdit else None
+    requires = change.requires if type(change) is ItemDelete else None
+    condition = _required(change, expected, expected_values, unit)
+    if type(change) is ItemEdit and change.creates:
+        condition = all_of(_absent_or(change.mapping, all_of(condition, bounds)), change.condition)
+    elif change.condition is not None or bounds is not None:
+        condition = all_of(condition, change.condition, bounds)
+    if requires is not None:
+        condition = all_of(condition, requires.condition(change.mapping))
+    if expected_values is not None and condition is not None:
+        _check_length(change.mapping, condition, len(expected_values))
+    has_condition = change.condition is not None or (
+        type(change) is ItemInsert and change.replacing is not None
+    )
+    # An insert knows that nothing is stored under its key, or guesses it.
+    is_blind = before is None and (type(change) is not ItemInsert or change.replaces)
+    from_read = (
+        before.from_read if before is not None else type(change) is ItemInsert and change.found_nothing
+    )
+    if before is None and not (is_blind or from_read or has_condition):
+        return condition, NOTHING_EXPECTED  # of most inserts
+    return condition, Basis(expected, expected_values, has_condition, is_blind, from_read, bounds, requires)
+
+
+def is_as_expected(planned: Planned, item: Item | None) -> bool:
+    """Whether an item has the revision, or without one the values, that an action requires."""
+    if item is None:
+        return False
+    if planned.expected is not None:
+        return planned.mapping.table.mark_of(item) == planned.expected
+    values = planned.expected_values or {}
+    return all(same(value_at(item, path), value) for path, value in values.items())
+
+
+def _required(
+    change: ItemChange,
+    expected: str | None,
+    expected_values: dict[Path, AttributeValue | None] | None,
+    unit: UnitOfWork,
+) -> Condition | None:
+    mapping, table = change.mapping, change.mapping.table
+    expiry = mapping.expiry
+    if type(change) is ItemDelete:
+        expiry = None  # an expired entity can be deleted
+    if type(change) is ItemInsert and change.before is None:
+        absent = missing(table.pk.name)
+        if expiry is not None:
+            free = any_of_conditions(absent, expiry.condition(unit.now))
+        else:  # Most tables have no expiry times.
+            free = absent if table.expiry is None else _absent_or_expired(mapping, absent, unit)
+        if not change.replaces:
+            return free
+        of_class = _required_of_class(mapping, is_there=False, is_written=True)
+        replaced = all_of(of_class, change.replacing)
+        return None if replaced is None else any_of_conditions(free, replaced)
+    if expected is not None and table.revision_attribute is not None:
+        return equals(table.revision_attribute, {"S": expected})
+    if expected_values is not None:
+        return all_of(
+            exists(table.pk.name),
+            *(
+                Missing(path) if value is None else Compare(Attr(path), "=", value)
+                for path, value in expected_values.items()
+            ),
+        )
+    of_class = _required_of_class(
+        mapping,
+        is_there=not (type(change) is ItemEdit and change.creates),
+        is_written=type(change) is not ItemCheck,
+    )
+    if expiry is None:
+        return of_class
+    return all_of(of_class, ~expiry.condition(unit.now))
+
+
+def _absent_or_expired(mapping: EntityMapping, absent: Condition, unit: UnitOfWork) -> Condition:
+    """The condition that nothing is stored under a key of the class, or an expired item of another class."""
+    others, table = expiring(mapping), mapping.table
+    if not others or table.expiry is None or table.type_attribute is None:
+        return absent
+    is_over = of_type(others, table.type_attribute) & table.expiry.condition(unit.now)
+    return any_of_conditions(absent, is_over)
+
+
+def _required_of_class(mapping: EntityMapping, *, is_there: bool, is_written: bool) -> Condition | None:
+    """What an action by key requires of every item of the class. It is made and rendered once."""
+    made = once_per_table(mapping.table, _conditions_made)
+    kind = mapping, is_there, is_written
+    if kind not in made:
+        table = mapping.table
+        made[kind] = all_of(
+            exists(table.pk.name) if is_there else None,
+            entities_of(mapping, table.revision.own if is_written and table.revision is not None else None),
+        )
+    return made[kind]
+
+
+def _conditions_made(_: Table) -> dict[tuple[EntityMapping, bool, bool], Condition | None]:
+    return {}
+
+
+def _absent_or(mapping: EntityMapping, condition: Condition | None) -> Condition | None:
+    absent = missing(mapping.table.pk.name)
+    return None if condition is None else any_of_conditions(absent, condition)
+
+
+def _check_length(mapping: EntityMapping, condition: Condition, compared: int) -> None:
+    """Raises UsageError if a condition that compares values in place of a revision is too long for DynamoDB."""
+    if compared <= _MANY:
+        return
+    try:
+        render(condition, Placeholders())
+    except UsageError as problem:
+        name = mapping.entity.__name__
+        raise UsageError(
+            problem=f"this {name} has no revision that names one write, so this write compares "
+            f"{counted(compared, 'attribute')} of it; {problem.problem}",
+            remedy=f"give the table a revision_attribute=, or write by key: Key({name}, ...)",
+        ) from problem
+
+
+# -- what is known of the stored item ---------------------------------------------------------------------------------
+
+
+def _expectation(
+    change: ItemChange, before: StoredItem, *, is_told: bool
+) -> tuple[str | None, dict[Path, AttributeValue | None] | None]:
+    """The revision that must be stored; unless it names one write, the attribute values that must be."""
+    mark = before.mapping.table.mark_of(before.item)
+    if mark is not None:
+        return mark, None
+    refuse_other_revision(before.mapping, before.item)
+    return None, {path: value_at(before.item, path) for path in _relied_on(change, before, is_told=is_told)}
+
+
+def _relied_on(change: ItemChange, before: StoredItem, *, is_told: bool) -> list[Path]:
+    """Without a revision that names one write: the paths of what is stored whose loaded values are the condition.
+
+    Rule 1. A delete, a check, and what takes the place of a deleted item rely on everything.
+    Rule 2. What replaces an item that was just read relies on what is there, and on all that a key, index, guard,
+            version or total is made of.
+    Rule 3. An update relies on that, on what it changes, and on what it was judged by: so two valid updates never add
+            up to an invalid item, and updates of fields that have nothing to do with each other do not meet.
+    Rule 4. In a transaction an update relies on every field, because no answer says what others wrote beside it, and
+            the object must be what is stored. It does not if these are too many for a condition.
+
+    A revision that is a number does not name one write, so it is only one more value.
+    """
+    mapping = before.mapping
+    names: Iterable[str] = mapping.fields
+    found = set(before.item)
+    if type(change) is ItemUpdate and not before.as_loaded:
+        found = {str(one.path[0]) for one in difference(before.item, change.image)} | mapping.made_up_keys
+        if is_told or len(mapping.fields) > _MANY:
+            names = mapping.derived_fields | mapping.dependence.judged_by(change.changed)
+    elif type(change) is ItemInsert and before.from_read and not before.as_loaded:
+        names = mapping.derived_fields
+        found |= mapping.made_up_keys
+    if type(change) is ItemInsert:
+        found |= {change.mapping.fields[name].attribute for name in change.changed}
+    fields = [mapping.fields[name] for name in names if not mapping.fields[name].in_key]
+    found |= {name for field in fields for name in field.attributes}
+    found.update(mapping.bookkeeping)
+    if (revision := mapping.table.revision) is not None and revision.kind == "N":
+        found.add(revision.attribute)
+    after = change.image if type(change) is ItemInsert or type(change) is ItemUpdate else {}
+    return paths_in(found - {key.name for key in mapping.table.keys}, before.item, after)
