@@ -19,7 +19,7 @@ from benchmarks.events import Event, set_credentials
 from benchmarks.page import machine, table, write
 from benchmarks.stub import page_of_events
 from dynaorm import Entity, Session, Table, any_of
-from dynaorm.entity.dispatch import classify
+from dynaorm.entity.classify import classify
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.flow.commit import plan_of
 from dynaorm.flow.protocol.call import Call, Reply

@@ -38,7 +38,7 @@ HOMONYMS: Final[dict[str, frozenset[str]]] = {
     "plan/kinds/versions.py": frozenset({"stamp"}),  # the number and time of a version
     "plan/plan.py": frozenset({"total"}),  # the bytes of a request
     "plan/same_block.py": frozenset({"claim", "kept", "stamped"}),  # of a token item, and with a revision
-    "flow/bulk/limits.py": frozenset({"_total"}),  # how many entities there are
+    "flow/bulk/windows.py": frozenset({"_total"}),  # how many entities there are
     "flow/commit.py": frozenset({"total_seconds"}),
     "flow/write_endings.py": frozenset({"KEPT"}),  # how a write ends
     "flow/write.py": frozenset({"KEPT", "is_kept"}),

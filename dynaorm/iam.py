@@ -13,8 +13,8 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any, Final, Literal, TypeAlias, get_args
 
 from dynaorm.argument import all_of, check_flag, check_kind
+from dynaorm.entity.classify import literal_beginning
 from dynaorm.entity.declare.catalog import catalog_of
-from dynaorm.entity.dispatch import literal_beginning
 from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
 from dynaorm.entity.table import Table, table_namer
 from dynaorm.entity.template.key_part import KeyPart

@@ -23,7 +23,7 @@ from dynaorm.cli.target import load_table, tell_of_empty
 from dynaorm.entity.table import Table
 from dynaorm.errors import DecodeError, UsageError
 from dynaorm.failure import counted
-from dynaorm.flow.bulk.limits import CONCURRENCY
+from dynaorm.flow.bulk.windows import CONCURRENCY
 from dynaorm.flow.integrity.verify import describe
 from dynaorm.flow.table_location import TableLocation, location_of
 from dynaorm.integrity.report import as_json as finding_json

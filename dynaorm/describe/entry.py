@@ -10,8 +10,8 @@ from dataclasses import field
 from typing import Any, Final, Literal, TypeAlias
 
 from dynaorm.argument import all_of, check_kind
+from dynaorm.entity.classify import NotAnEntity, class_of, key_beginnings, version_number_in
 from dynaorm.entity.declare.catalog import catalog_of, class_named, constraint_at, type_in, version_class
-from dynaorm.entity.dispatch import NotAnEntity, class_of, key_beginnings, version_number_in
 from dynaorm.entity.guard_item import OWNER, key_in, owner_in
 from dynaorm.entity.mapping.derive import placed_in
 from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of

@@ -8,8 +8,8 @@ from pydantic import ValidationError
 
 from dynaorm.argument import check_kind
 from dynaorm.entity.base import detached
+from dynaorm.entity.classify import NotAnEntity, class_of
 from dynaorm.entity.declare.catalog import catalog_of
-from dynaorm.entity.dispatch import NotAnEntity, class_of
 from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
 from dynaorm.entity.stored_entity import checked_item, entity_of
 from dynaorm.entity.table import Table

@@ -7,8 +7,8 @@ Rule 1. Whatever brings items in passes them here once, before anything else loo
 from collections.abc import Mapping, Sequence
 from typing import TypeVar
 
+from dynaorm.entity.classify import NotAnEntity, class_of, key_beginnings, version_number_in
 from dynaorm.entity.declare.catalog import catalog_of, class_called, once_per_table
-from dynaorm.entity.dispatch import NotAnEntity, class_of, key_beginnings, version_number_in
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.table import Table
 from dynaorm.entity.template.version import VERSION_TYPE

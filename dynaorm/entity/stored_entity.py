@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import Any, Final, TypeVar, overload
 
+from dynaorm.entity.classify import NotAnEntity, class_of
 from dynaorm.entity.declare.catalog import catalog_of, constraint_at, stored_class, type_in
-from dynaorm.entity.dispatch import NotAnEntity, class_of
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.entity.received import received
 from dynaorm.entity.table import Table

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
-from dynaorm.entity.dispatch import live_class
+from dynaorm.entity.classify import live_class
 from dynaorm.entity.guard_item import key_in, owner_in, says_another
 from dynaorm.entity.mapping.constraint import Constraint, GuardKey
 from dynaorm.entity.mapping.derive import Claim, claims, guard_key_of

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import repeat as repeated
 from typing import TYPE_CHECKING, Any, Final
 
-from dynaorm.entity.dispatch import live_class
+from dynaorm.entity.classify import live_class
 from dynaorm.entity.ident import Ident, contents_of, ident_of
 from dynaorm.entity.key import Key
 from dynaorm.entity.mapping.mapping import EntityMapping

@@ -17,7 +17,7 @@ from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.table import Table
 from dynaorm.errors import TableNotFound, UsageError
 from dynaorm.failure import counted
-from dynaorm.flow.bulk.limits import Progress, check_progress
+from dynaorm.flow.bulk.windows import Progress, check_progress
 from dynaorm.flow.integrity.expected_reads import ExpectedReads, expected_reads
 from dynaorm.flow.integrity.finding import (
     Diagnosis,

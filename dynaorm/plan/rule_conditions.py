@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from dynaorm.entity.mapping.field import FieldMapping
 from dynaorm.entity.mapping.mapping import EntityMapping
-from dynaorm.entity.mapping.rules import FieldRules
+from dynaorm.entity.mapping.validation_rules import FieldRules
 from dynaorm.entity.resolve import FieldResolver
 from dynaorm.errors import InvalidValue
 from dynaorm.item.condition import (

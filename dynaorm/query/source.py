@@ -4,8 +4,8 @@ from collections.abc import Container, Iterable
 from functools import cached_property
 from typing import Any
 
+from dynaorm.entity.classify import literal_beginning
 from dynaorm.entity.declare.catalog import catalog_of, once_per_table, refuse_replaced
-from dynaorm.entity.dispatch import literal_beginning
 from dynaorm.entity.index import IndexOf
 from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
 from dynaorm.entity.mapping.place import IndexMapping

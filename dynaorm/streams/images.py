@@ -7,8 +7,8 @@ Rule 2. The view type of a stream may leave out an image. That image is one of a
 
 from typing import NamedTuple, TypeAlias
 
+from dynaorm.entity.classify import NotAnEntity, class_of
 from dynaorm.entity.declare.catalog import catalog_of, version_class
-from dynaorm.entity.dispatch import NotAnEntity, class_of
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.table import Table
 from dynaorm.errors import DecodeError

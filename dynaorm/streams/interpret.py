@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Literal, TypeAlias, overload
 
 from dynaorm.argument import check_flag
+from dynaorm.entity.classify import NotAnEntity
 from dynaorm.entity.declare.catalog import catalog_of
-from dynaorm.entity.dispatch import NotAnEntity
 from dynaorm.entity.key import Key, found_key, stored_key
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.received import prefixes_in, received

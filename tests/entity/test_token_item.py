@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from dynaorm import Entity, GlobalIndex, Table
-from dynaorm.entity.dispatch import NotAnEntity, classify
+from dynaorm.entity.classify import NotAnEntity, classify
 from dynaorm.entity.token_item import is_token_item, token_key
 from dynaorm.errors import InvalidValue
 from dynaorm.session.session import Session

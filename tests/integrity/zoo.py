@@ -22,7 +22,7 @@ from dynaorm import (
     Unique,
     Versioned,
 )
-from dynaorm.flow.bulk.limits import windows
+from dynaorm.flow.bulk.windows import windows
 from dynaorm.flow.integrity.finding import FindingKind
 from dynaorm.flow.protocol.call import Call, Reply, Transport
 from dynaorm.item.value import Item

@@ -9,10 +9,10 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 from dynaorm import Aggregate, Entity, Session, Table, Unique, entity_of
-from dynaorm.entity.dispatch import NotAnEntity, classify
+from dynaorm.entity.classify import NotAnEntity, classify
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.errors import DecodeError
-from dynaorm.flow.bulk.limits import windows
+from dynaorm.flow.bulk.windows import windows
 from dynaorm.flow.integrity.finding import FindingKind, Mended, Outcome
 from dynaorm.flow.integrity.judge_items import judge_items
 from dynaorm.flow.protocol.call import Call, Transport

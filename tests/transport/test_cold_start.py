@@ -20,7 +20,7 @@ NEEDLESS_FOR_A_GET = (
     "dynaorm.entity.mapping.dependence.",
     "dynaorm.entity.mapping.encoder.",
     "dynaorm.entity.mapping.exact.",
-    "dynaorm.entity.mapping.rules.",
+    "dynaorm.entity.mapping.validation_rules.",
     "dynaorm.entity.mapping.validate.",
     "dynaorm.entity.resolve.",
     "dynaorm.entity.text.ksuid.",

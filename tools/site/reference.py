@@ -147,7 +147,7 @@ IN_SIGNATURES: Final = (
     *_of("dynaorm.entity.table_index", "KeySpec AnyIndex Distance"),
     *_of("dynaorm.entity.declaration", "GivenWhen"),
     *_of("dynaorm.entity.stored_form", "StoredForm"),
-    *_of("dynaorm.flow.bulk.limits", "Progress"),
+    *_of("dynaorm.flow.bulk.windows", "Progress"),
     *_of("dynaorm.session.watch", "OnAttempt"),
     *_of("dynaorm.session.transaction", "Work AsyncWork"),
     *_of("dynaorm.transport.http.credentials", "GivenCredentials"),

@@ -13,9 +13,9 @@ from typing import Any, Final, TypeAlias
 
 from pydantic_core import CoreSchema, SchemaError, SchemaValidator, core_schema
 
+from dynaorm.entity.classify import literal_beginning
 from dynaorm.entity.core_schema import Node, as_schema, validator_of
 from dynaorm.entity.declare.catalog import catalog_of, names_of, once_per_table
-from dynaorm.entity.dispatch import literal_beginning
 from dynaorm.entity.ident import Ident
 from dynaorm.entity.json_reader.class_by_key import CLASS, ClassByKey, InDoubt, in_doubt
 from dynaorm.entity.json_reader.item_key import HasKey, KeyContents

@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
+from dynaorm.entity.classify import key_beginnings, literal_beginning
 from dynaorm.entity.declare.catalog import catalog_of
-from dynaorm.entity.dispatch import key_beginnings, literal_beginning
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.page import BETWEEN, cut
 from dynaorm.entity.table import Table

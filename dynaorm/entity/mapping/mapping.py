@@ -44,15 +44,14 @@ from dynaorm.record import record
 
 if TYPE_CHECKING:
     from dynaorm.entity.mapping import dependence as dependences
-    from dynaorm.entity.mapping import exact
-    from dynaorm.entity.mapping import rules as class_rules
+    from dynaorm.entity.mapping import exact, validation_rules
     from dynaorm.entity.mapping.dependence import Dependence
     from dynaorm.entity.mapping.exact import ExactEncoder
-    from dynaorm.entity.mapping.rules import ClassRules
+    from dynaorm.entity.mapping.validation_rules import ClassRules
 else:
     late(
         globals(),
-        class_rules="dynaorm.entity.mapping.rules",
+        validation_rules="dynaorm.entity.mapping.validation_rules",
         dependences="dynaorm.entity.mapping.dependence",
         exact="dynaorm.entity.mapping.exact",
     )
@@ -123,7 +122,7 @@ class EntityMapping:
 
     @cached_property
     def rules(self) -> ClassRules:
-        return class_rules.rules_of(self.entity)
+        return validation_rules.rules_of(self.entity)
 
     @cached_property
     def dependence(self) -> Dependence:

@@ -20,7 +20,7 @@ from typing import Any, Final
 from dynaorm.entity.table_index import KeyKind
 from dynaorm.entity.template.escape import ALWAYS, escaped_pattern, escaper, finder, unescape
 from dynaorm.entity.template.grammar import parse
-from dynaorm.entity.template.rules import ambiguous, not_one_field, unordered
+from dynaorm.entity.template.refused import ambiguous, not_one_field, unordered
 from dynaorm.entity.template.spec import Placeholder
 from dynaorm.entity.template.template import KeyTemplate, KeyValueError, Piece, TemplateError
 from dynaorm.entity.text.scalar import ANY_TEXT, STR, Packing, Scalar

@@ -14,7 +14,7 @@ from dynaorm.entity.ident import Ident, contents_of
 from dynaorm.entity.state import unsettled_of
 from dynaorm.errors import DynaormError, OutcomeUnknown, StoreError, Throttled, UsageError
 from dynaorm.failure import counted
-from dynaorm.flow.bulk.limits import (
+from dynaorm.flow.bulk.windows import (
     CODES_OF_AN_ITEM,
     CONCURRENCY,
     Failure,

@@ -8,8 +8,8 @@ from functools import partial
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from dynaorm.argument import check_flag
+from dynaorm.entity.classify import live_class
 from dynaorm.entity.declare.catalog import refuse_replaced
-from dynaorm.entity.dispatch import live_class
 from dynaorm.entity.ident import Ident, contents_of
 from dynaorm.entity.key import Key
 from dynaorm.entity.mapping.mapping import EntityMapping
@@ -17,7 +17,7 @@ from dynaorm.entity.page import is_entity
 from dynaorm.entity.reader import ReplyReader, reader_of
 from dynaorm.errors import DecodeError, UsageError
 from dynaorm.failure import counted
-from dynaorm.flow.bulk.limits import CONCURRENCY, check_many, windows
+from dynaorm.flow.bulk.windows import CONCURRENCY, check_many, windows
 from dynaorm.flow.protocol.call import Flow
 from dynaorm.flow.protocol.context import Context
 from dynaorm.flow.protocol.together import gather

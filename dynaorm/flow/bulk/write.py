@@ -26,7 +26,7 @@ from dynaorm.errors import (
     UnexpectedRefusal,
     Unreachable,
 )
-from dynaorm.flow.bulk.limits import (
+from dynaorm.flow.bulk.windows import (
     CODES_OF_AN_ITEM,
     CONCURRENCY,
     Failure,

@@ -9,7 +9,7 @@ Rule 3. An entity whose class became versioned moves to its new key, as version 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from dynaorm.entity.dispatch import NotAnEntity, classify
+from dynaorm.entity.classify import NotAnEntity, classify
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.table import Table
 from dynaorm.errors import DynaormError

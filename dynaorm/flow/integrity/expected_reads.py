@@ -11,7 +11,7 @@ from math import ceil
 
 from dynaorm.entity.declare.catalog import catalog_of
 from dynaorm.entity.table import Table
-from dynaorm.flow.bulk.limits import CONCURRENCY
+from dynaorm.flow.bulk.windows import CONCURRENCY
 from dynaorm.flow.integrity.kinds.judged_kinds import KINDS
 from dynaorm.flow.integrity.scope import Scope
 from dynaorm.flow.integrity.verify import Verification

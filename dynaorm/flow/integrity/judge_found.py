@@ -14,7 +14,7 @@ from dynaorm.argument import all_of
 from dynaorm.entity.table import Table
 from dynaorm.errors import UsageError
 from dynaorm.failure import MASK
-from dynaorm.flow.bulk.limits import windows
+from dynaorm.flow.bulk.windows import windows
 from dynaorm.flow.commit import unit_of_work
 from dynaorm.flow.integrity.finding import Diagnosis, Finding, FindingKind, Mended, Outcome
 from dynaorm.flow.integrity.kinds.judged import Run

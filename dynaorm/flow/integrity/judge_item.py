@@ -9,7 +9,7 @@ Rule 3. Expired items are absent, as they are to every read.
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from dynaorm.entity.dispatch import NotAnEntity, classify
+from dynaorm.entity.classify import NotAnEntity, classify
 from dynaorm.entity.mapping.derive import index_keys, own_index_keys
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.stored_entity import shown_key

@@ -22,7 +22,7 @@ from dynaorm.errors import (
     Unreachable,
     UsageError,
 )
-from dynaorm.flow.bulk.limits import CONCURRENCY, windows
+from dynaorm.flow.bulk.windows import CONCURRENCY, windows
 from dynaorm.flow.commit import unit_of_work
 from dynaorm.flow.integrity.backfill import complete
 from dynaorm.flow.integrity.finding import Diagnosis, FindingKind, Mended, Outcome

@@ -10,7 +10,7 @@ from typing import Any, Final
 from dynaorm.argument import check_amount
 from dynaorm.entity.received import each_received
 from dynaorm.entity.table import Table
-from dynaorm.flow.bulk.limits import CONCURRENCY
+from dynaorm.flow.bulk.windows import CONCURRENCY
 from dynaorm.flow.protocol.call import Call, Flow, Pause
 from dynaorm.flow.protocol.context import Context
 from dynaorm.flow.protocol.cost import ReadCost

@@ -13,7 +13,7 @@ from typing import Any, Final, TypeAlias, TypeVar
 
 from dynaorm.entity.ident import Ident, ident_of
 from dynaorm.entity.table import Table
-from dynaorm.flow.bulk.limits import CONCURRENCY, windows
+from dynaorm.flow.bulk.windows import CONCURRENCY, windows
 from dynaorm.flow.protocol.call import Flow
 from dynaorm.flow.protocol.context import Context
 from dynaorm.flow.protocol.cost import ReadCost

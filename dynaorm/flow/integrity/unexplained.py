@@ -8,7 +8,7 @@ Rule 2. A revision that is no text is kept by another library, whose lock a repa
 
 from collections.abc import Iterable
 
-from dynaorm.entity.dispatch import classify
+from dynaorm.entity.classify import classify
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.flow.integrity.finding import Diagnosis
 from dynaorm.flow.integrity.scope import Scope

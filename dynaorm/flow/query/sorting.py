@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from typing import Any, Final, TypeGuard
 
+from dynaorm.entity.classify import NotAnEntity, classify, unknown_item
 from dynaorm.entity.declare.catalog import catalog_of, rivals_of
-from dynaorm.entity.dispatch import NotAnEntity, classify, unknown_item
 from dynaorm.entity.ident import Ident, contents_of
 from dynaorm.entity.key import stored_key
 from dynaorm.entity.mapping.mapping import EntityMapping

@@ -13,7 +13,7 @@ from typing import Any, Final
 from pydantic_core import to_json
 
 from dynaorm.argument import check_flag
-from dynaorm.entity.dispatch import NotAnEntity, class_of, unknown_item
+from dynaorm.entity.classify import NotAnEntity, class_of, unknown_item
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.table import Table, check_table
 from dynaorm.errors import DecodeError

@@ -15,8 +15,8 @@ from functools import cached_property
 from typing import Any, Final, TypeAlias
 
 from dynaorm.argument import check_count, check_flag
+from dynaorm.entity.classify import NotAnEntity, class_of
 from dynaorm.entity.declare.catalog import catalog_of
-from dynaorm.entity.dispatch import NotAnEntity, class_of
 from dynaorm.entity.mapping.equal import is_equal
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.received import received
@@ -32,7 +32,7 @@ from dynaorm.errors import (
     UnexpectedRefusal,
     Unreachable,
 )
-from dynaorm.flow.bulk.limits import CODES_OF_AN_ITEM, CONCURRENCY
+from dynaorm.flow.bulk.windows import CODES_OF_AN_ITEM, CONCURRENCY
 from dynaorm.flow.bulk.write import write_each
 from dynaorm.flow.protocol.call import Flow
 from dynaorm.flow.protocol.context import Context

@@ -9,7 +9,7 @@ from typing import TypeVar
 from dynaorm.entity.ident import Ident, contents_of
 from dynaorm.entity.table import Table
 from dynaorm.errors import DynaormError, Throttled
-from dynaorm.flow.bulk.limits import CODES_OF_AN_ITEM
+from dynaorm.flow.bulk.windows import CODES_OF_AN_ITEM
 from dynaorm.flow.protocol.call import Call, Flow, Refusal
 from dynaorm.flow.protocol.context import Context
 from dynaorm.flow.protocol.retry import waited

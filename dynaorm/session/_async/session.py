@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias, TypeVar, overlo
 
 from dynaorm.argument import check_flag
 from dynaorm.errors import DecodeError, SessionClosed, StoreError
-from dynaorm.flow.bulk.limits import CONCURRENCY, Progress, check_progress
+from dynaorm.flow.bulk.windows import CONCURRENCY, Progress, check_progress
 from dynaorm.flow.protocol.call import AsyncTransport, Clock, Flow
 from dynaorm.flow.protocol.retry import DEFAULT_RETRY, WINDOW_SECONDS, Retry
 from dynaorm.late import late

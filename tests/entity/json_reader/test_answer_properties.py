@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from pydantic import Field, create_model, model_validator
 
 from dynaorm import Attribute, Entity, GlobalIndex, Index, InKey, Table, Unique
-from dynaorm.entity.dispatch import NotAnEntity, classify
+from dynaorm.entity.classify import NotAnEntity, classify
 from dynaorm.entity.json_reader.answer import json_reader_of
 from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
 from dynaorm.entity.page import is_entity

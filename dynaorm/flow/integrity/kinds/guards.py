@@ -15,8 +15,8 @@ from enum import Enum
 from functools import partial
 from typing import Any, Final
 
+from dynaorm.entity.classify import NotAnEntity, classify
 from dynaorm.entity.declare.catalog import catalog_of, constraint_at, is_guard_of_others
-from dynaorm.entity.dispatch import NotAnEntity, classify
 from dynaorm.entity.guard_item import OWNER, TABLE, is_in, key_in, more_than_a_guard, owner_in, owner_of
 from dynaorm.entity.ident import ident_of
 from dynaorm.entity.key import found_key

@@ -16,12 +16,12 @@ from functools import partial
 from itertools import islice
 from typing import Any, Final, TypeAlias
 
-from dynaorm.entity.dispatch import NotAnEntity
+from dynaorm.entity.classify import NotAnEntity
 from dynaorm.entity.ident import Ident
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.stored_entity import shown_key
 from dynaorm.entity.table import Table
-from dynaorm.flow.bulk.limits import CONCURRENCY
+from dynaorm.flow.bulk.windows import CONCURRENCY
 from dynaorm.flow.integrity.finding import Diagnosis, Doubt, Fact, Finding, FindingKind, Judgement, not_judged
 from dynaorm.flow.integrity.ledger import Ledger
 from dynaorm.flow.integrity.repair_actions import Taken

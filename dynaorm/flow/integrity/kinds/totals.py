@@ -14,9 +14,9 @@ from functools import partial
 from itertools import islice
 from typing import Any, Final
 
+from dynaorm.entity.classify import NotAnEntity, classify
 from dynaorm.entity.declare.catalog import catalog_of
 from dynaorm.entity.declare.registry import is_of
-from dynaorm.entity.dispatch import NotAnEntity, classify
 from dynaorm.entity.ident import Ident
 from dynaorm.entity.key import found_key, stored_key
 from dynaorm.entity.mapping.aggregate import AggregateMapping
@@ -25,7 +25,7 @@ from dynaorm.entity.table import Table
 from dynaorm.entity.template.template import KeyValueError
 from dynaorm.errors import DecodeError, DynaormError
 from dynaorm.failure import shown
-from dynaorm.flow.bulk.limits import CONCURRENCY
+from dynaorm.flow.bulk.windows import CONCURRENCY
 from dynaorm.flow.integrity.finding import Amount, Diagnosis, Doubt, Fact, Finding, FindingKind
 from dynaorm.flow.integrity.kinds.judged import WINDOW, JudgedKind, Run, Subject
 from dynaorm.flow.integrity.ledger import Ledger, Sums, add_up

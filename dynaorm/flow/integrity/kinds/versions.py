@@ -14,8 +14,8 @@ from collections.abc import Set as AbstractSet
 from enum import Enum
 from typing import Any, Final
 
+from dynaorm.entity.classify import NotAnEntity, classify
 from dynaorm.entity.declare.catalog import catalog_of, class_named, type_in, version_class
-from dynaorm.entity.dispatch import NotAnEntity, classify
 from dynaorm.entity.ident import Ident, ident_of
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.table import Table

@@ -14,7 +14,7 @@ from pydantic import (
     model_validator,
 )
 
-from dynaorm.entity.mapping.rules import rules_of
+from dynaorm.entity.mapping.validation_rules import rules_of
 from tests.pydantic_version import needs_pydantic_2_13
 
 

@@ -8,8 +8,8 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 from dynaorm import BinaryKey, Entity, NumberKey, Table
+from dynaorm.entity.classify import NotAnEntity, classify
 from dynaorm.entity.declare.catalog import rivals_of
-from dynaorm.entity.dispatch import NotAnEntity, classify
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.errors import DeclarationError, InvalidValue
 from dynaorm.item.action import Put

@@ -8,7 +8,7 @@ import pytest
 from pydantic import Field
 
 from dynaorm import Entity, ExpiresAt, Table, Unique
-from dynaorm.entity.dispatch import NotAnEntity, classify, key_beginnings, unknown_item
+from dynaorm.entity.classify import NotAnEntity, classify, key_beginnings, unknown_item
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.item.value import Item
 
