@@ -10,8 +10,8 @@ from dynaorm.entity.state import state_of
 from dynaorm.errors import EntityNotFound, InvalidCursor, UsageError
 from dynaorm.flow.protocol.call import Flow
 from dynaorm.flow.protocol.context import Context
-from dynaorm.flow.query.sorting import Sorting
 from dynaorm.flow.query.walk import Walk
+from dynaorm.flow.query.wanted import WantedItems
 from dynaorm.query.cursor import Position, decode_cursor, encode_cursor, fingerprint_of
 from dynaorm.query.explain import explained
 from dynaorm.query.filter import Filter, canonical
@@ -41,7 +41,7 @@ def _key_queries(spec: QuerySpec, context: Context) -> KeyQueries:
 def explain(spec: QuerySpec, context: Context) -> str:
     """The requests of a query in words. Raises UsageError, InvalidValue, as ``walk_of`` does."""
     key_queries = _key_queries(spec, context)
-    return explained(spec, key_queries, is_fetching=Sorting(spec, key_queries, context).is_fetching)
+    return explained(spec, key_queries, is_fetching=WantedItems(spec, key_queries, context).is_fetching)
 
 
 def all_of(spec: QuerySpec, context: Context) -> Flow[Results[Any]]:

@@ -15,7 +15,7 @@ from dynaorm.flow.protocol.cost import ReadCost
 from dynaorm.flow.protocol.reply_keys import check_keys, part_of
 from dynaorm.flow.protocol.together import gather
 from dynaorm.flow.query.progress import Progress
-from dynaorm.flow.query.sorting import CONCURRENCY, Sorting
+from dynaorm.flow.query.wanted import CONCURRENCY, WantedItems
 from dynaorm.flow.read import repeat
 from dynaorm.item.condition import all_of, equals, render
 from dynaorm.item.placeholder import Placeholders
@@ -43,7 +43,7 @@ class _Entry(Progress):
 def explain(spec: SearchSpec, context: Context) -> str:
     """The requests of a search in words. Raises UsageError, InvalidValue, as ``matches_of`` does."""
     key_queries = key_queries_of(spec.query, context.table_name, consistent=False)
-    is_fetching = Sorting(spec.query, key_queries, context).is_fetching
+    is_fetching = WantedItems(spec.query, key_queries, context).is_fetching
     return explained_search(spec.query, key_queries, spec.terms, is_fetching=is_fetching)
 
 
@@ -56,7 +56,7 @@ def matches_of(spec: SearchSpec, context: Context) -> Flow[Results[Match[Any]]]:
         DecodeError: an item does not fit its class, and the session has no ``on_decode_error``.
     """
     key_queries = key_queries_of(spec.query, context.table_name, consistent=False)
-    sorting = Sorting(spec.query, key_queries, context)
+    wanted = WantedItems(spec.query, key_queries, context)
     cost, asked = ReadCost(), spec.count
     while True:
         calls = [repeat(_call(spec, one, asked), context) for one in key_queries.key_queries]
@@ -64,18 +64,18 @@ def matches_of(spec: SearchSpec, context: Context) -> Flow[Results[Match[Any]]]:
         entries: list[_Entry] = []
         for one, reply in zip(key_queries.key_queries, replies, strict=True):
             cost.add(reply)
-            entries += _entries(one, reply, sorting, context.clock.now())
+            entries += _entries(one, reply, wanted, context.clock.now())
         entries.sort(key=lambda one: one.score, reverse=spec.index.distance == "dot_product")
         taken = [(one, found) for one in entries[:asked] for found in one.buffered]
-        whole = yield from sorting.whole(taken)
+        whole = yield from wanted.whole(taken)
         found = [
             Match(entity, one.score)
             for one, item in whole
-            if isinstance(one, _Entry) and (entity := sorting.entity(item)) is not None
+            if isinstance(one, _Entry) and (entity := wanted.entity(item)) is not None
         ]
         is_all = all(len(_results(reply)) < asked for reply in replies)
         if len(found) >= spec.count or is_all or asked == MOST_MATCHES:
-            cost.take([sorting.cost])
+            cost.take([wanted.cost])
             return Results(found[: spec.count], cost.requests, cost.read_units)
         asked = min(MOST_MATCHES, asked * _GROWTH)
 
@@ -103,15 +103,15 @@ def _results(reply: Reply) -> Sequence[Any]:
     return found
 
 
-def _entries(one: KeyQuery, reply: Reply, sorting: Sorting, now: float) -> list[_Entry]:
+def _entries(one: KeyQuery, reply: Reply, wanted: WantedItems, now: float) -> list[_Entry]:
     """What an answer holds, each with what is wanted of it."""
     found: list[_Entry] = []
     for result in _results(reply):
         item = part_of("SearchVectors", result, "Item")
         check_keys("SearchVectors", [item], one.form.query.keys)
         entry = _Entry(len(found), one, score=float(part_of("SearchVectors", result, "Score")))
-        sorting.sort_out(entry, one, [item], now)
+        wanted.buffer(entry, one, [item], now)
         for unknown in entry.unknown:
-            sorting.report(unknown)
+            wanted.report(unknown)
         found.append(entry)
     return found

@@ -31,7 +31,7 @@ from dynaorm.flow.query.buffer import (
     source_of,
 )
 from dynaorm.flow.query.progress import Progress, rank
-from dynaorm.flow.query.sorting import CONCURRENCY, Sorting
+from dynaorm.flow.query.wanted import CONCURRENCY, WantedItems
 from dynaorm.flow.read import BATCH_GET_LIMIT, repeat
 from dynaorm.query.cursor import Position
 from dynaorm.query.key_query import KeyQueries, KeyQuery
@@ -84,9 +84,9 @@ class Walk:
         self._reader = reply_reader_for(spec, key_queries)
 
     @cached_property
-    def _sorting(self) -> Sorting:
+    def _wanted(self) -> WantedItems:
         # Most walks need none: a reader gives them entities.
-        return Sorting(self.spec, self._key_queries, self._context)
+        return WantedItems(self.spec, self._key_queries, self._context)
 
     def _begin(self, progress: Progress, start: Position) -> None:
         """Let a key query begin at a position."""
@@ -117,8 +117,8 @@ class Walk:
     def cost(self) -> ReadCost:
         """The requests and capacity used so far."""
         costs = [one.cost for one in self._progress]
-        if "_sorting" in self.__dict__:
-            costs.append(self._sorting.cost)
+        if "_wanted" in self.__dict__:
+            costs.append(self._wanted.cost)
         return costs[0] if len(costs) == 1 else ReadCost.of(costs)
 
     @property
@@ -194,7 +194,7 @@ class Walk:
                 if found := self._entities(wanted):
                     break
                 size = wanted
-                if not self._key_queries.form.is_whole and self._sorting.is_fetching:
+                if not self._key_queries.form.is_whole and self._wanted.is_fetching:
                     size = window if wanted is None else min(wanted * _GROWTH**rounds, window * CONCURRENCY)
                 taken = self._taken(size)
             if taken:
@@ -276,14 +276,14 @@ class Walk:
 
     def _resolved(self, taken: Sequence[tuple[Progress, Any]], most: int | None) -> Flow[list[Any]]:
         """The entities of what was taken, at most ``most``; the rest is put back."""
-        whole = yield from self._sorting.whole(taken)
+        whole = yield from self._wanted.whole(taken)
         found: list[Any] = []
         for place, (progress, one) in enumerate(whole):
             if most is not None and len(found) == most:
                 self._put_back(whole[place:])
                 break
             self._last = progress.number, one
-            if (entity := self._sorting.entity(one)) is not None:
+            if (entity := self._wanted.entity(one)) is not None:
                 self._first = self._first or self._last
                 found.append(entity)
         else:
@@ -311,7 +311,7 @@ class Walk:
             self._order()
         for progress in waiting:
             while progress.unknown:
-                self._sorting.report(progress.unknown.pop(0))
+                self._wanted.report(progress.unknown.pop(0))
 
     def _affordable(self, waiting: list[Progress], unspent: int) -> list[Progress]:
         """Those that the budget allows. All that were never read are read, because nothing is merged before."""
@@ -352,7 +352,7 @@ class Walk:
         if is_of_entities:
             progress.buffered.extend(found)
         else:
-            self._sorting.sort_out(progress, key_query, found, now)
+            self._wanted.buffer(progress, key_query, found, now)
 
     def _accepted(self, page: ParsedReply, key_query: KeyQuery) -> list[Any]:
         accept = accepted_to_merge if self._is_merged else accepted

@@ -1,4 +1,4 @@
-"""Sorting what was read: live items of the wanted classes, index entries to fetch, and items to report.
+"""What is wanted of what was read: live items of the wanted classes, index entries to fetch, and items to report.
 
 Rule 1. Items of other classes, guard items, versions, tombstones and expired items are skipped. An item of no declared
         class is skipped and reported.
@@ -46,8 +46,8 @@ CONCURRENCY: Final = 16
 """The most key queries, or batches of whole items, to read at a time."""
 
 
-class Sorting:
-    """Sorts the items of one walk.
+class WantedItems:
+    """Finds the wanted items of one walk.
 
     Attributes:
         is_fetching: index entries are not enough; whole items are fetched.
@@ -63,20 +63,20 @@ class Sorting:
         self._table: Table = spec.source.table
         self._has_warned = False
 
-    def sort_out(self, progress: Progress, key_query: KeyQuery, found: Sequence[Any], now: float) -> None:
+    def buffer(self, progress: Progress, key_query: KeyQuery, found: Sequence[Any], now: float) -> None:
         """Buffer what is wanted of a page."""
         is_whole, buffered = self._spec.source.is_whole, progress.buffered
         for one in each_received(self._table, found):
             if is_entity(one):
                 buffered.append(one)
             elif not is_whole:
-                self._sort_entry(progress, key_query, one, now)
+                self._buffer_entry(progress, key_query, one, now)
             else:
                 mapping = self._class_of(progress.unknown, one, now)
                 if mapping is not None and is_item_accepted(mapping, one, key_query, self._key_queries):
                     buffered.append(FoundItem(mapping, one))
 
-    def _sort_entry(self, progress: Progress, key_query: KeyQuery, entry: Item, now: float) -> None:
+    def _buffer_entry(self, progress: Progress, key_query: KeyQuery, entry: Item, now: float) -> None:
         """Buffer an index entry if its item may be wanted."""
         verdict, local = key_query.may_match(entry), self._key_queries.local_filter
         if verdict is False or not (local is None or local.may_hold(entry)):
