@@ -1,10 +1,12 @@
 """A guard item holds a unique value for one entity: its attributes, and the owner that it names.
 
-Rule 1. It has its key, its owner, and the time of its expiry if the owner has one. Its key is that of the value, as
-        the constraint makes it.
+Rule 1. It has its key, its owner, and the time of its expiry if the owner has one.
 Rule 2. The owner is the primary key of the entity that holds the value. In another table than its entity's, a guard
         item also says in which table the owner is.
 Rule 3. An owner that does not say so may be in any of the tables: other programs write such.
+
+Its key is made in ``entity/mapping/constraint.py``. When it is written, and under which condition, is decided in
+``plan/kinds/guards.py``.
 """
 
 from __future__ import annotations

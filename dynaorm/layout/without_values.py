@@ -14,6 +14,7 @@ from dynaorm.describe.class_names import name_of
 from dynaorm.describe.description import ClassDescription, TemplateDescription
 from dynaorm.describe.entry import Entry, item_as_read
 from dynaorm.describe.tables import describe
+from dynaorm.entity.guard_item import OWNER
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.entity.table import Table
 from dynaorm.item.prefix import Prefix, is_member
@@ -69,7 +70,7 @@ class _StandIns:
         }
         owner = None if entry.owner is None else self._owner(cls, entry.owner)
         if entry.kind == "guard" and owner is not None:
-            item["owner"] = {"M": owner}
+            item[OWNER] = {"M": owner}
         return replace(entry, item=item, owner=owner)
 
     def _class(self, entry: Entry) -> ClassDescription | None:
