@@ -20,7 +20,7 @@ def how_a_query_travels() -> str:
     walk = Box(225, 545, 220, "Walk", ("pages, as they are needed",), "walk.py", kind="main")
     transport = Box(535, 545, 150, "One request", ("Query or Scan",), "transport/")
     buffered = Box(215, 650, 240, "Entities, or items", ("of the wanted classes",), "buffer.py, wanted.py")
-    merged = Box(215, 755, 240, "In the order of keys", ("of all partitions",), "walk.py")
+    merged = Box(215, 755, 240, "In the order of keys", ("of all partitions",), "merge.py")
     fetched = Box(535, 755, 150, "Whole items", ("of index entries",), "flow/read.py")
     results = Box(95, 910, 220, "Entities, rows or keys", ("validated",), "results.py, row.py", kind="end")
     cursor = Box(345, 910, 230, "Cursor", ("where the next page begins",), "cursor.py", kind="end")

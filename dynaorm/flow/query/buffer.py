@@ -56,13 +56,13 @@ def key_in(source: ItemSource, names: tuple[str, ...]) -> dict[str, AttributeVal
     return {name: item[name] for name in names}
 
 
-def reply_reader_for(spec: QuerySpec, key_queries: KeyQueries) -> ReplyReader | None:
-    """The reader of the replies to a query; None if items are needed."""
+def reply_reader_for(spec: QuerySpec, key_queries: KeyQueries, *, is_merged: bool) -> ReplyReader | None:
+    """The reader of the replies to a query; None if items are needed. ``is_merged``: keys are needed, too."""
     found, form = key_queries.key_queries, key_queries.form
     if not form.is_whole or not found or _needs_items(spec, key_queries):
         return None
     names = _compared(key_queries)
-    if is_merged(spec, key_queries):
+    if is_merged:
         names |= {*form.key_names}
     key = found[0].operation, tuple(sorted(names)) if names else None
     if key not in form.readers:
@@ -77,11 +77,6 @@ def batch_reader_for(spec: QuerySpec, key_queries: KeyQueries) -> ReplyReader | 
     form = key_queries.form
     names = _compared(key_queries) | {*form.key_names}
     return reader_of(spec.source.table, form.classes, "BatchGetItem", tuple(sorted(names)))
-
-
-def is_merged(spec: QuerySpec, key_queries: KeyQueries) -> bool:
-    """Whether the results of several key queries are merged in key order."""
-    return spec.segments is None and len(key_queries.key_queries) > 1
 
 
 def _needs_items(spec: QuerySpec, key_queries: KeyQueries) -> bool:

@@ -1,48 +1,15 @@
 """The progress of one key query: what was read of it, and what is buffered."""
 
 from collections import deque
-from collections.abc import Sequence
 from dataclasses import field
-from typing import Any, TypeAlias
+from typing import Any
 
-from dynaorm.entity.table_index import KeyAttribute
 from dynaorm.flow.protocol.call import Reply
 from dynaorm.flow.protocol.cost import ReadCost
 from dynaorm.flow.protocol.paging import PageKeys
 from dynaorm.item.value import Item
-from dynaorm.query.interval import comparable
 from dynaorm.query.key_query import KeyQuery
 from dynaorm.record import record
-
-
-class Reversed:
-    """A sort position in descending order."""
-
-    __slots__ = ("_place",)
-
-    def __init__(self, place: tuple[Any, ...]) -> None:
-        self._place = place
-
-    def __lt__(self, other: "Reversed") -> bool:
-        return other._place < self._place
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Reversed) and self._place == other._place
-
-    __hash__ = None  # type: ignore[assignment]  # compared only
-
-
-Rank: TypeAlias = tuple[Any, ...] | Reversed
-"""The place of an item in the order of a walk."""
-
-
-def rank(item: Item, sort: Sequence[KeyAttribute], *, descending: bool) -> Rank:
-    """The place of an item in the order of a walk, which may be descending.
-
-    Code points sort as their UTF-8 bytes do (Amazon DynamoDB Developer Guide, "Query: sort order").
-    """
-    found = tuple([comparable(item[key.name]) for key in sort])  # faster than of a generator
-    return Reversed(found) if descending else found
 
 
 @record(frozen=False)
@@ -100,17 +67,3 @@ class Progress:
         if self.read_to is None and self.later:
             self.key_query, *later = self.later
             self.later = tuple(later)
-
-    def next_rank(self, sort: Sequence[KeyAttribute], *, descending: bool, turn: int) -> tuple[Any, ...]:
-        """The lowest rank that the next result can have, comparable with those of other key queries.
-
-        The last element is the number of the key query. Of equal ranks, the first is that with the lowest number if
-        ``turn`` is 1, and the highest if it is -1.
-        """
-        if self.buffered:
-            item = self.buffered[0].item
-        elif self.read_to is None:
-            return (0, turn * self.number, self.number)
-        else:
-            item = dict(self.read_to)
-        return (1, rank(item, sort, descending=descending), turn * self.number, self.number)

@@ -1,4 +1,4 @@
-"""Walking the key queries of a query: pages are read as they are needed, and merged in key order.
+"""Walking the key queries of a query: pages are read as they are needed, and several are merged (``merge``).
 
 Rule 1. A page may be empty and not the last: only a missing LastEvaluatedKey ends a key query.
 Rule 2. Never read more than the result requires: each of several partitions is read by its share, and further when
@@ -8,7 +8,6 @@ Rule 4. The position is one key: that of the last entity returned, or of the las
         skipped. It stays valid while others write.
 """
 
-import heapq
 from collections.abc import Sequence
 from functools import cached_property
 from typing import Any, Final
@@ -25,12 +24,12 @@ from dynaorm.flow.query.buffer import (
     FoundItem,
     accepted,
     accepted_to_merge,
-    is_merged,
     key_in,
     reply_reader_for,
     source_of,
 )
-from dynaorm.flow.query.progress import Progress, rank
+from dynaorm.flow.query.merge import Merge, is_merged
+from dynaorm.flow.query.progress import Progress
 from dynaorm.flow.query.wanted import CONCURRENCY, WantedItems
 from dynaorm.flow.read import BATCH_GET_LIMIT, repeat
 from dynaorm.query.cursor import Position
@@ -70,18 +69,20 @@ class Walk:
         self._start = start
         self._returned = start.returned if start is not None else 0
         form = key_queries.form
-        self._keys, self._key_names, self._sort = form.keys, form.key_names, form.sort
-        self._is_merged = is_merged(spec, key_queries)
+        self._keys, self._key_names = form.keys, form.key_names
         self._progress = [Progress(*one) for one in enumerate(key_queries.key_queries)]
+        self._merge: Merge | None = None
+        if is_merged(spec, key_queries):
+            self._merge = Merge(self._progress, form.sort, descending=spec.descending, turn=self._turn)
         if start is not None:
+            begin = self._begin if self._merge is None else self._merge.begin
             for one in self._progress:
-                self._begin(one, start)
+                begin(one, start)
         # The first and the last result, each with the number of its key query.
         self._first: tuple[int, Any] | None = None
         self._last: tuple[int, Any] | None = None
         self._has_read = False
-        self._heap: list[tuple[Any, ...]] = []
-        self._reader = reply_reader_for(spec, key_queries)
+        self._reader = reply_reader_for(spec, key_queries, is_merged=self._merge is not None)
 
     @cached_property
     def _wanted(self) -> WantedItems:
@@ -89,21 +90,11 @@ class Walk:
         return WantedItems(self.spec, self._key_queries, self._context)
 
     def _begin(self, progress: Progress, start: Position) -> None:
-        """Let a key query begin at a position."""
-        if self._is_merged and start.key is None:
-            return
-        is_before = self._turn * progress.number < self._turn * start.number
+        """Let a key query begin at a position, where one is read after the other."""
         if progress.number == start.number:
             progress.read_to = start.key
-        elif not self._is_merged or not self._sort:
-            progress.is_read = is_before
-        elif start.key is not None:
-            parts = progress.key_query.from_point(
-                start.key, descending=self.spec.descending, including=not is_before
-            )
-            progress.is_read = not parts
-            progress.key_query, *later = parts or (progress.key_query,)
-            progress.later = tuple(later)
+        else:
+            progress.is_read = self._turn * progress.number < self._turn * start.number
 
     @property
     def is_over(self) -> bool:
@@ -140,22 +131,17 @@ class Walk:
         if self._last is not None:
             number, found = self._last
             return self._reached(Position(number, key_in(source_of(found), self._key_names), self._returned))
-        if waiting is not None and not self._is_merged:
+        if waiting is not None and self._merge is None:
             return Position(waiting.number, None, self._returned)
         return self._start if self._start is not None else Position(0, None, self._returned)
 
     def _reached(self, found: Position) -> Position:
         """A position, which is never before the one that the walk began at. Raises Unreachable."""
         start = self._start
-        if self._is_merged and start is not None and None not in (start.key, found.key):
-            first, last = (
-                (rank(one.key or {}, self._sort, descending=self.spec.descending), self._turn * one.number)
-                for one in (start, found)
-            )
-            if last < first:
-                operation = self._key_queries.key_queries[0].operation
-                reason = "a page ends before the cursor that it began at: is the endpoint a DynamoDB?"
-                raise Unreachable(operation=operation, attempts=1, reason=reason)
+        if self._merge is not None and start is not None and self._merge.is_before(found, start):
+            operation = self._key_queries.key_queries[0].operation
+            reason = "a page ends before the cursor that it began at: is the endpoint a DynamoDB?"
+            raise Unreachable(operation=operation, attempts=1, reason=reason)
         return found
 
     @property
@@ -171,9 +157,7 @@ class Walk:
         left = [one for one in self._progress if not one.is_over]
         if not left:
             return None
-        first = left[0]
-        if self._is_merged:
-            first = min(left, key=self._heap_entry)
+        first = left[0] if self._merge is None else min(left, key=self._merge.place)
         return first if first.is_waiting else None
 
     def more(self, most: int | None = None, *, window: int = BATCH_GET_LIMIT) -> Flow[list[Any]]:
@@ -222,22 +206,13 @@ class Walk:
             found += more
         return found
 
-    # -- merging ---------------------------------------------------------------------------------------------------
+    # -- what is buffered ------------------------------------------------------------------------------------------
 
     def _taken(self, most: int | None) -> list[tuple[Progress, Any]]:
         """Buffered results in order, at most ``most``, up to the first that must be read."""
+        if self._merge is not None:
+            return self._merge.take(most)
         taken: list[tuple[Progress, Any]] = []
-        if self._is_merged:
-            while self._heap and (most is None or len(taken) < most):
-                progress = self._progress[self._heap[0][-1]]
-                if not progress.buffered:
-                    break
-                taken.append((progress, progress.buffered.popleft()))
-                if progress.is_over:
-                    heapq.heappop(self._heap)
-                else:
-                    heapq.heapreplace(self._heap, self._heap_entry(progress))
-            return taken
         for progress in self._progress:
             while progress.buffered and (most is None or len(taken) < most):
                 taken.append((progress, progress.buffered.popleft()))
@@ -247,7 +222,7 @@ class Walk:
 
     def _entities(self, most: int | None) -> list[Any]:
         """The whole buffer of one key query, if it has only entities and at most ``most``; else nothing."""
-        if self._is_merged:
+        if self._merge is not None:
             return []
         for progress in self._progress:
             if progress.buffered or not progress.is_read:
@@ -264,15 +239,8 @@ class Walk:
     def _put_back(self, found: Sequence[tuple[Progress, Any]]) -> None:
         for progress, one in reversed(found):
             progress.buffered.appendleft(one)
-        self._order()
-
-    def _order(self) -> None:
-        if self._is_merged:
-            self._heap = [self._heap_entry(one) for one in self._progress if not one.is_over]
-            heapq.heapify(self._heap)
-
-    def _heap_entry(self, progress: Progress) -> tuple[Any, ...]:
-        return progress.next_rank(self._sort, descending=self.spec.descending, turn=self._turn)
+        if self._merge is not None:
+            self._merge.arrange()
 
     def _resolved(self, taken: Sequence[tuple[Progress, Any]], most: int | None) -> Flow[list[Any]]:
         """The entities of what was taken, at most ``most``; the rest is put back."""
@@ -297,26 +265,21 @@ class Walk:
     def _refill(self, most: int | None) -> Flow[None]:
         """Read the next page of each key query that has nothing buffered."""
         waiting = [one for one in self._progress if not one.is_read and not one.buffered]
-        if not self._is_merged and most is not None:
-            waiting = waiting[:1]
+        if self._merge is None:
+            waiting = waiting if most is None else waiting[:1]
         elif self._budget is not None:
-            waiting = self._affordable(waiting, self._unspent(self._budget))
+            waiting = self._merge.affordable(waiting, self._unspent(self._budget))
         if most is None and self._budget is None:
             reading = [self._read(one, None) for one in waiting]
         else:
             reading = [self._read(one, self._page_size(one, most, len(waiting))) for one in waiting]
         self._has_read = True
         yield from reading[0] if len(reading) == 1 else gather(reading, CONCURRENCY)
-        if self._is_merged:
-            self._order()
+        if self._merge is not None:
+            self._merge.arrange()
         for progress in waiting:
             while progress.unknown:
                 self._wanted.report(progress.unknown.pop(0))
-
-    def _affordable(self, waiting: list[Progress], unspent: int) -> list[Progress]:
-        """Those that the budget allows. All that were never read are read, because nothing is merged before."""
-        waiting.sort(key=self._heap_entry)
-        return waiting[: max(unspent, 1, sum(not one.pages for one in waiting))]
 
     def _read(self, progress: Progress, size: int | None) -> Flow[None]:
         is_first = True
@@ -355,7 +318,7 @@ class Walk:
             self._wanted.buffer(progress, key_query, found, now)
 
     def _accepted(self, page: ParsedReply, key_query: KeyQuery) -> list[Any]:
-        accept = accepted_to_merge if self._is_merged else accepted
+        accept = accepted if self._merge is None else accepted_to_merge
         try:
             return accept(page, key_query, self._key_queries)
         except (KeyError, TypeError):
@@ -365,7 +328,7 @@ class Walk:
     def _page_size(self, progress: Progress, most: int | None, reading: int) -> int | None:
         size: int | None = None
         if most is not None:
-            merged = sum(not one.is_read for one in self._progress) if self._is_merged else 1
+            merged = sum(not one.is_read for one in self._progress) if self._merge is not None else 1
             # A share and a half, so that most partitions need one page.
             share = min(most, 1 + -(-most * 3 // (merged * 2))) if merged > 1 else most
             growth = _GROWTH if merged == 1 else _GROWTH_MERGED

@@ -1,32 +1,13 @@
-"""The order in which merged key queries give their results, and what a cursor skips."""
+"""The order in which merged key queries give their results."""
 
 from itertools import pairwise
 from typing import Any
 
 import pytest
 
-from dynaorm import Entity, GlobalIndex, Index, Table, any_of
 from dynaorm.entity.table_index import KeyAttribute
-from dynaorm.flow.query.progress import rank
+from dynaorm.flow.query.merge import rank
 from dynaorm.item.value import Item
-from dynaorm.query.key_query import key_queries_of
-from dynaorm.query.query_spec import queried
-
-app = Table("app", indexes=[GlobalIndex("GSI1")])
-
-
-class Ticket(Entity, table=app, pk="TICKET#{number}", sk="T"):
-    number: int
-    status: str
-    by_status = Index("GSI1", pk="STATUS#{status}", sk="{number:03d}")
-
-
-SPEC = queried(Ticket.by_status, {"status": any_of("a", "b")})
-FIRST, SECOND = key_queries_of(SPEC, str, consistent=False).key_queries
-
-
-def item(number: int) -> dict[str, Any]:
-    return {"GSI1SK": {"S": f"{number:03d}"}}
 
 
 @pytest.mark.parametrize(
