@@ -1,8 +1,8 @@
 """When an item expires: what its attribute says, and whether it has expired.
 
 ``Expiry.is_over`` decides in Python, ``Expiry.condition`` in a condition. They are one rule, and nothing else compares
-the time of an entity or a guard item with a clock. A token item has no ``Expiry``: until when it is remembered is an
-attribute of its own (``token_item.UNTIL``), which its kind compares.
+the time of an entity or a guard item with a clock. A token item has no ``Expiry``: it has an attribute of its own
+(``token_item.UNTIL``), which ``plan/same_block`` compares in Python, and ``plan/kinds/token_item`` in a condition.
 
 Rule 1. A time in seconds means what DynamoDB's TTL makes of it. TTL keeps an item without a time, with 0 or less, and
         with a time that is more than five years past.
