@@ -108,6 +108,12 @@ def test_a_page_about_the_code_names_modules_that_exist(name: str) -> None:
     assert gone == []
 
 
+def test_every_law_is_on_the_page_of_laws() -> None:
+    text = (DOCS / "laws.md").read_text()
+    laws = (ROOT / "tests" / "laws").glob("test_*.py")
+    assert [law.name for law in laws if f"(../tests/laws/{law.name})" not in text] == []
+
+
 PAGES = [
     page
     for folder in (
