@@ -212,7 +212,14 @@ class Worker:
     def _resent(self, operation: Operation, faulty: float) -> Results | None:
         """Send it again: its token, or its objects, find out whether it was made."""
         try:
-            return operation.send(self._session(faulty))
+            session = self._session(faulty)
+            if operation.name == "touch":
+                # Another touch would be another write. To save what has not changed only finds out about the first.
+                for entity in operation.subjects.values():
+                    session.save(entity)
+                if self._is_made(operation):
+                    return None
+            return operation.send(session)
         except OutcomeUnknown:
             raise
         except StoreError:
