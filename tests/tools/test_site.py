@@ -46,14 +46,16 @@ def _leaves(nav: Any) -> list[str]:
 
 def test_a_link_to_a_file_without_a_page_leads_to_the_repository() -> None:
     (line,) = (
-        one for one in str(pages("https://example.org/us/it")["laws.md"]).splitlines() if "test_reads" in one
+        one
+        for one in str(pages("https://example.org/us/it")["laws.md"]).splitlines()
+        if "[test_reads]" in one
     )
     assert "[test_reads](https://example.org/us/it/blob/main/tests/laws/test_reads.py)" in line
 
 
 def test_a_link_to_a_file_without_a_page_leads_to_a_copy_until_the_repository_has_an_address() -> None:
     made = pages("")
-    (line,) = (one for one in str(made["laws.md"]).splitlines() if "test_reads" in one)
+    (line,) = (one for one in str(made["laws.md"]).splitlines() if "[test_reads]" in one)
     assert "[test_reads](source/tests/laws/test_reads.py.txt)" in line
     assert made["source/tests/laws/test_reads.py.txt"] == (ROOT / "tests/laws/test_reads.py").read_bytes()
 
