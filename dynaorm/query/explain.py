@@ -68,6 +68,8 @@ def explained_search(
         )
     if is_fetching:
         lines.append(f"The whole items are fetched by key: BatchGetItem {found[0].request['TableName']}.")
+    else:
+        lines += _doubtful_entries(query, key_queries)
     return "\n".join(map(printable, lines))
 
 
@@ -113,6 +115,8 @@ def _afterwards(spec: QuerySpec, key_queries: KeyQueries, *, is_fetching: bool) 
         yield "What is read beside the wanted keys is dropped."
     if is_fetching:
         yield f"The whole items are fetched by key: BatchGetItem {table}, 100 in a request."
+    else:
+        yield from _doubtful_entries(spec, key_queries)
     if key_queries.local_filter is not None:
         yield "The filter is evaluated on the items that were read."
     ranges = (one for source in key_queries.form.sources for one in source.ranges)
@@ -120,3 +124,10 @@ def _afterwards(spec: QuerySpec, key_queries: KeyQueries, *, is_fetching: bool) 
         yield f"A key in which another program wrote {field} without its zeros may be left out."
     if spec.limit is not None:
         yield f"It ends with the first {spec.limit}."
+
+
+def _doubtful_entries(spec: QuerySpec, key_queries: KeyQueries) -> Iterator[str]:
+    """What is done with entries of an index that has all that is returned, and not all that a condition looks at."""
+    if not spec.source.is_whole and any(one.wanted for one in key_queries.key_queries):
+        table = key_queries.key_queries[0].request["TableName"]
+        yield f"An entry whose keys do not tell whether it is wanted is fetched by key: BatchGetItem {table}."

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from dynaorm import Entity, F, GlobalIndex, Index, Session, Table
+from dynaorm import Entity, F, GlobalIndex, Index, Key, Session, Table
 from dynaorm.flow.protocol.call import Call, Transport
 
 app = Table("costs", indexes=[GlobalIndex("GSI1"), GlobalIndex("Keys", projection="KEYS_ONLY")])
@@ -148,3 +148,31 @@ def test_pages_of_merged_partitions_go_on_where_little_may_be_read(
         cursor, turns = page.cursor, turns + 1
         assert turns < 60
     assert found == sorted(number * 7919 % 100_000 for number in range(30))
+
+
+places = Table("places", indexes=[GlobalIndex("Keys", projection="KEYS_ONLY")])
+
+
+class Job(Entity, table=places, pk="JOB#{number}", sk="JOB"):
+    """Its two places in the index have equal keys."""
+
+    number: int
+    queue: str
+    status: str = "open"
+    open = Index("Keys", pk="QUEUE#{queue}", sk="{number:03d}", when=F.status == "open")
+    done = Index("Keys", pk="QUEUE#{queue}", sk="{number:03d}", when=F.status == "done")
+
+
+def test_entries_whose_keys_do_not_tell_their_place_are_fetched_and_explained(engine: Transport) -> None:
+    counting = Counting(engine)
+    with Session(transport=counting) as session:
+        session.create_table(places)
+        session.save_many([Job(number=1, queue="a"), Job(number=2, queue="a", status="done")])
+        counting.calls.clear()
+        query = session.query(Job.open, queue="a").keys()
+        assert query.all() == [Key(Job, number=1)]
+        assert counting.calls == {"Query": 1, "BatchGetItem": 1}
+        assert query.explain().splitlines()[-1] == (
+            "An entry whose keys do not tell whether it is wanted is fetched by key: BatchGetItem places."
+        )
+    engine.call(Call("DeleteTable", {"TableName": places.name}))
