@@ -2,7 +2,7 @@
 
 ``Expiry.is_over`` decides in Python, ``Expiry.condition`` in a condition. They are one rule, and nothing else compares
 the time of an entity or a guard item with a clock. A token item has no ``Expiry``: it has an attribute of its own
-(``token_item.UNTIL``), which ``plan/same_block`` compares in Python, and ``plan/kinds/token_item`` in a condition.
+(``token_item.UNTIL``), which ``plan/kinds/token_item`` compares.
 
 Rule 1. A time in seconds means what DynamoDB's TTL makes of it. TTL keeps an item without a time, with 0 or less, and
         with a time that is more than five years past.

@@ -15,15 +15,14 @@ from collections.abc import Iterator, Sequence
 from enum import Enum
 from typing import Final
 
-from dynaorm.entity.expiry import since_epoch
 from dynaorm.entity.state import Loaded
-from dynaorm.entity.token_item import BLOCK, REVISION, UNTIL
+from dynaorm.entity.token_item import BLOCK, REVISION
 from dynaorm.item.value import Item
 from dynaorm.plan.effects import Effect
 from dynaorm.plan.fingerprint import LOADED, Fingerprints, fingerprints, revision_under_token
 from dynaorm.plan.image import new_image
 from dynaorm.plan.intent import Deletion
-from dynaorm.plan.kinds.token_item import TOKEN_ITEMS, Remembered
+from dynaorm.plan.kinds.token_item import TOKEN_ITEMS, Remembered, is_over
 from dynaorm.plan.merge_intents import ItemIntents
 from dynaorm.plan.plan import Plan
 from dynaorm.plan.planned import Planned
@@ -54,17 +53,9 @@ def token_item_of(merged: Sequence[ItemIntents], unit: UnitOfWork) -> Planned:
     return TOKEN_ITEMS.remember((first.mapping, first.key), mark + ":".join(present), held, unit)
 
 
-def _is_over(stored: Item, now: float) -> bool:
-    """Whether the time of a stored token item is over. That is our own time: however old, it stays over."""
-    try:
-        return since_epoch(stored.get(UNTIL, {})) <= now
-    except ValueError:
-        return False
-
-
 def compare(ours: Planned, stored: Item | None, now: float) -> TokenMatch:
     """What a stored token item says about the block that puts its own, ``ours``."""
-    if stored is None or _is_over(stored, now):
+    if stored is None or is_over(stored, now):
         return TokenMatch.FREE
     first = _fingerprints_in(stored)
     if first is None or revision_in(stored) is None:

@@ -11,6 +11,7 @@ from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.errors import UsageError
 from dynaorm.item.action import Put
 from dynaorm.item.condition import Attr, Compare, Or, missing
+from dynaorm.item.evaluate import holds
 from dynaorm.item.value import Item
 from dynaorm.plan.compiler import compile_plan
 from dynaorm.plan.fingerprint import is_fixed
@@ -191,6 +192,16 @@ def test_an_item_under_its_key_whose_time_cannot_be_read_is_not_over(until: Any)
     ours = token_item(ADD)
     assert compare(action_of(ADD), {**ours, "_until": until}, NOW + 10_000) is TokenMatch.SAME
     assert compare(action_of(ADD), {**ours, "_until": {"N": "1.5"}}, NOW) is TokenMatch.FREE
+
+
+def test_a_time_is_over_when_dynamodb_lets_another_block_take_the_place() -> None:
+    half = {**token_item(ADD), "_until": {"N": f"{int(NOW)}.5"}}
+    for now in (int(NOW) + 0.2, int(NOW) + 0.9, int(NOW) + 1.0):
+        planned = plan_of(ADD, now=now).token_item
+        assert planned is not None
+        action: Any = planned.action
+        is_taken = holds(action.condition, half)
+        assert (compare(action_of(ADD), half, now) is TokenMatch.FREE) is is_taken is (now > int(NOW) + 0.9)
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,8 @@ that runs again, is decided in ``plan/same_block.py``. Its key and the names of 
 """
 
 from collections.abc import Iterable
-from math import ceil
+from decimal import InvalidOperation
+from math import ceil, isfinite
 from typing import Final, NamedTuple
 
 from dynaorm.entity.mapping.mapping import EntityMapping
@@ -23,6 +24,7 @@ from dynaorm.entity.token_item import (
 from dynaorm.errors import ConditionFailed, UsageError
 from dynaorm.item.action import Put
 from dynaorm.item.condition import Attr, Compare, any_of_conditions, missing
+from dynaorm.item.evaluate import holds
 from dynaorm.item.value import Item
 from dynaorm.plan.planned import FailedAction, Judged, Kind, Operations, PartitionKey, Planned, Purpose
 from dynaorm.plan.unit_of_work import UnitOfWork
@@ -89,8 +91,7 @@ class TokenItems(Kind):
         }
         if home.ttl_attribute is not None:
             item[home.ttl_attribute] = until
-        is_over = Compare(Attr((UNTIL,)), "<=", {"N": str(int(unit.now))})
-        free = any_of_conditions(missing(home.pk.name), is_over)
+        free = any_of_conditions(missing(home.pk.name), _over(unit.now))
         put = Put(unit.table_name(home.name), item, free)
         return Planned(put, self, TokenPurpose.REMEMBER, mapping, key, after=item, label=held)
 
@@ -103,6 +104,19 @@ class TokenItems(Kind):
 
     def reason(self, planned: Planned) -> str:
         return f"remember the token {planned.label.token!r}, if it is not remembered yet"
+
+
+def _over(now: float) -> Compare:
+    """The condition that the time of a token item is over. That is our own time: however old, it stays over."""
+    return Compare(Attr((UNTIL,)), "<=", {"N": str(int(now))})
+
+
+def is_over(item: Item, now: float) -> bool:
+    """Whether the condition under which another block takes the place of a token item holds for it."""
+    try:
+        return isfinite(now) and holds(_over(now), item)
+    except InvalidOperation:
+        return False  # DynamoDB stores no such number
 
 
 TOKEN_ITEMS: Final = TokenItems()
