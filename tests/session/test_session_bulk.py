@@ -15,6 +15,7 @@ from dynaorm.testing.endpoint import transport_to
 from dynaorm.testing.faults import FaultyTransport
 from dynaorm.transport.direct.transport import DirectTransport
 from tests.cast.events import Upload
+from tests.cast.people import Member, Team
 from tests.cast.tables import app, log
 
 
@@ -92,3 +93,14 @@ def test_always_a_load_leaves_what_saving_one_after_another_would(
     )
     last = dict(pairs)
     assert [one.data if one else None for one in session.get_many(keys)] == [last.get(n) for n in range(16)]
+
+
+@pytest.mark.parametrize("step", [1, -1])
+@pytest.mark.parametrize("count", [1, 3, 40])
+def test_targets_of_totals_are_saved_before_what_is_counted_in_them(
+    session: Session, count: int, step: int
+) -> None:
+    teams = [Team(team=f"t{number}", goal=7) for number in range(count)]
+    members = [Member(name=f"m{number}", team=f"t{number}") for number in range(count)]
+    session.save_many([*teams, *members][::step])
+    assert {(one.goal, one.members) for one in session.scan(Team)} == {(7, 1)}

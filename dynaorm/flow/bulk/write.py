@@ -4,6 +4,8 @@ Rule 1. They are not atomic: every entity is attempted, and a ``BulkError`` repo
 Rule 2. A block that is refused because of one of its entities is divided in two halves, and each is sent by itself,
         until the failed entities are alone. So the entities that fail are those that would fail without blocks.
 Rule 3. Blocks that may add to one total are sent one after the other: DynamoDB refuses transactions that meet.
+Rule 4. Without blocks, entities of a window are sent after those that they change: a total that is added to first makes
+        an entity of its key alone, which would be in the way of the one that was given.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -41,7 +43,7 @@ from dynaorm.flow.protocol.context import Context
 from dynaorm.flow.protocol.together import outcomes
 from dynaorm.item.size import ACTION_LIMIT
 from dynaorm.plan.intent import Deletion, Intent, Save
-from dynaorm.plan.kinds.derived_kinds import DERIVED_KINDS
+from dynaorm.plan.kinds.derived_kinds import DERIVED_KINDS, levels_of
 from dynaorm.record import record
 
 E = TypeVar("E")
@@ -166,11 +168,11 @@ class _Blocks:
 
     def _each(self, subjects: Iterable[Any]) -> Flow[None]:
         for window in windows(subjects, self.concurrency * _PLANS_PER_PLACE):
-            distinct = _distinct(window, self.seen)
-            flows = [commit([self.intent_of(one)], self.context) for one in distinct]
-            ended = yield from outcomes(flows, self.concurrency)
-            for one, outcome in zip(distinct, ended, strict=True):
-                self.tally.add(one, outcome)
+            for some in _by_level(_distinct(window, self.seen)):
+                flows = [commit([self.intent_of(one)], self.context) for one in some]
+                ended = yield from outcomes(flows, self.concurrency)
+                for one, outcome in zip(some, ended, strict=True):
+                    self.tally.add(one, outcome)
             self.tally.advance(len(window))
         self.tally.end()
 
@@ -216,15 +218,32 @@ def _apart(blocks: Iterable[list[Any]]) -> list[list[list[Any]]]:
     return [some for _, some in found]
 
 
+def _by_level(subjects: Sequence[Any]) -> list[list[Any]]:
+    """Entities and keys in lists, such that no entity changes one of a later list. Keys are in the first."""
+    known = {kind: mapping for kind in {type(one) for one in subjects} if (mapping := _mapping(kind))}
+    levels = levels_of(known.values())
+    found: dict[int, list[Any]] = {}
+    for one in subjects:
+        mapping = known.get(type(one))
+        found.setdefault(0 if mapping is None else levels[mapping], []).append(one)
+    return [found[level] for level in sorted(found)]
+
+
+def _mapping(kind: type[Any]) -> EntityMapping | None:
+    try:
+        return mapping_of(kind)
+    except DynaormError:  # writing it says so
+        return None
+
+
 def _targets(subject: Any) -> Iterator[object]:
     """The items in which the write of a subject may meet others: those that it names now, and its own.
 
     The fields of a key may not name them. All keys that do not are taken to name one and the same.
     """
     is_key = isinstance(subject, Key)
-    try:
-        mapping = mapping_of(subject.entity if is_key else type(subject))
-    except DynaormError:  # writing it says so
+    mapping = _mapping(subject.entity if is_key else type(subject))
+    if mapping is None:
         return
     given = subject.fields if is_key else vars(subject)
     for target, key in (named for kind in DERIVED_KINDS for named in kind.contended(mapping)):

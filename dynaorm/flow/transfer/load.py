@@ -9,7 +9,7 @@ Rule 5. What is refused is returned with its line and the reason, and does not s
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import field
 from functools import cached_property
 from typing import Any, Final, TypeAlias
@@ -42,7 +42,7 @@ from dynaorm.item.batch import BATCH_WRITE_LIMIT
 from dynaorm.item.item_line import item_in
 from dynaorm.item.value import Item
 from dynaorm.plan.intent import Save
-from dynaorm.plan.kinds.derived_kinds import DERIVED_KINDS
+from dynaorm.plan.kinds.derived_kinds import levels_of
 from dynaorm.record import record
 
 _PER_PLACE: Final = 16
@@ -136,7 +136,7 @@ class LineLoad:
 
     @cached_property
     def _level_of(self) -> dict[EntityMapping, int]:
-        return _levels(catalog_of(self.table).mappings.values())
+        return levels_of(catalog_of(self.table).mappings.values())
 
     def load(self, lines: Sequence[tuple[int, bytes]]) -> Flow[list[RefusedLine]]:
         """Load numbered lines. Returns those that were refused.
@@ -270,24 +270,6 @@ def _ends(problem: DynaormError) -> bool:
     if isinstance(problem, UnexpectedRefusal):
         return not problem.reasons and problem.code not in CODES_OF_AN_ITEM
     return isinstance(problem, _ENDING)
-
-
-def _levels(mappings: Iterable[EntityMapping]) -> dict[EntityMapping, int]:
-    """How many classes each class waits for, because its entities change theirs. Of a circle, nobody waits."""
-    own = list(mappings)
-    found: dict[EntityMapping, int] = {}
-
-    def level(one: EntityMapping, waiting: frozenset[int]) -> int:
-        if one not in found:
-            roots = [each.root for kind in DERIVED_KINDS for each in kind.stored_before(one)]
-            families = [each for each in own if each.root in roots]
-            before = [each for each in families if id(each) not in waiting and each is not one]
-            found[one] = 1 + max((level(each, waiting | {id(one)}) for each in before), default=-1)
-        return found[one]
-
-    for one in own:
-        level(one, frozenset())
-    return found
 
 
 def line_load(

@@ -1,5 +1,6 @@
 """Every kind of items that follow from entities, in the order in which a plan has their actions."""
 
+from collections.abc import Iterable
 from typing import Any, Final
 
 from dynaorm.entity.mapping.mapping import EntityMapping
@@ -32,3 +33,21 @@ def holds_derived(created: Image) -> bool:
 def why_read(mapping: EntityMapping, writer: str) -> str:
     """What a Put would lose or leave behind in place of an entity that was not read; empty for nothing."""
     return next(filter(None, (kind.why_read(mapping, writer) for kind in DERIVED_KINDS)), "")
+
+
+def levels_of(mappings: Iterable[EntityMapping]) -> dict[EntityMapping, int]:
+    """How many classes each class waits for, because its entities change theirs. Of a circle, nobody waits."""
+    own = list(mappings)
+    found: dict[EntityMapping, int] = {}
+
+    def level(one: EntityMapping, waiting: frozenset[int]) -> int:
+        if one not in found:
+            roots = [each.root for kind in DERIVED_KINDS for each in kind.stored_before(one)]
+            families = [each for each in own if each.root in roots]
+            before = [each for each in families if id(each) not in waiting and each is not one]
+            found[one] = 1 + max((level(each, waiting | {id(one)}) for each in before), default=-1)
+        return found[one]
+
+    for one in own:
+        level(one, frozenset())
+    return found

@@ -960,10 +960,11 @@ class AsyncSession(OfOneProcess):
         """Save each entity as ``save`` does, with a request of its own, and return the entities.
 
         Not atomic: every entity is attempted, and those that succeed stay saved. An object given twice is saved once.
-        Two objects with the same key are two saves, and one of them fails.
+        Two objects with the same key are two saves, and one of them fails. Of each window, entities with totals are
+        saved before those that are counted in them.
 
         Args:
-            entities: the entities.
+            entities: the entities. In more than one window, those with totals have to come first.
             per_transaction: save so many entities, in the order given, by one transaction, which updates each total
                 once. A transaction that is refused because of an entity is divided and sent again, so that only that
                 entity fails.
