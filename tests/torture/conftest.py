@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from random import Random
-from typing import Any
+from typing import Any, Protocol
 
 import pytest
 
@@ -176,14 +176,31 @@ def ground(_sound: Ground) -> Ground:
     return deepcopy(_sound)
 
 
-@pytest.fixture
-def worked(credentials: None, tmp_path: Path) -> Callable[[Callable[[Worker], None]], Ground]:
-    """Runs one worker in this process, on a table in memory, with faults."""
+class Working(Protocol):
+    """Runs one worker in this process, on a table in memory, with faults.
 
-    def run(work: Callable[[Worker], None]) -> Ground:
+    ``under``: what lies between the worker and the table. ``process``: what its process is called.
+    """
+
+    def __call__(
+        self,
+        work: Callable[[Worker], None],
+        under: Callable[[Transport], Transport] | None = None,
+        process: str = "1.1",
+    ) -> Ground: ...
+
+
+@pytest.fixture
+def worked(credentials: None, tmp_path: Path) -> Working:
+    def run(
+        work: Callable[[Worker], None],
+        under: Callable[[Transport], Transport] | None = None,
+        process: str = "1.1",
+    ) -> Ground:
         transport = PynamoTransport(region="us-east-1")
+        wire = transport if under is None else under(transport)
         with strict_moto():
-            ground = _ground(transport, None, work, Made(tmp_path, app.name, "1.1", faulty=0.5))
+            ground = _ground(wire, None, work, Made(tmp_path, f"{app.name}-{process}", process, faulty=0.5))
         transport.close()
         return ground
 

@@ -16,9 +16,7 @@ from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.mapping.place import IndexMapping, IndexPlaces
 from dynaorm.errors import ConditionFailed, DecodeError, EntityNotFound, StaleEntity, StoreError, UsageError
 from dynaorm.item.action import Action, ConditionCheck, Delete, Put, Update
-from dynaorm.item.condition import (
-    Condition,
-)
+from dynaorm.item.condition import Condition
 from dynaorm.item.evaluate import holds
 from dynaorm.item.update import SetTo
 from dynaorm.item.value import AttributeValue, Item
