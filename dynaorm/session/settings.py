@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from inspect import isawaitable, iscoroutinefunction, unwrap
 from typing import TYPE_CHECKING, Final, cast
@@ -18,6 +19,7 @@ from dynaorm.session.watch import FlowWatch, Watch
 from dynaorm.transport.clock import SystemClock
 
 if TYPE_CHECKING:
+    from dynaorm.embedded import address as embedded
     from dynaorm.session import deadline
     from dynaorm.session.watch import OnAttempt
     from dynaorm.transport.default import async_transport as async_defaults
@@ -29,6 +31,7 @@ else:
         async_defaults="dynaorm.transport.default.async_transport",
         deadline="dynaorm.session.deadline",
         defaults="dynaorm.transport.default.transport",
+        embedded="dynaorm.embedded.address",
     )
 
 _LONGEST: Final = 1_000_000.0  # seconds, as for the limits of transports
@@ -119,7 +122,15 @@ def default_transport(
     credentials: GivenCredentials | None = None,
 ) -> Transport:
     """Return the default transport. Raises UsageError for credentials that cannot be asked for."""
+    if place := _embedded(endpoint):
+        return embedded.engine_at(place)
     return defaults.DefaultTransport(region, endpoint, profile, credentials=credentials)
+
+
+def _embedded(endpoint: str | None) -> str:
+    """The endpoint that names a DynamoDB in this process; empty for another one, and for what is no text."""
+    named: object = os.environ.get("AWS_ENDPOINT_URL_DYNAMODB", "") if endpoint is None else endpoint
+    return named if isinstance(named, str) and named.startswith(("memory:", "sqlite:")) else ""
 
 
 def default_async_transport(
@@ -129,6 +140,8 @@ def default_async_transport(
     credentials: GivenCredentials | None = None,
 ) -> AsyncTransport:
     """Return the default transport of an asynchronous session. Raises UsageError as ``default_transport``."""
+    if place := _embedded(endpoint):
+        return embedded.async_engine_at(place)
     return async_defaults.AsyncDefaultTransport(region, endpoint, profile, credentials=credentials)
 
 

@@ -111,7 +111,8 @@ class AsyncSession(OfOneProcess):
 
     Args:
         region: the AWS region. Default: the region of the environment.
-        endpoint: the URL of another DynamoDB endpoint, for example ``http://127.0.0.1:8000``.
+        endpoint: the URL of another DynamoDB endpoint, for example ``http://127.0.0.1:8000``; or a DynamoDB in this
+            process: ``memory:``, ``memory:NAME`` for all sessions of the process, ``sqlite:FILE`` for all processes.
         profile: a profile of the AWS configuration files.
         credentials: anything with ``get_frozen_credentials()``, such as ``boto3.Session(...).get_credentials()``. It is
             asked for each request, and may refresh itself. Default: the credentials of the AWS configuration.

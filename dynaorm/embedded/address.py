@@ -1,0 +1,53 @@
+"""The endpoints that name a DynamoDB in this process: ``memory:``, ``memory:NAME`` and ``sqlite:FILE``."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+from typing import Final
+
+from dynaorm.embedded.engine import Engine
+from dynaorm.errors import UsageError
+from dynaorm.flow.protocol.call import Call, Reply
+from dynaorm.transport.threaded import ThreadedTransport
+
+_shared: Final[dict[str, Engine]] = {}
+_sharing: Final = threading.Lock()
+
+
+def engine_at(endpoint: str) -> Engine:
+    """The engine of an endpoint: an empty one for ``memory:``, and one of the process for each name.
+
+    Raises:
+        UsageError: ``sqlite:`` without a file.
+    """
+    kind, _, name = endpoint.partition(":")
+    if kind == "sqlite":
+        if not name:
+            raise UsageError(
+                problem=f"endpoint={endpoint!r} names no file", remedy="give endpoint='sqlite:dev.db'"
+            )
+        return Engine(str(Path(name).resolve()))
+    if not name:
+        return Engine()
+    with _sharing:
+        return _shared.setdefault(name, Engine())
+
+
+def async_engine_at(endpoint: str) -> AsyncEngine | ThreadedTransport:
+    """The same for an asynchronous session. What may wait for another process waits in a thread."""
+    engine = engine_at(endpoint)
+    return ThreadedTransport(engine) if endpoint.startswith("sqlite:") else AsyncEngine(engine)
+
+
+class AsyncEngine:
+    """An engine in memory for asynchronous sessions. It answers at once."""
+
+    server = None
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    async def call(self, call: Call, /) -> Reply:
+        """Answer a request. Raises as ``Engine.call``."""
+        return self._engine.call(call)
