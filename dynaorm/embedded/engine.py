@@ -62,23 +62,23 @@ class Engine(OfOneProcess):
         return self._database.leave_to_parent()
 
 
-def _refuse_parameters(call: Call, known: _Known) -> None:
+def _refuse_parameters(call: Call, known: _Answering) -> None:
     for name in sorted(known.required - call.request.keys()):
         raise invalid(f"The parameter '{name}' is required but was not present in the request")
     unknown = sorted(call.request.keys() - known.parameters)
     raise not_in_engine(f"the parameter {unknown[0]} of {call.operation}")
 
 
-class _Known(NamedTuple):
+class _Answering(NamedTuple):
     answer: Operation
     writes: bool
     required: frozenset[str]
     parameters: frozenset[str]
 
 
-def _known(answer: Operation, required: str, others: str = "", *, writes: bool = True) -> _Known:
+def _answering(answer: Operation, required: str, others: str = "", *, writes: bool = True) -> _Answering:
     needed = frozenset(required.split())
-    return _Known(answer, writes, needed, needed.union(others.split()))
+    return _Answering(answer, writes, needed, needed.union(others.split()))
 
 
 _CAPACITY: Final = "ReturnConsumedCapacity"
@@ -97,42 +97,44 @@ _TABLE: Final = (
     "BillingMode ProvisionedThroughput StreamSpecification DeletionProtectionEnabled OnDemandThroughput "
     "TableClass"
 )
-_OPERATIONS: Final[Mapping[str, _Known]] = {
-    "GetItem": _known(
+_OPERATIONS: Final[Mapping[str, _Answering]] = {
+    "GetItem": _answering(
         reads.get_item, "TableName Key", f"ConsistentRead ProjectionExpression {_NAMES}", writes=False
     ),
-    "BatchGetItem": _known(reads.batch_get_item, "RequestItems", _CAPACITY, writes=False),
-    "TransactGetItems": _known(reads.transact_get_items, "TransactItems", _CAPACITY, writes=False),
-    "Query": _known(
+    "BatchGetItem": _answering(reads.batch_get_item, "RequestItems", _CAPACITY, writes=False),
+    "TransactGetItems": _answering(reads.transact_get_items, "TransactItems", _CAPACITY, writes=False),
+    "Query": _answering(
         reads.query, "TableName", f"KeyConditionExpression ScanIndexForward {_PAGE}", writes=False
     ),
-    "Scan": _known(reads.scan, "TableName", f"Segment TotalSegments {_PAGE}", writes=False),
-    "PutItem": _known(writes.put_item, "TableName Item", _ONE),
-    "DeleteItem": _known(writes.delete_item, "TableName Key", _ONE),
-    "UpdateItem": _known(writes.update_item, "TableName Key", f"UpdateExpression {_ONE}"),
-    "BatchWriteItem": _known(writes.batch_write_item, "RequestItems", _MANY),
-    "TransactWriteItems": _known(writes.transact_write_items, "TransactItems", f"ClientRequestToken {_MANY}"),
-    "CreateTable": _known(
+    "Scan": _answering(reads.scan, "TableName", f"Segment TotalSegments {_PAGE}", writes=False),
+    "PutItem": _answering(writes.put_item, "TableName Item", _ONE),
+    "DeleteItem": _answering(writes.delete_item, "TableName Key", _ONE),
+    "UpdateItem": _answering(writes.update_item, "TableName Key", f"UpdateExpression {_ONE}"),
+    "BatchWriteItem": _answering(writes.batch_write_item, "RequestItems", _MANY),
+    "TransactWriteItems": _answering(
+        writes.transact_write_items, "TransactItems", f"ClientRequestToken {_MANY}"
+    ),
+    "CreateTable": _answering(
         tables.create_table,
         "TableName KeySchema AttributeDefinitions",
         f"GlobalSecondaryIndexes LocalSecondaryIndexes VectorIndexes {_TABLE}",
     ),
-    "UpdateTable": _known(
+    "UpdateTable": _answering(
         tables.update_table,
         "TableName",
         f"AttributeDefinitions GlobalSecondaryIndexUpdates VectorIndexUpdates {_TABLE}",
     ),
-    "DescribeTable": _known(tables.describe_table, "TableName", writes=False),
-    "DeleteTable": _known(tables.delete_table, "TableName"),
-    "ListTables": _known(tables.list_tables, "", "Limit ExclusiveStartTableName", writes=False),
-    "DescribeTimeToLive": _known(tables.describe_time_to_live, "TableName", writes=False),
-    "UpdateTimeToLive": _known(tables.update_time_to_live, "TableName TimeToLiveSpecification"),
-    "ListStreams": _known(streams.list_streams, "", "TableName Limit", writes=False),
-    "DescribeStream": _known(
+    "DescribeTable": _answering(tables.describe_table, "TableName", writes=False),
+    "DeleteTable": _answering(tables.delete_table, "TableName"),
+    "ListTables": _answering(tables.list_tables, "", "Limit ExclusiveStartTableName", writes=False),
+    "DescribeTimeToLive": _answering(tables.describe_time_to_live, "TableName", writes=False),
+    "UpdateTimeToLive": _answering(tables.update_time_to_live, "TableName TimeToLiveSpecification"),
+    "ListStreams": _answering(streams.list_streams, "", "TableName Limit", writes=False),
+    "DescribeStream": _answering(
         streams.describe_stream, "StreamArn", "Limit ExclusiveStartShardId", writes=False
     ),
-    "GetShardIterator": _known(
+    "GetShardIterator": _answering(
         streams.get_shard_iterator, "StreamArn ShardId ShardIteratorType", "SequenceNumber", writes=False
     ),
-    "GetRecords": _known(streams.get_records, "ShardIterator", "Limit"),
+    "GetRecords": _answering(streams.get_records, "ShardIterator", "Limit"),
 }

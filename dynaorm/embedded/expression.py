@@ -35,7 +35,7 @@ from dynaorm.item.path import Path, overlaps, value_at
 from dynaorm.item.update import AddTo, Change, Discard, Remove, SetTo
 from dynaorm.item.value import EXACT, SET_TAGS, AttributeValue, Item, number_text
 
-Bind: TypeAlias = Callable[["Placeholders"], Any]
+Bind: TypeAlias = Callable[["Substitutes"], Any]
 """What a part of an expression becomes, given the placeholders of a request."""
 
 Operand: TypeAlias = Callable[[Item], AttributeValue]
@@ -53,7 +53,7 @@ _LONG: Final = {"S": "STRING", "N": "NUMBER", "B": "BINARY", "L": "LIST", "M": "
 _OF_UPDATES: Final = frozenset({"if_not_exists", "list_append"})
 
 
-class Placeholders(NamedTuple):
+class Substitutes(NamedTuple):
     """The names and values that a request gives for placeholders."""
 
     names: Mapping[str, str]
@@ -67,7 +67,7 @@ class Parsed(NamedTuple):
     placeholders: frozenset[str]
     bind: Bind
 
-    def check_defined(self, given: Placeholders) -> None:
+    def check_defined(self, given: Substitutes) -> None:
         """Refuse a placeholder that the request does not define."""
         for one in self.placeholders:
             if one[0] == "#" and one not in given.names:
@@ -85,7 +85,7 @@ def bound(request: Mapping[str, Any], *kinds: str) -> list[Any]:
     Raises:
         Refusal: one cannot be parsed, a placeholder is not defined, or not used.
     """
-    given = Placeholders(
+    given = Substitutes(
         _given(request, "ExpressionAttributeNames"),
         given_values(_given(request, "ExpressionAttributeValues")),
     )
@@ -109,7 +109,7 @@ def _given(request: Mapping[str, Any], parameter: str) -> Mapping[str, Any]:
     return given
 
 
-def _refuse_unused(given: Placeholders, used: set[str], *, has_expressions: bool) -> NoReturn:
+def _refuse_unused(given: Substitutes, used: set[str], *, has_expressions: bool) -> NoReturn:
     for what, placeholders in (("Values", given.values), ("Names", given.names)):
         if unused := sorted(placeholders.keys() - used):
             if not has_expressions:
@@ -478,7 +478,7 @@ class _Parser:
     def _of_set(self, keyword: str, kind: Callable[[Path, Any], Change], tags: set[str]) -> Bind:
         path, value = self._path(), self._value()
 
-        def change(given: Placeholders) -> tuple[Path, Change]:
+        def change(given: Substitutes) -> tuple[Path, Change]:
             operand = value(given)
             tag = _tag_of(operand) or ""
             if tag not in tags:

@@ -7,6 +7,7 @@ from typing import Any, Final, TypeAlias
 
 from dynaorm.embedded.keys import key_bytes
 from dynaorm.embedded.refusal import INVALID, InvalidAction, invalid, invalid_parameter
+from dynaorm.failure import counted
 from dynaorm.item.value import AttributeValue, Item
 from dynaorm.record import record
 
@@ -138,7 +139,7 @@ class Layout:
             contents = [item[name][kind] for name, kind in keys if kind != "N" and name in item]
             if sum(len(part.encode() if isinstance(part, str) else part) for part in contents) > most:
                 raise invalid_parameter(
-                    f"Aggregated size of all {side} keys has exceeded the size limit of {most} bytes"
+                    f"Aggregated size of the keys of kind {side} has exceeded the size limit of {counted(most, 'byte')}"
                 )
 
 
