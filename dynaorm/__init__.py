@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Final
 from dynaorm.late import late_names
 
 if TYPE_CHECKING:
-    from dynaorm.describe.tables import describe
     from dynaorm.entity.base import Entity, detached
     from dynaorm.entity.codec.json import AnyValue
     from dynaorm.entity.index import Index
@@ -140,7 +139,6 @@ __all__ = [
     "Versioned",
     "any_of",
     "changes",
-    "describe",
     "detached",
     "entity_of",
     "handler",
@@ -152,7 +150,6 @@ __all__ = [
 ]
 
 _HOMES: Final = {
-    "dynaorm.describe": ("describe",),  # the package itself, which can be called
     "dynaorm.entity.base": (
         "Entity",
         "detached",

@@ -21,19 +21,15 @@ from typing import Any
 def late_names(module: dict[str, Any], homes: Mapping[str, Iterable[str]], /) -> None:
     """Add names to the ``globals()`` of a module that are imported from their homes on first use.
 
-    Call it where type checkers do not look: a module with ``__getattr__`` has any name for them. A name whose home is
-    the package's own submodule of this name is that submodule: the import system stores it there anyway.
+    Call it where type checkers do not look: a module with ``__getattr__`` has any name for them.
     """
     home_of = {name: home for home, names in homes.items() for name in names}
 
     def find(name: str) -> Any:
         if name not in home_of:
             raise AttributeError(f"module {module['__name__']!r} has no attribute {name!r}")
-        home = import_module(home_of[name])
-        found = module[name] = (
-            home if home.__name__ == f"{module['__name__']}.{name}" else getattr(home, name)
-        )
-        return found
+        value = module[name] = getattr(import_module(home_of[name]), name)
+        return value
 
     module |= {"__getattr__": find, "__dir__": lambda: sorted({*module, *home_of})}
 

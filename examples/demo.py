@@ -9,8 +9,8 @@ from typing import Annotated, Any, Literal
 import boto3
 from raw import console, strict_moto
 
-from dynaorm import Aggregate, Entity, F, Session, Table, Unique, describe
-from dynaorm.describe import classify
+from dynaorm import Aggregate, Entity, F, Session, Table, Unique
+from dynaorm.description import classify, describe
 from dynaorm.errors import DynaormError
 from dynaorm.layout import text_of, view_of
 

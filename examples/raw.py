@@ -10,8 +10,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.text import Text
 
-from dynaorm import Table, describe
-from dynaorm.describe import classify
+from dynaorm import Table
+from dynaorm.description import classify, describe
 from dynaorm.layout import text_of, view_of
 from dynaorm.testing import strict_moto
 

@@ -23,7 +23,7 @@ import dynaorm
 import dynaorm.export
 import dynaorm.integrations.fastapi
 import dynaorm.testing
-from dynaorm.describe.made_values import COUNTED
+from dynaorm.description.made_values import COUNTED
 from dynaorm.entity.text.scalar import NODES, SCALARS
 
 ROOT = Path(__file__).parents[1]
@@ -36,7 +36,7 @@ TEST_MODULES = sorted(TESTS.rglob("*.py"))
 PUBLIC = (
     dynaorm,
     dynaorm.testing,
-    import_module("dynaorm.describe"),
+    import_module("dynaorm.description"),
     import_module("dynaorm.layout"),
     dynaorm.export,
 )
@@ -79,7 +79,7 @@ def test_every_module_imports_only_from_lower_floors() -> None:
         "import dynaorm",
         "import dynaorm.testing.plugin",
         "from dynaorm.testing import FakeClock, lost_answer",
-        "from dynaorm import Table, describe; describe(Table('app'))",
+        "from dynaorm import Table; from dynaorm.description import describe; describe(Table('app'))",
     ],
 )
 def test_an_import_loads_nothing_heavy(statement: str) -> None:
@@ -124,8 +124,7 @@ def test_every_public_name_has_a_home_and_every_home_its_names(package: ModuleTy
     assert homes == set(package.__all__)
     assert set(package.__all__) <= set(dir(package))
     found = (getattr(package, name) for name in package.__all__)
-    # The package dynaorm.describe can be called, and is itself the name that dynaorm exports.
-    assert not any(isinstance(one, ModuleType | None) and not callable(one) for one in found)
+    assert not any(isinstance(one, ModuleType | None) for one in found)
     with pytest.raises(AttributeError, match="no attribute 'Sesion'"):
         package.Sesion  # noqa: B018 - the attribute is what is asked
 
@@ -259,7 +258,7 @@ def test_a_type_with_one_text_is_one_row() -> None:
     # A date format is about the types that have days or times, and says what each directive means for them.
     homes = {
         PACKAGE / "entity" / "text" / "scalar.py",
-        PACKAGE / "describe" / "made_values.py",
+        PACKAGE / "description" / "made_values.py",
         PACKAGE / "testing" / "values.py",
         PACKAGE / "entity" / "template" / "date_format.py",
     }

@@ -11,7 +11,7 @@ from types import ModuleType
 import pytest
 
 import dynaorm
-import dynaorm.describe
+import dynaorm.description
 import dynaorm.export
 import dynaorm.integrations.fastapi
 import dynaorm.integrations.opentelemetry
@@ -85,7 +85,6 @@ NAMES = {
     "Versioned": "dynaorm.entity.marker",
     "any_of": "dynaorm.query.query_spec",
     "changes": "dynaorm.streams.interpret",
-    "describe": "dynaorm",  # the package dynaorm.describe, which can be called
     "detached": "dynaorm.entity.base",
     "entity_of": "dynaorm.entity.stored_entity",
     "handler": "dynaorm.session.handler",
@@ -99,7 +98,7 @@ NAMES = {
 
 TESTING_NAMES = {
     "Broken": "dynaorm.flow.integrity.finding",
-    "Factory": "dynaorm.describe.factory",
+    "Factory": "dynaorm.description.factory",
     "FakeClock": "dynaorm.testing.clock",
     "Fault": "dynaorm.testing.faults",
     "FaultyTransport": "dynaorm.testing.faults",
@@ -113,7 +112,7 @@ TESTING_NAMES = {
     "crash_after": "dynaorm.testing.faults",
     "crash_before": "dynaorm.testing.faults",
     "entities": "dynaorm.testing.entity_strategy",
-    "factory": "dynaorm.describe.factory",
+    "factory": "dynaorm.description.factory",
     "in_progress": "dynaorm.testing.faults",
     "inconsistencies": "dynaorm.testing.consistency",
     "load_seeds": "dynaorm.testing.seeds",
@@ -128,33 +127,33 @@ TESTING_NAMES = {
 """The same for ``dynaorm.testing``."""
 
 DESCRIBE_NAMES = {
-    "FORMAT": "dynaorm.describe.description",
-    "ClassDescription": "dynaorm.describe.description",
+    "FORMAT": "dynaorm.description.description",
+    "ClassDescription": "dynaorm.description.description",
     "Difference": "dynaorm.flow.table_differences",
-    "Entry": "dynaorm.describe.entry",
-    "FieldDescription": "dynaorm.describe.description",
-    "IndexDescription": "dynaorm.describe.description",
-    "KeyAttributeDescription": "dynaorm.describe.description",
-    "Literals": "dynaorm.describe.description",
-    "PlaceDescription": "dynaorm.describe.description",
-    "Question": "dynaorm.describe.description",
-    "Slot": "dynaorm.describe.description",
-    "TableDescription": "dynaorm.describe.description",
+    "Entry": "dynaorm.description.entry",
+    "FieldDescription": "dynaorm.description.description",
+    "IndexDescription": "dynaorm.description.description",
+    "KeyAttributeDescription": "dynaorm.description.description",
+    "Literals": "dynaorm.description.description",
+    "PlaceDescription": "dynaorm.description.description",
+    "Question": "dynaorm.description.description",
+    "Slot": "dynaorm.description.description",
+    "TableDescription": "dynaorm.description.description",
     "TableStep": "dynaorm.flow.table_differences",
-    "TemplateDescription": "dynaorm.describe.description",
-    "TotalDescription": "dynaorm.describe.description",
-    "UniqueDescription": "dynaorm.describe.description",
-    "VectorDescription": "dynaorm.describe.description",
-    "answer_of": "dynaorm.describe.answer",
-    "call_of": "dynaorm.describe.answer",
-    "classify": "dynaorm.describe.entry",
-    "describe": "dynaorm.describe.tables",
-    "differences": "dynaorm.describe.live",
+    "TemplateDescription": "dynaorm.description.description",
+    "TotalDescription": "dynaorm.description.description",
+    "UniqueDescription": "dynaorm.description.description",
+    "VectorDescription": "dynaorm.description.description",
+    "answer_of": "dynaorm.description.answer",
+    "call_of": "dynaorm.description.answer",
+    "classify": "dynaorm.description.entry",
+    "describe": "dynaorm.description.tables",
+    "differences": "dynaorm.description.live",
     "table_steps": "dynaorm.flow.table_differences",
-    "samples": "dynaorm.describe.sample_items",
-    "values_of": "dynaorm.describe.answer",
+    "samples": "dynaorm.description.sample_items",
+    "values_of": "dynaorm.description.answer",
 }
-"""The same for ``dynaorm.describe``."""
+"""The same for ``dynaorm.description``."""
 
 LAYOUT_NAMES = {
     "ItemSource": "dynaorm.layout.html_page",
@@ -210,7 +209,7 @@ PUBLIC_MODULES = {
     "dynaorm",
     "dynaorm.cli.entry",
     "dynaorm.codecs",
-    "dynaorm.describe",
+    "dynaorm.description",
     "dynaorm.errors",
     "dynaorm.export",
     "dynaorm.integrations.duckdb",
@@ -236,13 +235,13 @@ DOCUMENTS = [
     [
         (dynaorm, NAMES),
         (dynaorm.testing, TESTING_NAMES),
-        (dynaorm.describe, DESCRIBE_NAMES),
+        (dynaorm.description, DESCRIBE_NAMES),
         (dynaorm.layout, LAYOUT_NAMES),
         (dynaorm.export, EXPORT_NAMES),
         (dynaorm.integrations.fastapi, FASTAPI_NAMES),
         (dynaorm.integrations.opentelemetry, OPENTELEMETRY_NAMES),
     ],
-    ids=["dynaorm", "testing", "describe", "layout", "export", "fastapi", "opentelemetry"],
+    ids=["dynaorm", "testing", "description", "layout", "export", "fastapi", "opentelemetry"],
 )
 def test_every_public_name_is_defined_where_the_table_says(
     package: ModuleType, names: dict[str, str]

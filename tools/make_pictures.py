@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 from unittest import mock
 
-from dynaorm import Call, PynamoTransport, Table, describe
-from dynaorm.describe import classify, samples
+from dynaorm import Call, PynamoTransport, Table
+from dynaorm.description import classify, describe, samples
 from dynaorm.layout.markdown import markdown_of
 from dynaorm.layout.mermaid import mermaid_of
 from dynaorm.layout.svg import svg_of

@@ -11,7 +11,7 @@ from dynaorm.cli.options import AS_JSON, TableAccess, connected, options
 from dynaorm.cli.remedy import typed
 from dynaorm.cli.status import CLEAN, FOUND
 from dynaorm.cli.target import load_target, table_of, tables_reached
-from dynaorm.describe.tables import describe
+from dynaorm.description.tables import describe
 from dynaorm.entity.table import Table
 from dynaorm.export.cloud_formation import stages
 from dynaorm.failure import counted

@@ -10,10 +10,10 @@ import click
 from dynaorm.cli.lines import write_line
 from dynaorm.cli.options import IMPORT, options
 from dynaorm.cli.target import importable, load_module, load_target, table_names, tables_in, tables_reached
-from dynaorm.describe.description import TableDescription
-from dynaorm.describe.entry import Entry
-from dynaorm.describe.sample_items import samples
-from dynaorm.describe.tables import describe
+from dynaorm.description.description import TableDescription
+from dynaorm.description.entry import Entry
+from dynaorm.description.sample_items import samples
+from dynaorm.description.tables import describe
 from dynaorm.entity.declare.catalog import catalog_of
 from dynaorm.entity.table import Table
 from dynaorm.errors import UsageError

@@ -13,8 +13,8 @@ from dynaorm.cli.lines import complain, write_line, write_rows, write_sentences
 from dynaorm.cli.options import AS_JSON, SHOW_SECRETS, TableAccess, connected, options
 from dynaorm.cli.status import CLEAN, FOUND, NOTHING
 from dynaorm.cli.target import load_table
-from dynaorm.describe.entry import Entry, classify, entity_in
-from dynaorm.describe.tables import describe
+from dynaorm.description.entry import Entry, classify, entity_in
+from dynaorm.description.tables import describe
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.entity.table import Table
 from dynaorm.entity.table_index import KeyAttribute

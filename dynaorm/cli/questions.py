@@ -10,8 +10,8 @@ from dynaorm.cli.lines import complain, write_line, write_sentences
 from dynaorm.cli.options import AS_JSON, CLASSES, IMPORT, options
 from dynaorm.cli.status import CLEAN, NOTHING
 from dynaorm.cli.target import chosen_classes, importable, load_module, load_table
-from dynaorm.describe.description import Question, TableDescription
-from dynaorm.describe.tables import describe
+from dynaorm.description.description import Question, TableDescription
+from dynaorm.description.tables import describe
 
 
 @click.command("questions", short_help="Show what can be asked of a table without a scan.")

@@ -16,11 +16,11 @@ from dynaorm.cli.options import CLASSES, TableAccess, connected, contradiction, 
 from dynaorm.cli.status import CLEAN, NOTHING
 from dynaorm.cli.table_items import items_of_table
 from dynaorm.cli.target import chosen_classes, load_table
-from dynaorm.describe.class_names import name_of
-from dynaorm.describe.description import TableDescription
-from dynaorm.describe.entry import Entry
-from dynaorm.describe.sample_items import samples
-from dynaorm.describe.tables import describe
+from dynaorm.description.class_names import name_of
+from dynaorm.description.description import TableDescription
+from dynaorm.description.entry import Entry
+from dynaorm.description.sample_items import samples
+from dynaorm.description.tables import describe
 from dynaorm.entity.declare.catalog import catalog_of
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.entity.table import Table

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Collection
 from typing import Any
 
-from dynaorm.describe.entry import Entry, classify
+from dynaorm.description.entry import Entry, classify
 from dynaorm.entity.key import identity
 from dynaorm.entity.table import Table
 from dynaorm.integrity.item import table_pages

@@ -15,7 +15,7 @@ from typing import Annotated, Any, Final, NamedTuple
 
 from pydantic import AwareDatetime, NaiveDatetime, TypeAdapter, ValidationError
 
-from dynaorm.describe.type_text import type_text
+from dynaorm.description.type_text import type_text
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.type_tree import Part, TypeTree, type_tree
 from dynaorm.errors import UnknownField, UsageError

@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from dynaorm.describe.description import IndexDescription, KeyAttributeDescription, TableDescription
+from dynaorm.description.description import IndexDescription, KeyAttributeDescription, TableDescription
 from dynaorm.errors import UsageError
 from dynaorm.export.stack import StackTable, TableNames, stack_of
 from dynaorm.failure import shown

@@ -9,8 +9,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal, TypeAlias
 
 from dynaorm.argument import all_of, check_flag, check_kind
-from dynaorm.describe.description import TableDescription, check_description
-from dynaorm.describe.live import differences
+from dynaorm.description.description import TableDescription, check_description
+from dynaorm.description.live import differences
 from dynaorm.errors import UsageError
 from dynaorm.export.stack import StackTable, TableNames, references, stack_of
 from dynaorm.flow.table_differences import table_steps
@@ -43,7 +43,8 @@ def cloudformation(
             NEW_AND_OLD_IMAGES, which replication needs.
 
     Examples:
-        >>> from dynaorm import Table, describe
+        >>> from dynaorm import Table
+        >>> from dynaorm.description import describe
         >>> template = cloudformation(describe(Table("my-app")))
         >>> template["Resources"]["MyAppTable"]["Properties"]["KeySchema"][0]
         {'AttributeName': 'PK', 'KeyType': 'HASH'}

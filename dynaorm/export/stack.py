@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final, TypeAlias
 
 from dynaorm.argument import all_of
-from dynaorm.describe.description import TableDescription
+from dynaorm.description.description import TableDescription
 from dynaorm.entity.table import table_namer
 from dynaorm.errors import UsageError
 from dynaorm.failure import shown

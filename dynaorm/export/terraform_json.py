@@ -9,7 +9,7 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from dynaorm.describe.description import IndexDescription, KeyAttributeDescription, TableDescription
+from dynaorm.description.description import IndexDescription, KeyAttributeDescription, TableDescription
 from dynaorm.export.stack import StackTable, TableNames, references, stack_of
 
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from dynaorm.argument import check_kind
-from dynaorm.describe.description import (
+from dynaorm.description.description import (
     ClassDescription,
     IndexDescription,
     KeyAttributeDescription,
@@ -20,7 +20,7 @@ from dynaorm.describe.description import (
     TableDescription,
     TemplateDescription,
 )
-from dynaorm.describe.entry import Entry, check_entries
+from dynaorm.description.entry import Entry, check_entries
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.errors import UsageError
 from dynaorm.export.stack import StackTable, TableNames, stack_of

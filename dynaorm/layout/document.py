@@ -4,9 +4,9 @@ from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from dynaorm.describe.class_names import name_of
-from dynaorm.describe.description import TableDescription, check_description
-from dynaorm.describe.entry import Entry, check_entries
+from dynaorm.description.class_names import name_of
+from dynaorm.description.description import TableDescription, check_description
+from dynaorm.description.entry import Entry, check_entries
 from dynaorm.entity.mapping.mapping import mapping_of
 
 FORMAT: Final = "dynaorm.layout/1"
@@ -17,7 +17,7 @@ def document_of(description: TableDescription, entries: Sequence[Entry]) -> dict
     """A table as plain data for ``json.dumps``: ``format``, ``description``, ``entries``.
 
     An entry has ``item`` in DynamoDB JSON, with bytes in base64 and secrets masked, ``kind``, ``class``, ``places``,
-    ``owner``, ``constraint`` and ``number``, as ``dynaorm.describe.Entry`` has them.
+    ``owner``, ``constraint`` and ``number``, as ``dynaorm.description.Entry`` has them.
 
     Args:
         description: of the table.

@@ -17,9 +17,9 @@ from importlib.resources import files
 from typing import Any, Final
 
 from dynaorm.argument import check_kind
-from dynaorm.describe.description import TableDescription, check_description
-from dynaorm.describe.entry import Entry, check_entries
-from dynaorm.describe.tables import describe
+from dynaorm.description.description import TableDescription, check_description
+from dynaorm.description.entry import Entry, check_entries
+from dynaorm.description.tables import describe
 from dynaorm.entity.table import Table
 from dynaorm.failure import counted
 from dynaorm.layout.page_data import page_data

@@ -5,8 +5,8 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import Final, Literal, TypeAlias
 
-from dynaorm.describe.description import Literals, Slot, TemplateDescription
-from dynaorm.describe.entry import Entry
+from dynaorm.description.description import Literals, Slot, TemplateDescription
+from dynaorm.description.entry import Entry
 from dynaorm.failure import MASK
 from dynaorm.item.value import AttributeValue
 from dynaorm.item.value_text import key_text

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 from typing import TypeAlias
 
-from dynaorm.describe.description import (
+from dynaorm.description.description import (
     ClassDescription,
     IndexDescription,
     PlaceDescription,

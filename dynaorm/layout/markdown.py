@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from dynaorm.describe.description import Question, TableDescription, check_description
+from dynaorm.description.description import Question, TableDescription, check_description
 from dynaorm.item.printable import printable
 from dynaorm.layout.keys import (
     KeyedPlace,

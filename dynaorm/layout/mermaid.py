@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from dynaorm.describe.description import (
+from dynaorm.description.description import (
     ClassDescription,
     FieldDescription,
     TableDescription,

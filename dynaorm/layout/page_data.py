@@ -10,10 +10,10 @@ from datetime import date, time, timedelta
 from enum import Enum
 from typing import Any, Final
 
-from dynaorm.describe.answer import answer_of, values_of
-from dynaorm.describe.description import PlaceDescription, Question, TableDescription
-from dynaorm.describe.entry import Entry, entity_in
-from dynaorm.describe.sample_items import samples
+from dynaorm.description.answer import answer_of, values_of
+from dynaorm.description.description import PlaceDescription, Question, TableDescription
+from dynaorm.description.entry import Entry, entity_in
+from dynaorm.description.sample_items import samples
 from dynaorm.entity.key import identity
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.errors import DynaormError

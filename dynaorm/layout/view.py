@@ -14,7 +14,7 @@ from functools import cached_property
 from typing import Any, Final, Literal, TypeAlias
 
 from dynaorm.argument import all_of, check_kind
-from dynaorm.describe.description import (
+from dynaorm.description.description import (
     ClassDescription,
     FieldDescription,
     IndexDescription,
@@ -23,7 +23,7 @@ from dynaorm.describe.description import (
     TemplateDescription,
     check_description,
 )
-from dynaorm.describe.entry import VERSION_ATTRIBUTES, Entry, EntryKind, check_entries
+from dynaorm.description.entry import VERSION_ATTRIBUTES, Entry, EntryKind, check_entries
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.errors import UsageError
 from dynaorm.failure import MASK, counted, shown, suggestion

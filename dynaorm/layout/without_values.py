@@ -10,10 +10,10 @@ Rule 3. Any other value becomes the name of its type. The attributes of a prefix
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from dynaorm.describe.class_names import name_of
-from dynaorm.describe.description import ClassDescription, TemplateDescription
-from dynaorm.describe.entry import Entry, item_as_read
-from dynaorm.describe.tables import describe
+from dynaorm.description.class_names import name_of
+from dynaorm.description.description import ClassDescription, TemplateDescription
+from dynaorm.description.entry import Entry, item_as_read
+from dynaorm.description.tables import describe
 from dynaorm.entity.guard_item import OWNER
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.entity.table import Table

@@ -8,8 +8,8 @@ Rule 2. Fields whose changes send the same actions are one write: that of the fi
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, Literal
 
-from dynaorm.describe.entry import Entry
-from dynaorm.describe.made_values import choices, counted, type_of_field
+from dynaorm.description.entry import Entry
+from dynaorm.description.made_values import choices, counted, type_of_field
 from dynaorm.entity.base import detached
 from dynaorm.entity.ident import Ident, ident_of
 from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of

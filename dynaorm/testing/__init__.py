@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from dynaorm.late import late_names
 
 if TYPE_CHECKING:
-    from dynaorm.describe.factory import Factory, factory
+    from dynaorm.description.factory import Factory, factory
     from dynaorm.testing.clock import FakeClock
     from dynaorm.testing.consistency import (
         Broken,
@@ -80,7 +80,7 @@ _FAULTS: Final = (
     "throttle",
 )
 _HOMES: Final = {
-    "dynaorm.describe.factory": ("Factory", "factory"),
+    "dynaorm.description.factory": ("Factory", "factory"),
     "dynaorm.testing.clock": ("FakeClock",),
     "dynaorm.testing.consistency": (
         "Broken",

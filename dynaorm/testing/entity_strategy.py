@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from pydantic import ValidationError
 
-from dynaorm.describe.factory import built, faults_in, problems_in
-from dynaorm.describe.made_values import type_of_field
+from dynaorm.description.factory import built, faults_in, problems_in
+from dynaorm.description.made_values import type_of_field
 from dynaorm.entity.key import identity
 from dynaorm.entity.mapping.derive import claims
 from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from dynaorm.argument import check_kind
-from dynaorm.describe import classify, describe
+from dynaorm.description import classify, describe
 from dynaorm.entity.table import Table, check_table
 from dynaorm.flow.protocol.call import Call, Clock, Refusal, Transport
 from dynaorm.layout.text import GOLDEN_WIDTH, text_of

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, Union
 from pydantic import SecretBytes, SecretStr
 from typing_extensions import is_typeddict
 
-from dynaorm.describe.made_values import (
+from dynaorm.description.made_values import (
     NO_BOUNDS,
     Bounds,
     base_of,

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import pytest
 
-from dynaorm.describe.entry import Entry
+from dynaorm.description.entry import Entry
 from dynaorm.layout import ItemSource, page
 from tests.layout import page_tables
 

@@ -7,7 +7,7 @@ from types import ModuleType
 import pytest
 
 from dynaorm import Table
-from dynaorm.describe import samples
+from dynaorm.description import samples
 from dynaorm.layout import page
 from tests.browser.conftest import Pages, skip_unless_wanted
 from tests.cast import tables

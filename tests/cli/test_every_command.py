@@ -14,10 +14,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dynaorm import Session, Table, describe
+from dynaorm import Session, Table
 from dynaorm.cli.commands import COMMANDS
 from dynaorm.cli.entry import main
-from dynaorm.describe import Entry, samples, values_of
+from dynaorm.description import Entry, describe, samples, values_of
 from dynaorm.entity.declare.catalog import catalog_of
 from dynaorm.flow.protocol.call import Call, Transport
 from dynaorm.item.value import Item

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from dynaorm import describe
+from dynaorm.description import describe
 from tests.cast import tables
 from tests.cli.conftest import Command
 

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from dynaorm import describe
+from dynaorm.description import describe
 from tests.cli.conftest import Command
 from tests.cli.desk import desk
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from dynaorm import Session, describe
-from dynaorm.describe import samples
+from dynaorm import Session
+from dynaorm.description import describe, samples
 from dynaorm.layout import page
 from dynaorm.layout.document import document_of
 from dynaorm.layout.markdown import markdown_of

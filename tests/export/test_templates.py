@@ -7,8 +7,8 @@ from typing import Any, Final
 import pytest
 from cfnlint.api import lint_all
 
-from dynaorm import GlobalIndex, LocalIndex, NumberKey, Table, describe, iam_policy
-from dynaorm.describe import TableDescription
+from dynaorm import GlobalIndex, LocalIndex, NumberKey, Table, iam_policy
+from dynaorm.description import TableDescription, describe
 from dynaorm.errors import UsageError
 from dynaorm.export import cdk, cloudformation, sam, stages, terraform
 from dynaorm.flow.protocol.call import Call, Transport

@@ -21,10 +21,9 @@ from dynaorm import (
     Session,
     Table,
     Unique,
-    describe,
     entity_of,
 )
-from dynaorm.describe import Entry, classify
+from dynaorm.description import Entry, classify, describe
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.errors import UsageError
 from dynaorm.export import module_of_workbench, workbench

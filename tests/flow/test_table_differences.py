@@ -8,8 +8,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from dynaorm import Attribute, Entity, ExpiresAt, GlobalIndex, LocalIndex, NumberKey, Session, Table, describe
-from dynaorm.describe import Difference, differences, table_steps
+from dynaorm import Attribute, Entity, ExpiresAt, GlobalIndex, LocalIndex, NumberKey, Session, Table
+from dynaorm.description import Difference, describe, differences, table_steps
 from dynaorm.errors import UsageError
 from dynaorm.flow.protocol.call import Call, Transport
 from dynaorm.flow.table_definition import definition

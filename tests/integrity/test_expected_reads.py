@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dynaorm import Session, Table
-from dynaorm.describe.tables_in_memory import TablesInMemory
+from dynaorm.description.tables_in_memory import TablesInMemory
 from dynaorm.entity.ident import Ident, ident_of
 from dynaorm.flow.protocol.call import Call, Reply
 from dynaorm.flow.table_location import READ_UNIT, TableLocation

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from dynaorm import Table
-from dynaorm.describe import classify
+from dynaorm.description import classify
 from dynaorm.flow.integrity.finding import Finding
 from dynaorm.integrity.report import as_json, finding_in
 from tests.conftest import ROOT

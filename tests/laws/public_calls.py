@@ -18,7 +18,7 @@ from fastapi import FastAPI
 from pydantic import BaseModel, Field
 
 import dynaorm
-import dynaorm.describe
+import dynaorm.description
 import dynaorm.export
 import dynaorm.integrations.duckdb
 import dynaorm.integrations.fastapi
@@ -46,7 +46,7 @@ from dynaorm import (
     entity_of,
     item_of,
 )
-from dynaorm.describe import describe, differences, samples
+from dynaorm.description import describe, differences, samples
 from dynaorm.testing import FakeClock, Store
 
 shop = Table(
@@ -277,7 +277,6 @@ TOP: dict[str, Callable[[World], Arguments]] = {
     "Versioned": NOTHING,
     "any_of": lambda _: {"values": ("a", "b")},
     "changes": lambda _: {"event": {"Records": []}, "tables": (shop,)},
-    "describe": lambda _: {"arguments": (shop,)},
     "detached": lambda w: {"entity": w.note, "changes": {"text": "x"}},
     "entity_of": lambda _: {"item": item_of(Note(note_id="n")), "source": shop},
     "handler": lambda _: {"tables": (shop,)},
@@ -446,7 +445,7 @@ def _decorating(name: str) -> Make:
 
 CALLS: dict[str, Make] = {
     **_functions(dynaorm, TOP),
-    **_functions(sys.modules["dynaorm.describe"], DESCRIBE),
+    **_functions(sys.modules["dynaorm.description"], DESCRIBE),
     **_functions(dynaorm.layout, LAYOUT),
     **_functions(dynaorm.export, EXPORT),
     **_functions(dynaorm.testing, TESTING),

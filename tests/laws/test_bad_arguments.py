@@ -23,7 +23,7 @@ from typing import Any, Final, NamedTuple
 import pytest
 
 import dynaorm
-import dynaorm.describe
+import dynaorm.description
 import dynaorm.export
 import dynaorm.integrations.duckdb
 import dynaorm.integrations.fastapi
@@ -402,7 +402,7 @@ def test_bad_input_gets_a_clear_error_and_nothing_is_sent(
 
 MODULES: Final = (
     dynaorm,
-    dynaorm.describe,
+    dynaorm.description,
     dynaorm.export,
     dynaorm.integrations.duckdb,
     dynaorm.integrations.fastapi,

@@ -36,7 +36,7 @@ from dynaorm import (
     inspect,
     item_of,
 )
-from dynaorm.describe import describe, samples
+from dynaorm.description import describe, samples
 from dynaorm.entity.failing import REMEDY
 from dynaorm.errors import BulkError, DecodeError, DynaormError, InvalidValue, UsageError
 from dynaorm.flow.protocol.call import Call, Transport

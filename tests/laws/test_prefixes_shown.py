@@ -34,14 +34,13 @@ from dynaorm import (
     Unique,
     Versioned,
     changes,
-    describe,
     handler,
     iam_policy,
     item_of,
 )
 from dynaorm.cli.shown import Shown
-from dynaorm.describe import Entry, classify, samples
-from dynaorm.describe.entry import VERSION_ATTRIBUTES, entity_in
+from dynaorm.description import Entry, classify, describe, samples
+from dynaorm.description.entry import VERSION_ATTRIBUTES, entity_in
 from dynaorm.errors import UsageError
 from dynaorm.export import cdk, cloudformation, sam, terraform, workbench
 from dynaorm.failure import MASK

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel, Field, SecretStr
 
-from dynaorm import Entity, Table, describe, entity_of, item_of
+from dynaorm import Entity, Table, entity_of, item_of
 from dynaorm.cli.shown import Shown, fields_of
-from dynaorm.describe import classify
+from dynaorm.description import classify, describe
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.item.printable import printable
 from dynaorm.layout import view_of

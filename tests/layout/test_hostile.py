@@ -10,8 +10,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from pydantic import Field, SecretStr
 
-from dynaorm import Entity, GlobalIndex, Index, Table, Unique, describe, item_of
-from dynaorm.describe import Entry, classify, samples
+from dynaorm import Entity, GlobalIndex, Index, Table, Unique, item_of
+from dynaorm.description import Entry, classify, describe, samples
 from dynaorm.item.value import Item
 from dynaorm.layout.cells import width_of
 from dynaorm.layout.document import document_of

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dynaorm.describe.description import Literals, Slot, TemplateDescription
+from dynaorm.description.description import Literals, Slot, TemplateDescription
 from dynaorm.failure import MASK
 from dynaorm.layout.key_pieces import KeyPiece, pieces_of, plain_text
 

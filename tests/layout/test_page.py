@@ -14,10 +14,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dynaorm.describe.answer import answer_of, call_of
-from dynaorm.describe.description import TableDescription
-from dynaorm.describe.entry import Entry
-from dynaorm.describe.tables import describe
+from dynaorm.description.answer import answer_of, call_of
+from dynaorm.description.description import TableDescription
+from dynaorm.description.entry import Entry
+from dynaorm.description.tables import describe
 from dynaorm.layout import ItemSource, page
 from dynaorm.layout.page_data import PLANNED
 from dynaorm.record import replace

@@ -6,8 +6,8 @@ from typing import Annotated, Any
 
 import pytest
 
-from dynaorm import Entity, Table, Unique, describe
-from dynaorm.describe import samples
+from dynaorm import Entity, Table, Unique
+from dynaorm.description import describe, samples
 from dynaorm.layout import text_of, view_of
 
 ROOT = Path(__file__).parents[2]

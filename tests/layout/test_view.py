@@ -6,19 +6,8 @@ from typing import Annotated
 import pytest
 from hypothesis import given
 
-from dynaorm import (
-    CreatedAt,
-    Entity,
-    ExpiresAt,
-    GlobalIndex,
-    Index,
-    NumberKey,
-    Session,
-    Table,
-    Unique,
-    describe,
-)
-from dynaorm.describe import Entry, classify, samples
+from dynaorm import CreatedAt, Entity, ExpiresAt, GlobalIndex, Index, NumberKey, Session, Table, Unique
+from dynaorm.description import Entry, classify, describe, samples
 from dynaorm.errors import UsageError
 from dynaorm.flow.protocol.call import Call, Transport
 from dynaorm.item.value import Item

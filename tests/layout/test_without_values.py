@@ -3,8 +3,8 @@
 import re
 from collections.abc import Sequence
 
-from dynaorm import Table, describe
-from dynaorm.describe import Entry, classify, samples
+from dynaorm import Table
+from dynaorm.description import Entry, classify, describe, samples
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.item.value import AttributeValue
 from dynaorm.layout import page

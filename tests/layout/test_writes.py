@@ -7,7 +7,7 @@ import pytest
 from pydantic import Field
 
 from dynaorm import Call, Entity, GlobalIndex, Index, Session, Table, Unique, detached, inspect
-from dynaorm.describe import Entry, samples
+from dynaorm.description import Entry, samples
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.layout.writes import Write, Writes
 from dynaorm.testing import FakeClock

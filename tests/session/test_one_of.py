@@ -7,7 +7,7 @@ import pytest
 from pydantic import ValidationError, computed_field
 
 from dynaorm import Computed, Entity, F, GlobalIndex, Index, Key, NumberKey, OneOf, Session, Table, Transport
-from dynaorm.describe import describe
+from dynaorm.description import describe
 from dynaorm.errors import DecodeError, InvalidValue
 from dynaorm.testing import FaultyTransport, factory
 from tests.cast.seen import operations, put

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 import pytest
 
 from dynaorm import Entity, Key, NumberKey, Session, Table, Unique
-from dynaorm.describe import classify
+from dynaorm.description import classify
 from dynaorm.entity.guard_item import is_in, key_in, owner_in, owner_of
 from dynaorm.errors import UniqueViolation
 from dynaorm.flow.integrity.finding import FindingKind

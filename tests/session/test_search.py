@@ -29,10 +29,10 @@ from dynaorm import (
     Vector,
     VectorIndex,
     any_of,
-    describe,
     iam_policy,
     item_of,
 )
+from dynaorm.description import describe
 from dynaorm.errors import DeclarationError, InvalidValue, ItemTooLarge, UnexpectedRefusal, UsageError
 from dynaorm.export.cloud_formation import cloudformation
 from dynaorm.testing import assert_consistent

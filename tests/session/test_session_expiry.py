@@ -3,7 +3,8 @@
 import json
 from datetime import UTC, datetime, timedelta
 
-from dynaorm import F, Session, describe, iam_policy
+from dynaorm import F, Session, iam_policy
+from dynaorm.description import describe
 from dynaorm.testing.clock import FakeClock
 from dynaorm.testing.faults import FaultyTransport
 from tests.cast.others import Lease

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import pytest
 
 from dynaorm import Attribute, Entity, F, GlobalIndex, Index, Key, Session, Table, Unique
-from dynaorm.describe import describe, samples
+from dynaorm.description import describe, samples
 from dynaorm.errors import InvalidValue, StaleEntity, UsageError
 from dynaorm.testing import FaultyTransport, factory
 from tests.cast.seen import items, operations, put

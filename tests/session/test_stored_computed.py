@@ -6,7 +6,7 @@ from typing import Annotated, Any
 from pydantic import Field, computed_field
 
 from dynaorm import Computed, Entity, F, Key, Session, Stored, Table, Transport, item_of
-from dynaorm.describe import classify, describe
+from dynaorm.description import classify, describe
 from dynaorm.testing import FaultyTransport
 from tests.cast.seen import items, operations
 

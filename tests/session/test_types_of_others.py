@@ -21,7 +21,7 @@ from dynaorm import (
     changes,
     item_of,
 )
-from dynaorm.describe import describe
+from dynaorm.description import describe
 from dynaorm.errors import AlreadyExists, DeclarationError, EntityNotFound, InvalidValue
 from dynaorm.testing import FaultyTransport, factory
 from tests.cast.seen import items, operations, put

@@ -26,7 +26,7 @@ from tools.site.reference import MADE_ELSEWHERE, TOPICS
 ROOT = Path(__file__).parents[2]
 NAMED = tuple(
     importlib.import_module(f"dynaorm{name}")
-    for name in ("", ".codecs", ".describe", ".export", ".layout", ".testing", ".integrations.fastapi")
+    for name in ("", ".codecs", ".description", ".export", ".layout", ".testing", ".integrations.fastapi")
 )
 """The packages whose names an example takes as imported."""
 

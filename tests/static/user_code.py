@@ -44,12 +44,11 @@ from dynaorm import (
     Versioned,
     any_of,
     codecs,
-    describe,
     detached,
     inspect,
     new_ksuid,
 )
-from dynaorm.describe import Difference, Entry, TableDescription, answer_of, classify
+from dynaorm.description import Difference, Entry, TableDescription, answer_of, classify, describe
 from dynaorm.entity.index import IndexOf
 from dynaorm.export import cloudformation
 from tests.static.computed_code import Dated

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, NaiveDatetime
 
 from dynaorm import Aggregate, Entity, ExpiresAt, Table, Unique, entity_of, item_of
-from dynaorm.describe import samples
+from dynaorm.description import samples
 from dynaorm.errors import UnknownField, UsageError
 from dynaorm.testing import entities, factory
-from tests.describe.test_factory import Coded, Shelf, Thing
+from tests.description.test_factory import Coded, Shelf, Thing
 
 app = Table("app")
 

@@ -10,7 +10,7 @@ from pydantic import BaseModel, Field, RootModel, Secret, TypeAdapter
 from typing_extensions import TypeAliasType, TypedDict
 
 from dynaorm import AnyValue, Ksuid
-from dynaorm.describe.made_values import counted
+from dynaorm.description.made_values import counted
 from dynaorm.entity.codec.of_type import codec_of
 from dynaorm.entity.text.scalar import SCALARS
 from dynaorm.entity.type_tree import type_tree

@@ -95,10 +95,10 @@ TOPICS: Final = {
             "dynaorm.integrations.opentelemetry",
         ),
     ),
-    "describe": Topic(
+    "description": Topic(
         "Description of a table",
         "What a table and its classes are, as plain values. Layouts, exports and the command line stand on it.",
-        ("dynaorm.describe",),
+        ("dynaorm.description",),
     ),
     "layout": Topic(
         "Layout",
@@ -183,7 +183,7 @@ def reference_pages() -> dict[str, str]:
         f"| page | about |\n|---|---|\n{listed}"
         "| [In signatures](signatures.md) | What methods take and give, and nobody has to import. |\n\n"
         "## What the examples use\n\nThe examples in the reference know these classes and entities, "
-        "and every name of `dynaorm` and of its modules `codecs`, `describe`, `export`, `layout` and `testing`:\n\n"
+        "and every name of `dynaorm` and of its modules `codecs`, `description`, `export`, `layout` and `testing`:\n\n"
         f"```python\n{declarations}```\n"
     )
     return found

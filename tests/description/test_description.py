@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from dynaorm import Table, describe
-from dynaorm.describe import FORMAT, Literals, Slot
+from dynaorm import Table
+from dynaorm.description import FORMAT, Literals, Slot, describe
 from dynaorm.errors import UsageError
 from dynaorm.flow.table_definition import definition
 from tests.cast import documents, events, orders, others, people, tables, tickets

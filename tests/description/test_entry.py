@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel, Field, SecretStr
 
-from dynaorm import Entity, GlobalIndex, Index, Session, Table, Unique, describe
-from dynaorm.describe import Entry, call_of, classify, values_of
+from dynaorm import Entity, GlobalIndex, Index, Session, Table, Unique
+from dynaorm.description import Entry, call_of, classify, describe, values_of
 from dynaorm.flow.protocol.call import Call, Transport
 from dynaorm.testing import FakeClock
 from tests.cast.documents import Letter, Page

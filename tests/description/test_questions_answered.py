@@ -14,14 +14,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from dynaorm import Attribute, Entity, F, GlobalIndex, Index, Session, Table, Unique, describe
-from dynaorm.describe import samples, values_of
+from dynaorm import Attribute, Entity, F, GlobalIndex, Index, Session, Table, Unique
+from dynaorm.description import describe, samples, values_of
 from dynaorm.errors import DynaormError
 from dynaorm.flow.protocol.call import Call, Transport
 from dynaorm.testing import FakeClock, FaultyTransport, factory
 from tests.cast import documents, events, orders, others, people, tables, tickets
 from tests.cast.documents import Page
-from tests.describe.asking import check_questions, classes_of
+from tests.description.asking import check_questions, classes_of
 from tests.laws.classes import Schema, declare, entity_of, rows, schemas
 
 # The classes of the cast are those of its tables once their modules are imported.

@@ -1,10 +1,10 @@
 """Places of one class in one partition are read together."""
 
-from dynaorm import Entity, F, GlobalIndex, Index, Session, Table, describe
-from dynaorm.describe import Question
+from dynaorm import Entity, F, GlobalIndex, Index, Session, Table
+from dynaorm.description import Question, describe
 from dynaorm.flow.protocol.call import Transport
 from dynaorm.testing import FakeClock, FaultyTransport
-from tests.describe.asking import check_questions
+from tests.description.asking import check_questions
 
 board = Table("board", indexes=[GlobalIndex("GSI1"), GlobalIndex("GSI2", projection="KEYS_ONLY")])
 

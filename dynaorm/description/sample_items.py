@@ -16,12 +16,12 @@ from pydantic import ValidationError
 from pydantic.fields import FieldInfo
 
 from dynaorm.argument import check_count
-from dynaorm.describe.deciding_values import Membership, memberships
-from dynaorm.describe.entry import Entry, classify
-from dynaorm.describe.factory import FAR, built, counted_for, problems_in
-from dynaorm.describe.made_values import choices, type_of_field
-from dynaorm.describe.seeds import at_line, in_order_of_saving, seeds_in
-from dynaorm.describe.tables_in_memory import TablesInMemory
+from dynaorm.description.deciding_values import Membership, memberships
+from dynaorm.description.entry import Entry, classify
+from dynaorm.description.factory import FAR, built, counted_for, problems_in
+from dynaorm.description.made_values import choices, type_of_field
+from dynaorm.description.seeds import at_line, in_order_of_saving, seeds_in
+from dynaorm.description.tables_in_memory import TablesInMemory
 from dynaorm.entity.declare.catalog import catalog_of
 from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
 from dynaorm.entity.table import Table, check_table
@@ -61,7 +61,7 @@ def samples(table: Table, per_class: int = 2, seeds: Iterable[str] | None = None
 
     Examples:
         >>> from dynaorm import Entity, Table
-        >>> from dynaorm.describe import samples
+        >>> from dynaorm.description import samples
         >>> app = Table("app")
         >>> class Song(Entity, table=app, pk="SONG#{song_id}", sk="SONG"):
         ...     song_id: str

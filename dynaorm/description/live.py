@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from dynaorm.argument import check_kind
-from dynaorm.describe.description import TableDescription, check_description
+from dynaorm.description.description import TableDescription, check_description
 from dynaorm.errors import UsageError
 from dynaorm.flow.table_differences import Difference, missing_table, table_differences
 

@@ -391,7 +391,8 @@ class Question:
                 ``call_of`` masks those.
 
         Examples:
-            >>> from dynaorm import Entity, Table, describe
+            >>> from dynaorm import Entity, Table
+            >>> from dynaorm.description import describe
             >>> app = Table("app")
             >>> class Song(Entity, table=app, pk="SONG#{song_id}", sk="SONG"):
             ...     song_id: str

@@ -1,13 +1,13 @@
 """The description of a table, from its declarations."""
 
-from dynaorm.describe.classes import class_description
-from dynaorm.describe.description import (
+from dynaorm.description.classes import class_description
+from dynaorm.description.description import (
     IndexDescription,
     KeyAttributeDescription,
     TableDescription,
     VectorDescription,
 )
-from dynaorm.describe.questions import questions_of
+from dynaorm.description.questions import questions_of
 from dynaorm.entity.declare.catalog import catalog_of, once_per_table
 from dynaorm.entity.table import Table, check_table
 from dynaorm.entity.table_index import AnyIndex, KeyAttribute, VectorIndex
@@ -25,7 +25,8 @@ def describe(table: Table, /) -> TableDescription:
         UsageError: it is no Table.
 
     Examples:
-        >>> from dynaorm import Entity, Table, describe
+        >>> from dynaorm import Entity, Table
+        >>> from dynaorm.description import describe
         >>> app = Table("app")
         >>> class Song(Entity, table=app, pk="SONG#{song_id}", sk="SONG"):
         ...     song_id: str

@@ -11,7 +11,7 @@ from decimal import Decimal
 from itertools import chain, combinations, islice, product
 from typing import Any, Final
 
-from dynaorm.describe.made_values import choices, counted, type_of_field
+from dynaorm.description.made_values import choices, counted, type_of_field
 from dynaorm.entity.mapping.derive import claims, placed_in
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.mapping.place import IndexMapping

@@ -6,8 +6,8 @@ from typing import Any
 
 from pydantic_core import PydanticUndefined
 
-from dynaorm.describe.class_names import name_of
-from dynaorm.describe.description import (
+from dynaorm.description.class_names import name_of
+from dynaorm.description.description import (
     ClassDescription,
     FieldDescription,
     Literals,
@@ -18,7 +18,7 @@ from dynaorm.describe.description import (
     TotalDescription,
     UniqueDescription,
 )
-from dynaorm.describe.type_text import type_text, value_text
+from dynaorm.description.type_text import type_text, value_text
 from dynaorm.entity.annotation import marked
 from dynaorm.entity.declare.catalog import catalog_of
 from dynaorm.entity.mapping.constraint import Constraint

@@ -4,8 +4,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from dynaorm import Key, Session, Table, describe, inspect
-from dynaorm.describe import Entry, Question, answer_of, classify, values_of
+from dynaorm import Key, Session, Table, inspect
+from dynaorm.description import Entry, Question, answer_of, classify, describe, values_of
 from dynaorm.entity.key import identity
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.flow.protocol.call import Call, Transport

@@ -8,7 +8,7 @@ from typing import Any, Final, Generic, TypeVar
 from pydantic import ValidationError
 
 from dynaorm.argument import check_kind, check_plain_function
-from dynaorm.describe.made_values import choices, counted, type_of_field
+from dynaorm.description.made_values import choices, counted, type_of_field
 from dynaorm.entity.key import identity
 from dynaorm.entity.mapping.derive import claims
 from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of

@@ -9,9 +9,9 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from dynaorm.argument import check_kind
-from dynaorm.describe.class_names import name_of
-from dynaorm.describe.description import Question
-from dynaorm.describe.entry import Entry, check_entries, check_entry, item_as_read
+from dynaorm.description.class_names import name_of
+from dynaorm.description.description import Question
+from dynaorm.description.entry import Entry, check_entries, check_entry, item_as_read
 from dynaorm.entity.declare.catalog import catalog_of
 from dynaorm.entity.key import identity
 from dynaorm.entity.mapping.derive import claims

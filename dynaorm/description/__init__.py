@@ -1,17 +1,12 @@
-"""What a table is, for everything that shows it: ``describe``, ``classify``, ``samples``, ``answer_of``.
+"""What a table is, for everything that shows it: ``describe``, ``classify``, ``samples``, ``answer_of``."""
 
-``dynaorm.describe`` is this package, and can be called: ``from dynaorm import describe; describe(app)``.
-"""
-
-import sys
-from types import ModuleType
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from dynaorm.late import late_names
 
 if TYPE_CHECKING:
-    from dynaorm.describe.answer import answer_of, call_of, values_of
-    from dynaorm.describe.description import (
+    from dynaorm.description.answer import answer_of, call_of, values_of
+    from dynaorm.description.description import (
         FORMAT,
         ClassDescription,
         FieldDescription,
@@ -27,10 +22,10 @@ if TYPE_CHECKING:
         UniqueDescription,
         VectorDescription,
     )
-    from dynaorm.describe.entry import Entry, classify
-    from dynaorm.describe.live import differences
-    from dynaorm.describe.sample_items import samples
-    from dynaorm.describe.tables import describe
+    from dynaorm.description.entry import Entry, classify
+    from dynaorm.description.live import differences
+    from dynaorm.description.sample_items import samples
+    from dynaorm.description.tables import describe
     from dynaorm.flow.table_differences import Difference, TableStep, table_steps
 
 __all__ = [
@@ -62,8 +57,8 @@ __all__ = [
 ]
 
 _HOMES: Final = {
-    "dynaorm.describe.answer": ("answer_of", "call_of", "values_of"),
-    "dynaorm.describe.description": (
+    "dynaorm.description.answer": ("answer_of", "call_of", "values_of"),
+    "dynaorm.description.description": (
         "FORMAT",
         "ClassDescription",
         "FieldDescription",
@@ -79,25 +74,12 @@ _HOMES: Final = {
         "UniqueDescription",
         "VectorDescription",
     ),
-    "dynaorm.describe.entry": ("Entry", "classify"),
-    "dynaorm.describe.live": ("differences",),
-    "dynaorm.describe.sample_items": ("samples",),
-    "dynaorm.describe.tables": ("describe",),
+    "dynaorm.description.entry": ("Entry", "classify"),
+    "dynaorm.description.live": ("differences",),
+    "dynaorm.description.sample_items": ("samples",),
+    "dynaorm.description.tables": ("describe",),
     "dynaorm.flow.table_differences": ("Difference", "TableStep", "table_steps"),
 }
 
-
-class _CallableModule(ModuleType):
-    """This package, which is also the function ``dynaorm.describe``.
-
-    Whenever the package is first imported, by whatever statement, the import system stores it as the attribute
-    ``describe`` of ``dynaorm``, in place of any function of this name. So the package itself must be callable.
-    """
-
-    def __call__(self, table: Any, /) -> Any:
-        return self.describe(table)
-
-
 if not TYPE_CHECKING:
     late_names(globals(), _HOMES)
-    sys.modules[__name__].__class__ = _CallableModule

@@ -29,8 +29,8 @@ from dynaorm import (
     entity_of,
     new_ksuid,
 )
-from dynaorm.describe import samples
-from dynaorm.describe.entry import Entry
+from dynaorm.description import samples
+from dynaorm.description.entry import Entry
 from dynaorm.errors import UsageError
 from dynaorm.flow.protocol.call import Call
 from dynaorm.item.value import Item
@@ -127,7 +127,7 @@ PROGRAM = """
 import sys
 from base64 import b64encode
 import tests.cast.documents, tests.cast.events, tests.cast.orders, tests.cast.others, tests.cast.people
-from dynaorm.describe import samples
+from dynaorm.description import samples
 from tests.cast import documents, events, orders, others, people, tables, tickets
 assert "moto" not in sys.modules and "hypothesis" not in sys.modules
 for table in (tables.app, tables.away, tables.blobs, tables.native):
