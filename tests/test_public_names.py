@@ -169,13 +169,9 @@ LAYOUT_NAMES = {
 """The same for ``dynaorm.layout``."""
 
 EXPORT_NAMES = {
-    "cdk": "dynaorm.export.cdk_python",
     "cloudformation": "dynaorm.export.cloud_formation",
-    "module_of_workbench": "dynaorm.export.workbench_import",
-    "sam": "dynaorm.export.cloud_formation",
     "stages": "dynaorm.export.cloud_formation",
     "terraform": "dynaorm.export.terraform_json",
-    "workbench": "dynaorm.export.workbench_model",
 }
 """The same for ``dynaorm.export``."""
 

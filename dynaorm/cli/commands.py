@@ -8,7 +8,6 @@ from botocore.exceptions import BotoCoreError
 from dynaorm.cli.apply import apply_command
 from dynaorm.cli.diff import diff_command
 from dynaorm.cli.export import export_command
-from dynaorm.cli.importing import import_command
 from dynaorm.cli.integrity import backfill_command, repair_command, verify_command
 from dynaorm.cli.item import show_command
 from dynaorm.cli.lines import complain
@@ -33,7 +32,6 @@ COMMANDS: Final = (
     diff_command,
     apply_command,
     export_command,
-    import_command,
     verify_command,
     repair_command,
     backfill_command,

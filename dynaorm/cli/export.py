@@ -11,16 +11,12 @@ from dynaorm.cli.lines import write_line
 from dynaorm.cli.options import IMPORT, options
 from dynaorm.cli.target import importable, load_module, load_target, table_names, tables_in, tables_reached
 from dynaorm.description.description import TableDescription
-from dynaorm.description.entry import Entry
-from dynaorm.description.sample_items import samples
 from dynaorm.description.tables import describe
 from dynaorm.entity.declare.catalog import catalog_of
 from dynaorm.entity.table import Table
 from dynaorm.errors import UsageError
-from dynaorm.export.cdk_python import cdk
-from dynaorm.export.cloud_formation import cloudformation, sam
+from dynaorm.export.cloud_formation import cloudformation
 from dynaorm.export.terraform_json import terraform
-from dynaorm.export.workbench_model import workbench
 from dynaorm.iam import Purpose, iam_policy
 from dynaorm.record import record
 
@@ -34,14 +30,12 @@ class _Exported:
         descriptions: what they are.
         names: their physical names.
         policy: the policy document that goes with them; None for none.
-        entries: sample items by the declared name of their table.
     """
 
     tables: tuple[Table, ...]
     descriptions: tuple[TableDescription, ...]
     names: Mapping[str, str]
     policy: dict[str, Any] | None
-    entries: Callable[[], Mapping[str, Sequence[Entry]]]
 
 
 _FORMATS: Final[Mapping[str, Callable[[_Exported], Any]]] = {
@@ -49,10 +43,7 @@ _FORMATS: Final[Mapping[str, Callable[[_Exported], Any]]] = {
     "global-table": lambda one: cloudformation(
         one.descriptions, table_names=one.names, policy=one.policy, global_tables=True
     ),
-    "sam": lambda one: sam(one.descriptions, table_names=one.names, policy=one.policy),
     "terraform": lambda one: terraform(one.descriptions, table_names=one.names, policy=one.policy),
-    "cdk": lambda one: cdk(one.descriptions, table_names=one.names),
-    "workbench": lambda one: workbench(one.descriptions, one.entries(), table_names=one.names),
     "create-table": lambda one: _alone(
         [
             {**each.create_table(), "TableName": one.names.get(each.name, each.name)}
@@ -61,10 +52,10 @@ _FORMATS: Final[Mapping[str, Callable[[_Exported], Any]]] = {
     ),
     "description": lambda one: _alone([each.to_json() for each in one.descriptions]),
 }
-_WITH_POLICY: Final = ("cloudformation", "global-table", "sam", "terraform")
+_WITH_POLICY: Final = ("cloudformation", "global-table", "terraform")
 
 
-@click.command("export", short_help="Write tables for CloudFormation, Terraform, the CDK and other tools.")
+@click.command("export", short_help="Write tables for CloudFormation, Terraform and other tools.")
 @click.argument("targets", nargs=-1, required=True, metavar="MODULE:TABLE_OR_CLASS...")
 @options(
     click.option(
@@ -93,14 +84,6 @@ _WITH_POLICY: Final = ("cloudformation", "global-table", "sam", "terraform")
         metavar="PURPOSE",
         help=f"Add an IAM policy for this purpose: {', '.join(get_args(Purpose))}. It can be given several times.",
     ),
-    click.option(
-        "--samples",
-        "per_class",
-        type=click.IntRange(min=0),
-        default=2,
-        show_default=True,
-        help="With workbench: how many sample entities of each class.",
-    ),
     IMPORT,
 )
 def export_command(
@@ -110,7 +93,6 @@ def export_command(
     output: Path | None,
     tables: tuple[str, ...],
     purposes: tuple[Purpose, ...],
-    per_class: int,
     modules: tuple[str, ...],
 ) -> None:
     """Write tables, and those of their guards and totals, for another tool. Nothing is sent.
@@ -132,10 +114,8 @@ def export_command(
         tuple(map(describe, reached)),
         table_names(tables, [*loaded, *declared]),
         _policy(reached, purposes, table_names(tables, [*loaded, *declared])),
-        lambda: _samples(reached, per_class),
     )
-    found = _FORMATS[form](exported)
-    text = found if isinstance(found, str) else json.dumps(found, indent=2, ensure_ascii=False) + "\n"
+    text = json.dumps(_FORMATS[form](exported), indent=2, ensure_ascii=False) + "\n"
     if output is None:
         write_line(text.removesuffix("\n"))
     else:
@@ -159,13 +139,3 @@ def _policy(
         )
     # Templates refer to the tables, so the account and the Region are theirs.
     return iam_policy(*classes, account="*", region="*", actions=purposes, table_names=names)
-
-
-def _samples(tables: Sequence[Table], per_class: int) -> Mapping[str, Sequence[Entry]]:
-    """Sample items by the table that holds them; those of guard tables with the tables that they are kept for."""
-    found: dict[str, list[Entry]] = {}
-    for table in tables if per_class else ():
-        for one in samples(table, per_class=per_class) if catalog_of(table).mappings else ():
-            home = table.guards if one.kind == "guard" else table
-            found.setdefault(home.name, []).append(one)
-    return found

@@ -1,4 +1,4 @@
-"""CloudFormation and SAM templates of tables.
+"""CloudFormation templates of tables. The CDK (``CfnInclude``) and SAM read them too.
 
 Rule 1. A template never deletes data: tables are retained and protected from deletion, and have point-in-time recovery.
 Rule 2. One update of a stack may create or delete one global index of a table (AWS CloudFormation Template Reference,
@@ -16,8 +16,6 @@ from dynaorm.export.stack import StackTable, TableNames, references, stack_of
 from dynaorm.flow.table_differences import table_steps
 
 Resource: TypeAlias = Literal["AWS::DynamoDB::Table", "AWS::DynamoDB::GlobalTable"]
-
-_SAM = "AWS::Serverless-2016-10-31"
 
 
 def cloudformation(
@@ -73,34 +71,6 @@ def cloudformation(
         "Outputs": {
             f"{one.logical_id}Arn": {"Value": {"Fn::GetAtt": [one.logical_id, "Arn"]}} for one in stack
         },
-    }
-
-
-def sam(
-    tables: Iterable[TableDescription] | TableDescription,
-    *,
-    table_names: TableNames = None,
-    policy: Mapping[str, Any] | None = None,
-) -> dict[str, Any]:
-    """The SAM template of some tables, to which functions can be added.
-
-    Args:
-        tables: their descriptions.
-        table_names: physical names, as for ``Session``.
-        policy: a policy document, as for ``cloudformation``.
-
-    Raises:
-        UsageError: two tables would have one id.
-
-    Examples:
-        >>> sam(describe(app))["Transform"]
-        'AWS::Serverless-2016-10-31'
-    """
-    template = cloudformation(tables, table_names=table_names, policy=policy)
-    return {
-        "AWSTemplateFormatVersion": template.pop("AWSTemplateFormatVersion"),
-        "Transform": _SAM,
-        **template,
     }
 
 

@@ -1,6 +1,5 @@
-"""Templates for CloudFormation, SAM, Terraform and the CDK create the tables as they are declared."""
+"""Templates for CloudFormation and Terraform create the tables as they are declared."""
 
-import ast
 import json
 from typing import Any, Final
 
@@ -10,7 +9,7 @@ from cfnlint.api import lint_all
 from dynaorm import GlobalIndex, LocalIndex, NumberKey, Table, iam_policy
 from dynaorm.description import TableDescription, describe
 from dynaorm.errors import UsageError
-from dynaorm.export import cdk, cloudformation, sam, stages, terraform
+from dynaorm.export import cloudformation, stages, terraform
 from dynaorm.flow.protocol.call import Call, Transport
 from dynaorm.flow.table_definition import definition
 from tests.cast import documents, events, orders, others, people, tables, tickets
@@ -50,7 +49,6 @@ def test_a_stack_in_several_regions_and_a_sam_template_are_clean() -> None:
     streamed = [one for one in CAST if one.stream in (None, "NEW_AND_OLD_IMAGES")]
     template = cloudformation(streamed, global_tables=True, regions=regions)
     assert findings(template) == []
-    assert findings(sam(CAST, policy=POLICY)) == []
 
 
 def test_the_linter_finds_what_a_template_must_not_have() -> None:
@@ -170,29 +168,3 @@ def test_no_name_is_a_template_of_terraform() -> None:
     assert table["range_key"] == '%%{for} "\\'
     (identifier,) = terraform(hostile)["resource"]["aws_dynamodb_table"]
     assert identifier == "table_9_a_b_c"
-
-
-# -- CDK ---------------------------------------------------------------------------------------------------------------
-
-
-def test_the_module_for_the_cdk_has_every_name_as_it_is() -> None:
-    tree = ast.parse(cdk([hostile, *CAST], stack_name="Mine"))
-    texts = [
-        one.value for one in ast.walk(tree) if isinstance(one, ast.Constant) and isinstance(one.value, str)
-    ]
-    for description in (hostile, *CAST):
-        keys = [*description.partition, *description.sort]
-        for index in description.indexes:
-            keys += [*index.sort] if index.kind == "local" else [*index.partition, *index.sort]
-        assert {description.name, *(one.name for one in keys)} <= {*texts}
-    calls = [
-        one.func.attr
-        for one in ast.walk(tree)
-        if isinstance(one, ast.Call) and isinstance(one.func, ast.Attribute)
-    ]
-    assert calls.count("TableV2") == len(CAST) + 1
-
-
-def test_a_stack_name_is_that_of_a_class() -> None:
-    with pytest.raises(UsageError, match="identifier"):
-        cdk(hostile, stack_name="my stack")

@@ -319,9 +319,7 @@ LAYOUT: dict[str, Callable[[World], Arguments]] = {
     "ItemSource": lambda _: {"table": "app", "account": None, "region": None, "at": AT},
 }
 EXPORT: dict[str, Callable[[World], Arguments]] = {
-    **{name: lambda _: {"tables": describe(shop)} for name in ("cdk", "cloudformation", "sam", "terraform")},
-    "workbench": lambda _: {"tables": describe(shop)},
-    "module_of_workbench": lambda _: {"model": dynaorm.export.workbench(describe(shop))},
+    **{name: lambda _: {"tables": describe(shop)} for name in ("cloudformation", "terraform")},
     "stages": lambda _: {"table": describe(shop), "live": {}},
 }
 FAULTS = ("conflict", "crash_after", "crash_before", "in_progress", "lost_answer", "lost_request", "throttle")

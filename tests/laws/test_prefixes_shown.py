@@ -40,9 +40,9 @@ from dynaorm import (
 )
 from dynaorm.cli.shown import Shown
 from dynaorm.description import Entry, classify, describe, samples
-from dynaorm.description.entry import VERSION_ATTRIBUTES, entity_in
+from dynaorm.description.entry import entity_in
 from dynaorm.errors import UsageError
-from dynaorm.export import cdk, cloudformation, sam, terraform, workbench
+from dynaorm.export import cloudformation, terraform
 from dynaorm.failure import MASK
 from dynaorm.iam import Purpose
 from dynaorm.integrations.duckdb import verify_export
@@ -203,9 +203,7 @@ DECLARATIONS: Final[tuple[Callable[[Twin], Any], ...]] = (
     lambda one: markdown_of(one.description),
     lambda one: mermaid_of(one.description),
     lambda one: cloudformation(one.description),
-    lambda one: sam(one.description),
     lambda one: terraform(one.description),
-    lambda one: cdk(one.description),
 )
 
 
@@ -287,20 +285,6 @@ def writes_in(page: Any) -> Iterator[Any]:
         yield from each.get("writes", ())
 
 
-def modelled(one: Twin) -> Any:
-    """A model of NoSQL Workbench, in which only items say which members there are."""
-    model = workbench(one.description, {one.table.name: samples(one.table)})
-    (table,) = model["DataModel"]
-    kinds = {each["AttributeName"]: each["AttributeType"] for each in table["NonKeyAttributes"]}
-    for facet in table["TableFacets"]:
-        for item in facet["TableData"]:
-            assert {*facet["NonKeyAttributes"], "PK", "SK"} >= item.keys() - VERSION_ATTRIBUTES
-            assert kinds.keys() | {"PK", "SK"} >= item.keys()
-        facet["NonKeyAttributes"] = [each for each in facet["NonKeyAttributes"] if not one.is_held(each)]
-    table["NonKeyAttributes"] = [each for each in kinds.items() if not one.is_held(each[0])]
-    return model
-
-
 def without_empty_dicts(one: Twin) -> Any:
     """The rows without values of those samples that have members."""
     entries = [entry for entry in samples(one.table) if has_members(one, entry)]
@@ -321,7 +305,6 @@ ITEMS: Final[tuple[Callable[[Twin], Any], ...]] = (
     lambda one: page_facts(one, samples(one.table), has_values=False),
     without_empty_dicts,
     lambda one: [each["kind"] for each in document_of(one.description, samples(one.table))["entries"]],
-    modelled,
 )
 
 

@@ -29,7 +29,6 @@ DOCS = ROOT / "docs"
         "from-electrodb",
         "from-onetable",
         "from-typedorm",
-        "from-workbench",
         "how-a-query-travels",
         "how-a-save-travels",
         "pynamodb",

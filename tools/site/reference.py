@@ -107,7 +107,7 @@ TOPICS: Final = {
     ),
     "export": Topic(
         "Export",
-        "A table for the tools that create it: CloudFormation, Terraform, CDK, SAM, NoSQL Workbench.",
+        "A table for the tools that create it: CloudFormation and Terraform.",
         ("dynaorm.export",),
     ),
     "integrity": Topic(
