@@ -106,6 +106,15 @@ def computed_in_total(group: Any) -> Declared:
     return "kind", {"kind": computed_field(property(kind)), "counted": counted}
 
 
+def size(self: Any) -> int:
+    return len(does(self.note))
+
+
+def summed_in_total(group: Any) -> Declared:
+    counted = Aggregate(group, sum={"size": "things"})
+    return "size", {"size": computed_field(property(size)), "counted": counted}
+
+
 def computed_in_unique(_: Any) -> Declared:
     code = Annotated[str, Unique(scope=("name", "first"))]
     return "first", {**with_field(code, "code", "code"), "first": computed_field(property(first))}
@@ -165,6 +174,7 @@ PLACES: Final = (
     when_of_total,
     computed_in_index,
     computed_in_total,
+    summed_in_total,
     computed_in_unique,
     default_factory,
     default_factory_of_data,

@@ -39,15 +39,18 @@ def aggregates_of(entity: type, keys: KeysOf) -> dict[str, AggregateMapping]:
         if not problems:
             target = mapping_of(declared.target)
             key = {one: declared.key.get(one, one) for one in target.key_fields}
+            sources = (*key.values(), *declared.sums)
+            named = keys.stored(one for one in sources if one not in keys.computed or keys.computed[one].is_told)
             found[name] = AggregateMapping(
                 name,
                 declared.target,
                 key,
                 declared.count,
                 dict(declared.sums),
+                keys.stored(sources),
+                named,
                 declared_when(f"{entity.__name__}.{name}", declared.when, frozenset(keys.attributes)),
                 declared.restrict,
-                keys.stored(key.values()),
             )
     return found
 
@@ -92,8 +95,8 @@ def _is_names(given: Any) -> bool:
 
 def _swapped(declared: Aggregate, target: EntityMapping, keys: KeysOf) -> dict[str, str]:
     """The sums the right way round, if they are the wrong way round."""
-    wrong = {own: total for own, total in declared.sums.items() if own not in keys.attributes}
-    is_swapped = all(own in target.fields and total in keys.attributes for own, total in wrong.items())
+    wrong = {own: total for own, total in declared.sums.items() if not keys.has(own)}
+    is_swapped = all(own in target.fields and keys.has(total) for own, total in wrong.items())
     return {total: own for own, total in wrong.items()} if is_swapped else {}
 
 
@@ -110,8 +113,8 @@ def _total_problems(declared: Aggregate, target: EntityMapping) -> Iterator[str]
 
 def _sum_problems(declared: Aggregate, target: EntityMapping, keys: KeysOf) -> Iterator[str]:
     for name, total in declared.sums.items():
-        if name not in keys.attributes:
-            yield f"{name!r} is not a field; {suggestion(name, keys.attributes)}"
+        if not keys.has(name):
+            yield f"{name!r} is not a field; {suggestion(name, (*keys.attributes, *keys.computed))}"
         elif not _is_number(scalar := keys.scalars.get(name)):
             yield f"{name} is not a number; sum an int, Decimal or float"
         elif scalar is not None and scalar.name != "int" and _type_of(target, total) == "int":
@@ -141,7 +144,7 @@ def _key_problems(declared: Aggregate, target: EntityMapping, keys: KeysOf) -> I
             )
     for name in target.key_fields:
         own = declared.key.get(name, name)
-        if own not in keys.attributes and own not in keys.computed:
+        if not keys.has(own):
             yield (
                 f"{own!r} is not a field; {suggestion(own, (*keys.attributes, *keys.computed))}"
                 if name in declared.key

@@ -90,6 +90,10 @@ class KeysOf:
         parts = [*self.primary, *(part for index in self.indexes.values() for part in index.parts)]
         return frozenset(part.attribute.name for part in parts if part.made_up)
 
+    def has(self, name: str) -> bool:
+        """Whether the class has such a field, computed field or nested field."""
+        return name in self.attributes or name in self.computed
+
     def stored(self, names: Iterable[str]) -> frozenset[str]:
         """The fields that some fields, computed fields and nested fields are made of."""
         return frozenset().union(
@@ -182,7 +186,8 @@ def _computed(
         names += unique.scope
     for _, aggregate in declarations_of(entity, Aggregate):
         key: Any = aggregate.key
-        names += key.values() if isinstance(key, Mapping) else ()
+        sums: Any = aggregate.sums
+        names += [*(key.values() if isinstance(key, Mapping) else ()), *(sums if isinstance(sums, Mapping) else ())]
     for text in templates:
         names += nested_names(text)
     yield from nested_fields({name: mark.tree for name, mark in marks.items()}, names)

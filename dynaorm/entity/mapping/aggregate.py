@@ -30,7 +30,8 @@ class Aggregate(Declaration):
     Args:
         target: the entity class that has the totals.
         count: the target's field that holds the number of entities.
-        sum: number fields of this class to the target's fields that hold their sums: ``{"hours": "hours"}``.
+        sum: number fields of this class, computed and nested ones too, to the target's fields that hold their sums:
+            ``{"hours": "hours"}``.
         key: fields of the target's primary key to the fields of this class with their values, computed and nested ones
             too; default the same names.
         when: a condition (``F.status == "active"``), or a pure function of the stored fields. An entity for which it
@@ -93,10 +94,11 @@ class AggregateMapping:
         key: every field of the target's primary key, with the field of the source that holds its value, or from which
             it is computed.
         count: the target's field that holds the count, if there is one.
-        sums: fields of the source, each with the target's field that holds its sum.
+        sums: fields of the source, or computed ones, each with the target's field that holds its sum.
+        fields: the stored fields of the source that the key and the sums are made of.
+        named: those of them that the declaration names. A computed field without ``Computed(of=...)`` names none.
         when: an entity for which it does not hold is not counted.
         restrict: a target can be deleted only while these totals are 0.
-        stored: the stored fields of the source that the key is made of.
     """
 
     name: str
@@ -104,14 +106,10 @@ class AggregateMapping:
     key: Mapping[str, str]
     count: str | None
     sums: Mapping[str, str]
+    fields: frozenset[str]
+    named: frozenset[str]
     when: When | None
     restrict: bool = False
-    stored: frozenset[str] = frozenset()
-
-    @cached_property
-    def fields(self) -> frozenset[str]:
-        """The fields of the source that the totals depend on, except those that ``when`` reads."""
-        return self.stored.union(self.sums)
 
     @cached_property
     def maintained(self) -> tuple[str, ...]:
@@ -120,9 +118,8 @@ class AggregateMapping:
 
     @property
     def named_fields(self) -> frozenset[str]:
-        """The fields that the declaration names. A computed field does not say which fields it looks at."""
-        own = frozenset([*(name.partition(".")[0] for name in self.key.values()), *self.sums])
-        return own if self.when is None else own | self.when.named
+        """The fields that the declaration names, those in ``when`` among them."""
+        return self.named if self.when is None else self.named | self.when.named
 
     @cached_property
     def depends_on(self) -> frozenset[str]:

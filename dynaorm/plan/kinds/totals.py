@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from decimal import Decimal
 from typing import Any, Final, NamedTuple
 
+from dynaorm.entity.codec.value import scalar_codec
 from dynaorm.entity.declare.catalog import catalog_of, stored_class
 from dynaorm.entity.declare.registry import is_of
 from dynaorm.entity.foreign_item import not_found
@@ -231,13 +232,13 @@ def _contribution(one: AggregateMapping, image: Image, values: StoredValues) -> 
     mapping = image.mapping
     try:
         key = {name: values[own] for name, own in one.key.items()}
+        if any(value is None for value in key.values()) or not _counts(one, values):
+            return None
+        sums = {total: _summed(mapping, name, image.item, values) for name, total in one.sums.items()}
     except KeyValueError as problem:
         raise mapping.errors.invalid_key(problem) from mapping.errors.cause_of(problem.field, problem)
-    if any(value is None for value in key.values()) or not _counts(one, values):
-        return None
     target = mapping_of(one.target)
-    totals = {} if one.count is None else {one.count: Decimal(1)}
-    totals |= {total: _summed(mapping, name, image.item, values) for name, total in one.sums.items()}
+    totals = sums if one.count is None else {one.count: Decimal(1), **sums}
     try:
         return TotalDelta(target, target.primary_key.rendered(key), key, totals)
     except InvalidValue:
@@ -251,11 +252,15 @@ def _counts(one: AggregateMapping, values: StoredValues) -> bool:
 
 
 def _summed(mapping: EntityMapping, name: str, item: Item, values: Mapping[str, Any]) -> Decimal:
-    """A summed number as stored, exactly; 0 for None."""
-    one = mapping.fields[name]
-    stored = None if one.in_key else one.stored_in(item)
-    if stored is None and values[name] is not None:
-        stored = one.codec.encode(values[name])
+    """A summed number as stored, exactly; 0 for None. Raises KeyValueError for a computed value of another type."""
+    one = mapping.fields.get(name)
+    stored = None if one is None or one.in_key else one.stored_in(item)
+    if stored is None and (value := values[name]) is not None:
+        codec = one.codec if one is not None else scalar_codec(mapping.computed[name].scalar)
+        try:
+            stored = codec.encode(value)
+        except ValueError as problem:
+            raise KeyValueError.of(name, value, problem) from problem
     return Decimal(stored["N"]) if stored is not None and "N" in stored else Decimal(0)
 
 
