@@ -64,7 +64,9 @@ class Event(Enum):
     GONE = "nothing is stored where a plain write, or everything of a plan that shows, deletes"
     ALIKE = "no revision could tell, and the item is as the plan makes it"
     AS_BEFORE = "the item is as the plain write expects it"
-    OTHER = "the item of the plain write is otherwise"
+    OTHER = (
+        "the item of the plain write is otherwise, or no item shows the block, and its token item has expired"
+    )
     FAILED = "a transaction's condition failed, and no revision that it is bound to was replaced"
     REPLACED = "a revision that the transaction is bound to was replaced"
     NOT_SHOWN = "no item shows the plan"

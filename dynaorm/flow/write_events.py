@@ -152,6 +152,7 @@ def look(plan: Plan, context: Context) -> Flow[Found]:
 
 def _look_at_items(plan: Plan, context: Context) -> Flow[Found]:
     seen: list[Event] = []
+    is_unmade = plan.token_item is None
     for planned in plan.actions:
         if planned.is_evidence:
             item = yield from stored(planned, context)
@@ -159,10 +160,14 @@ def _look_at_items(plan: Plan, context: Context) -> Flow[Found]:
             # Nobody gives up a version, and no other plan writes one with the same time and values.
             if event is Event.OWN or (event is Event.ALIKE and planned.kind.is_permanent):
                 return Found(event, item)
+            is_unmade |= event is Event.AS_BEFORE and planned.expected is not None
             seen.append(Event.UNTOLD if event is not Event.ALIKE and _is_untold(planned, item) else event)
     if not seen and plan.caller_token:
         return Found(Event.FORGOTTEN)
-    return Found(_of_all(seen))
+    event = _of_all(seen)
+    # Others may have written over the items since the token item expired. Only a revision that is still there proves
+    # that the block was not applied: it does not come back.
+    return Found(event if is_unmade or event is not Event.NOT_SHOWN else Event.OTHER)
 
 
 def _of_all(seen: Collection[Event]) -> Event:

@@ -1,6 +1,5 @@
 """The item that a save of an entity would store, without sending it."""
 
-from copy import deepcopy
 from typing import Any
 
 from dynaorm.entity.mapping.mapping import mapping_of
@@ -38,7 +37,16 @@ def item_of(entity: Any, /) -> dict[str, AttributeValue]:
         >>> item_of(Song(song_id="1"))
         {'PK': {'S': 'SONG#1'}, 'SK': {'S': 'SONG'}, '_type': {'S': 'Song'}, 'song_id': {'S': '1'}}
     """
-    return deepcopy(dict(scattered(image_of(entity))))
+    return {name: _copied(value) for name, value in scattered(image_of(entity)).items()}
+
+
+def _copied(value: AttributeValue) -> AttributeValue:
+    ((kind, content),) = value.items()
+    if kind == "M":
+        return {kind: {name: _copied(member) for name, member in content.items()}}
+    if kind == "L":
+        return {kind: [_copied(member) for member in content]}
+    return {kind: content.copy() if kind in ("SS", "NS", "BS") else content}
 
 
 def image_of(entity: Any) -> Item:

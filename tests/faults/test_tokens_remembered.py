@@ -1,6 +1,7 @@
 """A token that is remembered: an equal block is recognised whatever happened to its items since."""
 
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import timedelta
 from itertools import product
 from typing import Any
@@ -54,15 +55,19 @@ def test_a_repeated_block_is_recognised_whatever_others_did(
     check_repeated(moto, token, write, meanwhile)
 
 
+def prepare(setup: Session) -> None:
+    setup.save(User(user_id="1", email="1@x"))
+    setup.save(Page(name="home", text="Hi"))
+    setup.save(Stock(sku="x", left=1))
+    setup.save(Loose(name="a"))
+
+
 def check_repeated(
     store: Store, token: str, write: Callable[[Any], Any], meanwhile: Callable[[Session], None]
 ) -> None:
     """Run a block, let others do something, and run it again, now and later: nothing changes."""
     setup = store.line().session
-    setup.save(User(user_id="1", email="1@x"))
-    setup.save(Page(name="home", text="Hi"))
-    setup.save(Stock(sku="x", left=1))
-    setup.save(Loose(name="a"))
+    prepare(setup)
 
     def block() -> Any:
         with store.line().session.transaction(token=token, remember=DAY) as tx:
@@ -141,6 +146,42 @@ def test_a_block_that_is_run_again_with_the_objects_that_wait_for_its_outcome_is
     block(store.line().session)
     assert setup.get_one(Stock, sku="x").left == 4
     assert (inspect(user).loaded, inspect(stock).loaded) == (True, False)
+
+
+@pytest.mark.parametrize("meanwhile", [change, remove])
+@pytest.mark.parametrize("write", BLOCKS)
+def test_an_applied_plan_is_never_not_made_after_its_token_item_expired(
+    moto: Store, token: str, write: Callable[[Any], Any], meanwhile: Callable[[Session], None]
+) -> None:
+    setup = moto.line().session
+    prepare(setup)
+
+    def run(session: Session) -> None:
+        with session.transaction(token=token, remember=timedelta(seconds=TEN_MINUTES)) as tx:
+            write(tx)
+
+    lost = lost_answer(operation="TransactWriteItems")
+    plan = moto.unknown(lambda: run(moto.line(lost, retry=Retry(attempts=1)).session))
+    meanwhile(setup)
+    moto.clock.advance(TEN_MINUTES)
+    with suppress(OutcomeUnknown):
+        assert setup.resume(plan) is True
+
+
+def test_a_plan_is_not_made_if_a_revision_it_replaces_is_still_there(moto: Store, token: str) -> None:
+    setup = moto.line().session
+    prepare(setup)
+    user = setup.get_one(User, user_id="1")
+
+    def run(session: Session) -> None:
+        with session.transaction(token=token, remember=timedelta(seconds=TEN_MINUTES)) as tx:
+            tx.update(user, F.visits.set(5))
+            tx.update(Key(Stock, sku="x"), F.left.set(5))
+
+    plan = moto.unknown(lambda: run(moto.line(lost_request(), retry=Retry(attempts=1)).session))
+    setup.update(Key(Stock, sku="x"), F.left.set(50))
+    moto.clock.advance(TEN_MINUTES)
+    assert setup.resume(plan) is False
 
 
 # -- loaded entities ---------------------------------------------------------------------------------------------------

@@ -86,16 +86,18 @@ class User(Entity, table=Table("app"), pk="USER#{name}", sk="U", versioned=True)
     name: str
     age: int = 0
     tags: list[str] = Field(default_factory=list)
+    roles: set[str] = Field(default_factory=set)
 
 
 @pytest.mark.parametrize("change", [{}, {"age": 2}], ids=["unchanged", "changed"])
 def test_the_item_is_the_callers(change: dict[str, int]) -> None:
     """A tool that edits the item, as for an export, does not change what the entity was loaded as."""
-    user = saved(User(name="a", tags=["x"])).model_copy(update=change)
+    user = saved(User(name="a", tags=["x"], roles={"r"})).model_copy(update=change)
     stored, changes = item_of(user), inspect(user).changes
     changed: Any = item_of(user)
     changed["age"]["N"] = "9"
     changed["tags"]["L"].append({"S": "y"})
+    changed["roles"]["SS"].clear()
     del changed["name"]
     assert item_of(user) == stored
     assert inspect(user).changes == changes
