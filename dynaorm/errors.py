@@ -149,6 +149,7 @@ class PlanTooLarge(UsageError):
     Attributes:
         actions: the number of actions; a transaction takes 100 at most.
         bytes: their size; 4 MB at most.
+        first_refused: the hundred and first action, as ``explain()`` says it; empty if there is none.
 
     Examples:
         >>> with session.transaction() as tx:
@@ -160,10 +161,15 @@ class PlanTooLarge(UsageError):
 
     actions: int
     bytes: int
+    first_refused: str = ""
     problem: str = (
         "{actions:,} actions of {bytes:,} bytes: one transaction holds 100 actions and 4 MB at most"
     )
     remedy: str = "use several transactions, or session.save_many if the entities need not be saved together"
+
+    def _said(self) -> str:
+        too_many = f" (number 101 is {self.first_refused})" if self.first_refused else ""
+        return f"{self.problem}{too_many}; {self.remedy}"
 
 
 class ItemTooLarge(UsageError):

@@ -1,6 +1,7 @@
 """The entity in a stored item that a program has in its hands, or the error that says what the item is instead."""
 
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any, Final, TypeVar, overload
 
 from dynaorm.entity.classify import NotAnEntity, class_of
@@ -60,25 +61,35 @@ def entity_of(item: Mapping[str, Any], source: Any, /) -> Any:
     return own.loader.hydrate(stored)
 
 
-def checked_item(item: object) -> Item:
-    """An item from outside, with bytes for binary values. Raises UsageError if it is not DynamoDB JSON."""
+def checked_item(item: object, name: str = "this") -> Item:
+    """An item from outside, with bytes for binary values. Raises UsageError if it is not DynamoDB JSON.
+
+    ``name``: what the error calls it.
+    """
     given = dict(item) if isinstance(item, Mapping) else {}
-    wrong = "it is empty" if isinstance(item, Mapping) else "it is no dict"
-    try:
+    with suppress(ValueError, RecursionError):
         found: object = with_bytes(given)
         if given and is_item(found):
             return found
-        # A value of the wrong form may be a secret, so the message shows only its name.
-        others = (name for name, one in given.items() if not is_value(with_bytes(one)))
-        wrong = next((f"{name!r} is no attribute value" for name in others), wrong)
-    except ValueError:
-        wrong = "a binary value is not base64"
-    except RecursionError:
-        wrong = "it is nested too deeply"
+    wrong = "it is empty" if isinstance(item, Mapping) else "it is no dict"
+    # A value of the wrong form may be a secret, so the message shows only its name.
+    problems = (
+        f"{attribute!r} {problem}" for attribute, one in given.items() if (problem := _problem_of(one))
+    )
     raise UsageError(
-        problem=f"this is not an item in DynamoDB JSON: {wrong}",
+        problem=f"{name} is not an item in DynamoDB JSON: {next(problems, wrong)}",
         remedy="give attribute values like {'S': 'text'} and {'N': '1'}, as boto3's client returns them",
     )
+
+
+def _problem_of(value: object) -> str:
+    """Why it is no attribute value; empty if it is one."""
+    try:
+        return "" if is_value(with_bytes(value)) else "is no attribute value"
+    except ValueError:
+        return "has a binary value that is not base64"
+    except RecursionError:
+        return "is nested too deeply"
 
 
 def no_entity(table: Table, item: Item, found: NotAnEntity) -> DecodeError:

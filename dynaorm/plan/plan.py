@@ -172,7 +172,8 @@ def check_limits(plan: Plan) -> Plan:
     if sent > TRANSACTION_LIMIT // _SURELY:
         total = sum(sent_bytes(planned.action) for planned in plan.actions)
         if not is_short or (total > TRANSACTION_LIMIT and plan.is_transaction):
-            raise PlanTooLarge(actions=len(plan.actions), bytes=total)
+            refused = [printable(_sentence(one)) for one in plan.actions[ACTION_LIMIT : ACTION_LIMIT + 1]]
+            raise PlanTooLarge(actions=len(plan.actions), bytes=total, first_refused="".join(refused))
     return plan
 
 

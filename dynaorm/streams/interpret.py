@@ -142,9 +142,10 @@ def _as_sent(image: Item | None) -> Item | None:
 
 def _malformation(one: StreamRecord, table: Table) -> str:
     """What is wrong with a record; empty if it can be a record of the table."""
-    if one.problem or all(key.kind in one.key.get(key.name, ()) for key in table.keys):
+    wrong = (key for key in table.keys if key.kind not in one.key.get(key.name, ()))
+    if one.problem or (key := next(wrong, None)) is None:
         return one.problem
-    return f"its Keys are {', '.join(one.key)}, and not the key of {table}"
+    return f"its Keys have no {key.name} of type {key.kind}, which is in the key of {table}"
 
 
 _CHECK = "Check which stream and which table the event comes from"

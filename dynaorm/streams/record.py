@@ -9,10 +9,10 @@ from dataclasses import field
 from datetime import UTC, datetime
 from typing import Any, Final, Literal, TypeAlias, cast
 
+from dynaorm.entity.stored_entity import checked_item
+from dynaorm.errors import UsageError
 from dynaorm.failure import shown
-from dynaorm.item.json_body import with_bytes
 from dynaorm.item.value import Item
-from dynaorm.item.well_formed import is_item
 from dynaorm.record import record
 
 WriteKind: TypeAlias = Literal["INSERT", "MODIFY", "REMOVE"]
@@ -73,8 +73,10 @@ def record_of(
         problem = f"its eventName {shown(kind)} is none of {', '.join(_KINDS)}"
     images: dict[str, Item | None] = {}
     for name in ("Keys", "OldImage", "NewImage"):
-        images[name], wrong = _image(body.get(name))
-        problem = problem or (f"{name} is not an item in DynamoDB JSON" if wrong else "")
+        try:
+            images[name] = None if (given := body.get(name)) is None else checked_item(given, name)
+        except UsageError as error:
+            images[name], problem = None, problem or error.problem
     if not problem and images["Keys"] is None:
         problem = "it has no Keys"
     sequence = sequence or text_of(body.get("SequenceNumber"))
@@ -96,18 +98,6 @@ def record_of(
 def text_of(given: object) -> str:
     """The name of something in a record; empty for what names nothing. Some tools write sequence numbers as numbers."""
     return str(given) if isinstance(given, str | int) else ""
-
-
-def _image(given: object) -> tuple[Item | None, bool]:
-    """An image, and whether it is malformed."""
-    if given is None:
-        return None, False
-    try:
-        found = with_bytes(given)
-        # No item is empty: each has its key.
-        return (found, False) if is_item(found) and found else (None, True)
-    except (ValueError, RecursionError):
-        return None, True
 
 
 def _is_by_ttl(identity: object) -> bool:

@@ -98,8 +98,14 @@ def test_any_other_event_is_a_usage_error(event: Any, words: str) -> None:
         ({"eventName": "TRUNCATE"}, "eventName 'TRUNCATE'"),
         ({"dynamodb": {}}, "it has no Keys"),
         ({"dynamodb": {"Keys": {}}}, "Keys is not an item"),
-        ({"dynamodb": {"Keys": {"PK": "a"}}}, "Keys is not an item"),
-        ({"dynamodb": {"Keys": OLD, "NewImage": {"PK": {"B": "%"}}}}, "NewImage is not an item"),
+        (
+            {"dynamodb": {"Keys": {"PK": "a"}}},
+            "Keys is not an item in DynamoDB JSON: 'PK' is no attribute value",
+        ),
+        (
+            {"dynamodb": {"Keys": OLD, "NewImage": {"PK": {"B": "%"}}}},
+            "NewImage is not an item in DynamoDB JSON: 'PK' has a binary value that is not base64",
+        ),
         ({"dynamodb": 1}, "not a record of a DynamoDB stream"),
     ],
 )

@@ -281,7 +281,10 @@ def test_an_entity_that_becomes_an_item_of_no_class_is_deleted_and_unreadable() 
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"Keys": {"Id": {"N": "1"}}}, r"its Keys are Id, and not the key of Table\('app'\)"),
+        (
+            {"Keys": {"Id": {"N": "1"}}},
+            r"its Keys have no PK of type S, which is in the key of Table\('app'\)",
+        ),
         ({"Keys": None}, "no Keys"),
     ],
 )

@@ -61,8 +61,8 @@ def _refuse_same_tags(members: Sequence[tuple[str, Codec]]) -> None:
             if tag in owners:
                 raise Unstorable(
                     f"{owners[tag]} and {name} are both stored as {tag}, so loading could not choose between them; "
-                    f"keep one of them, put each into a model with a discriminator, "
-                    f"or use Attribute(encode=..., decode=...)"
+                    f"keep one of them, make each a model with a Literal field and name that in "
+                    f"Field(discriminator=...), or use Attribute(encode=..., decode=...)"
                 )
             owners[tag] = name
 

@@ -40,7 +40,9 @@ def aggregates_of(entity: type, keys: KeysOf) -> dict[str, AggregateMapping]:
             target = mapping_of(declared.target)
             key = {one: declared.key.get(one, one) for one in target.key_fields}
             sources = (*key.values(), *declared.sums)
-            named = keys.stored(one for one in sources if one not in keys.computed or keys.computed[one].is_told)
+            named = keys.stored(
+                one for one in sources if one not in keys.computed or keys.computed[one].is_told
+            )
             found[name] = AggregateMapping(
                 name,
                 declared.target,

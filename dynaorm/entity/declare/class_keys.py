@@ -187,7 +187,10 @@ def _computed(
     for _, aggregate in declarations_of(entity, Aggregate):
         key: Any = aggregate.key
         sums: Any = aggregate.sums
-        names += [*(key.values() if isinstance(key, Mapping) else ()), *(sums if isinstance(sums, Mapping) else ())]
+        names += [
+            *(key.values() if isinstance(key, Mapping) else ()),
+            *(sums if isinstance(sums, Mapping) else ()),
+        ]
     for text in templates:
         names += nested_names(text)
     yield from nested_fields({name: mark.tree for name, mark in marks.items()}, names)
