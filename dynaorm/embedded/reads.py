@@ -87,6 +87,7 @@ def transact_get_items(work: Work, request: Mapping[str, Any]) -> Reply:
     reads = [action["Get"] for action in request["TransactItems"]]
     if not 1 <= len(reads) <= ACTION_LIMIT:
         raise out_of_bounds("transactItems", 1, ACTION_LIMIT)
+    check_distinct([(read["TableName"], repr(stored_values(read["Key"]))) for read in reads])
     answers: list[bytes] = []
     units: dict[str, float] = {}
     for position, read in enumerate(reads):
@@ -102,6 +103,12 @@ def transact_get_items(work: Work, request: Mapping[str, Any]) -> Reply:
         b'{"Responses":[%b]%b'
         % (b",".join(answers), _rest({"ConsumedCapacity": capacity} if capacity else {}))
     )
+
+
+def check_distinct(places: Sequence[object]) -> None:
+    """Refuse a transaction that names an item twice."""
+    if len({*places}) < len(places):
+        raise invalid("Transaction request cannot include multiple operations on one item")
 
 
 def cancelled(actions: int, reasons: Mapping[int, Reason]) -> Refusal:

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final, Literal, TypeAlias
 
 from dynaorm.embedded.expression import bound, changes_for
-from dynaorm.embedded.reads import cancelled, projected
+from dynaorm.embedded.reads import cancelled, check_distinct, projected
 from dynaorm.embedded.refusal import InvalidAction, invalid, invalid_parameter, not_in_engine
 from dynaorm.embedded.shape import INDEXES, Layout, Place, Shape
 from dynaorm.embedded.streams import record_change
@@ -273,9 +273,9 @@ def transact_write_items(work: Work, request: Mapping[str, Any]) -> Reply:
     token, body = request.get("ClientRequestToken"), encode_body(request)
     if len(body) > TRANSACTION_LIMIT:
         _check_sent([part for _, part in parts])
+    actions = [prepared(work, kind, part) for kind, part in parts]
     if token is not None and _was_made(work, token, body):
         return {}
-    actions = [prepared(work, kind, part) for kind, part in parts]
     _check_actions(actions)
     outcomes = _outcomes(work, actions)
     units: dict[str, _Units] = {}
@@ -288,9 +288,7 @@ def transact_write_items(work: Work, request: Mapping[str, Any]) -> Reply:
 
 
 def _check_actions(actions: Sequence[Action]) -> None:
-    places = {(action.layout.name, action.place or repr(action.given)) for action in actions}
-    if len(places) < len(actions):
-        raise invalid("Transaction request cannot include multiple operations on one item")
+    check_distinct([(action.layout.name, action.place or repr(action.given)) for action in actions])
     for position, action in enumerate(actions):
         if action.problem:
             raise cancelled(len(actions), {position: Reason("ValidationError", action.problem)})
