@@ -11,6 +11,9 @@ from dynaorm.errors import UsageError
 from dynaorm.flow.protocol.call import Call, Reply
 from dynaorm.transport.threaded import ThreadedTransport
 
+IN_PROCESS: Final = ("memory:", "sqlite:")
+"""What these endpoints begin with."""
+
 _shared: Final[dict[str, Engine]] = {}
 _sharing: Final = threading.Lock()
 

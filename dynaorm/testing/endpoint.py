@@ -1,7 +1,7 @@
 """Opens a transport to a DynamoDB in another process. The environment variable DYNAORM_TRANSPORT chooses its kind.
 
-So a project's tests, and dynaorm's own, run over each transport without a change. An engine in this process, such as
-moto, is only reached over pynamodb, which the default transport does by itself.
+So a project's tests, and dynaorm's own, run over each transport without a change. moto is only reached over pynamodb,
+which the default transport does by itself. ``memory:`` and ``sqlite:`` are reached without any.
 """
 
 import os
@@ -10,6 +10,8 @@ import urllib.error
 import urllib.request
 from http.client import HTTPException
 
+from dynaorm.embedded.address import IN_PROCESS, engine_at
+from dynaorm.embedded.engine import Engine
 from dynaorm.errors import UsageError
 from dynaorm.failure import counted
 from dynaorm.transport.async_pynamodb import AsyncPynamoTransport
@@ -29,7 +31,7 @@ _GREETING = 20.0
 TRANSPORT_VARIABLE = "DYNAORM_TRANSPORT"
 
 
-def transport_to(endpoint: str, *, greeting: float = _GREETING) -> DirectTransport | PynamoTransport:
+def transport_to(endpoint: str, *, greeting: float = _GREETING) -> DirectTransport | PynamoTransport | Engine:
     """A transport to an endpoint. The caller must close it.
 
     ``greeting``: for how many seconds to wait for any answer of the endpoint.
@@ -37,6 +39,8 @@ def transport_to(endpoint: str, *, greeting: float = _GREETING) -> DirectTranspo
     Raises:
         UsageError: DYNAORM_TRANSPORT is none of ``default``, ``direct`` and ``pynamodb``; or nothing answers.
     """
+    if endpoint.startswith(IN_PROCESS):
+        return engine_at(endpoint)
     named = _named_transport(endpoint, greeting)
     if named == "pynamodb":
         return PynamoTransport(endpoint=endpoint, read_timeout=_PATIENCE)

@@ -23,8 +23,9 @@ if TYPE_CHECKING:
     from dynaorm.testing.store import Store
 
 ENDPOINT_VARIABLE = "DYNAORM_ENDPOINT"
-MOTO, MINISTACK = "moto", "ministack"
+MOTO, MEMORY, MINISTACK = "moto", "memory", "ministack"
 UNCHECKED = "dynaorm_unchecked"
+_IN_MEMORY = "memory:"
 
 _STORE: "pytest.StashKey[Store]" = pytest.StashKey()
 _LEFT: "pytest.StashKey[str]" = pytest.StashKey()
@@ -32,7 +33,7 @@ _LEFT: "pytest.StashKey[str]" = pytest.StashKey()
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the options of the command line and of the configuration file."""
-    engines = "moto (in this process), ministack (a server of this run), or the URL of a DynamoDB"
+    engines = "moto or memory (in this process), ministack (a server of this run), or the URL of a DynamoDB"
     group = parser.getgroup("dynaorm", "dynaorm: a DynamoDB for tests")
     group.addoption("--dynaorm-endpoint", metavar="ENGINE", help=engines)
     group.addoption(
@@ -82,10 +83,10 @@ def _drawn(item: pytest.Item, store: "Store") -> str:
 
 @pytest.fixture(scope="session")
 def dynaorm_endpoint(pytestconfig: pytest.Config) -> Iterator[str | None]:
-    """The URL of the DynamoDB to test against; None for moto in this process.
+    """The endpoint of the DynamoDB to test against; None for moto in this process.
 
     ``--dynaorm-endpoint``, or ``DYNAORM_ENDPOINT`` in the environment, or ``dynaorm_endpoint`` in pytest's
-    configuration: a URL, ``moto`` or ``ministack``.
+    configuration: an endpoint, ``moto``, ``memory`` or ``ministack``.
     """
     named = (
         pytestconfig.getoption("--dynaorm-endpoint")
@@ -94,16 +95,18 @@ def dynaorm_endpoint(pytestconfig: pytest.Config) -> Iterator[str | None]:
     )
     if named == MOTO:
         yield None
+    elif named in (MEMORY, _IN_MEMORY):
+        yield f"{_IN_MEMORY}{uuid.uuid4()}"
     elif named == MINISTACK:
         from dynaorm.testing.ministack import Ministack
 
         with Ministack() as server:
             yield server.endpoint
-    elif "://" in named:
+    elif "://" in named or named.startswith((_IN_MEMORY, "sqlite:")):
         yield named
     else:
         raise pytest.UsageError(
-            f"dynaorm: {named!r} names no engine: give {MOTO}, {MINISTACK}, or a URL such as http://127.0.0.1:8000"
+            f"dynaorm: {named!r} names no engine: give {MOTO}, {MEMORY}, {MINISTACK}, or a URL such as http://127.0.0.1:8000"
         )
 
 
@@ -163,8 +166,9 @@ def dynaorm_store(
 ) -> "Iterator[Store]":
     """A DynamoDB with the tables, for any number of sessions; empty, but for the files of ``dynaorm_seeds``.
 
-    At a URL the tables have unique names and are deleted after the test. Afterwards ``assert_consistent`` checks the
-    items, unless the test is marked ``dynaorm_unchecked`` or the configuration has ``dynaorm_check = false``.
+    The tables are deleted after the test. At a URL or in a file, they have unique names. Before,
+    ``assert_consistent`` checks the items, unless the test is marked ``dynaorm_unchecked`` or the configuration has
+    ``dynaorm_check = false``.
     """
     from dynaorm.testing.store import Store
     from dynaorm.testing.tables import tables_of
@@ -176,7 +180,7 @@ def dynaorm_store(
     marked = [source for marker in request.node.iter_markers("dynaorm_tables") for source in marker.args]
     store = Store(
         request.getfixturevalue("dynaorm_transport"),
-        mark=None if dynaorm_endpoint is None else uuid.uuid4().hex[:12],
+        mark=None if (dynaorm_endpoint or _IN_MEMORY).startswith(_IN_MEMORY) else uuid.uuid4().hex[:12],
         clock=dynaorm_clock,
     )
     request.node.stash[_STORE] = store

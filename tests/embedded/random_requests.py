@@ -182,7 +182,7 @@ class Requests:
         path, kind = self.path(), self.random.choice(("S", "B", "SS", "NS", "BS", "L", "M"))
         number = self.placeholder(self.scalar("N"))
         typed = f"attribute_type({path}, {self.placeholder({'S': kind})})"
-        return f"{typed} AND size({path}) {self.random.choice('<>')} {number}"
+        return f"({typed} AND size({path}) {self.random.choice('<>')} {number})"
 
     def _between(self) -> str:
         kind = self.random.choice(KINDS)

@@ -17,6 +17,7 @@ _STRICTER: Final = (
     r"Two document paths",
     r"same data type for lower and upper",
     r"requires upper bound",
+    r"redundant parentheses",
     r"non-primary key attribute",
     r"Aggregated size of the keys",
     r"ALL_ATTRIBUTES is not supported",
@@ -59,9 +60,13 @@ def difference(engine: Transport, other: Transport, operation: str, request: dic
 
 
 def _fails_twice(ours: Answer, theirs: Answer) -> bool:
-    """Whether a condition fails, and an update or another action is invalid: either may be reported."""
+    """Whether an action is invalid, and a condition fails or a token is taken: either may be reported."""
     both = f"{ours.refused} {theirs.refused}"
-    return bool(ours.refused and theirs.refused) and "Validation" in both and "Condition" in both
+    return (
+        bool(ours.refused and theirs.refused)
+        and "Validation" in both
+        and ("Condition" in both or "Idempotent" in both)
+    )
 
 
 def compare(seed: int, mark: str, other: Transport) -> list[str]:

@@ -221,11 +221,35 @@ def test_ministack_by_option_is_a_server_of_this_run(
     ran(pytester, "--dynaorm-endpoint=ministack").assert_outcomes(passed=1)
 
 
+@pytest.mark.parametrize("name", ["memory", "memory:", "sqlite:dev.db"])
+def test_an_engine_in_the_process_has_sessions_faults_and_an_endpoint(
+    pytester: pytest.Pytester, service: Callable[[str], None], name: str
+) -> None:
+    service(
+        """
+        import asyncio
+        import pytest
+        from dynaorm import Session
+        from dynaorm.testing import lost_answer
+
+        @pytest.mark.parametrize("round", [1, 2])
+        def test_it(dynaorm_session, dynaorm_async_session, dynaorm_store, dynaorm_faults, dynaorm_endpoint, round):
+            dynaorm_faults.inject(lost_answer())
+            note = dynaorm_session.save(Note(text="n"))
+            assert asyncio.run(dynaorm_async_session.get(Note, text="n")) == note
+            assert dynaorm_faults.pending == ()
+            with Session(endpoint=dynaorm_endpoint, table_names=dynaorm_store.name) as other:
+                assert other.get(Note, text="n") == note
+        """
+    )
+    ran(pytester, f"--dynaorm-endpoint={name}").assert_outcomes(passed=2)
+
+
 def test_an_engine_nobody_knows_is_an_error_that_names_those_there_are(pytester: pytest.Pytester) -> None:
     pytester.makepyfile("def test_it(dynaorm_session): ...")
     result = ran(pytester, "--dynaorm-endpoint=mota")
     result.assert_outcomes(errors=1)
-    result.stdout.fnmatch_lines(["*'mota' names no engine: give moto, ministack, or a URL*"])
+    result.stdout.fnmatch_lines(["*'mota' names no engine: give moto, memory, ministack, or a URL*"])
 
 
 def test_what_no_session_would_leave_behind_fails_the_test_unless_it_is_marked(
