@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from datetime import datetime
 from decimal import Decimal
-from typing import Any, Final
+from typing import Any, Final, TypeGuard
 
 from dynaorm.entity.codec.depth import encode_at
 from dynaorm.entity.codec.of_type import Codec
@@ -18,7 +18,7 @@ from dynaorm.entity.text.scalar import SCALARS
 from dynaorm.errors import UnknownField, UsageError
 from dynaorm.item.path import Path, PathSource, Role, dotted, value_at
 from dynaorm.item.prefix import Prefix
-from dynaorm.item.value import AttributeValue, Item
+from dynaorm.item.value import AttributeValue
 from dynaorm.record import replace
 
 _NO_MEMBER: Final = Absent()
@@ -68,8 +68,14 @@ class FieldResolver:
         elif (value := self._absent_value(field)) is not None:
             found.append(PathSource(value=value, missing=names))
         for step in rest:
-            found = [inner for source in found for inner in _inside(source, codec, step, is_stored=is_stored)]
-            codec, is_stored = self._step(codec, step, path)[1], False
+            attribute, inner = self._step(codec, step, path)
+            absent = _absent(codec, step)
+            found = [
+                part
+                for source in found
+                for part in _inside(source, codec, attribute, absent, is_stored=is_stored)
+            ]
+            codec, is_stored = inner, False
         return tuple(found)
 
     def _no_whole(self, field: FieldMapping) -> UsageError:
@@ -81,25 +87,14 @@ class FieldResolver:
 
     def start(self, path: Path) -> AttributeValue | None:
         """The value that a change of an absent attribute starts from; None for an empty one, or zero."""
-        value: AttributeValue | None
-        if len(path) == 1:
-            value = self._absent_value(self.field(path))
-        else:
-            absent = _absent(self._walk(path[:-1])[1], path[-1])
-            value = absent.value()
+        value = self.absent_value(path)
         return None if value in (None, NULL, {"N": "0"}, {"L": []}) else value
 
-    def with_parents(self, item: Item, path: Path) -> Item:
-        """The item, with the maps and lists that lead to a path stored where their absence stands for some."""
+    def absent_value(self, path: Path) -> AttributeValue | None:
+        """The attribute value that absence stands for at a path; None where that is no fixed value."""
         if len(path) == 1:
-            return item
-        field = self.field(path)
-        stored = item.get(field.attribute)
-        if stored is None and (value := self._absent_value(field)) not in (None, NULL):
-            stored = value
-        if stored is None:
-            return item
-        return {**item, field.attribute: _with_parents(stored, field.codec, path[1:])}
+            return self._absent_value(self.field(path))
+        return _absent(self._walk(path[:-1])[1], path[-1]).value()
 
     def encode(self, path: Path, value: object, *, role: Role = "value") -> AttributeValue:
         encoded = self._encoded(path, value, role)
@@ -245,30 +240,36 @@ class FieldResolver:
             return field.default
         return validated_field(self._mapping, field.name, {field.name: field.default})
 
-    def _step(self, codec: Codec, step: str | int, path: Path) -> tuple[str | int, Codec]:
+    def _step(self, codec: Codec, step: Any, path: Path) -> tuple[str | int, Codec]:
         if isinstance(step, str) and codec.members is not None:
             if step in codec.members:
                 return codec.members[step]
             raise UnknownField(
                 entity=f"{self._mapping.entity.__name__}.{path[0]}", field=step, known=tuple(codec.members)
             )
-        if codec.element is not None and not codec.is_set and _has_part(codec, step):
-            return step, codec.element
+        if codec.element is not None and not codec.is_set:
+            if _is_index(step) and (not codec.tags or "L" in codec.tags):
+                return step, codec.element
+            if (not codec.tags or "M" in codec.tags) and (name := _name_of(codec, step)) is not None:
+                return name, codec.element
         raise UsageError(
             problem=f"{self._mapping.entity.__name__}.{path[0]} has no part {step!r}",
-            remedy="name a field of a nested model, a key of a dict, or an index of a list",
+            remedy="name a field of a nested model, a key of a dict, or an index of a list from 0 up",
         )
 
 
-def _has_part(codec: Codec, step: str | int) -> bool:
-    """Whether a list has elements, or a dict can have this key."""
-    if isinstance(step, int) or codec.key is None:
-        return not codec.tags or ("L" if isinstance(step, int) else "M") in codec.tags
+def _is_index(step: Any) -> TypeGuard[int]:
+    return isinstance(step, int) and step >= 0
+
+
+def _name_of(codec: Codec, key: Any) -> str | None:
+    """The name of a member of a map; None if it is no key of the dict."""
+    if codec.key is None:
+        return key if isinstance(key, str) else None
     try:
-        codec.key(step)
+        return codec.key(key)
     except ValueError:
-        return False
-    return True
+        return None
 
 
 def _adds_up(codec: Codec, value: Any, encoded: AttributeValue) -> bool:
@@ -291,10 +292,10 @@ def _absent(codec: Codec, step: str | int) -> Absent:
     return Absent(value=lambda: NULL) if nullable else _NO_MEMBER
 
 
-def _inside(source: PathSource, codec: Codec, step: str | int, *, is_stored: bool) -> Iterator[PathSource]:
+def _inside(
+    source: PathSource, codec: Codec, attribute: str | int, absent: Absent, *, is_stored: bool
+) -> Iterator[PathSource]:
     """The sources of a part of a value. ``is_stored``: an item that loads has the whole."""
-    absent = _absent(codec, step)
-    attribute = codec.members[step][0] if isinstance(step, str) and codec.members is not None else step
     names = (attribute, *absent.formerly)
     if source.stored is None:
         whole = {"whole": source.value or NULL}
@@ -316,24 +317,3 @@ def _inside(source: PathSource, codec: Codec, step: str | int, *, is_stored: boo
             within=None if is_stored else parent,
             not_null=codec.nullable,
         )
-
-
-def _with_parents(stored: AttributeValue, codec: Codec, path: Path) -> AttributeValue:
-    """A map or list, with all that leads to a path in it stored where its absence stands for something."""
-    step, rest = path[0], path[1:]
-    if not rest:
-        return stored
-    if isinstance(step, int):
-        elements = list(stored.get("L", ()))
-        if step < len(elements) and codec.element is not None:
-            elements[step] = _with_parents(elements[step], codec.element, rest)
-        return {"L": elements} if "L" in stored else stored
-    if "M" not in stored:
-        return stored
-    attribute, inner = codec.members[step] if codec.members is not None else (step, codec.element)
-    part = stored["M"].get(attribute)
-    if part is None:
-        part = _absent(codec, step).value()
-    if part is None or inner is None or part == NULL:
-        return stored
-    return {"M": {**stored["M"], attribute: _with_parents(part, inner, rest)}}

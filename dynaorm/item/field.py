@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator, Mapping
 from keyword import iskeyword
-from typing import ClassVar, Final, NoReturn
+from typing import Any, ClassVar, Final, NoReturn
 
 from dynaorm.failure import shown
 from dynaorm.item.condition import (
@@ -98,7 +98,7 @@ class FieldSize(Comparable):
 
 
 class FieldPath(Comparable):
-    """A field, a part of one, or an element of a list: ``F.address.city``, ``F["name"]``, ``F.tags[0]``."""
+    """A field, or a part of one: ``F.address.city``, ``F["name"]``, ``F.tags[0]``, ``F.days[date(2024, 1, 1)]``."""
 
     __slots__ = ()
 
@@ -106,13 +106,12 @@ class FieldPath(Comparable):
         _refuse_private(self, name)
         return FieldPath(Attr((*self._operand.path, name)))
 
-    def __getitem__(self, step: str | int) -> FieldPath:
-        if isinstance(step, bool) or not isinstance(step, (str, int)):
+    def __getitem__(self, step: Any) -> FieldPath:
+        if isinstance(step, bool | slice | None) or type(step).__hash__ is None:
             raise TypeError(
-                f"{self!r}[{shown(step)}]: use a str for a part by name, or an int for an element by index"
+                f"{self!r}[{shown(step)}]: use a str for a part by name, an int for an element by index, "
+                "or the key of a dict"
             )
-        if isinstance(step, int) and step < 0:
-            raise IndexError(f"{self!r}[{step}]: DynamoDB has no negative indexes; give an index from 0 up")
         return FieldPath(Attr((*self._operand.path, step)))
 
     # Without these two, Python would iterate by calling __getitem__ with 0, 1, 2, ... without end.

@@ -4,8 +4,8 @@ Rule 1. Every change reads the item as it was before the update. So two changes 
         index is that of the old list: elements are removed last, and elements set beyond the end are appended in order.
 Rule 2. A missing attribute counts as its default; without one, a missing number counts as zero, a missing set or list
         as empty. A missing parent of a path is an error.
-Rule 3. DynamoDB's ADD and DELETE accept top-level attributes only. A nested number is added with SET; a nested set can
-        only be replaced as a whole.
+Rule 3. DynamoDB's ADD and DELETE accept top-level attributes only. A nested number is added with SET; a change of a
+        nested set is applied in memory, and the outcome is set.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -123,13 +123,11 @@ def _resolved_addition(change: AddTo, path: Path, resolver: Resolver) -> Change 
     ((tag, content),) = value.items()
     if isinstance(given, (set, frozenset)) and not content:
         return None
-    if tag != "N":
-        if tag not in SET_TAGS.values():
-            raise UsageError(
-                problem=f"{dotted(change.path)} is neither a number nor a set, so nothing can be added to it",
-                remedy="use .set(...), or .append(...) on a list",
-            )
-        _check_whole(path)
+    if tag != "N" and tag not in SET_TAGS.values():
+        raise UsageError(
+            problem=f"{dotted(change.path)} is neither a number nor a set, so nothing can be added to it",
+            remedy="use .set(...), or .append(...) on a list",
+        )
     return AddTo(path, value, resolver.start(change.path))
 
 
@@ -141,7 +139,6 @@ def _resolved_discard(change: Discard, path: Path, resolver: Resolver) -> Change
     values = tuple(resolver.encode(change.path, member, role="element") for member in members)
     if not values:
         return None
-    _check_whole(path)
     try:
         set_of(values)
     except ValueError as problem:
@@ -150,14 +147,6 @@ def _resolved_discard(change: Discard, path: Path, resolver: Resolver) -> Change
             remedy="use .set(...) with the value to store, or .remove() on an element: F.items[0].remove()",
         ) from problem
     return Discard(path, values, resolver.start(change.path))
-
-
-def _check_whole(path: Path) -> None:
-    if len(path) > 1:
-        raise UsageError(
-            problem=f"DynamoDB adds to and discards from top-level sets only, and {dotted(path)} is nested",
-            remedy="store the whole set with .set(...)",
-        )
 
 
 def by_whole_fields(changes: Sequence[Change]) -> str:
@@ -234,10 +223,10 @@ def apply_changes(item: Item, changes: Iterable[Change]) -> dict[str, AttributeV
     after: AttributeValue = {"M": item}
     # In the order of Rule 1.
     for change in sorted((one for one in changes if not isinstance(one, Remove)), key=_position):
-        after = _with(after, change.path, _outcome(change, value_at(item, change.path)))
+        after = with_part(after, change.path, changed_value(change, value_at(item, change.path)))
     removals = [one for one in changes if isinstance(one, Remove)]
     for change in sorted(removals, key=_position, reverse=True):
-        after = _with(after, change.path, None)
+        after = with_part(after, change.path, None)
     return dict(after["M"])
 
 
@@ -245,7 +234,7 @@ def _position(change: Change) -> list[int]:
     return [step for step in change.path if isinstance(step, int)]
 
 
-def _with(value: AttributeValue, path: Path, new: AttributeValue | None) -> AttributeValue:
+def with_part(value: AttributeValue, path: Path, new: AttributeValue | None) -> AttributeValue:
     """A copy with one part replaced, or removed if ``new`` is None."""
     step, rest = path[0], path[1:]
     tag = "M" if isinstance(step, str) else "L"
@@ -258,7 +247,7 @@ def _with(value: AttributeValue, path: Path, new: AttributeValue | None) -> Attr
     if rest:
         if found is None:
             raise ValueError(f"the path leads through {step!r}, which is not stored")
-        parts[step] = _with(found, rest, new)
+        parts[step] = with_part(found, rest, new)
     elif new is None:
         if found is not None:
             del parts[step]
@@ -270,7 +259,8 @@ def _with(value: AttributeValue, path: Path, new: AttributeValue | None) -> Attr
     return {tag: parts}
 
 
-def _outcome(change: Change, current: AttributeValue | None) -> AttributeValue | None:
+def changed_value(change: Change, current: AttributeValue | None) -> AttributeValue | None:
+    """What a change makes of a value; None for an absent one. Raises ValueError as ``apply_changes`` does."""
     match change:
         case SetTo(value=value):
             return {**value}

@@ -21,7 +21,7 @@ from dynaorm.item.update import (
     resolve_changes,
 )
 from dynaorm.item.value import Item, same
-from dynaorm.plan.edit import changes_beside, outcome_of
+from dynaorm.plan.edit import changes_beside, outcome_of, with_parents
 from dynaorm.plan.edit_values import judged_with
 from dynaorm.plan.unit_of_work import EVER
 
@@ -49,7 +49,7 @@ def created(
         else:
             others.append(change)
     if others:
-        given |= _changed(mapping, others)
+        given |= _changed(mapping, others, given)
     # Values that a codec has decoded may be dicts in place of dataclasses.
     strict = False if others else None
     stored = with_stored_defaults(mapping, given)
@@ -70,12 +70,11 @@ def created_if_valid(
         return _NOTHING
 
 
-def _changed(mapping: EntityMapping, changes: Sequence[Change]) -> dict[str, Any]:
+def _changed(mapping: EntityMapping, changes: Sequence[Change], given: Mapping[str, Any]) -> dict[str, Any]:
     """The values of the fields that changes make of nothing."""
     resolved = resolve_changes(changes, FieldResolver(mapping))
-    outcome = outcome_of(
-        mapping, _NOTHING, changes, resolved, refusal="is not stored, and cannot be created so"
-    )
+    start = with_parents(mapping, _NOTHING, changes, lambda name: _default(mapping, name, given))
+    outcome = outcome_of(mapping, start, changes, resolved, refusal="is not stored, and cannot be created so")
     return _values(mapping, {str(change.path[0]) for change in changes}, outcome)
 
 
@@ -96,6 +95,14 @@ def _values(mapping: EntityMapping, names: set[str], item: Item) -> dict[str, An
                 text = f"its new value {problem}"
                 raise mapping.errors.invalid(name, None, text) from mapping.errors.cause_of(name, problem)
     return found
+
+
+def _default(mapping: EntityMapping, name: str, given: Mapping[str, Any]) -> Any:
+    """The value of a field of which nothing is given; None if there is none."""
+    info = mapping.entity.model_fields[name]
+    if info.default_factory is None:
+        return mapping.fields[name].value_in({})
+    return info.get_default(call_default_factory=True, validated_data={**_defaults(mapping), **given})
 
 
 def _defaults(mapping: EntityMapping) -> Mapping[str, Any]:

@@ -1,15 +1,17 @@
 """Partial updates: the fields that an edit changes, and the image that it makes of a known item."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from math import isfinite
-from typing import Any, TypeGuard
+from typing import Any
 
 from dynaorm.entity.codec.of_type import Codec
-from dynaorm.entity.codec.value import merge
+from dynaorm.entity.codec.value import NULL, merge
 from dynaorm.entity.mapping.derive import is_index_key
 from dynaorm.entity.mapping.equal import is_equal
 from dynaorm.entity.mapping.field import EMPTY, FieldMapping
 from dynaorm.entity.mapping.mapping import EntityMapping
+from dynaorm.entity.mapping.part import values_in
 from dynaorm.entity.mapping.validate import Validated, validated
 from dynaorm.entity.resolve import FieldResolver
 from dynaorm.entity.state import Loaded
@@ -27,11 +29,13 @@ from dynaorm.item.update import (
     SetTo,
     apply_changes,
     by_whole_fields,
+    changed_value,
     resolve_changes,
+    with_part,
 )
 from dynaorm.item.value import AttributeValue, Item, same
 from dynaorm.plan.changed_fields import over_stored, says
-from dynaorm.plan.edit_values import judged_with
+from dynaorm.plan.edit_values import judged_with, valid_at
 from dynaorm.plan.image import advance, under_present_names
 from dynaorm.plan.kept_times import times_of_changed, times_of_new
 from dynaorm.plan.writable import loaded_key
@@ -188,7 +192,8 @@ def edited_image(
     }
     resolved = _over_stored(mapping, before, plain)
     names = frozenset(str(change.path[0]) for change in changes)
-    start = under_present_names(mapping, before)
+    renamed = under_present_names(mapping, before)
+    start = with_parents(mapping, renamed, plain, lambda name: values_in(mapping, before, (name,))[0])
     outcome = outcome_of(mapping, start, plain, resolved, refusal="cannot be changed so")
     changed = {
         name: outcome.get(mapping.fields[name].attribute) for name in names if not mapping.fields[name].in_key
@@ -202,6 +207,39 @@ def edited_image(
     return _corrected(mapping, before, after, names)
 
 
+def with_parents(
+    mapping: EntityMapping, item: Item, changes: Sequence[Change], values: Callable[[str], Any]
+) -> Item:
+    """The item, with the maps that changes lead through: as they load, or with their defaults in place of None.
+
+    ``values`` returns the value of a field as the item loads. It is called where a map is absent.
+    """
+    for change in changes:
+        if len(change.path) > 1:
+            item = _with_parents(mapping, item, change, values)
+    return item
+
+
+def _with_parents(mapping: EntityMapping, item: Item, change: Change, values: Callable[[str], Any]) -> Item:
+    resolver, name = FieldResolver(mapping), str(change.path[0])
+    path, loaded = resolver.attribute(change.path), dict[str, AttributeValue]()
+    for depth in range(1, len(path)):
+        place, before = path[:depth], value_at(item, path[:depth])
+        if before not in (None, NULL) or (before is None and isinstance(place[-1], int)):
+            continue
+        value = None if loaded else values(name)
+        # Where nothing can be made, applying the change says that its path leads nowhere.
+        with suppress(ValueError):
+            if value is not None:
+                loaded = {mapping.fields[name].attribute: resolver.codec((name,)).encode(value)}
+            made = value_at(loaded, place)
+            if made in (None, NULL) and not isinstance(change, Remove | Discard):
+                part = change.path[:depth]
+                made = resolver.codec(part).encode(valid_at(mapping, part, {}, {}))
+            item = with_part({"M": item}, place, made)["M"]
+    return item
+
+
 def outcome_of(
     mapping: EntityMapping,
     start: Item,
@@ -211,13 +249,10 @@ def outcome_of(
     refusal: str,
 ) -> dict[str, AttributeValue]:
     """What changes make of an item, given in field names and in stored ones. Raises UsageError with the ``refusal``."""
-    for change in changes:
-        start = FieldResolver(mapping).with_parents(start, change.path)
-    sets = [change for change in resolved if isinstance(change, Discard) or _adds_members(change)]
-    # DynamoDB has no empty sets, and neither adds to what stands for one nor discards from it.
-    empty = {change.path[0] for change in sets if start.get(str(change.path[0])) == EMPTY}
+    resolver = FieldResolver(mapping)
+    paths = {resolver.attribute(change.path): change.path for change in changes}
     try:
-        found = apply_changes({name: start[name] for name in start if name not in empty}, resolved)
+        found = apply_changes(start, [_of_whole_set(resolver, paths, start, change) for change in resolved])
     except ValueError as problem:
         raise UsageError(
             problem=f"{mapping.entity.__name__} {refusal}: {problem}", remedy=by_whole_fields(changes)
@@ -225,22 +260,20 @@ def outcome_of(
     for prefix in [name for name in found if isinstance(name, Prefix)]:
         if not found[prefix]["M"]:
             del found[prefix]
-    for change in sets:
-        name = str(change.path[0])
-        # A set that has lost its last member is stored as the empty set is: absence may mean a default.
-        if name not in found and (name in start or change.start is not None):
-            found |= _empty_set(mapping, name)
     return found
 
 
-def _adds_members(change: Change) -> TypeGuard[AddTo]:
-    return isinstance(change, AddTo) and "N" not in change.value
-
-
-def _empty_set(mapping: EntityMapping, attribute: str) -> Item:
-    """What is stored for the empty set: nothing if absence means that."""
-    field = next(one for one in mapping.fields.values() if one.attribute == attribute)
-    return {} if field.empty_is_absent else {attribute: EMPTY}
+def _of_whole_set(resolver: FieldResolver, paths: Mapping[Path, Path], item: Item, change: Change) -> Change:
+    """The change; of a set, the setting of what it makes: DynamoDB has no empty set to add to or discard from."""
+    if not isinstance(change, Discard) and not (isinstance(change, AddTo) and "N" not in change.value):
+        return change
+    before = value_at(item, change.path)
+    after = changed_value(change, None if before == EMPTY else before)
+    if after is None and before is None and change.start is None:
+        return change
+    # Absence may mean a default.
+    is_absent = after is None and resolver.absent_value(paths[change.path]) == EMPTY
+    return Remove(change.path) if is_absent else SetTo(change.path, after or EMPTY)
 
 
 def _corrected(

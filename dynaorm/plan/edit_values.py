@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 from pydantic import BaseModel
 
 from dynaorm.entity.codec.of_type import Codec
+from dynaorm.entity.mapping.field import FieldMapping
 from dynaorm.entity.mapping.given import refuse_iterators
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.mapping.validate import validated_field, validated_part
@@ -36,7 +37,7 @@ def valid_changes(mapping: EntityMapping, changes: tuple[Change, ...]) -> tuple[
     def judge(path: Path, value: Any) -> Any:
         if looks_around(mapping, path):
             return _repeatable(mapping, path, value)
-        return _valid(mapping, path, value, {})
+        return valid_at(mapping, path, value, {})
 
     return tuple(_judged(mapping, change, judge) for change in changes)
 
@@ -60,8 +61,8 @@ def judged_with(
         nested = mapping.rules.nested.at(path)
         if nested is None or nested.depth == 0:
             # Validators see what the same edit sets, too, as if all of it were given to the constructor.
-            return _valid(mapping, path, value, {**found, **given})
-        return _valid(mapping, path, value, _members(found.get(str(path[0])), path[1 : nested.depth]))
+            return valid_at(mapping, path, value, {**found, **given})
+        return valid_at(mapping, path, value, _members(found.get(str(path[0])), path[1 : nested.depth]))
 
     return tuple(_judged(mapping, one, judge) for one in changes)
 
@@ -86,12 +87,17 @@ def _judged(mapping: EntityMapping, change: Change, judge: _Judge) -> Change:
         case Append(values=values) | Prepend(values=values) if not field.in_key:
             elements = _listed(values, _codec_at(mapping, (*path, 0)))
             return replace(change, values=tuple(judge((*path, 0), one) for one in elements))
-        case AddTo(value=value) if field.codec.is_set and len(path) == 1 and not field.in_key:
+        case AddTo(value=value) if _is_set(mapping, field, path):
             members = [judge((*path, 0), one) for one in _members_of([value])]
             return replace(change, value=_set_of(mapping, field.name, members))
-        case Discard(values=values) if field.codec.is_set and len(path) == 1 and not field.in_key:
+        case Discard(values=values) if _is_set(mapping, field, path):
             return replace(change, values=tuple(_sought(judge, path, one) for one in _members_of(values)))
     return change
+
+
+def _is_set(mapping: EntityMapping, field: FieldMapping, path: Path) -> bool:
+    codec = field.codec if len(path) == 1 else _codec_at(mapping, path)
+    return codec is not None and codec.is_set and not field.in_key
 
 
 def _listed(values: Sequence[Any], element: Codec | None) -> Sequence[Any]:
@@ -128,7 +134,8 @@ def _sought(judge: _Judge, path: Path, value: Any) -> Any:
         return value
 
 
-def _valid(mapping: EntityMapping, path: Path, value: Any, beside: Mapping[str, Any]) -> Any:
+def valid_at(mapping: EntityMapping, path: Path, value: Any, beside: Mapping[str, Any]) -> Any:
+    """The value for a path that its validators give, which may look at those beside it. Raises InvalidValue."""
     if len(path) == 1:
         return validated_field(mapping, str(path[0]), {**beside, str(path[0]): value})
     codec = _codec_at(mapping, path)
@@ -156,17 +163,17 @@ def _repeatable(mapping: EntityMapping, path: Path, value: Any) -> Any:
 def _members(value: Any, steps: Path) -> Mapping[str, Any]:
     """The members of the record at these steps of a field's value; none where the steps lead nowhere."""
     for step in steps:
-        if isinstance(step, int):
-            value = value[step] if isinstance(value, list | tuple) and step < len(value) else None
+        if isinstance(value, list | tuple) and isinstance(step, int):
+            value = value[step] if step < len(value) else None
         else:
             value = _named(value).get(step)
     return _named(value)
 
 
-def _named(value: Any) -> Mapping[str, Any]:
+def _named(value: Any) -> Mapping[Any, Any]:
     """The parts of a value by name, as paths have them."""
     if isinstance(value, Mapping):
-        return {str(name): one for name, one in value.items()}
+        return {**{str(name): one for name, one in value.items()}, **value}
     if isinstance(value, BaseModel):
         is_root = type(value).__pydantic_root_model__
         return _named(vars(value)["root"]) if is_root else vars(value)

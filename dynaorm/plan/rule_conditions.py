@@ -106,9 +106,10 @@ def _check_start(mapping: EntityMapping, change: Change) -> None:
     if isinstance(change, SetTo):
         _require(not resolver.codec(change.path).is_open, change)  # members that no class knows stay
     if isinstance(change, AddTo | Discard):
-        # DynamoDB would add to what stands for an empty set, or discard from it.
-        start = resolver.start(change.path)
+        # DynamoDB would add to what stands for an empty set, or discard from it; of nested sets, it does neither.
+        start, is_nested = resolver.start(change.path), len(change.path) > 1
         _require(start is None or start.keys().isdisjoint(SET_TAGS.values()), change)
+        _require(not (is_nested and resolver.codec(change.path).is_set), change)
 
 
 def _is_part_valid(mapping: EntityMapping, rules: FieldRules, change: Change) -> bool:

@@ -56,6 +56,7 @@ def resolved(condition: Condition) -> str:
         (F.homes[0].zip_code == "8000", "homes[0].zip = {'S': '8000'}"),
         (F.notes["a"] == "b", "notes.a = {'S': 'b'}"),
         (F.scores["1"] == "b", "scores.1 = {'S': 'b'}"),
+        (F.scores[1] == "b", "scores.1 = {'S': 'b'}"),
         (F.labels.contains(5), "contains(labels, {'N': '5'})"),
         (F.age.is_in([1, 2]), "age IN ({'N': '1'}, {'N': '2'})"),
         (F.age < F.born, "age < born"),
@@ -95,7 +96,12 @@ def test_paths_get_their_stored_names_and_values_their_fields_types(condition: C
             "Person.name has no part 'first'; name a field of a nested model, ",
         ),
         (F.scores["x"] == "b", UsageError, "Person.scores has no part 'x'; "),
-        (F.scores[1] == "b", UsageError, "Person.scores has no part 1; "),
+        (F.scores[1.5] == "b", UsageError, "Person.scores has no part 1.5; "),
+        (
+            F.homes[-1].exists(),
+            UsageError,
+            "Person.homes has no part -1; name a field of a nested model, a key of a dict, or an index of a list",
+        ),
         (F.homes["x"].exists(), UsageError, "Person.homes has no part 'x'; "),
     ],
 )

@@ -223,6 +223,8 @@ def test_what_dynaorm_saves_is_found_by_its_defaults(session: Session) -> None:
         (F.counts["k"].add(1), "counts", {"M": {"k": {"N": "1"}}}),
         (F.limits.quota.set(1), "limits", {"M": {"quota": {"N": "1"}}}),
         (F.limits.quota.add(1), "limits", {"M": {"quota": {"N": "51"}}}),
+        (F.bound.quota.set(1), "bound", {"M": {"quota": {"N": "1"}}}),
+        (F.bound.quota.add(1), "bound", {"M": {"quota": {"N": "51"}}}),
     ],
     ids=repr,
 )
@@ -253,6 +255,6 @@ def test_a_transaction_changes_a_part_of_an_absent_map(session: Session, server:
     session.delete(Key(Folder, name="other"))
 
 
-def test_a_part_of_nothing_is_not_changed(session: Session) -> None:
+def test_a_part_of_nothing_is_not_removed(session: Session) -> None:
     with pytest.raises(UsageError, match="Folder cannot be changed so: the path leads through 'bound'"):
-        session.update(BARE, F.bound.quota.set(1))
+        session.update(BARE, F.bound.quota.remove())

@@ -7,6 +7,7 @@ Rule 1. In a changed list, an element that equals a loaded one is that element, 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, Final
 
 from dynaorm.entity.codec.depth import one_deeper
@@ -229,7 +230,7 @@ def dict_codec(key: Codec, element: Codec, key_name: str) -> Codec:
         decode,
         frozenset({"M"}),
         element=element,
-        key=None if key is TEXT else from_name,
+        key=None if key is TEXT else partial(_name_of, to_name, from_name),
         levels=one_deeper([element]),
         merge_parts=merged,
         is_open=element.is_open,
@@ -263,6 +264,17 @@ def _names(key: Codec, tag: str) -> tuple[Callable[[Any], str], Callable[[str], 
     if key is TEXT:
         return STR.to_text, STR.from_text
     return lambda value: str(key.encode(value)[tag]), lambda name: key.decode({tag: name})
+
+
+def _name_of(to_name: Callable[[Any], str], from_name: Callable[[str], Any], key: Any) -> str:
+    """The name of a member that is named by its key, or by the text of that."""
+    try:
+        return to_name(key)
+    except ValueError:
+        if not isinstance(key, str):
+            raise
+        from_name(key)
+        return key
 
 
 def _misfit_in_dict(

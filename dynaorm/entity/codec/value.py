@@ -74,8 +74,8 @@ class Codec:
         is_set: the values are sets. The empty set is encoded as ``{"L": []}``, because DynamoDB has no empty sets.
         is_text: every str is one of the values, and is stored unchanged.
         element: the codec of the elements of a list, tuple, set or dict; None if they have different codecs.
-        key: converts the name of a member of a map to the key of a dict; raises ValueError for a name that no key of
-            the type has. None if every name is one.
+        key: converts the key of a dict, or its text, to the name of the member in the map; raises ValueError for what
+            is neither. None if the keys are plain str.
         members: the fields of a model, dataclass, TypedDict or NamedTuple: name to (attribute name or index, codec).
         absent: what the absence of one of the ``members`` means, by its name; None if they have no names.
         from_text: converts the text under the only tag to the value ``decode`` returns; None if decoding needs more.
@@ -97,7 +97,7 @@ class Codec:
     is_set: bool = False
     is_text: bool = False
     element: Codec | None = field(default=None, repr=False)
-    key: Callable[[str], Any] | None = field(default=None, repr=False)
+    key: Callable[[Any], str] | None = field(default=None, repr=False)
     members: Mapping[str, tuple[str | int, Codec]] | None = field(default=None, repr=False)
     absent: Callable[[str], Absent] | None = field(default=None, repr=False)
     from_text: Callable[[str], Any] | None = field(default=None, repr=False)
