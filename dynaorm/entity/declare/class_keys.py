@@ -16,7 +16,7 @@ from dynaorm.entity.encoded import encoded_scalar
 from dynaorm.entity.index import Index
 from dynaorm.entity.mapping.aggregate import Aggregate
 from dynaorm.entity.mapping.computed import ComputedValue
-from dynaorm.entity.mapping.place import IndexMapping, places_of
+from dynaorm.entity.mapping.place import IndexMapping, UndeclaredKey, places_of
 from dynaorm.entity.marker import Attribute, InKey, Unique, Vector
 from dynaorm.entity.table import Table
 from dynaorm.entity.table_index import KeyAttribute, VectorIndex
@@ -62,6 +62,7 @@ class KeysOf:
     sort: KeyPart | None = None
     version_template: VersionTemplate | None = None
     indexes: dict[str, IndexMapping] = field(default_factory=dict)
+    undeclared: dict[str, UndeclaredKey] = field(default_factory=dict)
 
     @property
     def primary(self) -> tuple[KeyPart, ...]:
@@ -125,7 +126,9 @@ class KeysOf:
         template = self.template(where, text, attribute, sort=sort)
         if template is None:
             return None
-        limit = SORT_KEY_LIMIT if sort else PARTITION_KEY_LIMIT
+        # An attribute may be the partition key here and a sort key there.
+        is_sort_key = sort or any(attribute in index.sk for index in self.table.indexes.values())
+        limit = SORT_KEY_LIMIT if is_sort_key else PARTITION_KEY_LIMIT
         return key_part(attribute, template, limit, made_up=self._own(text, attribute) is None)
 
     def _own(self, text: str, attribute: KeyAttribute) -> str | None:

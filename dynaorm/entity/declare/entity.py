@@ -162,6 +162,7 @@ class _Draft:
             created=self._times(fields, CreatedAt),
             updated=self._times(fields, UpdatedAt),
             computed=self.keys.computed,
+            undeclared=self.keys.undeclared,
             stored=stored,
             formerly=self.options.formerly,
             type_names=type_names_of(self.options, self.marks, fields, self.keys),

@@ -8,7 +8,7 @@ from dynaorm.entity.declaration import declarations_of
 from dynaorm.entity.declare.class_keys import KeysOf
 from dynaorm.entity.declare.options import ClassOptions
 from dynaorm.entity.index import Index, TemplateText
-from dynaorm.entity.mapping.place import IndexMapping, places_of
+from dynaorm.entity.mapping.place import IndexMapping, UndeclaredKey, places_of
 from dynaorm.entity.mapping.when import declared_when
 from dynaorm.entity.table_index import KeyAttribute
 from dynaorm.entity.template.grammar import is_template
@@ -26,6 +26,7 @@ def keys_of(entity: type, options: ClassOptions, keys: KeysOf) -> None:
     for name, index in declarations_of(entity, Index):
         _index(keys, name, index)
     keys.problems += _place_problems(keys)
+    _undeclared_keys(keys)
 
 
 def _primary_key(keys: KeysOf, options: ClassOptions) -> None:
@@ -125,6 +126,20 @@ def _index(keys: KeysOf, name: str, declared: Index) -> None:
             any(name in keys.computed for part in parts for name in part.fields),
             declared_when(f"{keys.entity}.{name}", declared.when, frozenset(keys.attributes)),
         )
+
+
+def _undeclared_keys(keys: KeysOf) -> None:
+    """Compile the fields that are keys of an index in which the class declares no place."""
+    parts = [*keys.primary, *(part for place in keys.indexes.values() for part in place.parts)]
+    declared = {part.attribute for part in parts}
+    for attribute in (key for index in keys.table.indexes.values() for key in (*index.pk, *index.sk)):
+        name = keys.own_field(attribute)
+        if name is None or attribute in declared or attribute.kind == "N":
+            continue
+        if name not in keys.undeclared and (name in keys.scalars or name in keys.encoded):
+            part = keys.part(name, f"{{{name}}}", attribute, sort=False)
+            if part is not None and not part.made_up:
+                keys.undeclared[name] = UndeclaredKey(f"the key {name}", name, (part,), (), frozenset({name}))
 
 
 def _no_texts(declared: Index) -> Iterator[str]:

@@ -26,7 +26,7 @@ from dynaorm.entity.mapping.item_encoder import ItemEncoder
 from dynaorm.entity.mapping.key_fields import KeyFields, key_fields_of
 from dynaorm.entity.mapping.loader import Loader
 from dynaorm.entity.mapping.made_of import MadeOf, made_of
-from dynaorm.entity.mapping.place import IndexMapping, IndexPlaces, StoredPlace, places_of
+from dynaorm.entity.mapping.place import IndexMapping, IndexPlaces, StoredPlace, UndeclaredKey, places_of
 from dynaorm.entity.mapping.primary_key import PrimaryKey
 from dynaorm.entity.mapping.secret import Secrets, secrets_of
 from dynaorm.entity.mapping.stored import StoredValues
@@ -85,6 +85,7 @@ class EntityMapping:
         created: the fields with the time of its creation.
         updated: the fields with the time of its last change.
         computed: its computed fields, and the nested fields in its keys, constraints and totals, by their names there.
+        undeclared: its fields that are keys of indexes in which it declares no place, by name.
         stored: the computed fields that are kept as attributes, too.
         formerly: its earlier names, which items may still have. The next save that changes an item renames it.
         type_names: the values of the type attribute that mean it.
@@ -106,6 +107,7 @@ class EntityMapping:
     created: tuple[FieldMapping, ...] = ()
     updated: tuple[FieldMapping, ...] = ()
     computed: Mapping[str, ComputedValue] = dataclasses.field(default_factory=dict)
+    undeclared: Mapping[str, UndeclaredKey] = dataclasses.field(default_factory=dict)
     stored: Mapping[str, StoredPlace] = dataclasses.field(default_factory=dict)
     formerly: tuple[str, ...] = ()
     type_names: TypeNames = TypeNames(())
@@ -177,7 +179,7 @@ class EntityMapping:
 
         An attribute that keeps a computed field is one, too: it follows from an entity as the key of an index does.
         """
-        return places_of((*self.indexes.values(), *self.stored.values()))
+        return places_of((*self.indexes.values(), *self.undeclared.values(), *self.stored.values()))
 
     @cached_property
     def prefixes(self) -> tuple[Prefix, ...]:

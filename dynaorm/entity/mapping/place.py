@@ -84,6 +84,14 @@ class IndexMapping:
 
 
 @record
+class UndeclaredKey(IndexMapping):
+    """A field that is a key of an index in which its class declares no place: no key is written, its length is checked."""
+
+    def keys(self, values: Mapping[str, Any]) -> None:
+        self.partition[0].value(values)
+
+
+@record
 class StoredPlace(IndexMapping):
     """The attribute that keeps the value of a computed field: written as an index key is, and read by no query.
 
