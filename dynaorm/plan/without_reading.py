@@ -116,9 +116,11 @@ def _known_after(mapping: EntityMapping, before: KnownEntity, changes: tuple[Cha
     present, absent, values = dict[str, AttributeValue](), set[str](), {**before.values}
     for change in changes:
         field = mapping.fields[str(change.path[0])]
-        if not isinstance(change, SetTo) or len(change.path) > 1:
+        if len(change.path) > 1 or not isinstance(change, SetTo | Remove):
             continue  # what it makes depends on what is stored
-        if field.in_key:
+        if isinstance(change, Remove):
+            absent.update(field.attributes)
+        elif field.in_key:
             values[field.name] = change.value
         elif (value := mapping.encoder.encode_field(field, {field.name: change.value})) is None:
             absent.update(field.attributes)

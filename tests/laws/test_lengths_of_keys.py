@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 
 from dynaorm import Call, Entity, F, GlobalIndex, Index, Key, Session, Table, Transport
 from dynaorm.errors import BulkError, InvalidValue
+from dynaorm.flow.integrity.finding import FindingKind
+from dynaorm.item.value import Item
 from dynaorm.testing import FaultyTransport
 from tests.laws.ways import WAYS
 
@@ -108,6 +110,12 @@ def world(engine: Transport) -> Iterator[World]:
     engine.call(Call("DeleteTable", {"TableName": app.name}))
 
 
+def item_of(world: str, name: str, text: str) -> Item:
+    """An item that another program stored."""
+    key = {"PK": {"S": world}, "SK": {"S": "JOB"}, "_type": {"S": "Job"}}
+    return {**key, "world": {"S": world}, name: {"S": text}}
+
+
 TEXTS: Final = st.builds(
     lambda size, letter: letter * (size // len(letter.encode())) + "x" * (size % len(letter.encode())),
     st.sampled_from([0, 1, 1024, 1025, 2048, 2049]),
@@ -152,11 +160,42 @@ def test_a_text_written_by_key_is_a_key_or_refused(world: World, way: Any, name:
 @settings(max_examples=30)
 @given(name=st.sampled_from([*LIMITS][1:]), text=TEXTS)
 def test_a_text_that_is_loaded_from_a_file_is_a_key_or_refused(world: World, name: str, text: str) -> None:
-    values = {"world": f"w{next(NUMBERS)}", name: text}
-    key = {"PK": {"S": values["world"]}, "SK": {"S": "JOB"}, "_type": {"S": "Job"}}
-    line = {"Item": key | {one: {"S": value} for one, value in values.items()}}
     world.wire.calls.clear()
+    line = {"Item": item_of(f"w{next(NUMBERS)}", name, text)}
     result = world.session.load(app, io.BytesIO(json.dumps(line).encode()))
     is_key = 0 < len(text.encode()) <= LIMITS[name]
     assert result.refused == ({} if is_key else {"InvalidValue": 1})
     assert bool(world.writes()) is is_key
+
+
+@settings(max_examples=15)
+@given(
+    name=st.sampled_from([*LIMITS][1:]), text=TEXTS, command=st.sampled_from(["verify", "repair", "backfill"])
+)
+def test_a_stored_text_that_is_no_key_is_reported_and_stays(
+    world: World, name: str, text: str, command: str
+) -> None:
+    # Stored before the table had its indexes, so it lacks the keys of Made, too.
+    older = Table("lengths-of-keys-older")
+    session = Session(transport=world.wire, table_names={app.name: older.name})
+    session.create_table(older)
+    try:
+        world.engine.call(Call("PutItem", {"TableName": older.name, "Item": item_of("w", name, text)}))
+        world.wire.calls.clear()
+        found = list(getattr(session, command)(app))
+    finally:
+        world.engine.call(Call("DeleteTable", {"TableName": older.name}))
+    (finding,) = found if command == "verify" else [mended.finding for mended in found]
+    is_key = 0 < len(text.encode()) <= LIMITS[name]
+    assert (finding.kind is FindingKind.UNREADABLE) is not is_key
+    assert is_key or f"Job.{name} = " in finding.detail
+    assert is_key or f"1 to {LIMITS[name]} bytes" in finding.detail
+    assert bool(world.writes()) is (is_key and command != "verify")
+
+
+@pytest.mark.parametrize("name", ["owner", "day", "team", "shift", "place"])
+def test_the_removal_of_a_key_reads_nothing(world: World, name: str) -> None:
+    job = world.prepared({"world": f"w{next(NUMBERS)}"})
+    world.wire.calls.clear()
+    world.session.update(Key(Job, world=job.world), F[name].remove())
+    assert [call.operation for call in world.wire.calls] == ["UpdateItem"]

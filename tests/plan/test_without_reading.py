@@ -173,8 +173,8 @@ def needs_reading(mapping: EntityMapping, key: Item, changes: tuple[Change, ...]
 CASES: dict[type[Entity], tuple[list[Any], list[Any]]] = {
     Ticket: (
         [F.visits.add(1), (F.title.set("x"), F.parts.append("p")), F.address.city.set("x"),
-         (F.status.set("done"), F.queue.set("r"))],
-        [F.status.set("done"), (F.status.remove(), F.queue.set("r"))],
+         (F.status.set("done"), F.queue.set("r")), (F.status.remove(), F.queue.set("r"))],
+        [F.status.set("done"), F.status.remove()],
     ),
     Coupon: ([F.left.add(1)], [F.alias.set("x"), F.until.set(NOON)]),
     Fleeting: ([F.until.set(NOON)], []),
