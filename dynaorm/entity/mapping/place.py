@@ -85,7 +85,7 @@ class IndexMapping:
 
 @record
 class UndeclaredKey(IndexMapping):
-    """A field that is a key of an index in which its class declares no place: no key is written, its length is checked."""
+    """A field that is a key of an index in which its class declares no place: only its length is checked."""
 
     def keys(self, values: Mapping[str, Any]) -> None:
         self.partition[0].value(values)

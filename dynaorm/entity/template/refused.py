@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from datetime import date, datetime
+from decimal import Decimal
 
 from dynaorm.entity.table_index import KeyKind
 from dynaorm.entity.template.date_format import sorts
@@ -64,9 +65,12 @@ def unordered(placeholders: Sequence[Placeholder]) -> Iterator[str]:
                 f", or write {loose} if the order does not matter"
             )
             continue
+        is_number = placeholder.scalar.python in (int, float, Decimal)
         yield (
             f"{placeholder.source} sorts as text in a string key, 10 before 9; "
             f"write {f'{better}, or ' if better else ''}{loose} if the order does not matter"
+            + f"; any number sorts in an index with sk=NumberKey({placeholder.field!r})"
+            * is_number
         )
 
 

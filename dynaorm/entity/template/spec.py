@@ -11,13 +11,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
 from typing import Any, Final
 from zlib import crc32
 
 from dynaorm.entity.template.date_format import date_format, sorts
 from dynaorm.entity.text.scalar import Scalar, in_utc
 from dynaorm.entity.text.shape import ANYTHING, DIGITS, CharacterRun, Shape, digits, may_meet, pattern_of
-from dynaorm.failure import counted, nearest, with_article
+from dynaorm.failure import Remedied, counted, nearest, with_article
 from dynaorm.record import record, replace
 
 
@@ -238,8 +239,12 @@ def _sharded(placeholder: Placeholder, shards: int) -> Placeholder:
 
 def _padded(placeholder: Placeholder, width: int, *, desc: bool) -> Placeholder:
     if placeholder.scalar.python is not int or width > _MOST_DIGITS:
+        is_number = placeholder.scalar.python in (float, Decimal)
+        remedy = (
+            f"sort by an index with sk=NumberKey({placeholder.field!r})" if is_number else "drop the spec"
+        )
         raise SpecError(
-            f"{placeholder.source}: only an int can be padded, to at most {_MOST_DIGITS} digits; drop the spec"
+            f"{placeholder.source}: only an int can be padded, to at most {_MOST_DIGITS} digits; {remedy}"
         )
     to_text, from_text, top = placeholder.scalar.to_text, placeholder.scalar.from_text, 10**width - 1
     is_any_int = placeholder.scalar.name == "int"  # not those of a Literal or an Enum
@@ -248,7 +253,10 @@ def _padded(placeholder: Placeholder, width: int, *, desc: bool) -> Placeholder:
         number = value if is_any_int and type(value) is int else int(to_text(value))
         if not 0 <= number <= top:
             why = "is negative" if number < 0 else f"has more than {counted(width, 'digit')}"
-            raise ValueError(f"{why}, and {placeholder.source} holds 0 to {top}")
+            raise Remedied(
+                f"{why}, and {placeholder.source} holds 0 to {top}",
+                f"give it one of these, or sort by an index with sk=NumberKey({placeholder.field!r})",
+            )
         return str(top - number if desc else number).zfill(width)
 
     def read(text: str) -> Any:

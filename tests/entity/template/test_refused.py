@@ -26,7 +26,10 @@ def problems_of(text: str, kind: KeyKind = "S", *, sort: bool = True) -> tuple[s
         ),
         ("N#{number}", "{number} sorts as text"),
         ("N#{number:raw}", "write {number:06d}, or {number!s:raw} if the order does not matter"),
-        ("{price}", "write {price!s} if the order does not matter"),
+        (
+            "{price}",
+            "write {price!s} if the order does not matter; any number sorts in an index with sk=NumberKey('price')",
+        ),
         ("{at:epoch}", "write {at}, or {at!s:epoch} if the order does not matter"),
         ("{day:epoch_ms}", "write {day}, or {day!s:epoch_ms} if the order does not matter"),
     ],

@@ -70,7 +70,12 @@ def test_a_shard_is_one_of_as_many_as_were_asked_for(value: str, shards: int) ->
 @pytest.mark.parametrize(
     ("kind", "spec", "value", "problem"),
     [
-        (int, "05d", -1, "is negative, and {x:05d} holds 0 to 99999"),
+        (
+            int,
+            "05d",
+            -1,
+            "is negative, and {x:05d} holds 0 to 99999; give it one of these, or sort by an index with sk=",
+        ),
         (int, "05d", 100_000, "has more than 5 digits, and {x:05d} holds 0 to 99999"),
         (int, "05d", True, "is a bool, not an int"),
         (int, "05d:desc", -1, "is negative"),
@@ -102,7 +107,7 @@ def test_a_value_that_does_not_fit_is_refused(kind: Any, spec: str, value: objec
         (Day, "desc", "drop it, and query with .descending()"),
         (int, "upper", "only text has a case, not an int; drop the spec"),
         (UUID, "upper", "only text has a case, not a UUID; drop the spec"),
-        (Decimal, "05d", "only an int can be padded"),
+        (Decimal, "05d", "to at most 38 digits; sort by an index with sk=NumberKey('x')"),
         (int, "039d", "to at most 38 digits; drop the spec"),
         (str, "epoch", "only a datetime or a date counts from the epoch; drop the spec"),
         (datetime, "%b", "{x:%b}: %b does not write a fixed number of digits; use %Y"),
