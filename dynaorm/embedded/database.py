@@ -25,6 +25,7 @@ CREATE TABLE IF NOT EXISTS ":tables" (name TEXT PRIMARY KEY, description TEXT, t
 CREATE TABLE IF NOT EXISTS ":tokens" (token TEXT PRIMARY KEY, at REAL, body BLOB) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS ":streams" (arn TEXT PRIMARY KEY, description TEXT) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS ":records" (number INTEGER PRIMARY KEY, arn TEXT, at REAL, record BLOB);
+CREATE INDEX IF NOT EXISTS ":tokens at" ON ":tokens" (at);
 CREATE INDEX IF NOT EXISTS ":records of" ON ":records" (arn, number);
 """
 _PATIENCE: Final = 10.0
@@ -75,21 +76,27 @@ class Database:
             if self._file is not None:
                 connection.execute(f"PRAGMA busy_timeout = {int(patience * 1000)}")
             try:
-                connection.execute("BEGIN IMMEDIATE" if writing else "BEGIN")
-                if self._file is not None:
-                    self._forget_changed(connection)
+                self._begin(connection, writing=writing)
                 yield connection
             except BaseException as error:
                 if connection.in_transaction:
                     connection.execute("ROLLBACK")
-                self._layouts.clear()
+                    self._layouts.clear()
                 if isinstance(error, sqlite3.OperationalError) and "locked" in str(error):
                     reason = f"another process used {self._file} for {patience:g} s"
                     raise NoAnswer(reason, sent=False) from error
                 raise
-            connection.execute("COMMIT")
+            if connection.in_transaction:
+                connection.execute("COMMIT")
         finally:
             self._lock.release()
+
+    def _begin(self, connection: sqlite3.Connection, *, writing: bool) -> None:
+        # Nothing changes what is in memory while the lock is held.
+        if writing or self._file is not None:
+            connection.execute("BEGIN IMMEDIATE" if writing else "BEGIN")
+        if self._file is not None:
+            self._forget_changed(connection)
 
     def _open(self, patience: float) -> sqlite3.Connection:
         if self._is_lost:

@@ -50,6 +50,10 @@ _COMPARATORS: Final = frozenset({"=", "<>", "<", "<=", ">", ">="})
 _ORDERED: Final = frozenset({"S", "N", "B"})
 _TYPES: Final = ("B", "NULL", "SS", "BOOL", "L", "BS", "N", "NS", "S", "M")
 _LONG: Final = {"S": "STRING", "N": "NUMBER", "B": "BINARY", "L": "LIST", "M": "MAP", "BOOL": "BOOLEAN"}
+_WITH_EXPRESSIONS: Final = frozenset(
+    {"ExpressionAttributeNames", "ExpressionAttributeValues", "KeyConditionExpression", "FilterExpression"}
+    | {"ConditionExpression", "UpdateExpression", "ProjectionExpression"}
+)
 _OF_UPDATES: Final = frozenset({"if_not_exists", "list_append"})
 
 
@@ -85,6 +89,8 @@ def bound(request: Mapping[str, Any], *kinds: str) -> list[Any]:
     Raises:
         Refusal: one cannot be parsed, a placeholder is not defined, or not used.
     """
+    if not _WITH_EXPRESSIONS & request.keys():
+        return [None] * len(kinds)
     given = Substitutes(
         _given(request, "ExpressionAttributeNames"),
         given_values(_given(request, "ExpressionAttributeValues")),
