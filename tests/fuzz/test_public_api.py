@@ -13,7 +13,6 @@ from typing import Any
 
 from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, rule, run_state_machine_as_test
 
 from dynaorm import Key, Session, Transaction, any_of, detached, inspect
 from dynaorm.errors import (
@@ -28,6 +27,7 @@ from dynaorm.errors import (
 from dynaorm.flow.protocol.call import Call, Transport
 from dynaorm.testing.clock import FakeClock
 from dynaorm.testing.moto_engine import strict_moto
+from tests.counted_rules import CountingMachine, rule, run_counted
 from tests.fuzz.api_model import (
     KEYS,
     KINDS,
@@ -66,7 +66,7 @@ def _overwrite(entity: Any, tx: Transaction) -> None:
     tx.save(entity, overwrite=True)
 
 
-class Machine(RuleBasedStateMachine):
+class Machine(CountingMachine):
     """The operations of users. ``held`` are loaded objects, each with the stamp it was loaded at."""
 
     def __init__(self, engine: Transport) -> None:
@@ -93,8 +93,10 @@ class Machine(RuleBasedStateMachine):
             if type(error) not in wrong:
                 raise
             assert self.raw() == before
+            self.note(is_made=False)
             return False
         assert not wrong
+        self.note(is_made=True)
         for ident, values in changes.items():
             if self.model.live.get(ident) != values:
                 self.stamps[ident] += 1
@@ -212,6 +214,7 @@ class Machine(RuleBasedStateMachine):
             ident, values = ident_of(entity), values_of(entity)
             taken = ident in self.model.live or bool(self.clashes({ident: values}))
             assert any(one is entity for one in failed) is taken
+            self.note(is_made=not taken)
             if not taken:
                 self.stamps[ident] += 1
                 self.model.put(ident, values)
@@ -225,6 +228,7 @@ class Machine(RuleBasedStateMachine):
         except BulkError as error:
             failed = [key for key, _ in error.failures]
         assert failed == absent
+        self.note(is_made=len(absent) < len(idents))
         for ident in idents:
             self.model.put(ident, None)
 
@@ -232,6 +236,7 @@ class Machine(RuleBasedStateMachine):
     def bulk_load(self, kind: Kind, data: st.DataObject) -> None:
         entities = [made((kind, key), data.draw(values_for(kind))) for key in KEYS[kind][1]]
         assert self.session.bulk_load(entities) == len(entities)
+        self.note(is_made=True)
         for entity in entities:
             self.stamps[ident_of(entity)] += 1
             self.model.put(ident_of(entity), values_of(entity))
@@ -386,7 +391,7 @@ def test_every_answer_is_always_as_the_model_says(moto_transport: Transport) -> 
             def __init__(self) -> None:
                 super().__init__(moto_transport)
 
-        run_state_machine_as_test(
+        run_counted(
             OnMoto,
-            settings=settings(max_examples=max(3, settings().max_examples // 10), stateful_step_count=25),
+            settings(max_examples=max(3, settings().max_examples // 10), stateful_step_count=25),
         )

@@ -1,13 +1,21 @@
 """Histories of families of classes, what is stored of them, and damage to it."""
 
+from collections import Counter
 from collections.abc import Mapping
 from datetime import timedelta
 from itertools import combinations
-from typing import Any, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 from dynaorm import Call, Key, Session, Transport
 from dynaorm.entity.mapping.mapping import mapping_of
-from dynaorm.errors import DynaormError
+from dynaorm.errors import (
+    AlreadyExists,
+    BulkError,
+    EntityNotFound,
+    NotVersioned,
+    SameItemTwice,
+    UniqueViolation,
+)
 from tests.laws.classes import NOON
 from tests.laws.family_classes import Classes, Pick
 
@@ -48,23 +56,32 @@ def family_of(kind: Any, classes: Classes) -> list[Any]:
     return [one for one in classes.everything if mapping_of(one).root is root]
 
 
+REFUSALS = (AlreadyExists, BulkError, EntityNotFound, NotVersioned, SameItemTwice, UniqueViolation)
+"""What the stored items and the classes of a history can forbid. Any other error is a fault."""
+
+
 class History:
     """Writes at random. What is refused is part of it."""
 
+    made: ClassVar[Counter[str]] = Counter()
+    refused: ClassVar[Counter[str]] = Counter()
+
     def __init__(self, session: Session, classes: Classes, pick: Pick) -> None:
         self.session, self.classes, self.pick = session, classes, pick
-        self.refused: list[str] = []
         for kind in classes.targets:
             for team in "pq":
                 if pick((True, True, False)):
                     self.attempt(lambda kind=kind, team=team: session.save(kind(team=team)))
 
     def attempt(self, write: Any) -> Any:
+        verb = write.__qualname__.split(".")[1]
         try:
-            return write()
-        except DynaormError as problem:
-            self.refused.append(type(problem).__name__)
+            found = write()
+        except REFUSALS:
+            self.refused[verb] += 1
             return None
+        self.made[verb] += 1
+        return found
 
     def key(self, kind: Any) -> Any:
         return Key(self.pick(family_of(kind, self.classes)), id=self.pick("ab"))
@@ -102,7 +119,7 @@ class History:
 
     def move(self, to: Any = None) -> None:
         entity = self.attempt(lambda: self.session.get(self.key(self.pick(self.classes.kinds))))
-        if entity is not None:
+        if entity is not None and mapping_of(type(entity)).versioning is None:
             entity.id = self.pick("ab")
             self.attempt(lambda: (to or self.session).move(entity))
 

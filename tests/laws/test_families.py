@@ -7,6 +7,7 @@ from itertools import combinations
 from random import Random
 from typing import Any, TypeAlias
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -14,6 +15,7 @@ from dynaorm import Call, Key, Session, Table, Transport, handler, iam_policy
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.flow.integrity.finding import Outcome
 from dynaorm.testing.clock import FakeClock
+from tests.counted_rules import check_made
 from tests.fuzz.shelf import Shelf
 from tests.iam_requests import WHERE, Recorder, allowed
 from tests.laws.classes import NOON
@@ -52,6 +54,13 @@ def read_only(classes: Classes, raw: Raw) -> Shelf:
 
 def session_on(transport: Any) -> Session:
     return Session(transport=transport, clock=FakeClock(NOON.timestamp()))
+
+
+@pytest.fixture(scope="module", autouse=True)
+def writes_are_made() -> Iterator[None]:
+    """A history whose writes are always refused would prove nothing."""
+    yield
+    check_made(History.made, History.refused)
 
 
 @settings(max_examples=EXAMPLES)

@@ -6,7 +6,6 @@ from datetime import UTC, datetime
 from typing import Any
 
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine
 
 from dynaorm import Entity, Retry, Session, inspect
 from dynaorm.errors import DynaormError, OutcomeUnknown, StaleEntity, StoreError
@@ -14,6 +13,7 @@ from dynaorm.flow.protocol.call import Call, Transport
 from dynaorm.item.value import Item
 from dynaorm.testing.clock import FakeClock
 from dynaorm.testing.faults import Fault, FaultyTransport
+from tests.counted_rules import CountingMachine
 from tests.story.machine_model import (
     NEW,
     POOLS,
@@ -44,7 +44,7 @@ class Held:
         return type(self.entity), self.values["id"]
 
 
-class Bench(RuleBasedStateMachine):
+class Bench(CountingMachine):
     """A table, the objects in memory, and the model of both. Subclasses add the rules."""
 
     def __init__(self, engine: Transport) -> None:
@@ -74,6 +74,13 @@ class Bench(RuleBasedStateMachine):
         self, work: Callable[[Session], object], wrong: type[DynaormError] | None, fault: Fault | None
     ) -> bool:
         """Send a change and check its outcome against the model; return whether it was made."""
+        is_made = self.is_made(work, wrong, fault)
+        self.note(is_made=is_made)
+        return is_made
+
+    def is_made(
+        self, work: Callable[[Session], object], wrong: type[DynaormError] | None, fault: Fault | None
+    ) -> bool:
         # No two writes have one time: it is what tells a version from another writer's with equal values.
         self.clock.advance(0.001)
         quiet = wrong is None and fault is None

@@ -9,7 +9,7 @@ from typing import Any
 
 from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import initialize, invariant, rule, run_state_machine_as_test
+from hypothesis.stateful import initialize, invariant
 
 from dynaorm import Entity, F, Key, Session, Transport, inspect
 from dynaorm.errors import DynaormError, EntityNotFound, StaleEntity, UsageError
@@ -22,6 +22,7 @@ from dynaorm.testing.faults import (
     throttle,
 )
 from dynaorm.testing.moto_engine import strict_moto
+from tests.counted_rules import rule, run_counted
 from tests.story.machine_bench import Bench, Held
 from tests.story.machine_model import (
     ANY,
@@ -313,7 +314,7 @@ def test_the_table_is_always_as_the_model_says(moto_transport: Transport) -> Non
             def __init__(self) -> None:
                 super().__init__(moto_transport)
 
-        run_state_machine_as_test(
+        run_counted(
             OnMoto,
-            settings=settings(max_examples=settings().max_examples // 8, stateful_step_count=40),
+            settings(max_examples=settings().max_examples // 8, stateful_step_count=40),
         )

@@ -7,9 +7,9 @@ from typing import Any
 
 from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import rule, run_state_machine_as_test
 
 from dynaorm import Call, Changed, Deleted, Entity, Inserted, Key, Session, Transport, changes
+from tests.counted_rules import rule, run_counted
 from tests.story.machine_model import POOLS, Values, app, expiry, values_of
 from tests.story.test_state_machine import Machine
 
@@ -124,5 +124,5 @@ def test_the_changes_of_any_story_add_up_to_the_table(ministack_line: tuple[Tran
             super().__init__(engine)
 
     examples = settings().max_examples // 10
-    run_state_machine_as_test(OnServer, settings=settings(max_examples=examples, stateful_step_count=30))
+    run_counted(OnServer, settings(max_examples=examples, stateful_step_count=30))
     engine.call(Call("DeleteTable", {"TableName": app.name}))
