@@ -109,7 +109,7 @@ def _first(judged: Sequence[tuple[Planned, Judged]]) -> StoreError:
             problem=taken.problem,
             remedy=taken.remedy,
         )
-        causes.append(found)
+        causes.insert(0, found)
     elif violations:
         planned = next(planned for planned, one in judged if isinstance(one, Violation))
         causes.append(planned.kind.refused(planned.mapping, violations))
