@@ -6,16 +6,17 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from dynaorm.errors import UnknownField, UsageError
+from dynaorm.errors import InvalidValue, UnknownField, UsageError
 from dynaorm.failure import texts_of
 from dynaorm.item.value import AttributeValue, Item
 from dynaorm.late import late
 
 if TYPE_CHECKING:
     from dynaorm.entity.mapping import mapping as mappings
+    from dynaorm.entity.mapping import validate
     from dynaorm.entity.mapping.mapping import EntityMapping
 else:
-    late(globals(), mappings="dynaorm.entity.mapping.mapping")
+    late(globals(), mappings="dynaorm.entity.mapping.mapping", validate="dynaorm.entity.mapping.validate")
 
 E = TypeVar("E")
 
@@ -56,10 +57,13 @@ class Key(Generic[E]):
                 remedy="write Key(User, ...) with the class itself, or give an object in place of its key",
             )
         mapping = mappings.mapping_of(entity)
-        fields = key_values(mapping, fields)
+        values = key_values(mapping, fields)
+        try:
+            self.primary_key = mapping.primary_key.rendered(values)
+        except InvalidValue:
+            self.primary_key, values = validate.fit(mapping, mapping.primary_key.rendered, values)
         self.entity = entity
-        self.fields = MappingProxyType(mapping.secrets.hiding(fields))
-        self.primary_key = mapping.primary_key.rendered(fields)
+        self.fields = MappingProxyType(mapping.secrets.hiding(values))
 
     def __repr__(self) -> str:
         named = [] if self.entity is None else [self.entity.__name__]
@@ -113,7 +117,7 @@ def sought_key(entity: type[E], fields: Mapping[str, Any]) -> Key[E]:
     return _restore(entity, fields, {})
 
 
-def key_values(mapping: EntityMapping, fields: dict[str, Any]) -> dict[str, Any]:
+def key_values(mapping: EntityMapping, fields: Mapping[str, Any]) -> Mapping[str, Any]:
     """The values of the fields of the primary key, with those that others decide, and static defaults.
 
     Raises:
@@ -129,6 +133,9 @@ def key_values(mapping: EntityMapping, fields: dict[str, Any]) -> dict[str, Any]
     for given in fields:
         if given not in wanted and given not in looked_at:
             raise UnknownField(entity=name, field=given, known=(*wanted, *sorted(looked_at - {*wanted})))
+    # What functions are shown has been validated.
+    seen = fields.keys() & looked_at & mapping.fields.keys()
+    fields = {**fields, **{one: validate.validated_field(mapping, one, fields) for one in seen}}
     defaults = mapping.static_defaults
     known = {**{one: defaults[one] for one in (*wanted, *looked_at) if one in defaults}, **fields}
     ready = [one.name for one in asked if one.is_told and one.fields <= known.keys()]

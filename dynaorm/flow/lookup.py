@@ -8,6 +8,7 @@ from dynaorm.entity.guard_item import key_in, owner_in, says_another
 from dynaorm.entity.mapping.constraint import Constraint, GuardKey
 from dynaorm.entity.mapping.derive import Claim, claims, guard_key_of
 from dynaorm.entity.mapping.mapping import EntityMapping
+from dynaorm.entity.mapping.validate import fit
 from dynaorm.entity.table import Table
 from dynaorm.errors import Contention, InvalidValue, OwnerUnknown, UnknownField, UsageError
 from dynaorm.flow.protocol.call import Flow
@@ -36,8 +37,7 @@ def get_by(mapping: EntityMapping, fields: Mapping[str, Any], context: Context) 
         Contention: the value changed hands all the time.
     """
     constraint = constraint_of(mapping, fields)
-    _check_types(mapping, fields)
-    key = guard_key_of(mapping, constraint, fields)
+    key, fields = fit(mapping, lambda values: _key_of(mapping, constraint, values), fields)
     # A value of which a part is None is claimed by nobody.
     if key is None:
         return None
@@ -113,18 +113,17 @@ class _Sought:
         return entity if has_it else None
 
 
-def _check_types(mapping: EntityMapping, fields: Mapping[str, Any]) -> None:
-    """Check the types before ``normalize``, which may not accept others. Raises InvalidValue."""
-    for name, value in fields.items():
-        if value is None:
-            continue
-        if name in mapping.fields:
-            mapping.encoder.encode_field(mapping.fields[name], {name: value})
-            continue
+def _key_of(mapping: EntityMapping, constraint: Constraint, values: Mapping[str, Any]) -> GuardKey | None:
+    """The guard's key. ``normalize`` is only called with values of the right types. Raises InvalidValue."""
+    for name, scalar in zip(constraint.fields, constraint.scalars, strict=True):
         try:
-            mapping.computed[name].scalar.to_text(value)
+            if values[name] is not None:
+                scalar.to_text(values[name])
         except ValueError as problem:
-            raise mapping.errors.invalid(name, value, problem) from mapping.errors.cause_of(name, problem)
+            raise mapping.errors.invalid(name, values[name], problem) from mapping.errors.cause_of(
+                name, problem
+            )
+    return guard_key_of(mapping, constraint, values)
 
 
 def _claims(mapping: EntityMapping, item: Item) -> list[Claim]:

@@ -16,6 +16,7 @@ from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.mapping.part import values_in
 from dynaorm.entity.mapping.place import IndexMapping
 from dynaorm.entity.mapping.stored import StoredValues
+from dynaorm.entity.mapping.validate import fitted
 from dynaorm.entity.template.key_part import KeyPart
 from dynaorm.entity.template.template import KeyValueError
 from dynaorm.errors import DecodeError, UsageError
@@ -101,8 +102,15 @@ class SourceForm:
                 if values is not None
             ]
         except KeyValueError as problem:
-            mapping = self.source.mapping
-            raise mapping.errors.invalid_key(problem) from mapping.errors.cause_of(problem.field, problem)
+            mapping, field = self.source.mapping, problem.field
+            refused = mapping.errors.invalid_key(problem)
+            refused.__cause__ = cause = mapping.errors.cause_of(field, problem)
+            if any(one.operator == "begins_with" and one.values[0] is problem.value for one in bounds):
+                raise refused from cause  # it is the beginning of a text, and no value of the field
+            value = fitted(mapping, refused, problem.value, equal)
+            equal = {**equal, field: value} if field in equal else equal
+            bounds = [one.fitted(problem.value, value) for one in bounds]
+            return self.conditions(equal, bounds, partitions)
 
     def _intervals(self, values: Mapping[str, Any], bounds: Sequence[Bound]) -> tuple[Interval, ...]:
         return tuple([one.keys(values, bounds) for one in self.ranges])

@@ -22,7 +22,7 @@ from dynaorm.failure import Remedied
 from dynaorm.item.value import AttributeValue
 from dynaorm.query.interval import BYTEWISE, EVERYTHING, NOTHING, Interval, comparable, successor
 from dynaorm.query.spelling import spellings_of, spellings_within
-from dynaorm.record import record
+from dynaorm.record import record, replace
 
 Operator: TypeAlias = Literal["<", "<=", ">", ">=", "between", "begins_with"]
 
@@ -34,6 +34,10 @@ class Bound:
     field: str
     operator: Operator
     values: tuple[Any, ...]
+
+    def fitted(self, given: Any, value: Any) -> "Bound":
+        """The condition with a converted value in place of the given one."""
+        return replace(self, values=tuple(value if one is given else one for one in self.values))
 
 
 FieldTest: TypeAlias = tuple[str, Callable[[Any], Any], Interval, Callable[[Any], bool]]

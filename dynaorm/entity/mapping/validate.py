@@ -5,6 +5,9 @@ Rule 1. The values are validated together, as constructing the entity would. Not
 Rule 2. Values that are valid by their types alone are not shown to pydantic, which would give equal ones (``exact``).
 Rule 3. What validators may change again when it is loaded is loaded before it is stored (``as_loaded``).
 Rule 4. What validation takes, but not as it was given, is refused (``given``).
+
+A value for a key that is read is of the type of its field. Another one is converted as constructing the entity does it
+(``fit``).
 """
 
 from __future__ import annotations
@@ -12,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from pydantic import ValidationError
 from pydantic_core import SchemaValidator
@@ -22,6 +25,7 @@ from dynaorm.entity.mapping.equal import is_equal
 from dynaorm.entity.mapping.given import refuse_iterators, refuse_subclasses
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.state import LOADING
+from dynaorm.errors import InvalidValue
 from dynaorm.failure import remedy_of, without_remedy
 from dynaorm.item.path import Path, dotted
 from dynaorm.item.value import AttributeValue, same
@@ -32,6 +36,8 @@ if TYPE_CHECKING:
     from dynaorm.entity.mapping import as_loaded
 else:
     late(globals(), as_loaded="dynaorm.entity.mapping.as_loaded")
+
+T = TypeVar("T")
 
 _MISSING: Final = object()
 _NOTHING: Final[Mapping[str, Any]] = {}
@@ -159,6 +165,39 @@ def validated_field(mapping: EntityMapping, name: str, values: Mapping[str, Any]
     holds_instances = rules.fields[name].holds_instances
     place = _Place((name,), name, rules.single, holds_instances, field.encode, field.codec.decode)
     return _judged(mapping, place, values)
+
+
+def fit(
+    mapping: EntityMapping, make: Callable[[Mapping[str, Any]], T], given: Mapping[str, Any]
+) -> tuple[T, Mapping[str, Any]]:
+    """What a function makes of field values, with the values: those that it refuses are ``fitted``.
+
+    Raises:
+        InvalidValue: it refuses a value that constructing the entity refuses, too, or leaves as it is.
+    """
+    try:
+        return make(given), given
+    except InvalidValue as refused:
+        name = refused.field
+        if name not in given:
+            raise
+        value = fitted(mapping, refused, given[name], given)
+    return fit(mapping, make, {**given, name: value})
+
+
+def fitted(mapping: EntityMapping, refused: InvalidValue, value: Any, beside: Mapping[str, Any]) -> Any:
+    """A value that was refused, as constructing the entity converts it.
+
+    Raises ``refused`` if that refuses it, too, or leaves it as it is. ``beside``: the fields beside it.
+    """
+    name = refused.field
+    try:
+        found = validated_field(mapping, name, {**beside, name: value}) if name in mapping.fields else value
+    except InvalidValue:
+        raise refused from refused.__cause__
+    if is_equal(found, value):
+        raise refused
+    return found
 
 
 def validated_part(
