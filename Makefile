@@ -35,7 +35,7 @@ SECRETS := $(addprefix --disable-plugin ,HexHighEntropyString Base64HighEntropyS
 SCANNED := $(wildcard .ci .github .gitignore .pre-commit-config.yaml *.md *.toml LICENSE Makefile benchmarks docs dynaorm examples tests tools)
 
 .DELETE_ON_ERROR:
-.PHONY: help demo test environments coverage test-browser test-owners test-spark bench-exports test-dependencies lint audit format async commands docs pictures torture torture-changes fuzz mutate mutate-entity mutate-endings bench bench-scale bench-fairness bench-lambda bench-peers bench-figures clean
+.PHONY: help demo test environments coverage test-browser test-owners test-spark bench-exports test-dependencies lint audit format async docs pictures torture torture-changes fuzz mutate mutate-entity mutate-endings bench bench-scale bench-fairness bench-lambda bench-peers bench-figures clean
 
 help:
 	@echo "make demo         three scenes on an in-memory DynamoDB: what each write does to the items"
@@ -50,7 +50,6 @@ help:
 	@echo "make format       apply the formatting and the fixes of ruff"
 	@echo "make async        generate the asynchronous session from the synchronous one"
 	@echo "make docs         build the documentation site in build/html, strictly, with both builders"
-	@echo "make commands     write the help of each command into docs/command-line.md"
 	@echo "make pictures     draw the pictures of documents, and the golden files of tests"
 	@echo "make torture      run processes that compete, meet faults and are killed, and check what they stored"
 	@echo "make torture-changes  change live tables with processes that are killed, and between two versions of a service"
@@ -132,9 +131,6 @@ docs: .venv/.dev
 	$(BIN)/python -m tools.site
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet --config-file build/mkdocs.yml --site-dir mkdocs
 	cd build && ../$(BIN)/zensical build --strict --config-file mkdocs.yml
-
-commands: .venv/.dev
-	PYTHONPATH=. $(BIN)/python tools/make_command_line.py
 
 pictures: .venv/.dev
 	$(BIN)/python -m tools.pictures

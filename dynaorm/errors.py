@@ -319,7 +319,7 @@ class InvalidCursor(UsageError, ValueError):
         dynaorm.errors.InvalidCursor: ...
     """
 
-    remedy: str = "use a cursor only with the query that returned it, or begin again without after="
+    remedy: str = "use a cursor only with the query that returned it, or begin again without a cursor"
 
 
 class DecodeError(DynaormError, ValueError):
@@ -343,7 +343,7 @@ class DecodeError(DynaormError, ValueError):
     problems: tuple[str, ...]
     problem: str = "Cannot load {entity}"
     remedy: str = (
-        "Correct the item or the class; Session(on_decode_error=...) decides what reads do with such items"
+        "Correct the item or the class; on_decode_error of a session decides what reads do with such items"
     )
 
     def _said(self) -> str:
@@ -390,7 +390,7 @@ class EntityNotFound(StoreError, LookupError):
 
     key: Address
     problem: str = "nothing is stored under {key!r}"
-    remedy: str = "check its fields; read with session.get if it may be absent, and insert with session.save"
+    remedy: str = "check its fields; use get if it may be absent, and save to insert it"
 
 
 @record
@@ -712,9 +712,7 @@ class OwnerUnknown(StoreError):
     constraint: str
     value: object
     problem: str = "{constraint} {value!r} is taken, but its guard item does not say by whom"
-    remedy: str = (
-        "find the entity by its key or an index; session.backfill(class) writes owners into guard items"
-    )
+    remedy: str = "find the entity by its key or an index; backfill writes owners into guard items"
 
 
 class TableNotFound(StoreError):
@@ -732,7 +730,9 @@ class TableNotFound(StoreError):
 
     table: str
     problem: str = "there is no table {table!r} in this account, region or endpoint"
-    remedy: str = "create it with session.create_table(...), or check region=, endpoint= and table_names="
+    remedy: str = (
+        "apply its declaration to create it, or check the Region, the endpoint and its physical name"
+    )
 
 
 class CheckpointExpired(StoreError):

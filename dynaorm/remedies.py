@@ -15,7 +15,7 @@ _SIGNED_WRONGLY: Final = (
     "for a proxy that changes requests"
 )
 _UNSIGNED: Final = (
-    "look for a proxy that removes or changes the header Authorization, and check endpoint=; the credentials may be "
+    "look for a proxy that removes or changes the header Authorization, and check the endpoint; the credentials may be "
     "right"
 )
 _UNKNOWN: Final = (
@@ -28,7 +28,8 @@ _EXPIRED: Final = (
 )
 _CLOCK: Final = "set the clock of this machine: it is minutes away from that of AWS"
 _DENIED: Final = (
-    "allow it: iam_policy(...) of dynaorm makes the policy that some classes need, for each purpose"
+    "allow it: dynaorm.iam_policy, or dynaorm export --policy, makes the policy that some classes need, for each "
+    "purpose"
 )
 _NOT_SIGNED_UP: Final = "enable the Region or the service for the account of these credentials"
 
@@ -58,7 +59,7 @@ _NO_VECTORS: Final = (
     "moto has no vector indexes",
 )
 _NO_INDEX: Final = "does not have the specified index"
-_WITH_INDEX: Final = "create it: session.apply(table), which also completes what was stored without its keys"
+_WITH_INDEX: Final = "create it: apply the table, which also completes what was stored without its keys"
 _WITH_VECTORS: Final = "moto has no vector indexes: test on ministack (dynaorm.testing.Ministack)"
 
 # A signature of another time is refused under the code of a wrong one; only the message tells.

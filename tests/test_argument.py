@@ -222,7 +222,7 @@ OTHERS: dict[str, Use] = {
     "endpoint=": lambda _, given: PynamoTransport(endpoint=given),
     "clock=": lambda _, given: Session(clock=given),
     "table_names=": lambda _, given: handler(app, table_names=given),
-    "checkpoint=": lambda session, given: session.load(app, [], checkpoint=given),
+    "source=": lambda session, given: session.load(app, given),
     "": lambda _, given: handler(app).dispatch(given),
 }
 

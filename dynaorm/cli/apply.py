@@ -1,86 +1,162 @@
-"""The command ``apply``: bring live tables to their declarations, as far as nothing is removed."""
+"""The commands ``diff`` and ``apply``: what differs between declared and live tables, and how they become equal."""
 
 import json
-import sys
-from collections.abc import Sequence
-from pathlib import Path
-from typing import Any, Final
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
+from typing import Annotated, Any, Literal
 
-import click
-
-from dynaorm.cli.diff import difference_json
-from dynaorm.cli.lines import complain, write_line, write_sentences
-from dynaorm.cli.options import AS_JSON, TableAccess, connected, options
-from dynaorm.cli.run_output import Meter, Output, place_of, place_text
-from dynaorm.cli.run_summary import RunSummary
-from dynaorm.cli.status import CLEAN, FOUND
-from dynaorm.cli.target import load_target, tables_reached
+from dynaorm.cli.frame import AsJson, Connection, Option, Targets, Yes, command
+from dynaorm.cli.target import load_target, table_of, tables_reached
+from dynaorm.cli.terminal import CLEAN, FOUND, complain, write_line, write_sentences
+from dynaorm.cli.verify import AtMost, Checkpoint, FindingsRun, Rate, Segments
+from dynaorm.description.tables import describe
 from dynaorm.entity.table import Table
+from dynaorm.export.cloud_formation import stages
 from dynaorm.failure import counted
-from dynaorm.flow.application import WAIT, ApplyPlan, ApplyProgress, PlannedChange
-from dynaorm.integrity.run import RunOptions, backfill
+from dynaorm.flow.application import WAIT, ApplyPlan, ApplyProgress
+from dynaorm.flow.read import describe_table
+from dynaorm.flow.table_differences import Difference, table_steps
+from dynaorm.integrity.run import RunOptions
+from dynaorm.integrity.run import backfill as run_backfill
 from dynaorm.item.printable import printable
-from dynaorm.record import replace
 from dynaorm.session.session import Session
 
-_VERB: Final = "apply"
-_FILE: Final = click.Path(dir_okay=False, path_type=Path)
+# -- diff --------------------------------------------------------------------------------------------------------------
 
 
-@click.command(_VERB, short_help="Bring live tables to their declarations; nothing is removed.")
-@click.argument("targets", nargs=-1, required=True, metavar="MODULE:TABLE_OR_CLASS...")
-@options(
-    click.option(
-        "--yes", is_flag=True, help="Do it without asking. Without a terminal, the plan is only shown."
-    ),
-    click.option(
-        "--backfill/--no-backfill",
-        "backfills",
-        default=True,
-        show_default=True,
-        help="Complete the entities that lack index keys, guard items, versions or totals.",
-    ),
-    click.option(
-        "--at-most",
-        type=int,
-        metavar="N",
-        help="The most entities to complete. A run that wants more ends with status 3.",
-    ),
-    click.option(
-        "--segments",
-        type=int,
-        default=1,
-        show_default=True,
-        help="Into how many segments each table is divided to be read.",
-    ),
-    click.option("--rate", type=float, help="The most capacity units per second to complete entities with."),
-    click.option(
-        "--checkpoint", type=_FILE, help="A file that holds the position; an interrupted run resumes from it."
-    ),
-    click.option(
-        "--wait",
-        type=float,
-        default=WAIT,
-        show_default=True,
-        metavar="SECONDS",
-        help="How long to wait for one change, such as a new index of a large table.",
-    ),
-    click.option("--summary", type=_FILE, help="A file for the result of the run, as JSON."),
-    AS_JSON,
-)
-@connected
-def apply_command(
+@command
+def diff(
     *,
-    connection: TableAccess,
-    targets: tuple[str, ...],
-    yes: bool,
-    backfills: bool,
-    as_json: bool,
-    wait: float,
-    checkpoint: Path | None,
-    summary: Path | None,
-    **limits: Any,
-) -> None:
+    targets: Targets,
+    format: Annotated[
+        Literal["text", "update-table", "cloudformation"],
+        Option("The differences; or the requests, or the templates, that make the live tables as declared."),
+    ] = "text",
+    delete: Annotated[
+        bool, Option("With update-table: also what deletes or switches something off.")
+    ] = False,
+    ignore_harmless: Annotated[bool, Option("Leave out what dynaorm works with nevertheless.")] = False,
+    as_json: AsJson = False,
+    connection: Connection,
+) -> int:
+    """Compare the declarations of tables, and of their guard tables and totals, with the live tables.
+
+    Nothing is changed. Exit status: 0 nothing differs, 1 something does.
+
+    Example: dynaorm diff shop.models:app --region eu-west-1
+    """
+    loaded = [load_target(text) for text in targets]
+    tables = tables_reached(loaded)
+    with connection.session(targets, loaded) as session:
+        found = [one for one in _differences(session, tables) if not (ignore_harmless and one.is_harmless)]
+        if format == "cloudformation":
+            write_line(json.dumps([*_templates(session, tables, found)], indent=2))
+    if format == "update-table":
+        for step in table_steps(found, delete=delete):
+            line = {
+                "text": step.text,
+                "operation": step.operation,
+                "request": step.request,
+                "deletes": step.deletes,
+            }
+            write_line(json.dumps(line, default=dict))
+        if left := len(found) - len([one for one in found if _is_made(one, delete=delete)]):
+            are = "is" if left == 1 else "are"
+            complain(
+                f"{left} of {counted(len(found), 'difference')} {are} left; see dynaorm diff, and --delete"
+            )
+    elif format == "text":
+        _show(found, as_json=as_json)
+    return FOUND if found else CLEAN
+
+
+def _differences(session: Session, tables: Iterable[Table]) -> list[Difference]:
+    found: list[Difference] = []
+    for table in tables:
+        # A guard table is compared with each table that it belongs to.
+        found += [one for one in session.compare_table(table) if one not in found]
+    return found
+
+
+def _is_made(one: Difference, *, delete: bool) -> bool:
+    return bool(one.steps) and (delete or not one.removes)
+
+
+def _show(found: Sequence[Difference], *, as_json: bool) -> None:
+    for one in found:
+        if as_json:
+            write_line(json.dumps(_difference_json(one), default=dict))
+        else:
+            write_sentences("\n".join(map(printable, _lines(one))))
+    if not found:
+        complain("the live tables are as declared")
+
+
+def _lines(one: Difference) -> Iterator[str]:
+    mark = " (harmless)" if one.is_harmless else ""
+    yield f"{one.table}: {one.problem}{mark}"
+    yield f"    {one.remedy}"
+    for step in one.steps:
+        yield f"    {step.operation}: {step.text}"
+
+
+def _difference_json(one: Difference) -> dict[str, Any]:
+    """A difference as plain data."""
+    return {
+        "kind": "difference",
+        "table": one.table,
+        "what": one.kind,
+        "index": one.index,
+        "declared": one.declared,
+        "live": one.live,
+        "problem": one.problem,
+        "remedy": one.remedy,
+        "harmless": one.is_harmless,
+        "steps": [
+            {"operation": step.operation, "text": step.text, "request": step.request, "deletes": step.deletes}
+            for step in one.steps
+        ],
+    }
+
+
+def _templates(
+    session: Session, tables: Iterable[Table], found: Sequence[Difference]
+) -> Iterator[dict[str, Any]]:
+    """The templates of the tables that differ, in the order in which they are deployed."""
+    context = session._context
+    for table in map(table_of, tables):
+        name = context.table_name(table.name)
+        kinds = {one.kind for one in found if one.table == name}
+        if kinds and "no table" not in kinds:
+            live = session._run("compare_table", describe_table(name, context))
+            yield from stages(describe(table), live, table_names=context.table_name)
+
+
+# -- apply -------------------------------------------------------------------------------------------------------------
+
+
+@command
+def apply(
+    *,
+    targets: Targets,
+    yes: Yes = False,
+    backfill: Annotated[
+        bool,
+        Option(
+            "Complete the entities that lack index keys, guard items, versions or totals.",
+            names=("--backfill/--no-backfill",),
+        ),
+    ] = True,
+    at_most: AtMost = None,
+    segments: Segments = 1,
+    rate: Rate = None,
+    checkpoint: Checkpoint = None,
+    wait: Annotated[
+        float, Option("How long to wait for one change, such as a new index of a large table.", "SECONDS")
+    ] = WAIT,
+    as_json: AsJson = False,
+    connection: Connection,
+) -> int:
     """Create what is declared and missing: tables, global indexes, TTL, streams. Then complete older entities.
 
     Shows its plan and asks. What would need something to be deleted is left, with the reason. An interrupted run is
@@ -90,30 +166,27 @@ def apply_command(
     """
     loaded = [load_target(text) for text in targets]
     tables = _without_guards(tables_reached(loaded))
-    meter = Meter()
-    output = Output(_VERB, meter, as_lines=as_json)
-    run = RunOptions(checkpoint=checkpoint, progress=output.progress, **limits)
-    shown = _Shown(connection, as_json=as_json)
-    with (
-        connection.session(targets, loaded, on_attempt=meter) as session,
-        RunSummary(summary, _VERB, session._context.clock, meter) as written,
-    ):
-        plans = [session.plan_apply(one, backfill=backfills) for one in tables]
-        written.add(tables=shown.plans(plans), writes=False)
+    shown = FindingsRun("apply", connection, as_json=as_json)
+    with connection.session(targets, loaded, on_attempt=shown.meter) as session, shown:
+        plans = [session.plan_apply(one, backfill=backfill) for one in tables]
+        for plan in plans:
+            _show_plan(plan, shown)
         if all(one.does_nothing for one in plans):
-            status = FOUND if any(one.left for one in plans) else CLEAN
-        elif not (yes or _agreed(as_json=as_json)):
-            status = FOUND
-        else:
-            written.add(writes=True)
-            left = _apply(session, tables, wait, shown)
-            status = FOUND if left else CLEAN
-            if completed := [table for table, plan in zip(tables, plans, strict=True) if plan.backfills]:
-                status = max(status, _complete(session, completed, run, output))
-                written.add(**output.finish(written.seconds, ()))
-            _tell_left(left)
-        written.add(status=status)
-    click.get_current_context().exit(status)
+            return FOUND if any(one.left for one in plans) else CLEAN
+        if not shown.is_agreed(yes=yes):
+            return FOUND
+        progress = partial(_show_step, shown)
+        applied = [session.apply(one, backfill=False, wait=wait, progress=progress) for one in tables]
+        left = sum(len(one.left) for one in applied)
+        if completed := [table for table, plan in zip(tables, plans, strict=True) if plan.backfills]:
+            options = RunOptions(
+                segments=segments, rate=rate, checkpoint=checkpoint, at_most=at_most, progress=shown.progress
+            )
+            shown.report(run_backfill(session, *completed, options=options))
+            shown.end()
+    if left:
+        complain(f"apply: {counted(left, 'difference is', 'differences are')} left; the plan says why")
+    return max(FOUND if left else CLEAN, shown.status)
 
 
 def _without_guards(tables: Sequence[Table]) -> list[Table]:
@@ -122,82 +195,27 @@ def _without_guards(tables: Sequence[Table]) -> list[Table]:
     return [one for one in tables if one not in guards]
 
 
-def _agreed(*, as_json: bool) -> bool:
-    """Whether a person at the terminal wants it done."""
-    can_ask = not as_json and sys.stdin is not None and sys.stdin.isatty() and sys.stderr.isatty()
-    agreed = can_ask and click.confirm("apply: do this?", err=True)
-    if not agreed:
-        complain("apply: nothing was written; give --yes to write")
-    return agreed
+def _show_plan(plan: ApplyPlan, shown: FindingsRun) -> None:
+    """Print where the tables are, what is done with each, and what it costs."""
+    shown.announce(plan.tables, writes=False, scans=False)
+    if not shown.as_json:
+        shown.say("\n".join(map(printable, plan.explain().split("\n"))))
+        return
+    for one in plan.changes:
+        change = {**_difference_json(one.difference), "applied": bool(one.steps), "reason": one.reason}
+        change.pop("kind")
+        shown.line("change", **change)
+    shown.line(
+        "application",
+        waits=plan.waits,
+        backfills=[one.name for one in plan.backfills],
+        index_write_units=plan.index_units,
+        scan_read_units=plan.scan_units,
+    )
 
 
-def _tell_left(count: int) -> None:
-    if count:
-        complain(f"apply: {counted(count, 'difference is', 'differences are')} left; the plan says why")
-
-
-def _apply(session: Session, tables: Sequence[Table], wait: float, shown: "_Shown") -> int:
-    """Change the tables. Returns how many differences are left."""
-    applied = [session.apply(one, backfill=False, wait=wait, progress=shown.progress) for one in tables]
-    return sum(len(one.left) for one in applied)
-
-
-def _complete(session: Session, tables: Sequence[Table], run: RunOptions, output: Output) -> int:
-    with output:
-        for found in backfill(session, *tables, options=run):
-            output.report(found)
-    return output.status
-
-
-class _Shown:
-    """Prints plans and steps, as sentences or JSON lines."""
-
-    def __init__(self, connection: TableAccess, *, as_json: bool) -> None:
-        self._connection = connection
-        self._as_json = as_json
-
-    def plans(self, plans: Sequence[ApplyPlan]) -> list[dict[str, Any]]:
-        """Print where the tables are, what is done with each, and what it costs. Returns the places."""
-        for plan in plans:
-            for table in plan.tables:
-                # A table that does not exist has no ARN.
-                place = replace(table, region=table.region or self._connection.region)
-                write_sentences(f"apply: {printable(place_text(place, self._connection.endpoint))}", err=True)
-            if self._as_json:
-                for one in plan.changes:
-                    write_line(json.dumps(_change_json(one), default=dict))
-                line = {
-                    "kind": "plan",
-                    "tables": [place_of(one, self._connection.endpoint) for one in plan.tables],
-                    "waits": plan.waits,
-                    "backfills": [one.name for one in plan.backfills],
-                    "index_write_units": plan.index_units,
-                    "scan_read_units": plan.scan_units,
-                }
-                write_line(json.dumps(line))
-            else:
-                write_sentences("\n".join(map(printable, plan.explain().split("\n"))))
-        return [place_of(one, self._connection.endpoint) for plan in plans for one in plan.tables]
-
-    def progress(self, told: ApplyProgress) -> None:
-        """Print what is done now."""
-        if self._as_json:
-            line = {
-                "kind": "step",
-                "table": told.table,
-                "text": told.text,
-                "state": told.state,
-                "detail": told.detail,
-            }
-            write_line(json.dumps(line))
-        else:
-            write_sentences(printable(str(told)))
-
-
-def _change_json(one: PlannedChange) -> dict[str, Any]:
-    return {
-        **difference_json(one.difference),
-        "kind": "change",
-        "applied": bool(one.steps),
-        "reason": one.reason,
-    }
+def _show_step(shown: FindingsRun, told: ApplyProgress) -> None:
+    if shown.as_json:
+        shown.line("step", table=told.table, text=told.text, state=told.state, detail=told.detail)
+    else:
+        shown.say(printable(str(told)))

@@ -3,8 +3,9 @@
 import sys
 import traceback
 from collections.abc import Sequence
+from contextlib import suppress
 
-from dynaorm.cli.status import FAILED
+from dynaorm.item.printable import printable
 
 __all__ = ["main"]
 
@@ -19,24 +20,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     Examples:
         >>> from dynaorm.cli.entry import main
-        >>> main(["describe", "myservice.entities:app"])
+        >>> main(["questions", "myservice.entities:app"])
         2
     """
     try:
         # The commands need libraries that the rest of dynaorm does without.
         from dynaorm.cli.commands import run  # noqa: PLC0415 - see above
-        from dynaorm.cli.lines import complain  # noqa: PLC0415 - see above
-    except ModuleNotFoundError as missing:
-        if missing.name is None or missing.name.partition(".")[0] not in ("click", "rich"):
-            raise
-        sys.stderr.write(
-            f"dynaorm: the command line needs {missing.name}, which is not installed; "
-            'run: pip install "dynaorm[cli]"\n'
-        )
-        return FAILED
-    try:
+
         return run(sys.argv[1:] if arguments is None else list(arguments))
-    except Exception:  # noqa: BLE001 - Python's own exit status of a failure is 1, which means a finding
-        # A fault of dynaorm's own. The text may quote stored values.
-        complain(traceback.format_exc().rstrip())
-        return FAILED
+    except Exception as failure:  # noqa: BLE001 - Python's own exit status of a failure is 1, which means a finding
+        name = failure.name if isinstance(failure, ModuleNotFoundError) else None
+        if name is not None and name.partition(".")[0] in ("click", "rich"):
+            said = f'the command line needs {name}, which is not installed; run: pip install "dynaorm[cli]"'
+        else:  # a fault of dynaorm's own
+            said = traceback.format_exc().rstrip()
+        # The text may quote stored values.
+        with suppress(OSError, AttributeError):  # nobody reads it
+            sys.stderr.write("\n".join(map(printable, f"dynaorm: {said}".split("\n"))) + "\n")
+        return 2

@@ -3,13 +3,13 @@
 import json
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final, get_args
+from typing import Annotated, Any, Final, get_args
 
 import click
 
-from dynaorm.cli.lines import write_line
-from dynaorm.cli.options import IMPORT, options
-from dynaorm.cli.target import importable, load_module, load_target, table_names, tables_in, tables_reached
+from dynaorm.cli.frame import FILE, Modules, Option, Targets, command
+from dynaorm.cli.target import load_target, tables_reached
+from dynaorm.cli.terminal import write_line
 from dynaorm.description.description import TableDescription
 from dynaorm.description.tables import describe
 from dynaorm.entity.declare.catalog import catalog_of
@@ -23,16 +23,8 @@ from dynaorm.record import record
 
 @record
 class _Exported:
-    """What is exported.
+    """What is exported: what the tables are, their physical names, and the policy that goes with them, if any."""
 
-    Attributes:
-        tables: the tables.
-        descriptions: what they are.
-        names: their physical names.
-        policy: the policy document that goes with them; None for none.
-    """
-
-    tables: tuple[Table, ...]
     descriptions: tuple[TableDescription, ...]
     names: Mapping[str, str]
     policy: dict[str, Any] | None
@@ -55,71 +47,46 @@ _FORMATS: Final[Mapping[str, Callable[[_Exported], Any]]] = {
 _WITH_POLICY: Final = ("cloudformation", "global-table", "terraform")
 
 
-@click.command("export", short_help="Write tables for CloudFormation, Terraform and other tools.")
-@click.argument("targets", nargs=-1, required=True, metavar="MODULE:TABLE_OR_CLASS...")
-@options(
-    click.option(
-        "--format",
-        "form",
-        type=click.Choice([*_FORMATS]),
-        default="cloudformation",
-        show_default=True,
-        metavar="FORMAT",
-        help=f"For which tool: {', '.join(_FORMATS)}.",
-    ),
-    click.option(
-        "-o",
-        "--output",
-        type=click.Path(dir_okay=False, path_type=Path),
-        help="A file to write to, in place of standard output.",
-    ),
-    click.option(
-        "--table-name", "tables", multiple=True, metavar="DECLARED=PHYSICAL", help="A table's physical name."
-    ),
-    click.option(
-        "--policy",
-        "purposes",
-        multiple=True,
-        type=click.Choice(get_args(Purpose)),
-        metavar="PURPOSE",
-        help=f"Add an IAM policy for this purpose: {', '.join(get_args(Purpose))}. It can be given several times.",
-    ),
-    IMPORT,
-)
-def export_command(
+@command
+def export(
     *,
-    targets: tuple[str, ...],
-    form: str,
-    output: Path | None,
-    tables: tuple[str, ...],
-    purposes: tuple[Purpose, ...],
-    modules: tuple[str, ...],
+    targets: Targets,
+    format: Annotated[
+        str, Option(f"For which tool: {', '.join(_FORMATS)}.", "FORMAT", type=click.Choice([*_FORMATS]))
+    ] = "cloudformation",
+    output: Annotated[
+        Path | None,
+        Option("A file to write to, instead of standard output.", names=("-o", "--output"), type=FILE),
+    ] = None,
+    policy: Annotated[
+        tuple[Purpose, ...],
+        Option(
+            f"Add an IAM policy for this purpose: {', '.join(get_args(Purpose))}. It can be given several times.",
+            "PURPOSE",
+            type=click.Choice(get_args(Purpose)),
+        ),
+    ] = (),
+    modules: Modules,
 ) -> None:
     """Write tables, and those of their guards and totals, for another tool. Nothing is sent.
 
     Example: dynaorm export shop.models:app --format terraform --policy read --policy write -o tables.tf.json
     """
-    if purposes and form not in _WITH_POLICY:
+    if policy and format not in _WITH_POLICY:
         raise UsageError(
-            problem=f"--policy has no place in {form}", remedy=f"give --format {' or '.join(_WITH_POLICY)}"
+            problem=f"--policy has no place in {format}", remedy=f"give --format {' or '.join(_WITH_POLICY)}"
         )
-    importable()
-    for module in modules:
-        load_module(module)
+    modules.load()
     loaded = [load_target(text) for text in targets]
-    declared = tables_in([*modules, *(text.partition(":")[0] for text in targets)])
-    reached = tuple(tables_reached(loaded))
-    exported = _Exported(
-        reached,
-        tuple(map(describe, reached)),
-        table_names(tables, [*loaded, *declared]),
-        _policy(reached, purposes, table_names(tables, [*loaded, *declared])),
-    )
-    text = json.dumps(_FORMATS[form](exported), indent=2, ensure_ascii=False) + "\n"
+    names = modules.names(targets, loaded)
+    tables = tables_reached(loaded)
+    descriptions = tuple(map(describe, tables))
+    found = _FORMATS[format](_Exported(descriptions, names, _policy(tables, policy, names)))
+    text = json.dumps(found, indent=2, ensure_ascii=False)
     if output is None:
-        write_line(text.removesuffix("\n"))
+        write_line(text)
     else:
-        output.write_text(text, encoding="utf-8")
+        output.write_text(f"{text}\n", encoding="utf-8")
 
 
 def _alone(found: list[dict[str, Any]]) -> Any:

@@ -1,27 +1,18 @@
 """Find the tables and entity classes that ``module:Name`` names on the command line."""
 
-import sys
 from collections.abc import Iterable, Sequence
 from importlib import import_module
-from pathlib import Path
 from traceback import extract_tb
 from typing import Any, TypeGuard
 
-from dynaorm.cli.lines import complain
+from dynaorm.cli.terminal import complain
 from dynaorm.entity.base import Entity
 from dynaorm.entity.declare.catalog import catalog_of, neither_table_nor_class
 from dynaorm.entity.index import IndexOf
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.entity.table import Table
 from dynaorm.errors import DynaormError, UsageError
-from dynaorm.failure import suggestion
-
-
-def importable() -> None:
-    """Make the modules of the working directory importable, as ``python -m`` does."""
-    here = str(Path.cwd())
-    if here not in sys.path:
-        sys.path.insert(0, here)
+from dynaorm.failure import counted, suggestion
 
 
 def load_module(name: str) -> Any:
@@ -126,10 +117,12 @@ def load_source(text: str) -> type[Any] | IndexOf[Any]:
 
 
 def _load(text: str) -> Any:
-    module, _, path = text.partition(":")
-    if not module or not path:
+    module, sign, path = text.partition(":")
+    if not module or (sign and not path):
         raise UsageError(problem=f"{text!r} names nothing", remedy="write module:Table or module:Class")
     found: Any = load_module(module)
+    if not sign:
+        return _only_table(text, found)
     before: list[str] = []
     for name in path.split("."):
         try:
@@ -142,6 +135,18 @@ def _load(text: str) -> Any:
         found = inner
         before.append(name)
     return found
+
+
+def _only_table(name: str, module: Any) -> Table:
+    """The table of a module that has one. Raises UsageError."""
+    tables = [*dict.fromkeys(tables_in([name]))]
+    if len(tables) == 1:
+        return tables[0]
+    names = ", ".join(f"{name}:{one}" for one in _names_in(module)) if tables else f"{name}:Class"
+    raise UsageError(
+        problem=f"the module {name} has {counted(len(tables), 'Table')}",
+        remedy=f"name one thing of it: {names}",
+    )
 
 
 def _is_class(found: Any) -> TypeGuard[type[Any]]:
@@ -179,14 +184,6 @@ def tables_in(modules: Iterable[str]) -> list[Table]:
     # A proxy may fail when isinstance asks for its class.
     found = (one for module in modules for one in vars(load_module(module)).values())
     return [one for one in found if issubclass(type(one), Table)]
-
-
-def keep_totals(targets: Iterable[Table | type[Any]]) -> bool:
-    """Whether some tables or classes have totals, or are counted in totals."""
-    tables = map(table_of, targets)
-    return any(
-        one.aggregates or one.maintained for table in tables for one in catalog_of(table).mappings.values()
-    )
 
 
 def table_names(pairs: Iterable[str], targets: Iterable[Table | type[Any]]) -> dict[str, str]:

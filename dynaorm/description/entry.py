@@ -165,8 +165,7 @@ def _entry(stored: Item, table: Table) -> Entry:
         case NotAnEntity.TOKEN:
             return Entry(stored, "token")
         case NotAnEntity.UNKNOWN:
-            secret = _secret_in_any(table, stored) | (stored.keys() - _explained(table))
-            return Entry(stored, "unknown", secret=secret)
+            return Entry(stored, "unknown", secret=_secret_in_any(table, stored))
 
 
 # -- entities ----------------------------------------------------------------------------------------------------------

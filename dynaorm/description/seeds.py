@@ -4,8 +4,6 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
-from pydantic import ValidationError
-
 from dynaorm.argument import check_kind
 from dynaorm.entity.base import detached
 from dynaorm.entity.classify import NotAnEntity, class_of
@@ -15,6 +13,7 @@ from dynaorm.entity.stored_entity import checked_item, entity_of
 from dynaorm.entity.table import Table
 from dynaorm.errors import DynaormError, UsageError
 from dynaorm.failure import said, suggestion
+from dynaorm.flow.transfer.lines import entity_from_json
 from dynaorm.record import record
 
 _ITEM: Final = "Item"
@@ -86,7 +85,7 @@ def _entity(line: str, tables: tuple[Table, ...]) -> Any | None:
             f"{name!r} is no class of {', '.join(table.name for table in tables)}",
             suggestion(name, [*names, _ITEM]),
         )
-    return _of_fields(found[0], content)
+    return entity_from_json(found[0], content)
 
 
 def _member(line: str) -> tuple[str, dict[str, Any]]:
@@ -112,24 +111,6 @@ def _is_item(content: Mapping[str, Any]) -> bool:
     except UsageError:
         return False
     return True
-
-
-def _of_fields(mapping: EntityMapping, content: Mapping[str, Any]) -> Any:
-    known = [*mapping.entity.model_fields]
-    for name in content:
-        if name not in known:
-            raise _invalid(f"{mapping.name} has no field {name!r}", suggestion(name, known))
-    try:
-        # Fields have their own names here, whatever aliases they have.
-        return mapping.entity.__pydantic_validator__.validate_json(
-            json.dumps(content), by_alias=False, by_name=True
-        )
-    except ValidationError as wrong:
-        # Without the input, which may be a secret.
-        problems = [
-            f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in wrong.errors(include_input=False)
-        ]
-        raise _invalid(f"no valid {mapping.name}: {'; '.join(problems)}", "correct these values") from wrong
 
 
 def _of_item(content: Mapping[str, Any], tables: tuple[Table, ...]) -> Any | None:

@@ -144,7 +144,7 @@ def key_values(mapping: EntityMapping, fields: Mapping[str, Any]) -> Mapping[str
     if missing := [one for one in wanted if one not in known]:
         raise UsageError(
             problem=f"the primary key of {name} is made of {', '.join(wanted)}, and {', '.join(missing)} is missing",
-            remedy=f"give {', '.join(f'{one}=...' for one in missing)}",
+            remedy=f"give {', '.join(missing)} a value",
         )
     return known
 

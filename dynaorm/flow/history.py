@@ -81,8 +81,8 @@ def no_latest(target: Target) -> EntityNotFound:
     name = target.mapping.entity.__name__
     return EntityNotFound(
         key=target.name,
-        remedy=f"check the key's fields; if session.history finds versions of it, another program has deleted its "
-        f"latest copy: session.repair({name}) puts a tombstone in its place, and then session.restore brings it back",
+        remedy=f"check the key's fields; if history finds versions of it, another program has deleted its "
+        f"latest copy: repair of {name} puts a tombstone in its place, and then restore brings it back",
     )
 
 
@@ -122,7 +122,7 @@ def check_number(mapping: EntityMapping, number: object) -> None:
     if type(number) is not int or number < 1:
         raise UsageError(
             problem=f"{mapping.entity.__name__} has no version {shown(number)}",
-            remedy="versions are numbered from 1; leave version= out for the latest copy",
+            remedy="versions are numbered from 1; leave the version out for the latest copy",
         )
 
 
@@ -217,7 +217,7 @@ def _whole(target: Target, version: Version[Any] | None) -> Any | None:
     if version is not None and version.entity is None:
         raise UsageError(
             problem=f"versions of {target.mapping.entity.__name__} have some fields only, so there is no whole entity",
-            remedy="read the values from session.history(...)",
+            remedy="read the values from its history",
         )
     if version is None or not isinstance(version.entity, target.mapping.entity):
         return None
@@ -235,7 +235,7 @@ def _no_version(key: Key[Any], number: int) -> EntityNotFound:
     return EntityNotFound(
         key=key,
         problem=f"{key!r} has no version {number}",
-        remedy="it was never written, or was pruned; look at session.history(...)",
+        remedy="it was never written, or was pruned; look at its history",
     )
 
 

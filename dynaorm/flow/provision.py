@@ -123,7 +123,7 @@ def _create_one(table: Table, context: Context) -> Flow[None]:
         can_be_added = all(one.steps and not one.removes for one in found)
         raise UsageError(
             problem=f"the table {name!r} exists, but {'; '.join(one.problem for one in found)}",
-            remedy="session.apply(table), or dynaorm apply, adds what is missing"
+            remedy="apply adds what is missing"
             if can_be_added
             else f"declare {table} as the table is, or create a table with another name (table_names=)",
         )

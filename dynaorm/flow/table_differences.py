@@ -123,7 +123,7 @@ def missing_table(wanted: Mapping[str, Any], ttl: str | None) -> Difference:
         declared=_text(_keys(wanted, _types(wanted))),
         live=None,
         problem=f"there is no table {name!r}",
-        remedy="create it: session.apply(table)",
+        remedy="create it: apply the table",
         steps=tuple(steps),
     )
 
@@ -236,7 +236,7 @@ class _Comparison:
         remedy = (
             "wait until the index of this name is deleted, then create it"
             if stored is not None
-            else "create it: session.apply(table), which also completes what was stored without its keys"
+            else "create it: apply the table, which also completes what was stored without its keys"
             if can
             else f"a key attribute of it has another type in the table ({', '.join(self._clashes)}); name another one"
             if self.kind != "local"
@@ -400,7 +400,7 @@ def _stream_differences(wanted: Mapping[str, Any], live: Mapping[str, Any]) -> I
         declared=declared,
         live=stored,
         problem="it has no stream" if stored is None else f"its stream carries {stored}, not {declared}",
-        remedy="switch it on: session.apply(table)"
+        remedy="switch it on: apply the table"
         if stored is None
         else "declare the view type that it has, or disable the stream first: DynamoDB starts another one",
         steps=(*([] if stored is None else [off]), stream_with(name, declared)),
@@ -450,7 +450,7 @@ def _ttl_differences(
 def _ttl_words(ttl: str | None, live: str | None, stored: Mapping[str, str]) -> tuple[str, str]:
     """What is wrong with the expiry of items, and what to do about it."""
     if live is None:
-        return "it expires no items", f"switch it on, by {ttl!r}: session.apply(table)"
+        return "it expires no items", f"switch it on, by {ttl!r}: apply the table"
     if ttl is not None:
         return f"it expires items by {live!r}, not {ttl!r}", f"store the field as Attribute({live!r})"
     if live not in stored:

@@ -435,7 +435,7 @@ def _begun(
         if (options.segments, options.segment, options.checkpoint) != (1, None, None):
             raise UsageError(
                 problem="findings= names what is judged, so there are no segments and no position to keep",
-                remedy="leave segments=, segment= and checkpoint= out: what is repaired is not repaired twice",
+                remedy="leave the segments and the checkpoint out: what is repaired is not repaired twice",
             )
         return judged_again(named, findings, context, rate=options.rate)
     begin = completion if name == "backfill" else verification

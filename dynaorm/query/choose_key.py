@@ -174,11 +174,11 @@ def _where_none(source: Source, name: str) -> str:
     """How to find the entities in which a field is None."""
     mapping = source.mapping
     if name in mapping.key_fields:
-        return f"give {name}= a value: it is part of the primary key of every {mapping.entity.__name__}"
+        return f"give {name} a value: it is part of the primary key of every {mapping.entity.__name__}"
     field = mapping.fields.get(name)
     if field is not None and field.in_key:
         return f"scan, and compare {name} in your code: it is stored in the key alone"
-    return f"scan with .filter(F.{name}.missing())"
+    return f"scan, and filter by a missing {name}"
 
 
 def _is_none(source: Source, name: str) -> InvalidValue:
@@ -193,7 +193,7 @@ def _check_given(spec: QuerySpec) -> None:
     if all(source.missing(given) for source in spec.sources):
         missing = first.missing(given)
         texts = ", ".join(repr(part.text) for part in first.partition)
-        remedy = f"give {', '.join(f'{name}=...' for name in missing)}, or scan the table"
+        remedy = f"give {', '.join(missing)} a value, or scan the table"
         problem = f"the partition key of {first} is {texts}, and {', '.join(missing)} is not given"
         if bounded := [bound.field for bound in spec.bounds if bound.field in missing]:
             remedy = f"make this part of the key of a computed field, and give it beside the condition on {bounded[0]}"
@@ -213,7 +213,7 @@ def _check_given(spec: QuerySpec) -> None:
             if bound.field in source.partition_fields - source.sort_fields:
                 raise UsageError(
                     problem=f"{bound.field} is in the partition key of {source}, which can only be equal to a value",
-                    remedy=f"give {bound.field}= a value or any_of(...), or scan the table",
+                    remedy=f"give {bound.field} one value or several, or scan the table",
                 )
 
 
@@ -246,5 +246,5 @@ def _other_key(source: Source, names: Sequence[str], given: Mapping[str, Any]) -
             continue
         fields = other.partition_fields | other.sort_fields
         if set(names) <= fields and not other.missing(given):
-            return f"use {other}: session.query({other}, {', '.join(f'{name}=...' for name in given)})"
+            return f"query {other} by {', '.join(given)}"
     return None

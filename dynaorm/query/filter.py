@@ -191,7 +191,7 @@ def _refuse_keys(spec: QuerySpec, condition: Condition) -> None:
             name = next((field.name for field in fields if field.attribute == path[0]), path[0])
             raise UsageError(
                 problem=f"the filter names {name}, which is a key of {spec}, and DynamoDB refuses that",
-                remedy="give it in the call, or use .ge(...), .between(...), .begins_with(...)",
+                remedy="give it as part of the key, or bound it: ge, le, between, begins_with",
             )
 
 

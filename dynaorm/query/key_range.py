@@ -247,7 +247,7 @@ class RangeForm:
         python = placeholder.scalar.python
         is_binary = self._kind == "B"
         if self._kind == "N" or (is_binary and (python not in (str, bytes) or not isinstance(value, python))):
-            problem = Remedied(f"is no beginning of a key {self.part.text!r}", "use .ge(...) and .lt(...)")
+            problem = Remedied(f"is no beginning of a key {self.part.text!r}", "bound it: ge and lt")
             raise KeyValueError.of(bound.field, value, problem)
         if isinstance(value, bytes) and is_binary:
             return value.decode(BYTEWISE)

@@ -138,7 +138,7 @@ class QuerySpec:
         if other := next((bound.field for bound in self.bounds if bound.field != name), None):
             raise UsageError(
                 problem=f"{other} and {name} are both bounded, and a sort key can be bounded in one field",
-                remedy=self.source.or_filter(f"give {other}= a single value", name),
+                remedy=self.source.or_filter(f"give {other} a single value", name),
             )
         bound = Bound(name, operator, _values(operator, name, value))
         return replace(self, bounds=(*self.bounds, bound))
@@ -171,7 +171,7 @@ class QuerySpec:
         if self.source.is_global:
             raise UsageError(
                 problem=f"{self} reads a global index, which DynamoDB only reads eventually consistent",
-                remedy="leave .consistent() out; to read one entity consistently, call session.refresh(entity)",
+                remedy="leave consistent out; get and refresh can read one entity consistently",
             )
         return replace(self, consistent=True)
 
@@ -246,7 +246,7 @@ def scanned(named: Any, segments: int) -> QuerySpec:
 
 
 def _given_twice(name: str) -> UsageError:
-    return UsageError(problem=f"{name} is given twice", remedy=f"give {name}= one value, or one condition")
+    return UsageError(problem=f"{name} is given twice", remedy=f"give {name} one value, or one condition")
 
 
 def _values(operator: Operator, name: str, value: Any) -> tuple[Any, ...]:

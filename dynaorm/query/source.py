@@ -87,7 +87,7 @@ class Source:
         field = self.mapping.fields.get(name)
         if field is not None and (field.in_key or field.attribute in {key.name for key in self.keys}):
             return remedy
-        return f"{remedy}, or use .filter(F.{name} ...)"
+        return f"{remedy}, or filter by {name}"
 
     @cached_property
     def is_whole(self) -> bool:

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime, timedelta
-from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias, TypeVar, overload
 
 from dynaorm.argument import check_flag
@@ -1349,8 +1348,9 @@ class Session(OfOneProcess):
             table: the table. Guard items in a ``guard_table`` are in that table's own dump.
             target: the path of a new file, which is compressed if it ends with ``.gz``; or an open binary file. An
                 asynchronous session writes it in a thread, so that other tasks go on.
-            entities: entities as the application shows them, ``{"type": "User", "entity": {...}}``, for people. What
-                the application masks or leaves out is lost, so ``load`` does not take these lines.
+            entities: entities in readable JSON, ``{"User": {...}}``, without what belongs to them. An entity that would
+                not load as itself from such a line is written as an item: one with a secret, or with attributes that
+                no class knows.
             segments: the number of parts that the table is divided into, several of which are read at the same time.
             segment: only this part, from 0; other processes dump the others into files of their own.
             rate: the capacity units per second to stay below.
@@ -1388,12 +1388,10 @@ class Session(OfOneProcess):
         /,
         *,
         raw: bool = False,
-        refused: str | PathLike[str] | None = None,
-        checkpoint: str | PathLike[str] | None = None,
         concurrency: int = CONCURRENCY,
         progress: Progress | None = None,
     ) -> LoadResult:
-        """Load the lines of ``dump``, or of an export to S3, into a table. Memory stays flat.
+        """Load the lines of ``dump``, or of an export to S3, into a table. What is refused is in the result.
 
         Each entity is saved anew, with everything that belongs to it: guard items, version 1, its share in totals. So
         guard items, versions and tombstones in the lines are left out, and counted. An entity that is stored already as
@@ -1402,18 +1400,15 @@ class Session(OfOneProcess):
         Args:
             table: the table.
             source: the path of a file, which is compressed if it ends with ``.gz``; an open binary file; or a list of
-                them, such as all files of an export.
+                them, such as all files of an export. A file may also be what ``aws dynamodb scan`` prints, a file of
+                ``batch-write-item``, or a JSON array of items; such a file is read into memory.
             raw: put every item exactly as it is instead, over whatever is stored under its key. Nothing is checked:
                 ``verify`` the table afterwards.
-            refused: the path of a new file for the lines that are refused, each with the reason. It can be loaded
-                itself.
-            checkpoint: the path of a file that holds the position. The same call goes on there, and deletes it at the
-                end.
             concurrency: the number of requests at a time; 8 unless given.
-            progress: called as ``progress(lines, None)`` after each window.
+            progress: called as ``progress(items, None)`` after each window.
 
         Raises:
-            UsageError: a file cannot be used; an argument is not valid.
+            UsageError: a file cannot be used, or nothing in it has a form that is known; an argument is not valid.
             TableNotFound: the table does not exist.
             Throttled: DynamoDB refused to answer at every attempt. What was stored before stays.
             Unreachable: no attempt had an answer.
@@ -1430,19 +1425,12 @@ class Session(OfOneProcess):
         """
         work = loading.line_load(table, self._context, raw=raw, concurrency=concurrency)
         check_progress(progress)
-        described = None
-        if checkpoint is not None:
-            line_file.path_of("checkpoint={}", checkpoint)
-            (found,) = self._run("load", verify.describe([table], self._context))
-            described = [found.get("TableArn"), found.get("TableId")]
-        with blocking.opened(
-            line_file.LoadFiles, work, source, refused=refused, checkpoint=checkpoint, identity=described
-        ) as files:
+        with blocking.opened(line_file.LoadFiles, work, source) as files:
             windows = files.windows()
             while (window := blocking.run(next, windows, None)) is not None:
-                blocking.run(files.done, window, self._write("load", work.load(window)))
+                self._write("load", work.load(*window))
                 if progress is not None:
-                    progress(work.lines, None)
+                    progress(work.items, None)
         return work.result
 
     # -- streams ---------------------------------------------------------------------------------------------------

@@ -35,7 +35,7 @@ def region_of(region: str | None, endpoint: str | None, configured: Callable[[],
     if found is None and endpoint is None:
         raise UsageError(
             problem="No AWS region is known",
-            remedy="give region=, set AWS_REGION, or set a region in the AWS profile",
+            remedy="name a Region, set AWS_REGION, or set a region in the AWS profile",
         )
     if found is not None and not _is_name(found):
         raise UsageError(

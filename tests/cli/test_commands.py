@@ -10,7 +10,6 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import closing
-from datetime import datetime
 from http.client import HTTPConnection
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib import import_module
@@ -31,10 +30,11 @@ from tests.raw_tables import aws_client
 def told(output: str) -> list[Any]:
     """The findings among JSON lines, which begin with the tables of the run and end with its result."""
     lines = [json.loads(line) for line in output.splitlines()]
-    places = [line for line in lines if "run" in line]
+    places = [line for line in lines if line["kind"] == "run"]
     assert lines[: len(places)] == places != []
     *found, result = lines[len(places) :]
-    assert (result["result"], sum(result["found"].values())) == (places[0]["run"], len(found))
+    assert (result["kind"], result["command"]) == ("result", places[0]["command"])
+    assert sum(result["found"].values()) == len(found)
     return found
 
 
@@ -50,7 +50,7 @@ def test_a_healthy_table_is_clean(dynaorm: Command, zoo: Raw, where: list[str]) 
     count = sum(map(len, zoo.items(*TABLES).values()))
     assert (run.returncode, run.stdout) == (0, "")
     cost, result = run.stderr.splitlines()[len(TABLES) :]
-    assert cost.startswith("verify: will use ")
+    assert cost.startswith("verify: a scan takes about ")
     assert result.startswith(f"verify: {count} items, nothing found; ")
 
 
@@ -65,18 +65,17 @@ def test_findings_are_told_repaired_and_gone(
         "missing guard of Member in zoo, PK=email#ann@x SK=email#ann@x: no guard item protects the value"
         in run.stdout
     )
-    assert "1 index keys, 1 missing guard" in run.stderr
+    assert "index keys: 1, missing guard: 1" in run.stderr
 
     run = dynaorm("verify", "tests.integrity.zoo:Member", *where, "--json")
     assert [one["kind"] for one in told(run.stdout)] == ["index keys", "missing guard"]
 
     stored = zoo.items(*TABLES)
-    for options in ([], ["--dry-run"]):
-        run = dynaorm("repair", TARGETS[0], *where, *options)
-        assert run.returncode == 1
-        assert "claim email = 'Ann@x' for Member(group_id='red', name='ann')" in run.stdout
-        assert run.stderr.endswith("repair: nothing was written; give --yes to write\n")
-        assert zoo.items(*TABLES) == stored
+    run = dynaorm("repair", TARGETS[0], *where)
+    assert run.returncode == 1
+    assert "claim email = 'Ann@x' for Member(group_id='red', name='ann')" in run.stdout
+    assert run.stderr.endswith("repair: nothing was written; give --yes to write\n")
+    assert zoo.items(*TABLES) == stored
 
     checkpoint = tmp_path / "checkpoint"
     options = ["--yes", "--json", "--checkpoint", str(checkpoint), "--rate", "10000"]
@@ -89,17 +88,12 @@ def test_findings_are_told_repaired_and_gone(
 
 def test_it_says_what_it_will_use_and_what_it_used(dynaorm: Command, zoo: Raw, where: list[str]) -> None:
     run = dynaorm("verify", *TARGETS, *where, "--rate", "1000")
-    said = re.search(
-        r"will use (\d+) to (\d+) read units, by the sizes that DynamoDB updates every six hours; "
-        r"at --rate 1000, up to 0 s; what looks wrong is read again, which comes on top\n",
-        run.stderr,
-    )
+    said = re.search(r"a scan takes about (\d+) read units?\n", run.stderr)
     used = re.search(r"nothing found; (\d+) read units, \d+ s\n", run.stderr)
     assert said is not None
     assert used is not None
-    # ministack bills one unit for a page of any size, and has sizes of its own.
-    assert 0 < int(said[1]) <= int(said[2])
-    assert 0 < int(used[1]) <= int(said[2])
+    assert int(said[1]) > 0
+    assert int(used[1]) > 0
 
 
 def test_it_says_what_it_did_not_judge(dynaorm: Command, zoo: Raw, where: list[str], tmp_path: Path) -> None:
@@ -118,64 +112,18 @@ def test_it_says_what_it_did_not_judge(dynaorm: Command, zoo: Raw, where: list[s
         "what comes after the last repair that --at-most allows; run it again"
     ]
     zoo.change(app, member("ann"), extra=text("x"))
-    assert unjudged("repair", TARGETS[0]) == ["1 finding is doubtful: it depends on what is not loaded"]
+    assert unjudged("repair", TARGETS[0]) == []
+    uncertain = "repair: 1 finding is uncertain, because it depends on what is not loaded\n"
+    assert uncertain in dynaorm("repair", TARGETS[0], *where).stderr
 
 
-def test_the_summary_of_a_run_is_a_file(
-    dynaorm: Command, zoo: Raw, where: list[str], tmp_path: Path, ministack_endpoint: str
-) -> None:
-    zoo.delete(app, key_of("email#ann@x"))
-    file = tmp_path / "summary.json"
-    for more, found, status in (([], {"planned": 1}, 1), (["--yes"], {"mended": 1}, 0), (["--yes"], {}, 0)):
-        run = dynaorm("repair", TARGETS[0], *where, *more, "--summary", str(file), "--segments", "2")
-        summary = json.loads(file.read_text())
-        (place,) = summary.pop("tables")
-        assert (place["table"], place["name"]) == ("zoo", zoo.name("zoo"))
-        assert place["endpoint"] == ministack_endpoint
-        datetime.fromisoformat(summary.pop("began"))
-        assert summary.pop("seconds") > 0
-        assert summary.pop("read_units") > 0
-        assert (summary.pop("write_units") > 0) is (found == {"mended": 1})
-        assert summary.pop("examined") > 10
-        assert summary == {
-            "format": "dynaorm.run/1",
-            "run": "repair",
-            "status": status,
-            "writes": bool(more),
-            "segments": 2,
-            "segment": None,
-            "found": found,
-            "not_judged": [],
-        }
-        assert run.returncode == status
-
-
-def test_the_summary_of_a_run_that_failed_says_why(
-    dynaorm: Command, zoo: Raw, where: list[str], tmp_path: Path
-) -> None:
-    file = tmp_path / "summary.json"
-    run = dynaorm("verify", TARGETS[0], *where, "--table-name", "zoo=not-there", "--summary", str(file))
-    summary = json.loads(file.read_text())
-    assert (run.returncode, summary["status"]) == (2, 2)
-    assert "there is no table 'not-there'" in summary["error"]
-    run = dynaorm("verify", TARGETS[0], *where, "--summary", str(tmp_path / "no" / "summary.json"))
-    assert run.returncode == 2
-    assert "No such file or directory" in run.stderr
-    assert "items" not in run.stderr, "it ends before it reads anything"
-
-
-def test_what_needs_a_choice_is_left_and_written_down(
-    dynaorm: Command, zoo: Raw, where: list[str], tmp_path: Path
-) -> None:
+def test_what_needs_a_choice_is_left(dynaorm: Command, zoo: Raw, where: list[str]) -> None:
     voucher = key_of("VOUCHER#3", "VOUCHER")
     zoo.put(app, voucher, _type=text("Voucher"), voucher_id=text("3"), code=text("c2"))
-    duplicates = tmp_path / "duplicates"
     for command in ("repair", "backfill"):
-        run = dynaorm(command, TARGETS[0], *where, "--yes", "--duplicates", str(duplicates))
+        run = dynaorm(command, TARGETS[0], *where, "--yes")
         assert run.returncode == 1
         assert run.stdout.startswith("left: duplicate value of Voucher in zoo, PK=code#c2")
-    lines = [json.loads(line) for line in duplicates.read_text().splitlines()]
-    assert {line["key"]["PK"]["S"] for line in lines} == {"code#c2"}
 
 
 @pytest.mark.parametrize("command", ["verify", "repair", "backfill"])
@@ -190,7 +138,8 @@ def test_it_says_in_which_account_region_and_table_it_works(
     assert line.pop("items") >= 0
     assert line.pop("bytes") >= 0
     assert line == {
-        "run": command,
+        "kind": "run",
+        "command": command,
         "table": "zoo",
         "name": zoo.name("zoo"),
         "account": "000000000000",
@@ -237,48 +186,6 @@ def test_stored_text_does_not_reach_the_terminal_as_it_is(
         assert not any(line.strip().startswith("repair: all is well") for line in run.stdout.split("\n"))
 
 
-def test_a_command_that_shall_write_and_not_write_does_nothing(dynaorm: Command) -> None:
-    run = dynaorm("repair", TARGETS[0], "--yes", "--dry-run")
-    assert run.returncode == 2
-    assert "--yes and --dry-run contradict each other" in run.stderr
-
-
-def test_several_machines_share_a_table(zoo: Raw, where: list[str], tmp_path: Path) -> None:
-    for name in ("ann", "bob", "cyd", "dan"):
-        zoo.change(app, member(name), GSI1SK=text("old"))
-        zoo.delete(app, key_of(f"email#{name}@x"))
-    machines = [
-        begun(
-            *("repair", TARGETS[0], *where, "--yes", "--json", "--segments", "3", "--segment", str(segment)),
-            *("--checkpoint", str(tmp_path / f"checkpoint{segment}")),
-        )
-        for segment in range(3)
-    ]
-    found = []
-    for machine in machines:
-        found += told(machine.communicate(timeout=100)[0])
-        assert machine.returncode == 0
-    mended = [one["key"]["SK"]["S"] for one in found if one["outcome"] == "mended"]
-    names = ("ann", "bob", "cyd", "dan")
-    assert sorted(mended) == sorted(
-        [f"MEMBER#{name}" for name in names] + [f"email#{name}@x" for name in names]
-    )
-    assert list(zoo.session.verify(app)) == []
-
-
-def test_of_one_segment_it_says_that_totals_are_left_out(
-    dynaorm: Command, zoo: Raw, where: list[str]
-) -> None:
-    zoo.change(app, key_of("GROUP#red", "INFO"), members={"N": "9"})
-    for segment in ("0", "1"):
-        run = dynaorm("verify", TARGETS[0], *where, "--segments", "2", "--segment", segment)
-        assert (run.returncode, run.stdout) == (0, "")
-        assert "verify: not judged: totals, which need all segments\n" in run.stderr
-    assert dynaorm("verify", TARGETS[0], *where, "--segments", "2").returncode == 1
-    without = dynaorm("verify", TARGETS[2], *where, "--segments", "2", "--segment", "0")
-    assert "totals" not in without.stderr
-
-
 def test_a_run_that_goes_on_ends_with_the_status_of_all_that_was_found(
     dynaorm: Command, zoo: Raw, where: list[str], tmp_path: Path
 ) -> None:
@@ -303,7 +210,8 @@ def test_a_run_that_goes_on_ends_with_the_status_of_all_that_was_found(
     [
         ([], "Usage: "),
         (["verify"], "Missing argument"),
-        (["verify", "tests.integrity.zoo"], "write module:Table or module:Class"),
+        (["verify", "tests.integrity.zoo"], "tests.integrity.zoo has 4 Tables; name one thing of it: "),
+        (["verify", "tests.integrity.zoo:"], "write module:Table or module:Class"),
         (["verify", "tests.nowhere:app"], "there is no module 'tests.nowhere'"),
         (["verify", "tests.integrity.zoo:nothing"], "there is no 'nothing' in tests.integrity.zoo"),
         (["verify", "tests.integrity.zoo:TABLES"], "is neither a Table nor an entity class"),
@@ -311,10 +219,6 @@ def test_a_run_that_goes_on_ends_with_the_status_of_all_that_was_found(
         (
             ["verify", TARGETS[0], "--table-name", "zo=prod-zoo"],
             "no table called 'zo' is declared here; map one of zoo",
-        ),
-        (
-            ["verify", TARGETS[0], "--segments", "2", "--segment", "2"],
-            "segment=2 of segments=2 is not an int from 0 to 1",
         ),
         (["repair", TARGETS[0], "--at-most", "-1"], "at_most=-1 is not an int from 0 on"),
         (["verify", TARGETS[0], "--rate", "0"], "rate=0.0 is not a number above 0"),
@@ -339,12 +243,11 @@ def test_a_file_of_another_program_is_left_as_it_is(
         mine.execute("CREATE TABLE work (name TEXT, value TEXT)")
     text.write_text("{my notes}\nwithout an end")
     contents = database.read_bytes(), text.read_bytes()
-    for option in ("--checkpoint", "--duplicates"):
-        for file in (database, text):
-            run = dynaorm("verify", TARGETS[3], *where, option, str(file))
-            assert run.returncode == 2, run
-            assert "name another file" in run.stderr
-            assert "Traceback" not in run.stderr
+    for file in (database, text):
+        run = dynaorm("verify", TARGETS[3], *where, "--checkpoint", str(file))
+        assert run.returncode == 2, run
+        assert "name another file" in run.stderr
+        assert "Traceback" not in run.stderr
     assert (database.read_bytes(), text.read_bytes()) == contents
 
 

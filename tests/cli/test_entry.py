@@ -15,17 +15,16 @@ sys.exit(main(["verify"]))
 """
 
 
-@pytest.mark.parametrize("name", ["click", "rich"])
-def test_without_the_extra_it_is_named(name: str) -> None:
+def test_without_the_extra_it_is_named() -> None:
     run = subprocess.run(
-        [sys.executable, "-c", _WITHOUT.format(name=name)],
+        [sys.executable, "-c", _WITHOUT.format(name="click")],
         cwd=ROOT,
         capture_output=True,
         text=True,
         check=False,
     )
     assert run.returncode == 2
-    assert run.stderr.startswith(f"dynaorm: the command line needs {name}")
+    assert run.stderr.startswith("dynaorm: the command line needs click")
     assert run.stderr.endswith('run: pip install "dynaorm[cli]"\n')
 
 

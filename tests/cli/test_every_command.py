@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dynaorm import Session, Table
-from dynaorm.cli.commands import COMMANDS
+from dynaorm.cli.commands import COMMANDS, Group
 from dynaorm.cli.entry import main
 from dynaorm.description import Entry, describe, samples, values_of
 from dynaorm.entity.declare.catalog import catalog_of
@@ -123,7 +123,6 @@ def _of_target(target: Target) -> Iterator[list[str]]:
     yield from ([command, target.name, "--yes"] for command in ("repair", "backfill", "apply"))
     yield from (["dump", target.name, file] for file in ("new.json", "folder", "-"))
     yield from (["load", target.name, file, "--yes"] for file in ("lines.json", "bytes", "empty", "new.json"))
-    yield from (["import", file] for file in ("object.json", "text", "bytes"))
     yield ["layout", target.name, "--from-table", "3"]
     yield ["export", target.name, "--format", "create-table"]
     for entry in target.entries:
@@ -142,21 +141,28 @@ def _of_entry(target: Target, entry: Entry) -> Iterator[list[str]]:
         if question.kind == "get":
             yield ["plan", of, "--delete", *given_]
         ((_, place),) = question.sources
-        method = {"get_by": "get-by"}.get(question.kind, question.kind)
+        method = {"get_by": "get"}.get(question.kind, question.kind)
         yield [method, of if place is None else f"{of}.{place}", *given_]
 
 
 # -- what nobody should type -------------------------------------------------------------------------------------------
 
+
+def command_named(name: str) -> click.Command:
+    found = Group().get_command(click.Context(Group()), name)
+    assert found is not None
+    return found
+
+
 # A browser would open, and other processes would leave moto.
 UNTOUCHED: Final = {"--open", "--processes"}
 OPTIONS: Final[dict[str, list[click.Option]]] = {
-    one.name or "": [
+    name: [
         option
-        for option in one.params
+        for option in command_named(name).params
         if isinstance(option, click.Option) and UNTOUCHED.isdisjoint(option.opts)
     ]
-    for one in COMMANDS
+    for name in COMMANDS
 }
 EVERY_OPTION: Final = sorted({name for some in OPTIONS.values() for one in some for name in one.opts})
 FILES: Final = st.sampled_from(
@@ -213,7 +219,7 @@ def arguments(draw: st.DrawFn) -> list[str]:
             case "less" if at < len(found):
                 del found[at]
             case "command":
-                found[0] = draw(st.sampled_from(sorted(one.name or "" for one in COMMANDS)))
+                found[0] = draw(st.sampled_from(sorted(COMMANDS)))
     return found
 
 

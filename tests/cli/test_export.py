@@ -47,10 +47,10 @@ def test_the_arguments_of_create_table_and_the_description_of_one_table_stand_al
 
 
 def test_a_file_is_written(dynaorm: Command, tmp_path: Path) -> None:
-    path = tmp_path / "stack.json"
+    path = tmp_path / "tables.json"
     run = dynaorm("export", *CAST, "--format", "terraform", "-o", str(path))
     assert (run.returncode, run.stdout, run.stderr) == (0, "", "")
-    assert "resource" in json.loads(path.read_text())
+    assert json.loads(path.read_text()) == exported(dynaorm, "terraform")
 
 
 def test_a_policy_is_refused_where_it_has_no_place(dynaorm: Command) -> None:

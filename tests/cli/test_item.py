@@ -11,10 +11,6 @@ from tests.cli.conftest import Command
 from tests.cli.desk import Case, Guide, bare, desk
 
 AT = "tests.cli.desk"
-MASKED = (
-    "its values are masked, because its class may have secrets; name the module of the class with --import, "
-    "or give --show-secrets"
-)
 GUARD = "guard item: reserves email for Agent(agent='liz'); the owner exists and holds it"
 
 
@@ -36,7 +32,7 @@ def raw(ministack_line: tuple[Transport, Any], unique_name: Callable[[str], str]
 def said(ask: Command, *key: str) -> list[str]:
     """What a command says before the attributes of the item."""
     run = ask("show", f"{AT}:desk", *key)
-    assert run.returncode == ("this is wrong" in run.stdout), run
+    assert run.returncode == ("is wrong with it:" in run.stdout), run
     lines = run.stdout.splitlines()
     return lines[: next(at for at, line in enumerate(lines) if line.startswith("  PK "))]
 
@@ -61,29 +57,27 @@ def test_it_says_what_an_item_is(ask: Command, key: list[str], says: str) -> Non
 def test_it_says_what_is_wrong(ask: Command, raw: Any) -> None:
     raw.delete("email#liz@x.com", "email#liz@x.com")
     assert said(ask, "AGENT#liz", "AGENT") == [
-        "Agent(agent='liz'), in GSI1 as by_city; this is wrong:",
+        "Agent(agent='liz'), in GSI1 as by_city; 1 thing is wrong with it:",
         "  missing guard: no guard item protects the value",
     ]
     raw.delete("AGENT#bob", "AGENT")
     assert said(ask, "email#bob@x.com") == [
-        "guard item: reserves email for Agent(agent='bob'); this is wrong:",
+        "guard item: reserves email for Agent(agent='bob'); 1 thing is wrong with it:",
         "  orphan guard: the owner it names does not exist",
         "  (another entity may hold the value: verify looks at all of them)",
     ]
     raw.delete("GUIDE#first", "v3_GUIDE")
     assert said(ask, "GUIDE#first", "v0_GUIDE") == [
-        "Guide(slug='first'); this is wrong:",
+        "Guide(slug='first'); 1 thing is wrong with it:",
         "  missing version: the latest copy is version 3, and that version item does not exist",
     ]
     raw.put("JUNK#1", "JUNK", pin={"S": "4711"})
     assert said(ask, "JUNK#1", "JUNK") == [
-        "it is an item of no declared class; this is wrong:",
+        "an item of no declared class; 1 thing is wrong with it:",
         "  unknown item: it belongs to no class of the table",
-        f"  ({MASKED})",
     ]
-    assert "4711" not in ask("show", f"{AT}:desk", "JUNK#1", "JUNK").stdout
-    assert "4711" not in ask("show", f"{AT}:desk", "JUNK#1", "JUNK", "--json").stdout
-    assert "4711" in ask("show", f"{AT}:desk", "JUNK#1", "JUNK", "--show-secrets").stdout
+    assert "4711" in ask("show", f"{AT}:desk", "JUNK#1", "JUNK").stdout
+    assert "4711" in ask("show", f"{AT}:desk", "JUNK#1", "JUNK", "--json").stdout
 
 
 def test_a_finding_with_a_masked_key_can_be_seen_when_it_is_asked_for(ask: Command, raw: Any) -> None:
@@ -152,7 +146,7 @@ def test_json_has_the_item_as_it_is_stored(ask: Command, raw: Any) -> None:
         "constraint": "email",
         "version": None,
         "owner": owner,
-        "item": {"PK": {"S": "email#liz@x.com"}, "SK": {"S": "email#liz@x.com"}, "owner": {"M": owner}},
+        "Item": {"PK": {"S": "email#liz@x.com"}, "SK": {"S": "email#liz@x.com"}, "owner": {"M": owner}},
         "findings": [],
     }
     raw.delete("AGENT#liz", "AGENT")
@@ -167,7 +161,7 @@ def test_an_item_of_a_partition_that_cannot_be_read_is_named(ask: Command, raw: 
     lines = run.stdout.splitlines()
     assert lines[-3:-1] == [
         "CASE#00x  Case(org='acme', number='CASE#00x'); it cannot be read",
-        "NOTE  it is an item of no declared class",
+        "NOTE  an item of no declared class",
     ]
     assert run.stderr == "2 items cannot be read by a class; give its sort key, too, to see what is wrong\n"
     assert run.returncode == 1
@@ -176,14 +170,14 @@ def test_an_item_of_a_partition_that_cannot_be_read_is_named(ask: Command, raw: 
         for line in ask("show", f"{AT}:desk", "ORG#acme", "--json").stdout.splitlines()
         if not (one := json.loads(line))["readable"] and one["kind"] == "entity"
     ]
-    assert wrong["item"]["SK"] == {"S": "CASE#00x"}
+    assert wrong["Item"]["SK"] == {"S": "CASE#00x"}
 
 
 def test_only_what_may_be_a_secret_is_masked_in_a_key_of_no_class(ask: Command, raw: Any) -> None:
     raw.put("FOO#1", "BAR", x={"S": "y"})
     raw.put("LOGIN#tok-2", "BAD")
     shown = ask("show", f"{AT}:desk", "FOO#1", "BAR").stdout.splitlines()
-    assert shown[-3:] == ["  PK  FOO#1", "  SK  BAR", "  x   **********"]
+    assert shown[-3:] == ["  PK  FOO#1", "  SK  BAR", "  x   y"]
     shown = ask("show", f"{AT}:desk", "LOGIN#tok-2", "BAD").stdout.splitlines()
     assert shown[-2:] == ["  PK  **********", "  SK  BAD"]
     shown = ask("show", f"{AT}:desk", "LOGIN#tok-1", "LOGIN").stdout.splitlines()
@@ -212,7 +206,7 @@ def test_stored_text_is_escaped(ask: Command, raw: Any, desk_session: Session) -
     raw.put("A\x1b[2J", "\x1b]0;title\x07", **{"\x1bname": {"S": "\x1bvalue\nnothing is wrong with it"}})
     for key in (["A\x1b[2J", "\x1b]0;title\x07"], ["A\x1b[2J"]):
         run = ask("show", f"{AT}:desk", *key)
-        assert run.returncode == ("this is wrong" in run.stdout)
+        assert run.returncode == ("is wrong with it:" in run.stdout)
         assert all(line.isprintable() for line in run.stdout.split("\n"))
     case = desk_session.query(Case, org="acme").first()
     assert case is not None

@@ -8,12 +8,12 @@ from typing import Final
 import pytest
 
 from dynaorm.cli.entry import main
-from dynaorm.cli.status import FAILED
+from dynaorm.cli.terminal import FAILED
 
 LIMIT: Final = "0.2"
 READING: Final = (
     ("get", "tests.cli.desk:Org", "org=o"),
-    ("get-by", "tests.cli.desk:Agent", "email=a@x.com"),
+    ("get", "tests.cli.desk:Agent", "email=a@x.com"),
     ("query", "tests.cli.desk:Org", "org=o"),
     ("show", "tests.cli.desk:desk", "ORG#o", "ORG"),
     ("verify", "tests.cli.desk:desk"),
@@ -35,7 +35,7 @@ def endpoint(request: pytest.FixtureRequest) -> Iterator[str]:
         yield f"http://127.0.0.1:{listener.getsockname()[1]}"
 
 
-@pytest.mark.parametrize("command", READING, ids=lambda command: str(command[0]))
+@pytest.mark.parametrize("command", READING, ids=" ".join)
 def test_a_command_without_an_answer_ends_with_one_line_that_says_what_to_do(
     command: tuple[str, ...],
     endpoint: str,
@@ -49,4 +49,4 @@ def test_a_command_without_an_answer_ends_with_one_line_that_says_what_to_do(
     *_, said = capfd.readouterr().err.splitlines()
     assert said.startswith("dynaorm: ")
     assert " got no answer " in said
-    assert said.endswith("; check --region, --endpoint and the network, and run the command again")
+    assert said.endswith("; check the region, the endpoint and the network, and try again")

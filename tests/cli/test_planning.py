@@ -66,7 +66,7 @@ def test_the_fields_come_from_a_file_or_standard_input(
     plain = {"agent": "zoe", "email": "zoe@x.com", "balance": "1.5", "tags": ["a"], "place": {"city": "Rome"}}
     file = tmp_path / "zoe.json"
     expected = actions(ask("plan", f"{AT}:Agent", *NEW))
-    for content in (plain, {"kind": "entity", "values": plain}):
+    for content in (plain, {"Agent": plain, "key": {}}):
         file.write_text(json.dumps(content))
         assert actions(ask("plan", f"{AT}:Agent", "--values", str(file))) == expected
         monkeypatch.setattr(sys, "stdin", io.StringIO(json.dumps(content)))

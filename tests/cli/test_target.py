@@ -7,7 +7,7 @@ from typing import Annotated
 import pytest
 
 from dynaorm import Aggregate, Entity, Table, Unique
-from dynaorm.cli.target import importable, load_target, table_names, tell_of_empty
+from dynaorm.cli.target import load_target, table_names, tell_of_empty
 from dynaorm.errors import UsageError
 from tests.integrity.zoo import Member, app
 
@@ -39,13 +39,6 @@ def test_a_module_cannot_end_the_command(text: str, tmp_path: Path, monkeypatch:
     monkeypatch.syspath_prepend(tmp_path)
     with pytest.raises(UsageError, match="cannot be imported"):
         load_target(f"{name}:app")
-
-
-def test_the_working_directory_is_importable_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys, "path", ["elsewhere"])
-    importable()
-    importable()
-    assert len(sys.path) == 2
 
 
 def test_physical_names_are_of_tables_that_have_to_do_with_what_is_named() -> None:

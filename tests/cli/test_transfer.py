@@ -50,50 +50,60 @@ def empty(live: Session) -> None:
 def test_a_table_is_dumped_and_loaded(
     dynaorm: Command, live: Session, where: list[str], tmp_path: Path
 ) -> None:
-    file, summary = str(tmp_path / "box.json.gz"), tmp_path / "summary"
+    file = str(tmp_path / "box.json.gz")
     run = dynaorm("dump", AT, file, *where)
     name = where[-1].partition("=")[2]
     assert (run.returncode, run.stdout) == (0, "")
     assert f"dump: table {box.name} = {name}, account 000000000000, Region {REGION}" in run.stderr
-    assert run.stderr.endswith("dump: 6 lines\n")
+    assert "dump: 6 lines; " in run.stderr
     empty(live)
     run = dynaorm("load", AT, file, *where)
     assert (run.returncode, live.scan(Note).count()) == (1, 0)
     assert f"{file}: saves every entity anew" in run.stderr
     assert "load: nothing was written; give --yes to write" in run.stderr
-    run = dynaorm("load", AT, file, *where, "--yes", "--summary", str(summary))
+    run = dynaorm("load", AT, file, *where, "--yes")
     assert run.returncode == 0
-    assert run.stderr.endswith("load: 6 lines, 3 stored, 0 stored before, 3 guard items left out\n")
-    assert (json.loads(summary.read_text())["stored"], list(live.verify(box))) == (3, [])
+    assert "load: 6 items, 3 stored, 3 guard items left out; " in run.stderr
+    assert list(live.verify(box)) == []
     assert live.get_one(Note, number="1").secret.get_secret_value() == "hunter2"
     run = dynaorm("load", AT, file, *where, "--yes", "--json")
-    assert json.loads(run.stdout) == {
-        "kind": "load",
-        "lines": 6,
+    place, result = map(json.loads, run.stdout.splitlines())
+    assert (place["kind"], place["command"], place["name"]) == ("run", "load", name)
+    used = ("read_units", "write_units", "seconds")
+    assert {key: value for key, value in result.items() if key not in used} == {
+        "kind": "result",
+        "command": "load",
+        "items": 6,
         "stored": 0,
         "present": 3,
         "left_out": {"guard": 3},
-        "refused": {},
+        "refused": 0,
+        "findings": 0,
     }
 
 
-def test_refused_lines_are_counted_and_go_to_a_file_alone(
+def test_each_refused_line_is_told_with_its_place_and_the_reason(
     dynaorm: Command, live: Session, where: list[str], tmp_path: Path
 ) -> None:
-    file, refused = tmp_path / "box", tmp_path / "refused"
+    file = tmp_path / "box"
     assert dynaorm("dump", AT, str(file), *where).returncode == 0
     empty(live)
     live.save(Note(number="9", slug="s1"))
-    run = dynaorm("load", AT, str(file), *where, "--yes", "--refused", str(refused))
+    run = dynaorm("load", AT, str(file), *where, "--yes")
     assert run.returncode == 1
-    assert run.stderr.endswith(
-        "2 stored, 0 stored before, 3 guard items left out, 1 refused with UniqueViolation\n"
-    )
+    assert "load: 6 items, 2 stored, 3 guard items left out, 1 refused; " in run.stderr
+    (line,) = run.stdout.splitlines()
+    number = 1 + next(n for n, one in enumerate(file.read_text().splitlines()) if '"slug":{"S":"s1"}' in one)
+    assert line.startswith(f"{file}, line {number}: UniqueViolation: ")
     assert "hunter2" not in run.stderr + run.stdout
-    assert json.loads(refused.read_text())["Item"]["slug"] == {"S": "s1"}
-    run = dynaorm("load", AT, str(file), *where, "--yes", "--refused", str(refused))
+    *_, refused, _ = map(
+        json.loads, dynaorm("load", AT, str(file), *where, "--yes", "--json").stdout.splitlines()
+    )
+    assert (refused["kind"], refused["file"], refused["line"]) == ("refused", str(file), number)
+    file.write_text("nonsense")
+    run = dynaorm("load", AT, str(file), *where, "--yes")
     assert run.returncode == 2
-    assert "there is a file" in run.stderr
+    assert f"nothing in {file} can be loaded: line 1: it is not JSON; give lines such as" in run.stderr
 
 
 def test_what_is_put_as_it_is_is_verified(
@@ -107,9 +117,13 @@ def test_what_is_put_as_it_is_is_verified(
     run = dynaorm("load", AT, str(file), *where, "--yes", "--raw")
     assert run.returncode == 1
     assert run.stdout.startswith("missing guard")
-    assert run.stderr.endswith("load: 5 lines, 5 stored, 0 stored before, 1 finding of verify\n")
+    assert "load: 5 items, 5 stored, 1 finding of verify; " in run.stderr
     run = dynaorm("load", AT, str(file), *where, "--yes", "--raw", "--json")
-    assert [json.loads(line)["kind"] for line in run.stdout.splitlines()] == ["missing guard", "load"]
+    assert [json.loads(line)["kind"] for line in run.stdout.splitlines()] == [
+        "run",
+        "missing guard",
+        "result",
+    ]
 
 
 def test_entities_go_to_a_pipe_and_never_to_a_terminal(
@@ -117,9 +131,7 @@ def test_entities_go_to_a_pipe_and_never_to_a_terminal(
 ) -> None:
     run = dynaorm("dump", AT, "-", "--entities", *where)
     shown = [json.loads(line) for line in run.stdout.splitlines()]
-    assert sorted(one["entity"]["number"] for one in shown) == ["0", "1", "2"]
-    assert {one["type"] for one in shown} == {"Note"}
-    assert "hunter2" not in run.stdout
+    assert sorted(one["Item"]["number"]["S"] for one in shown) == ["0", "1", "2"]  # each has a secret
     ours, theirs = pty.openpty()
     with os.fdopen(theirs, "w") as terminal, monkeypatch.context() as patched:
         patched.setattr(sys, "stdout", terminal)

@@ -97,7 +97,7 @@ def test_a_key_without_all_its_fields_is_refused() -> None:
         Key(Ticket)
     assert str(caught.value) == (
         "the primary key of Ticket is made of project, number, and project, number is missing; "
-        "give project=..., number=..."
+        "give project, number a value"
     )
 
 

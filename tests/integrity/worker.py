@@ -37,8 +37,7 @@ def load(session: Session, *tables: Table, options: RunOptions, raw: bool = Fals
     assert options.checkpoint is not None
     folder = Path(options.checkpoint).parent
     for table in tables:
-        checkpoint = None if raw else folder / f"checkpoint-{table.name}"
-        session.load(table, folder / f"dumped-{table.name}", raw=raw, checkpoint=checkpoint, concurrency=2)
+        session.load(table, folder / f"dumped-{table.name}", raw=raw, concurrency=2)
     return ()
 
 

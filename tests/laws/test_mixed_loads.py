@@ -81,8 +81,7 @@ def dumped(world: World, line: Line, path: Path) -> None:
 
 def load(world: World, session: Session, line: Line, folder: Path, *, raw: bool) -> None:
     """Load the dump, however often the process ends. No line is refused."""
-    checkpoint = folder / "checkpoint" if world.pick((True, False)) else None
-    more: dict[str, Any] = {"raw": raw, "checkpoint": checkpoint, "concurrency": 1 if checkpoint else 2}
+    more: dict[str, Any] = {"raw": raw, "concurrency": world.pick((1, 2))}
     for _ in range(world.pick((0, 1, 3, 6))):
         line.end(world.pick(range(1, 12)), world.pick(WAYS))
         try:
@@ -91,7 +90,9 @@ def load(world: World, session: Session, line: Line, folder: Path, *, raw: bool)
             world.log.append("the load is killed")
     line.end()
     result = session.load(world.classes.table, folder / "dump", **more)
-    if {*result.refused} == {"OutcomeUnknown"}:  # an answer was lost, and nothing says whose write is there
+    if {one.error for one in result.refused} == {
+        "OutcomeUnknown"
+    }:  # an answer was lost, and nothing says whose write is there
         result = session.load(world.classes.table, folder / "dump", raw=raw)
     assert result.is_complete, result
 

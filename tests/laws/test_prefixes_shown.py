@@ -38,7 +38,7 @@ from dynaorm import (
     iam_policy,
     item_of,
 )
-from dynaorm.cli.shown import Shown
+from dynaorm.cli.values import EntityFormatter
 from dynaorm.description import Entry, classify, describe, samples
 from dynaorm.description.entry import entity_in
 from dynaorm.errors import UsageError
@@ -314,8 +314,8 @@ SHOWN: Final[tuple[Callable[[Twin, Sequence[Entry]], Any], ...]] = (
     page_facts,
     lambda _, entries: [entry_facts(entry) for entry in entries],
     lambda one, entries: [each["item"] for each in document_of(one.description, entries)["entries"]],
-    lambda _, entries: [Shown().line(entity_in(entry)) for entry in entries],
-    lambda _, entries: [Shown().entity(entity_in(entry)) for entry in entries],
+    lambda _, entries: [EntityFormatter().line(entity_in(entry)) for entry in entries],
+    lambda _, entries: [EntityFormatter().entity(entity_in(entry)) for entry in entries],
 )
 
 
@@ -404,7 +404,7 @@ def dumped(stored: Stored) -> Any:
         call_of(stored, "DeleteItem", Key=key)
     lines.seek(0)
     result = stored.session.load(stored.one.table, lines)
-    entities = [json.loads(line)["entity"] for line in told.getvalue().splitlines()]
+    entities = [json.loads(line)["Twin"] for line in told.getvalue().splitlines()]
     return sorted(entities, key=lambda entity: entity["number"]), repr(result), items_of(stored)
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from pydantic import BaseModel, Field, SecretStr
 
 from dynaorm import Entity, Table, entity_of, item_of
-from dynaorm.cli.shown import Shown, fields_of
+from dynaorm.cli.values import EntityFormatter, fields_of
 from dynaorm.description import classify, describe
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.item.printable import printable
@@ -89,6 +89,6 @@ def test_a_field_and_its_attribute_have_one_text(thing: Thing) -> None:
     loaded = entity_of(item, shown)
     (row,) = view_of(describe(shown), [classify(item, shown)]).rows
     stored = {one.field: printable(one.text) for one in row.attributes if one.field}
-    fields = Shown().texts(mapping_of(Thing), fields_of(loaded))
+    fields = EntityFormatter().texts(mapping_of(Thing), fields_of(loaded))
     assert {name: fields[name] for name in stored} == stored
     assert {fields[name] for name in fields.keys() - stored.keys()} <= {"null", "{}"}

@@ -287,7 +287,7 @@ def test_a_version_that_exists_already_is_unexpected() -> None:
     assert "version 2 is already stored" in error.message
     assert (error.code, error.request_id, error.reasons) == ("ConditionalCheckFailed", "", ())
     assert "keep version 2 of Document(doc_id='d')" in error.action
-    told = "session.verify({0}) says what is wrong with its versions, and session.repair({0})"
+    told = "verify of {0} says what is wrong with its versions, and repair"
     mends = told + (
         " lets the tombstone of a deleted {0} count it. Of a {0} that is not deleted, only you know whether the latest "
         "copy or that version is right: delete it, repair it, and {1}"

@@ -136,7 +136,7 @@ def test_a_scan_reads_segments_and_leaves_other_classes_to_dynamodb() -> None:
 def test_a_missing_partition_field_names_the_index_that_would_do() -> None:
     with pytest.raises(
         UsageError,
-        match=r"project is not given; use Ticket\.by_status: session\.query\(Ticket\.by_status, status=",
+        match=r"project is not given; query Ticket\.by_status by status$",
     ):
         requests(queried(Ticket, {"status": "open"}))
     with pytest.raises(UsageError, match=r"give order=\.\.\., or scan the table"):
@@ -159,18 +159,16 @@ def test_a_condition_on_a_field_of_the_partition_key_is_sent_to_a_computed_field
 
 
 def test_a_field_outside_the_key_is_sent_to_filter() -> None:
-    with pytest.raises(UsageError, match=r"status is in no key of Ticket; .*, or use \.filter\(F\.status"):
+    with pytest.raises(UsageError, match=r"status is in no key of Ticket; .*, or filter by status$"):
         requests(queried(Ticket, {"project": "p", "status": "open"}))
     with pytest.raises(UsageError, match="at is in no key of Ticket"):
         requests(queried(Ticket, {"project": "p"}).bounded("<", {"at": datetime(2024, 1, 1, tzinfo=UTC)}))
 
 
 def test_none_is_in_no_key() -> None:
-    with pytest.raises(InvalidValue, match=r"None is in no key; give project= a value: .* of every Ticket"):
+    with pytest.raises(InvalidValue, match=r"None is in no key; give project a value: .* of every Ticket"):
         requests(queried(Ticket, {"project": None}))
-    with pytest.raises(
-        InvalidValue, match=r"None is in no key; scan with \.filter\(F\.status\.missing\(\)\)"
-    ):
+    with pytest.raises(InvalidValue, match=r"None is in no key; scan, and filter by a missing status$"):
         requests(queried(Ticket.by_status, {"status": None}))
 
 
@@ -190,9 +188,9 @@ def test_no_remedy_names_a_filter_that_dynamodb_refuses() -> None:
         requests(queried(Log.by_owner, {"owner": None}))
     with pytest.raises(UsageError, match=r"declare an Index whose key has it$"):
         requests(queried(Log.by_place, {"state": "s", "owner": "o"}))
-    with pytest.raises(UsageError, match=r"or use \.filter\(F\.state \.\.\.\)$"):
+    with pytest.raises(UsageError, match=r"or filter by state$"):
         requests(queried(Log.by_owner, {"owner": "o", "state": "s"}))
-    with pytest.raises(UsageError, match=r"give level= a single value$"):
+    with pytest.raises(UsageError, match=r"give level a single value$"):
         queried(Log, {"device": "d"}).bounded(">", {"level": "a"}).bounded("<", {"at": "b"})
 
 

@@ -45,7 +45,7 @@ def test_a_version_that_is_not_there_is_named_by_its_number(moto: Transport, clo
     assert (
         str(restored.value)
         == str(loaded.value)
-        == "Key(Page, name='l') has no version 9; it was never written, or was pruned; look at session.history(...)"
+        == "Key(Page, name='l') has no version 9; it was never written, or was pruned; look at its history"
     )
 
 

@@ -155,7 +155,7 @@ def _remedy_of_version(
         return "if the stored key is right, declare the class with versioned=True" if is_latest else None
     if part.template is None or part.template.match(was) is None:
         return None
-    return "if it was stored before its class had versions, session.backfill() moves it"
+    return "if it was stored before its class had versions, backfill moves it"
 
 
 def _remedy(part: KeyPart) -> str:

@@ -8,9 +8,6 @@ Rule 3. Writers may run: each item is as it was when its page was read, which is
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import field
-from typing import Any, Final
-
-from pydantic_core import to_json
 
 from dynaorm.argument import check_flag
 from dynaorm.entity.classify import NotAnEntity, class_of, unknown_item
@@ -21,13 +18,10 @@ from dynaorm.flow.integrity.scan import RateLimiter, ScannedPage, ScanSegment, r
 from dynaorm.flow.integrity.verify import check_segments
 from dynaorm.flow.protocol.call import Flow
 from dynaorm.flow.protocol.context import Context
+from dynaorm.flow.transfer.lines import entity_line
 from dynaorm.item.item_line import item_line
 from dynaorm.item.value import Item
 from dynaorm.record import record
-
-TYPE: Final = "type"
-ENTITY: Final = "entity"
-"""The members of a line of an entity."""
 
 
 @record
@@ -51,7 +45,7 @@ class Dump:
         table: the table.
         limiter: keeps to a rate.
         segments: the parts of the table, each with its position.
-        entities: entities as the application shows them, in place of items.
+        entities: entities in readable JSON, in place of items.
         lines: how many lines there are so far.
         left_out: what has no line.
     """
@@ -102,8 +96,7 @@ class Dump:
         except DecodeError as problem:
             self._tell(problem)
             return None
-        shown: Any = {TYPE: mapping.name, ENTITY: entity.model_dump(mode="json", by_alias=True)}
-        return to_json(shown) + b"\n"
+        return entity_line(mapping, item, entity) or item_line(item)
 
     def _tell(self, problem: DecodeError) -> None:
         """Tell the session's handler of an item that cannot be read. Raises the error if there is none."""

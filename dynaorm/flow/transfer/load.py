@@ -5,11 +5,12 @@ Rule 1. An entity is saved as any new one is: with guard items, as version 1, co
 Rule 2. What no class knows, the spelling of values and the time of creation are as in the line.
 Rule 3. Targets of totals come before what they count, so the lines are read several times. Totals begin at 0.
 Rule 4. An entity that is stored already as it is in the line is done. So an interrupted load can be repeated.
-Rule 5. What is refused is returned with its line and the reason, and does not stop the others.
+Rule 5. What is refused is returned with its place and the reason, and does not stop the others. A file of which nothing
+        has a form that is known is an error.
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import field
 from functools import cached_property
 from typing import Any, Final, TypeAlias
@@ -31,67 +32,96 @@ from dynaorm.errors import (
     Throttled,
     UnexpectedRefusal,
     Unreachable,
+    UsageError,
 )
+from dynaorm.failure import counted
 from dynaorm.flow.bulk.windows import CODES_OF_AN_ITEM, CONCURRENCY
 from dynaorm.flow.bulk.write import write_each
 from dynaorm.flow.protocol.call import Flow
 from dynaorm.flow.protocol.context import Context
 from dynaorm.flow.read import load as load_entity
+from dynaorm.flow.transfer.lines import FORMS, items_in
 from dynaorm.flow.transfer.put_items import put_items
 from dynaorm.item.batch import BATCH_WRITE_LIMIT
-from dynaorm.item.item_line import item_in
 from dynaorm.item.value import Item
 from dynaorm.plan.intent import Save
 from dynaorm.plan.kinds.derived_kinds import levels_of
 from dynaorm.record import record
 
 _PER_PLACE: Final = 16
-Failure: TypeAlias = tuple[int, DynaormError]
-"""The number of a line, and why it was refused."""
 
 _ENDING: Final = (Throttled, Unreachable, TableNotFound)
 """Errors that would repeat for every later line."""
 
 
 @record
-class RefusedLine:
-    """A line that was not loaded.
+class Place:
+    """Where an item is.
 
     Attributes:
-        number: its number, from 1.
-        line: the line.
+        file: the path of its file; None for an open file.
+        line: the number of its line, from 1.
+        item: its number in a line, or in a whole file, that has several; None in one that has no other.
+    """
+
+    file: str | None
+    line: int
+    item: int | None = None
+
+    def __str__(self) -> str:
+        where = [] if self.file is None else [self.file]
+        which = f"line {self.line}" if self.item is None else f"line {self.line}, item {self.item}"
+        return ", ".join([*where, which])
+
+
+Failure: TypeAlias = tuple[Place, DynaormError]
+"""Where an item is, and why it was refused."""
+
+
+@record
+class RefusedItem:
+    """An item that was not loaded.
+
+    Attributes:
+        place: where it is: the ``file``, the ``line`` and the ``item``.
         error: the name of the error.
         reason: why it was refused. It may quote values.
     """
 
-    number: int
-    line: bytes = field(repr=False)
+    place: Place
     error: str
     reason: str = field(repr=False)
+
+    def __str__(self) -> str:
+        return f"{self.place}: {self.error}: {self.reason}"
 
 
 @record
 class LoadResult:
-    """What ``load`` did.
+    """What ``load`` did. Its text says of each item that was refused where it is, and why.
 
     Attributes:
-        lines: the number of lines.
+        items: the number of items in the files.
         stored: how many were written.
         present: how many entities were stored already as they are in their lines.
-        left_out: the lines that are no entities, by what they are: ``{"guard": 3}``.
-        refused: the lines that were refused, by the names of the errors.
+        left_out: the items that are no entities, by what they are: ``{"guard": 3}``.
+        refused: the items that were refused.
     """
 
-    lines: int = 0
+    items: int = 0
     stored: int = 0
     present: int = 0
     left_out: dict[str, int] = field(default_factory=dict)
-    refused: dict[str, int] = field(default_factory=dict)
+    refused: tuple[RefusedItem, ...] = ()
 
     @property
     def is_complete(self) -> bool:
-        """Whether no line was refused."""
+        """Whether no item was refused."""
         return not self.refused
+
+    def __str__(self) -> str:
+        head = f"{counted(self.items, 'item')}: {self.stored} stored, {self.present} stored before"
+        return "\n".join([f"{head}, {len(self.refused)} refused", *map(str, self.refused)])
 
 
 @record(frozen=False)
@@ -111,18 +141,22 @@ class LineLoad:
     raw: bool = False
     concurrency: int = CONCURRENCY
     level: int = 0
-    lines: int = 0
+    items: int = 0
     stored: int = 0
     present: int = 0
     left_out: Counter[str] = field(default_factory=Counter)
-    refused: Counter[str] = field(default_factory=Counter)
+    refused: list[RefusedItem] = field(default_factory=list)
+    _unusable: int = 0
+    _of_file: tuple[int, int] = (0, 0)
 
     @property
     def result(self) -> LoadResult:
         """What was done so far."""
-        return LoadResult(
-            self.lines, self.stored, self.present, _sorted(self.left_out), _sorted(self.refused)
+        refused = sorted(
+            self.refused, key=lambda one: (one.place.file or "", one.place.line, one.place.item or 0)
         )
+        left_out = dict(sorted(self.left_out.items()))
+        return LoadResult(self.items, self.stored, self.present, left_out, tuple(refused))
 
     @property
     def window(self) -> int:
@@ -138,31 +172,46 @@ class LineLoad:
     def _level_of(self) -> dict[EntityMapping, int]:
         return levels_of(catalog_of(self.table).mappings.values())
 
-    def load(self, lines: Sequence[tuple[int, bytes]]) -> Flow[list[RefusedLine]]:
-        """Load numbered lines. Returns those that were refused.
+    def load(self, lines: Sequence[tuple[int, bytes]], file: str | None) -> Flow[None]:
+        """Load numbered lines of a file.
 
         Raises:
             StoreError: no more lines can be loaded. Load these lines again later.
         """
-        items: list[tuple[int, Item]] = []
-        refused: list[RefusedLine] = []
+        items: list[tuple[Place, Item]] = []
+        failures: list[tuple[Place, Exception]] = []
+        names = {self.table.name, self.context.table_name(self.table.name)}
         for number, line in lines:
-            try:
-                if line.strip():
-                    items.append((number, item_in(line)))
-            except ValueError as problem:
-                refused.append(RefusedLine(number, line, "ValueError", str(problem)))
-        failures = yield from (self._put(items) if self.raw else self._save(items))
+            found = items_in(line, self.table, names) if line.strip() else []
+            for position, item in enumerate(found, 1):
+                place = Place(file, number, position if len(found) > 1 else None)
+                if isinstance(item, Exception):
+                    failures.append((place, item))
+                else:
+                    items.append((place, item))
         # On later readings, these were refused and counted before.
-        refused, self.lines = (refused, self.lines + len(lines)) if self.level == 0 else ([], self.lines)
-        texts = dict(lines)
-        refused += [RefusedLine(one, texts[one], type(why).__name__, str(why)) for one, why in failures]
-        self.refused.update(one.error for one in refused)
-        return sorted(refused, key=lambda one: one.number)
+        if self.level == 0:
+            self.items += len(items) + len(failures)
+            self._unusable += len(failures)
+        else:
+            failures = []
+        failures += yield from (self._put(items) if self.raw else self._save(items))
+        self.refused += [RefusedItem(place, type(why).__name__, str(why)) for place, why in failures]
+
+    def end_file(self, file: str | None) -> None:
+        """Say that a file has ended. Raises UsageError if it has lines, and none of a form that is known."""
+        items, unusable = self._of_file
+        self._of_file = self.items, self._unusable
+        if 0 < self._unusable - unusable == self.items - items:
+            first = next(one for one in self.refused if one.place.file == file)
+            raise UsageError(
+                problem=f"nothing in {file or 'this file'} can be loaded: line {first.place.line}: {first.reason}",
+                remedy=FORMS,
+            )
 
     # -- items as they are ---------------------------------------------------------------------------------------------
 
-    def _put(self, items: Sequence[tuple[int, Item]]) -> Flow[list[Failure]]:
+    def _put(self, items: Sequence[tuple[Place, Item]]) -> Flow[list[Failure]]:
         keyed = [(one, item) for one, item in items if self._has_key(item)]
         lacking = [
             (one, no_entity(self.table, item, NotAnEntity.UNKNOWN))
@@ -178,14 +227,14 @@ class LineLoad:
 
     # -- entities ------------------------------------------------------------------------------------------------------
 
-    def _save(self, items: Sequence[tuple[int, Item]]) -> Flow[list[Failure]]:
+    def _save(self, items: Sequence[tuple[Place, Item]]) -> Flow[list[Failure]]:
         failures: list[Failure] = []
         new: dict[int, _New] = {}
-        for number, item in items:
+        for place, item in items:
             try:
-                one = self._new(number, received(self.table, item))
+                one = self._new(place, received(self.table, item))
             except DecodeError as problem:
-                failures.append((number, problem))
+                failures.append((place, problem))
             else:
                 if one is not None:
                     new[id(one.entity)] = one
@@ -207,9 +256,9 @@ class LineLoad:
         if isinstance(error, AlreadyExists) and (yield from self._is_present(one)):
             self.present += 1
             return []
-        return [(one.number, error)]
+        return [(one.place, error)]
 
-    def _new(self, number: int, item: Item) -> "_New | None":
+    def _new(self, place: Place, item: Item) -> "_New | None":
         """The entity of an item as a new one; None if it is none, has expired or is of another level.
 
         Raises:
@@ -232,7 +281,7 @@ class LineLoad:
         item = {**item, **{name: {"N": "0"} for name in begun}}
         entity = mapping.loader.hydrate(item)
         set_state(entity, None)
-        return _New(number, mapping, item, entity)
+        return _New(place, mapping, item, entity)
 
     def _is_present(self, one: "_New") -> Flow[bool]:
         """Whether an entity is stored as in its line, but for what other writes keep (Rule 4)."""
@@ -251,15 +300,11 @@ class LineLoad:
         )
 
 
-def _sorted(counts: Mapping[str, int]) -> dict[str, int]:
-    return dict(sorted(counts.items()))
-
-
 @record(frozen=False, eq=False)
 class _New:
     """An entity in a line."""
 
-    number: int
+    place: Place
     mapping: EntityMapping
     item: Item
     entity: Any

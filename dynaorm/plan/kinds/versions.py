@@ -121,7 +121,7 @@ class Versions(DerivedKind[int]):
         planned = failed.planned
         mapping, number = planned.mapping, planned.label
         name = mapping.entity.__name__
-        told = f"session.verify({name}) says what is wrong with its versions, and session.repair({name})"
+        told = f"verify of {name} says what is wrong with its versions, and repair"
         if number == 1:
             return AlreadyExists(
                 key=planned.subject,

@@ -40,14 +40,14 @@ def test_a_stored_key_that_its_template_renders_differently_is_refused_with_the_
         "Cannot load Person from the item PK='PERSON#a%23b', SK='A':\n"
         "  - PK is 'PERSON#a%23b', but 'PERSON#{person_id}' renders 'PERSON#a%2523b'; "
         "if the stored key is right, write {person_id:raw} in the template\n"
-        "Correct the item or the class; Session(on_decode_error=...) decides what reads do with such items"
+        "Correct the item or the class; on_decode_error of a session decides what reads do with such items"
     )
 
 
 @pytest.mark.parametrize(
     ("kind", "stored", "remedy"),
     [
-        (Draft, {"PK": "DRAFT#p1", "SK": "D"}, "before its class had versions, session.backfill() moves it"),
+        (Draft, {"PK": "DRAFT#p1", "SK": "D"}, "before its class had versions, backfill moves it"),
         (Draft, {"PK": "DRAFT#p1", "SK": "E"}, "write another literal in the template"),
         (Person, {"PK": "PERSON#p1", "SK": "v0_A"}, "right, declare the class with versioned=True"),
         (Person, {"PK": "PERSON#p1", "SK": "v1_A"}, "write another literal in the template"),

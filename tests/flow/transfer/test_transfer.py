@@ -3,8 +3,9 @@
 import asyncio
 import gzip
 import json
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from io import BytesIO
 from itertools import count
 from pathlib import Path
@@ -12,8 +13,22 @@ from threading import Event, get_ident
 from typing import Annotated, Any, Final
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import Field, JsonValue, SecretStr
 
-from dynaorm import Aggregate, AsyncSession, CreatedAt, Entity, GlobalIndex, Index, Session, Table, Unique
+from dynaorm import (
+    Aggregate,
+    AsyncSession,
+    CreatedAt,
+    Entity,
+    GlobalIndex,
+    Index,
+    Session,
+    Table,
+    Unique,
+    item_of,
+)
 from dynaorm.errors import DecodeError, TableNotFound, UnexpectedRefusal, UsageError
 from dynaorm.flow.protocol.call import Call, NoAnswer, Refusal, Reply, Transport
 from dynaorm.flow.table_definition import definition
@@ -109,14 +124,14 @@ def test_what_no_class_knows_is_kept_and_index_keys_are_made_anew(
     assert not {"GSI1PK", "GSI1SK"} & found.keys()
 
 
-def test_what_is_refused_is_in_a_file_that_can_be_loaded_once_the_cause_is_gone(
+def test_what_is_refused_is_told_with_its_place_and_can_be_loaded_later(
     moto: Transport, lines: list[bytes], tmp_path: Path
 ) -> None:
     session = opened(moto, shop)
     rival = session.save(Player(name="rival", email="ann@x"))
     bad = [
         b"no json\n",
-        b'{"type":"Team","entity":{}}\n',
+        b'{"Team":{"titel":"x"}}\n',
         item_line({"SK": {"S": "x"}}),
         item_line({"PK": {"S": "x"}, "SK": {"S": "x"}, "_type": {"S": "Nobody"}}),
         item_line(
@@ -124,28 +139,122 @@ def test_what_is_refused_is_in_a_file_that_can_be_loaded_once_the_cause_is_gone(
         ),
         b"\n",
     ]
-    refusals = tmp_path / "refused"
-    loaded = session.load(shop, BytesIO(b"".join([*lines, *bad])), refused=refusals)
-    assert loaded.refused == {"DecodeError": 3, "UniqueViolation": 1, "ValueError": 2}
+    file = tmp_path / "lines"
+    file.write_bytes(b"".join([*lines, *bad]))
+    loaded = session.load(shop, file)
+    errors = Counter(one.error for one in loaded.refused)
+    assert errors == {"DecodeError": 3, "UniqueViolation": 1, "ValueError": 1, "UsageError": 1}
     assert not loaded.is_complete
-    assert loaded.stored == 4
-    said = [json.loads(line) for line in refusals.read_bytes().splitlines()]
-    assert len(said) == 6
-    assert all(one["reason"] for one in said)
-    (taken,) = [one for one in said if one["error"] == "UniqueViolation"]
-    assert json.loads(lines[taken["line"] - 1])["Item"] == taken["Item"]
-    assert next(one for one in said if one["line"] == len(lines) + 1)["text"] == "no json"
+    assert (loaded.items, loaded.stored) == (len(lines) + 5, 4)
+    assert str(loaded).startswith(
+        f"{len(lines) + 5} items: 4 stored, 0 stored before, 6 refused\n{file}, line "
+    )
+    assert all(one.reason for one in loaded.refused)
+    (taken,) = [one for one in loaded.refused if one.error == "UniqueViolation"]
+    assert json.loads(lines[taken.place.line - 1])["Item"]["email"] == {"S": "ann@x"}
+    assert "ann@x" in str(loaded)
     session.delete(rival)
-    again = session.load(shop, refusals)
-    assert (again.stored, again.refused) == (1, {"DecodeError": 3, "ValueError": 2})
+    again = session.load(shop, file)
+    assert (again.stored, again.present, len(again.refused)) == (1, 4, 5)
     assert list(session.verify(shop)) == []
+
+
+def jsonl(items: list[Any]) -> str:
+    return "".join(json.dumps({"Item": one}) + "\n" for one in items)
+
+
+FORMS: Final[dict[str, Callable[[list[Any]], str]]] = {
+    "lines": jsonl,
+    "an answer": lambda items: json.dumps({"Items": items, "Count": len(items), "ConsumedCapacity": None}),
+    "an array": lambda items: json.dumps([{"Item": one} for one in items]),
+    "an array of items": json.dumps,
+    "lines of items": lambda items: "".join(json.dumps(one) + "\n" for one in items),
+    "requests": lambda items: json.dumps({"transfer": [{"PutRequest": {"Item": one}} for one in items]}),
+    "a call": lambda items: json.dumps(
+        {"RequestItems": {"transfer": [{"PutRequest": {"Item": one}} for one in items]}}
+    ),
+    "requests by their physical name": lambda items: json.dumps(
+        {"physical": [{"PutRequest": {"Item": one}} for one in items]}
+    ),
+}
+
+
+@given(
+    st.lists(st.sampled_from(["team", "player", "page", "guard"]), min_size=1, max_size=5),
+    st.sampled_from([None, 2]),
+    st.data(),
+)
+def test_every_form_of_a_file_loads_what_lines_load(
+    kinds: list[str], indent: int | None, data: st.DataObject
+) -> None:
+    entities: dict[str, Callable[[int], Entity]] = {
+        "team": lambda n: Team(team=f"t{n}", title="x"),
+        "player": lambda n: Player(name=f"p{n}", email=f"{n}@x"),
+        "page": lambda n: Page(name=f"p{n}", text="é\n{"),
+    }
+    guard = {"PK": {"S": "email#g"}, "SK": {"S": "email#g"}, "owner": {"M": {}}, "_type": {"S": "_guard"}}
+    items = [guard if one == "guard" else item_of(entities[one](n)) for n, one in enumerate(kinds)]
+    for name in [data.draw(st.sampled_from(sorted(FORMS))), "lines"]:
+        text = FORMS[name](items)
+        if not name.startswith("lines"):
+            text = json.dumps(json.loads(text), indent=indent)
+        stored: dict[str, Any] = {}
+        with Session(transport=_Keeper(stored), table_names={"transfer": "physical"}) as session:
+            loaded = session.load(shop, BytesIO(text.encode()), raw=True)
+        assert (loaded.items, loaded.refused) == (len(items), ())
+        assert sorted(map(str, stored.values())) == sorted({str(one) for one in items})
+
+
+class _Keeper:
+    """A transport that keeps what BatchWriteItem puts."""
+
+    def __init__(self, stored: dict[str, Any]) -> None:
+        self._stored = stored
+
+    def call(self, call: Call, /) -> Reply:
+        (puts,) = call.request["RequestItems"].values()
+        for one in puts:
+            item = one["PutRequest"]["Item"]
+            self._stored[str(item["PK"])] = item
+        return {}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "nonsense\n",
+        "[1, 2]",
+        '{"a": 1}\n{"b": 2}\n',
+        '[\n {"Nobody": {"id": "1"}}\n]',
+        '{"other": [{"PutRequest": {"Item": {"PK": {"S": "a"}, "SK": {"S": "b"}}}}]}',
+        '{"transfer": [{"DeleteRequest": {"Key": {"PK": {"S": "a"}, "SK": {"S": "b"}}}}]}',
+        '{"Items": [1]}',
+        "[" * 100_000,
+    ],
+)
+@pytest.mark.parametrize("raw", [True, False])
+def test_a_file_in_which_nothing_can_be_used_is_an_error_and_sends_nothing(
+    tmp_path: Path, text: str, raw: bool
+) -> None:
+    file = tmp_path / "file.json"
+    file.write_text(text)
+    with (
+        Session(transport=ScriptedTransport(), clock=FakeClock()) as session,
+        pytest.raises(UsageError, match=r"nothing in .*file\.json can be loaded: line 1: .*Item"),
+    ):
+        session.load(shop, file, raw=raw)
+
+
+def test_an_empty_file_is_none(tmp_path: Path) -> None:
+    with Session(transport=ScriptedTransport(), clock=FakeClock()) as session:
+        assert session.load(shop, BytesIO(b"\n\n")).items == 0
 
 
 def test_an_entity_that_is_stored_otherwise_is_refused_and_stays(moto: Transport, lines: list[bytes]) -> None:
     session = opened(moto, shop)
     session.save(Player(name="ann", email="other@x"))
     loaded = session.load(shop, BytesIO(b"".join(lines)))
-    assert loaded.refused == {"AlreadyExists": 1}
+    assert [one.error for one in loaded.refused] == ["AlreadyExists"]
     assert session.get_one(Player, name="ann").email == "other@x"
 
 
@@ -172,7 +281,7 @@ class Deadly:
 
 
 @pytest.mark.parametrize("raw", [False, True])
-def test_a_load_that_is_interrupted_anywhere_goes_on_and_loses_nothing(
+def test_a_load_that_is_interrupted_anywhere_is_repeated_and_loses_nothing(
     moto: Transport, lines: list[bytes], tmp_path: Path, raw: bool
 ) -> None:
     files = tmp_path / "one.gz", tmp_path / "two"
@@ -188,40 +297,18 @@ def test_a_load_that_is_interrupted_anywhere_goes_on_and_loses_nothing(
             transport=Deadly(moto, moment), clock=FakeClock(), table_names=session._context.table_name
         )
         try:
-            ended = deadly.load(
-                shop, files, raw=raw, refused=tmp_path / "no", checkpoint=tmp_path / "at", concurrency=1
-            )
+            ended = deadly.load(shop, files, raw=raw, concurrency=1)
         except Interrupted:
             assert moment < 60
         moment += 1.5
-    assert (ended.lines, ended.refused, ended.left_out) == (wanted.lines, wanted.refused, wanted.left_out)
+    assert (ended.items, ended.refused, ended.left_out) == (wanted.items, wanted.refused, wanted.left_out)
     assert ended.stored + ended.present == wanted.stored
-    assert len((tmp_path / "no").read_bytes().splitlines()) == 1
-    assert not (tmp_path / "at").exists()
+    assert [(one.place.file, one.place.line) for one in ended.refused] == [(str(files[0]), 3)]
     if raw:
         assert sorted(lines_of(session, shop)) == sorted(lines_of(whole, shop))
     else:
         assert list(session.verify(shop)) == []
         assert session.get_one(Team, team="red").members == 3
-
-
-def test_a_checkpoint_of_another_load_is_refused(moto: Transport, lines: list[bytes], tmp_path: Path) -> None:
-    session, at, file = opened(moto, shop), tmp_path / "at", tmp_path / "lines"
-    file.write_bytes(b"".join(lines))
-    deadly = Session(transport=Deadly(moto, 5), clock=FakeClock(), table_names=session._context.table_name)
-    with pytest.raises(Interrupted):
-        deadly.load(shop, file, checkpoint=at, concurrency=1)
-    saved = at.read_bytes()
-    for change in ({"raw": True}, {"source": tmp_path / "copy"}):
-        (tmp_path / "copy").write_bytes(file.read_bytes())
-        given: Any = {"source": file, "raw": False, **change}
-        with pytest.raises(UsageError, match="that of another file or table"):
-            session.load(shop, given["source"], raw=given["raw"], checkpoint=at)
-    at.write_text("{}")
-    with pytest.raises(UsageError, match="no checkpoint of a load"):
-        session.load(shop, file, checkpoint=at)
-    at.write_bytes(saved)
-    assert session.load(shop, file, checkpoint=at).is_complete
 
 
 class Stream:
@@ -270,7 +357,7 @@ def test_items_left_out_or_unanswered_are_put_again_and_one_that_is_refused_alon
     )
     session = Session(transport=transport, clock=FakeClock())
     loaded = session.load(shop, BytesIO(b"".join(lines[:3])), raw=True)
-    assert (loaded.stored, loaded.refused) == (2, {"UnexpectedRefusal": 1})
+    assert (loaded.stored, [one.error for one in loaded.refused]) == (2, ["UnexpectedRefusal"])
     sent = [call.request["RequestItems"]["transfer"] for call in transport.calls]
     assert [len(one) for one in sent] == [3, 3, 2, 1, 1]
 
@@ -278,7 +365,7 @@ def test_items_left_out_or_unanswered_are_put_again_and_one_that_is_refused_alon
 def test_an_item_without_the_key_of_the_table_is_refused_before_it_is_sent() -> None:
     session = Session(transport=ScriptedTransport(), clock=FakeClock())
     loaded = session.load(shop, BytesIO(item_line({"PK": {"N": "1"}, "SK": {"S": "x"}})), raw=True)
-    assert loaded.refused == {"DecodeError": 1}
+    assert [one.error for one in loaded.refused] == ["DecodeError"]
 
 
 # -- files -------------------------------------------------------------------------------------------------------------
@@ -316,16 +403,47 @@ def test_a_compressed_file_that_is_cut_off_is_an_error(
         session.load(shop, file)
 
 
-def test_entities_are_shown_as_the_application_does_and_are_not_loaded(
-    moto: Transport, lines: list[bytes]
-) -> None:
+class Odd(Entity, table=shop, pk="ODD#{odd}", sk="ODD"):
+    """What its fields are in JSON is not always what they were."""
+
+    odd: str
+    secret: SecretStr | None = None
+    data: bytes = b""
+    hidden: str = Field("", exclude=True)
+    ratio: float = 0.0
+    wait: timedelta = timedelta(0)
+    tags: frozenset[int] = frozenset()
+    nick: str = Field("", alias="nickName")
+    any: JsonValue = None
+
+
+def test_what_is_dumped_as_entities_is_loaded_as_it_was(moto: Transport, lines: list[bytes]) -> None:
     session = opened(moto, shop)
     session.load(shop, BytesIO(b"".join(lines)))
-    shown = [json.loads(line) for line in lines_of(session, shop, entities=True)]
-    assert {"type": "Page", "entity": {"name": "p", "text": "two"}} in shown
-    assert sorted(one["type"] for one in shown) == ["Page", "Player", "Player", "Player", "Team"]
-    text = BytesIO(b"".join(lines_of(session, shop, entities=True)))
-    assert session.load(shop, text).refused == {"ValueError": 5}
+    odd: list[dict[str, Any]] = [
+        {},
+        {"secret": SecretStr("x")},
+        {"data": b"\xff"},
+        {"data": b"text"},
+        {"hidden": "x"},
+        {"tags": frozenset({1, 2}), "nickName": "n", "wait": timedelta(seconds=1.5), "ratio": 0.1},
+        {"any": {"a": [1, None]}},
+    ]
+    session.save_many([Odd(odd=str(number), **given) for number, given in enumerate(odd)])
+    dumped = lines_of(session, shop, entities=True)
+    shown = [json.loads(line) for line in dumped]
+    assert {"Page": {"name": "p", "text": "two"}} in shown
+    assert (
+        sum("Item" in one for one in shown) == 3
+    )  # a secret, bytes that are no text, a field that is left out
+    other = opened(moto, shop)
+    assert other.load(shop, BytesIO(b"".join(dumped))).is_complete
+    assert list(other.verify(shop)) == []
+    of_both = [
+        sorted(repr(vars(one)) for kind in (Team, Player, Page, Odd) for one in each.scan(kind))
+        for each in (session, other)
+    ]
+    assert of_both[0] == of_both[1]
 
 
 def test_an_item_that_cannot_be_read_is_told_where_entities_are_dumped(
@@ -438,7 +556,7 @@ def test_a_dump_that_is_cancelled_ends_when_nobody_uses_its_file_any_more(
 
 
 @pytest.mark.parametrize(
-    ("method", "given", "options", "said"),
+    ("method", "table", "options", "said"),
     [
         ("dump", Player, {}, "dump() takes a Table"),
         ("load", Player, {}, "load() takes a Table"),
@@ -451,20 +569,8 @@ def test_a_dump_that_is_cancelled_ends_when_nobody_uses_its_file_any_more(
     ],
 )
 def test_a_wrong_argument_is_refused_before_anything_is_sent(
-    method: str, given: Any, options: dict[str, Any], said: str
+    method: str, table: Any, options: dict[str, Any], said: str
 ) -> None:
     with pytest.raises(UsageError) as refused:
-        getattr(Session(transport=ScriptedTransport()), method)(given, BytesIO(), **options)
+        getattr(Session(transport=ScriptedTransport()), method)(table, BytesIO(), **options)
     assert said in str(refused.value)
-
-
-@pytest.mark.parametrize("file", ["refused", "checkpoint"])
-def test_a_load_whose_position_or_refusals_cannot_be_written_stores_nothing(
-    session: Session, tmp_path: Path, file: str
-) -> None:
-    lines = tmp_path / "lines"
-    lines.write_bytes(b'{"Item": {"PK": {"S": "a"}, "SK": {"S": "b"}}}\n')
-    given: Any = {file: tmp_path / "no folder" / "at"}
-    with pytest.raises(UsageError, match="cannot be used: No such file or directory; name another one"):
-        session.load(shop, lines, raw=True, **given)
-    assert session.dump(shop, tmp_path / "dump").lines == 0

@@ -4,67 +4,60 @@ import json
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Annotated, Any
 
 import click
 from pydantic import ValidationError
 from pydantic_core import to_jsonable_python
 
-from dynaorm.cli.lines import complain, write_line, write_sentences
-from dynaorm.cli.options import AS_JSON, TableAccess, connected, contradiction, options
-from dynaorm.cli.shown import Shown
-from dynaorm.cli.status import NOTHING
+from dynaorm.cli.frame import Argument, AsJson, Class, Connection, Option, command, contradiction
 from dynaorm.cli.target import load_class
-from dynaorm.cli.values import Assignment, single_values, value_of
+from dynaorm.cli.terminal import CLEAN, NOTHING, complain, write_line, write_sentences
+from dynaorm.cli.values import Assignment, EntityFormatter, single_values, value_of
 from dynaorm.entity.key import Key
 from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
 from dynaorm.errors import EntityNotFound, UsageError
-from dynaorm.failure import texts_of
-from dynaorm.item.value_text import key_text
+from dynaorm.failure import MASK, hidden_in
 from dynaorm.plan.plan import Plan
+from dynaorm.plan.planned import Planned
+from dynaorm.record import record
 from dynaorm.session.transaction import Transaction
 
-_VERBS: Final = {
-    "overwrite": "Save the entity in place of what is stored under its key.",
-    "update": "Change the entity with this key, as --set says.",
-    "upsert": "Change the entity with this key, or create it.",
-    "delete": "Delete the entity with this key.",
-}
+
+@record
+class _Verbs:
+    overwrite: Annotated[bool, Option("Save the entity in place of what is stored under its key.")] = False
+    update: Annotated[bool, Option("Change the entity with this key, as --set says.")] = False
+    upsert: Annotated[bool, Option("Change the entity with this key, or create it.")] = False
+    delete: Annotated[bool, Option("Delete the entity with this key.")] = False
+
+    @property
+    def chosen(self) -> str:
+        """The verb that was given. Raises UsageError for two of them."""
+        chosen = [name for name in ("overwrite", "update", "upsert", "delete") if getattr(self, name)]
+        if len(chosen) > 1:
+            raise contradiction(f"--{chosen[0]}", f"--{chosen[1]}")
+        return chosen[0] if chosen else "save"
 
 
-def _verb(name: str) -> Any:
-    return click.option(f"--{name}", is_flag=True, help=_VERBS[name])
-
-
-@click.command("plan", short_help="Show what a write would send, and send nothing.")
-@click.argument("target", metavar="MODULE:CLASS")
-@click.argument("fields", nargs=-1, metavar="[FIELD=VALUE]...")
-@options(
-    *map(_verb, _VERBS),
-    click.option("--set", "changes", multiple=True, metavar="FIELD=VALUE", help="A change of an update."),
-    click.option(
-        "--values",
-        "file",
-        type=click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path),
-        help="A file with the fields as a JSON object; - for standard input.",
-    ),
-    click.option(
-        "--request", is_flag=True, help="Show the request, too, with all its values, secrets as well."
-    ),
-    AS_JSON,
-)
-@connected
-def plan_command(
+@command
+def plan(
     *,
-    connection: TableAccess,
-    target: str,
-    fields: tuple[str, ...],
-    changes: tuple[str, ...],
-    file: Path | None,
-    request: bool,
-    as_json: bool,
-    **verbs: bool,
-) -> None:
+    target: Class,
+    fields: Annotated[tuple[str, ...], Argument("[FIELD=VALUE]...")],
+    verbs: _Verbs,
+    changes: Annotated[tuple[str, ...], Option("A change of an update.", "FIELD=VALUE", ("--set",))] = (),
+    values: Annotated[
+        Path | None,
+        Option(
+            "A file with the fields as a JSON object, or with a line of get --json; - for standard input.",
+            type=click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path),
+        ),
+    ] = None,
+    request: Annotated[bool, Option("Show the request, too, with all its values, secrets as well.")] = False,
+    as_json: AsJson = False,
+    connection: Connection,
+) -> int:
     """Show what a write would send, why, and what it costs. Nothing is written.
 
     Without another verb, the write is the save of a new entity. What the write would read first is read.
@@ -72,7 +65,7 @@ def plan_command(
     Example: dynaorm plan shop.models:User --delete user_id=u1
     """
     entity = load_class(target)
-    mapping, verb = mapping_of(entity), _chosen(verbs)
+    mapping, verb = mapping_of(entity), verbs.chosen
     if bool(changes) and verb not in ("update", "upsert"):
         raise UsageError(
             problem=f"--set belongs to --update and --upsert, and this is a {verb}",
@@ -80,28 +73,22 @@ def plan_command(
         )
     if verb == "update" and not changes:
         raise UsageError(problem="--update needs a change", remedy="give one: --set field=value")
-    given = {**_values_in(file, mapping), **single_values(mapping, fields)}
+    given = {**_values_in(values, mapping), **single_values(mapping, fields)}
     work = _work(verb, mapping, given, single_values(mapping, changes))
     with connection.session([target], [entity]) as session:
         try:
-            plan = session.plan_of(work)
+            found = session.plan_of(work)
         except EntityNotFound:
             key = Key(entity, **given)
-            complain(f"nothing is stored under {Shown().name(key)}, so the write would be refused")
-            click.get_current_context().exit(NOTHING)
+            complain(f"nothing is stored under {EntityFormatter().name(key)}, so the write would be refused")
+            return NOTHING
     if as_json:
-        write_line(json.dumps({"kind": "plan", **_as_json(plan, with_request=request)}))
-        return
-    write_sentences(plan.explain())
+        write_line(json.dumps({"kind": "plan", **_as_json(found, with_request=request)}))
+        return CLEAN
+    write_sentences(found.explain())
     if request:
-        write_line(json.dumps(_request_of(plan), indent=2))
-
-
-def _chosen(verbs: Mapping[str, bool]) -> str:
-    chosen = [name for name, is_chosen in verbs.items() if is_chosen]
-    if len(chosen) > 1:
-        raise contradiction(f"--{chosen[0]}", f"--{chosen[1]}")
-    return chosen[0] if chosen else "save"
+        write_line(json.dumps(_request_of(found), indent=2))
+    return CLEAN
 
 
 def _work(
@@ -142,8 +129,8 @@ def _values_in(file: Path | None, mapping: EntityMapping) -> dict[str, Any]:
         raise UsageError(
             problem=f"--values {file} is not JSON ({problem})", remedy='give an object: {"user_id": "u1"}'
         ) from None
-    # ``get --json`` prints the fields beside other things.
-    found = found.get("values", found) if isinstance(found, dict) and "kind" in found else found
+    if isinstance(found, dict) and mapping.name not in mapping.entity.model_fields:
+        found = found.get(mapping.name, found)  # a line of get --json
     if not isinstance(found, dict):
         raise UsageError(
             problem=f"--values {file} holds {type(found).__name__}, and no object",
@@ -158,7 +145,7 @@ def _as_json(plan: Plan, *, with_request: bool) -> dict[str, Any]:
         {
             "purpose": one.purpose.value,
             "table": one.action.table,
-            "key": texts_of(one.kind.shown_key(one), key_text),
+            "key": _key_of(one),
             "reason": one.reason,
         }
         for one in plan.actions
@@ -169,6 +156,13 @@ def _as_json(plan: Plan, *, with_request: bool) -> dict[str, Any]:
         "actions": actions,
     }
     return found | ({"request": _request_of(plan)} if with_request and plan.actions else {})
+
+
+def _key_of(action: Planned) -> Any:
+    key = action.kind.shown_key(action)
+    hidden = hidden_in(key)
+    shown = {name: MASK if name in hidden else value for name, value in key.items()}
+    return to_jsonable_python(shown, bytes_mode="base64")
 
 
 def _request_of(plan: Plan) -> Any:

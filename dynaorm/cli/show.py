@@ -4,15 +4,14 @@ import json
 from base64 import b64decode
 from collections.abc import Sequence
 from decimal import Decimal, InvalidOperation
-from typing import Any, Final
+from typing import Annotated, Any
 
 import click
 from pydantic_core import to_jsonable_python
 
-from dynaorm.cli.lines import complain, write_line, write_rows, write_sentences
-from dynaorm.cli.options import AS_JSON, SHOW_SECRETS, TableAccess, connected, options
-from dynaorm.cli.status import CLEAN, FOUND, NOTHING
+from dynaorm.cli.frame import Argument, AsJson, Connection, Option, ShowSecrets, Target, command
 from dynaorm.cli.target import load_table
+from dynaorm.cli.terminal import CLEAN, FOUND, NOTHING, complain, write_line, write_rows, write_sentences
 from dynaorm.description.entry import Entry, classify, entity_in
 from dynaorm.description.tables import describe
 from dynaorm.entity.mapping.mapping import mapping_of
@@ -28,38 +27,18 @@ from dynaorm.item.value import AttributeValue, Item
 from dynaorm.layout.key_pieces import plain_text
 from dynaorm.layout.view import ItemRow, PartitionBlock, view_of
 
-_MASKED: Final = (
-    "its values are masked, because its class may have secrets; name the module of the class with --import, "
-    "or give --show-secrets"
-)
 
-
-@click.command("show", short_help="Show a stored item: what it is, and what is wrong with it.")
-@click.argument("target", metavar="MODULE:TABLE_OR_CLASS")
-@click.argument("partition", metavar="PK")
-@click.argument("sort", required=False, metavar="[SK]")
-@options(
-    click.option(
-        "--limit",
-        type=click.IntRange(min=1),
-        default=20,
-        show_default=True,
-        help="The most items without SK.",
-    ),
-    SHOW_SECRETS,
-    AS_JSON,
-)
-@connected
-def show_command(
+@command
+def show(
     *,
-    connection: TableAccess,
-    target: str,
-    partition: str,
-    sort: str | None,
-    limit: int,
-    show_secrets: bool,
-    as_json: bool,
-) -> None:
+    target: Target,
+    partition: Annotated[str, Argument("PK")],
+    sort: Annotated[str | None, Argument("[SK]")] = None,
+    limit: Annotated[int, Option("The most items without SK.", type=click.IntRange(min=1))] = 20,
+    show_secrets: ShowSecrets = False,
+    as_json: AsJson = False,
+    connection: Connection,
+) -> int:
     """Show any stored item by its raw key: what it is, whom it belongs to, and what verify would find.
 
     Without a sort key, show what the items of the partition are. A binary key is given as base64. Exit status: 1 if
@@ -68,7 +47,7 @@ def show_command(
     Example: dynaorm show shop.models:app USER#u1 PROFILE
     """
     table = load_table(target)
-    shown = _ShownItems(table, secrets=show_secrets, as_json=as_json)
+    shown = ItemFormatter(table, secrets=show_secrets, as_json=as_json)
     keys = [_key_value(table.pk, partition)]
     if sort is not None and table.sk is None:
         raise UsageError(problem=f"{table} has no sort key", remedy="give the partition key alone")
@@ -89,7 +68,7 @@ def show_command(
     unread = shown.several(items[:limit]) if len(items) > 1 else 0
     if len(items) > limit:
         write_sentences(f"there are more items: --limit {2 * limit}", err=True)
-    click.get_current_context().exit((FOUND if findings or unread else CLEAN) if items else NOTHING)
+    return (FOUND if findings or unread else CLEAN) if items else NOTHING
 
 
 def _key_value(key: KeyAttribute, text: str) -> AttributeValue:
@@ -107,7 +86,7 @@ def _key_value(key: KeyAttribute, text: str) -> AttributeValue:
         ) from None
 
 
-class _ShownItems:
+class ItemFormatter:
     """How the items of a table are shown."""
 
     def __init__(self, table: Table, *, secrets: bool, as_json: bool) -> None:
@@ -127,8 +106,6 @@ class _ShownItems:
             write_sentences(f"  {one.kind.value}: {printable(one.detail)}")
             if one.kind is FindingKind.ORPHAN_GUARD:
                 write_sentences("  (another entity may hold the value: verify looks at all of them)")
-        if entry.kind == "unknown" and not self._secrets:
-            write_sentences(f"  ({_MASKED})")
         keys = zip(self._table.key_names, (*block.key, *row.sort), strict=True)
         known = {name: plain_text(pieces) for name, pieces in keys} | {
             one.name: one.text for one in row.attributes
@@ -165,6 +142,7 @@ class _ShownItems:
 
     def _json(self, entry: Entry, row: ItemRow) -> dict[str, Any]:
         found: dict[str, Any] = {
+            "Item": entry.visible,
             "kind": entry.kind,
             "class": row.cls,
             "says": _what(entry, row),
@@ -172,7 +150,6 @@ class _ShownItems:
             "constraint": entry.constraint,
             "version": entry.number,
             "owner": entry.visible_owner,
-            "item": entry.visible,
         }
         return {name: to_jsonable_python(one, bytes_mode="base64") for name, one in found.items()}
 
@@ -191,9 +168,9 @@ def _what(entry: Entry, row: ItemRow) -> str:
     """What an item is, in words."""
     if entry.kind == "entity":
         return row.name
-    kind = {"guard": "guard item", "token": "token item", "version": "", "unknown": "it"}.get(
-        entry.kind, entry.kind
-    )
+    if entry.kind == "unknown":
+        return "an item of no declared class"
+    kind = {"guard": "guard item", "token": "token item", "version": ""}.get(entry.kind, entry.kind)
     if entry.kind == "tombstone":
         return f"tombstone: {row.said}"
     if entry.kind == "guard" and entry.owner is None:
@@ -207,10 +184,10 @@ def _said(entry: Entry, row: ItemRow, findings: Sequence[Finding] | None) -> str
     if findings is None:
         parts.append("it changes all the time, so it was not judged")
     elif findings:
-        parts.append("this is wrong")
+        parts.append(f"{counted(len(findings), 'thing is', 'things are')} wrong with it")
     elif entry.kind == "guard" and entry.owner is not None:
         parts.append("the owner exists and holds it")
     elif entry.kind != "token":
-        counted = entry.kind == "entity" and entry.cls is not None and mapping_of(entry.cls).maintained
-        parts.append("nothing is wrong with it" + (", but its totals were not counted" if counted else ""))
+        has_totals = entry.kind == "entity" and entry.cls is not None and mapping_of(entry.cls).maintained
+        parts.append("nothing is wrong with it" + (", but its totals were not counted" if has_totals else ""))
     return "; ".join(parts) + (":" if findings else "")

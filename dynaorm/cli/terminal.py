@@ -1,4 +1,4 @@
-"""Lines of text for people: escaped, and wrapped to the width of a terminal.
+"""What commands print: lines of text for people, escaped and wrapped to the width of a terminal. And how they end.
 
 Rule 1. Stored text is escaped, because it may hold control characters.
 Rule 2. What a command found is wrapped between words to the width of the terminal; in a file or a pipe, to 80 columns,
@@ -12,10 +12,27 @@ from collections.abc import Iterable
 from contextlib import suppress
 from shutil import get_terminal_size
 from textwrap import fill
-from typing import TextIO
+from typing import Final, TextIO
 
 from dynaorm.item.printable import printable
-from dynaorm.layout.text import GOLDEN_WIDTH
+
+CLEAN: Final = 0
+"""It is done: something was found, nothing is wrong, or everything was repaired."""
+
+FOUND: Final = 1
+"""A finding or a difference still exists, or a change was only shown."""
+
+NOTHING: Final = 1
+"""Nothing was found of what a command was to read."""
+
+FAILED: Final = 2
+"""The command could not be carried out."""
+
+STOPPED: Final = 3
+"""The run ended because it wanted to make more repairs than ``--at-most`` allows."""
+
+WIDTH: Final = 80
+"""The columns of a file or a pipe."""
 
 
 def write_line(text: str, *, err: bool = False) -> None:
@@ -42,7 +59,7 @@ def write_rows(rows: Iterable[tuple[str, str]]) -> None:
     """Write names with their values in two columns."""
     rows = list(rows)
     column = max((len(name) for name, _ in rows), default=0) + 4
-    width = width_of_lines() or GOLDEN_WIDTH
+    width = width_of_lines() or WIDTH
     for name, value in rows:
         write_line(wrapped(f"  {name:<{column - 2}}{printable(value)}", width, column))
 
@@ -87,4 +104,4 @@ def is_terminal(*, err: bool = False) -> bool:
 
 def width_of_lines(*, err: bool = False) -> int | None:
     """The width to which lines are wrapped; None for messages in a log."""
-    return get_terminal_size((GOLDEN_WIDTH, 0)).columns if not err or is_terminal(err=True) else None
+    return get_terminal_size((WIDTH, 0)).columns if not err or is_terminal(err=True) else None

@@ -1,19 +1,27 @@
-"""The commands ``get``, ``get-by``, ``query`` and ``history``."""
+"""The commands ``get``, ``query`` and ``history``."""
 
 import json
 from collections.abc import Iterable, Mapping
 from itertools import islice
 from secrets import token_bytes
-from typing import Any, Final
+from typing import Annotated, Any, Final, TypeAlias
 
 import click
 
-from dynaorm.cli.lines import complain, write_line, write_rows, write_sentences
-from dynaorm.cli.options import AS_JSON, SHOW_SECRETS, TableAccess, connected, options
-from dynaorm.cli.shown import Shown, assigned, fields_of
-from dynaorm.cli.status import CLEAN, FAILED, NOTHING
+from dynaorm.cli.frame import Argument, AsJson, Class, Connection, Option, ShowSecrets, command
 from dynaorm.cli.target import load_class, load_source
-from dynaorm.cli.values import assignment, bound_of, moment_of, single_values, value_of, values_of
+from dynaorm.cli.terminal import CLEAN, FAILED, NOTHING, complain, write_line, write_rows, write_sentences
+from dynaorm.cli.values import (
+    EntityFormatter,
+    assigned,
+    assignment,
+    bound_of,
+    fields_of,
+    moment_of,
+    single_values,
+    value_of,
+    values_of,
+)
 from dynaorm.entity.key import Key
 from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
 from dynaorm.entity.version import Version
@@ -24,55 +32,56 @@ from dynaorm.item.field import F
 from dynaorm.item.value_text import time_text
 from dynaorm.plan.inspection import inspect
 from dynaorm.query.source import source_of
+from dynaorm.record import record
 from dynaorm.session.query import Query
 
-CLASS: Final = click.argument("target", metavar="MODULE:CLASS")
-FIELDS: Final = click.argument("fields", nargs=-1, required=True, metavar="FIELD=VALUE...")
-_BOUNDS: Final = {
-    "ge": "from this value on",
-    "gt": "after this value",
-    "le": "up to this value",
-    "lt": "before this value",
-    "begins_with": "a key that begins with this text",
-}
-
-
-def _bound(name: str) -> Any:
-    said = f"In the sort key: {_BOUNDS[name]}."
-    return click.option(f"--{name.replace('_', '-')}", name, multiple=True, metavar="FIELD=VALUE", help=said)
+Fields: TypeAlias = Annotated[tuple[str, ...], Argument("FIELD=VALUE...")]
+Limit: TypeAlias = Annotated[int, Option("The most of them.", type=click.IntRange(min=1))]
+Consistent: TypeAlias = Annotated[bool, Option("Read strongly consistent, at twice the price.")]
+_ASSIGNED: Final = "FIELD=VALUE"
+_SEVERAL: TypeAlias = tuple[str, ...]
 
 
 # -- one entity --------------------------------------------------------------------------------------------------------
 
 
-@click.command("get", short_help="Show the entity with a key.")
-@CLASS
-@FIELDS
-@options(
-    click.option("--version", type=int, metavar="N", help="As it was at version N."),
-    click.option("--as-of", metavar="TIME", help="As it was at a time: 2026-01-31T12:00Z."),
-    click.option("--consistent", is_flag=True, help="Read strongly consistent, at twice the price."),
-    SHOW_SECRETS,
-    AS_JSON,
-)
-@connected
-def get_command(
+@command
+def get(
     *,
-    connection: TableAccess,
-    target: str,
-    fields: tuple[str, ...],
-    version: int | None,
-    as_of: str | None,
-    consistent: bool,
-    show_secrets: bool,
-    as_json: bool,
-) -> None:
-    """Show the entity with a key, which is given as the fields of its primary key.
+    target: Class,
+    fields: Fields,
+    version: Annotated[int | None, Option("As it was at version N.", "N")] = None,
+    as_of: Annotated[str | None, Option("As it was at a time: 2026-01-31T12:00Z.", "TIME")] = None,
+    consistent: Consistent = False,
+    show_secrets: ShowSecrets = False,
+    as_json: AsJson = False,
+    connection: Connection,
+) -> int:
+    """Show the entity with a key, or with a unique value.
 
-    Example: dynaorm get shop.models:User user_id=u1
+    Give the fields of its primary key, or those of a unique constraint.
+
+    Example: dynaorm get shop.models:User email=liz@example.com
     """
-    entity, shown = load_class(target), Shown(show_secrets)
-    key = Key(entity, **single_values(mapping_of(entity), fields))
+    entity, shown = load_class(target), EntityFormatter(show_secrets)
+    mapping = mapping_of(entity)
+    values = single_values(mapping, fields)
+    if _is_unique(mapping, values):
+        for option, is_given in (("--version", version is not None), ("--as-of", as_of is not None)):
+            if is_given:
+                raise UsageError(
+                    problem=f"{option} needs a key, and {', '.join(values)} is a unique value",
+                    remedy=f"give {', '.join(mapping.key_fields)}",
+                )
+        with connection.session([target], [entity]) as session:
+            found = session.get_by(entity, **values)
+        return _show(
+            found,
+            f"no {entity.__name__} holds {' and '.join(assigned(shown.texts(mapping, values)))}",
+            shown,
+            as_json=as_json,
+        )
+    key = Key(entity, **values)
     moment = None if as_of is None else moment_of("--as-of", as_of)
     with connection.session([target], [entity]) as session:
         found = session.get(key, version=version, as_of=moment, consistent=consistent or None)
@@ -81,38 +90,25 @@ def get_command(
         absent = f"there is no version {version} of {shown.name(key)}"
     elif moment is not None:
         absent = f"{shown.name(key)} was not stored at {time_text(moment)}"
-    _show(found, absent, shown, as_json=as_json)
+    return _show(found, absent, shown, as_json=as_json)
 
 
-@click.command("get-by", short_help="Show the entity that holds a unique value.")
-@CLASS
-@FIELDS
-@options(SHOW_SECRETS, AS_JSON)
-@connected
-def get_by_command(
-    *, connection: TableAccess, target: str, fields: tuple[str, ...], show_secrets: bool, as_json: bool
-) -> None:
-    """Show the entity that holds a unique value.
-
-    Example: dynaorm get-by shop.models:User email=liz@example.com
-    """
-    entity, shown = load_class(target), Shown(show_secrets)
-    mapping = mapping_of(entity)
-    values = single_values(mapping, fields)
-    with connection.session([target], [entity]) as session:
-        found = session.get_by(entity, **values)
-    wanted = " and ".join(assigned(shown.texts(mapping, values)))
-    _show(found, f"no {entity.__name__} holds {wanted}", shown, as_json=as_json)
+def _is_unique(mapping: EntityMapping, values: Mapping[str, Any]) -> bool:
+    """Whether the values are those of a unique constraint, and not of the key."""
+    names = values.keys()
+    return names != {*mapping.key_fields} and any(
+        names == {*one.fields} for one in mapping.constraints.values()
+    )
 
 
-def _show(found: Any, otherwise: str, shown: Shown, *, as_json: bool) -> None:
-    """Show an entity, and end the command."""
+def _show(found: Any, otherwise: str, shown: EntityFormatter, *, as_json: bool) -> int:
+    """Show an entity. Returns the status of the command."""
     if found is None:
         complain(otherwise)
-        click.get_current_context().exit(NOTHING)
+        return NOTHING
     if as_json:
         write_line(json.dumps(shown.entity(found)))
-        return
+        return CLEAN
     state = inspect(found)
     assert state.key is not None
     head = [shown.name(state.key)]
@@ -120,35 +116,52 @@ def _show(found: Any, otherwise: str, shown: Shown, *, as_json: bool) -> None:
     head += [] if state.revision is None else [f"revision {state.revision}"]
     write_sentences("  ".join(head))
     write_rows(shown.texts(mapping_of(type(found)), fields_of(found)).items())
+    return CLEAN
 
 
 # -- many entities -----------------------------------------------------------------------------------------------------
 
 
-@click.command("query", short_help="Show entities by the key of a table or an index.")
-@click.argument("given", nargs=-1, required=True, metavar="MODULE:CLASS[.PLACE]... FIELD=VALUE...")
-@options(
-    *map(_bound, _BOUNDS),
-    click.option(
-        "--filter",
-        "filters",
-        multiple=True,
-        metavar="FIELD=VALUE",
-        help="Only entities with this value, which is compared after reading.",
-    ),
-    click.option(
-        "--limit", type=click.IntRange(min=1), default=20, show_default=True, help="The most entities."
-    ),
-    click.option("--descending", is_flag=True, help="From the end of the sort key."),
-    click.option("--consistent", is_flag=True, help="Read strongly consistent, at twice the price."),
-    click.option("--expired", is_flag=True, help="Include what has expired and is still stored."),
-    click.option("--after", metavar="CURSOR", help="Continue after the page that ended with this cursor."),
-    click.option("--explain", is_flag=True, help="Say which requests would be sent, and send none."),
-    SHOW_SECRETS,
-    AS_JSON,
-)
-@connected
-def query_command(*, connection: TableAccess, given: tuple[str, ...], **chosen: Any) -> None:
+@record
+class _Bounds:
+    """The bounds of the sort key."""
+
+    ge: Annotated[_SEVERAL, Option("In the sort key: from this value on.", _ASSIGNED)] = ()
+    gt: Annotated[_SEVERAL, Option("In the sort key: after this value.", _ASSIGNED)] = ()
+    le: Annotated[_SEVERAL, Option("In the sort key: up to this value.", _ASSIGNED)] = ()
+    lt: Annotated[_SEVERAL, Option("In the sort key: before this value.", _ASSIGNED)] = ()
+    begins_with: Annotated[
+        _SEVERAL, Option("In the sort key: a key that begins with this text.", _ASSIGNED)
+    ] = ()
+
+
+@record
+class _Chosen:
+    """What is read, and how."""
+
+    filter: Annotated[
+        _SEVERAL, Option("Only entities with this value, which is compared after reading.", _ASSIGNED)
+    ] = ()
+    limit: Limit = 20
+    descending: Annotated[bool, Option("From the end of the sort key.")] = False
+    consistent: Consistent = False
+    expired: Annotated[bool, Option("Include what has expired and is still stored.")] = False
+    after: Annotated[str | None, Option("Continue after the page that ended with this cursor.", "CURSOR")] = (
+        None
+    )
+
+
+@command
+def query(
+    *,
+    given: Annotated[tuple[str, ...], Argument("MODULE:CLASS[.PLACE]... FIELD=VALUE...")],
+    bounds: _Bounds,
+    chosen: _Chosen,
+    explain: Annotated[bool, Option("Say which requests would be sent, and send none.")] = False,
+    show_secrets: ShowSecrets = False,
+    as_json: AsJson = False,
+    connection: Connection,
+) -> int:
     """Show entities by the key of their table, or of an index.
 
     A field that is given several times may have any of the values. Several classes are read together, if they share
@@ -163,24 +176,24 @@ def query_command(*, connection: TableAccess, given: tuple[str, ...], **chosen: 
     mappings = [source_of(one).mapping for one in sources]
     read = _Fields(mappings)
     equal = read.equal([one for one in given if "=" in one])
-    shown, misfits = Shown(chosen["show_secrets"]), _Misfits()
+    shown, errors = EntityFormatter(show_secrets), DecodeErrors()
     entities = [one.entity for one in mappings]
     # A cursor holds a key. One that is encrypted for this process alone is of no use to the next.
     is_hidden = any(one.secrets.keys for one in mappings)
     key = token_bytes(32) if is_hidden else None
-    with connection.session(targets, entities, on_decode_error=misfits, cursor_secret=key) as session:
-        query: Query[Any] = session.query(sources[0], **equal)
+    with connection.session(targets, entities, on_decode_error=errors, cursor_secret=key) as session:
+        found: Query[Any] = session.query(sources[0], **equal)
         if len(sources) > 1:
-            query = session.collection(*sources, **equal)
-        query = _built(query, read, chosen)
-        if chosen["explain"]:
-            _explain(query, as_json=chosen["as_json"])
-            return
-        page = query.page(chosen["limit"], after=chosen["after"])
+            found = session.collection(*sources, **equal)
+        found = _built(found, read, bounds, chosen)
+        if explain:
+            _explain(found, as_json=as_json)
+            return CLEAN
+        page = found.page(chosen.limit, after=chosen.after)
     following = None if is_hidden else page.cursor
     for one in page:
-        write_line(json.dumps(shown.entity(one))) if chosen["as_json"] else write_sentences(shown.line(one))
-    if chosen["as_json"]:
+        write_line(json.dumps(shown.entity(one))) if as_json else write_sentences(shown.line(one))
+    if as_json:
         end = {"entities": len(page), "requests": page.requests, "read_units": page.read_units}
         write_line(json.dumps({"kind": "page", **end, "next": following}))
     else:
@@ -190,7 +203,7 @@ def query_command(*, connection: TableAccess, given: tuple[str, ...], **chosen: 
         if page.cursor is not None and is_hidden:
             more = "\nmore follow; a cursor would show a secret field, so give a larger --limit"
         write_sentences(f"{count}; {price}{more}", err=True)
-    click.get_current_context().exit(FAILED if misfits.count else CLEAN if page.entities else NOTHING)
+    return FAILED if errors.count else CLEAN if page.entities else NOTHING
 
 
 class _Fields:
@@ -225,14 +238,14 @@ class _Fields:
         return next(own, self._mappings[0])
 
 
-def _built(query: Query[Any], read: _Fields, chosen: Mapping[str, Any]) -> Query[Any]:
-    for name in _BOUNDS:
-        for given in chosen[name]:
+def _built(query: Query[Any], read: _Fields, bounds: _Bounds, chosen: _Chosen) -> Query[Any]:
+    for name in ("ge", "gt", "le", "lt", "begins_with"):
+        for given in getattr(bounds, name):
             operator, field, value = read.bound(name, given)
             query = getattr(query, operator)(**{field: value})
-    query = query.filter(*map(read.condition, chosen["filters"]))
+    query = query.filter(*map(read.condition, chosen.filter))
     for name in ("descending", "consistent", "expired"):
-        if chosen[name]:
+        if getattr(chosen, name):
             query = getattr(query, name)()
     return query
 
@@ -245,8 +258,8 @@ def _explain(query: Query[Any], *, as_json: bool) -> None:
         write_sentences(text)
 
 
-class _Misfits:
-    """Complains of each item that does not fit its class, and counts them."""
+class DecodeErrors:
+    """Complains of each item that cannot be read, without its values, and counts them."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -259,59 +272,51 @@ class _Misfits:
 # -- versions ----------------------------------------------------------------------------------------------------------
 
 
-@click.command("history", short_help="Show the versions of an entity.")
-@CLASS
-@FIELDS
-@options(
-    click.option(
-        "--diff", nargs=2, type=int, metavar="N M", help="The fields that differ between two versions."
-    ),
-    click.option(
-        "--limit", type=click.IntRange(min=1), default=20, show_default=True, help="The most versions."
-    ),
-    SHOW_SECRETS,
-    AS_JSON,
-)
-@connected
-def history_command(
+@command
+def history(
     *,
-    connection: TableAccess,
-    target: str,
-    fields: tuple[str, ...],
-    diff: tuple[int, int] | None,
-    limit: int,
-    show_secrets: bool,
-    as_json: bool,
-) -> None:
+    target: Class,
+    fields: Fields,
+    diff: Annotated[
+        tuple[int, int] | None, Option("The fields that differ between two versions.", "N M")
+    ] = None,
+    limit: Limit = 20,
+    show_secrets: ShowSecrets = False,
+    as_json: AsJson = False,
+    connection: Connection,
+) -> int:
     """Show the versions of an entity, newest first, each with what it changed.
 
     Example: dynaorm history shop.models:Guide slug=first-steps --diff 1 3
     """
-    entity, shown = load_class(target), Shown(show_secrets)
+    entity, shown = load_class(target), EntityFormatter(show_secrets)
     mapping = mapping_of(entity)
     key = Key(entity, **single_values(mapping, fields))
     with connection.session([target], [entity]) as session:
         if diff is not None:
             _show_diff(session.diff(key, *diff), diff, mapping, shown, as_json=as_json)
-            return
+            return CLEAN
         # One more, which says what the last one changed.
         versions = list(islice(session.history(key), limit + 1))
     if not versions:
         complain(f"nothing is stored of {shown.name(key)}")
-        click.get_current_context().exit(NOTHING)
+        return NOTHING
     if as_json:
         for one in versions[:limit]:
             values = shown.values(mapping, one.values)
             line = {"kind": "version", "number": one.number, "at": one.at.isoformat(), "values": values}
             write_line(json.dumps(line))
-        return
+        return CLEAN
     for one, before in zip(versions[:limit], [*versions[1:], None], strict=False):
         write_sentences(f"version {one.number}  {time_text(one.at)}  {_changes(one, before, mapping, shown)}")
     if len(versions) > limit:
         write_sentences(f"there are older versions: --limit {2 * limit}", err=True)
+    return CLEAN
 
 
-def _changes(one: Version[Any], before: Version[Any] | None, mapping: EntityMapping, shown: Shown) -> str:
+def _changes(
+    one: Version[Any], before: Version[Any] | None, mapping: EntityMapping, shown: EntityFormatter
+) -> str:
     """What a version changed; all its values if it is the oldest."""
     changed = {
         name: value
@@ -327,7 +332,7 @@ def _show_diff(
     found: Mapping[str, tuple[Any, Any]],
     numbers: tuple[int, int],
     mapping: EntityMapping,
-    shown: Shown,
+    shown: EntityFormatter,
     *,
     as_json: bool,
 ) -> None:
