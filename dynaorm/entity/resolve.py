@@ -9,7 +9,7 @@ from typing import Any, Final, TypeGuard
 
 from dynaorm.entity.codec.depth import encode_at
 from dynaorm.entity.codec.of_type import Codec
-from dynaorm.entity.codec.value import NULL, TEXT, Absent, optional, scalar_codec
+from dynaorm.entity.codec.value import NULL, TEXT, Member, optional, scalar_codec
 from dynaorm.entity.core_schema import validates_default
 from dynaorm.entity.mapping.field import FieldMapping, is_time_text
 from dynaorm.entity.mapping.mapping import EntityMapping
@@ -21,9 +21,8 @@ from dynaorm.item.prefix import Prefix
 from dynaorm.item.value import AttributeValue
 from dynaorm.record import replace
 
-_NO_MEMBER: Final = Absent()
 _REVISION: Final = FieldMapping(
-    "", "", optional(scalar_codec(SCALARS[int])), required=False, none_is_absent=True
+    "", "", optional(scalar_codec(SCALARS[int])), required=False, defaults_to_none=True
 )
 """The number that every write raises, as a field. An item that no library has written yet has none."""
 _ROUNDING: Final = Decimal("1E-12")  # of functions that compute with floats
@@ -69,11 +68,13 @@ class FieldResolver:
             found.append(PathSource(value=value, missing=names))
         for step in rest:
             attribute, inner = self._step(codec, step, path)
+            member = _member(codec, step)
+            places = (attribute, *(member.formerly if member else ()))
             absent = _absent(codec, step)
             found = [
                 part
                 for source in found
-                for part in _inside(source, codec, attribute, absent, is_stored=is_stored)
+                for part in _inside(source, places, absent, is_stored=is_stored, not_null=codec.nullable)
             ]
             codec, is_stored = inner, False
         return tuple(found)
@@ -94,7 +95,7 @@ class FieldResolver:
         """The attribute value that absence stands for at a path; None where that is no fixed value."""
         if len(path) == 1:
             return self._absent_value(self.field(path))
-        return _absent(self._walk(path[:-1])[1], path[-1]).value()
+        return _absent(self.codec(path[:-1]), path[-1])
 
     def encode(self, path: Path, value: object, *, role: Role = "value") -> AttributeValue:
         encoded = self._encoded(path, value, role)
@@ -168,6 +169,10 @@ class FieldResolver:
     def codec(self, path: Path) -> Codec:
         """The codec of the value at a path."""
         return self._walk(path)[1]
+
+    def member(self, path: Path) -> Member | None:
+        """The field at a path; None for a part of a dict or list."""
+        return self.field(path) if len(path) == 1 else _member(self.codec(path[:-1]), path[-1])
 
     def times(self, paths: Iterable[Path]) -> tuple[str, ...]:
         """The fields at the beginning of some paths that are compared as times: they may be stored in any spelling."""
@@ -243,7 +248,7 @@ class FieldResolver:
     def _step(self, codec: Codec, step: Any, path: Path) -> tuple[str | int, Codec]:
         if isinstance(step, str) and codec.members is not None:
             if step in codec.members:
-                return codec.members[step]
+                return codec.members[step].attribute, codec.members[step].codec
             raise UnknownField(
                 entity=f"{self._mapping.entity.__name__}.{path[0]}", field=step, known=tuple(codec.members)
             )
@@ -284,25 +289,33 @@ def _adds_up(codec: Codec, value: Any, encoded: AttributeValue) -> bool:
         return False
 
 
-def _absent(codec: Codec, step: str | int) -> Absent:
+def _member(codec: Codec, step: str | int) -> Member | None:
+    """The member of a value that a step leads to; None in a dict or list."""
+    return codec.members.get(step) if isinstance(step, str) and codec.members is not None else None
+
+
+def _absent(codec: Codec, step: str | int) -> AttributeValue | None:
     """What the absence of a part of a value means. An absent key of a dict counts as None if its values may be None."""
-    if isinstance(step, str) and codec.members is not None:
-        return codec.absent(step) if codec.absent is not None else _NO_MEMBER
-    nullable = codec.element is not None and codec.element.nullable
-    return Absent(value=lambda: NULL) if nullable else _NO_MEMBER
+    if (member := _member(codec, step)) is not None:
+        return member.absent()
+    return NULL if codec.element is not None and codec.element.nullable else None
 
 
 def _inside(
-    source: PathSource, codec: Codec, attribute: str | int, absent: Absent, *, is_stored: bool
+    source: PathSource,
+    names: tuple[str | int, ...],
+    absent: AttributeValue | None,
+    *,
+    is_stored: bool,
+    not_null: bool,
 ) -> Iterator[PathSource]:
     """The sources of a part of a value. ``is_stored``: an item that loads has the whole."""
-    names = (attribute, *absent.formerly)
     if source.stored is None:
         whole = {"whole": source.value or NULL}
         parts = (value_at(whole, ("whole", name)) for name in names)
         value = next((part for part in parts if part is not None), None)
         if value is None and source.value != NULL:
-            value = absent.value()
+            value = absent
         if value is not None:
             yield replace(source, value=value)
         return
@@ -310,10 +323,10 @@ def _inside(
     paths = tuple((*parent, name) for name in names)
     for place, path in enumerate(paths):
         yield PathSource(stored=path, missing=(*source.missing, *paths[:place]))
-    if (value := absent.value()) is not None:
+    if absent is not None:
         yield PathSource(
-            value=value,
+            value=absent,
             missing=(*source.missing, *paths),
             within=None if is_stored else parent,
-            not_null=codec.nullable,
+            not_null=not_null,
         )

@@ -82,18 +82,14 @@ def _values(mapping: EntityMapping, names: set[str], item: Item) -> dict[str, An
     found: dict[str, Any] = {}
     for name in names:
         field = mapping.fields[name]
-        stored = item.get(field.attribute)
+        stored = item.get(field.attribute) or field.implied
         if stored is None:
-            try:
-                found[name] = field.decode_absent()
-            except KeyError:
-                continue
-        else:
-            try:
-                found[name] = field.codec.decode(stored)
-            except ValueError as problem:
-                text = f"its new value {problem}"
-                raise mapping.errors.invalid(name, None, text) from mapping.errors.cause_of(name, problem)
+            continue
+        try:
+            found[name] = field.codec.decode(stored)
+        except ValueError as problem:
+            text = f"its new value {problem}"
+            raise mapping.errors.invalid(name, None, text) from mapping.errors.cause_of(name, problem)
     return found
 
 

@@ -5,11 +5,12 @@ from contextlib import suppress
 from math import isfinite
 from typing import Any
 
+from dynaorm.entity.codec.field import EMPTY
 from dynaorm.entity.codec.of_type import Codec
 from dynaorm.entity.codec.value import NULL, merge
 from dynaorm.entity.mapping.derive import is_index_key
 from dynaorm.entity.mapping.equal import is_equal
-from dynaorm.entity.mapping.field import EMPTY, FieldMapping
+from dynaorm.entity.mapping.field import FieldMapping
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.mapping.part import values_in
 from dynaorm.entity.mapping.validate import Validated, validated
@@ -93,7 +94,7 @@ def changes_beside(
 
 
 def _check_whole_field(mapping: EntityMapping, field: FieldMapping, change: Change) -> None:
-    if isinstance(change, Remove) and field.required and not (field.none_is_absent or field.empty_is_absent):
+    if isinstance(change, Remove) and field.is_always_stored:
         raise mapping.errors.invalid(
             field.name,
             None,
@@ -148,24 +149,23 @@ def _in_its_index(mapping: EntityMapping, change: Change) -> Change:
 
 def stored_changes(mapping: EntityMapping, changes: tuple[Change, ...]) -> tuple[Change, ...]:
     """The changes in stored names and attribute values."""
-    plain: list[Change] = []
+    plain, resolver = list[Change](), FieldResolver(mapping)
     for change in changes:
-        field = mapping.fields[str(change.path[0])]
-        if len(change.path) == 1 and isinstance(change, SetTo | SetIfMissing):
+        if isinstance(change, SetTo | SetIfMissing):
             # It has no attribute: the index keys that follow from its value are written instead.
-            if field.in_key:
+            if len(change.path) == 1 and mapping.fields[str(change.path[0])].in_key:
                 continue
-            if (
-                field.can_be_absent
-                and mapping.encoder.encode_field(field, {field.name: change.value}) is None
-            ):
+            member = resolver.member(change.path)
+            # Without the present name in a map, a former one would be read.
+            is_renamed = len(change.path) > 1 and member is not None and bool(member.formerly)
+            if member is not None and not is_renamed and member.is_absence(change.value):
                 # What absence means is stored by removing the attribute; where it is missing, ``set_if_missing`` has
                 # nothing to do.
                 if isinstance(change, SetTo):
                     plain.append(Remove(change.path))
                 continue
         plain.append(change)
-    return resolve_changes(plain, FieldResolver(mapping))
+    return resolve_changes(plain, resolver)
 
 
 def edited_image(

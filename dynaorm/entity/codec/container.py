@@ -14,6 +14,7 @@ from dynaorm.entity.codec.depth import one_deeper
 from dynaorm.entity.codec.value import (
     TEXT,
     Codec,
+    Member,
     Merge,
     Misfit,
     Unstorable,
@@ -157,7 +158,7 @@ def named_tuple_codec(kind: type[tuple[Any, ...]], parts: Mapping[str, Codec]) -
         used = decoders[: len(found)] if least <= len(found) <= len(decoders) else decoders
         return kind(*_each(used, found))
 
-    members = {name: (index, part) for index, (name, part) in enumerate(parts.items())}
+    members = {name: Member(name, index, part) for index, (name, part) in enumerate(parts.items())}
     merged = _merge_tuple(list(parts.values()))
     levels = one_deeper(parts.values())
     is_open = any(part.is_open for part in parts.values())

@@ -88,9 +88,9 @@ def _refuse_decoding(one: object) -> None:
         )
 
 
-@record
+@record(eq=False)
 class FieldOf:
-    """A field as declared: its type, its metadata and its default.
+    """A field as declared: its type, its metadata and its static default (None if there is none, or a factory).
 
     ``default_depends``: the default is a function of the fields before it.
     """
@@ -98,6 +98,7 @@ class FieldOf:
     name: str
     tree: TypeTree
     meta: Meta = Meta()
+    default: Any = None
     required: bool = True
     defaults_to_none: bool = False
     default_depends: bool = False
@@ -154,6 +155,7 @@ def _field(owner: type, name: str, info: FieldInfo, annotation: Any) -> FieldOf:
         name=name,
         tree=type_tree(annotation),
         meta=meta_of((*attributes, info)),
+        default=None if info.default is PydanticUndefined else info.default,
         required=info.is_required(),
         defaults_to_none=not info.is_required() and info.default_factory is None and info.default is None,
         default_depends=bool(info.default_factory_takes_validated_data),
@@ -203,18 +205,7 @@ def _keys(kind: Any, arguments: Mapping[Any, Any]) -> Iterator[FieldOf]:
         # With `from __future__ import annotations`, __required_keys__ ignores these.
         told = [one is Required for one in tree.qualifiers if one is not ReadOnly]
         required = told[-1] if told else name in kind.__required_keys__
-        yield FieldOf(name, tree, meta_of(tree.metadata), required)
-
-
-def default_of(kind: Any, name: str) -> Any:
-    """The static default of a field; None if there is none, or a factory."""
-    if issubclass(kind, BaseModel):
-        default = kind.model_fields[name].default
-    elif dataclasses.is_dataclass(kind):
-        default = _field_infos(kind)[name].default
-    else:
-        return None
-    return None if default is PydanticUndefined else default
+        yield FieldOf(name, tree, meta_of(tree.metadata), required=required)
 
 
 def extra_of(kind: type) -> TypeTree:

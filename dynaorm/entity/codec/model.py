@@ -4,140 +4,34 @@ Rule 1. Encoding reads each attribute of the instance. It never uses ``model_dum
         change.
 Rule 2. A map is decoded to a dict of field names, which pydantic validates by name. Strict types accept only instances;
         for those the codec creates the instance (``instance_codec``).
-Rule 3. A field that is absent from the map is left out, so that its default applies. Without a default, an absent field
-        becomes None if it may be None, and an absent set becomes the empty set.
-Rule 4. If a value changes, members of its map that the class does not know are preserved. A member that was absent
+Rule 3. If a value changes, members of its map that the class does not know are preserved. A member that was absent
         stays absent until its value changes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
-from typing import Any, Final
+from functools import cached_property, partial
+from typing import Any
 
 import pydantic
 from pydantic import ValidationError
 
 from dynaorm.entity.codec.container import merge_map
 from dynaorm.entity.codec.depth import one_deeper
-from dynaorm.entity.codec.value import (
-    NULL,
-    Absent,
-    Codec,
-    Misfit,
-    Unstorable,
-    content,
-    inside,
-    merge,
-    mistyped,
-    varied,
-)
+from dynaorm.entity.codec.field import StoredField
+from dynaorm.entity.codec.value import Codec, Misfit, Unstorable, content, inside, merge, mistyped, varied
 from dynaorm.entity.state import LOADING
 from dynaorm.failure import shown, with_article
-from dynaorm.item.value import AttributeValue, same
+from dynaorm.item.value import AttributeValue
 from dynaorm.record import record
 
-_EMPTY: Final[AttributeValue] = {"L": []}
 
-
-@record
-class Member:
-    """A field of a class that is stored as a map.
-
-    Attributes:
-        name: its name in the class.
-        attribute: its name in the map.
-        codec: its type's codec.
-        formerly: earlier names in the map.
-        required: it has no default.
-        defaults_to_none: its default is None.
-        is_key: it is a key of a TypedDict, which may be absent and has no default.
-        default: returns the static default; None if there is none.
-        can_stay_absent: its default does not depend on other fields.
-    """
-
-    name: str
-    attribute: str
-    codec: Codec
-    formerly: tuple[str, ...] = ()
-    required: bool = True
-    defaults_to_none: bool = False
-    is_key: bool = False
-    default: Callable[[], Any] | None = None
-    can_stay_absent: bool = True
-
-    @property
-    def encoder(self) -> Callable[[Any], AttributeValue | None]:
-        """``encode``, or the codec's own encode where both are the same."""
-        return self.encode if self.defaults_to_none else self.codec.encode
-
-    def encode(self, value: Any) -> AttributeValue | None:
-        """The attribute value; None, so that nothing is stored, for a default of None that the type does not allow."""
-        if value is None and self.defaults_to_none and not self.codec.nullable:
-            return None
-        return self.codec.encode(value)
-
-    def stored_in(self, found: Mapping[str, AttributeValue]) -> AttributeValue | None:
-        """The attribute value in a map, under the current name or an earlier one; None if there is none."""
-        for name in (self.attribute, *self.formerly):
-            if name in found:
-                return found[name]
-        return None
-
-    def absent_value(self) -> AttributeValue | None:
-        """The value that absence stands for (rule 3); None where that is no fixed value."""
-        if self.is_key and not self.required:
-            return None
-        if self.defaults_to_none or (self.required and self.codec.nullable):
-            return NULL
-        if self.codec.is_set:
-            return _EMPTY
-        default = self.default() if self.default is not None else None
-        try:
-            return None if default is None else self.codec.encode(default)
-        except ValueError:
-            return None
-
-    def merge(
-        self,
-        held: Mapping[str, AttributeValue],
-        was: Mapping[str, AttributeValue],
-        new: Mapping[str, AttributeValue],
-    ) -> AttributeValue | None:
-        """What becomes of the member in a map as stored, as loaded and as it is now; None for absence."""
-        one, before, value = self.stored_in(held), self.stored_in(was), new.get(self.attribute)
-        if one is None and before is not None:
-            return None if self.can_stay_absent and same(before, value) else value
-        if one is None:
-            absent = self.absent_value()
-            is_made = absent is None and not self.is_key  # by a default factory, each time it is loaded
-            return None if is_made or same(absent, value) else value
-        if value is None:
-            return one if before is one and "NULL" in one else None
-        return value if before is None else merge(self.codec, one, before, value)
-
-    def decode_into(self, values: dict[str, Any], found: Mapping[str, AttributeValue]) -> None:
-        """Add the value to the decoded fields, if the map has one or rule 3 provides one."""
-        stored = found.get(self.attribute) if not self.formerly else self.stored_in(found)
-        try:
-            if stored is not None:
-                values[self.name] = self.codec.decode(stored)
-            elif self.is_key and not self.required:
-                return
-            elif self.required and self.codec.nullable:
-                values[self.name] = None
-            elif self.codec.is_set and not self.defaults_to_none:
-                values[self.name] = self.codec.decode(_EMPTY)
-        except ValueError as problem:
-            raise inside(self.name, problem) from None
-
-
-def check_names(owner: str, members: Sequence[Member]) -> None:
+def check_names(owner: str, members: Sequence[StoredField]) -> None:
     """Raises Unstorable if two fields have the same attribute name."""
     taken: dict[str, str] = {}
     for member in members:
-        for attribute in (member.attribute, *member.formerly):
+        for attribute in member.attributes:
             if attribute in taken:
                 raise Unstorable(
                     f"{owner}.{member.name} is stored as {attribute!r}, and so is {owner}.{taken[attribute]}; "
@@ -150,14 +44,22 @@ def check_names(owner: str, members: Sequence[Member]) -> None:
 class _Plan:
     """The fields of a class, and the codec of its extra fields if it allows them."""
 
-    members: tuple[Member, ...]
+    members: tuple[StoredField, ...]
     known: frozenset[str]
     extra: Codec | None
 
     @classmethod
-    def of(cls, members: Sequence[Member], extra: Codec | None) -> _Plan:
-        names = frozenset(name for member in members for name in (member.attribute, *member.formerly))
+    def of(cls, members: Sequence[StoredField], extra: Codec | None) -> _Plan:
+        names = frozenset(name for member in members for name in member.attributes)
         return cls(tuple(members), names, extra)
+
+    @cached_property
+    def steps(self) -> Sequence[tuple[str, str, Callable[[Any], AttributeValue | None]]]:
+        """The name, attribute and function of each field. It is asked for once the codecs are complete."""
+        return [
+            (one.name, one.attribute, one.encode if one.can_be_absent else one.codec.encode)
+            for one in self.members
+        ]
 
     def add_extra(self, found: dict[str, AttributeValue], values: Mapping[str, Any]) -> None:
         assert self.extra is not None
@@ -182,7 +84,7 @@ class _Plan:
         return values
 
     def merge(self, stored: AttributeValue, loaded: AttributeValue, now: AttributeValue) -> AttributeValue:
-        """The map to store for a changed value (rule 4); the stored one if nothing in it changed."""
+        """The map to store for a changed value (rule 3); the stored one if nothing in it changed."""
         held, was, new = stored["M"], loaded["M"], now["M"]
         unknown = {name: one for name, one in held.items() if name not in self.known}
         found = dict(unknown)
@@ -198,21 +100,18 @@ class _Plan:
         return {"M": found} if is_changed else stored
 
     def codec(self, encode: Callable[[Any], AttributeValue]) -> Codec:
-        members = {member.name: (member.attribute, member.codec) for member in self.members}
-        absent = {member.name: Absent(member.formerly, member.absent_value) for member in self.members}
         return Codec(
             encode,
             self.decode,
             frozenset({"M"}),
-            members=members,
-            absent=absent.__getitem__,
+            members={member.name: member for member in self.members},
             levels=one_deeper([*(one.codec for one in self.members), *([self.extra] if self.extra else [])]),
             merge_parts=self.merge,
             is_open=True,
         )
 
 
-def class_codec(kind: type, members: Sequence[Member], *, extra: Codec | None = None) -> Codec:
+def class_codec(kind: type, members: Sequence[StoredField], *, extra: Codec | None = None) -> Codec:
     """The codec of a model or dataclass.
 
     Args:
@@ -221,7 +120,6 @@ def class_codec(kind: type, members: Sequence[Member], *, extra: Codec | None = 
         extra: the codec of extra fields, if a model allows them.
     """
     plan = _Plan.of(members, extra)
-    steps = [(member.name, member.attribute, member.encoder) for member in members]
 
     def encode(value: Any) -> AttributeValue:
         if type(value) is not kind:
@@ -229,7 +127,7 @@ def class_codec(kind: type, members: Sequence[Member], *, extra: Codec | None = 
         found: dict[str, AttributeValue] = {}
         name = ""
         try:
-            for name, attribute, encode_one in steps:
+            for name, attribute, encode_one in plan.steps:
                 encoded = encode_one(getattr(value, name))
                 if encoded is not None:
                     found[attribute] = encoded
@@ -242,7 +140,7 @@ def class_codec(kind: type, members: Sequence[Member], *, extra: Codec | None = 
     return plan.codec(encode)
 
 
-def typed_dict_codec(name: str, members: Sequence[Member], *, extra: Codec | None = None) -> Codec:
+def typed_dict_codec(name: str, members: Sequence[StoredField], *, extra: Codec | None = None) -> Codec:
     """The codec of a TypedDict. An absent key is not stored."""
     plan = _Plan.of(members, extra)
     by_name = {member.name: member for member in members}
@@ -264,8 +162,8 @@ def typed_dict_codec(name: str, members: Sequence[Member], *, extra: Codec | Non
             )
         found: dict[str, AttributeValue] = {}
         for key, held in value.items():
-            if key in by_name:
-                found[by_name[key].attribute] = _encoded(by_name[key], held)
+            if key in by_name and (encoded := _encoded(by_name[key], held)) is not None:
+                found[by_name[key].attribute] = encoded
         if extra is not None:
             plan.add_extra(found, beyond)
         return {"M": found}
@@ -273,9 +171,9 @@ def typed_dict_codec(name: str, members: Sequence[Member], *, extra: Codec | Non
     return plan.codec(encode)
 
 
-def _encoded(member: Member, value: Any) -> AttributeValue:
+def _encoded(member: StoredField, value: Any) -> AttributeValue | None:
     try:
-        return member.codec.encode(value)
+        return member.encode(value)
     except ValueError as problem:
         raise inside(member.name, problem) from None
 
@@ -295,7 +193,6 @@ def root_codec(kind: type, inner: Codec) -> Codec:
         element=inner.element,
         key=inner.key,
         members=inner.members,
-        absent=inner.absent,
         levels=inner.levels,
         merge_parts=partial(merge, inner),
         is_open=inner.is_open,

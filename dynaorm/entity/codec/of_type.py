@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import is_dataclass
-from functools import partial
 from types import NoneType
 from typing import TYPE_CHECKING, Any, Final, ForwardRef, Literal, TypeVar, Union
 
@@ -23,7 +22,6 @@ from dynaorm.entity.codec.container import dict_codec, list_codec, named_tuple_c
 from dynaorm.entity.codec.declared import (
     FieldOf,
     Meta,
-    default_of,
     extra_of,
     fields_of,
     flat,
@@ -31,6 +29,7 @@ from dynaorm.entity.codec.declared import (
     unresolved,
 )
 from dynaorm.entity.codec.depth import limited
+from dynaorm.entity.codec.field import StoredField
 from dynaorm.entity.codec.formed import foreign_codec, formed_codec, of_json
 from dynaorm.entity.codec.json import ANY, JSON, NUMBER, PLAIN, AnyValue
 from dynaorm.entity.codec.leaf import leaf_codec, secret_codec
@@ -285,16 +284,16 @@ _NAMED: Final[tuple[tuple[Any, Codec], ...]] = ((pydantic.JsonValue, JSON), (Any
 
 def _mapped(kind: Any, parts: Mapping[FieldOf, Codec], extra: Codec | None) -> Codec:
     members = [
-        model.Member(
+        StoredField(
             name=one.name,
             attribute=(one.meta.attribute and one.meta.attribute.name) or one.name,
             codec=codec,
             formerly=one.meta.attribute.formerly if one.meta.attribute else (),
             required=one.required,
             defaults_to_none=one.defaults_to_none,
-            is_key=is_typeddict(kind),
-            default=partial(default_of, kind, one.name),
-            can_stay_absent=not one.default_depends,
+            can_be_missing=is_typeddict(kind) and not one.required,
+            default=one.default,
+            default_depends=one.default_depends,
         )
         for one, codec in parts.items()
     ]

@@ -5,13 +5,13 @@ Rule 2. The discriminator decides the member as it does in pydantic, so pydantic
 """
 
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from functools import partial
 from typing import Any
 
-from dynaorm.entity.codec.value import NULL, Absent, Codec, Merge, Misfit, Unstorable, content, merge
+from dynaorm.entity.codec.value import NULL, Codec, Member, Merge, Misfit, Unstorable, content, merge
 from dynaorm.entity.failing import of_user
 from dynaorm.failure import shown
 from dynaorm.item.value import AttributeValue, same
+from dynaorm.record import record
 
 
 def union_codec(members: Sequence[tuple[str, Codec]], later: Callable[[Callable[[], None]], None]) -> Codec:
@@ -117,14 +117,16 @@ def discriminated_codec(members: Mapping[str, Codec], field: str) -> Codec:
         codec = member_of(stored)
         if codec is None:
             raise Misfit(f"is stored with a {field!r} that none of {', '.join(members)} has")
-        return codec.decode(stored)
+        values = codec.decode(stored)
+        if type(values) is dict:
+            values.setdefault(field, None)  # pydantic chooses by what is given, not by defaults
+        return values
 
     return Codec(
         _first_that_fits(codecs, " or ".join(members)),
         decode,
         frozenset({"M"}),
         members=_Merged(tuple(codecs)),
-        absent=partial(_absent, codecs),
         levels=max(codec.levels for codec in codecs),
         merge_parts=_merge_member(member_of),
         is_open=True,
@@ -138,12 +140,13 @@ def _by_discriminator(codecs: Sequence[Codec], field: str) -> Callable[[Attribut
     def member_of(stored: AttributeValue) -> Codec | None:
         found = content(stored, "M")
         for codec in codecs:
-            attribute, chosen_by = (codec.members or {})[field]
-            for tag, held in found.get(str(attribute), NULL).items():
-                token = (str(attribute), tag, held if isinstance(held, Hashable) else None)
+            chosen_by = (codec.members or {})[field]
+            attribute = str(chosen_by.attribute)
+            for tag, held in found.get(attribute, NULL).items():
+                token = (attribute, tag, held if isinstance(held, Hashable) else None)
                 if token in known:
                     return known[token]
-                if _decodes(chosen_by, {tag: held}):
+                if _decodes(chosen_by.codec, {tag: held}):
                     known[token] = codec
                     return codec
         return None
@@ -151,18 +154,18 @@ def _by_discriminator(codecs: Sequence[Codec], field: str) -> Callable[[Attribut
     return member_of
 
 
-def _absent(codecs: Sequence[Codec], name: str) -> Absent:
-    """What the absence of a member means, if it means the same to all models that have the member."""
-    found = [
-        codec.absent(name) for codec in codecs if codec.absent is not None and name in (codec.members or ())
-    ]
-    formerly = dict.fromkeys(former for one in found for former in one.formerly)
+@record
+class _SharedMember(Member):
+    """A member that several models have. Its absence means something if it means the same to all of them."""
 
-    def value() -> AttributeValue | None:
-        first, *others = [one.value() for one in found]
+    models: tuple[Member, ...] = ()
+
+    def absent(self) -> AttributeValue | None:
+        first, *others = [one.absent() for one in self.models]
         return first if all(same(first, other) for other in others) else None
 
-    return Absent(tuple(formerly), value)
+    def is_absence(self, value: Any) -> bool:
+        return all(one.is_absence(value) for one in self.models)
 
 
 def _decodes(codec: Codec, stored: AttributeValue) -> bool:
@@ -173,7 +176,7 @@ def _decodes(codec: Codec, stored: AttributeValue) -> bool:
     return True
 
 
-class _Merged(Mapping[str, tuple[str | int, Codec]]):
+class _Merged(Mapping[str, Member]):
     """The fields of several models, computed on access, because some codecs are not complete at first."""
 
     __slots__ = ("_codecs",)
@@ -181,12 +184,14 @@ class _Merged(Mapping[str, tuple[str | int, Codec]]):
     def __init__(self, codecs: tuple[Codec, ...]) -> None:
         self._codecs = codecs
 
-    def __getitem__(self, name: str) -> tuple[str | int, Codec]:
+    def __getitem__(self, name: str) -> Member:
         found = [codec.members[name] for codec in self._codecs if codec.members and name in codec.members]
-        attributes = {attribute for attribute, _ in found}
+        attributes = {one.attribute for one in found}
         if len(attributes) != 1:
             raise KeyError(name)
-        return attributes.pop(), _either([codec for _, codec in found])
+        formerly = dict.fromkeys(former for one in found for former in one.formerly)
+        codec = _either([one.codec for one in found])
+        return _SharedMember(name, attributes.pop(), codec, tuple(formerly), tuple(found))
 
     def __iter__(self) -> Iterator[str]:
         names = {name: None for codec in self._codecs for name in codec.members or ()}
@@ -222,7 +227,6 @@ def _either(codecs: Sequence[Codec]) -> Codec:
         element=codecs[0].element,
         key=codecs[0].key,
         members=codecs[0].members,
-        absent=codecs[0].absent,
         levels=max(codec.levels for codec in codecs),
         merge_parts=_merge_member(member_of),
         is_open=any(codec.is_open for codec in codecs),

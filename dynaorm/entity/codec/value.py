@@ -48,17 +48,29 @@ def inside(step: str | int, problem: Exception) -> Misfit:
     return Misfit(without_remedy(problem), (step,), remedy_of(problem))
 
 
-@record(eq=False)
-class Absent:
-    """A member that its map lacks under its present name.
+@record
+class Member:
+    """A part of a value that has a name, such as a field of a nested model.
 
     Attributes:
-        formerly: the earlier names that are read instead.
-        value: the value that complete absence stands for; None where that is no fixed value.
+        name: its name in the class.
+        attribute: its name in the map, or its index in the list.
+        codec: its type's codec.
+        formerly: older names in the map, read if it has none under ``attribute``.
     """
 
+    name: str
+    attribute: str | int
+    codec: Codec
     formerly: tuple[str, ...] = ()
-    value: Callable[[], AttributeValue | None] = lambda: None
+
+    def absent(self) -> AttributeValue | None:
+        """The value that its absence stands for; None where that is no fixed value."""
+        return None
+
+    def is_absence(self, value: Any) -> bool:  # noqa: ARG002  # a member of a named tuple is always stored
+        """Whether a value is stored as absence."""
+        return False
 
 
 @record(eq=False)
@@ -76,8 +88,7 @@ class Codec:
         element: the codec of the elements of a list, tuple, set or dict; None if they have different codecs.
         key: converts the key of a dict, or its text, to the name of the member in the map; raises ValueError for what
             is neither. None if the keys are plain str.
-        members: the fields of a model, dataclass, TypedDict or NamedTuple: name to (attribute name or index, codec).
-        absent: what the absence of one of the ``members`` means, by its name; None if they have no names.
+        members: the fields of a model, dataclass, TypedDict or NamedTuple, by name.
         from_text: converts the text under the only tag to the value ``decode`` returns; None if decoding needs more.
         bound: encodes a value to compare with, if not every value is stored exactly; None for ``encode``.
         form: the form of another library that the value is stored in (``codecs.ISO_SECONDS``); empty for none.
@@ -98,8 +109,7 @@ class Codec:
     is_text: bool = False
     element: Codec | None = field(default=None, repr=False)
     key: Callable[[Any], str] | None = field(default=None, repr=False)
-    members: Mapping[str, tuple[str | int, Codec]] | None = field(default=None, repr=False)
-    absent: Callable[[str], Absent] | None = field(default=None, repr=False)
+    members: Mapping[str, Member] | None = field(default=None, repr=False)
     from_text: Callable[[str], Any] | None = field(default=None, repr=False)
     bound: Callable[[Any], AttributeValue] | None = field(default=None, repr=False)
     form: str = ""

@@ -61,7 +61,6 @@ class FieldCompiler:
             return None
         default = None if info.default is PydanticUndefined else info.default
         static_none = not info.is_required() and info.default_factory is None and default is None
-        none_is_absent = static_none or (info.is_required() and codec.nullable)
         has_static_value = not (info.is_required() or static_none or info.default_factory)
         # Pydantic takes such a default as it is, so nothing else would find one that no write can store.
         if has_static_value and not validates_default(self.entity, name):
@@ -80,9 +79,7 @@ class FieldCompiler:
             formerly=next((one.formerly for one in mark.find(Attribute)), ()),
             default=default,
             required=info.is_required(),
-            none_is_absent=none_is_absent,
-            # Absence can mean only one of None and the empty set.
-            empty_is_absent=(codec.is_set or isinstance(attribute, Prefix)) and not none_is_absent,
+            defaults_to_none=static_none,
             in_key=in_key,
             versioned=bool(mark.find(Versioned)),
             exact=codec.exact and not (mark.find(ExpiresAt) or mark.find(Vector)),

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from pydantic_core import core_schema
 
-from dynaorm.entity.codec.declared import FieldOf, fields_of
+from dynaorm.entity.codec.field import StoredField
 from dynaorm.entity.codec.of_type import Codec
 from dynaorm.entity.codec.value import NULL, TEXT
 from dynaorm.entity.core_schema import Node, by_name, nodes_of
@@ -27,31 +27,6 @@ from dynaorm.record import record, replace
 
 class Undecided(Exception):
     """pydantic might read this differently than the codec does; the message says why."""
-
-
-@record
-class StoredField:
-    """How a field is stored.
-
-    Attributes:
-        attribute: its attribute's name.
-        codec: its type's codec.
-        required: the field has no default.
-        formerly: older attribute names.
-        absent: the attribute value that an absent attribute stands for, if not the default.
-        key: how it is read from a key, if it is stored in a key alone.
-    """
-
-    attribute: str
-    codec: Codec
-    required: bool
-    formerly: tuple[str, ...] = ()
-    absent: AttributeValue | None = None
-    key: InKeyField | None = None
-
-    @property
-    def can_be_absent(self) -> bool:
-        return self.absent is not None or (not self.required and self.key is None)
 
 
 _TYPES: Final = frozenset({"S", "N", "B", "BOOL", "NULL", "L", "M", "SS", "NS", "BS"})
@@ -108,17 +83,17 @@ class FieldReader:
     config: Mapping[str, Any]
     open: frozenset[str] = field(default=frozenset())
 
-    def field(self, stored: StoredField, declared: Node) -> Node:
-        """The JSON schema of a field. Raises Undecided."""
+    def field(self, stored: StoredField, declared: Node, key: InKeyField | None = None) -> Node:
+        """The JSON schema of a field; ``key`` says how it is read if it is stored in a key alone. Raises Undecided."""
         default = declared["schema"] if declared["schema"]["type"] == "default" else None
         if default is None and not stored.required:
             raise Undecided("its default is not where it was expected")
         if default is not None and default.get("on_error", "raise") != "raise":
             raise Undecided("its default stands in for errors")
         inner = default["schema"] if default is not None else declared["schema"]
-        if stored.key is not None:
-            return {**declared, **_in_key(stored.key, inner, stored.absent)}
-        can_be_absent = default is not None or stored.absent is not None
+        if key is not None:
+            return {**declared, **_in_key(key, inner)}
+        can_be_absent = default is not None or stored.implied is not None
         read = self._read(inner, stored.codec) if not stored.formerly else None
         if read is not None and (read.refuses_whole or not can_be_absent):
             paths = [[stored.attribute, read.tag]]
@@ -132,7 +107,7 @@ class FieldReader:
             schema = _decoded(inner, stored.codec)
         return {
             **declared,
-            "schema": _with_default(schema, default, stored.absent),
+            "schema": _with_default(schema, default, stored.implied),
             "validation_alias": paths,
         }
 
@@ -181,32 +156,19 @@ class FieldReader:
         fields, members = schema["schema"], codec.members
         if members is None or codec.tags - {"NULL"} != {"M"} or not is_plain_model(schema):
             return None
-        declared = {one.name: one for one in fields_of(schema["cls"], {})}
-        if not declared.keys() == members.keys() == fields["fields"].keys():
+        stored = {name: one for name, one in members.items() if isinstance(one, StoredField)}
+        if stored.keys() != fields["fields"].keys():
             return None
         found: dict[str, Node] = {}
         within = replace(self, config=schema.get("config", {}))
         for name, one in fields["fields"].items():
-            attribute, inner = members[name]
-            stored = _member(str(attribute), inner, declared[name])
-            if stored is None:
-                return None
             try:
-                found[name] = within.field(stored, one)
+                found[name] = within.field(stored[name], one)
             except Undecided:
                 return None
-        required = [
-            one for one in declared.values() if one.required and str(members[one.name][0]) not in _TYPES
-        ]
-        return _Read(lenient(schema, found), "M", refuses_whole=bool(required))
-
-
-def _member(attribute: str, codec: Codec, declared: FieldOf) -> StoredField | None:
-    """How a field of a nested model is stored; None if no schema can express what its absence means."""
-    if codec.is_set and not declared.required and not declared.defaults_to_none:
-        return None
-    formerly = declared.meta.attribute.formerly if declared.meta.attribute is not None else ()
-    return StoredField(attribute, codec, declared.required, formerly)
+        filled = frozenset(name for name, one in stored.items() if one.implied is not None)
+        refuses_whole = any(one.is_always_stored and one.attribute not in _TYPES for one in stored.values())
+        return _Read(filling(lenient(schema, found), filled), "M", refuses_whole=refuses_whole)
 
 
 def has_plain_texts(config: Mapping[str, Any]) -> bool:
@@ -223,14 +185,16 @@ def is_plain_model(schema: Node) -> bool:
     return extra != "allow" and fields.get("extras_schema") is None
 
 
-def filling(fields: Node, names: frozenset[str]) -> Node:
-    """The fields of a model, of which some are in ``model_fields_set`` although their attributes may be absent."""
+def filling(model: Node, names: frozenset[str]) -> Node:
+    """The model, with some fields in ``model_fields_set`` although their attributes may be absent."""
+    if not names:
+        return model
 
     def filled(made: tuple[Any, Any, set[str]]) -> tuple[Any, Any, set[str]]:
         made[2].update(names)
         return made
 
-    return {**_function("function-after", filled), "schema": fields}
+    return {**model, "schema": {**_function("function-after", filled), "schema": model["schema"]}}
 
 
 def lenient(schema: Node, fields: Mapping[str, Node]) -> Node:
@@ -274,10 +238,10 @@ def _decoded(schema: Node, codec: Codec) -> Node:
     return {**_function("function-before", decode), "schema": by_name(schema)}
 
 
-def _in_key(key: InKeyField, schema: Node, absent: AttributeValue | None) -> Node:
-    """A field that is read from a key attribute, then validated. Without the attribute, its value is None."""
+def _in_key(key: InKeyField, schema: Node) -> Node:
+    """A field that is read from a key attribute, then validated. In no index, its value is None."""
     read: Node = {**_function("function-before", key.value_in), "schema": by_name(schema)}
-    if absent is not None:
+    if not key.is_primary:
         read = {"type": "default", "schema": read, "default": None, "validate_default": True}
     return {"schema": read, "validation_alias": [[key.attribute.name, key.attribute.kind]]}
 

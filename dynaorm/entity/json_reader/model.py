@@ -13,7 +13,6 @@ from decimal import Decimal
 from types import NoneType
 from typing import Any, Final
 
-from dynaorm.entity.codec.value import NULL
 from dynaorm.entity.core_schema import (
     Node,
     by_name,
@@ -24,7 +23,6 @@ from dynaorm.entity.core_schema import (
 )
 from dynaorm.entity.json_reader.field import (
     FieldReader,
-    StoredField,
     Undecided,
     filling,
     has_plain_texts,
@@ -32,7 +30,7 @@ from dynaorm.entity.json_reader.field import (
     lenient,
 )
 from dynaorm.entity.json_reader.item_key import HasKey, InKeyField, key_comparison
-from dynaorm.entity.mapping.field import EMPTY, FieldMapping
+from dynaorm.entity.mapping.field import FieldMapping
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.state import NO_DEFAULTS, Defaults
 from dynaorm.entity.template.key_part import KeyPart
@@ -121,18 +119,23 @@ def _model(mapping: EntityMapping, schema: Node, definitions: Mapping[str, Node]
     declared: Mapping[str, Node] = model["schema"].get("fields", {})
     if not is_plain_model(model) or declared.keys() != mapping.fields.keys():
         raise Undecided("the model is not made of its fields alone")
-    stored = {name: _stored(mapping, field) for name, field in mapping.fields.items()}
-    optional = [one for name, one in mapping.fields.items() if stored[name].can_be_absent]
+    keys = {name: _in_key(mapping, name) for name, one in mapping.fields.items() if one.in_key}
+    filled = frozenset(name for name, one in mapping.fields.items() if _is_implied(one, keys.get(name)))
+    optional = [
+        one for name, one in mapping.fields.items() if name in filled or not (one.required or one.in_key)
+    ]
     is_validated = bool(around or model.get("post_init"))
     reader = FieldReader(definitions, model.get("config", {}))
-    found = lenient(model, {name: reader.field(stored[name], one) for name, one in declared.items()})
-    filled = frozenset(name for name, one in stored.items() if one.absent is not None)
-    if is_validated and filled:
-        found = {**found, "schema": filling(found["schema"], filled)}
+    found = lenient(
+        model,
+        {name: reader.field(mapping.fields[name], one, keys.get(name)) for name, one in declared.items()},
+    )
+    if is_validated:
+        found = filling(found, filled)
     for outer in reversed(around):
         found = {**{name: held for name, held in outer.items() if name != "ref"}, "schema": found}
     # A validator of the model may change any field.
-    keys = tuple(
+    compared = tuple(
         part for part in mapping.primary_parts if is_validated or not _is_itself(part, mapping, declared)
     )
     return JsonModel(
@@ -142,9 +145,9 @@ def _model(mapping: EntityMapping, schema: Node, definitions: Mapping[str, Node]
         fields={name: one for name, one in mapping.fields.items() if not one.in_key},
         filled=filled,
         defaults=None if filled or (is_validated and optional) else _constants(mapping, model),
-        keys=keys,
+        keys=compared,
         optional=tuple(one for one in optional if not one.in_key) if is_validated else (),
-        has_key=key_comparison(mapping, keys),
+        has_key=key_comparison(mapping, compared),
     )
 
 
@@ -162,13 +165,9 @@ def _unwrapped(schema: Node, definitions: Mapping[str, Node]) -> tuple[list[Node
     return around, schema
 
 
-def _stored(mapping: EntityMapping, field: FieldMapping) -> StoredField:
-    if field.in_key:
-        key = _in_key(mapping, field.name)
-        absent = None if key.is_primary else NULL
-        return StoredField(key.attribute.name, field.codec, field.required, absent=absent, key=key)
-    absent = EMPTY if field.empty_is_absent else NULL if field.none_is_absent and field.required else None
-    return StoredField(field.attribute, field.codec, field.required, field.formerly, absent)
+def _is_implied(field: FieldMapping, key: InKeyField | None) -> bool:
+    """Whether the absence of a field is read as a value that is not its default."""
+    return field.implied is not None if key is None else not key.is_primary
 
 
 def _in_key(mapping: EntityMapping, name: str) -> InKeyField:

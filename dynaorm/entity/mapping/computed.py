@@ -65,7 +65,7 @@ class ComputedValue:
             f"\0{self.name}",
             optional(codec) if self.nullable else codec,
             required=not self.nullable,
-            none_is_absent=self.nullable,
+            defaults_to_none=self.nullable,
         )
 
     def computed(self, values: Mapping[str, Any], *, is_hidden: bool) -> Any:

@@ -9,11 +9,12 @@ Rule 3. Any value that is not exact, or cannot be encoded, ends the encoder. Val
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from decimal import Decimal
 from typing import Any, Final, NoReturn, TypeAlias
 
 from dynaorm.entity.codec.depth import LEVELS
+from dynaorm.entity.codec.field import StoredField
 from dynaorm.entity.codec.value import NULL, Codec
 from dynaorm.entity.core_schema import Node, has_own_code, path_to_fields
 from dynaorm.entity.mapping.field import FieldMapping
@@ -23,8 +24,8 @@ from dynaorm.item.prefix import Prefix
 from dynaorm.item.value import AttributeValue, decimal_text, number_text
 from dynaorm.record import record, replace
 
-ExactEncoder: TypeAlias = Callable[[Mapping[str, Any]], dict[str, AttributeValue | None]]
-"""Turns exact field values into attribute values, None for an absent one. Raises KeyError or ValueError for others."""
+ExactEncoder: TypeAlias = Callable[[Mapping[str, Any]], dict[str, AttributeValue]]
+"""Turns exact field values into attribute values. Raises KeyError or ValueError for others."""
 
 # What a node may say without adding a rule. Of a datetime that is given as such, no digit is cut off, and its codec
 # refuses one that has no time zone, or one too many.
@@ -78,32 +79,33 @@ def exact_encoder_of(
     """The exact encoder of a class with this core schema; None if a value may break a rule besides its type.
 
     Examples:
-        A ``str``, a ``Decimal`` and a ``list[str]`` become ::
+        A ``str``, a ``Decimal``, a ``list[str]`` and an ``int | None`` that is None by default become ::
 
             def encode(values):
-                if len(values) != 3: refuse()
-                return {
+                if len(values) != 4: refuse()
+                found = {
                     'name': {"S": one} if type(one := values['name']) is str and one.isascii() else text(one),
                     'price': encode_1(one) if type(one := values['price']) is kind_1 else refuse(),
                     'tags': {"L": [{"S": one2} if type(one2) is str and one2.isascii() else text(one2) for one2 in one]}
                             if type(one := values['tags']) is kind_2 else refuse(),
                 }
+                if (made := None if (one := values['age']) is None else ...) is not None: found['age'] = made
+                return found
     """
     *_, model, record = path_to_fields(schema)
     if not rules.is_separate or rules.spared or _has_rules(model, record):
         return None
     writer = _SourceWriter()
     try:
-        lines = [writer.line(field, record["fields"][field.name]["schema"]) for field in fields.values()]
+        checks = [
+            writer.line(field, record["fields"][name]["schema"])
+            for name, field in fields.items()
+            if field.in_key
+        ]
+        stored = [field for field in fields.values() if not field.in_key]
+        body = [f"if len(values) != {len(fields)}: refuse()", *checks, *writer.map_of(stored, record)]
     except _HasRules:
         return None
-    checks = [line for field, line in zip(fields.values(), lines, strict=True) if field.in_key]
-    members = [
-        f"{field.attribute!r}: {line},"
-        for field, line in zip(fields.values(), lines, strict=True)
-        if not field.in_key
-    ]
-    body = [f"if len(values) != {len(fields)}: refuse()", *checks, "return {", *members, "}"]
     return writer.compiled(body)
 
 
@@ -157,7 +159,18 @@ class _SourceWriter:
         encoder: ExactEncoder = self.known["encode"]
         return encoder
 
-    def line(self, field: FieldMapping, node: Node) -> str:
+    def map_of(self, fields: Iterable[StoredField], record: Node) -> list[str]:
+        """The statements that return the attribute values of fields, without the absent ones."""
+        always, perhaps = list[str](), list[str]()
+        for field in fields:
+            line = self.line(field, record["fields"][field.name]["schema"])
+            if field.can_be_absent:
+                perhaps.append(f"if (made := {line}) is not None: found[{field.attribute!r}] = made")
+            else:
+                always.append(f"{field.attribute!r}: {line},")
+        return ["found = {", *always, "}", *perhaps, "return found"]
+
+    def line(self, field: StoredField, node: Node) -> str:
         """The expression of a field's attribute value, None for an absent one."""
         codec, given = field.codec, f"(one := values[{field.name!r}])"
         # Its depth is to be checked, or the names of its members.
@@ -165,10 +178,7 @@ class _SourceWriter:
             raise _HasRules
         if codec.is_set:
             return self._set(field, node, given)
-        return self._optional(codec, node, given, "None" if field.none_is_absent else "NULL")
-
-    def _optional(self, codec: Codec, node: Node, given: str, none: str) -> str:
-        node = _without_default(node)
+        node, none = _without_default(node), "None" if field.none_is_absent else "NULL"
         if node["type"] != "nullable":
             return self.of(_Value(codec, node, "one", given))
         return f"{none} if {given} is None else {self.of(_Value(codec, node['schema'], 'one', 'one'))}"
@@ -265,23 +275,17 @@ class _SourceWriter:
         if fields["fields"].keys() != members.keys():
             raise _HasRules
         self._functions.append("")  # its place
-        lines = []
-        for name, one in fields["fields"].items():
-            attribute, codec = members[name]
-            made = self._optional(codec, one["schema"], f"(one := values[{name!r}])", "NULL")
-            lines.append(f"{attribute!r}: {made},")
+        stored = [one for one in members.values() if isinstance(one, StoredField)]
         body = [
             f"if type(model) is not {self._named(node['cls'])}: refuse()",
             "values = model.__dict__",
-            f"if len(values) != {len(lines)}: refuse()",
-            "return {",
-            *lines,
-            "}",
+            f"if len(values) != {len(stored)}: refuse()",
+            *self.map_of(stored, fields),
         ]
         self._function(function, "model", body)
         return f'{{"M": {function}({value.given})}}'
 
-    def _set(self, field: FieldMapping, node: Node, given: str) -> str:
+    def _set(self, field: StoredField, node: Node, given: str) -> str:
         """The expression of a set, which is absent if it is empty or None."""
         node = _without_default(node)
         is_nullable = node["type"] == "nullable"

@@ -54,10 +54,9 @@ class ItemEncoder:
         if encode is None:
             return None
         try:
-            item: Any = encode(values)
+            return encode(values)
         except (KeyError, ValueError, RecursionError):
             return None
-        return _without_absent(item) if self._has_absent else item
 
     def encode_field(self, field: FieldMapping, values: Mapping[str, Any]) -> AttributeValue | None:
         """The attribute value of one field; None for an absent one. Raises InvalidValue."""

@@ -82,16 +82,14 @@ class Loader:
                 continue
             found = item.get(field.attribute) if not field.formerly else field.stored_in(item)
             if found is None:
-                try:
-                    values[name] = field.decode_absent()
-                except KeyError:
+                found = field.implied
+                if found is None:
                     continue
-            else:
-                try:
-                    values[name] = field.codec.decode(found)
-                except ValueError as problem:
-                    problems.append(self.errors.misfit(name, found, problem))
-                    cause = cause or self.errors.cause_of(name, problem)
+            try:
+                values[name] = field.codec.decode(found)
+            except ValueError as problem:
+                problems.append(self.errors.misfit(name, found, problem))
+                cause = cause or self.errors.cause_of(name, problem)
         if self.only_in_keys.names:
             found_in_keys, strange = self.only_in_keys.values_in(item, self.errors.secrets.keys)
             values |= found_in_keys

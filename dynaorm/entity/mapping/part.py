@@ -72,14 +72,11 @@ def _decoded(mapping: EntityMapping, item: Item, name: str) -> tuple[Any, bool]:
     field, info = mapping.fields[name], mapping.entity.model_fields[name]
     if field.in_key:
         return mapping.subject(item)[name], False
-    stored = field.stored_in(item)
+    stored = field.stored_in(item) or field.implied
     if stored is not None:
         return field.codec.decode(stored), False
-    try:
-        return field.decode_absent(), False
-    except KeyError:
-        if info.is_required():
-            where = mapping.loader.only_in_keys.place_of(name, is_missing=True)
-            raise mapping.errors.unreadable(item, (f"{name}: Field required{where}",)) from None
+    if info.is_required():
+        where = mapping.loader.only_in_keys.place_of(name, is_missing=True)
+        raise mapping.errors.unreadable(item, (f"{name}: Field required{where}",))
     default = info.get_default(call_default_factory=True)
     return default, not validates_default(mapping.entity, name)

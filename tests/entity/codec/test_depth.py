@@ -63,7 +63,7 @@ CASES: dict[str, tuple[Any, Callable[[int], Any]]] = {
     "named tuple": (Pair, lambda levels: Pair(1, wrapped(1, listed, levels - 2))),
     "secret": (Secret[list[AnyValue]], lambda levels: Secret([wrapped(1, listed, levels - 2)])),
     "model": (Tree, lambda levels: wrapped(Tree(), lambda one: Tree(branches=[one]), levels // 2 - 1)),
-    "typed dict": (Chain, lambda levels: wrapped(None, lambda one: {"next": one}, levels - 1)),
+    "typed dict": (Chain, lambda levels: wrapped(None, lambda one: {"next": one}, levels)),
     "union": (int | list[AnyValue], lambda levels: wrapped(1, listed, levels - 1)),
     "either": (
         Annotated[Cat | Box, Field(discriminator="kind")],

@@ -56,7 +56,6 @@ def test_what_an_application_shows_of_a_model_is_not_what_is_stored_of_it() -> N
             "hidden": {"S": "h"},
             "masked": {"S": "m"},
             "tags": {"SS": ["default"]},
-            "note": {"NULL": True},
             "rank": {"N": "5"},
         }
     }

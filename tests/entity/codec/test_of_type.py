@@ -87,11 +87,11 @@ def test_paths_go_through_a_type_that_contains_itself() -> None:
     members = codec_of(Node).members
     for _ in range(3):
         assert members is not None
-        assert members["value"][0] == "value"
-        kids = members["kids"][1].element
+        assert members["value"].attribute == "value"
+        kids = members["kids"].codec.element
         assert kids is not None
         assert kids.members is not None
-        members = members["next"][1].members
+        members = members["next"].codec.members
 
 
 @pytest.mark.parametrize(

@@ -63,8 +63,8 @@ def test_paths_go_into_the_members_of_a_discriminated_union() -> None:
     assert members is not None
     assert set(members) == {"lives", "name", "wings"}, "kind is stored under two names"
     assert len(members) == 3
-    assert members["lives"][1].encode(None) == {"NULL": True}
-    assert members["lives"][1].decode({"N": "3"}) == 3
+    assert members["lives"].codec.encode(None) == {"NULL": True}
+    assert members["lives"].codec.decode({"N": "3"}) == 3
     assert "fins" not in members
 
 

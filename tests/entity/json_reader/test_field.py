@@ -16,9 +16,10 @@ from pydantic import (
     create_model,
 )
 
+from dynaorm.entity.codec.field import StoredField
 from dynaorm.entity.codec.of_type import codec_of
 from dynaorm.entity.core_schema import by_name, definitions_of, validator_of, without_definitions
-from dynaorm.entity.json_reader.field import FieldReader, StoredField, Undecided
+from dynaorm.entity.json_reader.field import FieldReader, Undecided
 from dynaorm.item.json_body import encode_body
 
 
@@ -51,7 +52,7 @@ def field(annotation: Any, default: Any = ..., config: ConfigDict | None = None)
     schema, definitions = without_definitions(declared), definitions_of(declared)
     reader = FieldReader(definitions, schema.get("config", {}))
     made = reader.field(
-        StoredField("f", codec_of(annotation), default is ...), schema["schema"]["fields"]["f"]
+        StoredField("f", "f", codec_of(annotation), required=default is ...), schema["schema"]["fields"]["f"]
     )
     return {**made, "metadata": {"definitions": by_name(list(definitions.values()))}}
 
