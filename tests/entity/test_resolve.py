@@ -4,7 +4,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from decimal import Decimal
 from math import log10
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 import pytest
 from pydantic import BaseModel
@@ -96,7 +96,7 @@ def test_paths_get_their_stored_names_and_values_their_fields_types(condition: C
             "Person.name has no part 'first'; name a field of a nested model, ",
         ),
         (F.scores["x"] == "b", UsageError, "Person.scores has no part 'x'; "),
-        (F.scores[1.5] == "b", UsageError, "Person.scores has no part 1.5; "),
+        (F.scores[cast(Any, 1.5)] == "b", UsageError, "Person.scores has no part 1.5; "),
         (
             F.homes[-1].exists(),
             UsageError,

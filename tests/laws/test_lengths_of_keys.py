@@ -140,13 +140,13 @@ def check(world: World, name: str, values: Any, write: Any) -> None:
 
 
 @settings(max_examples=60)
-@given(road=st.sampled_from(ROADS), name=st.sampled_from([*LIMITS]), text=TEXTS)
-def test_a_saved_text_is_a_key_or_refused(world: World, road: Any, name: str, text: str) -> None:
-    if name == "world" and road is save:
+@given(call=st.sampled_from(ROADS), name=st.sampled_from([*LIMITS]), text=TEXTS)
+def test_a_saved_text_is_a_key_or_refused(world: World, call: Any, name: str, text: str) -> None:
+    if name == "world" and call is save:
         return  # the key of a stored entity does not change
     others = {"world": f"w{next(NUMBERS)}", "owner": "o"}
     values = {**others, name: text + others["world"] if name == "world" and 0 < len(text) < 1000 else text}
-    check(world, name, values, lambda: road(world, values))
+    check(world, name, values, lambda: call(world, values))
 
 
 @settings(max_examples=60)

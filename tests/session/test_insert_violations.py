@@ -1,4 +1,4 @@
-"""An insert whose key and unique value are taken names both, on every road."""
+"""An insert whose key and unique value are taken names both, on every call."""
 
 from typing import Annotated, Any
 
@@ -41,12 +41,12 @@ def run(session: Session, user: User) -> None:
     session.run(lambda tx: tx.save(user))
 
 
-@pytest.mark.parametrize("road", [save, save_many, block, block_of_two, run])
-def test_an_insert_lists_its_taken_key_and_its_taken_value(road: Any) -> None:
+@pytest.mark.parametrize("call", [save, save_many, block, block_of_two, run])
+def test_an_insert_lists_its_taken_key_and_its_taken_value(call: Any) -> None:
     with Session(endpoint="memory:") as session:
         session.create_table(app)
         session.save(User(name="ann", email="ann@x"))
         session.save(User(name="liz", email="liz@x"))
         with pytest.raises(AlreadyExists) as caught:
-            road(session, User(name="ann", email="liz@x"))
+            call(session, User(name="ann", email="liz@x"))
     assert [(one.constraint, one.value) for one in caught.value.violations] == [("email", "liz@x")]

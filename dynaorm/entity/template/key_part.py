@@ -78,7 +78,7 @@ class KeyPart:
                 if size == 0
                 else f"a key of {counted(size, 'byte')}, more than the {self.limit} allowed"
             )
-            remedy = f"give the key {self.attribute.name!r} 1 to {self.limit} bytes"
+            remedy = f"give the key {self.attribute.name!r} 1 to {counted(self.limit, 'byte')}"
             problem = f"{self.text!r} renders {found}; {remedy}"
             raise KeyValueError(", ".join(self.fields), key, problem, remedy)
         return {self.attribute.kind: key}
