@@ -363,7 +363,7 @@ def _imported(block: ast.If) -> dict[str, str]:
 
 
 def _function_lengths(path: Path) -> Iterator[tuple[str, int]]:
-    """Every function of a file, as ``path:Class.method``, with its lines from ``def`` to its end."""
+    """Every function of a file, as ``path:Class.method``, with the lines of its body."""
     source = path.read_text().splitlines()
 
     def walk(node: ast.AST, prefix: str) -> Iterator[tuple[str, int]]:
@@ -383,7 +383,9 @@ def _lines(function: ast.FunctionDef | ast.AsyncFunctionDef, source: list[str]) 
     comments = sum(
         line.lstrip().startswith("#") for line in source[function.lineno - 1 : function.end_lineno]
     )
-    return _span(function) - comments - (_span(documented) if documented else 0)
+    # A command states each of its options as a parameter, and a list of parameters is read line by line.
+    signature = function.body[0].lineno - function.lineno
+    return _span(function) - signature - comments - (_span(documented) if documented else 0)
 
 
 def _span(node: ast.stmt) -> int:

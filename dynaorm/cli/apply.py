@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from typing import Annotated, Any, Literal
 
-from dynaorm.cli.frame import AsJson, Connection, Option, Targets, Yes, command
+from dynaorm.cli.frame import AsJson, ConnectionOptions, Option, Targets, Yes, command
 from dynaorm.cli.target import load_target, table_of, tables_reached
 from dynaorm.cli.terminal import CLEAN, FOUND, complain, write_line, write_sentences
 from dynaorm.cli.verify import AtMost, Checkpoint, FindingsRun, Rate, Segments
@@ -37,7 +37,7 @@ def diff(
     ] = False,
     ignore_harmless: Annotated[bool, Option("Leave out what dynaorm works with nevertheless.")] = False,
     as_json: AsJson = False,
-    connection: Connection,
+    connection: ConnectionOptions,
 ) -> int:
     """Compare the declarations of tables, and of their guard tables and totals, with the live tables.
 
@@ -155,7 +155,7 @@ def apply(
         float, Option("How long to wait for one change, such as a new index of a large table.", "SECONDS")
     ] = WAIT,
     as_json: AsJson = False,
-    connection: Connection,
+    connection: ConnectionOptions,
 ) -> int:
     """Create what is declared and missing: tables, global indexes, TTL, streams. Then complete older entities.
 

@@ -7,9 +7,19 @@ import sys
 from pathlib import Path
 from typing import Annotated, BinaryIO
 
-from dynaorm.cli.frame import FILE, FILE_OR_PIPE, Argument, AsJson, Connection, Option, Target, Yes, command
+from dynaorm.cli.frame import (
+    FILE,
+    FILE_OR_PIPE,
+    Argument,
+    AsJson,
+    ConnectionOptions,
+    Option,
+    Target,
+    Yes,
+    command,
+)
 from dynaorm.cli.query import DecodeErrors
-from dynaorm.cli.run import Run
+from dynaorm.cli.run import CommandRun
 from dynaorm.cli.target import load_table, tell_of_empty
 from dynaorm.cli.terminal import CLEAN, FOUND, is_terminal
 from dynaorm.cli.verify import FindingsRun, Rate, Segments
@@ -33,7 +43,7 @@ def dump(
     segments: Segments = 1,
     rate: Rate = None,
     as_json: AsJson = False,
-    connection: Connection,
+    connection: ConnectionOptions,
 ) -> int:
     """Write every item of a table to a new file, one line each, in the form of an export to S3.
 
@@ -43,7 +53,7 @@ def dump(
     Example: dynaorm dump shop.models:app app.json.gz --segments 8
     """
     table, errors = load_table(target), DecodeErrors()
-    run = Run("dump", connection, as_json=as_json, is_piped=str(file) == "-")
+    run = CommandRun("dump", connection, as_json=as_json, is_piped=str(file) == "-")
     if entities:
         tell_of_empty([table])
     with connection.session([target], [table], on_attempt=run.meter, on_decode_error=errors) as session, run:
@@ -74,7 +84,7 @@ def load(
     yes: Yes = False,
     concurrency: Annotated[int, Option("How many requests at a time.", "N")] = CONCURRENCY,
     as_json: AsJson = False,
-    connection: Connection,
+    connection: ConnectionOptions,
 ) -> int:
     """Save each entity of some files anew, with guard items, version 1 and totals, in a table that exists.
 

@@ -99,7 +99,7 @@ class Modules:
 
 
 @record
-class Connection(Modules):
+class ConnectionOptions(Modules):
     """Where a command finds its tables.
 
     Attributes:

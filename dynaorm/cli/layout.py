@@ -17,7 +17,7 @@ from dynaorm.cli.frame import (
     OLD_FILE,
     AsJson,
     Classes,
-    Connection,
+    ConnectionOptions,
     Modules,
     Option,
     Target,
@@ -77,7 +77,7 @@ _MOST_READ: Final = 10_000
 
 
 @record
-class _Chosen:
+class _DrawingOptions:
     """What is drawn, and how."""
 
     format: Annotated[
@@ -116,7 +116,7 @@ class _Chosen:
 
 
 @command
-def layout(*, target: Target, chosen: _Chosen, connection: Connection) -> int:
+def layout(*, target: Target, chosen: _DrawingOptions, connection: ConnectionOptions) -> int:
     """Draw a table: what lies where, how its keys are made, and what can be asked of it.
 
     The items are samples that are made from the declarations. Nothing is sent, except with --from-table.
@@ -148,7 +148,7 @@ class _Drawn(NamedTuple):
     names: frozenset[str] = frozenset()
 
 
-def _format(chosen: _Chosen) -> str:
+def _format(chosen: _DrawingOptions) -> str:
     """The format that was asked for, by itself or by the name of the file. Raises UsageError for a contradiction."""
     if chosen.as_json:
         if chosen.format not in (None, "json"):
@@ -166,7 +166,7 @@ def _format(chosen: _Chosen) -> str:
     return "html" if chosen.opens else "text"
 
 
-def _check(description: TableDescription, wanted: str, chosen: _Chosen) -> None:
+def _check(description: TableDescription, wanted: str, chosen: _DrawingOptions) -> None:
     """Raises UsageError for options that do not fit together."""
     index = chosen.index
     names = [one.name for one in description.indexes]
@@ -201,7 +201,12 @@ def _class_of(entry: Entry) -> str | None:
 
 
 def _items(
-    target: str, table: Table, names: Collection[str], *, connection: Connection, chosen: _Chosen
+    target: str,
+    table: Table,
+    names: Collection[str],
+    *,
+    connection: ConnectionOptions,
+    chosen: _DrawingOptions,
 ) -> _Drawn:
     description, most = describe(table), chosen.from_table
     if most is None:
@@ -282,7 +287,7 @@ def _items_of_table(
 # -- what is written ---------------------------------------------------------------------------------------------------
 
 
-def _text(what: _Drawn, chosen: _Chosen) -> str:
+def _text(what: _Drawn, chosen: _DrawingOptions) -> str:
     view = view_of(what.description, what.entries, chosen.index)
     width = WIDTH if chosen.output is not None else width_of_lines() or WIDTH
     colour = chosen.output is None and is_terminal() and not os.environ.get("NO_COLOR")
@@ -292,31 +297,31 @@ def _text(what: _Drawn, chosen: _Chosen) -> str:
     return text.removesuffix("\n")
 
 
-def _svg(what: _Drawn, chosen: _Chosen) -> str:
+def _svg(what: _Drawn, chosen: _DrawingOptions) -> str:
     said = "" if what.source is None else what.source.text
     return svg_of(view_of(what.description, what.entries, chosen.index), said)
 
 
-def _html(what: _Drawn, chosen: _Chosen) -> str:  # noqa: ARG001 - every renderer is called alike
+def _html(what: _Drawn, chosen: _DrawingOptions) -> str:  # noqa: ARG001 - every renderer is called alike
     return page(what.description, what.entries, what.source)
 
 
-def _json(what: _Drawn, chosen: _Chosen) -> str:
+def _json(what: _Drawn, chosen: _DrawingOptions) -> str:
     document = document_of(what.description, what.entries)
     if what.source is not None:
         document["source"] = what.source.to_json()
     return json.dumps(document, indent=2 if chosen.output is not None else None)
 
 
-def _md(what: _Drawn, chosen: _Chosen) -> str:  # noqa: ARG001 - every renderer is called alike
+def _md(what: _Drawn, chosen: _DrawingOptions) -> str:  # noqa: ARG001 - every renderer is called alike
     return markdown_of(what.description)
 
 
-def _mermaid(what: _Drawn, chosen: _Chosen) -> str:  # noqa: ARG001 - every renderer is called alike
+def _mermaid(what: _Drawn, chosen: _DrawingOptions) -> str:  # noqa: ARG001 - every renderer is called alike
     return mermaid_of(what.description)
 
 
-_RENDERERS: Final[Mapping[str, Callable[[_Drawn, _Chosen], str]]] = {
+_RENDERERS: Final[Mapping[str, Callable[[_Drawn, _DrawingOptions], str]]] = {
     "text": _text,
     "md": _md,
     "mermaid": _mermaid,
@@ -326,7 +331,7 @@ _RENDERERS: Final[Mapping[str, Callable[[_Drawn, _Chosen], str]]] = {
 }
 
 
-def _write(text: str, wanted: str, chosen: _Chosen) -> None:
+def _write(text: str, wanted: str, chosen: _DrawingOptions) -> None:
     file = chosen.output
     if file is None and chosen.opens:
         suffix = next(one for one, name in _SUFFIXES.items() if name == wanted)

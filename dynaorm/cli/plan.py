@@ -10,7 +10,7 @@ import click
 from pydantic import ValidationError
 from pydantic_core import to_jsonable_python
 
-from dynaorm.cli.frame import Argument, AsJson, Class, Connection, Option, command, contradiction
+from dynaorm.cli.frame import Argument, AsJson, Class, ConnectionOptions, Option, command, contradiction
 from dynaorm.cli.target import load_class
 from dynaorm.cli.terminal import CLEAN, NOTHING, complain, write_line, write_sentences
 from dynaorm.cli.values import Assignment, EntityFormatter, single_values, value_of
@@ -56,7 +56,7 @@ def plan(
     ] = None,
     request: Annotated[bool, Option("Show the request, too, with all its values, secrets as well.")] = False,
     as_json: AsJson = False,
-    connection: Connection,
+    connection: ConnectionOptions,
 ) -> int:
     """Show what a write would send, why, and what it costs. Nothing is written.
 

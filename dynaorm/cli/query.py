@@ -8,7 +8,7 @@ from typing import Annotated, Any, Final, TypeAlias
 
 import click
 
-from dynaorm.cli.frame import Argument, AsJson, Class, Connection, Option, ShowSecrets, command
+from dynaorm.cli.frame import Argument, AsJson, Class, ConnectionOptions, Option, ShowSecrets, command
 from dynaorm.cli.target import load_class, load_source
 from dynaorm.cli.terminal import CLEAN, FAILED, NOTHING, complain, write_line, write_rows, write_sentences
 from dynaorm.cli.values import (
@@ -55,7 +55,7 @@ def get(
     consistent: Consistent = False,
     show_secrets: ShowSecrets = False,
     as_json: AsJson = False,
-    connection: Connection,
+    connection: ConnectionOptions,
 ) -> int:
     """Show the entity with a key, or with a unique value.
 
@@ -136,7 +136,7 @@ class _Bounds:
 
 
 @record
-class _Chosen:
+class _Reading:
     """What is read, and how."""
 
     filter: Annotated[
@@ -156,11 +156,11 @@ def query(
     *,
     given: Annotated[tuple[str, ...], Argument("MODULE:CLASS[.PLACE]... FIELD=VALUE...")],
     bounds: _Bounds,
-    chosen: _Chosen,
+    chosen: _Reading,
     explain: Annotated[bool, Option("Say which requests would be sent, and send none.")] = False,
     show_secrets: ShowSecrets = False,
     as_json: AsJson = False,
-    connection: Connection,
+    connection: ConnectionOptions,
 ) -> int:
     """Show entities by the key of their table, or of an index.
 
@@ -238,7 +238,7 @@ class _Fields:
         return next(own, self._mappings[0])
 
 
-def _built(query: Query[Any], read: _Fields, bounds: _Bounds, chosen: _Chosen) -> Query[Any]:
+def _built(query: Query[Any], read: _Fields, bounds: _Bounds, chosen: _Reading) -> Query[Any]:
     for name in ("ge", "gt", "le", "lt", "begins_with"):
         for given in getattr(bounds, name):
             operator, field, value = read.bound(name, given)
@@ -283,7 +283,7 @@ def history(
     limit: Limit = 20,
     show_secrets: ShowSecrets = False,
     as_json: AsJson = False,
-    connection: Connection,
+    connection: ConnectionOptions,
 ) -> int:
     """Show the versions of an entity, newest first, each with what it changed.
 

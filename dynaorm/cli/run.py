@@ -9,7 +9,7 @@ from typing import Any, Self
 
 import click
 
-from dynaorm.cli.frame import Connection
+from dynaorm.cli.frame import ConnectionOptions
 from dynaorm.cli.terminal import complain, is_terminal, write_line, write_sentences
 from dynaorm.failure import counted
 from dynaorm.flow.table_location import TableLocation
@@ -39,7 +39,7 @@ class CapacityMeter:
         return f"{counted(self.read_units, 'read unit')}{written}"
 
 
-class Run:
+class CommandRun:
     """One run of a command.
 
     Args:
@@ -49,7 +49,9 @@ class Run:
         is_piped: standard output is the data of the command itself, so its JSON lines go to standard error.
     """
 
-    def __init__(self, name: str, connection: Connection, *, as_json: bool, is_piped: bool = False) -> None:
+    def __init__(
+        self, name: str, connection: ConnectionOptions, *, as_json: bool, is_piped: bool = False
+    ) -> None:
         self.meter = CapacityMeter()
         self.as_json = as_json
         self.name = name

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import click
 from pydantic_core import to_jsonable_python
 
-from dynaorm.cli.frame import Argument, AsJson, Connection, Option, ShowSecrets, Target, command
+from dynaorm.cli.frame import Argument, AsJson, ConnectionOptions, Option, ShowSecrets, Target, command
 from dynaorm.cli.target import load_table
 from dynaorm.cli.terminal import CLEAN, FOUND, NOTHING, complain, write_line, write_rows, write_sentences
 from dynaorm.description.entry import Entry, classify, entity_in
@@ -37,7 +37,7 @@ def show(
     limit: Annotated[int, Option("The most items without SK.", type=click.IntRange(min=1))] = 20,
     show_secrets: ShowSecrets = False,
     as_json: AsJson = False,
-    connection: Connection,
+    connection: ConnectionOptions,
 ) -> int:
     """Show any stored item by its raw key: what it is, whom it belongs to, and what verify would find.
 

@@ -14,13 +14,13 @@ from dynaorm.cli.frame import (
     FILE,
     OLD_FILE,
     AsJson,
-    Connection,
+    ConnectionOptions,
     Option,
     ShowSecrets,
     Targets,
     command,
 )
-from dynaorm.cli.run import Run
+from dynaorm.cli.run import CommandRun
 from dynaorm.cli.target import load_target, tell_of_empty
 from dynaorm.cli.terminal import CLEAN, FOUND, STOPPED
 from dynaorm.entity.table import Table
@@ -108,7 +108,7 @@ def verify(
         Option("A private file for the findings, as JSON lines, for repair --findings.", type=FILE),
     ] = None,
     exported: _Export,
-    connection: Connection,
+    connection: ConnectionOptions,
 ) -> int:
     """Find guards, versions, index keys and totals that do not fit, and unknown or unreadable items.
 
@@ -134,7 +134,7 @@ def repair(
     ] = None,
     yes: _Yes = False,
     at_most: AtMost = None,
-    connection: Connection,
+    connection: ConnectionOptions,
 ) -> int:
     """Repair what verify finds, as far as that needs no choice. Writers may run meanwhile.
 
@@ -148,7 +148,7 @@ def repair(
 
 @command
 def backfill(
-    *, targets: Targets, scan: _Scan, yes: _Yes = False, at_most: AtMost = None, connection: Connection
+    *, targets: Targets, scan: _Scan, yes: _Yes = False, at_most: AtMost = None, connection: ConnectionOptions
 ) -> int:
     """Complete entities that were stored before their class declared a constraint, an index, versions or totals.
 
@@ -176,7 +176,7 @@ class _Asked:
     verb: Verb
     texts: tuple[str, ...]
     scan: _Scan
-    connection: Connection
+    connection: ConnectionOptions
     yes: bool = False
     at_most: int | None = None
     scans: bool = True
@@ -224,13 +224,13 @@ def _run(asked: _Asked, work: _Work, file: FindingsFile | None = None) -> int:
     return shown.status
 
 
-class FindingsRun(Run):
+class FindingsRun(CommandRun):
     """Prints findings as they come, and counts them."""
 
     def __init__(
         self,
         name: str,
-        connection: Connection,
+        connection: ConnectionOptions,
         *,
         as_json: bool,
         secrets: bool = False,
@@ -325,7 +325,7 @@ class SessionOpener:
         targets: the targets as they were given.
     """
 
-    connection: Connection
+    connection: ConnectionOptions
     targets: tuple[str, ...]
 
     def __call__(self) -> Session:
