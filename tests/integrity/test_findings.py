@@ -89,5 +89,5 @@ def test_what_cannot_be_judged_again_is_refused(moto: Raw, finding: Any, text: s
 
 def test_a_run_of_findings_has_no_segments(moto: Raw, tmp_path: Path) -> None:
     for options in (RunOptions(segments=2), RunOptions(checkpoint=tmp_path / "c")):
-        with pytest.raises(UsageError, match="leave segments="):
+        with pytest.raises(UsageError, match="leave the segments"):
             list(repair(moto.session, *TABLES, options=options, findings=[]))
