@@ -269,7 +269,7 @@ def test_an_error_shows_its_fields_in_its_repr(error: DynaormError) -> None:
         ),
         (TokenReused(token="T1"), ["'T1'"]),
         (OwnerUnknown(constraint="email", value="b@x"), ["email 'b@x'"]),
-        (TableNotFound(table="app"), ["'app'", "create_table", "endpoint="]),
+        (TableNotFound(table="app"), ["'app'", "create", "endpoint"]),
         (SAMPLES[-3], ["2 failed", "'u1': the condition", "'u2': this session is closed"]),
         (SAMPLES[-2], ["ValidationException", "One or more", "insert User", "R1"]),
     ],
