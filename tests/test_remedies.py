@@ -30,8 +30,8 @@ EXPECTED = {
     "RequestInTheFuture": "set the clock of this machine",
     "MissingAuthenticationToken": "a proxy that removes or changes the header Authorization",
     "IncompleteSignature": "a proxy that removes or changes the header Authorization",
-    "AccessDenied": "allow it: iam_policy(...)",
-    "NotAuthorized": "allow it: iam_policy(...)",
+    "AccessDenied": "allow it: dynaorm.iam_policy",
+    "NotAuthorized": "allow it: dynaorm.iam_policy",
     "OptInRequired": "enable the Region or the service",
     "SubscriptionRequired": "enable the Region or the service",
 }
@@ -111,5 +111,5 @@ def test_a_missing_index_is_refused_with_how_to_create_it() -> None:
     query = Call("Query", {"TableName": "app", "IndexName": "GSI1"})
     refusal = Refusal("ValidationException", "The table does not have the specified index: GSI1")
     assert str(refused(refusal, query)).endswith(
-        "create it: session.apply(table), which also completes what was stored without its keys"
+        "create it: apply the table, which also completes what was stored without its keys"
     )

@@ -124,7 +124,7 @@ def test_pruning_that_dynamodb_stops_says_what_it_deleted(
 @pytest.mark.parametrize(
     ("trouble", "remedy"),
     [
-        (lambda: Refusal("AccessDeniedException", "no"), "allow it: iam_policy"),
+        (lambda: Refusal("AccessDeniedException", "no"), "allow it: dynaorm.iam_policy"),
         (lambda: UsageError(problem="The credentials have expired", remedy="log in again"), "log in again"),
     ],
     ids=["a permission", "credentials"],

@@ -35,7 +35,7 @@ REFUSED: dict[str, tuple[Call, type[Exception], str]] = {
         r"write get\(Key\(Stock, sku=\.\.\.\), consistent=\.\.\.\)",
     ),
     "no field": (lambda it: it.get(Stock, skuu="a"), UnknownField, "did you mean 'sku'"),
-    "a missing field": (lambda it: it.get(Stock), UsageError, "sku is missing; give sku="),
+    "a missing field": (lambda it: it.get(Stock), UsageError, "sku is missing; give sku"),
     "a value that does not fit": (lambda it: it.get(Stock, sku=5), InvalidValue, r"Stock\.sku"),
     "a text": (lambda it: it.get("a"), UsageError, "neither an entity class nor a Key"),
     "none": (lambda it: it.get(None), UsageError, "neither an entity class nor a Key"),
