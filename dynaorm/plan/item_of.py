@@ -40,13 +40,13 @@ def item_of(entity: Any, /) -> dict[str, AttributeValue]:
     return {name: _copied(value) for name, value in scattered(image_of(entity)).items()}
 
 
-def _copied(value: AttributeValue) -> AttributeValue:
-    ((kind, content),) = value.items()
-    if kind == "M":
-        return {kind: {name: _copied(member) for name, member in content.items()}}
-    if kind == "L":
-        return {kind: [_copied(member) for member in content]}
-    return {kind: content.copy() if kind in ("SS", "NS", "BS") else content}
+def _copied(value: Any) -> Any:
+    """A copy of an attribute value, or of what else another program's item holds."""
+    if isinstance(value, dict):
+        return {name: _copied(member) for name, member in value.items()}
+    if isinstance(value, list):
+        return [_copied(member) for member in value]
+    return set(value) if isinstance(value, set) else value
 
 
 def image_of(entity: Any) -> Item:

@@ -124,8 +124,10 @@ class History:
             self.attempt(lambda: (to or self.session).move(entity))
 
     def restore(self) -> None:
-        key, version = self.key(self.pick(self.classes.kinds)), self.pick((1, 2))
-        self.attempt(lambda: self.session.restore(key, version=version))
+        versioned = [kind for kind in self.classes.kinds if mapping_of(kind).versioning is not None]
+        if versioned:
+            key, version = self.key(self.pick(versioned)), self.pick((1, 2))
+            self.attempt(lambda: self.session.restore(key, version=version))
 
     def many(self) -> None:
         entities = [self.new() for _ in range(2)]

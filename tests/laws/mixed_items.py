@@ -49,8 +49,8 @@ def _any(value: Any) -> Any:
 
 
 def _info(info: Info) -> Stored:
-    seen = {"NULL": True} if info.seen is None else stored_time("iso", info.seen)
-    return {"city": {"S": info.city}, "floor": {"N": str(info.floor)}, "seenAt": seen}
+    seen = {} if info.seen is None else {"seenAt": stored_time("iso", info.seen)}
+    return {"city": {"S": info.city}, "floor": {"N": str(info.floor)}, **seen}
 
 
 class Expected:
