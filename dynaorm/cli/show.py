@@ -12,7 +12,7 @@ from pydantic_core import to_jsonable_python
 from dynaorm.cli.frame import Argument, AsJson, ConnectionOptions, Option, ShowSecrets, Target, command
 from dynaorm.cli.target import load_table
 from dynaorm.cli.terminal import CLEAN, FOUND, NOTHING, complain, write_line, write_rows, write_sentences
-from dynaorm.description.entry import Entry, classify, entity_in
+from dynaorm.description.entry import Entry, classify, entity_in, secret_in_any
 from dynaorm.description.tables import describe
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.entity.table import Table
@@ -26,6 +26,7 @@ from dynaorm.item.printable import printable
 from dynaorm.item.value import AttributeValue, Item
 from dynaorm.layout.key_pieces import plain_text
 from dynaorm.layout.view import ItemRow, PartitionBlock, view_of
+from dynaorm.record import replace
 
 
 @command
@@ -132,6 +133,9 @@ class ItemFormatter:
 
     def _entry(self, item: Item) -> Entry:
         entry = classify(item, self._table)
+        if entry.kind == "unknown":
+            # Who may read the item may see it, but for what a declared class keeps secret.
+            entry = replace(entry, secret=secret_in_any(self._table, entry.item))
         return entry.revealed if self._secrets else entry
 
     def _row(self, entry: Entry) -> tuple[PartitionBlock, ItemRow]:

@@ -165,7 +165,9 @@ def _entry(stored: Item, table: Table) -> Entry:
         case NotAnEntity.TOKEN:
             return Entry(stored, "token")
         case NotAnEntity.UNKNOWN:
-            return Entry(stored, "unknown", secret=_secret_in_any(table, stored))
+            # Its class may be one that is not loaded, and nobody knows which of its fields are secret.
+            secret = secret_in_any(table, stored) | (stored.keys() - _explained(table))
+            return Entry(stored, "unknown", secret=secret)
 
 
 # -- entities ----------------------------------------------------------------------------------------------------------
@@ -200,7 +202,7 @@ def _explained(table: Table) -> frozenset[str | None]:
     return frozenset((*table.key_names, table.type_attribute, table.revision_attribute))
 
 
-def _secret_in_any(table: Table, item: Item) -> frozenset[str]:
+def secret_in_any(table: Table, item: Item) -> frozenset[str]:
     """The attributes of an item of no class, or of one that is not known, that may hold a secret of any class.
 
     A key attribute may do so if it has the literal text that comes before the secret.
@@ -270,7 +272,7 @@ def _version(item: Item, table: Table) -> Entry:
         if latest is not None:
             owner = {**mapping.key_of(item), sort.name: {sort.kind: latest}}
         return _kept(item, "version", mapping, owner=owner, number=number)
-    return Entry(item, "version", secret=_secret_in_any(table, item))
+    return Entry(item, "version", secret=secret_in_any(table, item))
 
 
 def _tombstone(item: Item, table: Table) -> Entry:

@@ -173,7 +173,7 @@ def test_a_region_that_cannot_be_is_refused(region: str, endpoint: str | None, o
 
 def test_without_any_region_or_endpoint_the_error_says_how_to_give_one(open_transport: Open) -> None:
     assert os.environ["AWS_CONFIG_FILE"] == os.devnull
-    assert "No AWS region is known; give region=" in refused_before_sending(open_transport())
+    assert "No AWS region is known; name a Region" in refused_before_sending(open_transport())
 
 
 def test_an_endpoint_variant_that_a_region_does_not_have_is_refused(
