@@ -23,7 +23,7 @@ from dynaorm import (
     iam_policy,
 )
 from dynaorm.errors import EntityNotFound, UsageError
-from dynaorm.flow.integrity.finding import FindingKind, Outcome
+from dynaorm.flow.integrity.finding import FindingKind
 from dynaorm.flow.protocol.call import Call
 from dynaorm.flow.table_definition import definition
 from dynaorm.integrity.run import RunOptions, backfill, repair, table_locations, verify
@@ -236,7 +236,7 @@ def repaired(session: Session) -> None:
         options = RunOptions(progress=lambda *_: None)
         table_locations(session, one, writes=True)
         for work in (backfill, repair):
-            left = [each for each in work(session, one, options=options) if each.outcome is Outcome.LEFT]
+            left = [each for each in work(session, one, options=options) if each.is_left]
             assert {each.finding.kind for each in left} <= {FindingKind.UNREADABLE}, str(left)
 
 

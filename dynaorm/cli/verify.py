@@ -26,7 +26,7 @@ from dynaorm.cli.terminal import CLEAN, FOUND, STOPPED
 from dynaorm.entity.table import Table
 from dynaorm.errors import UsageError
 from dynaorm.failure import counted
-from dynaorm.flow.integrity.finding import Finding, FindingKind, Mended, Outcome
+from dynaorm.flow.integrity.finding import Finding, FindingKind, Outcome, RepairResult
 from dynaorm.integrity import run as runs
 from dynaorm.integrity.exported import open_export
 from dynaorm.integrity.processes import run_tasks
@@ -36,7 +36,7 @@ from dynaorm.integrity.tasks import Verb, segment_tasks
 from dynaorm.record import record, replace
 from dynaorm.session.session import Session
 
-_Work: TypeAlias = Callable[..., Iterable[Finding | Mended]]
+_Work: TypeAlias = Callable[..., Iterable[Finding | RepairResult]]
 
 Segments: TypeAlias = Annotated[int, Option("Into how many segments each table is divided.", "N")]
 Rate: TypeAlias = Annotated[
@@ -245,9 +245,9 @@ class FindingsRun(CommandRun):
     @property
     def status(self) -> int:
         """The status of the command."""
-        if self._counted[Outcome.STOPPED.value]:
+        if self._counted[Outcome.LIMIT_REACHED.value]:
             return STOPPED
-        done = self._counted[Outcome.MENDED.value] + self._counted[Outcome.GONE.value]
+        done = self._counted[Outcome.REPAIRED.value] + self._counted[Outcome.RESOLVED.value]
         return CLEAN if self._counted.total() == done else FOUND
 
     @property
@@ -259,25 +259,27 @@ class FindingsRun(CommandRun):
         self._examined = done
         super().progress(done, total)
 
-    def report(self, found: Iterable[Finding | Mended]) -> None:
+    def report(self, found: Iterable[Finding | RepairResult]) -> None:
         """Print findings, and what became of them."""
         for one in found:
             self._report(one)
 
-    def _report(self, found: Finding | Mended) -> None:
-        finding, outcome = (found.finding, found.outcome) if isinstance(found, Mended) else (found, None)
+    def _report(self, found: Finding | RepairResult) -> None:
+        finding, outcome = (
+            (found.finding, found.outcome) if isinstance(found, RepairResult) else (found, None)
+        )
         self._counted[finding.kind.value if outcome is None else outcome.value] += 1
         self._not_judged += finding.kind is FindingKind.NOT_JUDGED
-        self._uncertain += bool(finding.doubt)
+        self._uncertain += bool(finding.uncertain_because)
         if self._file is not None:
             self._file.add(finding)
         # A backfill completes most of a table, and that is no news.
-        is_done = outcome in (Outcome.MENDED, Outcome.GONE)
+        is_done = outcome in (Outcome.REPAIRED, Outcome.RESOLVED)
         if is_done and self.name in ("backfill", "apply") and not self.as_json:
             return
         if finding.hides_keys and self._secrets:
             finding = finding.revealed
-            found = replace(found, finding=finding) if isinstance(found, Mended) else finding
+            found = replace(found, finding=finding) if isinstance(found, RepairResult) else finding
         elif finding.hides_keys:
             self._masked += 1
         self.say(as_json(found) if self.as_json else str(found))
@@ -355,7 +357,7 @@ def _check_processes(asked: _Asked) -> None:
 
 def _divided(
     asked: _Asked, processes: int, options: RunOptions, shown: FindingsRun
-) -> Iterator[Finding | Mended]:
+) -> Iterator[Finding | RepairResult]:
     """What processes find, and what becomes of it."""
     tasks = segment_tasks(
         asked.verb,

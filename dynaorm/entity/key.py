@@ -162,7 +162,12 @@ def stored_key(mapping: EntityMapping, primary_key: Mapping[str, AttributeValue]
 def found_key(mappings: Mapping[str, EntityMapping], primary_key: Item) -> Key[Any]:
     """The key of an item, with the first class whose templates it matches; with no class if none does."""
     found = next((one for one in mappings.values() if one.key_matches(primary_key)), None)
-    return stored_key(found, primary_key) if found is not None else _restore(None, {}, primary_key)
+    return stored_key(found, primary_key) if found is not None else item_named(primary_key)
+
+
+def item_named(primary_key: Item) -> Key[Any]:
+    """The key of an item that is no entity."""
+    return _restore(None, {}, primary_key)
 
 
 def identity(primary_key: Item) -> tuple[tuple[str, str, object], ...]:

@@ -19,7 +19,7 @@ from dynaorm.entity.declare.catalog import catalog_of
 from dynaorm.entity.table import Table, check_table
 from dynaorm.errors import UsageError
 from dynaorm.failure import counted
-from dynaorm.flow.integrity.finding import Mended
+from dynaorm.flow.integrity.finding import RepairResult
 from dynaorm.flow.protocol.call import Flow, Pause, Refusal, Reply
 from dynaorm.flow.protocol.context import Context
 from dynaorm.flow.provision import LiveTable, call_of, live_table
@@ -177,7 +177,7 @@ class Applied:
 
     steps: tuple[TableStep, ...] = ()
     left: tuple[PlannedChange, ...] = ()
-    findings: tuple[Mended, ...] = ()
+    findings: tuple[RepairResult, ...] = ()
 
     @property
     def is_complete(self) -> bool:

@@ -131,7 +131,7 @@ def _verified(
         declared = sources.with_doubts(job.doubts())
         job.reduce("SELECT key, text FROM concerns", declared)
         job.answer(declared)
-        yield from job.findings()
+        yield from job.findings(declared.tables.values())
 
 
 class _Shuffle(ExitStack):
@@ -193,7 +193,7 @@ class _Shuffle(ExitStack):
         """One reason for each class whose sums are doubtful."""
         return self._base.execute("SELECT key, min(text) FROM doubt GROUP BY key ORDER BY key").fetchall()
 
-    def findings(self) -> Iterator[Finding]:
+    def findings(self, tables: Iterable[Table]) -> Iterator[Finding]:
         """Everything that was found, in the order of the keys."""
         rows = self._base.execute("SELECT key, text FROM finding")
         with ExitStack() as files:
@@ -204,7 +204,7 @@ class _Shuffle(ExitStack):
                 file.seek(0)
                 runs.append(map(json.loads, file))
             for _, text in merge(*runs):
-                yield finding_in(text)
+                yield finding_in(text, tables)
 
 
 def _divided(rows: Iterable[_Row], folder: str, level: int = 0) -> list[str]:

@@ -35,7 +35,7 @@ from dynaorm.flow.integrity.finding import (
     Finding,
     Holding,
     Judgement,
-    Mended,
+    RepairResult,
 )
 from dynaorm.flow.integrity.judge_item import judge
 from dynaorm.flow.integrity.judge_items import judge_left
@@ -208,21 +208,21 @@ def _judged_left(
         yield from (keyed(one.finding) for one in found)
 
 
-def keyed(said: Finding | Mended | Fact | Doubt) -> KeyedFact:
+def keyed(said: Finding | RepairResult | Fact | Doubt) -> KeyedFact:
     """What a run says, as an engine groups it."""
     match said:
         case Doubt():
             return KeyedFact(FactKind.DOUBT, said.source or "", said.reason)
         case Holding() | Amount():
             return KeyedFact(FactKind.CONCERNS, _ident_text(said.address.ident), _fact_text(said))
-    finding = said.finding if isinstance(said, Mended) else said
-    key = _ident_text((finding.table, *(repr(value) for value in finding.key.values())))
+    finding = said.finding if isinstance(said, RepairResult) else said
+    key = _ident_text((finding.table, *(repr(value) for value in finding.item_key.values())))
     return KeyedFact(FactKind.FINDING, key, as_json(said, with_secrets=True))
 
 
-def finding_of(fact: KeyedFact) -> Finding | Mended:
+def finding_of(fact: KeyedFact, declared: KeyedScope) -> Finding | RepairResult:
     """The finding in a fact ``FINDING``, or what became of it."""
-    return found_in(fact.text)
+    return found_in(fact.text, declared.tables.values())
 
 
 def said_in(fact: KeyedFact, declared: KeyedScope) -> Fact | Doubt:

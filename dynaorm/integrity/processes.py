@@ -23,7 +23,7 @@ from dynaorm.argument import check_count
 from dynaorm.errors import UsageError
 from dynaorm.failure import counted
 from dynaorm.flow.bulk.windows import Progress, check_progress
-from dynaorm.flow.integrity.finding import Finding, Mended, Outcome
+from dynaorm.flow.integrity.finding import Finding, RepairResult
 from dynaorm.integrity.keyed import FactKind, KeyedFact, finding_of
 from dynaorm.integrity.run import Used
 from dynaorm.integrity.tasks import SegmentTask, check_used, checked_tasks, finish_tasks
@@ -45,7 +45,7 @@ def run_tasks(
     processes: int | None = None,
     progress: Progress | None = None,
     used: Used | None = None,
-) -> Iterator[Finding | Mended]:
+) -> Iterator[Finding | RepairResult]:
     """Run the tasks of ``segment_tasks`` in processes of this machine, to the end of the whole run.
 
     Args:
@@ -74,8 +74,8 @@ def run_tasks(
             tasks = segment_tasks(
                 "backfill", "shop.models:app", session=open_session, segments=32, at_once=4, rate=400
             )
-            for mended in run_tasks(tasks, processes=4):
-                print(mended)
+            for result in run_tasks(tasks, processes=4):
+                print(result)
         ```
     """
     count = os.cpu_count() or 1 if processes is None else processes
@@ -89,7 +89,9 @@ def _nothing(*_: object) -> None:
     """Nobody wants to know."""
 
 
-def _ran(tasks: list[SegmentTask], count: int, progress: Progress, used: Used) -> Iterator[Finding | Mended]:
+def _ran(
+    tasks: list[SegmentTask], count: int, progress: Progress, used: Used
+) -> Iterator[Finding | RepairResult]:
     with ExitStack() as opened:
         folder = opened.enter_context(TemporaryDirectory(prefix="dynaorm-"))
         tasks = [
@@ -201,8 +203,8 @@ class _Process:
 
     def _found(self, fact: KeyedFact) -> Iterator[tuple[str, Any]]:
         """A finding, unless a process that was killed has told it."""
-        found = finding_of(fact)
-        is_done = isinstance(found, Mended) and found.outcome is not Outcome.LEFT
+        found = finding_of(fact, self.task.declared)
+        is_done = isinstance(found, RepairResult) and not found.is_left
         if is_done or self._told.is_new(fact.text):
             yield "found", found
 

@@ -8,77 +8,88 @@ Rule 2. A file that holds anything else than findings is refused, and left as it
 import json
 import os
 from base64 import b64decode, b64encode
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Final, Self
 
+from dynaorm.entity.declare.catalog import catalog_of
+from dynaorm.entity.key import found_key
+from dynaorm.entity.table import Table
 from dynaorm.errors import UsageError
 from dynaorm.failure import MASK, Hiding, hidden_in
-from dynaorm.flow.integrity.finding import Finding, FindingKind, Mended, Outcome
+from dynaorm.flow.integrity.finding import Finding, FindingKind, Outcome, RepairResult
 from dynaorm.item.value import Item
 
 # What every line begins with.
 _BEGINNING: Final = b'{"kind": "'
 
 
-def as_json(found: Finding | Mended, *, with_secrets: bool = False) -> str:
+def as_json(found: Finding | RepairResult, *, with_secrets: bool = False) -> str:
     """A finding, or what became of one, as one line.
 
     Args:
         found: the finding.
         with_secrets: keep key attributes with secret fields, for a private file, from which the line is read back.
     """
-    finding = found.finding if isinstance(found, Mended) else found
+    finding = found.finding if isinstance(found, RepairResult) else found
+    keys = list(finding.stored_keys if with_secrets else map(_masked, finding.stored_keys))
     line: dict[str, Any] = {
         "kind": finding.kind.value,
         "table": finding.table,
-        "key": finding.key if with_secrets else _masked(finding.key),
+        "key": keys[1],
+        "item_key": keys[0],
         "entity": finding.entity,
         "detail": finding.detail,
-        "mendable": finding.mendable,
-        "owners": list(finding.owners if with_secrets else map(_masked, finding.owners)),
+        "repairable": finding.repairable,
+        "owners": keys[2:],
     }
-    hidden = [sorted(hidden_in(one)) for one in (finding.key, *finding.owners)]
+    hidden = [sorted(hidden_in(one)) for one in finding.stored_keys]
     if with_secrets and any(hidden):
         line["hidden"] = hidden
-    if finding.doubt:
-        line["doubt"] = finding.doubt
-    if isinstance(found, Mended):
+    if finding.uncertain_because:
+        line["uncertain_because"] = finding.uncertain_because
+    if isinstance(found, RepairResult):
         line["outcome"] = found.outcome.value
-        if found.outcome in (Outcome.LEFT, Outcome.STOPPED):
+        if found.reason:
             line["reason"] = found.reason
         if found.plan is not None:
             line["plan"] = found.plan.explain()
     return json.dumps(line, default=_text)
 
 
-def finding_in(line: str) -> Finding:
-    """The finding in a line of a private file."""
+def finding_in(line: str, tables: Iterable[Table] = ()) -> Finding:
+    """The finding in a line of a private file. ``tables``: those whose classes its keys are of."""
     found = json.loads(line)
-    keys = [found["key"], *found["owners"]]
-    key, *owners = map(_key, keys, found.get("hidden") or [()] * len(keys))
+    keys = [found["item_key"], found["key"], *found["owners"]]
+    item_key, *named = map(_key, keys, found.get("hidden") or [()] * len(keys))
+    classes = {name: one for table in tables for name, one in catalog_of(table).mappings.items()}
+    if (own := classes.get(found["entity"])) is not None:
+        classes = {own.name: own, **classes}
+    key, *owners = (found_key(classes, one) for one in named)
     return Finding(
         kind=FindingKind(found["kind"]),
         table=found["table"],
-        key=key,
+        item_key=item_key,
         entity=found["entity"],
         detail=found["detail"],
-        mendable=found["mendable"],
+        repairable=found["repairable"],
+        key=key,
         owners=tuple(owners),
-        doubt=found.get("doubt", ""),
+        uncertain_because=found.get("uncertain_because", ""),
     )
 
 
-def mended_in(line: str) -> Mended:
-    """What became of the finding in a line."""
+def repair_result_in(line: str, tables: Iterable[Table] = ()) -> RepairResult:
+    """What became of the finding in a line. ``tables``: as for ``finding_in``."""
     found = json.loads(line)
-    return Mended(finding_in(line), Outcome(found["outcome"]), found.get("reason", ""))
+    return RepairResult(finding_in(line, tables), Outcome(found["outcome"]), found.get("reason", ""))
 
 
-def found_in(line: str) -> Finding | Mended:
-    """The finding in a line, or what became of it."""
-    return mended_in(line) if "outcome" in json.loads(line) else finding_in(line)
+def found_in(line: str, tables: Iterable[Table] = ()) -> Finding | RepairResult:
+    """The finding in a line, or what became of it. ``tables``: as for ``finding_in``."""
+    read = repair_result_in if "outcome" in json.loads(line) else finding_in
+    return read(line, tables)
 
 
 def _key(found: Item, hidden: Sequence[str]) -> Item:
@@ -216,4 +227,4 @@ def private(path: str, flags: int) -> int:
 
 def _identity(line: str) -> str:
     found = json.loads(line)
-    return json.dumps([found["table"], found["key"], found["owners"]])
+    return json.dumps([found["table"], found["item_key"], found["owners"]])

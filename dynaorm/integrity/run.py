@@ -25,8 +25,8 @@ from dynaorm.flow.integrity.finding import (
     Fact,
     Finding,
     FindingKind,
-    Mended,
     Outcome,
+    RepairResult,
 )
 from dynaorm.flow.integrity.judge_found import judged_again
 from dynaorm.flow.integrity.repair import completion, repair_flows
@@ -35,7 +35,7 @@ from dynaorm.flow.protocol.call import Flow
 from dynaorm.flow.table_location import TableLocation, location_of
 from dynaorm.integrity.checkpoint import Checkpoint
 from dynaorm.integrity.declared import declared_digest
-from dynaorm.integrity.report import DuplicatesFile, as_json, finding_in, mended_in
+from dynaorm.integrity.report import DuplicatesFile, as_json, finding_in, repair_result_in
 from dynaorm.record import replace
 from dynaorm.session.line_file import path_of
 from dynaorm.session.session import Session
@@ -116,7 +116,7 @@ def repair(
     *named: Named,
     options: RunOptions = DEFAULT,
     findings: Iterable[Finding] | None = None,
-) -> Iterator[Mended]:
+) -> Iterator[RepairResult]:
     """Repair what ``verify`` finds, as far as that needs no choice, and yield what became of each finding.
 
     Each repair is one transaction, which is refused if another writer changed an item that it relies on; then the item
@@ -143,7 +143,7 @@ def repair(
         yield from _mended(run)
 
 
-def backfill(session: Session, *named: Named, options: RunOptions = DEFAULT) -> Iterator[Mended]:
+def backfill(session: Session, *named: Named, options: RunOptions = DEFAULT) -> Iterator[RepairResult]:
     """Complete the entities that were stored before their class declared a constraint, an index, versions or totals.
 
     Deploy the new class to every writer first; what they write is complete. Each older entity is completed by one
@@ -169,7 +169,7 @@ def backfill(session: Session, *named: Named, options: RunOptions = DEFAULT) -> 
 
 def work_on_segment(
     verb: str, session: Session, *named: Named, options: RunOptions, used: Used | None = None
-) -> Iterator[Finding | Mended | Fact | Doubt]:
+) -> Iterator[Finding | RepairResult | Fact | Doubt]:
     """One segment of a run that is divided, and at its end what has to be judged with all segments.
 
     Its checkpoint stays: the same run again reads nothing that was read, and says the same at its end.
@@ -199,7 +199,7 @@ def work_on_rest(
     options: RunOptions,
     said: Iterable[Fact | Doubt],
     used: Used | None = None,
-) -> Iterator[Finding | Mended]:
+) -> Iterator[Finding | RepairResult]:
     """The end of a run that is divided: what is judged with the facts of all segments.
 
     Args:
@@ -279,28 +279,28 @@ def _verification(session: Session, named: Sequence[Named], options: RunOptions)
 
 
 def _verified(run: "_ResumableRun") -> Iterator[Finding]:
-    yield from map(finding_in, run.reported())
+    yield from (finding_in(line, run.work.scope.known_tables) for line in run.reported())
     for diagnoses in run.steps():
         for diagnosis in diagnoses:
             run.report(diagnosis.finding, as_json(diagnosis.finding, with_secrets=True))
             yield diagnosis.finding
 
 
-def _mended(run: "_ResumableRun") -> Iterator[Mended]:
-    yield from map(mended_in, run.reported())
+def _mended(run: "_ResumableRun") -> Iterator[RepairResult]:
+    yield from (repair_result_in(line, run.work.scope.known_tables) for line in run.reported())
     left = run.options.at_most
     for diagnoses in run.steps():
         allowed, refused = _within(left, diagnoses)
         for some in repair_flows(allowed, run.work, dry_run=run.options.dry_run):
             for one in run.result_of(some):
-                if one.outcome is Outcome.LEFT:
+                if one.is_left:
                     run.report(one.finding, as_json(one, with_secrets=True))
                 yield one
         if refused is not None:
             run.keep_checkpoint()
-            yield Mended(
+            yield RepairResult(
                 refused.finding,
-                Outcome.STOPPED,
+                Outcome.LIMIT_REACHED,
                 f"this run may make {counted(run.options.at_most or 0, 'repair')}",
             )
             return
@@ -308,7 +308,7 @@ def _mended(run: "_ResumableRun") -> Iterator[Mended]:
     yield from run.work.rest()
 
 
-_WORKS: Final[Mapping[str, Callable[["_ResumableRun"], Iterator[Finding | Mended]]]] = {
+_WORKS: Final[Mapping[str, Callable[["_ResumableRun"], Iterator[Finding | RepairResult]]]] = {
     "verify": _verified,
     "repair": _mended,
     "backfill": _mended,

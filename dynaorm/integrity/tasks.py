@@ -24,7 +24,7 @@ from dynaorm.entity.table import Table
 from dynaorm.errors import UsageError
 from dynaorm.failure import shown
 from dynaorm.flow.bulk.windows import Progress
-from dynaorm.flow.integrity.finding import Doubt, Fact, Finding, Mended
+from dynaorm.flow.integrity.finding import Doubt, Fact, Finding, RepairResult
 from dynaorm.flow.integrity.scan import FASTEST
 from dynaorm.integrity.keyed import (
     FactKind,
@@ -77,8 +77,8 @@ class SegmentTask:
         def main() -> None:
             tasks = segment_tasks("backfill", "shop.models:app", session=open_session, segments=16)
             facts = [fact for task in tasks for fact in task.run()]  # an engine does this on many machines
-            for mended in [*findings_in(facts), *finish_tasks(tasks, facts)]:
-                print(mended)
+            for result in [*findings_in(tasks, facts), *finish_tasks(tasks, facts)]:
+                print(result)
         ```
     """
 
@@ -130,6 +130,11 @@ class SegmentTask:
         with self.session() as session:
             for one in work_on_segment(self.verb, session, *self.named(), options=options, used=used):
                 yield keyed(one)
+
+    @property
+    def declared(self) -> KeyedScope:
+        """What the task verifies, with its classes loaded."""
+        return KeyedScope(self.targets, 0.0, modules=self.modules)
 
     def named(self) -> list[Table | type[Any]]:
         """The tables and classes in this process. Raises UsageError.
@@ -253,11 +258,12 @@ def _check_begin(verb: object, targets: tuple[object, ...]) -> None:
         raise UsageError(problem="nothing was named", remedy="name tables, entity classes, or both")
 
 
-def findings_in(facts: Iterable[KeyedFact]) -> Iterator[Finding | Mended]:
+def findings_in(tasks: Sequence[SegmentTask], facts: Iterable[KeyedFact]) -> Iterator[Finding | RepairResult]:
     """The findings among some facts, or what became of them.
 
     Args:
-        facts: what tasks said.
+        tasks: the tasks of the run.
+        facts: what they said.
 
     Examples:
         ```python
@@ -266,17 +272,19 @@ def findings_in(facts: Iterable[KeyedFact]) -> Iterator[Finding | Mended]:
 
 
         def main() -> None:
-            for task in segment_tasks("repair", "shop.models:app", session=Session, segments=4):
-                for mended in findings_in(task.run()):
-                    print(mended)
+            tasks = segment_tasks("repair", "shop.models:app", session=Session, segments=4)
+            for task in tasks:
+                for result in findings_in(tasks, task.run()):
+                    print(result)
         ```
     """
-    return (finding_of(one) for one in _checked_facts(facts) if one.kind == FactKind.FINDING)
+    declared = checked_tasks(tasks)[0].declared
+    return (finding_of(one, declared) for one in _checked_facts(facts) if one.kind == FactKind.FINDING)
 
 
 def finish_tasks(
     tasks: Sequence[SegmentTask], facts: Iterable[KeyedFact], *, used: Used | None = None
-) -> Iterator[Finding | Mended]:
+) -> Iterator[Finding | RepairResult]:
     """Judge, and repair, what only all segments together tell, when all tasks have come to their ends.
 
     Then the checkpoint files are deleted, as far as this machine has them.
@@ -297,8 +305,8 @@ def finish_tasks(
 
         def main() -> None:
             tasks = segment_tasks("repair", "shop.models:app", session=Session, segments=4)
-            for mended in finish_tasks(tasks, (fact for task in tasks for fact in task.run())):
-                print(mended)
+            for result in finish_tasks(tasks, (fact for task in tasks for fact in task.run())):
+                print(result)
         ```
     """
     tasks = checked_tasks(tasks)
@@ -309,7 +317,7 @@ def finish_tasks(
     )
     named = first.named()
     with first.session() as session:
-        said = _said(facts, KeyedScope(first.targets, 0.0))
+        said = _said(facts, first.declared)
         yield from work_on_rest(first.verb, session, *named, options=options, said=said, used=used)
     for task in tasks:
         if task.checkpoint is not None:

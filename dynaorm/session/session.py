@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from dynaorm.flow.bulk import write as bulk_write
     from dynaorm.flow.integrity import judge_found as found_again
     from dynaorm.flow.integrity import repair, verify
-    from dynaorm.flow.integrity.finding import Finding, Mended
+    from dynaorm.flow.integrity.finding import Finding, RepairResult
     from dynaorm.flow.integrity.verify import Verification
     from dynaorm.flow.table_differences import Difference
     from dynaorm.flow.transfer import dump as dumping
@@ -311,7 +311,7 @@ class Session(OfOneProcess):
         work = repair.completion([table], self._context, segments=segments, rate=rate)
         flow = application.apply_table(table, self._context, wait=wait, progress=progress, backfill=backfill)
         steps = self._write("apply", flow)
-        findings: list[Mended] = []
+        findings: list[RepairResult] = []
         if backfill and self._run("apply", application.can_backfill(table, self._context)):
             for step in work.steps():
                 for some in repair.repair_flows(self._run("apply", step), work, dry_run=False):
@@ -1547,7 +1547,7 @@ class Session(OfOneProcess):
         dry_run: bool = False,
         progress: Progress | None = None,
         findings: Iterable[Finding] | None = None,
-    ) -> Iterator[Mended]:
+    ) -> Iterator[RepairResult]:
         """Correct the problems that ``verify`` finds and that have only one solution; yield the result for each.
 
         Each repair is one transaction. If a related item changed since it was read, the transaction is refused and the
@@ -1557,7 +1557,7 @@ class Session(OfOneProcess):
             *named: tables and classes.
             segments: as for ``verify``.
             rate: as for ``verify``.
-            dry_run: write nothing; each ``Mended`` has its plan.
+            dry_run: write nothing; each ``RepairResult`` has its plan.
             progress: as for ``verify``.
             findings: those of an earlier ``verify``, or of ``verify_export``. Only what they name is judged, as it is
                 now: a finding that is no longer so is ``GONE``. Then ``segments`` is 1.
@@ -1583,7 +1583,7 @@ class Session(OfOneProcess):
         rate: float | None = None,
         dry_run: bool = False,
         progress: Progress | None = None,
-    ) -> Iterator[Mended]:
+    ) -> Iterator[RepairResult]:
         """Complete entities that were stored before their class declared a constraint, an index, versions or totals.
 
         Deploy the new class to all writers first. Each incomplete entity is completed by one transaction, which is
@@ -1615,7 +1615,7 @@ class Session(OfOneProcess):
 
     def _mended(
         self, verb: str, work: Verification, report: Callable[[], object], *, dry_run: bool
-    ) -> Iterator[Mended]:
+    ) -> Iterator[RepairResult]:
         for step in work.steps(report):
             for some in repair.repair_flows(self._run(verb, step), work, dry_run=dry_run):
                 yield from self._write(verb, some)

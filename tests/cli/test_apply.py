@@ -80,15 +80,15 @@ def test_it_adds_the_index_and_completes_the_entities(
     assert run.returncode == 3
     assert "not judged: what comes after the last repair that --at-most allows; run it again" in run.stderr
     assert not any(
-        line.startswith("mended") for line in run.stdout.splitlines()
+        line.startswith("repaired") for line in run.stdout.splitlines()
     )  # it is counted, and no news
-    assert "mended: 1, stopped: 1" in run.stderr
+    assert "limit reached: 1, repaired: 1" in run.stderr
     run = dynaorm("apply", AT, *where, "--yes", "--json")
     assert run.returncode == 1
     *lines, result = [json.loads(line) for line in run.stdout.splitlines()]
-    assert (result["kind"], result["command"], result["found"]) == ("result", "apply", {"mended": 2})
+    assert (result["kind"], result["command"], result["found"]) == ("result", "apply", {"repaired": 2})
     assert [one["kind"] for one in lines] == ["run", "change", "application", "incomplete", "incomplete"]
-    assert [one["outcome"] for one in lines[3:]] == ["mended", "mended"]
+    assert [one["outcome"] for one in lines[3:]] == ["repaired", "repaired"]
     assert (lines[1]["applied"], lines[1]["index"]) == (False, "Other")
     assert [one.isbn for one in live.query(Book.by_slug, slug="s1")] == ["1"]
     assert list(live.verify(Book)) == []

@@ -81,7 +81,7 @@ def test_findings_are_told_repaired_and_gone(
     options = ["--yes", "--json", "--checkpoint", str(checkpoint), "--rate", "10000"]
     run = dynaorm("repair", TARGETS[0], *where, *options)
     assert run.returncode == 0, run.stderr
-    assert [one["outcome"] for one in told(run.stdout)] == ["mended", "mended"]
+    assert [one["outcome"] for one in told(run.stdout)] == ["repaired", "repaired"]
     assert not checkpoint.exists()
     assert dynaorm("verify", TARGETS[0], *where).returncode == 0
 
@@ -123,7 +123,7 @@ def test_what_needs_a_choice_is_left(dynaorm: Command, zoo: Raw, where: list[str
     for command in ("repair", "backfill"):
         run = dynaorm(command, TARGETS[0], *where, "--yes")
         assert run.returncode == 1
-        assert run.stdout.startswith("left: duplicate value of Voucher in zoo, PK=code#c2")
+        assert run.stdout.startswith("needs a decision: duplicate value of Voucher in zoo, PK=code#c2")
 
 
 @pytest.mark.parametrize("command", ["verify", "repair", "backfill"])
@@ -164,9 +164,9 @@ def test_a_run_that_wants_more_than_it_may_ends_with_a_status_of_its_own(
     for more in ([], ["--yes"]):
         run = dynaorm("repair", TARGETS[0], *where, *options, *more)
         outcomes = [one["outcome"] for one in told(run.stdout)]
-        assert (run.returncode, outcomes) == (3, ["mended" if more else "planned"] * 2 + ["stopped"])
+        assert (run.returncode, outcomes) == (3, ["repaired" if more else "planned"] * 2 + ["limit reached"])
     run = dynaorm("repair", TARGETS[0], *where, *options, "--yes")
-    assert (run.returncode, [one["outcome"] for one in told(run.stdout)]) == (0, ["mended"])
+    assert (run.returncode, [one["outcome"] for one in told(run.stdout)]) == (0, ["repaired"])
     assert list(zoo.session.verify(app)) == []
 
 
@@ -462,9 +462,12 @@ def test_repair_judges_and_mends_only_what_a_file_of_findings_names(
     assert "for the items" not in run.stderr
     run = dynaorm("repair", *TARGETS, *where, "--findings", str(path), "--yes")
     assert run.returncode == 0
-    assert [line.split(":")[0] for line in run.stdout.splitlines()] == ["mended"]
+    assert [line.split(":")[0] for line in run.stdout.splitlines()] == ["repaired"]
     run = dynaorm("repair", *TARGETS, *where, "--findings", str(path), "--yes", "--json")
-    assert [json.loads(line).get("outcome") for line in run.stdout.splitlines()][-2:] == ["gone", None]
+    assert [json.loads(line).get("outcome") for line in run.stdout.splitlines()][-2:] == [
+        "already right",
+        None,
+    ]
     assert "email#bob@x" in dynaorm("verify", *TARGETS, *where).stdout
 
 

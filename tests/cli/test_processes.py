@@ -37,8 +37,8 @@ def test_processes_complete_the_entities_and_the_command_says_what_they_did(
     )
     assert run.returncode == 1, run.stderr  # two users have one nick
     *lines, result = map(json.loads, run.stdout.splitlines())
-    assert result["found"] == {"mended": 6, "left": 1}
-    assert [one["kind"] for one in lines if one.get("outcome") == "left"] == ["duplicate value"]
+    assert result["found"] == {"repaired": 6, "needs a decision": 1}
+    assert [one["kind"] for one in lines if one.get("outcome") == "needs a decision"] == ["duplicate value"]
     assert result["read_units"] > 5
     assert result["write_units"] > 5
     assert [*tmp_path.iterdir()] == []

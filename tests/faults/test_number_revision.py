@@ -150,7 +150,7 @@ def test_a_repair_raises_the_number(store: Store, session: Session) -> None:
     session.save(User(name="liz", email="l@x", team="t"))
     team = store.items(app)[0]
     store.put(app, **{**team, "members": {"N": "7"}})
-    assert [one.outcome for one in session.repair(app)] == [Outcome.MENDED]
+    assert [one.outcome for one in session.repair(app)] == [Outcome.REPAIRED]
     assert store.items(app)[0] == {**team, "rev": {"N": "3"}}
     assert list(session.verify(app)) == []
 

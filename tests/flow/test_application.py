@@ -165,7 +165,7 @@ def test_entities_of_an_older_declaration_are_completed(moto: Transport) -> None
         assert applied.steps == ()
         # Two tasks have one address. Nobody but a person can choose.
         assert [one.finding.kind.value for one in applied.findings] == ["duplicate value"]
-        assert str(applied).splitlines()[-1] == f"left: {applied.findings[0].finding}"
+        assert str(applied).splitlines()[-1] == f"needs a decision: {applied.findings[0].finding}"
         assert not applied.is_complete
         assert len(session.query(Task.by_note, note="n").all()) == 4
         assert [one.kind.value for one in session.verify(Task)] == ["duplicate value"]

@@ -8,7 +8,7 @@ import pytest
 
 from dynaorm import Session, Table
 from dynaorm.errors import TableNotFound, UsageError
-from dynaorm.flow.integrity.finding import Finding, Mended, Outcome
+from dynaorm.flow.integrity.finding import Finding, RepairResult
 from dynaorm.integrity.processes import run_tasks
 from dynaorm.integrity.run import verify
 from dynaorm.integrity.tasks import findings_in, finish_tasks, segment_tasks
@@ -34,7 +34,7 @@ def test_tasks_find_together_what_one_run_finds(moto: Raw, damages: list[Damage]
     # A task that is over says the same again, and reads no item.
     again = [fact for task in tasks for fact in task.run()]
     assert sorted(again) == sorted(facts)
-    told = [*findings_in(facts), *finish_tasks(tasks, chance.sample(facts, len(facts)))]
+    told = [*findings_in(tasks, facts), *finish_tasks(tasks, chance.sample(facts, len(facts)))]
     assert lines(one for one in told if isinstance(one, Finding)) == expected
     assert len(told) == len(expected)
     assert list(tmp_path.iterdir()) == []
@@ -112,7 +112,7 @@ def test_processes_that_are_killed_are_started_again_and_the_table_is_right(
         )
         assert list(orders.iterdir()) == []  # three processes were killed
         assert [one.kind.value for one in ministack.session.verify(now)] == ["duplicate value"]
-        left = [one for one in told if isinstance(one, Mended) and one.outcome is Outcome.LEFT]
+        left = [one for one in told if isinstance(one, RepairResult) and one.is_left]
         assert [one.finding.kind.value for one in left] == ["duplicate value"]
         assert [one.name for one in tmp_path.iterdir()] == ["orders"]
         assert examined[-1] >= 5

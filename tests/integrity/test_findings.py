@@ -6,18 +6,20 @@ from typing import Any
 
 import pytest
 
+from dynaorm import Table
 from dynaorm.errors import UsageError
 from dynaorm.failure import MASK
-from dynaorm.flow.integrity.finding import Finding, FindingKind, Mended, Outcome
+from dynaorm.flow.integrity.finding import Finding, FindingKind, Outcome, RepairResult, finding_at
+from dynaorm.flow.integrity.stored_check import ItemAddress
 from dynaorm.integrity.report import as_json, finding_in
 from dynaorm.integrity.run import RunOptions, repair, verify
 from tests.integrity.damages import portions
 from tests.integrity.zoo import TABLES, Damage, Raw, app, key_of
 
 
-def told(mended: Iterable[Mended]) -> list[str]:
+def told(mended: Iterable[RepairResult]) -> list[str]:
     return sorted(
-        f"{one.outcome.value}: {one.finding.kind.value} {one.finding.table} {one.finding.key}"
+        f"{one.outcome.value}: {one.finding.kind.value} {one.finding.table} {one.finding.item_key}"
         for one in mended
     )
 
@@ -35,15 +37,18 @@ def test_findings_are_mended_as_a_whole_repair_mends_them(moto: Raw, damages: li
     findings = damaged(moto, damages)
     mended = list(moto.session.repair(*TABLES, findings=findings))
     assert [
-        str(one.finding) for one in mended if one.finding.mendable and one.outcome is not Outcome.MENDED
+        str(one.finding) for one in mended if one.finding.repairable and one.outcome is not Outcome.REPAIRED
     ] == []
-    assert {one.outcome for one in mended if not one.finding.mendable} <= {Outcome.LEFT}
-    left = [as_json(one, with_secrets=True) for one in findings if not one.mendable]
+    assert {one.outcome for one in mended if not one.finding.repairable} <= {
+        Outcome.NEEDS_DECISION,
+        Outcome.SKIPPED,
+    }
+    left = [as_json(one, with_secrets=True) for one in findings if not one.repairable]
     assert sorted(as_json(one, with_secrets=True) for one in verify(moto.session, *TABLES)) == sorted(left)
     after = moto.items(*TABLES)
     # A second time, and after anybody else mended them, there is nothing to do.
     again = list(repair(moto.session, *TABLES, findings=findings))
-    assert {one.outcome for one in again} <= {Outcome.GONE, Outcome.LEFT}
+    assert {one.outcome for one in again} <= {Outcome.RESOLVED, Outcome.NEEDS_DECISION, Outcome.SKIPPED}
     assert moto.items(*TABLES) == after
     moto.fill()
     for damage in damages:
@@ -57,7 +62,7 @@ def test_a_dry_run_shows_the_plans_and_writes_nothing(moto: Raw) -> None:
     before = moto.items(*TABLES)
     options = RunOptions(dry_run=True)
     shown = [one for one in repair(moto.session, *TABLES, options=options, findings=findings) if one.plan]
-    assert len(shown) == sum(one.mendable for one in findings)
+    assert len(shown) == sum(one.repairable for one in findings)
     assert moto.items(*TABLES) == before
 
 
@@ -65,12 +70,14 @@ def test_what_is_right_is_not_touched_whatever_a_finding_says(moto: Raw) -> None
     moto.fill()
     before = moto.items(*TABLES)
     wrong = [
-        Finding(kind, app.name, {name: item[name] for name in app.key_names}, None, "made up", mendable=True)
+        finding_at(
+            kind, ItemAddress(app, {name: item[name] for name in app.key_names}), "made up", repairable=True
+        )
         for item in before[app.name]
         for kind in FindingKind
     ]
     told_of = list(moto.session.repair(*TABLES, findings=wrong))
-    assert {one.outcome for one in told_of} == {Outcome.GONE}
+    assert {one.outcome for one in told_of} == {Outcome.RESOLVED}
     assert moto.items(*TABLES) == before
 
 
@@ -78,8 +85,8 @@ def test_what_is_right_is_not_touched_whatever_a_finding_says(moto: Raw) -> None
     ("finding", "text"),
     [
         ("a finding", "is not a finding"),
-        (Finding(FindingKind.TOTAL, "other", key_of("a", "b"), None, "", mendable=True), "'other'"),
-        (Finding(FindingKind.TOTAL, app.name, key_of(MASK, "b"), None, "", mendable=True), "masked key"),
+        (finding_at(FindingKind.TOTAL, ItemAddress(Table("other"), key_of("a", "b")), ""), "'other'"),
+        (finding_at(FindingKind.TOTAL, ItemAddress(app, key_of(MASK, "b")), ""), "masked key"),
     ],
 )
 def test_what_cannot_be_judged_again_is_refused(moto: Raw, finding: Any, text: str) -> None:

@@ -21,7 +21,7 @@ def zoo(ministack_line: tuple[Transport, Any], unique_name: Callable[[str], str]
 
 
 def found(findings: Iterable[Finding]) -> set[tuple[FindingKind, str, str]]:
-    return {(one.kind, one.table, repr(sorted(one.key.items()))) for one in findings}
+    return {(one.kind, one.table, repr(sorted(one.item_key.items()))) for one in findings}
 
 
 @pytest.mark.parametrize("number", range(len(portions())))

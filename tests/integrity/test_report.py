@@ -2,18 +2,24 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from dynaorm import Key, Table
+from dynaorm.entity.key import item_named
 from dynaorm.errors import UsageError
 from dynaorm.failure import MASK, Hiding
-from dynaorm.flow.integrity.finding import Finding, FindingKind, Mended, Outcome
-from dynaorm.integrity.report import DuplicatesFile, as_json, finding_in, mended_in
+from dynaorm.flow.integrity.finding import FindingKind, Outcome, RepairResult, finding_at
+from dynaorm.flow.integrity.stored_check import ItemAddress
+from dynaorm.integrity.report import DuplicatesFile, as_json, finding_in, repair_result_in
 from dynaorm.item.value import Item
 from dynaorm.record import replace
 
 KEY: Item = {"PK": {"S": "email#a"}, "SK": {"B": b"\x00\x01"}}
-FINDING = Finding(FindingKind.DUPLICATE, "app", KEY, "User", "two hold it", mendable=False, owners=(KEY,))
+AT = ItemAddress(Table("app"), KEY)
+OWNER = item_named(KEY)
+FINDING = finding_at(FindingKind.DUPLICATE, AT, "two hold it", entity="User", owners=(OWNER,))
 
 
 def test_a_finding_is_one_line() -> None:
@@ -22,27 +28,30 @@ def test_a_finding_is_one_line() -> None:
         "kind": "duplicate value",
         "table": "app",
         "key": key,
+        "item_key": key,
         "entity": "User",
         "detail": "two hold it",
-        "mendable": False,
+        "repairable": False,
         "owners": [key],
     }
     assert "\n" not in as_json(FINDING)
 
 
-@pytest.mark.parametrize("owners", [(), (KEY, KEY)])
-def test_a_line_can_be_read_back(owners: tuple[Item, ...]) -> None:
-    finding = Finding(FindingKind.DUPLICATE, "app", KEY, None, "é", mendable=True, owners=owners)
+@pytest.mark.parametrize("owners", [(), (OWNER, OWNER)])
+def test_a_line_can_be_read_back(owners: tuple[Key[Any], ...]) -> None:
+    finding = finding_at(FindingKind.DUPLICATE, AT, "é", repairable=True, owners=owners)
     assert finding_in(as_json(finding)) == finding
-    for mended in (Mended(finding, Outcome.MENDED), Mended(finding, Outcome.LEFT, "why")):
-        assert mended_in(as_json(mended)) == mended
+    for mended in (RepairResult(finding, Outcome.REPAIRED), RepairResult(finding, Outcome.SKIPPED, "why")):
+        assert repair_result_in(as_json(mended)) == mended
 
 
 def test_a_key_with_a_secret_is_masked_but_in_a_private_file() -> None:
     key = Hiding({"PK": {"S": "pin#hush"}, "SK": {"B": b"hush"}}, frozenset({"PK", "SK"}))
-    finding = replace(FINDING, key=key, owners=(Hiding(KEY, frozenset({"SK"})), KEY))
+    finding = replace(
+        FINDING, item_key=key, key=OWNER, owners=(item_named(Hiding(KEY, frozenset({"SK"}))), OWNER)
+    )
     line = as_json(finding)
-    assert json.loads(line)["key"] == {"PK": {"S": MASK}, "SK": {"B": MASK}}
+    assert json.loads(line)["item_key"] == {"PK": {"S": MASK}, "SK": {"B": MASK}}
     assert json.loads(line)["owners"][0] == {"PK": {"S": "email#a"}, "SK": {"B": MASK}}
     again = finding_in(as_json(finding, with_secrets=True))
     assert again == finding

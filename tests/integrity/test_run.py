@@ -27,7 +27,7 @@ def test_a_dry_run_does_not_spare_anything_to_the_run_after_it(moto: Raw, small:
     planned = repair(moto.session, app, options=RunOptions(rate=5, checkpoint=small.checkpoint, dry_run=True))
     assert [next(planned).outcome for _ in range(2)] == [Outcome.PLANNED] * 2
     del planned
-    assert {one.outcome for one in repair(moto.session, app, options=small)} == {Outcome.MENDED}
+    assert {one.outcome for one in repair(moto.session, app, options=small)} == {Outcome.REPAIRED}
     assert list(moto.session.verify(app)) == []
 
 
@@ -37,11 +37,11 @@ def test_a_run_makes_no_more_repairs_than_it_may(moto: Raw, small: RunOptions) -
         moto.change(app, member(name), GSI1SK=text("old"))
     limited = replace(small, at_most=2)
     outcomes = [one.outcome for one in repair(moto.session, app, options=limited)]
-    assert outcomes == [Outcome.MENDED, Outcome.MENDED, Outcome.STOPPED]
+    assert outcomes == [Outcome.REPAIRED, Outcome.REPAIRED, Outcome.LIMIT_REACHED]
     assert len(list(moto.session.verify(app))) == 1
     assert small.checkpoint is not None
     assert small.checkpoint.exists(), "the run is not finished, and can be resumed"
-    assert [one.outcome for one in repair(moto.session, app, options=limited)] == [Outcome.MENDED]
+    assert [one.outcome for one in repair(moto.session, app, options=limited)] == [Outcome.REPAIRED]
     assert not small.checkpoint.exists()
 
 
@@ -52,7 +52,7 @@ def test_what_is_only_reported_counts_as_no_repair(moto: Raw, rate: float | None
     moto.delete(app, key_of("email#dan@x"))
     options = RunOptions(rate=rate, at_most=0)
     outcomes = [one.outcome for one in repair(moto.session, app, options=options)]
-    assert outcomes == [Outcome.LEFT, Outcome.STOPPED]
+    assert outcomes == [Outcome.NEEDS_DECISION, Outcome.LIMIT_REACHED]
 
 
 def test_its_files_can_be_read_by_their_owner_alone(moto: Raw, tmp_path: Path) -> None:

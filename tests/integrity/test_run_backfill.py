@@ -14,7 +14,7 @@ from pydantic import SecretStr
 
 from dynaorm import Aggregate, Entity, Index, Key, NumberRevision, Session, Table, Transport, Unique, inspect
 from dynaorm.errors import OwnerUnknown
-from dynaorm.flow.integrity.finding import FindingKind, Mended, Outcome
+from dynaorm.flow.integrity.finding import FindingKind, Outcome, RepairResult
 from dynaorm.flow.protocol.call import Call, Refusal
 from dynaorm.integrity.report import as_json
 from dynaorm.integrity.run import RunOptions, backfill
@@ -42,7 +42,7 @@ def drop(raw: Raw) -> None:
 
 def outcomes(session: Session, *named: Any, **options: Any) -> list[tuple[str, str, Outcome]]:
     return sorted(
-        (one.finding.kind.value, one.finding.key["PK"]["S"], one.outcome)
+        (one.finding.kind.value, one.finding.item_key["PK"]["S"], one.outcome)
         for one in backfill(session, *named, options=RunOptions(**options))
     )
 
@@ -52,14 +52,14 @@ def test_everything_that_is_declared_is_added_and_what_two_hold_is_reported(raw:
     store(session)
     found = outcomes(session, now, duplicates=duplicates)
     taken = [one for one in found if one[0] == "duplicate value"]
-    assert taken == [("duplicate value", "nick#bob", Outcome.LEFT)]
+    assert taken == [("duplicate value", "nick#bob", Outcome.NEEDS_DECISION)]
     assert [one for one in found if one not in taken] == [
-        ("incomplete", "PAGE#1", Outcome.MENDED),
-        ("incomplete", "PAGE#2", Outcome.MENDED),
-        ("incomplete", "USER#1", Outcome.MENDED),
-        ("incomplete", "USER#2", Outcome.MENDED),
-        ("incomplete", "USER#3", Outcome.MENDED),
-        ("total", "TEAM#a", Outcome.MENDED),
+        ("incomplete", "PAGE#1", Outcome.REPAIRED),
+        ("incomplete", "PAGE#2", Outcome.REPAIRED),
+        ("incomplete", "USER#1", Outcome.REPAIRED),
+        ("incomplete", "USER#2", Outcome.REPAIRED),
+        ("incomplete", "USER#3", Outcome.REPAIRED),
+        ("total", "TEAM#a", Outcome.REPAIRED),
     ]
     (line,) = map(json.loads, duplicates.read_text().splitlines())
     owners = [owner["PK"]["S"] for owner in line["owners"]]
@@ -92,7 +92,7 @@ def test_items_without_type_and_revision_become_versioned(moto: Raw) -> None:
     session = moto.session
     session.create_table(untyped_before)
     session.save(OldNote(number="1", text="a"))
-    assert outcomes(session, untyped) == [("incomplete", "NOTE#1", Outcome.MENDED)]
+    assert outcomes(session, untyped) == [("incomplete", "NOTE#1", Outcome.REPAIRED)]
     (latest, first) = moto.items(untyped)["shop"]
     assert {**latest, "SK": first["SK"]} == first
     assert session.get_one(Note, number="1").text == "a"
@@ -105,8 +105,8 @@ def test_an_entity_that_was_inserted_anew_under_its_present_key_is_reported(moto
     moto.session.save(Page(number="1", slug="other"))
     stored = moto.get(now, key_of("PAGE#1", "TEXT"))
     assert outcomes(moto.session, Page) == [
-        ("duplicate value", "PAGE#1", Outcome.LEFT),
-        ("incomplete", "PAGE#2", Outcome.MENDED),
+        ("duplicate value", "PAGE#1", Outcome.NEEDS_DECISION),
+        ("incomplete", "PAGE#2", Outcome.REPAIRED),
     ]
     assert moto.get(now, key_of("PAGE#1", "TEXT")) == stored
     drop(moto)
@@ -127,20 +127,28 @@ def test_a_dry_run_shows_what_will_be_done_and_which_values_two_hold(
             raw.session.save(OldUser(user_id=str(number), email=email or str(number), nick=nick))
         expected = told(raw.session.backfill(now, dry_run=True))
         assert told(backfill(raw.session, now, options=RunOptions(dry_run=True))) == expected
-        done = told(raw.session.backfill(now))
+        results = list(raw.session.backfill(now))
+        still_wrong = {key for finding in raw.session.verify(now) for key in finding.owners or (finding.key,)}
         drop(raw)
-    assert done == expected
+    assert told(results) == expected
+    # Nobody who still lacks something is said to be right, and no result comes twice.
+    assert {Outcome.RESOLVED} & {one.outcome for one in results} == set()
+    assert still_wrong == {key for one in results if one.is_left for key in one.finding.owners}
+    assert len({(one.finding.identity, one.finding.owners) for one in results}) == len(results)
 
 
-def told(ended: Iterable[Mended]) -> Counter[str]:
-    """The keys that are told of. Which of two entities gets their value, and lacks nothing else then, is left open."""
-    counted = Counter[str]()
-    for one in ended:
-        kind, place = one.finding.kind, one.finding.key["PK"]["S"]
-        is_duplicate = kind is FindingKind.DUPLICATE
-        assert (one.outcome is Outcome.LEFT) is is_duplicate
-        counted[place if is_duplicate else kind.value] += 1
-    return counted
+def told(ended: Iterable[RepairResult]) -> tuple[Counter[str], set[Key[Any]]]:
+    """How often each value is told of that two hold, and every entity that is told of.
+
+    Which of two entities gets their value, and lacks nothing else then, is left open.
+    """
+    results = list(ended)
+    assert all(
+        (one.outcome is Outcome.NEEDS_DECISION) is (one.finding.kind is FindingKind.DUPLICATE)
+        for one in results
+    )
+    duplicates = (one.finding.item_key["PK"]["S"] for one in results if one.is_left)
+    return Counter(duplicates), {key for one in results for key in one.finding.owners or (one.finding.key,)}
 
 
 def test_a_writer_that_comes_between_wins(moto: Raw) -> None:
@@ -189,7 +197,7 @@ def test_a_missing_target_is_made_of_the_class_that_has_all_of_its_totals(moto: 
         for number in range(count):
             key = key_of(f"{kind.upper()}#{number}", kind.upper())
             moto.put(crews, key, _type=text(kind), number={"N": str(number)}, name=text("a"))
-    assert [one.outcome for one in moto.session.backfill(crews)] == [Outcome.MENDED]
+    assert [one.outcome for one in moto.session.backfill(crews)] == [Outcome.REPAIRED]
     made = moto.session.get_one(Group, name="a")
     assert made == (Crew(name="a", members=3, hands=2) if sailors else Group(name="a", members=3))
     assert list(moto.session.verify(crews)) == []
@@ -230,12 +238,15 @@ def test_a_duplicate_that_is_left_names_first_the_entity_that_has_the_guard_item
     with strict_moto(), Session(region="us-east-1") as session:
         session.create_table(earlier)
         session.save_many([Loose(number=1, code="x"), Loose(number=2, code="x")])
-        (left,) = (one.finding for one in session.backfill(Pair) if one.outcome is Outcome.LEFT)
+        (left,) = (one.finding for one in session.backfill(Pair) if one.is_left)
         kept = session.get_by(Pair, code="x")
         assert kept is not None
         told = f"PK=PAIR#{kept.number} SK=PAIR has the guard item; change the value in the other one"
         assert told in str(left)
-        assert [one["PK"]["S"] for one in left.owners] == [f"PAIR#{kept.number}", f"PAIR#{3 - kept.number}"]
+        assert [one.primary_key["PK"]["S"] for one in left.owners] == [
+            f"PAIR#{kept.number}",
+            f"PAIR#{3 - kept.number}",
+        ]
         session.update(Key(Pair, number=3 - kept.number), {"code": "y"})
         assert list(session.verify(Pair)) == []
 
@@ -252,18 +263,18 @@ def test_guard_items_without_an_owner_get_the_one_entity_that_holds_their_value(
     with pytest.raises(OwnerUnknown):
         session.get_by(zoo.Member, email="ann@x")
     found = [
-        (one.finding.kind.value, one.outcome, one.finding.doubt) for one in backfill(session, zoo.Member)
+        (one.finding.kind.value, one.outcome, one.finding.uncertain_because)
+        for one in backfill(session, zoo.Member)
     ]
     assert Counter(found) == {
-        ("incomplete", Outcome.MENDED, ""): 2,
+        ("incomplete", Outcome.REPAIRED, ""): 2,
         (
             "incomplete",
-            Outcome.LEFT,
+            Outcome.SKIPPED,
             "a guard item has no 'note'; delete the item yourself if nothing needs it",
         ): 1,
         # Two entities hold one value. One of them came first.
-        ("incomplete", Outcome.GONE, ""): 1,
-        ("duplicate value", Outcome.LEFT, ""): 1,
+        ("duplicate value", Outcome.NEEDS_DECISION, ""): 1,
     }
     assert session.get_by(zoo.Member, email="ann@x") == session.get_one(
         zoo.Member, group_id="red", name="ann"
@@ -299,7 +310,7 @@ class Seat(Entity, table=nested, pk="SEAT#{number}", sk="SEAT"):
 def test_a_missing_target_is_made_where_the_revision_is_a_member_of_a_map(moto: Raw) -> None:
     moto.create(nested)
     moto.session.save_many([OldSeat(number=number, row="a") for number in (1, 2)])
-    assert [one.outcome for one in moto.session.backfill(nested)] == [Outcome.MENDED]
+    assert [one.outcome for one in moto.session.backfill(nested)] == [Outcome.REPAIRED]
     row = moto.session.get_one(Row, row="a")
     assert (row.seats, inspect(row).revision) == (2, "1")
     assert list(moto.session.verify(nested)) == []
@@ -318,7 +329,7 @@ def test_why_a_total_cannot_be_corrected_is_told(moto: Raw) -> None:
     moto.create(nested)
     moto.session.save(OldSeat(number=1, row="a"))
     (left,) = Session(transport=Refusing()).backfill(nested)
-    assert (left.outcome, left.finding.kind) == (Outcome.LEFT, FindingKind.TOTAL)
+    assert (left.outcome, left.finding.kind) == (Outcome.SKIPPED, FindingKind.TOTAL)
     assert "the table is no good" in left.reason
     moto.client.delete_table(TableName="nested")
 
@@ -345,8 +356,8 @@ def test_index_keys_that_an_old_writer_copied_into_a_version_are_taken_away(moto
     versions = {one["SK"]["S"]: one for one in moto.items(now)["shop"]}
     kept = {name: value for name, value in versions["v2_TEXT"].items() if not name.startswith("GSI1")}
     assert {one.finding.kind: one.outcome for one in session.repair(now)} == {
-        FindingKind.INDEX_KEYS: Outcome.MENDED,
-        FindingKind.EXTRA_ATTRIBUTES: Outcome.MENDED,
+        FindingKind.INDEX_KEYS: Outcome.REPAIRED,
+        FindingKind.EXTRA_ATTRIBUTES: Outcome.REPAIRED,
     }
     assert moto.get(now, key_of("TEXT#1", "v2_TEXT")) == kept
     assert moto.get(now, key_of("TEXT#1", "v1_TEXT")) == versions["v1_TEXT"]

@@ -19,7 +19,7 @@ READS = {"Scan", "Query", "BatchGetItem", "GetItem", "TransactGetItems", "Descri
 def found(findings: Iterable[Finding]) -> list[Found]:
     return sorted(
         (
-            (one.kind, one.table, " ".join(next(iter(value.values())) for value in one.key.values()))
+            (one.kind, one.table, " ".join(next(iter(value.values())) for value in one.item_key.values()))
             for one in findings
         ),
         key=str,
@@ -55,24 +55,27 @@ def test_damage_is_found_and_mended_or_left_and_nothing_else_is_touched(
     ministack: Raw, damages: list[Damage]
 ) -> None:
     stored = damaged(ministack, damages)
-    mendable = [one for one in damages if one.mends]
+    repairable = [one for one in damages if one.mends]
     findings = list(ministack.session.verify(*TABLES))
     assert found(findings) == wanted(*damages), [str(one) for one in findings]
-    assert found(one for one in findings if one.mendable) == wanted(*mendable)
+    assert found(one for one in findings if one.repairable) == wanted(*repairable)
     assert found(verify(ministack.session, *TABLES, options=RunOptions(segments=3))) == wanted(*damages)
 
     mended = list(repair(ministack.session, *TABLES))
     assert found(one.finding for one in mended) == wanted(*damages)
-    assert {one.outcome for one in mended if one.finding.mendable} <= {Outcome.MENDED}
-    assert {one.outcome for one in mended if not one.finding.mendable} <= {Outcome.LEFT}
+    assert {one.outcome for one in mended if one.finding.repairable} <= {Outcome.REPAIRED}
+    assert {one.outcome for one in mended if not one.finding.repairable} <= {
+        Outcome.NEEDS_DECISION,
+        Outcome.SKIPPED,
+    }
     after = ministack.items(*TABLES)
-    keys = {key for _, _, key in wanted(*mendable)}
+    keys = {key for _, _, key in wanted(*repairable)}
     assert untouched(after, keys) == untouched(stored, keys)
 
     # The second time there is nothing left to do.
     again = list(repair(ministack.session, *TABLES))
     assert found(one.finding for one in again) == wanted(*(one for one in damages if not one.mends))
-    assert {one.outcome for one in again} <= {Outcome.LEFT}
+    assert {one.outcome for one in again} <= {Outcome.NEEDS_DECISION, Outcome.SKIPPED}
     assert ministack.items(*TABLES) == after
 
 
@@ -109,8 +112,11 @@ def test_a_dry_run_plans_what_can_be_mended_and_sends_no_write(ministack: Raw) -
     ):
         assert found(one.finding for one in planned) == wanted(*damages)
         for one in planned:
-            assert one.outcome is (Outcome.PLANNED if one.finding.mendable else Outcome.LEFT)
-            assert (one.plan is not None) == one.finding.mendable
+            assert (one.outcome is Outcome.PLANNED, one.is_left) == (
+                one.finding.repairable,
+                not one.finding.repairable,
+            )
+            assert (one.plan is not None) == one.finding.repairable
     list(backfill(session, *TABLES, options=RunOptions(dry_run=True)))
     list(session.backfill(*TABLES, dry_run=True))
     list(session.verify(*TABLES))
@@ -131,7 +137,7 @@ def test_a_value_changed_behind_every_revision_is_not_claimed(moto: Raw) -> None
     moto.fill()
     moto.delete(app, key_of("email#ann@x"))
     outcomes = repaired_after(moto, lambda: moto.change(app, member("ann"), email=text("eve@x")))
-    assert outcomes == [Outcome.GONE]
+    assert outcomes == [Outcome.RESOLVED]
     assert found(moto.session.verify(app)) == [
         (FindingKind.MISSING_GUARD, app.name, "email#eve@x email#eve@x")
     ]
@@ -141,7 +147,7 @@ def test_a_copy_changed_behind_every_revision_is_kept_as_it_is_then(moto: Raw) -
     moto.fill()
     version, latest = key_of("BOOK#2", "v4_TEXT"), key_of("BOOK#2", "v0_TEXT")
     moto.delete(app, version)
-    assert repaired_after(moto, lambda: moto.change(app, latest, text=text("new"))) == [Outcome.MENDED]
+    assert repaired_after(moto, lambda: moto.change(app, latest, text=text("new"))) == [Outcome.REPAIRED]
     assert moto.get(app, version)["text"] == text("new")
     assert list(moto.session.verify(app)) == []
 
@@ -153,7 +159,7 @@ def test_a_version_that_a_repair_puts_is_the_latest_copy_without_type_and_index_
     moto.fill()
     latest = key_of("BOOK#2", "v0_TEXT")
     moto.change(app, latest, version=None, version_at=None, **({} if revision else {"_rev": None}))
-    assert [one.outcome for one in moto.session.repair(Book)] == [Outcome.MENDED]
+    assert [one.outcome for one in moto.session.repair(Book)] == [Outcome.REPAIRED]
     copy = moto.get(app, latest)
     assert ("_rev" in copy) is (revision is not None)
     del copy["_type"]
@@ -169,7 +175,7 @@ def test_an_orphan_that_somebody_claims_meanwhile_is_not_deleted(moto: Raw) -> N
         moto.put(app, orphan, owner={"M": member("ann")})
         moto.change(app, member("ann"), email=text("zoe@x"))
 
-    assert repaired_after(moto, claim) == [Outcome.GONE]
+    assert repaired_after(moto, claim) == [Outcome.RESOLVED]
     assert moto.get(app, orphan)["owner"] == {"M": member("ann")}
 
 

@@ -9,7 +9,7 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 from dynaorm import Key, Session, Transport
-from dynaorm.flow.integrity.finding import Mended, Outcome
+from dynaorm.flow.integrity.finding import Outcome, RepairResult
 from dynaorm.flow.protocol.call import Call, Reply
 from dynaorm.integrity.run import RunOptions, backfill, repair
 from dynaorm.testing.moto_engine import strict_moto
@@ -18,7 +18,7 @@ from tests.integrity.damages import DAMAGES, together
 from tests.integrity.test_run_writers import NAMES, write
 from tests.integrity.zoo import TABLES, Book, Device, Member, Raw, Voucher, clock
 
-Tool = Callable[[Session], list[Mended]]
+Tool = Callable[[Session], list[RepairResult]]
 
 TOOLS: Mapping[str, Tool] = {
     "repair": lambda session: list(session.repair(*TABLES)),
@@ -107,9 +107,9 @@ def interleaved(raw: Raw, first: str, damages: Any, works: Mapping[int, str | in
 def sound(raw: Raw) -> None:
     """One more repair leaves only what needs a choice, and what is not judged."""
     told = list(raw.session.repair(*TABLES))
-    assert {one.outcome for one in told} <= {Outcome.MENDED, Outcome.LEFT}
+    assert {one.outcome for one in told} <= {Outcome.REPAIRED, Outcome.NEEDS_DECISION, Outcome.SKIPPED}
     left = list(raw.session.verify(*TABLES))
-    assert [str(one) for one in left if one.mendable] == []
+    assert [str(one) for one in left if one.repairable] == []
     stored = raw.items(*TABLES)
     list(raw.session.repair(*TABLES))
     assert raw.items(*TABLES) == stored

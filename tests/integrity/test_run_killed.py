@@ -86,7 +86,7 @@ def test_a_repair_that_is_killed_comes_to_the_same_end(ministack: Raw, killer: K
     damages = damaged(ministack, chance)
     told = killer.work_on("repair", chance, 40)
     left = wanted(*(damage for damage in damages if not damage.mends))
-    assert found(one for one in told if not one.mendable) == left
+    assert found(one for one in told if not one.repairable) == left
     assert found(ministack.session.verify(*TABLES)) == left
 
 

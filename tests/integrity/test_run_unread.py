@@ -24,7 +24,7 @@ def judged(items: Items) -> list[Finding]:
 
 def said_of(finding: Finding) -> list[tuple[str, Item]]:
     """The items that a finding names."""
-    return [(finding.table, dict(one)) for one in (finding.key, *finding.owners)]
+    return [(finding.table, dict(one)) for one in finding.stored_keys]
 
 
 @settings(max_examples=25)
@@ -56,17 +56,17 @@ def test_what_cannot_be_read_silences_no_finding(
     after = judged(items)
     event(f"{len(before)} findings, {len(unread)} unread")
     keys = {(one["PK"]["S"], one["SK"]["S"]) for one in unread}
-    told = {(one.kind, one.table, repr(dict(one.key))) for one in after}
+    told = {(one.kind, one.table, repr(dict(one.item_key))) for one in after}
     excused = [said for one in after if one.kind is FindingKind.NOT_JUDGED for said in said_of(one)]
     for one in before:
         of_unread = any(
             (key.get("PK", {}).get("S"), key.get("SK", {}).get("S")) in keys for _, key in said_of(one)
         )
         # What cannot be read is reported itself; everything else is found as before.
-        is_told = (one.kind, one.table, repr(dict(one.key))) in told
+        is_told = (one.kind, one.table, repr(dict(one.item_key))) in told
         assert is_told or of_unread or any(said in excused for said in said_of(one)), str(one)
     assert {("PK", name) for name, _ in keys} <= {
-        ("PK", str(one.key["PK"]["S"]))
+        ("PK", str(one.item_key["PK"]["S"]))
         for one in after
-        if one.kind in (FindingKind.UNREADABLE, FindingKind.UNKNOWN_ITEM) and "PK" in one.key
+        if one.kind in (FindingKind.UNREADABLE, FindingKind.UNKNOWN_ITEM) and "PK" in one.item_key
     }

@@ -138,7 +138,7 @@ def test_damage_is_mended_while_writers_run(ministack: Raw) -> None:
         for _ in range(3):
             for one in repair(session, *TABLES, options=RunOptions(segments=2)):
                 if one.finding.table != app.name or one.finding.kind.value not in CHANGING:
-                    assert one.outcome in (Outcome.MENDED, Outcome.GONE), one
+                    assert one.outcome in (Outcome.REPAIRED, Outcome.RESOLVED), one
     left = list(repair(session, *TABLES))
     assert {one.finding.kind.value for one in left} <= {"total"}
     assert [str(one) for one in session.verify(*TABLES)] == []

@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 
 from dynaorm import Session, Table
-from dynaorm.flow.integrity.finding import Finding, Mended
+from dynaorm.flow.integrity.finding import Finding, RepairResult
 from dynaorm.flow.protocol.call import Call, Reply
 from dynaorm.integrity.report import as_json, finding_in
 from dynaorm.integrity.run import RunOptions, backfill, repair, verify
@@ -22,18 +22,18 @@ from tests.integrity.shop import now
 from tests.integrity.zoo import TABLES, app, clock, far
 
 
-def apply(session: Session, table: Table, *, options: RunOptions) -> Iterable[Mended]:
+def apply(session: Session, table: Table, *, options: RunOptions) -> Iterable[RepairResult]:
     session.apply(table, backfill=False)
     yield from backfill(session, table, options=options)
 
 
-def mend(session: Session, *tables: Table, options: RunOptions) -> Iterable[Mended]:
+def mend(session: Session, *tables: Table, options: RunOptions) -> Iterable[RepairResult]:
     assert options.checkpoint is not None
     named = Path(options.checkpoint).with_name("findings").read_text().splitlines()
     yield from repair(session, *tables, options=RunOptions(), findings=map(finding_in, named))
 
 
-def load(session: Session, *tables: Table, options: RunOptions, raw: bool = False) -> Iterable[Mended]:
+def load(session: Session, *tables: Table, options: RunOptions, raw: bool = False) -> Iterable[RepairResult]:
     assert options.checkpoint is not None
     folder = Path(options.checkpoint).parent
     for table in tables:
@@ -41,7 +41,7 @@ def load(session: Session, *tables: Table, options: RunOptions, raw: bool = Fals
     return ()
 
 
-def dump(session: Session, *tables: Table, options: RunOptions) -> Iterable[Mended]:
+def dump(session: Session, *tables: Table, options: RunOptions) -> Iterable[RepairResult]:
     assert options.checkpoint is not None
     for table in tables:
         again = Path(options.checkpoint).with_name(f"again-{table.name}")
@@ -50,7 +50,7 @@ def dump(session: Session, *tables: Table, options: RunOptions) -> Iterable[Mend
     return ()
 
 
-WORKS: dict[str, tuple[Callable[..., Iterable[Finding | Mended]], tuple[Table, ...]]] = {
+WORKS: dict[str, tuple[Callable[..., Iterable[Finding | RepairResult]], tuple[Table, ...]]] = {
     "verify": (verify, TABLES),
     "repair": (repair, TABLES),
     "apply": (apply, (now,)),

@@ -44,8 +44,8 @@ def found_by_verify(world: ChangedWorld) -> list[Finding]:
     former |= {"TOTAL"} if world.was.spec.counted and not world.spec.counted else set()
 
     def is_former(one: Finding) -> bool:
-        name = str(next(iter(one.key["PK"].values()))).partition("#")[0]
-        is_left = one.kind is FindingKind.INDEX_KEYS and not one.mendable and foreign(world)
+        name = str(next(iter(one.item_key["PK"].values()))).partition("#")[0]
+        is_left = one.kind is FindingKind.INDEX_KEYS and not one.repairable and foreign(world)
         return bool(is_left) or (one.kind is FindingKind.UNKNOWN_ITEM and name in former)
 
     found = verify(world.session, world.classes[NEW].table, options=options)
@@ -113,13 +113,17 @@ def program(engine: Transport, pick: Pick) -> ChangedWorld:
 def check(world: ChangedWorld) -> None:
     twice = [claim for claim, holders in world.claims().items() if len(holders) > 1]
     found = found_by_verify(world)
-    assert sorted(one.key["PK"]["S"] for one in found if one.kind is FindingKind.DUPLICATE) == sorted(twice)
+    assert sorted(one.item_key["PK"]["S"] for one in found if one.kind is FindingKind.DUPLICATE) == sorted(
+        twice
+    )
     rest = [str(one) for one in found if one.kind is not FindingKind.DUPLICATE]
     assert rest == [], rest
     world.check_entities()
     before = world.raw()
     again = complete(world, "backfill")
-    assert {(one.outcome, one.finding.kind) for one in again} <= {(Outcome.LEFT, FindingKind.DUPLICATE)}
+    assert {(one.outcome, one.finding.kind) for one in again} <= {
+        (Outcome.NEEDS_DECISION, FindingKind.DUPLICATE)
+    }
     assert world.raw() == before
     if twice:
         give_other_values(world, twice)

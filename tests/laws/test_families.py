@@ -178,7 +178,15 @@ Told: TypeAlias = tuple[Any, ...]
 
 def found_in(session: Session, *scope: Any) -> set[Told]:
     return {
-        (one.kind, one.table, repr(one.key), one.entity, one.detail, one.mendable, one.doubt)
+        (
+            one.kind,
+            one.table,
+            repr(one.item_key),
+            one.entity,
+            one.detail,
+            one.repairable,
+            one.uncertain_because,
+        )
         for one in session.verify(*scope)
     }
 
@@ -193,11 +201,15 @@ def check_damage(engine: Transport, random: Random) -> None:
         check_scopes(now, classes, found, everything, said)
         kind = random.choice([one for one in classes.everything if found[one]] or classes.everything)
         outcomes = list(session.repair(kind))
-        assert {one.outcome for one in outcomes} <= {Outcome.MENDED, Outcome.LEFT}, (said, outcomes)
+        assert {one.outcome for one in outcomes} <= {
+            Outcome.REPAIRED,
+            Outcome.NEEDS_DECISION,
+            Outcome.SKIPPED,
+        }, (said, outcomes)
         mended = {
-            (one.finding.kind, one.finding.table, repr(one.finding.key))
+            (one.finding.kind, one.finding.table, repr(one.finding.item_key))
             for one in outcomes
-            if one.outcome is Outcome.MENDED
+            if one.outcome is Outcome.REPAIRED
         }
         assert mended == {one[:3] for one in found[kind] if one[5]}, (said, kind)
         after = found_in(session_on(read_only(classes, raw_items(engine, classes))), *tables)

@@ -107,7 +107,7 @@ class World:
     def reported(self) -> set[str]:
         found = list(self.session.verify(app))
         assert {one.kind for one in found} <= {FindingKind.INDEX_KEYS}
-        return {one.key["SK"]["S"] for one in found}
+        return {one.item_key["SK"]["S"] for one in found}
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,7 @@ import pytest
 
 from dynaorm import Aggregate, Entity, F, GlobalIndex, Index, Key, Session, Table, Unique
 from dynaorm.errors import DecodeError
-from dynaorm.flow.integrity.finding import FindingKind, Outcome
+from dynaorm.flow.integrity.finding import FindingKind
 from dynaorm.flow.protocol.call import Call, Transport
 from dynaorm.integrity.run import backfill, repair
 from dynaorm.item.value import Item
@@ -168,8 +168,8 @@ def test_no_tool_writes_to_an_item_with_another_revision(
     put(engine, of, of.stored("Page", "PAGE#n", "P"))
     before = items(engine, of)
     found = list(tool(session, of.table))
-    assert {one.outcome for one in found} == {Outcome.LEFT}
-    kinds = {one.finding.kind for one in found if "is stored as N" in one.finding.doubt}
+    assert all(one.is_left for one in found)
+    kinds = {one.finding.kind for one in found if "is stored as N" in one.finding.uncertain_because}
     first_version = FindingKind.INCOMPLETE if tool is backfill else FindingKind.VERSION_MISSING
     index_keys = FindingKind.INCOMPLETE if tool is backfill else FindingKind.INDEX_KEYS
     assert kinds == {index_keys, first_version, FindingKind.TOTAL}

@@ -13,7 +13,7 @@ from dynaorm.entity.classify import NotAnEntity, classify
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.errors import DecodeError
 from dynaorm.flow.bulk.windows import windows
-from dynaorm.flow.integrity.finding import FindingKind, Mended, Outcome
+from dynaorm.flow.integrity.finding import FindingKind, Outcome, RepairResult
 from dynaorm.flow.integrity.judge_items import judge_items
 from dynaorm.flow.protocol.call import Call, Transport
 from dynaorm.testing.clock import FakeClock
@@ -55,7 +55,7 @@ class Card(Entity, table=table, pk="CARD#{name}", sk="CARD"):
 
 
 CLASSES = ("Note", "Long", "Draft", "Box", "Card", "Nobody")
-TOOLS: dict[str, Callable[[Session], list[Mended]]] = {
+TOOLS: dict[str, Callable[[Session], list[RepairResult]]] = {
     "repair": lambda session: list(session.repair(table)),
     "backfill": lambda session: list(session.backfill(table)),
 }
@@ -171,7 +171,7 @@ def test_a_total_is_corrected_only_if_its_target_can_be_read_then(change: Item, 
     box, *others = healthy()
     box |= {"cards": {"N": "7"}} | change
     total, unreadable = sorted(judge_items({table: [box, *others]}, NOON.timestamp()), key=str)
-    assert (total.kind, total.mendable, total.doubt) == (FindingKind.TOTAL, not doubt, doubt)
+    assert (total.kind, total.repairable, total.uncertain_because) == (FindingKind.TOTAL, not doubt, doubt)
     assert unreadable.kind is FindingKind.UNREADABLE
 
 
@@ -193,10 +193,15 @@ def test_items_under_keys_of_others_stop_no_tool_and_are_not_written(
     store(engine, session, before.values())
 
     told = TOOLS[tool](session)
-    assert {one.outcome for one in told} <= {Outcome.MENDED, Outcome.LEFT, Outcome.GONE}
+    assert {one.outcome for one in told} <= {
+        Outcome.REPAIRED,
+        Outcome.NEEDS_DECISION,
+        Outcome.SKIPPED,
+        Outcome.RESOLVED,
+    }
     list(session.repair(table))
     after = stored(engine)
     assert [name for name, item in untouchable(before).items() if after.get(name) != item] == []
-    assert [str(one) for one in session.repair(table) if one.outcome is not Outcome.LEFT] == []
+    assert [str(one) for one in session.repair(table) if not one.is_left] == []
     assert stored(engine) == after
-    assert [str(one) for one in session.verify(table) if one.mendable] == []
+    assert [str(one) for one in session.verify(table) if one.repairable] == []

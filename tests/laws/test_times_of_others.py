@@ -126,14 +126,14 @@ def test_a_key_of_dynaorms_own_that_does_not_sort_as_its_time_is_reported(sessio
         missed |= {one.number for one in query.all() if COMPARED[name](one.at, BOUNDS[2])} - {*found}
     assert missed
     findings = [one for one in session.verify(times) if one.kind is FindingKind.INDEX_KEYS]
-    reported = {one.key["PK"]["S"] for one in findings}
+    reported = {one.item_key["PK"]["S"] for one in findings}
     assert {Key(Event, number=one).primary_key["PK"]["S"] for one in missed} <= reported
 
 
 def test_a_primary_key_in_another_spelling_is_reported(engine: Transport, session: Session) -> None:
     """By every read that is not limited to times, and by verify."""
     findings = [one for one in session.verify(times) if one.kind is FindingKind.UNREADABLE]
-    in_findings = {one.key["PK"]["S"] for one in findings}
+    in_findings = {one.item_key["PK"]["S"] for one in findings}
     for number, text in enumerate([*IN_UTC, *ELSEWHERE]):
         reported: list[DecodeError] = []
         reader = Session(transport=engine, clock=FakeClock(), on_decode_error=reported.append)

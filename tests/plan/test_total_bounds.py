@@ -113,9 +113,9 @@ def test_a_total_that_its_field_does_not_allow_is_reported_and_left(session: Ses
         values = {"room": {"S": "r"}, "name": {"S": name}}
         put(session._transport, {**item, **values})
     (mended,) = repair(session, app)
-    assert mended.outcome is Outcome.LEFT
+    assert mended.outcome is Outcome.SKIPPED
     assert "guests is 1, and should be 3" in str(mended.finding)
-    assert mended.finding.doubt == "Room does not allow this guests"
+    assert mended.finding.uncertain_because == "Room does not allow this guests"
     assert session.get_one(Room, room="r").guests == 1
 
 

@@ -87,7 +87,7 @@ def test_repairing_a_class_keeps_the_guard_item_of_a_value_that_an_entity_of_ano
     (finding,) = session.verify(verified)
     assert (finding.kind, finding.entity) == (FindingKind.WRONG_OWNER, type(holder).__name__)
     (mended,) = session.repair(verified)
-    assert mended.outcome is Outcome.MENDED
+    assert mended.outcome is Outcome.REPAIRED
     assert items(moto, home) == before
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from dynaorm import Key, Session
 from dynaorm.errors import UsageError
-from dynaorm.flow.integrity.finding import FindingKind, Outcome
+from dynaorm.flow.integrity.finding import FindingKind
 from dynaorm.flow.protocol.call import Call, Reply, Transport
 from dynaorm.testing.clock import FakeClock
 from dynaorm.testing.moto_engine import strict_moto
@@ -42,8 +42,8 @@ def test_a_doubt_about_unknown_attributes_says_how_to_name_them(raw: Raw) -> Non
     raw.delete(app, key_of("email#ann@x"))
     raw.change(app, member("ann"), legacy=text("x"))
     (finding,) = raw.session.verify(Member)
-    assert "does not declare 'legacy'" in finding.doubt
-    assert finding.doubt.endswith("--foreign-attribute, or RunOptions(foreign_attributes=...)")
+    assert "does not declare 'legacy'" in finding.uncertain_because
+    assert finding.uncertain_because.endswith("--foreign-attribute, or RunOptions(foreign_attributes=...)")
 
 
 @pytest.mark.parametrize("named", [app, Group, Member])
@@ -55,9 +55,9 @@ def test_a_total_is_doubtful_while_something_that_counts_cannot_be_read(raw: Raw
     # Nobody can tell which values it holds.
     assert {one.kind for one in guards} == (set() if named is Group else {FindingKind.NOT_JUDGED})
     assert (unread.kind, unread.entity) == (FindingKind.UNREADABLE, "Member")
-    assert (total.kind, total.mendable) == (FindingKind.TOTAL, False)
-    assert total.doubt.startswith("an item of Member cannot be read")
-    assert {one.outcome for one in raw.session.repair(named)} == {Outcome.LEFT}
+    assert (total.kind, total.repairable) == (FindingKind.TOTAL, False)
+    assert total.uncertain_because.startswith("an item of Member cannot be read")
+    assert all(one.is_left for one in raw.session.repair(named))
     assert raw.items(app) == stored
 
 

@@ -63,9 +63,9 @@ def test_an_item_that_cannot_be_read_makes_the_totals_of_a_derived_class_doubtfu
     put(moto, {**stored["PERSON#q PERSON"], "team": {"L": []}}, people)
     unread, total = session.verify(named)
     assert (unread.kind, unread.entity) == (FindingKind.UNREADABLE, "Person")
-    assert (total.kind, total.mendable) == (FindingKind.TOTAL, False)
-    assert total.doubt.startswith("an item of Person cannot be read")
-    assert {one.outcome for one in session.repair(named)} == {Outcome.LEFT}
+    assert (total.kind, total.repairable) == (FindingKind.TOTAL, False)
+    assert total.uncertain_because.startswith("an item of Person cannot be read")
+    assert all(one.is_left for one in session.repair(named))
     assert items(moto, teams)["TEAM#b TEAM"]["people"] == {"N": "1"}
 
 
@@ -76,6 +76,6 @@ def test_the_totals_of_a_derived_class_are_repaired_by_what_is_counted_in_both(
     club = items(moto, teams)["TEAM#b TEAM"]
     put(moto, {**club, "people": {"N": "7"}, "awards": {"N": "9"}}, teams)
     (mended,) = session.repair(Person)
-    assert mended.outcome is Outcome.MENDED
+    assert mended.outcome is Outcome.REPAIRED
     assert session.get_one(Club, team="b").people == 1
     assert session.get_one(Club, team="b").awards == 1

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from dynaorm import Call, Entity, Session, Table, Transport
-from dynaorm.flow.integrity.finding import FindingKind, Outcome
+from dynaorm.flow.integrity.finding import FindingKind
 
 pages = Table("pages-of-subclasses")
 
@@ -70,5 +70,5 @@ def test_what_is_wrong_with_versions_of_a_derived_class_is_found_with_it(
     assert [(one.kind, one.entity) for one in found[pages]] == [(expected, "Story")]
     assert found[Page] == found[Story] == found[pages]
     assert found[Advert] == []
-    outcomes = [one.outcome for one in session.repair(Story)]
-    assert outcomes == [Outcome.MENDED if found[Story][0].mendable else Outcome.LEFT]
+    are_left = [one.is_left for one in session.repair(Story)]
+    assert are_left == [not found[Story][0].repairable]

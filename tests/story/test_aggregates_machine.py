@@ -394,7 +394,7 @@ class Machine(CountingMachine):
             target for (target, name), number in totals(items).items() if number != due.get((target, name), 0)
         }
         findings = list(self.calm.verify(app, tallies))
-        assert {one.key["PK"]["S"] for one in findings if one.kind is FindingKind.TOTAL} == wrong
+        assert {one.item_key["PK"]["S"] for one in findings if one.kind is FindingKind.TOTAL} == wrong
         assert len(findings) == len(wrong)
         self.held.clear()
 

@@ -109,5 +109,5 @@ def test_verify_and_repair_know_the_items(engine: Engine, filled: Session) -> No
     engine.put(table, **item(pk="_unique#User#phone#9", sk="_unique#"), owner=OWNER["owner"])
     found = sorted((finding.kind.value, finding.detail) for finding in filled.verify(table))
     assert [kind for kind, _ in found] == ["missing guard", "orphan guard"]
-    assert len([one for one in filled.repair(table) if one.outcome.value == "mended"]) == 2
+    assert len([one for one in filled.repair(table) if one.outcome.value == "repaired"]) == 2
     assert engine.items(table) == [PETER, {**EMAIL, **OWNER}, INVOICE, BREAD]

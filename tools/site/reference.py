@@ -128,7 +128,7 @@ MADE_ELSEWHERE: Final = frozenset(
 """The classes whose objects a method or a function gives. What they are made of is no part of the interface."""
 
 IN_SIGNATURES: Final = (
-    *_of("dynaorm.flow.integrity.finding", "Finding FindingKind Mended Outcome"),
+    *_of("dynaorm.flow.integrity.finding", "Finding FindingKind RepairResult Outcome"),
     *_of("dynaorm.flow.application", "ApplyPlan PlannedChange Applied ApplyProgress OnProgress"),
     *_of("dynaorm.flow.transfer.dump", "DumpResult"),
     *_of("dynaorm.flow.transfer.load", "LoadResult"),

@@ -13,7 +13,7 @@ from dynaorm.entity.classify import NotAnEntity, classify
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.table import Table
 from dynaorm.errors import DynaormError
-from dynaorm.flow.integrity.finding import Diagnosis, Finding, FindingKind, Judgement
+from dynaorm.flow.integrity.finding import Diagnosis, FindingKind, Judgement, finding_of
 from dynaorm.flow.integrity.judge_item import index_changes, unread, wanted_index_keys, with_changes
 from dynaorm.flow.integrity.judge_values import judge_values
 from dynaorm.flow.integrity.kinds.judged import JudgedKind, Lacking, Subject, first_doubt
@@ -21,7 +21,7 @@ from dynaorm.flow.integrity.kinds.judged_kinds import KINDS
 from dynaorm.flow.integrity.repair_actions import renewed
 from dynaorm.flow.integrity.scope import Scope
 from dynaorm.flow.integrity.stored_check import ItemAddress, StoredCheck
-from dynaorm.flow.integrity.unexplained import doubtful, not_ours
+from dynaorm.flow.integrity.unexplained import not_ours, without_repair
 from dynaorm.item.value import AttributeValue, Item
 from dynaorm.plan.kinds.derived import Held
 from dynaorm.plan.renewal import Renewal, renewal_of
@@ -71,7 +71,7 @@ def _judge_stored(lacking: Lacking, scope: Scope, judgement: Judgement) -> Store
     if scope.covers(mapping):
         found = yield from _lacked(lacking, _Required(renewal, keys, held), scope)
         reason = lacking.doubt or not_ours(mapping, stored, scope)
-        judgement.diagnoses = [doubtful(one, reason) for one in found]
+        judgement.diagnoses = [without_repair(one, reason) for one in found]
 
 
 # -- what is stored ----------------------------------------------------------------------------------------------------
@@ -133,12 +133,6 @@ def _incomplete(lacking: Lacking, keys: Mapping[str, AttributeValue]) -> list[Di
     if lacking.is_moved and kind is not None and mapping.type_value is not None:
         image[kind] = mapping.type_value
     actions = renewed(mapping, lacking.stored, image, lacking.taken, unit=lacking.now.unit)
-    finding = Finding(
-        FindingKind.INCOMPLETE,
-        mapping.table.name,
-        lacking.former_key,
-        mapping.name,
-        f"it lacks {', '.join(words)}",
-        mendable=True,
-    )
+    detail = f"it lacks {', '.join(words)}"
+    finding = finding_of(FindingKind.INCOMPLETE, mapping, lacking.former_key, detail, repairable=True)
     return [Diagnosis(finding, actions=(*actions, *lacking.checks.values()))]

@@ -11,8 +11,10 @@ from enum import Enum
 from types import MappingProxyType
 from typing import Any, Final, TypeAlias
 
-from dynaorm.entity.ident import Ident
-from dynaorm.entity.table import Table
+from dynaorm.entity.declare.catalog import catalog_of
+from dynaorm.entity.key import Key, found_key, item_named, stored_key
+from dynaorm.entity.mapping.mapping import EntityMapping
+from dynaorm.entity.stored_entity import shown_key
 from dynaorm.failure import hidden_in, texts_of
 from dynaorm.flow.integrity.stored_check import ItemAddress, StoredCheck
 from dynaorm.item.printable import printable
@@ -94,13 +96,14 @@ class Finding:
     Attributes:
         kind: what is wrong.
         table: the declared name of the table.
-        key: the primary key of the item that is wrong or missing.
+        item_key: the primary key of the stored item that is wrong or missing.
         entity: the name of the class, or None if no class is concerned.
         detail: the details, in a sentence.
-        mendable: whether ``repair`` can correct it without a choice.
-        owners: for a guard item, the primary keys of the entities that hold its value.
-        doubt: why it may be no fault, and is not repaired: it depends on something that the loaded declarations do not
-            explain. Empty if nothing is doubtful.
+        repairable: whether ``repair`` can correct it without a choice.
+        key: the entity concerned. A ``Key`` of no class names an item that belongs to no one entity.
+        owners: for a guard item, the entities that hold its value.
+        uncertain_because: why it may be no fault, and is not repaired: it depends on something that the loaded
+            declarations do not explain. Empty otherwise.
 
     Examples:
         >>> guard = {"PK": {"S": "email#a@x.com"}, "SK": {"S": "email#a@x.com"}}
@@ -110,36 +113,69 @@ class Finding:
 
     kind: FindingKind
     table: str
-    key: Item
+    item_key: Item
     entity: str | None
     detail: str
-    mendable: bool
-    owners: tuple[Item, ...] = ()
-    doubt: str = ""
+    repairable: bool
+    key: Key[Any]
+    owners: tuple[Key[Any], ...] = ()
+    uncertain_because: str = ""
 
     def __str__(self) -> str:
-        key = named_key(self.key)
+        key = named_key(self.item_key)
         # Who has to choose between them must know them, and who sees no key must find the item by them.
-        is_told = not self.mendable or hidden_in(self.key)
+        is_told = not self.repairable or hidden_in(self.item_key)
         held = f" ({_some(self.owners)})" if is_told and self.owners else ""
         of = f" of {self.entity}" if self.entity is not None else ""
-        doubt = f" (doubtful: {self.doubt})" if self.doubt else ""
-        return printable(f"{self.kind.value}{of} in {self.table}, {key}: {self.detail}{held}{doubt}")
+        reason = f" (uncertain: {self.uncertain_because})" if self.uncertain_because else ""
+        return printable(f"{self.kind.value}{of} in {self.table}, {key}: {self.detail}{held}{reason}")
+
+    @property
+    def identity(self) -> tuple[FindingKind, str, tuple[str, ...]]:
+        """Equal for two findings of the same problem with the same item."""
+        return self.kind, self.table, tuple(map(repr, self.item_key.values()))
+
+    @property
+    def stored_keys(self) -> tuple[Item, ...]:
+        """Every primary key in it: that of the item, of the entity, of the owners."""
+        return (self.item_key, self.key.primary_key, *(one.primary_key for one in self.owners))
 
     @property
     def hides_keys(self) -> bool:
         """Whether a key attribute has a secret field in it, which its text masks."""
-        return any(map(hidden_in, (self.key, *self.owners)))
+        return any(map(hidden_in, self.stored_keys))
 
     @property
     def revealed(self) -> "Finding":
         """The same finding, whose text masks no key."""
-        return replace(self, key=dict(self.key), owners=tuple(map(dict, self.owners)))
+        item_key, key, *owners = map(dict, self.stored_keys)
+        return replace(self, item_key=item_key, key=item_named(key), owners=tuple(map(item_named, owners)))
 
 
-def _some(keys: Sequence[Item]) -> str:
+def finding_at(
+    kind: FindingKind,
+    address: ItemAddress,
+    detail: str,
+    *,
+    entity: str | None = None,
+    repairable: bool = False,
+    owners: Sequence[Key[Any]] = (),
+) -> Finding:
+    """A finding at an item that belongs to its one owner, or else to no entity."""
+    key = owners[0] if len(owners) == 1 else item_named(address.key)
+    return Finding(kind, address.table.name, address.key, entity, detail, repairable, key, tuple(owners))
+
+
+def finding_of(
+    kind: FindingKind, mapping: EntityMapping, key: Item, detail: str, *, repairable: bool
+) -> Finding:
+    """A finding at an entity's own item."""
+    return Finding(kind, mapping.table.name, key, mapping.name, detail, repairable, stored_key(mapping, key))
+
+
+def _some(keys: Sequence[Key[Any]]) -> str:
     """The first of some keys, and how many there are beside them."""
-    *named, last = sorted(map(named_key, keys))[:NAMED]
+    *named, last = sorted(named_key(one.primary_key) for one in keys)[:NAMED]
     if len(keys) > NAMED:
         named, last = [*named, last], f"{len(keys) - NAMED} more"
     return f"{', '.join(named)} and {last}" if named else last
@@ -154,30 +190,33 @@ def named_key(key: Item) -> str:
 class Outcome(Enum):
     """What became of a finding."""
 
-    MENDED = "mended"
+    REPAIRED = "repaired"
     """This run repaired it."""
 
-    GONE = "gone"
+    RESOLVED = "already right"
     """It no longer exists: another writer or another repair corrected it, or an unanswered attempt had succeeded."""
 
     PLANNED = "planned"
     """A dry run: the plan shows what would be written."""
 
-    STOPPED = "stopped"
+    LIMIT_REACHED = "limit reached"
     """The run ended here: this repair would have been one more than it may make."""
 
-    LEFT = "left"
-    """It still exists: the repair needs a choice, it is doubtful, or the items change all the time."""
+    NEEDS_DECISION = "needs a decision"
+    """It still exists, and can be corrected in more than one way."""
+
+    SKIPPED = "skipped"
+    """It still exists: it is uncertain, DynamoDB refused the repair, or the items change all the time."""
 
 
 @record
-class Mended:
+class RepairResult:
     """A finding, and what became of it.
 
     Attributes:
-        finding: what was found.
+        finding: what is wrong.
         outcome: what became of it.
-        reason: why it was left.
+        reason: why it was skipped.
         plan: in a dry run, the transaction that would repair it.
     """
 
@@ -186,10 +225,22 @@ class Mended:
     reason: str = ""
     plan: Plan | None = None
 
+    @property
+    def is_left(self) -> bool:
+        """Whether the fault still exists when the run is over."""
+        return self.outcome in (Outcome.NEEDS_DECISION, Outcome.SKIPPED)
+
     def __str__(self) -> str:
         reason = f" ({printable(self.reason)})" if self.reason else ""
         plan = "" if self.plan is None else str(self.plan).replace("\n", "\n    ")
         return f"{self.outcome.value}: {self.finding}{reason}" + (f"\n    {plan}" if plan else "")
+
+
+def left(finding: Finding, reason: str = "") -> RepairResult:
+    """The result for a fault that still exists. ``reason``: why it could not be repaired."""
+    is_open = finding.repairable or finding.uncertain_because or reason
+    needs_decision = not is_open and finding.kind is not FindingKind.NOT_JUDGED
+    return RepairResult(finding, Outcome.NEEDS_DECISION if needs_decision else Outcome.SKIPPED, reason)
 
 
 @record
@@ -208,15 +259,12 @@ class Diagnosis:
     actions: tuple[Planned, ...] = ()
     counted: ItemAddress | None = None
 
-    @property
-    def identity(self) -> tuple[FindingKind, Ident]:
-        """Equal for two diagnoses of the same problem at the same key."""
-        return self.finding.kind, (self.finding.table, *map(repr, self.finding.key.values()))
 
-
-def not_judged(table: Table, key: Item, detail: str) -> Diagnosis:
-    """The diagnosis of what could not be judged. ``key``: the primary key, as it may be shown."""
-    return Diagnosis(Finding(FindingKind.NOT_JUDGED, table.name, key, None, detail, mendable=False))
+def not_judged(address: ItemAddress, detail: str) -> Diagnosis:
+    """The diagnosis of what could not be judged."""
+    table, key = address.table, shown_key(address.table, address.key)
+    named = found_key(catalog_of(table).mappings, key)
+    return Diagnosis(Finding(FindingKind.NOT_JUDGED, table.name, key, None, detail, False, named))
 
 
 @record

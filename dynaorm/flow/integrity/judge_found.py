@@ -16,7 +16,7 @@ from dynaorm.errors import UsageError
 from dynaorm.failure import MASK
 from dynaorm.flow.bulk.windows import windows
 from dynaorm.flow.commit import unit_of_work
-from dynaorm.flow.integrity.finding import Diagnosis, Finding, FindingKind, Mended, Outcome
+from dynaorm.flow.integrity.finding import Diagnosis, Finding, FindingKind, Outcome, RepairResult, left
 from dynaorm.flow.integrity.kinds.judged import Run
 from dynaorm.flow.integrity.kinds.judged_kinds import KINDS
 from dynaorm.flow.integrity.ledger import MemoryLedger
@@ -52,17 +52,19 @@ class JudgedAgain(Verification):
 
     def steps(self, after_pages: Callable[[], object] = bool) -> Iterator[Flow[list[Diagnosis]]]:
         tables = {table.name: table for table in self.scope.known_tables}
-        mendable = [(one, ItemAddress(tables[one.table], one.key)) for one in self.found if one.mendable]
+        repairable = [
+            (one, ItemAddress(tables[one.table], one.item_key)) for one in self.found if one.repairable
+        ]
         counted = frozenset[FindingKind]().union(*(kind.counted for kind in KINDS))
-        for some in windows([at for one, at in mendable if one.kind in counted], _STEP):
+        for some in windows([at for one, at in repairable if one.kind in counted], _STEP):
             yield self._noting(self.judge_again(some))
-        yield self._begin([(one, at) for one, at in mendable if one.kind not in counted])
+        yield self._begin([(one, at) for one, at in repairable if one.kind not in counted])
         for step in Verification.steps(self, after_pages):
             yield self._noting(step)
 
     def _begin(self, found: Sequence[tuple[Finding, ItemAddress]]) -> Flow[list[Diagnosis]]:
         """Find the items to be judged, and remember what is known of them."""
-        asked = [(kind, at, one.owners) for one, at in found for kind in KINDS]
+        asked = [(kind, at, [key.primary_key for key in one.owners]) for one, at in found for kind in KINDS]
         checks = [kind.judged_with(at, owners) for kind, at, owners in asked]
         beside = yield from answer_all(checks, {}, self.limiter.context, self.limiter.cost)
         addresses = [*(at for _, at in found), *(one for some in beside for one in some)]
@@ -93,12 +95,16 @@ class JudgedAgain(Verification):
         Verification._finish_pages(self)
         del self.addresses[:_STEP]
 
-    def rest(self) -> Iterator[Mended]:
+    def rest(self) -> Iterator[RepairResult]:
         """What became of the findings that no item showed again: left if they need a choice, otherwise gone."""
-        again = {_identity(one) for one in self.met}
+        met = {one.identity for one in self.met}
+        open_at = {one.identity[1:] for one in self.met if not one.repairable}
         for one in self.found:
-            if _identity(one) not in again:
-                yield Mended(one, Outcome.GONE if one.mendable else Outcome.LEFT)
+            if not one.repairable:
+                yield left(one)
+            # What is wrong there now is reported in its place.
+            elif one.identity not in met and one.identity[1:] not in open_at:
+                yield RepairResult(one, Outcome.RESOLVED)
 
 
 def judged_again(
@@ -116,12 +122,8 @@ def judged_again(
     # Sums and owners that only a whole run knows are those of the findings.
     scope = scope_of(named, lambda: unit_of_work(context), reads_everything=False)
     tables = {table.name: table for table in scope.known_tables}
-    distinct = {_identity(one): one for one in _checked(findings, tables)}
+    distinct = {one.identity: one for one in _checked(findings, tables)}
     return JudgedAgain(scope, RateLimiter(context, rate), 1, MemoryLedger(), found=[*distinct.values()])
-
-
-def _identity(finding: Finding) -> tuple[FindingKind, str, tuple[str, ...]]:
-    return finding.kind, finding.table, tuple(map(repr, finding.key.values()))
 
 
 def _checked(findings: Iterable[Finding], tables: Mapping[str, Table]) -> Iterator[Finding]:
@@ -131,7 +133,7 @@ def _checked(findings: Iterable[Finding], tables: Mapping[str, Table]) -> Iterat
                 problem=f"a finding is in the table {one.table!r}, which belongs to none that is named",
                 remedy="name its Table, too",
             )
-        if any(MASK in value.values() for key in (one.key, *one.owners) for value in key.values()):
+        if any(MASK in value.values() for key in one.stored_keys for value in key.values()):
             raise UsageError(
                 problem=f"a finding in {one.table!r} has a masked key, as terminals and logs show it",
                 remedy="write the findings to a private file: dynaorm verify --findings FILE",

@@ -15,14 +15,14 @@ from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.stored_entity import shown_key
 from dynaorm.errors import DecodeError, DynaormError
 from dynaorm.failure import shown
-from dynaorm.flow.integrity.finding import Diagnosis, Doubt, Finding, FindingKind, Judgement
+from dynaorm.flow.integrity.finding import Diagnosis, Doubt, FindingKind, Judgement, finding_at
 from dynaorm.flow.integrity.judge_values import judge_values
 from dynaorm.flow.integrity.kinds.judged import Subject, first_doubt
 from dynaorm.flow.integrity.kinds.judged_kinds import KINDS
 from dynaorm.flow.integrity.repair_actions import renewed
 from dynaorm.flow.integrity.scope import Scope
 from dynaorm.flow.integrity.stored_check import ItemAddress, StoredCheck
-from dynaorm.flow.integrity.unexplained import doubtful, not_ours
+from dynaorm.flow.integrity.unexplained import not_ours, without_repair
 from dynaorm.item.value import AttributeValue, Item, same
 from dynaorm.plan.renewal import Renewal, renewal_of
 from dynaorm.record import replace
@@ -80,7 +80,7 @@ def _unknown(address: ItemAddress, item: Item) -> Diagnosis:
     named = "" if tag is None else f"; its {attribute} is {shown(next(iter(tag.values())))}"
     detail = f"it belongs to no class of the table{named}"
     key = shown_key(address.table, item)
-    return Diagnosis(Finding(FindingKind.UNKNOWN_ITEM, address.table.name, key, None, detail, mendable=False))
+    return Diagnosis(finding_at(FindingKind.UNKNOWN_ITEM, ItemAddress(address.table, key), detail))
 
 
 # -- entities ----------------------------------------------------------------------------------------------------------
@@ -109,9 +109,11 @@ def _judge_entity(subject: Subject, scope: Scope, judgement: Judgement) -> Store
         # A renewal is a new version, after which the one before could not be put.
         first = any(action.kind.is_permanent for one in judgement.diagnoses for action in one.actions)
         doubt = "its missing version comes first; repair again" if first else ""
-        judgement.diagnoses += [doubtful(one, doubt) for one in (yield from judge_values(renewal, scope))]
+        judgement.diagnoses += [
+            without_repair(one, doubt) for one in (yield from judge_values(renewal, scope))
+        ]
         doubt = not_ours(mapping, item, scope)
-        judgement.diagnoses = [doubtful(one, doubt) for one in judgement.diagnoses]
+        judgement.diagnoses = [without_repair(one, doubt) for one in judgement.diagnoses]
 
 
 def wanted_index_keys(renewal: Renewal) -> dict[str, AttributeValue]:
@@ -129,7 +131,7 @@ def unread(subject: Subject, problem: Exception, scope: Scope) -> tuple[list[Dia
     if not scope.covers(mapping) and doubt is None:
         return [], None
     problems = "; ".join(problem.problems) if isinstance(problem, DecodeError) else str(problem)
-    return [Diagnosis(subject.finding(FindingKind.UNREADABLE, problems, mendable=False))], doubt
+    return [Diagnosis(subject.finding(FindingKind.UNREADABLE, problems, repairable=False))], doubt
 
 
 def _judge_index_keys(
@@ -140,7 +142,7 @@ def _judge_index_keys(
         yield _wrong_index_keys(subject, changes)
     if foreign := sorted(_foreign_index_keys(mapping) & item.keys()):
         detail = f"it has {', '.join(foreign)}, but {mapping.name} declares no such index"
-        yield Diagnosis(subject.finding(FindingKind.INDEX_KEYS, detail, mendable=False))
+        yield Diagnosis(subject.finding(FindingKind.INDEX_KEYS, detail, repairable=False))
 
 
 def index_changes(
@@ -179,7 +181,7 @@ def _wrong_index_keys(subject: Subject, changes: Mapping[str, AttributeValue | N
         else f"{name} is {_shown(item.get(name))} and should be {_shown(value)}"
         for name, value in changes.items()
     ]
-    finding = subject.finding(FindingKind.INDEX_KEYS, "; ".join(words), mendable=True)
+    finding = subject.finding(FindingKind.INDEX_KEYS, "; ".join(words), repairable=True)
     image = with_changes(item, changes)
     return Diagnosis(finding, actions=renewed(mapping, item, image, unit=subject.unit))
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dynaorm.entity.ident import Ident
 from dynaorm.errors import DynaormError
 from dynaorm.failure import shown
-from dynaorm.flow.integrity.finding import Diagnosis, Finding, FindingKind
+from dynaorm.flow.integrity.finding import Diagnosis, FindingKind, finding_of
 from dynaorm.flow.integrity.kinds.judged_kinds import KINDS
 from dynaorm.flow.integrity.repair_actions import unchanged
 from dynaorm.flow.integrity.scope import Scope
@@ -88,16 +88,9 @@ def _as_read(renewal: Renewal, planned: list[Planned]) -> tuple[Planned, ...]:
 
 def _diagnosis(renewal: Renewal, *, doubt: str = "", actions: tuple[Planned, ...] = ()) -> Diagnosis:
     mapping = renewal.mapping
-    finding = Finding(
-        FindingKind.STORED_VALUES,
-        mapping.table.name,
-        mapping.key_of(renewal.item),
-        mapping.name,
-        "; ".join(_words(renewal)),
-        mendable=bool(actions),
-        doubt=doubt,
-    )
-    return Diagnosis(finding, actions=actions)
+    key, words = mapping.key_of(renewal.item), "; ".join(_words(renewal))
+    finding = finding_of(FindingKind.STORED_VALUES, mapping, key, words, repairable=bool(actions))
+    return Diagnosis(replace(finding, uncertain_because=doubt), actions=actions)
 
 
 def _words(renewal: Renewal) -> Iterator[str]:

@@ -25,7 +25,7 @@ from dynaorm.errors import (
 from dynaorm.flow.bulk.windows import CONCURRENCY, windows
 from dynaorm.flow.commit import unit_of_work
 from dynaorm.flow.integrity.backfill import complete
-from dynaorm.flow.integrity.finding import Diagnosis, FindingKind, Mended, Outcome
+from dynaorm.flow.integrity.finding import Diagnosis, Outcome, RepairResult, left
 from dynaorm.flow.integrity.scan import RateLimiter
 from dynaorm.flow.integrity.stored_check import ItemAddress, answer_at_once
 from dynaorm.flow.integrity.verify import Verification, verification
@@ -71,21 +71,33 @@ def completion(
 
 def repair_flows(
     diagnoses: Sequence[Diagnosis], work: Verification, *, dry_run: bool
-) -> Iterator[Flow[list[Mended]]]:
+) -> Iterator[Flow[list[RepairResult]]]:
     """The repairs of one step, in order. Run each flow before you ask for the next."""
     # Sums are counted again together, because that may scan whole tables.
     together = any(one.counted is not None for one in diagnoses)
+    told: set[object] = set()
     for some in windows(diagnoses, len(diagnoses) if together else _WINDOW):
-        yield _plan_all(some, work) if dry_run else _repair_all(some, work)
+        yield _once(_plan_all(some, work) if dry_run else _repair_all(some, work), told)
 
 
-def left_of(found: Sequence[Mended]) -> list[Mended]:
+def _once(repairs: Flow[list[RepairResult]], told: set[object]) -> Flow[list[RepairResult]]:
+    """The results without faults that were told before: items that are judged again show what is left once more."""
+    results = []
+    for one in (yield from repairs):
+        named = one.finding.identity, one.finding.owners
+        if not (one.is_left and named in told):
+            results.append(one)
+        told.add(named)
+    return results
+
+
+def left_of(found: Sequence[RepairResult]) -> list[RepairResult]:
     """Those that still exist, because they need a choice or were refused."""
-    return [one for one in found if one.outcome is Outcome.LEFT]
+    return [one for one in found if one.is_left]
 
 
-def _repair_all(diagnoses: Sequence[Diagnosis], work: Verification) -> Flow[list[Mended]]:
-    results: list[Mended] = []
+def _repair_all(diagnoses: Sequence[Diagnosis], work: Verification) -> Flow[list[RepairResult]]:
+    results: list[RepairResult] = []
     for _ in range(_RECOUNTS):
         ended = yield from gather([_mend(diagnosis, work.limiter) for diagnosis in diagnoses], CONCURRENCY)
         changed: list[ItemAddress] = []
@@ -108,33 +120,33 @@ def _may_differ(refusal: DynaormError | None) -> bool:
     return refusal is not None and not isinstance(refusal, UsageError)
 
 
-def _plan_all(diagnoses: Sequence[Diagnosis], work: Verification) -> Flow[list[Mended]]:
+def _plan_all(diagnoses: Sequence[Diagnosis], work: Verification) -> Flow[list[RepairResult]]:
     """Sends no write."""
-    results: list[Mended] = []
+    results: list[RepairResult] = []
     for diagnosis in diagnoses:
         results += yield from _plan_one(diagnosis, work)
     return results
 
 
-def _plan_one(diagnosis: Diagnosis, work: Verification) -> Flow[list[Mended]]:
-    others: list[Mended] = []
+def _plan_one(diagnosis: Diagnosis, work: Verification) -> Flow[list[RepairResult]]:
+    others: list[RepairResult] = []
     planned = work.ledger.planned(address for address, _ in _contested_in(diagnosis))
     if planned and diagnosis.again is not None:
         limiter = work.limiter
         found = yield from answer_at_once(diagnosis.again, limiter.context, limiter.cost, planned)
         again, others = _found_again(diagnosis, found or ())
         if again is None:
-            return [Mended(diagnosis.finding, Outcome.GONE), *others]
+            return others
         diagnosis = again
     if not diagnosis.actions:
-        return [Mended(diagnosis.finding, Outcome.LEFT), *others]
+        return [left(diagnosis.finding), *others]
     try:
         plan = _plan_of(diagnosis, work.limiter)
     except DynaormError as problem:
-        return [Mended(diagnosis.finding, Outcome.LEFT, str(problem)), *others]
+        return [left(diagnosis.finding, str(problem)), *others]
     for address, item in _contested_in(diagnosis):
         work.ledger.plan(address, item)
-    return [Mended(diagnosis.finding, Outcome.PLANNED, plan=plan), *others]
+    return [RepairResult(diagnosis.finding, Outcome.PLANNED, plan=plan), *others]
 
 
 def _contested_in(diagnosis: Diagnosis) -> Iterator[tuple[ItemAddress, Item | None]]:
@@ -164,7 +176,7 @@ def _one_for_each_item(actions: Sequence[Planned]) -> tuple[Planned, ...]:
     return tuple(one for one in actions if one.purpose is not ItemPurpose.CHECK or one.ident not in written)
 
 
-def _mend(diagnosis: Diagnosis, limiter: RateLimiter) -> Flow[tuple[DynaormError | None, list[Mended]]]:
+def _mend(diagnosis: Diagnosis, limiter: RateLimiter) -> Flow[tuple[DynaormError | None, list[RepairResult]]]:
     """Repair one finding, if it still exists and needs no choice.
 
     Returns the refusal for which it is left, and what became of it. If another writer was faster, duplicate values that
@@ -175,30 +187,36 @@ def _mend(diagnosis: Diagnosis, limiter: RateLimiter) -> Flow[tuple[DynaormError
     """
     pauses = limiter.context.retry.pauses(limiter.context.clock)
     refusal: DynaormError | None = None
-    others: list[Mended] = []
+    others: list[RepairResult] = []
     for _ in range(_ATTEMPTS):
         if not diagnosis.actions:
             break
         refusal = yield from _attempt(diagnosis, limiter)
         if refusal is None:
-            return None, [Mended(diagnosis.finding, Outcome.MENDED), *others]
+            return None, [RepairResult(diagnosis.finding, Outcome.REPAIRED), *others]
         found = yield from _judge_again(diagnosis, limiter)
         if found is None or isinstance(refusal, UsageError):
             break
         again, others = _found_again(diagnosis, found)
         if again is None:
-            return None, [Mended(diagnosis.finding, Outcome.GONE), *others]
+            return None, others
         diagnosis = again
         yield Pause(next(pauses, 0.0))
     reason = "" if refusal is None else str(refusal)
-    return refusal, [Mended(diagnosis.finding, Outcome.LEFT, reason), *others]
+    return refusal, [left(diagnosis.finding, reason), *others]
 
 
-def _found_again(diagnosis: Diagnosis, found: Sequence[Diagnosis]) -> tuple[Diagnosis | None, list[Mended]]:
-    """The same problem among those of an item that was judged again, and the duplicate values beside it."""
-    duplicates = [one.finding for one in found if one.finding.kind is FindingKind.DUPLICATE]
-    again = next((one for one in found if one.identity == diagnosis.identity), None)
-    return again, [Mended(one, Outcome.LEFT) for one in duplicates]
+def _found_again(
+    diagnosis: Diagnosis, found: Sequence[Diagnosis]
+) -> tuple[Diagnosis | None, list[RepairResult]]:
+    """The same problem among those of an item that was judged again, and what became of it or stands beside it.
+
+    A problem that an item no longer has is resolved only if nothing else keeps the item from being right.
+    """
+    problem = diagnosis.finding
+    again = next((one for one in found if one.finding.identity == problem.identity), None)
+    others = [left(one.finding) for one in found if not (one is again or one.actions)]
+    return again, others if others or again is not None else [RepairResult(problem, Outcome.RESOLVED)]
 
 
 def _attempt(diagnosis: Diagnosis, limiter: RateLimiter) -> Flow[DynaormError | None]:

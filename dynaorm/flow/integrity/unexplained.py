@@ -18,11 +18,11 @@ from dynaorm.plan.writable import other_revision
 from dynaorm.record import replace
 
 
-def doubtful(diagnosis: Diagnosis, doubt: str) -> Diagnosis:
-    """The diagnosis without its repair, if there is a doubt."""
-    if not doubt or not diagnosis.actions:
+def without_repair(diagnosis: Diagnosis, reason: str) -> Diagnosis:
+    """The diagnosis without its repair, if there is a reason."""
+    if not reason or not diagnosis.actions:
         return diagnosis
-    finding = replace(diagnosis.finding, mendable=False, doubt=doubt)
+    finding = replace(diagnosis.finding, repairable=False, uncertain_because=reason)
     return replace(diagnosis, finding=finding, actions=())
 
 

@@ -11,10 +11,9 @@ from typing import Any
 
 from dynaorm.argument import check_count
 from dynaorm.entity.ident import Ident
-from dynaorm.entity.stored_entity import shown_key
 from dynaorm.entity.table import Table
 from dynaorm.flow.commit import unit_of_work
-from dynaorm.flow.integrity.finding import Diagnosis, Judgement, Mended, not_judged
+from dynaorm.flow.integrity.finding import Diagnosis, Judgement, RepairResult, not_judged
 from dynaorm.flow.integrity.judge_item import judge
 from dynaorm.flow.integrity.kinds.judged import Run
 from dynaorm.flow.integrity.kinds.judged_kinds import KINDS
@@ -102,9 +101,9 @@ class Verification(Run):
         """The items whose sums changed too often to be judged or repaired."""
         yield from ()
         detail = "its totals changed each time they were counted; try again when fewer writers run"
-        return [not_judged(one.table, shown_key(one.table, one.key), detail) for one in self.unstable]
+        return [not_judged(one, detail) for one in self.unstable]
 
-    def rest(self) -> Iterator[Mended]:
+    def rest(self) -> Iterator[RepairResult]:
         """What became of what was asked for and not judged; nothing where every item is."""
         return iter(())
 

@@ -103,7 +103,8 @@ def _scanned(engine: Transport, table: Table) -> list[dict[str, Any]]:
 def found(items: Items, now: float = NOW) -> list[Found]:
     """What is found in the items, in order."""
     return [
-        (one.kind, " ".join(str(value["S"]) for value in one.key.values())) for one in judge_items(items, now)
+        (one.kind, " ".join(str(value["S"]) for value in one.item_key.values()))
+        for one in judge_items(items, now)
     ]
 
 

@@ -85,7 +85,9 @@ def test_the_findings_are_the_same_whoever_judges_which_item_and_which_address(
 
 def _told(findings: list[Finding]) -> Counter[str]:
     """The findings in any order. Of several doubts about a sum, any may be the first."""
-    return Counter(str(replace(one, doubt="some" if one.doubt else "")) for one in findings)
+    return Counter(
+        str(replace(one, uncertain_because="some" if one.uncertain_because else "")) for one in findings
+    )
 
 
 def _findings_under(facts: list[Fact], scope: Scope, stored: Any, doubts: list[Doubt]) -> list[Finding]:

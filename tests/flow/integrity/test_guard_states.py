@@ -78,7 +78,7 @@ def test_there_is_one_answer_for_the_holders_and_the_guard(
     items += [page(name, f"other-{name}", expiry) for name, expiry in others.items()]
     items += [] if stored is None else [guard(*stored)]
     ordered = [items[place] for place in order if place < len(items)]
-    found = [one.kind for one in judge_items({app: ordered}, NOW) if one.key["PK"] == {"S": "slug#s"}]
+    found = [one.kind for one in judge_items({app: ordered}, NOW) if one.item_key["PK"] == {"S": "slug#s"}]
     kind = expected(pages, stored)
     event("sound" if kind is None else kind.value)
     assert found == ([] if kind is None else [kind])

@@ -125,8 +125,8 @@ def test_a_sum_that_dynamodb_cannot_store_is_reported_without_a_repair() -> None
     """Another program wrote what is counted: a session would have refused the second of the two."""
     group: Item = {**GROUP, "_type": {"S": "Group"}, "group": {"S": "wide"}, "members": {"N": "2"}}
     (one,) = judge_items({app: [group, _membership("a", "1E+30"), _membership("b", "1E-30")]}, NOW)
-    assert (one.kind, one.key, one.mendable) == (FindingKind.TOTAL, GROUP, False)
-    assert one.doubt.endswith("has 61 significant digits, and DynamoDB stores at most 38")
+    assert (one.kind, one.item_key, one.repairable) == (FindingKind.TOTAL, GROUP, False)
+    assert one.uncertain_because.endswith("has 61 significant digits, and DynamoDB stores at most 38")
 
 
 def test_a_missing_target_that_could_not_have_its_total_is_reported_without_a_repair() -> None:
@@ -136,11 +136,11 @@ def test_a_missing_target_that_could_not_have_its_total_is_reported_without_a_re
     def judged() -> list[Diagnosis]:
         return answer_from(JUDGED_TOTALS.judge_facts(ItemAddress(app, GROUP), totals, scope), {})
 
-    (mendable,) = judged()
-    assert mendable.finding.mendable
+    (repairable,) = judged()
+    assert repairable.finding.repairable
 
     totals["hours"] = Decimal("1000000000000000000000000000000.000000000000000000000000000001")
     (refused,) = judged()
-    assert (refused.finding.mendable, refused.actions) == (False, ())
-    assert "Group.hours" in refused.finding.doubt
-    assert "has 61 significant digits" in refused.finding.doubt
+    assert (refused.finding.repairable, refused.actions) == (False, ())
+    assert "Group.hours" in refused.finding.uncertain_because
+    assert "has 61 significant digits" in refused.finding.uncertain_because

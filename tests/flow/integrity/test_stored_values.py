@@ -46,7 +46,7 @@ def test_values_that_change_each_time_are_reported_and_left(raw: Raw, session: S
     before = raw.items(new)
     (mended,) = repair(session, new)
     assert str(mended.finding).endswith(
-        "text is 'a' and loads as 'a!' (doubtful: its validators change what they return, "
+        "text is 'a' and loads as 'a!' (uncertain: its validators change what they return, "
         "so nothing loads as it is stored)"
     )
     assert raw.items(new) == before

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import pytest
 
 from dynaorm import Aggregate, Entity, GlobalIndex, Index, Session, Table, Unique
-from dynaorm.flow.integrity.finding import FindingKind, Mended, Outcome
+from dynaorm.flow.integrity.finding import FindingKind, Outcome, RepairResult
 from dynaorm.flow.protocol.call import Call, Reply
 from dynaorm.integrity.run import RunOptions, backfill, repair, verify
 from dynaorm.testing.clock import FakeClock
@@ -90,10 +90,10 @@ def team(raw: Raw) -> Raw:
 
 
 def told(mended: Any) -> list[tuple[FindingKind, Outcome, bool]]:
-    return [(one.finding.kind, one.outcome, bool(one.finding.doubt)) for one in mended]
+    return [(one.finding.kind, one.outcome, bool(one.finding.uncertain_because)) for one in mended]
 
 
-def both(raw: Raw, *named: Any, **options: Any) -> list[Mended]:
+def both(raw: Raw, *named: Any, **options: Any) -> list[RepairResult]:
     """What a repair and then a backfill do."""
     given = RunOptions(**options)
     return [
@@ -102,12 +102,12 @@ def both(raw: Raw, *named: Any, **options: Any) -> list[Mended]:
     ]
 
 
-def unchanged(raw: Raw, *named: Any) -> list[Mended]:
+def unchanged(raw: Raw, *named: Any) -> list[RepairResult]:
     """What a repair and a backfill report that write nothing."""
     before = raw.items(whole, other, guards)
     mended = both(raw, *named)
     assert raw.items(whole, other, guards) == before
-    assert all(one.outcome is Outcome.LEFT for one in mended)
+    assert all(one.is_left for one in mended)
     return mended
 
 
@@ -117,8 +117,8 @@ def test_a_total_that_may_count_an_unknown_class_is_reported_and_not_written(tea
     team.session.save(Guest(team="a", name="gil"))
     assert list(team.session.verify(whole)) == []
     totals = [one for one in unchanged(team, named) if one.finding.kind is FindingKind.TOTAL]
-    assert [one.finding.key for one in totals] == [key_of("TEAM#a", "TEAM")] * 2
-    assert all("'Guest'" in one.finding.doubt for one in totals)
+    assert [one.finding.item_key for one in totals] == [key_of("TEAM#a", "TEAM")] * 2
+    assert all("'Guest'" in one.finding.uncertain_because for one in totals)
 
 
 def test_an_unknown_class_that_is_saved_while_totals_are_counted_is_noticed(team: Raw) -> None:
@@ -136,15 +136,15 @@ def test_an_unknown_class_that_is_saved_while_totals_are_counted_is_noticed(team
             return transport.call(call)
 
     session = Session(transport=Meanwhile(), clock=clock)
-    assert told(repair(session, old)) == [(FindingKind.TOTAL, Outcome.LEFT, True)]
+    assert told(repair(session, old)) == [(FindingKind.TOTAL, Outcome.SKIPPED, True)]
 
 
 def test_items_of_other_programs_without_a_type_do_not_keep_totals_from_being_repaired(team: Raw) -> None:
     team.put(whole, key_of("JOB#1", "JOB"), state=text("done"))
     team.change(whole, key_of("TEAM#a", "TEAM"), members={"N": "7"})
     assert told(repair(team.session, old)) == [
-        (FindingKind.UNKNOWN_ITEM, Outcome.LEFT, False),
-        (FindingKind.TOTAL, Outcome.MENDED, False),
+        (FindingKind.UNKNOWN_ITEM, Outcome.NEEDS_DECISION, False),
+        (FindingKind.TOTAL, Outcome.REPAIRED, False),
     ]
 
 
@@ -154,7 +154,7 @@ def test_a_guard_that_another_table_owns_is_not_taken_over(team: Raw) -> None:
     team.change(whole, key_of("TEAM#a", "PERSON#ann"), email=text("cy@x"))
     team.delete(guards, {"PK": text("email#ann@x")})
     reported = told(unchanged(team, old))
-    assert (FindingKind.WRONG_OWNER, Outcome.LEFT, True) in reported
+    assert (FindingKind.WRONG_OWNER, Outcome.SKIPPED, True) in reported
 
 
 @pytest.mark.parametrize(
@@ -195,8 +195,8 @@ def test_attributes_that_are_named_as_foreign_make_nothing_doubtful(newer: Raw, 
     person = key_of("TEAM#a", "PERSON#cyd")
     newer.change(whole, person, GSI1PK=text("GRADE#x#a"))
     repaired = list(repair(newer.session, old, options=RunOptions(foreign_attributes=foreign)))
-    wrong = [one for one in repaired if one.finding.key == person and "GSI1PK is" in one.finding.detail]
-    assert [one.outcome for one in wrong] == [Outcome.MENDED if foreign else Outcome.LEFT]
+    wrong = [one for one in repaired if one.finding.item_key == person and "GSI1PK is" in one.finding.detail]
+    assert [one.outcome for one in wrong] == [Outcome.REPAIRED if foreign else Outcome.SKIPPED]
 
 
 def test_an_adopted_item_is_repaired_in_every_respect(team: Raw) -> None:
@@ -206,5 +206,5 @@ def test_an_adopted_item_is_repaired_in_every_respect(team: Raw) -> None:
     team.put(whole, person, **kinds, GSI1PK=text("?"), GSI1SK=text("?"), shoe_size=text("43"))
     found = [one.kind for one in verify(team.session, OldPerson)]
     assert {FindingKind.INDEX_KEYS, FindingKind.MISSING_GUARD} <= {*found}
-    assert {one.outcome for one in repair(team.session, OldPerson)} == {Outcome.MENDED}
+    assert {one.outcome for one in repair(team.session, OldPerson)} == {Outcome.REPAIRED}
     assert list(verify(team.session, OldPerson)) == []

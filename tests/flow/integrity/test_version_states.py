@@ -75,7 +75,7 @@ def test_there_is_one_answer_for_the_latest_copy_and_the_versions(
     elif copy == "tombstone":
         items.append(tombstone(number or 0))
     order.shuffle(items)
-    found = [(one.kind, one.key["SK"]["S"]) for one in judge_items({app: items}, NOW)]
+    found = [(one.kind, one.item_key["SK"]["S"]) for one in judge_items({app: items}, NOW)]
     for kind, _ in found:
         event(kind.value)
     assert sorted(found, key=str) == sorted(

@@ -19,7 +19,7 @@ from dynaorm.entity.classify import NotAnEntity, classify
 from dynaorm.entity.declare.catalog import catalog_of, constraint_at, is_guard_of_others
 from dynaorm.entity.guard_item import OWNER, TABLE, is_in, key_in, more_than_a_guard, owner_in, owner_of
 from dynaorm.entity.ident import ident_of
-from dynaorm.entity.key import found_key
+from dynaorm.entity.key import found_key, stored_key
 from dynaorm.entity.mapping.constraint import GuardKey
 from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
 from dynaorm.entity.mapping.secret import masked
@@ -31,10 +31,10 @@ from dynaorm.flow.integrity.finding import (
     Diagnosis,
     Doubt,
     Fact,
-    Finding,
     FindingKind,
     Holding,
     Judgement,
+    finding_at,
     named_key,
 )
 from dynaorm.flow.integrity.kinds.judged import JudgedKind, Lacking, Subject
@@ -42,7 +42,7 @@ from dynaorm.flow.integrity.ledger import Ledger
 from dynaorm.flow.integrity.repair_actions import Taken, check, renewed
 from dynaorm.flow.integrity.scope import Scope
 from dynaorm.flow.integrity.stored_check import ItemAddress, StoredCheck
-from dynaorm.flow.integrity.unexplained import doubtful, listed, newer_at, newer_than
+from dynaorm.flow.integrity.unexplained import listed, newer_at, newer_than, without_repair
 from dynaorm.flow.lookup import guard_expired
 from dynaorm.item.value import Item, same
 from dynaorm.plan.kinds.derived import DerivedKind, Held, Image
@@ -391,8 +391,7 @@ def _homes_and_owners(mapping: EntityMapping) -> Iterable[Table]:
 def _with_extra(guard: ItemAddress, extra: Sequence[str]) -> Diagnosis:
     detail = f"a guard item has no {', '.join(extra)}"
     key = shown_key(guard.table, guard.key)
-    finding = Finding(FindingKind.EXTRA_ATTRIBUTES, guard.table.name, key, None, detail, mendable=False)
-    return Diagnosis(finding)
+    return Diagnosis(finding_at(FindingKind.EXTRA_ATTRIBUTES, ItemAddress(guard.table, key), detail))
 
 
 # -- all that is known of one guard item -------------------------------------------------------------------------------
@@ -490,7 +489,7 @@ def _orphan(case: _GuardHolders, stored: Item, unit: UnitOfWork, scope: Scope) -
         actions = (_release(case.guard, stored, owner, unit), *_owner_as_read(case, unit))
         diagnosis = _diagnosis(case, FindingKind.ORPHAN_GUARD, _why_wrong(case), actions)
         unclear = "the owner it names is no key; delete the item yourself if nothing needs it"
-        return [doubtful(diagnosis, case.keeper if case.owner is not None else unclear)]
+        return [without_repair(diagnosis, case.keeper if case.owner is not None else unclear)]
     classes = constrained_by(_constraint_in(case.guard), case.guard.table)
     if not scope.reads_everything or not all(map(scope.covers, classes)):
         return []  # a class that holds the value may not have been read
@@ -511,10 +510,12 @@ def _diagnosis(
 ) -> Diagnosis:
     home = case.guard.table
     classes = [mapping for mapping, _ in case.holders] or constrained_by(_constraint_in(case.guard), home)
-    owners = tuple(mapping.key_of(item) for mapping, item in case.holders)
+    owners = [stored_key(mapping, mapping.key_of(item)) for mapping, item in case.holders]
     key = classes[0].secrets.hiding_guard(_constraint_in(case.guard), case.guard.key)
-    finding = Finding(kind, home.name, key, classes[0].name, detail, bool(actions), owners)
-    return doubtful(Diagnosis(finding, actions=actions), case.doubt)
+    finding = finding_at(
+        kind, ItemAddress(home, key), detail, entity=classes[0].name, repairable=bool(actions), owners=owners
+    )
+    return without_repair(Diagnosis(finding, actions=actions), case.doubt)
 
 
 def _claimed(case: _GuardHolders, unit: UnitOfWork) -> tuple[Planned, ...]:
@@ -552,11 +553,11 @@ def _class_of_key(owner: ItemAddress) -> EntityMapping | None:
 
 def _held_by_another(lacking: Lacking, guard: ItemAddress, owner: ItemAddress) -> Diagnosis:
     mapping = lacking.now.mapping
-    owners = shown_key(owner.table, owner.key), lacking.former_key
-    detail = f"the entity at {named_key(owners[0])} has the guard item; change the value in the other one"
+    first = shown_key(owner.table, owner.key)
+    owners = found_key(catalog_of(owner.table).mappings, first), stored_key(mapping, lacking.former_key)
+    detail = f"the entity at {named_key(first)} has the guard item; change the value in the other one"
     key = mapping.secrets.hiding_guard(_constraint_in(guard), guard.key)
-    return Diagnosis(
-        Finding(
-            FindingKind.DUPLICATE, guard.table.name, key, mapping.name, detail, mendable=False, owners=owners
-        )
+    finding = finding_at(
+        FindingKind.DUPLICATE, ItemAddress(guard.table, key), detail, entity=mapping.name, owners=owners
     )
+    return Diagnosis(finding)

@@ -19,10 +19,18 @@ from typing import Any, Final, TypeAlias
 from dynaorm.entity.classify import NotAnEntity
 from dynaorm.entity.ident import Ident
 from dynaorm.entity.mapping.mapping import EntityMapping
-from dynaorm.entity.stored_entity import shown_key
 from dynaorm.entity.table import Table
 from dynaorm.flow.bulk.windows import CONCURRENCY
-from dynaorm.flow.integrity.finding import Diagnosis, Doubt, Fact, Finding, FindingKind, Judgement, not_judged
+from dynaorm.flow.integrity.finding import (
+    Diagnosis,
+    Doubt,
+    Fact,
+    Finding,
+    FindingKind,
+    Judgement,
+    finding_of,
+    not_judged,
+)
 from dynaorm.flow.integrity.ledger import Ledger
 from dynaorm.flow.integrity.repair_actions import Taken
 from dynaorm.flow.integrity.scan import RateLimiter
@@ -62,9 +70,9 @@ class Subject:
     def address(self) -> ItemAddress:
         return ItemAddress(self.mapping.table, self.key)
 
-    def finding(self, kind: FindingKind, detail: str, *, mendable: bool) -> Finding:
+    def finding(self, kind: FindingKind, detail: str, *, repairable: bool) -> Finding:
         """A finding at the entity's own item."""
-        return Finding(kind, self.mapping.table.name, self.key, self.mapping.name, detail, mendable)
+        return finding_of(kind, self.mapping, self.key, detail, repairable=repairable)
 
 
 @record(frozen=False)
@@ -140,7 +148,7 @@ class Run:
 
 def _changing(address: ItemAddress) -> list[Diagnosis]:
     detail = "what belongs to it changed each time it was read; try again when fewer writers run"
-    return [not_judged(address.table, shown_key(address.table, address.key), detail)]
+    return [not_judged(address, detail)]
 
 
 class JudgedKind:

@@ -26,14 +26,14 @@ from dynaorm.entity.template.template import KeyValueError
 from dynaorm.errors import DecodeError, DynaormError
 from dynaorm.failure import shown
 from dynaorm.flow.bulk.windows import CONCURRENCY
-from dynaorm.flow.integrity.finding import Amount, Diagnosis, Doubt, Fact, Finding, FindingKind
+from dynaorm.flow.integrity.finding import Amount, Diagnosis, Doubt, Fact, FindingKind, finding_of
 from dynaorm.flow.integrity.kinds.judged import WINDOW, JudgedKind, Run, Subject
 from dynaorm.flow.integrity.ledger import Ledger, Sums, add_up
 from dynaorm.flow.integrity.repair_actions import renewed
 from dynaorm.flow.integrity.scan import RateLimiter, ScanSegment, read_pages, scan_segments_of
 from dynaorm.flow.integrity.scope import Scope
 from dynaorm.flow.integrity.stored_check import ItemAddress, StoredCheck, read_addresses
-from dynaorm.flow.integrity.unexplained import doubtful, newer_than, not_ours
+from dynaorm.flow.integrity.unexplained import newer_than, not_ours, without_repair
 from dynaorm.flow.protocol.call import Flow
 from dynaorm.flow.protocol.together import gather
 from dynaorm.item.condition import missing
@@ -434,7 +434,7 @@ def _judged(
     else:
         diagnosis = _wrong_totals(counted, mapping, item, unit)
         reasons.append(not_ours(mapping, item, scope))
-    return [doubtful(diagnosis, next(filter(None, reasons), ""))]
+    return [without_repair(diagnosis, next(filter(None, reasons), ""))]
 
 
 def _wrong_totals(
@@ -454,8 +454,8 @@ def _wrong_totals(
     diagnosis = _diagnosis(mapping, address, "; ".join(words), *actions)
     too_many = [name for name, (_, wanted) in wrong.items() if not is_in_bounds(mapping, name, wanted)]
     if too_many:
-        return doubtful(diagnosis, f"{mapping.name} does not allow this {too_many[0]}")
-    return doubtful(diagnosis, _unread(mapping, image))
+        return without_repair(diagnosis, f"{mapping.name} does not allow this {too_many[0]}")
+    return without_repair(diagnosis, _unread(mapping, image))
 
 
 def _unread(mapping: EntityMapping, item: Item) -> str:
@@ -471,10 +471,8 @@ def _diagnosis(
     mapping: EntityMapping, address: ItemAddress, detail: str, *actions: Planned, doubt: str = ""
 ) -> Diagnosis:
     key = mapping.key_of(address.key)
-    finding = Finding(
-        FindingKind.TOTAL, address.table.name, key, mapping.name, detail, mendable=not doubt, doubt=doubt
-    )
-    return Diagnosis(finding, actions=actions, counted=address)
+    finding = finding_of(FindingKind.TOTAL, mapping, key, detail, repairable=not doubt)
+    return Diagnosis(replace(finding, uncertain_because=doubt), actions=actions, counted=address)
 
 
 def _new_target(counted: tuple[ItemAddress, Sums], mapping: EntityMapping, unit: UnitOfWork) -> Diagnosis:

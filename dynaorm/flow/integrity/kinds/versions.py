@@ -17,6 +17,7 @@ from typing import Any, Final
 from dynaorm.entity.classify import NotAnEntity, classify
 from dynaorm.entity.declare.catalog import catalog_of, class_named, type_in, version_class
 from dynaorm.entity.ident import Ident, ident_of
+from dynaorm.entity.key import stored_key
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.table import Table
 from dynaorm.entity.template.version import DELETED, VERSION, VERSION_AT, VERSION_TYPE, version_number
@@ -24,12 +25,12 @@ from dynaorm.entity.version import version_of
 from dynaorm.errors import DecodeError
 from dynaorm.failure import shown
 from dynaorm.flow.history import newest_version, version_beside
-from dynaorm.flow.integrity.finding import Diagnosis, Finding, FindingKind, Judgement
+from dynaorm.flow.integrity.finding import Diagnosis, FindingKind, Judgement, finding_of
 from dynaorm.flow.integrity.kinds.judged import Holds, JudgedKind, Lacking, Subject
 from dynaorm.flow.integrity.repair_actions import Taken, as_inserted, own_action, renewed
 from dynaorm.flow.integrity.scope import Scope
 from dynaorm.flow.integrity.stored_check import ItemAddress, SoughtAddress, StoredCheck
-from dynaorm.flow.integrity.unexplained import doubtful
+from dynaorm.flow.integrity.unexplained import without_repair
 from dynaorm.flow.protocol.call import Flow
 from dynaorm.flow.protocol.context import Context
 from dynaorm.flow.protocol.cost import ReadCost
@@ -230,18 +231,9 @@ JUDGED_VERSIONS: Final = JudgedVersions()
 def _key_taken(lacking: Lacking) -> Diagnosis:
     mapping, key = lacking.now.mapping, lacking.now.key
     detail = "it is stored under its former key and under its new one; delete one of them"
-    owners = key, lacking.former_key
-    return Diagnosis(
-        Finding(
-            FindingKind.DUPLICATE,
-            mapping.table.name,
-            key,
-            mapping.name,
-            detail,
-            mendable=False,
-            owners=owners,
-        )
-    )
+    owners = [stored_key(mapping, one) for one in (key, lacking.former_key)]
+    finding = finding_of(FindingKind.DUPLICATE, mapping, key, detail, repairable=False)
+    return Diagnosis(replace(finding, owners=tuple(owners)))
 
 
 # -- keys and numbers --------------------------------------------------------------------------------------------------
@@ -250,13 +242,18 @@ def _key_taken(lacking: Lacking) -> Diagnosis:
 def _latest_addresses(version: ItemAddress) -> Iterator[tuple[EntityMapping, Item]]:
     """The classes and the latest copies' keys that a key may be of a version of; none if it is that of no version."""
     for mapping in catalog_of(version.table).mappings.values():
-        if mapping.versioning is None or mapping.sort is None:
-            continue
-        part, first = mapping.sort.attribute, mapping.partition
-        latest = mapping.versioning.template.latest_of(version.key[part.name][part.kind])
-        is_partition = first.match(version.key[first.attribute.name][first.attribute.kind]) is not None
-        if latest is not None and is_partition:
-            yield mapping, {**version.key, part.name: {part.kind: latest}}
+        if (latest := _latest_key(mapping, version.key)) is not None:
+            yield mapping, latest
+
+
+def _latest_key(mapping: EntityMapping, key: Item) -> Item | None:
+    """The key of the latest copy of a version item of a class; None if the key is not that of a version."""
+    if mapping.versioning is None or mapping.sort is None:
+        return None
+    part, first = mapping.sort.attribute, mapping.partition
+    latest = mapping.versioning.template.latest_of(key[part.name][part.kind])
+    is_partition = first.match(key[first.attribute.name][first.attribute.kind]) is not None
+    return {**key, part.name: {part.kind: latest}} if latest is not None and is_partition else None
 
 
 def _latest_address(version: ItemAddress) -> tuple[EntityMapping, Item] | None:
@@ -291,7 +288,9 @@ def _number(item: Item) -> int | None:
 def _diagnosis(
     kind: FindingKind, mapping: EntityMapping, key: Item, detail: str, *actions: Planned
 ) -> Diagnosis:
-    finding = Finding(kind, mapping.table.name, mapping.key_of(key), mapping.name, detail, bool(actions))
+    finding = finding_of(kind, mapping, mapping.key_of(key), detail, repairable=bool(actions))
+    if (latest := _latest_key(mapping, finding.item_key)) is not None:
+        finding = replace(finding, key=stored_key(mapping, latest))
     return Diagnosis(finding, actions=actions)
 
 
@@ -442,7 +441,7 @@ def _judge_version(
         detail = f"a version item has no {', '.join(extra)}"
         bare = _without(mapping, item, extra, unit)
         diagnosis = _diagnosis(FindingKind.EXTRA_ATTRIBUTES, mapping, item, detail, bare)
-        found.append(doubtful(diagnosis, other_revision(mapping, item)))
+        found.append(without_repair(diagnosis, other_revision(mapping, item)))
     is_repeated = copy is not None and isinstance(stored, EntityMapping) and number == _number(copy)
     if copy is not None and is_repeated and differences(mapping, copy, item):
         return found  # reported at the latest copy
@@ -494,11 +493,13 @@ def _judge_uncounted(
         unread = "the version cannot be read; correct it or delete it first" if last.problem else ""
         doubt = unread or _doubt_about(mapping, last.item)
         detail = f"version {number} exists, and no latest copy"
-        return [doubtful(_diagnosis(kind, mapping, last.item, detail, *_buried(last, unit)), doubt)]
+        return [without_repair(_diagnosis(kind, mapping, last.item, detail, *_buried(last, unit)), doubt)]
     if last.state is CopyState.TOMBSTONE:
         detail = f"the entity was deleted as version {counted}, and version {number} exists"
         doubt = _doubt_about(mapping, last.item) or other_revision(mapping, copy)
-        return [doubtful(_diagnosis(kind, mapping, last.key, detail, *_counting(last, copy, unit)), doubt)]
+        return [
+            without_repair(_diagnosis(kind, mapping, last.key, detail, *_counting(last, copy, unit)), doubt)
+        ]
     (own,) = yield [ItemAddress(mapping.table, version_key(mapping, last.key, counted))]
     if own is None or differences(mapping, copy, own):
         return []  # reported at the latest copy
