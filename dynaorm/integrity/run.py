@@ -18,7 +18,6 @@ from dynaorm.entity.table import Table
 from dynaorm.errors import TableNotFound, UsageError
 from dynaorm.failure import counted
 from dynaorm.flow.bulk.windows import Progress, check_progress
-from dynaorm.flow.integrity.expected_reads import ExpectedReads, expected_reads
 from dynaorm.flow.integrity.finding import (
     Diagnosis,
     Doubt,
@@ -247,25 +246,6 @@ def table_locations(
             continue
         found.append(location_of(table, session._context.table_name(table.name), described))
     return found
-
-
-def reads_of_run(
-    session: Session, *named: Named, locations: Sequence[TableLocation], options: RunOptions = DEFAULT
-) -> ExpectedReads | None:
-    """What the scans of a run will read; None if a table does not say how large it is. Nothing is sent.
-
-    Args:
-        session: the session of the run.
-        *named: the tables and classes.
-        locations: those of ``table_locations``.
-        options: the options of the run.
-
-    Raises:
-        UsageError: as ``verify``.
-    """
-    work = _verification(session, named, options)
-    known = {one.declared: one for one in locations}
-    return expected_reads(work, {table: known[table.name] for table in work.scope.tables})
 
 
 def _verification(session: Session, named: Sequence[Named], options: RunOptions) -> Verification:

@@ -7,6 +7,7 @@ Rule 3. Any other value becomes the name of its type. The attributes of a prefix
         their names is data.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
@@ -53,6 +54,7 @@ class _StandIns:
         indexes = [key.name for one in description.indexes for key in (*one.partition, *one.sort)]
         self._keys = dict.fromkeys((*table.key_names, *indexes))
         self._known: dict[str, tuple[str, int]] = {}
+        self._counts: Counter[str] = Counter()
 
     def entry(self, given: Entry) -> Entry:
         entry = _with_maps(given)
@@ -112,8 +114,14 @@ class _StandIns:
 
     def _name(self, field: str, text: str) -> str:
         """The name of a value: that of the field where it is first met, and a number. A number is only a number."""
-        field, number = self._known.setdefault(text, (field, len(self._known) + 1))
-        return f"{number:0{len(text)}d}" if text.isdecimal() and text.isascii() else f"{field}-{number}"
+        # The number stands alone in place of a number, so it is that of no other value.
+        is_number = text.isdecimal() and text.isascii()
+        if text not in self._known:
+            counted = "" if is_number else field
+            self._counts[counted] += 1
+            self._known[text] = field, self._counts[counted]
+        field, number = self._known[text]
+        return f"{number:0{len(text)}d}" if is_number else f"{field}-{number}"
 
 
 def _with_maps(entry: Entry) -> Entry:

@@ -276,12 +276,6 @@ class JudgedGuards(JudgedKind):
         judgement.facts.append(Holding(address, is_harmless=OWNER not in item))
         return judgement
 
-    def reads_of_entity(self, mapping: EntityMapping) -> int:
-        return len(mapping.constraints)
-
-    def reads_of_item(self, mapping: EntityMapping) -> int:
-        return 1 if mapping.constraints else 0  # the owner
-
     def operations_of_verify(self, mapping: EntityMapping) -> Operations:
         for table in _homes_and_owners(mapping):
             yield table, frozenset({"GetItem", "BatchGetItem"})

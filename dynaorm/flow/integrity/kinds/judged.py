@@ -221,16 +221,6 @@ class JudgedKind:
         """What the owners that a finding names say of the item at its address."""
         return ()
 
-    # -- what that reads -----------------------------------------------------------------------------------------------
-
-    def reads_of_entity(self, mapping: EntityMapping) -> int:
-        """The most items that ``judge_entity`` and ``judge_facts`` ask for, of an entity of a class that is sound."""
-        return 0
-
-    def reads_of_item(self, mapping: EntityMapping) -> int:
-        """The most items that ``judge_item`` asks for, of an item of this kind that is sound."""
-        return 0
-
     def operations_of_verify(self, mapping: EntityMapping) -> Operations:
         """The operations that judge the items of this kind that entities of a class hold, but for the scans."""
         return ()

@@ -139,10 +139,6 @@ class JudgedTotals(JudgedKind):
         reason = f"an item of {mapping.name} cannot be read, which may be counted; correct it or delete it"
         return Doubt(mapping.name, reason)
 
-    def reads_of_entity(self, mapping: EntityMapping) -> int:
-        # A target is read for its own item, or for what is counted in it and names it.
-        return bool(mapping.maintained) + len(mapping.aggregates)
-
     def operations_of_verify(self, mapping: EntityMapping) -> Operations:
         own = [mapping] if mapping.maintained else []
         for target in (*own, *targets_of(mapping)):

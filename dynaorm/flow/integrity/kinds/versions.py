@@ -124,12 +124,6 @@ class JudgedVersions(JudgedKind):
     def searches_for(self, address: ItemAddress) -> Iterable[SoughtAddress]:
         return (_NewestVersion(*latest) for latest in _latest_addresses(address))
 
-    def reads_of_entity(self, mapping: EntityMapping) -> int:
-        return 1 if mapping.versioning is not None else 0  # the version that it repeats
-
-    def reads_of_item(self, mapping: EntityMapping) -> int:
-        return 2 if mapping.versioning is not None else 0  # the latest copy, and the next version
-
     def operations_of_verify(self, mapping: EntityMapping) -> Operations:
         if mapping.versioning is not None:
             yield mapping.table, frozenset({"BatchGetItem"})
