@@ -19,7 +19,7 @@ from tempfile import TemporaryDirectory
 from typing import Annotated, Any
 
 from dynaorm import Aggregate, Entity, Session, Table, Unique
-from dynaorm.flow.protocol.call import Call, Reply
+from dynaorm.flow.call import Call, Reply
 from dynaorm.integrity.run import verify
 from dynaorm.item.json_body import encode_body
 

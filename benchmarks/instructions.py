@@ -38,9 +38,9 @@ from benchmarks.peers.worker import Worker
 from benchmarks.summary import NAMES, PAGE
 from dynaorm import Entity, F, GlobalIndex, Index, Key, Session, Table, Unique
 from dynaorm.entity.mapping.mapping import mapping_of
-from dynaorm.flow.protocol.call import Call, Reply
+from dynaorm.flow.call import Call, Reply
 from dynaorm.item.json_body import Body, encode_body
-from dynaorm.plan.image import new_image
+from dynaorm.plan.values import new_image
 
 TURNS: Final = 20
 # What is compiled when it is worth it is compiled by then, and Python has adapted its instructions to that. With 50

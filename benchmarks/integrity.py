@@ -25,7 +25,7 @@ import botocore.session
 
 from dynaorm import Aggregate, Entity, GlobalIndex, Index, Session, Table, Unique
 from dynaorm.entity.mapping.mapping import mapping_of
-from dynaorm.plan.image import new_image
+from dynaorm.plan.values import new_image
 from dynaorm.testing.ministack import Ministack
 
 ROOT = Path(__file__).parents[1]

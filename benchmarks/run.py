@@ -24,9 +24,8 @@ from rich.table import Table as Grid
 from benchmarks.stub import stub_server
 from dynaorm import Entity, Key, Session, Table, Unique
 from dynaorm.entity.mapping.mapping import mapping_of
+from dynaorm.flow.call import Call, Reply, Retry
 from dynaorm.flow.commit import planned
-from dynaorm.flow.protocol.call import Call, Reply
-from dynaorm.flow.protocol.retry import Retry
 from dynaorm.integrations.opentelemetry import instrument
 from dynaorm.item.json_body import Body, encode_body
 from dynaorm.plan.intent import Save

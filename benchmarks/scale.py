@@ -21,9 +21,8 @@ from benchmarks.stub import page_of_events
 from dynaorm import Entity, Session, Table, any_of
 from dynaorm.entity.classify import classify
 from dynaorm.entity.mapping.mapping import mapping_of
+from dynaorm.flow.call import Call, Reply, Retry
 from dynaorm.flow.commit import plan_of
-from dynaorm.flow.protocol.call import Call, Reply
-from dynaorm.flow.protocol.retry import Retry
 from dynaorm.item.json_body import Body, encode_body
 from dynaorm.plan.intent import Save
 from dynaorm.session.drive import drive

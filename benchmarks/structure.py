@@ -32,13 +32,13 @@ IDEAS: Final = {
     "kept time": r"kept|stamp",
 }
 HOMONYMS: Final[dict[str, frozenset[str]]] = {
-    "plan/bulk_load.py": frozenset({"stamped"}),  # with a revision
+    "plan/inspection.py": frozenset({"stamped"}),  # with a revision
     "plan/edit.py": frozenset({"kept"}),  # the fields that an edit does not change
     "plan/kinds/own_item.py": frozenset({"stamped"}),  # with a revision
     "plan/kinds/versions.py": frozenset({"stamp"}),  # the number and time of a version
     "plan/plan.py": frozenset({"total"}),  # the bytes of a request
     "plan/same_block.py": frozenset({"claim", "kept", "stamped"}),  # of a token item, and with a revision
-    "flow/bulk/windows.py": frozenset({"_total"}),  # how many entities there are
+    "flow/bulk_write.py": frozenset({"_total"}),  # how many entities there are
     "flow/commit.py": frozenset({"total_seconds"}),
     "flow/write_endings.py": frozenset({"KEPT"}),  # how a write ends
     "flow/write.py": frozenset({"KEPT", "is_kept"}),

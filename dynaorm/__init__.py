@@ -16,7 +16,6 @@ from dynaorm.late import late_names
 if TYPE_CHECKING:
     from dynaorm.entity.base import Entity, detached
     from dynaorm.entity.codec.json import AnyValue
-    from dynaorm.entity.index import Index
     from dynaorm.entity.key import Key
     from dynaorm.entity.mapping.aggregate import Aggregate
     from dynaorm.entity.marker import (
@@ -35,11 +34,10 @@ if TYPE_CHECKING:
     from dynaorm.entity.revision import NumberRevision
     from dynaorm.entity.state import LOADING
     from dynaorm.entity.stored_entity import entity_of
-    from dynaorm.entity.table import Table
-    from dynaorm.entity.table_index import BinaryKey, GlobalIndex, LocalIndex, NumberKey, VectorIndex
+    from dynaorm.entity.table import BinaryKey, GlobalIndex, Index, LocalIndex, NumberKey, Table, VectorIndex
     from dynaorm.entity.text.ksuid import Ksuid, KsuidMs, ksuid_range, new_ksuid
     from dynaorm.entity.version import Version
-    from dynaorm.flow.protocol.call import (
+    from dynaorm.flow.call import (
         AsyncTransport,
         Call,
         Clock,
@@ -47,17 +45,15 @@ if TYPE_CHECKING:
         Reason,
         Refusal,
         Reply,
+        Retry,
         Transport,
     )
-    from dynaorm.flow.protocol.retry import Retry
     from dynaorm.iam import iam_policy
     from dynaorm.item.field import F
-    from dynaorm.plan.inspection import inspect
-    from dynaorm.plan.item_of import item_of
+    from dynaorm.plan.inspection import inspect, item_of
     from dynaorm.plan.plan import Plan
     from dynaorm.query.query_spec import any_of
-    from dynaorm.query.results import Match, Page, Results
-    from dynaorm.query.row import Row
+    from dynaorm.query.results import Match, Page, Results, Row
     from dynaorm.session._async.query import AsyncCollection, AsyncQuery
     from dynaorm.session._async.search import AsyncSearch
     from dynaorm.session._async.session import AsyncSession
@@ -155,7 +151,6 @@ _HOMES: Final = {
         "detached",
     ),
     "dynaorm.entity.codec.json": ("AnyValue",),
-    "dynaorm.entity.index": ("Index",),
     "dynaorm.entity.key": ("Key",),
     "dynaorm.entity.mapping.aggregate": ("Aggregate",),
     "dynaorm.entity.marker": (
@@ -174,12 +169,13 @@ _HOMES: Final = {
     "dynaorm.entity.revision": ("NumberRevision",),
     "dynaorm.entity.state": ("LOADING",),
     "dynaorm.entity.stored_entity": ("entity_of",),
-    "dynaorm.entity.table": ("Table",),
-    "dynaorm.entity.table_index": (
+    "dynaorm.entity.table": (
         "BinaryKey",
         "GlobalIndex",
+        "Index",
         "LocalIndex",
         "NumberKey",
+        "Table",
         "VectorIndex",
     ),
     "dynaorm.entity.text.ksuid": (
@@ -189,7 +185,7 @@ _HOMES: Final = {
         "new_ksuid",
     ),
     "dynaorm.entity.version": ("Version",),
-    "dynaorm.flow.protocol.call": (
+    "dynaorm.flow.call": (
         "AsyncTransport",
         "Call",
         "Clock",
@@ -197,21 +193,23 @@ _HOMES: Final = {
         "Reason",
         "Refusal",
         "Reply",
+        "Retry",
         "Transport",
     ),
-    "dynaorm.flow.protocol.retry": ("Retry",),
     "dynaorm.iam": ("iam_policy",),
     "dynaorm.item.field": ("F",),
-    "dynaorm.plan.inspection": ("inspect",),
+    "dynaorm.plan.inspection": (
+        "inspect",
+        "item_of",
+    ),
     "dynaorm.plan.plan": ("Plan",),
-    "dynaorm.plan.item_of": ("item_of",),
     "dynaorm.query.query_spec": ("any_of",),
     "dynaorm.query.results": (
         "Match",
         "Page",
         "Results",
+        "Row",
     ),
-    "dynaorm.query.row": ("Row",),
     "dynaorm.session._async.query": (
         "AsyncCollection",
         "AsyncQuery",

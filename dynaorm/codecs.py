@@ -18,9 +18,18 @@ from typing import Any, Final
 
 from dynaorm.entity.codec.json import PLAIN
 from dynaorm.entity.codec.value import content
-from dynaorm.entity.stored_form import StoredForm
-from dynaorm.entity.text.scalar import BETWEEN, SCALARS, NaiveDatetime, Scalar, in_utc
-from dynaorm.entity.text.shape import CharacterRun, Shape, digits, pattern_of
+from dynaorm.entity.marker import StoredForm
+from dynaorm.entity.text.scalar import (
+    BETWEEN,
+    SCALARS,
+    CharacterRun,
+    NaiveDatetime,
+    Scalar,
+    Shape,
+    digits,
+    in_utc,
+    pattern_of,
+)
 from dynaorm.failure import counted, shown, with_article
 from dynaorm.item.value import AttributeValue, number_text
 from dynaorm.record import replace

@@ -21,11 +21,11 @@ from dynaorm.entity.template.key_part import KeyPart
 from dynaorm.errors import UsageError
 from dynaorm.flow.integrity.kinds.judged_kinds import KINDS
 from dynaorm.flow.integrity.scope import Scope
+from dynaorm.plan.intent import UnitOfWork
 from dynaorm.plan.kinds.derived_kinds import DERIVED_KINDS, why_read
 from dynaorm.plan.kinds.own_item import OWN_ITEM
 from dynaorm.plan.kinds.token_item import TOKEN_ITEMS
-from dynaorm.plan.planned import Kind, Operations
-from dynaorm.plan.unit_of_work import UnitOfWork
+from dynaorm.plan.plan import Kind, Operations
 
 Purpose: TypeAlias = Literal[
     "read",

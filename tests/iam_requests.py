@@ -5,7 +5,7 @@ from typing import Any, Final, TypeAlias
 
 from dynaorm import Table, iam_policy
 from dynaorm.entity.declare.catalog import catalog_of
-from dynaorm.flow.protocol.call import Call, Transport
+from dynaorm.flow.call import Call, Transport
 
 Allowed: TypeAlias = set[tuple[str, str]]
 """Actions, each with the table or index it is about: ``("Query", "plain/index/GSI1")``."""

@@ -23,7 +23,7 @@ import dynaorm
 import dynaorm.export
 import dynaorm.integrations.fastapi
 import dynaorm.testing
-from dynaorm.description.made_values import COUNTED
+from dynaorm.description.factory import COUNTED
 from dynaorm.entity.text.scalar import NODES, SCALARS
 
 ROOT = Path(__file__).parents[1]
@@ -254,13 +254,13 @@ def test_one_module_takes_annotations_apart() -> None:
 
 
 def test_a_type_with_one_text_is_one_row() -> None:
-    """What is true of such a type stands in its row of ``SCALARS``, and how it is made up in ``made_values.py``."""
+    """What is true of such a type stands in its row of ``SCALARS``, and how it is made up in ``factory.py``."""
     # A date format is about the types that have days or times, and says what each directive means for them.
     homes = {
         PACKAGE / "entity" / "text" / "scalar.py",
-        PACKAGE / "description" / "made_values.py",
-        PACKAGE / "testing" / "values.py",
-        PACKAGE / "entity" / "template" / "date_format.py",
+        PACKAGE / "description" / "factory.py",
+        PACKAGE / "testing" / "strategies.py",
+        PACKAGE / "entity" / "template" / "spec.py",
     }
     names = {kind.__name__ for kind in SCALARS if kind.__module__ != "builtins"}
     nodes = {node for node, scalar in NODES.items() if scalar.python.__name__ in names}

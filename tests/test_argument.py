@@ -15,7 +15,7 @@ from dynaorm.argument import check_amount, check_count
 from dynaorm.errors import UsageError
 from dynaorm.integrity.run import RunOptions, repair
 from dynaorm.testing.clock import FakeClock
-from dynaorm.testing.scripted import ScriptedTransport
+from dynaorm.testing.transports import ScriptedTransport
 from dynaorm.transport.direct.transport import DirectTransport
 
 app = Table("argument-app")

@@ -17,7 +17,7 @@ from pynamodb.attributes import JSONAttribute, UTCDateTimeAttribute
 
 from dynaorm import AnyValue, Attribute, Entity, Table, codecs
 from dynaorm.entity.codec.of_type import Codec, Unstorable, codec_of
-from dynaorm.entity.stored_form import StoredForm
+from dynaorm.entity.marker import StoredForm
 from dynaorm.errors import DeclarationError
 from dynaorm.item.value import AttributeValue
 

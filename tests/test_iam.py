@@ -23,9 +23,9 @@ from dynaorm import (
     iam_policy,
 )
 from dynaorm.errors import EntityNotFound, UsageError
+from dynaorm.flow.call import Call
 from dynaorm.flow.integrity.finding import FindingKind
-from dynaorm.flow.protocol.call import Call
-from dynaorm.flow.table_definition import definition
+from dynaorm.flow.tables import definition
 from dynaorm.integrity.run import RunOptions, backfill, repair, table_locations, verify
 from dynaorm.testing import FakeClock, FaultyTransport, lost_answer, strict_moto
 from dynaorm.transport.pynamodb import PynamoTransport

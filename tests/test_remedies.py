@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dynaorm.errors import UnexpectedRefusal
-from dynaorm.flow.protocol.call import Call, Refusal
+from dynaorm.flow.call import Call, Refusal
 from dynaorm.flow.read import refused
 from dynaorm.remedies import is_denial, remedy_of_refusal
 from dynaorm.transport.answer import failure_of

@@ -18,8 +18,7 @@ from unittest import mock
 
 from dynaorm import Call, PynamoTransport, Table
 from dynaorm.description import classify, describe, samples
-from dynaorm.layout.markdown import markdown_of
-from dynaorm.layout.mermaid import mermaid_of
+from dynaorm.layout.markdown import markdown_of, mermaid_of
 from dynaorm.layout.svg import svg_of
 from dynaorm.layout.text import text_of
 from dynaorm.layout.view import view_of

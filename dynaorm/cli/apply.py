@@ -15,10 +15,10 @@ from dynaorm.export.cloud_formation import stages
 from dynaorm.failure import counted
 from dynaorm.flow.application import WAIT, ApplyPlan, ApplyProgress
 from dynaorm.flow.read import describe_table
-from dynaorm.flow.table_differences import Difference, table_steps
+from dynaorm.flow.tables import Difference, table_steps
 from dynaorm.integrity.run import RunOptions
 from dynaorm.integrity.run import backfill as run_backfill
-from dynaorm.item.printable import printable
+from dynaorm.item.text import printable
 from dynaorm.session.session import Session
 
 # -- diff --------------------------------------------------------------------------------------------------------------

@@ -26,11 +26,11 @@ from dynaorm.cli.verify import FindingsRun, Rate, Segments
 from dynaorm.entity.table import Table
 from dynaorm.errors import UsageError
 from dynaorm.failure import counted
-from dynaorm.flow.bulk.windows import CONCURRENCY
+from dynaorm.flow.bulk_write import CONCURRENCY
 from dynaorm.flow.integrity.verify import describe
-from dynaorm.flow.table_location import TableLocation, location_of
+from dynaorm.flow.tables import TableLocation, location_of
 from dynaorm.integrity.run import verify
-from dynaorm.item.printable import printable
+from dynaorm.item.text import printable
 from dynaorm.session.session import Session
 
 

@@ -5,7 +5,7 @@ import traceback
 from collections.abc import Sequence
 from contextlib import suppress
 
-from dynaorm.item.printable import printable
+from dynaorm.item.text import printable
 
 __all__ = ["main"]
 

@@ -36,7 +36,7 @@ from dynaorm.cli.terminal import (
     write_line,
     write_sentences,
 )
-from dynaorm.description.class_names import name_of
+from dynaorm.description.classes import name_of
 from dynaorm.description.description import Question, TableDescription
 from dynaorm.description.entry import Entry, classify
 from dynaorm.description.sample_items import samples
@@ -51,8 +51,7 @@ from dynaorm.integrity.item import table_pages
 from dynaorm.integrity.run import table_locations
 from dynaorm.layout.document import document_of
 from dynaorm.layout.html_page import ItemSource, page
-from dynaorm.layout.markdown import markdown_of
-from dynaorm.layout.mermaid import mermaid_of
+from dynaorm.layout.markdown import markdown_of, mermaid_of
 from dynaorm.layout.svg import svg_of
 from dynaorm.layout.text import text_of
 from dynaorm.layout.view import view_of

@@ -18,8 +18,7 @@ from dynaorm.entity.key import Key
 from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
 from dynaorm.errors import EntityNotFound, UsageError
 from dynaorm.failure import MASK, hidden_in
-from dynaorm.plan.plan import Plan
-from dynaorm.plan.planned import Planned
+from dynaorm.plan.plan import Plan, Planned
 from dynaorm.record import record
 from dynaorm.session.transaction import Transaction
 

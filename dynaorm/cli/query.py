@@ -29,7 +29,7 @@ from dynaorm.errors import DecodeError, UsageError
 from dynaorm.failure import counted
 from dynaorm.item.condition import Condition
 from dynaorm.item.field import F
-from dynaorm.item.value_text import time_text
+from dynaorm.item.text import time_text
 from dynaorm.plan.inspection import inspect
 from dynaorm.query.source import source_of
 from dynaorm.record import record

@@ -12,8 +12,8 @@ import click
 from dynaorm.cli.frame import ConnectionOptions
 from dynaorm.cli.terminal import complain, is_terminal, write_line, write_sentences
 from dynaorm.failure import counted
-from dynaorm.flow.table_location import TableLocation
-from dynaorm.item.printable import printable
+from dynaorm.flow.tables import TableLocation
+from dynaorm.item.text import printable
 from dynaorm.record import replace
 from dynaorm.session.attempt import Attempt
 

@@ -15,17 +15,15 @@ from dynaorm.cli.terminal import CLEAN, FOUND, NOTHING, complain, write_line, wr
 from dynaorm.description.entry import Entry, classify, entity_in, secret_in_any
 from dynaorm.description.tables import describe
 from dynaorm.entity.mapping.mapping import mapping_of
-from dynaorm.entity.table import Table
-from dynaorm.entity.table_index import KeyAttribute
+from dynaorm.entity.table import KeyAttribute, Table
 from dynaorm.errors import DynaormError, UsageError
 from dynaorm.failure import counted
 from dynaorm.flow.integrity.finding import Finding, FindingKind
 from dynaorm.integrity.item import findings_of, stored_item, stored_partition
 from dynaorm.integrity.report import as_json as finding_as_json
-from dynaorm.item.printable import printable
+from dynaorm.item.text import printable
 from dynaorm.item.value import AttributeValue, Item
-from dynaorm.layout.key_pieces import plain_text
-from dynaorm.layout.view import ItemRow, PartitionBlock, view_of
+from dynaorm.layout.view import ItemRow, PartitionBlock, plain_text, view_of
 from dynaorm.record import replace
 
 

@@ -8,9 +8,8 @@ from typing import Any, TypeGuard
 from dynaorm.cli.terminal import complain
 from dynaorm.entity.base import Entity
 from dynaorm.entity.declare.catalog import catalog_of, neither_table_nor_class
-from dynaorm.entity.index import IndexOf
 from dynaorm.entity.mapping.mapping import mapping_of
-from dynaorm.entity.table import Table
+from dynaorm.entity.table import IndexOf, Table
 from dynaorm.errors import DynaormError, UsageError
 from dynaorm.failure import counted, suggestion
 

@@ -14,7 +14,7 @@ from shutil import get_terminal_size
 from textwrap import fill
 from typing import Final, TextIO
 
-from dynaorm.item.printable import printable
+from dynaorm.item.text import printable
 
 CLEAN: Final = 0
 """It is done: something was found, nothing is wrong, or everything was repaired."""

@@ -28,14 +28,13 @@ from pydantic import (
 )
 from pydantic_core import SchemaSerializer, core_schema, to_jsonable_python
 
-from dynaorm.description.type_text import type_text
+from dynaorm.description.classes import type_text
 from dynaorm.entity.key import Key, key_texts
 from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
 from dynaorm.entity.type_tree import Part, TypeTree, type_tree
 from dynaorm.errors import UnknownField, UsageError
 from dynaorm.failure import MASK
-from dynaorm.item.printable import printable
-from dynaorm.item.value_text import field_text, name_text
+from dynaorm.item.text import field_text, name_text, printable
 from dynaorm.plan.inspection import inspect
 from dynaorm.query.query_spec import any_of
 from dynaorm.record import record

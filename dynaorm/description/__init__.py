@@ -23,10 +23,9 @@ if TYPE_CHECKING:
         VectorDescription,
     )
     from dynaorm.description.entry import Entry, classify
-    from dynaorm.description.live import differences
     from dynaorm.description.sample_items import samples
-    from dynaorm.description.tables import describe
-    from dynaorm.flow.table_differences import Difference, TableStep, table_steps
+    from dynaorm.description.tables import describe, differences
+    from dynaorm.flow.tables import Difference, TableStep, table_steps
 
 __all__ = [
     "FORMAT",
@@ -57,10 +56,14 @@ __all__ = [
 ]
 
 _HOMES: Final = {
-    "dynaorm.description.answer": ("answer_of", "call_of", "values_of"),
+    "dynaorm.description.answer": (
+        "answer_of",
+        "call_of",
+        "values_of",
+    ),
     "dynaorm.description.description": (
-        "FORMAT",
         "ClassDescription",
+        "FORMAT",
         "FieldDescription",
         "IndexDescription",
         "KeyAttributeDescription",
@@ -74,11 +77,20 @@ _HOMES: Final = {
         "UniqueDescription",
         "VectorDescription",
     ),
-    "dynaorm.description.entry": ("Entry", "classify"),
-    "dynaorm.description.live": ("differences",),
+    "dynaorm.description.entry": (
+        "Entry",
+        "classify",
+    ),
     "dynaorm.description.sample_items": ("samples",),
-    "dynaorm.description.tables": ("describe",),
-    "dynaorm.flow.table_differences": ("Difference", "TableStep", "table_steps"),
+    "dynaorm.description.tables": (
+        "describe",
+        "differences",
+    ),
+    "dynaorm.flow.tables": (
+        "Difference",
+        "TableStep",
+        "table_steps",
+    ),
 }
 
 if not TYPE_CHECKING:

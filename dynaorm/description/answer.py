@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from dynaorm.argument import check_kind
-from dynaorm.description.class_names import name_of
+from dynaorm.description.classes import name_of
 from dynaorm.description.description import Question
 from dynaorm.description.entry import Entry, check_entries, check_entry, item_as_read
 from dynaorm.entity.declare.catalog import catalog_of
@@ -17,11 +17,10 @@ from dynaorm.entity.key import identity
 from dynaorm.entity.mapping.derive import claims
 from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
 from dynaorm.errors import DynaormError
-from dynaorm.item.condition import Condition
-from dynaorm.item.evaluate import holds
+from dynaorm.item.condition import Condition, holds
 from dynaorm.item.value import Item
-from dynaorm.query.interval import comparable
 from dynaorm.query.key_query import KeyQuery, key_queries_of
+from dynaorm.query.key_range import comparable
 from dynaorm.query.query_spec import QuerySpec
 from dynaorm.query.source import Source, known_source
 

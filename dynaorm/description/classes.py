@@ -1,12 +1,14 @@
 """The description of one class, from its mapping."""
 
 import inspect
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any
+from enum import Enum
+from types import NoneType
+from typing import Any, Literal, Union, get_args
 
 from pydantic_core import PydanticUndefined
 
-from dynaorm.description.class_names import name_of
 from dynaorm.description.description import (
     ClassDescription,
     FieldDescription,
@@ -18,18 +20,64 @@ from dynaorm.description.description import (
     TotalDescription,
     UniqueDescription,
 )
-from dynaorm.description.type_text import type_text, value_text
-from dynaorm.entity.annotation import marked
-from dynaorm.entity.declare.catalog import catalog_of
+from dynaorm.entity.declare.catalog import catalog_of, once_per_table
 from dynaorm.entity.mapping.constraint import Constraint
 from dynaorm.entity.mapping.field import FieldMapping
 from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
 from dynaorm.entity.mapping.place import IndexMapping
 from dynaorm.entity.mapping.when import When
-from dynaorm.entity.marker import OneOf
+from dynaorm.entity.marker import OneOf, marked
+from dynaorm.entity.table import Table
 from dynaorm.entity.template.key_part import KeyPart
 from dynaorm.entity.template.template import KeyTemplate
-from dynaorm.item.prefix import Prefix
+from dynaorm.entity.type_tree import TypeTree, type_tree
+from dynaorm.item.path import Prefix
+
+
+def name_of(mapping: EntityMapping) -> str:
+    """The name of a class: its Python name. Of two with one name, it is followed by the stored name in parentheses."""
+    # A class that was declared again is no longer among those of its table.
+    return once_per_table(mapping.table, _names).get(mapping.entity, mapping.entity.__name__)
+
+
+def _names(table: Table) -> Mapping[type, str]:
+    mappings = catalog_of(table).mappings.values()
+    count = Counter(one.entity.__name__ for one in mappings)
+    return {
+        one.entity: one.entity.__name__
+        if count[one.entity.__name__] == 1
+        else f"{one.entity.__name__} ({one.name})"
+        for one in mappings
+    }
+
+
+def type_text(annotation: Any) -> str:
+    """A type without markers and modules: ``str | None``, ``list[Address]``."""
+    return _text(type_tree(annotation), ())
+
+
+def _text(tree: TypeTree, around: tuple[TypeTree, ...]) -> str:
+    # A type may contain itself.
+    if tree in around:
+        return "..."
+    around = (*around, tree)
+    if tree.origin is Union:
+        return " | ".join(_text(one, around) for one in tree.parts)
+    if tree.origin is Literal:
+        return f"Literal[{', '.join(map(value_text, tree.arguments))}]"
+    if tree.plain is NoneType:
+        return "None"
+    if not isinstance(tree.origin, type):
+        return str(tree.plain).replace("typing.", "")
+    parts = [_text(one, around) for one in tree.parts]
+    if Ellipsis in get_args(tree.plain):
+        parts.append("...")
+    return f"{tree.origin.__name__}[{', '.join(parts)}]" if parts else tree.origin.__name__
+
+
+def value_text(value: object) -> str:
+    """A value as Python text."""
+    return f"{type(value).__name__}.{value.name}" if isinstance(value, Enum) else repr(value)
 
 
 def class_description(mapping: EntityMapping) -> ClassDescription:

@@ -11,7 +11,7 @@ from decimal import Decimal
 from itertools import chain, combinations, islice, product
 from typing import Any, Final
 
-from dynaorm.description.made_values import choices, counted, type_of_field
+from dynaorm.description.factory import choices, counted, type_of_field
 from dynaorm.entity.mapping.derive import claims, placed_in
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.mapping.place import IndexMapping
@@ -33,7 +33,7 @@ from dynaorm.item.condition import (
     SizeOf,
 )
 from dynaorm.item.path import Path
-from dynaorm.plan.item_of import image_of
+from dynaorm.plan.inspection import image_of
 from dynaorm.record import record
 
 _MOST: Final = 300

@@ -12,7 +12,7 @@ from typing import Any, Final, Literal, TypeAlias
 from dynaorm.argument import all_of, check_kind
 from dynaorm.entity.classify import NotAnEntity, class_of, key_beginnings, version_number_in
 from dynaorm.entity.declare.catalog import catalog_of, class_named, constraint_at, type_in, version_class
-from dynaorm.entity.guard_item import OWNER, key_in, owner_in
+from dynaorm.entity.internal_items import OWNER, key_in, owner_in
 from dynaorm.entity.mapping.derive import placed_in
 from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
 from dynaorm.entity.mapping.place import IndexMapping
@@ -23,7 +23,7 @@ from dynaorm.entity.template.key_part import KeyPart
 from dynaorm.entity.template.version import DELETED, PREVIOUS_DELETION, VERSION, VERSION_AT, VERSION_TYPE
 from dynaorm.errors import DynaormError
 from dynaorm.failure import MASK
-from dynaorm.item.prefix import attribute_path, paths_in, scattered
+from dynaorm.item.path import attribute_path, paths_in, scattered
 from dynaorm.item.value import Item
 from dynaorm.record import record, replace
 

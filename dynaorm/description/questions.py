@@ -10,8 +10,7 @@ Rule 2. Classes whose partition keys are rendered alike can be read together, an
 from collections.abc import Iterable, Iterator, Sequence
 from math import prod
 
-from dynaorm.description.class_names import name_of
-from dynaorm.description.classes import fields_in
+from dynaorm.description.classes import fields_in, name_of
 from dynaorm.description.description import Consistency, Question, QuestionKind
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.template.template import Piece

@@ -4,22 +4,16 @@ from collections.abc import Iterable, Iterator
 from itertools import count
 from typing import Final
 
-from dynaorm.entity.ident import Ident, ident_of
-from dynaorm.entity.table import Table
+from dynaorm.entity.table import Ident, Table, ident_of
 from dynaorm.errors import Contention, StoreError
 from dynaorm.item.action import ConditionCheck, Delete, Put
-from dynaorm.item.evaluate import holds
+from dynaorm.item.condition import holds
 from dynaorm.item.update import apply_changes
 from dynaorm.item.value import Item
-from dynaorm.plan.compiler import compile_plan
-from dynaorm.plan.intent import Intent
-from dynaorm.plan.merge_intents import merge_intents
-from dynaorm.plan.plan import Plan
-from dynaorm.plan.planned import FAILED, FailedAction, Planned, StaleKnowledge
-from dynaorm.plan.read_first import items_to_read
-from dynaorm.plan.reads import Reads
-from dynaorm.plan.unit_of_work import UnitOfWork
-from dynaorm.plan.verdict import verdict
+from dynaorm.plan.changes import items_to_read, merge_intents
+from dynaorm.plan.compiler import compile_plan, verdict
+from dynaorm.plan.intent import Intent, Reads, UnitOfWork
+from dynaorm.plan.plan import FAILED, FailedAction, Plan, Planned, StaleKnowledge
 
 NEW_YEAR_2024: Final = 1_704_067_200.0
 """2024-01-01T00:00:00Z in seconds since the Unix epoch: the time of the first write."""

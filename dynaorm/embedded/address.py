@@ -8,7 +8,7 @@ from typing import Final
 
 from dynaorm.embedded.engine import Engine
 from dynaorm.errors import UsageError
-from dynaorm.flow.protocol.call import Call, Reply
+from dynaorm.flow.call import Call, Reply
 from dynaorm.transport.threaded import ThreadedTransport
 
 IN_PROCESS: Final = ("memory:", "sqlite:")

@@ -16,7 +16,7 @@ from zlib import crc32
 
 from dynaorm.embedded.shape import Layout, Shape, layout_of
 from dynaorm.errors import UsageError
-from dynaorm.flow.protocol.call import NoAnswer
+from dynaorm.flow.call import NoAnswer
 
 T = TypeVar("T")
 

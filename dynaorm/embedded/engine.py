@@ -9,7 +9,7 @@ from dynaorm.embedded import reads, streams, tables, writes
 from dynaorm.embedded.database import Database
 from dynaorm.embedded.refusal import InvalidAction, invalid, not_in_engine
 from dynaorm.embedded.work import Operation, Work
-from dynaorm.flow.protocol.call import Call, Clock, Reply
+from dynaorm.flow.call import Call, Clock, Reply
 from dynaorm.transport.clock import SystemClock
 from dynaorm.transport.process import OfOneProcess, owned
 

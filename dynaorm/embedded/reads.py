@@ -14,9 +14,8 @@ from dynaorm.embedded.refusal import InvalidAction, invalid, invalid_parameter
 from dynaorm.embedded.shape import INDEXES, Layout, Shape
 from dynaorm.embedded.values import stored_values
 from dynaorm.embedded.work import Work, choice, consumed, item_of, out_of_bounds, read_units
-from dynaorm.flow.protocol.call import Reason, Refusal, Reply
-from dynaorm.item.condition import Condition, paths_of
-from dynaorm.item.evaluate import holds
+from dynaorm.flow.call import Reason, Refusal, Reply
+from dynaorm.item.condition import Condition, holds, paths_of
 from dynaorm.item.json_body import Body, encode_body
 from dynaorm.item.path import Path
 from dynaorm.item.size import ACTION_LIMIT, MB

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dynaorm.flow.protocol.call import Refusal
+from dynaorm.flow.call import Refusal
 
 INVALID = "One or more parameter values were invalid: "
 

@@ -12,7 +12,7 @@ from typing import Any, Final
 from dynaorm.embedded.refusal import invalid, not_found
 from dynaorm.embedded.shape import Layout
 from dynaorm.embedded.work import Work, choice
-from dynaorm.flow.protocol.call import Refusal, Reply
+from dynaorm.flow.call import Refusal, Reply
 from dynaorm.item.json_body import decode_body, encode_body
 from dynaorm.item.size import MB, item_size
 from dynaorm.item.value import Item

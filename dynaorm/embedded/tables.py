@@ -12,7 +12,7 @@ from dynaorm.embedded.shape import INDEXES, Layout
 from dynaorm.embedded.streams import open_stream
 from dynaorm.embedded.work import Work, out_of_bounds
 from dynaorm.embedded.writes import fill
-from dynaorm.flow.protocol.call import Refusal, Reply
+from dynaorm.flow.call import Refusal, Reply
 
 _NAME: Final = re.compile(r"[a-zA-Z0-9_.-]+")
 _NAME_LENGTH: Final = (3, 255)

@@ -10,7 +10,7 @@ from decimal import Decimal, InvalidOperation
 from typing import Any, Final
 
 from dynaorm.embedded.refusal import invalid, invalid_parameter
-from dynaorm.flow.protocol.call import Refusal
+from dynaorm.flow.call import Refusal
 from dynaorm.item.value import AttributeValue, number_text
 
 _NESTING_LIMIT: Final = 32

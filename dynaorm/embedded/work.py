@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 from dynaorm.embedded.database import Database
 from dynaorm.embedded.refusal import invalid, not_found
 from dynaorm.embedded.shape import Layout, Place, Shape
-from dynaorm.flow.protocol.call import Reply
+from dynaorm.flow.call import Reply
 from dynaorm.item.json_body import decode_body
 from dynaorm.item.size import KB
 from dynaorm.item.value import Item

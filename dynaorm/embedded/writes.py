@@ -17,13 +17,19 @@ from dynaorm.embedded.shape import INDEXES, Layout, Place, Shape
 from dynaorm.embedded.streams import record_change
 from dynaorm.embedded.values import number_problem, stored_values
 from dynaorm.embedded.work import Work, choice, consumed, item_of, out_of_bounds
-from dynaorm.flow.protocol.call import Reason, Refusal, Reply
-from dynaorm.item.batch import BATCH_WRITE_LIMIT, REQUEST_LIMIT
-from dynaorm.item.condition import Condition
-from dynaorm.item.evaluate import holds
+from dynaorm.flow.call import Reason, Refusal, Reply
+from dynaorm.item.condition import Condition, holds
 from dynaorm.item.json_body import encode_body
 from dynaorm.item.path import Path
-from dynaorm.item.size import ACTION_LIMIT, ITEM_LIMIT, TRANSACTION_LIMIT, item_size, write_units
+from dynaorm.item.size import (
+    ACTION_LIMIT,
+    BATCH_WRITE_LIMIT,
+    ITEM_LIMIT,
+    REQUEST_LIMIT,
+    TRANSACTION_LIMIT,
+    item_size,
+    write_units,
+)
 from dynaorm.item.update import apply_changes
 from dynaorm.item.value import Item
 from dynaorm.record import record

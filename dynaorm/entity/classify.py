@@ -25,11 +25,10 @@ from dynaorm.entity.declare.catalog import (
     stored_class,
     type_in,
 )
-from dynaorm.entity.guard_item import more_than_a_guard
+from dynaorm.entity.internal_items import is_token_item, more_than_a_guard
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.table import Table
 from dynaorm.entity.template.key_part import KeyPart
-from dynaorm.entity.token_item import is_token_item
 from dynaorm.errors import DecodeError
 from dynaorm.failure import Hiding, shown
 from dynaorm.item.value import Item

@@ -10,9 +10,8 @@ from decimal import Decimal
 from typing import Any, Final
 
 from dynaorm.entity.codec.formed import checked
-from dynaorm.entity.table_index import KeyKind
-from dynaorm.entity.text.of_type import scalar_of
-from dynaorm.entity.text.scalar import Scalar
+from dynaorm.entity.table import KeyKind
+from dynaorm.entity.text.scalar import Scalar, scalar_of
 from dynaorm.item.value import AttributeValue
 from dynaorm.record import replace
 

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 from dynaorm.entity.core_schema import BUILDS_AS_GIVEN
 from dynaorm.entity.json_reader.answer import json_reader_of
-from dynaorm.entity.page import ParsedReply
+from dynaorm.entity.state import ParsedReply
 from dynaorm.entity.table import Table
 
 

@@ -1,7 +1,7 @@
 """Items that come in: those of a class with a prefix get maps in place of the attributes that begin with it.
 
 Rule 1. Whatever brings items in passes them here once, before anything else looks at them. The reverse happens where a
-        request is built (``item/prefix.py``).
+        request is built (``item/path.py``).
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,7 +12,7 @@ from dynaorm.entity.declare.catalog import catalog_of, class_called, once_per_ta
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.table import Table
 from dynaorm.entity.template.version import VERSION_TYPE
-from dynaorm.item.prefix import Prefix, gathered
+from dynaorm.item.path import Prefix, gathered
 from dynaorm.item.value import Item
 
 AnyItem = TypeVar("AnyItem", Item, Item | None)

@@ -16,8 +16,7 @@ from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.mapping.validate import validated_field
 from dynaorm.entity.text.scalar import SCALARS
 from dynaorm.errors import UnknownField, UsageError
-from dynaorm.item.path import Path, PathSource, Role, dotted, value_at
-from dynaorm.item.prefix import Prefix
+from dynaorm.item.path import Path, PathSource, Prefix, Role, dotted, value_at
 from dynaorm.item.value import AttributeValue
 from dynaorm.record import replace
 

@@ -12,8 +12,7 @@ from dynaorm.entity.table import Table
 from dynaorm.errors import DecodeError, UsageError
 from dynaorm.failure import Hiding, shown, with_article
 from dynaorm.item.json_body import with_bytes
-from dynaorm.item.value import AttributeValue, Item
-from dynaorm.item.well_formed import is_item, is_value
+from dynaorm.item.value import AttributeValue, Item, is_item, is_value
 
 E = TypeVar("E")
 

@@ -8,32 +8,265 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import field
+from enum import Enum
 from functools import cached_property
-from typing import Any, Final, Literal, Self, TypeAlias, get_args
+from typing import Any, Final, Generic, Literal, Self, TypeAlias, TypeVar, get_args
 
 from dynaorm.argument import check_plain_function
 from dynaorm.entity.expiry import Expiry
+from dynaorm.entity.marker import Declaration, GivenWhen
 from dynaorm.entity.revision import REVISION_ATTRIBUTE, NumberRevision, revision_of
-from dynaorm.entity.table_index import (
-    KEY_NAME_LIMIT,
-    AnyIndex,
-    Distance,
-    KeyAttribute,
-    KeyKind,
-    KeySpec,
-    LocalIndex,
-    VectorIndex,
-    count_problems,
-    is_name,
-    is_one_of,
-    key_attribute,
-    named_attributes,
-    projection_problems,
-)
 from dynaorm.errors import DeclarationError, UsageError
 from dynaorm.failure import counted, shown
 from dynaorm.item.value import Item
 from dynaorm.record import record
+
+KeyKind: TypeAlias = Literal["S", "N", "B"]
+Projection: TypeAlias = str | tuple[str, ...]
+IndexKind: TypeAlias = Literal["global", "local", "vector"]
+Distance: TypeAlias = Literal["cosine", "euclidean", "dot_product"]
+"""How an index compares vectors."""
+
+# Bytes in the name of a key attribute (Developer Guide, "Quotas", "Attribute names").
+KEY_NAME_LIMIT: Final = 255
+# A GSI's key may have up to 4 partition and 4 sort attributes (Developer Guide, "Multi-attribute keys").
+_PARTS: Final = 4
+_NEEDED_SIDES: Final[dict[IndexKind, str]] = {"global": "pk", "local": "sk", "vector": "pk"}
+
+
+@record
+class NumberKey:
+    """A key attribute of type Number.
+
+    Attributes:
+        name: the attribute.
+
+    Examples:
+        >>> readings = Table("readings", sk=NumberKey("epoch"))
+        >>> class Reading(Entity, table=readings, pk="SENSOR#{sensor}", sk="{at:epoch}"):
+        ...     sensor: str
+        ...     at: datetime
+        >>> item_of(Reading(sensor="s1", at=datetime(2024, 5, 1, tzinfo=UTC)))["epoch"]
+        {'N': '1714521600'}
+    """
+
+    name: str
+
+
+@record
+class BinaryKey:
+    """A key attribute of type Binary.
+
+    Attributes:
+        name: the attribute.
+
+    Examples:
+        >>> class Blob(Entity, table=Table("blobs", pk=BinaryKey("digest"), sk=None), pk="{digest}"):
+        ...     digest: bytes
+        >>> item_of(Blob(digest=b"ab"))["digest"]
+        {'B': b'ab'}
+    """
+
+    name: str
+
+
+KeySpec: TypeAlias = str | NumberKey | BinaryKey
+"""A key attribute: the name of a text, or the name and another type."""
+
+
+@record
+class KeyAttribute:
+    """A key attribute's name and DynamoDB type (``S``, ``N`` or ``B``)."""
+
+    name: str
+    kind: KeyKind
+
+
+class _Unset(Enum):
+    UNSET = "unset"
+
+
+UNSET: Final = _Unset.UNSET
+
+
+def key_attribute(spec: KeySpec) -> KeyAttribute:
+    if isinstance(spec, NumberKey):
+        return KeyAttribute(spec.name, "N")
+    if isinstance(spec, BinaryKey):
+        return KeyAttribute(spec.name, "B")
+    return KeyAttribute(spec, "S")
+
+
+def _key_attributes(spec: KeySpec | tuple[KeySpec, ...] | None) -> tuple[KeyAttribute, ...]:
+    if spec is None:
+        return ()
+    return tuple(key_attribute(one) for one in (spec if isinstance(spec, tuple) else (spec,)))
+
+
+def _projection(projection: str | Iterable[str]) -> Projection:
+    given: Any = projection  # a table refuses what is neither
+    return given if isinstance(given, str) or not isinstance(given, Iterable) else tuple(given)
+
+
+def _several(given: KeySpec | Iterable[KeySpec]) -> tuple[KeySpec, ...]:
+    # A table refuses what names no attribute.
+    return (given,) if isinstance(given, str) or not isinstance(given, Iterable) else tuple(given)
+
+
+class GlobalIndex:
+    """A global secondary index.
+
+    Args:
+        name: the index's name.
+        pk: its partition key attribute (default ``<name>PK``); a tuple of up to four declares a native
+            multi-attribute key.
+        sk: its sort key attribute (default ``<name>SK``), a tuple likewise; None for none.
+        projection: ``"ALL"``, ``"KEYS_ONLY"`` or the names of the attributes copied into the index.
+
+    Examples:
+        >>> Table("music", indexes=[GlobalIndex("by_year", pk=NumberKey("year"), sk=None, projection="KEYS_ONLY")]).name
+        'music'
+    """
+
+    kind: Final = "global"
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        pk: KeySpec | tuple[KeySpec, ...] | None = None,
+        sk: KeySpec | tuple[KeySpec, ...] | _Unset | None = UNSET,
+        projection: str | Iterable[str] = "ALL",
+    ) -> None:
+        self.name = name
+        self.pk = _key_attributes(pk if pk is not None else f"{name}PK")
+        self.sk = _key_attributes(f"{name}SK" if isinstance(sk, _Unset) else sk)
+        self.projection = _projection(projection)
+
+    def __repr__(self) -> str:
+        return f"GlobalIndex({self.name!r})"
+
+
+class LocalIndex:
+    """A local secondary index: the table's partition key with another sort key. Only at the table's creation.
+
+    Args:
+        name: the index's name.
+        sk: its sort key attribute (default ``<name>SK``).
+        projection: as for ``GlobalIndex``.
+
+    Examples:
+        >>> Table("music", indexes=[LocalIndex("by_title", sk="title")]).name
+        'music'
+    """
+
+    kind: Final = "local"
+
+    def __init__(
+        self, name: str, *, sk: KeySpec | None = None, projection: str | Iterable[str] = "ALL"
+    ) -> None:
+        self.name = name
+        self.pk: tuple[KeyAttribute, ...] = ()
+        self.sk = _key_attributes(sk if sk is not None else f"{name}SK")
+        self.projection = _projection(projection)
+
+    def __repr__(self) -> str:
+        return f"LocalIndex({self.name!r})"
+
+
+class VectorIndex:
+    """A vector index: finds the items whose vectors are nearest to a given one (``session.search``).
+
+    DynamoDB has one only in tables with on-demand billing, at most five in a table. Its entries have the numbers of a
+    vector as 32-bit floats. Source: Amazon DynamoDB API Reference, CreateTable (``VectorIndexes``), SearchVectors.
+
+    Args:
+        name: the index's name.
+        dimensions: how many numbers a vector has: 1 to 4096.
+        distance: what "near" means: ``"cosine"``, ``"euclidean"`` or ``"dot_product"``.
+        pk: its partition key attribute (default ``<name>PK``). A search looks at one partition. Only entities have
+            the attribute: guard items and versions are in no vector index.
+        vector: the attribute that holds the vector (default ``<name>Vector``).
+        filters: the attributes that a search can filter by: names (of texts), ``NumberKey(name)``,
+            ``BinaryKey(name)``.
+        projection: as for ``GlobalIndex``. Whole items are fetched by key, so ``"KEYS_ONLY"`` is enough for dynaorm.
+
+    Examples:
+        >>> papers = Table("papers", indexes=[VectorIndex("semantic", dimensions=3, filters=["category"])])
+        >>> papers.indexes["semantic"].vector
+        'semanticVector'
+    """
+
+    kind: Final = "vector"
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        dimensions: int,
+        distance: Distance = "cosine",
+        pk: KeySpec | None = None,
+        vector: str | None = None,
+        filters: Iterable[KeySpec] = (),
+        projection: str | Iterable[str] = "KEYS_ONLY",
+    ) -> None:
+        self.name = name
+        self.dimensions = dimensions
+        self.distance: Distance = distance
+        self.pk = _key_attributes(pk if pk is not None else f"{name}PK")
+        self.sk: tuple[KeyAttribute, ...] = ()
+        self.vector = vector if vector is not None else f"{name}Vector"
+        self.filters = _key_attributes(_several(filters))
+        self.projection = _projection(projection)
+
+    def __repr__(self) -> str:
+        return f"VectorIndex({self.name!r})"
+
+
+AnyIndex: TypeAlias = GlobalIndex | LocalIndex | VectorIndex
+"""An index of a table."""
+
+
+def named_attributes(index: AnyIndex) -> tuple[KeyAttribute, ...]:
+    """The attributes of an index that have a type of their own: CreateTable defines each."""
+    return (*index.pk, *index.sk, *(index.filters if isinstance(index, VectorIndex) else ()))
+
+
+def is_name(name: object) -> bool:
+    """Whether an attribute with this name can be a key."""
+    if not isinstance(name, str):
+        return False
+    try:
+        return 1 <= len(name.encode()) <= KEY_NAME_LIMIT
+    except UnicodeEncodeError:  # half a surrogate pair, which no request can hold
+        return False
+
+
+def is_one_of(given: object, choices: tuple[str, ...]) -> bool:
+    """Whether it is one of these texts. Comparing other objects may raise anything."""
+    return isinstance(given, str) and given in choices
+
+
+def count_problems(index: AnyIndex) -> Iterator[str]:
+    """Why the key of an index has too many attributes, or too few."""
+    most = _PARTS if isinstance(index, GlobalIndex) else 1
+    for side, attributes in (("pk", index.pk), ("sk", index.sk)):
+        if len(attributes) > most:
+            yield f"{index}: {side} has {counted(len(attributes), 'attribute')}; DynamoDB allows {most}, drop some"
+        if not attributes and side == _NEEDED_SIDES[index.kind]:
+            yield f"{index}: {side} has no attribute; name one"
+
+
+def projection_problems(indexes: Iterable[AnyIndex]) -> Iterator[str]:
+    """Why indexes cannot have these projections."""
+    for index in indexes:
+        given: object = index.projection
+        are_names = isinstance(given, tuple) and given != () and all(map(is_name, given))
+        if not are_names and not is_one_of(given, ("ALL", "KEYS_ONLY")):
+            yield (
+                f"{index}: projection={shown(given)}; write 'ALL', 'KEYS_ONLY', or a tuple of attribute names"
+            )
+
 
 StreamView: TypeAlias = Literal["KEYS_ONLY", "NEW_IMAGE", "OLD_IMAGE", "NEW_AND_OLD_IMAGES"]
 """Which images the records of a stream carry."""
@@ -371,3 +604,110 @@ def _reserved_problems(table: Table) -> Iterator[str]:
     names = (table.type_attribute, table.revision_attribute)
     if all(map(is_name, names)) and len(set(names)) == 1:
         yield f"type_attribute and revision_attribute are both {table.type_attribute!r}; name them differently"
+
+
+Ident: TypeAlias = tuple[object, ...]
+
+
+def ident_of(table: Table, key: Item) -> Ident:
+    """The identity of an item: its table's declared name and the contents of its primary key, in the table's order.
+
+    Numbers are compared as texts: rendered and stored ones are both canonical.
+    """
+    return table.name, *contents_of(table, key)
+
+
+def contents_of(table: Table, key: Item) -> Ident:
+    """The identity of an item within its table, which may be declared twice under different names."""
+    names = table.key_names
+    if len(names) == 1:
+        return (*key[names[0]].values(),)
+    partition, sort = names
+    return (*key[partition].values(), *key[sort].values())
+
+
+TemplateText: TypeAlias = str | tuple[str, ...]
+E = TypeVar("E")
+
+
+class Index(Declaration):
+    """The key templates under which a class appears in one of its table's indexes.
+
+    ``by_status = Index("GSI1", pk="STATUS#{status}", sk="{created_at}")``. You can omit a template if the index's key
+    attribute is a key of the table (whose template it takes) or the stored name of a field. An entity for which any
+    part is None is not in the index.
+
+    ``when`` is a condition (``F.status == "open"``) or a pure function of the entity: an entity for which it does not
+    hold is not in the index. A class may declare several places in one index, if an entity is in at most one of them.
+
+    Args:
+        name: the name of an index of the table.
+        pk: the template of the index's partition key; a tuple of templates for a multi-attribute key.
+        sk: the template of its sort key likewise.
+        when: a condition or a pure function of the entity.
+
+    Examples:
+        >>> class Task(Entity, table=app, pk="TASK#{id}", sk="TASK"):
+        ...     id: str
+        ...     owner: str | None = None
+        ...     done: bool = False
+        ...     open_of = Index("GSI1", pk="OPEN#{owner}", sk="{id}", when=F.done == False)
+        >>> saved = session.save_many([Task(id="1", owner="liz"), Task(id="2", owner="liz", done=True)])
+        >>> session.query(Task.open_of, owner="liz").all()
+        [Task(id='1', owner='liz', done=False)]
+    """
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        pk: TemplateText | None = None,
+        sk: TemplateText | None = None,
+        when: GivenWhen | None = None,
+    ) -> None:
+        super().__init__()
+        self.index_name = name
+        self.pk_text = pk
+        self.sk_text = sk
+        self.when = when
+
+    def __get__(  # type: ignore[override]  # a property gives itself on the class; an index gives an IndexOf
+        self, instance: object, owner: type[E] | None = None
+    ) -> IndexOf[E]:
+        entity: Any = type(instance) if owner is None else owner
+        return IndexOf(entity, self)
+
+    def __repr__(self) -> str:
+        when = f", when={self.when!r}" if self.when is not None else ""
+        return f"Index({self.index_name!r}, pk={self.pk_text!r}, sk={self.sk_text!r}{when})"
+
+
+class IndexOf(Generic[E]):
+    """A class's place in an index, as a query names it: ``Ticket.by_status``. Each subclass has its own.
+
+    Attributes:
+        entity: the class.
+        index: the place, as the class declares it.
+    """
+
+    # Neither @record nor @dataclass: for type checkers, a field ``index`` of the class would be a descriptor, and a
+    # dataclass takes half a percent of the first get of a process to declare.
+    __slots__ = ("entity", "index")
+
+    def __init__(self, entity: type[E], index: Index) -> None:
+        self.entity = entity
+        self.index = index
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, IndexOf):
+            return NotImplemented
+        return self.entity is other.entity and self.index is other.index
+
+    def __hash__(self) -> int:
+        return hash((self.entity, self.index))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return getattr, (self.entity, self.index.attribute_name)
+
+    def __repr__(self) -> str:
+        return f"{self.entity.__name__}.{self.index.attribute_name}"

@@ -10,10 +10,10 @@ from typing import Any, Literal, TypeAlias
 
 from dynaorm.argument import all_of, check_flag, check_kind
 from dynaorm.description.description import TableDescription, check_description
-from dynaorm.description.live import differences
+from dynaorm.description.tables import differences
 from dynaorm.errors import UsageError
 from dynaorm.export.stack import StackTable, TableNames, references, stack_of
-from dynaorm.flow.table_differences import table_steps
+from dynaorm.flow.tables import table_steps
 
 Resource: TypeAlias = Literal["AWS::DynamoDB::Table", "AWS::DynamoDB::GlobalTable"]
 

@@ -19,14 +19,20 @@ from dynaorm.entity.declare.catalog import catalog_of
 from dynaorm.entity.table import Table, check_table
 from dynaorm.errors import UsageError
 from dynaorm.failure import counted
+from dynaorm.flow.call import Context, Flow, Pause, Refusal, Reply
 from dynaorm.flow.integrity.finding import RepairResult
-from dynaorm.flow.protocol.call import Flow, Pause, Refusal, Reply
-from dynaorm.flow.protocol.context import Context
-from dynaorm.flow.provision import LiveTable, call_of, live_table
 from dynaorm.flow.read import answered, refused
-from dynaorm.flow.table_definition import INDEXES
-from dynaorm.flow.table_differences import Difference, TableStep, changed_indexes
-from dynaorm.flow.table_location import TableLocation, location_of
+from dynaorm.flow.tables import (
+    INDEXES,
+    Difference,
+    LiveTable,
+    TableLocation,
+    TableStep,
+    call_of,
+    changed_indexes,
+    live_table,
+    location_of,
+)
 from dynaorm.plan.kinds.derived_kinds import has_derived
 from dynaorm.record import record
 

@@ -2,33 +2,232 @@
 
 from collections.abc import Iterator, Sequence
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from dynaorm.argument import check_flag
+from dynaorm.entity.key import Key
+from dynaorm.entity.mapping.mapping import mapping_of
+from dynaorm.entity.state import Loaded, Unsettled, state_of, unsettled_of
+from dynaorm.entity.table import ident_of
 from dynaorm.errors import (
+    ConditionFailed,
     Contention,
     DynaormError,
+    OutcomeUnknown,
+    StaleEntity,
     StoreError,
+    UsageError,
 )
-from dynaorm.flow.applied_before import check_token_is_unused, is_applied
-from dynaorm.flow.protocol.call import Flow
-from dynaorm.flow.protocol.context import Context
-from dynaorm.flow.protocol.retry import waited
+from dynaorm.flow.call import WINDOW_SECONDS, Context, Flow, waited
 from dynaorm.flow.read import with_items
-from dynaorm.flow.unknown_outcome import are_unsettled, refuse_unsettled, settle, settled_before
-from dynaorm.flow.write import send
+from dynaorm.flow.write import CannotRead, Found, Writing, look_at_token, resume, send
+from dynaorm.flow.write_endings import Event, State
+from dynaorm.item.action import ConditionCheck
+from dynaorm.item.condition import all_of, exists, missing
 from dynaorm.item.value import Item
 from dynaorm.late import late
-from dynaorm.plan.compiler import compile_plan
-from dynaorm.plan.intent import Intent, Save
-from dynaorm.plan.merge_intents import ItemIntents, merge_intents
-from dynaorm.plan.plan import Plan
-from dynaorm.plan.planned import StaleKnowledge
-from dynaorm.plan.read_first import items_to_read
-from dynaorm.plan.reads import NOTHING_READ, Reads
-from dynaorm.plan.unit_of_work import EVER, UnitOfWork
-from dynaorm.plan.verdict import Committed
+from dynaorm.plan.changes import ItemIntents, items_to_read, merge_intents
+from dynaorm.plan.compiler import Committed, compile_plan
+from dynaorm.plan.fingerprint import revision_under_token
+from dynaorm.plan.intent import (
+    EVER,
+    NOTHING_READ,
+    Deletion,
+    Intent,
+    Reads,
+    Save,
+    UnitOfWork,
+    target_of_intent,
+)
+from dynaorm.plan.kinds.own_item import OWN_ITEM, ItemPurpose
+from dynaorm.plan.plan import Effect, Plan, Planned, StaleKnowledge
+from dynaorm.plan.same_block import effects_of_repeat, is_of_block, revision_in, token_item_of
 from dynaorm.record import replace
+
+
+def is_equal_block(plan: Plan, intents: Sequence[Intent], unit: UnitOfWork) -> bool:
+    """Whether a plan under the caller's token is that of a block with these intents."""
+    try:
+        return is_of_block(plan, merge_intents(intents, EVER), unit)
+    except DynaormError:
+        return False  # The block cannot be planned from what the entities were: it is another one.
+
+
+def is_applied(merged: Sequence[ItemIntents], reads: Reads, unit: UnitOfWork, context: Context) -> Flow[bool]:
+    """Whether an equal block was applied before: the items that it deleted are gone, so this one cannot be planned.
+
+    Its token item proves it, or else one item that carries its revision. Saved entities become what is stored.
+    """
+    if unit.remember is None:
+        return (yield from _with_stored(merged, reads, revision_under_token(merged, unit), context))
+    plan, token_item = _failing_check(merged[0], unit), token_item_of(merged, unit)
+    revision = yield from _remembered_revision(plan, token_item, context)
+    if revision is None:
+        return False
+    for one in merged:
+        for effect in effects_of_repeat(one, revision):
+            effect.apply()
+    yield from _with_stored(merged, reads, revision, context)
+    return True
+
+
+def _with_stored(merged: Sequence[ItemIntents], reads: Reads, revision: str, context: Context) -> Flow[bool]:
+    """Whether an item carries the revision of the block. Saved entities whose items do become what is stored."""
+    is_found = False
+    reads = yield from with_items(reads, ((one.mapping, one.key) for one in merged), context)
+    for one in merged:
+        item = reads.items[one.ident]
+        if item is None or one.mapping.table.mark_of(item) != revision:
+            continue
+        is_found = True
+        if (write := one.stored) is not None:
+            fresh = dict.fromkeys([*one.mapping.maintained, *write.valid.altered]) or None
+            Effect(write.intent.entity, Loaded(item), fresh).with_item(one.mapping, item).apply()
+    return is_found
+
+
+def _remembered_revision(plan: Plan, token_item: Planned, context: Context) -> Flow[str | None]:
+    """The revision of an equal block that was applied before, of which this one cannot be planned; None if none was.
+
+    ``plan``: one that writes nothing, under the block's token.
+
+    Raises:
+        TokenReused: the token item remembers another block.
+        OutcomeUnknown: nobody knows which, or it cannot be read; the error has ``plan``.
+    """
+    try:
+        found = yield from look_at_token(token_item, context)
+    except CannotRead as unread:
+        found = Found(Event.UNREAD, trouble=unread.__cause__)
+    outcome = Writing(plan, context, State.UNPLANNED).outcome_of(found)
+    return revision_in(found.item) if isinstance(outcome, Committed) and found.item is not None else None
+
+
+def check_token_is_unused(one: ItemIntents, unit: UnitOfWork, context: Context) -> Flow[None]:
+    """Raises OutcomeUnknown if the token was used: perhaps for this block, which then is what stands in its own way.
+
+    Only DynamoDB knows. A check that always fails is sent under the token: it writes nothing, and uses up nothing.
+    """
+    plan = _failing_check(one, unit)
+    try:
+        yield from send(plan, context)
+    except (ConditionFailed, StaleEntity):
+        return
+    except OutcomeUnknown:
+        raise
+    except StoreError as trouble:
+        raise OutcomeUnknown(
+            plan=plan, reason=f"whether the token was used is not known: {trouble}"
+        ) from trouble
+
+
+def _failing_check(one: ItemIntents, unit: UnitOfWork) -> Plan:
+    """A plan that writes nothing: a check that always fails."""
+    table, pk = one.mapping.table, one.mapping.table.pk.name
+    never = all_of(exists(pk), missing(pk))
+    assert never is not None
+    check = ConditionCheck(unit.table_name(table.name), one.key, never)
+    planned = Planned(check, OWN_ITEM, ItemPurpose.CHECK, one.mapping, one.key)
+    return Plan((planned,), unit.token, made_at=unit.now, caller_token=True)
+
+
+if TYPE_CHECKING:
+    import logging
+else:
+    late(globals(), logging="logging")
+
+
+def are_unsettled(intents: Sequence[Intent]) -> bool:
+    """Whether an earlier write of one of the entities has no known outcome; a loop, because every write asks."""
+    for intent in intents:  # noqa: SIM110
+        if _unsettled(intent) is not None:
+            return True
+    return False
+
+
+def settle(intents: Sequence[Intent], context: Context) -> Flow[list[Intent]]:
+    """Settle the entities whose last write has no known outcome, before they are written again; the remaining intents.
+
+    A deletion that turns out to be committed already is dropped.
+
+    Raises:
+        OutcomeUnknown: there is still no answer.
+    """
+    # All are looked up before the first is settled: several may share one plan.
+    waiting = [_unsettled(intent) for intent in intents]
+    left: list[Intent] = []
+    for intent, unsettled in zip(intents, waiting, strict=True):
+        if unsettled is None or not (yield from _is_deleted(intent, unsettled, context)):
+            left.append(intent)
+    return left
+
+
+def settled_before(intents: Sequence[Intent], unit: UnitOfWork, context: Context) -> Flow[Plan | None]:
+    """The plan whose outcome these entities wait for, if it is that of an equal block and turns out to be committed.
+
+    After that, the entities are as the block left them, and running it again would do more.
+    """
+    if unit.token is None:
+        return None
+    for unsettled in (one for one in map(_unsettled, intents) if one is not None):
+        plan = unsettled.plan
+        if isinstance(plan, Plan) and plan.caller_token and plan.token == unit.token:
+            if not is_equal_block(plan, intents, unit):
+                return None
+            if (yield from _is_committed(unsettled, context, read_only=False)):
+                yield from settle(intents, context)
+                return plan
+    return None
+
+
+def refuse_unsettled(intents: Sequence[Intent]) -> None:
+    """Raises UsageError where ``commit`` would first send an earlier write again, to learn its outcome."""
+    for intent in intents:
+        if _unsettled(intent) is not None:
+            raise UsageError(
+                problem=f"the last write of {target_of_intent(intent)!r} got no answer, and a plan depends on its "
+                "outcome",
+                remedy="find it out first: refresh() the object, or resume() the plan of the OutcomeUnknown",
+            )
+
+
+def _unsettled(intent: Intent) -> Unsettled | None:
+    entity = target_of_intent(intent)
+    return None if isinstance(entity, Key) else unsettled_of(entity)
+
+
+def _is_deleted(intent: Intent, unsettled: Unsettled, context: Context) -> Flow[bool]:
+    """Settle one entity; whether the intent is its deletion, and it turned out to be deleted."""
+    entity = target_of_intent(intent)
+    if unsettled_of(entity) is unsettled:
+        committed = yield from _is_committed(unsettled, context, read_only=_is_abandoned(entity, unsettled))
+        if unsettled_of(entity) is unsettled:
+            # A copy, made while the outcome was not known: the plan knows only the original.
+            effect = unsettled.effect.for_object(entity)
+            effect.apply() if committed else effect.settle_as_before()
+    return isinstance(intent, Deletion) and unsettled.effect.state is None and state_of(entity) is None
+
+
+def _is_abandoned(entity: Any, unsettled: Unsettled) -> bool:
+    """Whether the entity was inserted, and has another key now: the insert must not be sent again."""
+    if unsettled.state is not None or unsettled.effect.state is None:
+        return False
+    mapping, item = mapping_of(type(entity)), unsettled.effect.state.item
+    return ident_of(mapping.table, mapping.key_of(item)) != ident_of(
+        mapping.table, mapping.primary_key.of(vars(entity))
+    )
+
+
+def _is_committed(unsettled: Unsettled, context: Context, *, read_only: bool) -> Flow[bool]:
+    try:
+        return (yield from resume(unsettled.plan, context, WINDOW_SECONDS, read_only=read_only))
+    except OutcomeUnknown:
+        raise
+    except StoreError:
+        # Refused for good: nothing of it was written, and the entity is as it was before.
+        logging.getLogger("dynaorm").info("a write without an answer turned out not to have been made")
+        return False
+
 
 if TYPE_CHECKING:
     import logging

@@ -10,21 +10,17 @@ from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.state import put_values, set_state, state_of, unsettled_of
 from dynaorm.errors import EntityNotFound, UsageError
 from dynaorm.failure import shown
+from dynaorm.flow.call import Context, Flow
 from dynaorm.flow.commit import commit
-from dynaorm.flow.protocol.call import Flow
-from dynaorm.flow.protocol.context import Context
 from dynaorm.flow.read import load
 from dynaorm.flow.target import target_of
 from dynaorm.item.condition import Condition
 from dynaorm.item.update import AddTo, Change, SetTo
 from dynaorm.item.value import Item
-from dynaorm.plan.creation import check_complete
-from dynaorm.plan.edit import check_changes
-from dynaorm.plan.edit_values import valid_changes
-from dynaorm.plan.effects import hydrated
-from dynaorm.plan.intent import Deletion, Edit
-from dynaorm.plan.unit_of_work import EVER
-from dynaorm.plan.writable import writable_state
+from dynaorm.plan.edit import check_changes, check_complete, valid_changes
+from dynaorm.plan.intent import EVER, Deletion, Edit
+from dynaorm.plan.plan import hydrated
+from dynaorm.plan.stored import writable_state
 from dynaorm.record import replace
 
 

@@ -12,10 +12,10 @@ from typing import Any
 
 from dynaorm.argument import check_count, check_flag
 from dynaorm.entity.declare.catalog import stored_class, version_class
-from dynaorm.entity.ident import ident_of
 from dynaorm.entity.key import Key, identity
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.state import Unsettled, put_values, set_state, state_of, unsettled_of
+from dynaorm.entity.table import ident_of
 from dynaorm.entity.template.version import DELETED, PREVIOUS_DELETION, VERSION, VERSION_AT
 from dynaorm.entity.version import Version, time_of, version_of
 from dynaorm.errors import (
@@ -29,33 +29,22 @@ from dynaorm.errors import (
     UsageError,
 )
 from dynaorm.failure import counted, shown
-from dynaorm.flow.commit import commit, unit_of_work
+from dynaorm.flow.call import Call, Context, Flow, PageKeys, ReadCost, Refusal, waited
+from dynaorm.flow.commit import commit, settle, unit_of_work
 from dynaorm.flow.entity import take_over
-from dynaorm.flow.protocol.call import Call, Flow, Refusal
-from dynaorm.flow.protocol.context import Context
-from dynaorm.flow.protocol.cost import ReadCost
-from dynaorm.flow.protocol.paging import PageKeys
-from dynaorm.flow.protocol.reply_keys import check_keys
-from dynaorm.flow.protocol.retry import waited
-from dynaorm.flow.read import BATCH_GET_LIMIT, answered, get_item, get_items, refused, repeat
+from dynaorm.flow.read import BATCH_GET_LIMIT, answered, check_keys, get_item, get_items, refused, repeat
 from dynaorm.flow.target import Target, target_of
-from dynaorm.flow.unknown_outcome import settle
 from dynaorm.flow.write import send
 from dynaorm.item.action import ConditionCheck, Delete, to_wire
 from dynaorm.item.condition import And, Attr, BeginsWith, Compare, Condition, equals, missing, render
-from dynaorm.item.path import Path
-from dynaorm.item.placeholder import Placeholders
+from dynaorm.item.path import Path, Placeholders
 from dynaorm.item.size import ACTION_LIMIT
 from dynaorm.item.value import AttributeValue, Item, same_items
-from dynaorm.plan.already_stored import standing
-from dynaorm.plan.intent import Save
+from dynaorm.plan.intent import EVER, Reads, Save
 from dynaorm.plan.kinds.own_item import OWN_ITEM, ItemPurpose
 from dynaorm.plan.kinds.versions import VERSIONS, VersionPurpose, version_key
-from dynaorm.plan.plan import Plan
-from dynaorm.plan.planned import Basis, Planned
-from dynaorm.plan.reads import Reads
-from dynaorm.plan.unit_of_work import EVER
-from dynaorm.plan.writable import refuse_other_revision, writable_state
+from dynaorm.plan.plan import Basis, Plan, Planned
+from dynaorm.plan.stored import refuse_other_revision, standing, writable_state
 from dynaorm.record import replace
 
 

@@ -3,33 +3,115 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from decimal import Decimal, InvalidOperation
 from itertools import repeat as repeated
 from typing import TYPE_CHECKING, Any, Final
 
 from dynaorm.entity.classify import live_class
-from dynaorm.entity.ident import Ident, contents_of, ident_of
 from dynaorm.entity.key import Key
 from dynaorm.entity.mapping.mapping import EntityMapping
-from dynaorm.entity.page import is_entity
 from dynaorm.entity.reader import ReplyReader, reader_of
 from dynaorm.entity.received import each_received, received
-from dynaorm.entity.table import Table
+from dynaorm.entity.state import is_entity
+from dynaorm.entity.table import Ident, KeyAttribute, KeyKind, Table, contents_of, ident_of
 from dynaorm.errors import Contention, StoreError, TableNotFound, Throttled, UnexpectedRefusal, Unreachable
-from dynaorm.flow.protocol.call import Call, Flow, NoAnswer, Refusal, Reply
-from dynaorm.flow.protocol.context import Context
-from dynaorm.flow.protocol.cost import ReadCost
-from dynaorm.flow.protocol.reply_keys import check_keys, items_at_once, part_of
-from dynaorm.flow.protocol.retry import conflict_in, is_retryable, throttle_in, waited
-from dynaorm.item.value import Item
+from dynaorm.failure import counted
+from dynaorm.flow.call import (
+    Call,
+    Context,
+    Flow,
+    NoAnswer,
+    ReadCost,
+    Refusal,
+    Reply,
+    conflict_in,
+    is_retryable,
+    throttle_in,
+    waited,
+)
+from dynaorm.item.value import Item, is_item
 from dynaorm.late import late
 from dynaorm.remedies import is_denial
 
+_CONTENTS: Final[dict[KeyKind, type]] = {"S": str, "N": str, "B": bytes}
+
+
+def check_keys(operation: str, items: Iterable[Any], keys: Sequence[KeyAttribute]) -> None:
+    """Raise Unreachable if an item of a reply has not all of these attributes."""
+    wanted = [(key.name, key.kind, _CONTENTS[key.kind]) for key in keys]
+    for item in items:
+        for name, kind, of_content in wanted:
+            try:
+                content = item[name][kind]
+            except (KeyError, TypeError):
+                content = None
+            is_content = type(content) is of_content
+            if not is_content or (kind == "N" and not _is_finite(content)):
+                reason = f"an item without its key {name!r} of type {kind}"
+                raise Unreachable(operation=operation, attempts=1, reason=reason)
+
+
+def updated_item(call: Call, reply: Reply, table: Table) -> Item | None:
+    """The item that an update returns, if the call asks for it. Raises NoAnswer without it: nothing is settled."""
+    if "ReturnValues" not in call.request:
+        return None
+    item: Item | None = reply.get("Attributes")
+    try:
+        check_keys(call.operation, [item], table.keys)
+    except Unreachable as trouble:
+        raise NoAnswer(trouble.reason) from None
+    return received(table, item)
+
+
+def check_item(operation: str, item: Any) -> None:
+    """Raise Unreachable if an item has anything, at any depth, that DynamoDB does not return."""
+    if not is_item(item):
+        reason = "an item with an attribute of the wrong type"
+        raise Unreachable(operation=operation, attempts=1, reason=reason)
+
+
+def part_of(operation: str, reply: Any, *path: str | int) -> Any:
+    """A part of a reply that DynamoDB always gives. Raises Unreachable without it."""
+    found = reply
+    try:
+        for name in path:
+            found = found[name]
+    except (LookupError, TypeError):
+        where = ".".join(map(str, path))
+        reason = f"a reply without {where}: is the endpoint a DynamoDB?"
+        raise Unreachable(operation=operation, attempts=1, reason=reason) from None
+    return found
+
+
+def items_at_once(reply: Reply, tables: Sequence[Table]) -> list[Item | None]:
+    """The items in a reply to TransactGetItems, None where there is none; ``tables``: that of each item.
+
+    Raises:
+        Unreachable: an item has not its key, or the reply has another number of answers.
+    """
+    responses = reply.get("Responses", ())
+    if len(responses) != len(tables):
+        reason = f"{counted(len(responses), 'answer')} to {counted(len(tables), 'key')}"
+        raise Unreachable(operation="TransactGetItems", attempts=1, reason=reason)
+    items: list[Item | None] = [one.get("Item") for one in responses]
+    for item, table in zip(items, tables, strict=True):
+        check_keys("TransactGetItems", [] if item is None else [item], table.keys)
+    return [received(table, item) for item, table in zip(items, tables, strict=True)]
+
+
+def _is_finite(text: str) -> bool:
+    try:
+        return Decimal(text).is_finite()
+    except InvalidOperation:
+        return False
+
+
 if TYPE_CHECKING:
     from dynaorm.entity import foreign_item
-    from dynaorm.flow.protocol import together
-    from dynaorm.plan.reads import Reads
+    from dynaorm.flow import call
+    from dynaorm.plan.intent import Reads
 else:
-    late(globals(), foreign_item="dynaorm.entity.foreign_item", together="dynaorm.flow.protocol.together")
+    late(globals(), foreign_item="dynaorm.entity.foreign_item", call="dynaorm.flow.call")
 
 # BatchGetItem takes at most 100 keys (Amazon DynamoDB API Reference).
 BATCH_GET_LIMIT = 100
@@ -188,7 +270,7 @@ def get_each_item(places: Sequence[tuple[Table, Item]], context: Context) -> Flo
         for table, keys in asked.values()
         for start in range(0, len(keys), BATCH_GET_LIMIT)
     ]
-    replies = yield from together.gather(
+    replies = yield from call.gather(
         [get_items(table, batch, context) for table, batch in batches], len(batches)
     )
     for (table, _), items in zip(batches, replies, strict=True):

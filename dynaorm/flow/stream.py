@@ -19,18 +19,13 @@ from typing import Any, Final
 from dynaorm.argument import check_amount, check_flag, check_plain_function
 from dynaorm.entity.table import Table, check_table
 from dynaorm.errors import CheckpointExpired, StoreError, Unreachable, UsageError
-from dynaorm.flow.protocol.call import Call, Flow, Pause, Refusal, Reply
-from dynaorm.flow.protocol.context import Context
-from dynaorm.flow.protocol.paging import PageKeys
-from dynaorm.flow.protocol.reply_keys import part_of
-from dynaorm.flow.protocol.retry import waited
-from dynaorm.flow.read import answered, describe_table, refused
+from dynaorm.flow.call import Call, Context, Flow, PageKeys, Pause, Refusal, Reply, waited
+from dynaorm.flow.read import answered, describe_table, part_of, refused
 from dynaorm.record import record, replace
 from dynaorm.streams.change import AnyChange, Internal
 from dynaorm.streams.checkpoint import Parents, StreamCheckpoint, checkpoint_in
-from dynaorm.streams.event import record_in
+from dynaorm.streams.event import StreamRecord, record_in
 from dynaorm.streams.interpret import changes_in
-from dynaorm.streams.record import StreamRecord
 
 _POLL_SECONDS: Final = 1.0
 """After so long, a shard that counts as read is asked again."""

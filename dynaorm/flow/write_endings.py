@@ -1,7 +1,7 @@
 """How a write ends, as a table: what is known so far, what happened, and what follows from the two.
 
 Everything that affects how a write ends lives in this file. ``write_events.py`` says which event a refusal or a stored
-item is, and decides nothing. ``write.py`` makes the attempts and follows the table. ``plan/verdict.py`` says what a
+item is, and decides nothing. ``write.py`` makes the attempts and follows the table. ``plan/compiler.py`` says what a
 refusal means for the caller, once the table says that it counts.
 
 Rule 1. Every attempt sends the same token and the same bytes. It is made again unless DynamoDB refused it for good.

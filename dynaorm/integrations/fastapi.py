@@ -32,7 +32,7 @@ from dynaorm.integrations.problem import (
     problem_of,
 )
 from dynaorm.plan.inspection import inspect
-from dynaorm.plan.unit_of_work import check_token
+from dynaorm.plan.intent import check_token
 from dynaorm.record import record
 from dynaorm.session._async.session import AsyncSession
 from dynaorm.session.session import Session

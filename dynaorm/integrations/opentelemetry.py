@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from dynaorm.argument import check_kind
 from dynaorm.errors import UsageError
-from dynaorm.flow.protocol.call import Call, Flow, Reply
+from dynaorm.flow.call import Call, Flow, Reply
 from dynaorm.session._async.session import AsyncSession
 from dynaorm.session.attempt import Attempt
 from dynaorm.session.observed import observed
 from dynaorm.session.session import Session
 from dynaorm.session.watch import FlowWatch, Listener
-from dynaorm.transport.endpoint import Endpoint
+from dynaorm.transport.settings import Endpoint
 
 try:
     from opentelemetry import context, metrics, trace

@@ -18,8 +18,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self, TypeVar
 
-from dynaorm.entity.ident import Ident
-from dynaorm.entity.table import Table
+from dynaorm.entity.table import Ident, Table
 from dynaorm.errors import UsageError
 from dynaorm.flow.integrity.finding import Amount, Doubt, Fact, Holding
 from dynaorm.flow.integrity.ledger import MOST_HOLDERS, Sums, add_up

@@ -3,11 +3,11 @@
 from collections.abc import Iterator, Sequence
 
 from dynaorm.entity.table import Table
+from dynaorm.flow.call import Flow
 from dynaorm.flow.integrity.finding import Finding
 from dynaorm.flow.integrity.judge_items import judge_address
 from dynaorm.flow.integrity.scan import RateLimiter, ScannedPage, ScanSegment, read_pages
 from dynaorm.flow.integrity.stored_check import ItemAddress
-from dynaorm.flow.protocol.call import Flow
 from dynaorm.flow.read import get_item
 from dynaorm.item.value import AttributeValue, Item
 from dynaorm.session.session import Session

@@ -22,9 +22,8 @@ from importlib import import_module
 from typing import Any, Final, NamedTuple
 
 from dynaorm.entity.declare.catalog import catalog_of, neither_table_nor_class
-from dynaorm.entity.ident import Ident
 from dynaorm.entity.received import each_received, received
-from dynaorm.entity.table import Table
+from dynaorm.entity.table import Ident, Table
 from dynaorm.errors import UsageError
 from dynaorm.failure import shown
 from dynaorm.flow.integrity.finding import (
@@ -47,7 +46,7 @@ from dynaorm.integrity.fact_text import address_in, address_text, numbers_in, nu
 from dynaorm.integrity.report import as_json, found_in
 from dynaorm.item.json_body import decode_body, encode_body
 from dynaorm.item.value import Item
-from dynaorm.plan.unit_of_work import UnitOfWork
+from dynaorm.plan.intent import UnitOfWork
 from dynaorm.record import record, replace
 
 

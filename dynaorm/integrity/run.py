@@ -17,7 +17,8 @@ from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.table import Table
 from dynaorm.errors import TableNotFound, UsageError
 from dynaorm.failure import counted
-from dynaorm.flow.bulk.windows import Progress, check_progress
+from dynaorm.flow.bulk_write import Progress, check_progress
+from dynaorm.flow.call import Flow
 from dynaorm.flow.integrity.finding import (
     Diagnosis,
     Doubt,
@@ -30,8 +31,7 @@ from dynaorm.flow.integrity.finding import (
 from dynaorm.flow.integrity.judge_found import judged_again
 from dynaorm.flow.integrity.repair import completion, repair_flows
 from dynaorm.flow.integrity.verify import Verification, describe, verification
-from dynaorm.flow.protocol.call import Flow
-from dynaorm.flow.table_location import TableLocation, location_of
+from dynaorm.flow.tables import TableLocation, location_of
 from dynaorm.integrity.checkpoint import Checkpoint
 from dynaorm.integrity.declared import declared_digest
 from dynaorm.integrity.report import DuplicatesFile, as_json, finding_in, repair_result_in

@@ -9,8 +9,7 @@ from dataclasses import field
 from typing import Any, Final, TypeAlias, final
 
 from dynaorm.item.condition import Condition, Or, render
-from dynaorm.item.placeholder import Placeholders
-from dynaorm.item.prefix import scattered
+from dynaorm.item.path import Placeholders, scattered
 from dynaorm.item.update import Change, render_update
 from dynaorm.item.value import AttributeValue, Item
 from dynaorm.record import record

@@ -7,17 +7,17 @@ Rule 3. Parentheses are written only where they are needed, because DynamoDB ref
 
 from __future__ import annotations
 
+import operator
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from decimal import Decimal
-from functools import cache
+from functools import cache, singledispatch
 from typing import Any, ClassVar, Final, NoReturn, TypeAlias
 
 from dynaorm.errors import UsageError
 from dynaorm.failure import counted
-from dynaorm.item.path import Path
-from dynaorm.item.placeholder import EXPRESSION_LIMIT, Placeholders
-from dynaorm.item.value import AttributeValue, Item
+from dynaorm.item.path import EXPRESSION_LIMIT, Path, Placeholders, value_at
+from dynaorm.item.value import AttributeValue, Item, same
 from dynaorm.record import record
 
 # DynamoDB Developer Guide, "Service, account, and table quotas": operands of IN, and operators of an expression.
@@ -343,3 +343,189 @@ def _operand_text(operand: Any, placeholders: Placeholders) -> str:
 
 def _operand_paths(*operands: Any) -> Iterable[Path]:
     return (operand.path for operand in operands if isinstance(operand, (Attr, SizeOf)))
+
+
+class Unread(Exception):
+    """The answer depends on an attribute that is not known."""
+
+
+class KnownPart(dict[str, AttributeValue]):
+    """An item of which some attributes are known, and some are known to be absent."""
+
+    __slots__ = ("_absent",)
+
+    def __init__(self, present: Item, absent: Iterable[str] = ()) -> None:
+        super().__init__(present)
+        self._absent = frozenset(absent)
+
+    def plus(self, more: Item, absent: Iterable[str] = ()) -> KnownPart:
+        """The same with more attributes, and with some that are known to be absent."""
+        found = KnownPart(more, self._absent.union(absent))
+        for name, value in dict.items(self):
+            found.setdefault(name, value)
+        return found
+
+    def __contains__(self, name: object) -> bool:
+        if dict.__contains__(self, name):
+            return True
+        if name in self._absent:
+            return False
+        raise Unread(name)
+
+    def __getitem__(self, name: str) -> AttributeValue:
+        if name in self:
+            return dict.__getitem__(self, name)
+        raise KeyError(name)
+
+    def get(self, name: str, default: Any = None) -> Any:
+        return dict.__getitem__(self, name) if name in self else default
+
+    def _of_all(self, *_: object) -> NoReturn:
+        raise Unread("every attribute")
+
+    __iter__ = __len__ = __eq__ = __ne__ = __or__ = __ror__ = keys = values = items = copy = _of_all
+    __hash__ = None  # as that of every dict
+
+
+def is_known_in(item: Item, name: str) -> bool:
+    """Whether an item is known to have an attribute."""
+    return dict.__contains__(item, name) if isinstance(item, KnownPart) else name in item
+
+
+def with_more(item: Item, more: Mapping[str, AttributeValue]) -> Item:
+    """The item with more attributes; of one that is known in part, a part is known as before."""
+    return item.plus(more) if isinstance(item, KnownPart) else {**item, **more}
+
+
+_ORDERED: Final[Mapping[str, Callable[[Any, Any], bool]]] = {
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+
+
+@singledispatch
+def holds(condition: Condition, item: Item) -> bool:
+    """Whether a resolved condition holds for an item. Raises Unread where the known part of one does not say."""
+    raise TypeError(f"{condition!r} for {item!r} is not a condition; combine conditions of F")
+
+
+@holds.register
+def _(condition: And, item: Item) -> bool:
+    return not _has_part(condition.parts, item, holding=False)
+
+
+@holds.register
+def _(condition: Or, item: Item) -> bool:
+    return _has_part(condition.parts, item, holding=True)
+
+
+def _has_part(parts: Iterable[Condition], item: Item, *, holding: bool) -> bool:
+    """Whether one part holds, or does not; a part that is decided may be one where others are not."""
+    unread: Unread | None = None
+    for part in parts:
+        try:
+            if holds(part, item) is holding:
+                return True
+        except Unread as unknown:
+            unread = unknown
+    if unread is not None:
+        raise unread
+    return False
+
+
+@holds.register
+def _(condition: Not, item: Item) -> bool:
+    return not holds(condition.part, item)
+
+
+@holds.register
+def _(condition: Exists, item: Item) -> bool:
+    return value_at(item, condition.path) is not None
+
+
+@holds.register
+def _(condition: Missing, item: Item) -> bool:
+    return value_at(item, condition.path) is None
+
+
+@holds.register
+def _(condition: HasType, item: Item) -> bool:
+    return condition.tag in (value_at(item, condition.path) or {})
+
+
+@holds.register
+def _(condition: Compare, item: Item) -> bool:
+    left, right = _operand(condition.left, item), _operand(condition.right, item)
+    if condition.operator == "=":
+        return left is not None and right is not None and same(left, right)
+    # Rule 1: DynamoDB's <> holds for an absent attribute, too.
+    if condition.operator == "<>":
+        return left is None or right is None or not same(left, right)
+    return _compared(left, condition.operator, right)
+
+
+@holds.register
+def _(condition: Between, item: Item) -> bool:
+    value = _operand(condition.operand, item)
+    return _compared(value, ">=", _operand(condition.low, item)) and _compared(
+        value, "<=", _operand(condition.high, item)
+    )
+
+
+@holds.register
+def _(condition: IsIn, item: Item) -> bool:
+    value = _operand(condition.operand, item)
+    others = [_operand(one, item) for one in condition.values]
+    return value is not None and any(other is not None and same(value, other) for other in others)
+
+
+@holds.register
+def _(condition: BeginsWith, item: Item) -> bool:
+    value, prefix = value_at(item, condition.path), _operand(condition.prefix, item)
+    if value is None or prefix is None:
+        return False
+    ((kind, content),), ((other, beginning),) = value.items(), prefix.items()
+    return kind == other and kind in ("S", "B") and bool(content.startswith(beginning))
+
+
+@holds.register
+def _(condition: Contains, item: Item) -> bool:
+    value, wanted = value_at(item, condition.path), _operand(condition.value, item)
+    if value is None or wanted is None:
+        return False
+    ((kind, content),), ((other, piece),) = value.items(), wanted.items()
+    if kind in ("S", "B"):
+        return kind == other and piece in content
+    if kind in ("SS", "NS", "BS"):
+        return any(same({kind[0]: one}, wanted) for one in content)
+    return kind == "L" and any(same(one, wanted) for one in content)
+
+
+def _operand(operand: Any, item: Item) -> AttributeValue | None:
+    if isinstance(operand, Attr):
+        return value_at(item, operand.path)
+    if isinstance(operand, SizeOf):
+        return size_of(value_at(item, operand.path))
+    value: AttributeValue = operand
+    return value
+
+
+def size_of(value: AttributeValue | None) -> AttributeValue | None:
+    """The size of a value as DynamoDB's ``size`` gives it; None for a value without one."""
+    if value is None:
+        return None
+    ((kind, content),) = value.items()
+    # Text is measured in characters, binary in bytes, everything else in elements. Numbers have no size.
+    return {"N": str(len(content))} if kind in ("S", "B", "SS", "NS", "BS", "L", "M") else None
+
+
+def _compared(left: AttributeValue | None, sign: str, right: AttributeValue | None) -> bool:
+    if left is None or right is None:
+        return False
+    ((kind, content),), ((other, bound),) = left.items(), right.items()
+    if kind != other or kind not in ("S", "N", "B"):
+        return False
+    # Python compares texts by code points, which is the order of their UTF-8 bytes, by which DynamoDB compares.
+    return _ORDERED[sign](*((Decimal(content), Decimal(bound)) if kind == "N" else (content, bound)))

@@ -7,12 +7,13 @@ from base64 import b64decode, b64encode
 from binascii import Error as Base64Error
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from pydantic_core import PydanticSerializationError, from_json, to_json
 
 from dynaorm.failure import counted
-from dynaorm.item.value import Item
+from dynaorm.item.path import scattered
+from dynaorm.item.value import Item, is_item
 from dynaorm.late import late
 
 if TYPE_CHECKING:
@@ -189,3 +190,48 @@ def _with_bytes_or_text(value: dict[str, Any]) -> dict[str, Any]:
         return _with_bytes(value)
     except ValueError:
         return value
+
+
+ITEM: Final = "Item"
+_SETS: Final = ("SS", "NS", "BS")
+
+
+def item_line(item: Item) -> bytes:
+    """The line of an item, with its end."""
+    return encode_body({ITEM: _members(scattered(item))}) + b"\n"
+
+
+def item_in(line: bytes) -> dict[str, Any]:
+    """The item of a line. Members beside ``Item`` are left out.
+
+    Raises:
+        ValueError: it is no line of an item. The message says what is wrong, and quotes nothing.
+    """
+    try:
+        found = decode_body(line)
+    except ValueError:
+        raise ValueError("it is not JSON") from None
+    if not isinstance(found, dict) or ITEM not in found:
+        raise ValueError(f"it is no JSON object with the member {ITEM!r}")
+    item = found[ITEM]
+    try:
+        is_whole = is_item(item)
+    except RecursionError:
+        is_whole = False
+    if not is_whole:
+        raise ValueError(f"its {ITEM!r} is not in DynamoDB JSON")
+    assert isinstance(item, dict)
+    return item
+
+
+def _members(members: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: _value(members[name]) for name in sorted(members)}
+
+
+def _value(value: Mapping[str, Any]) -> dict[str, Any]:
+    ((tag, content),) = value.items()
+    if tag == "M":
+        return {tag: _members(content)}
+    if tag == "L":
+        return {tag: [_value(one) for one in content]}
+    return {tag: sorted(content) if tag in _SETS else content}

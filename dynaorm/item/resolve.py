@@ -27,8 +27,9 @@ from dynaorm.item.condition import (
     Operand,
     Or,
     SizeOf,
+    holds,
+    size_of,
 )
-from dynaorm.item.evaluate import holds, size_of
 from dynaorm.item.path import Path, PathSource, Resolver, Role, dotted
 from dynaorm.item.value import AttributeValue, number_text
 from dynaorm.record import record

@@ -14,8 +14,7 @@ from typing import Any, Final
 
 from dynaorm.errors import UsageError
 from dynaorm.failure import counted
-from dynaorm.item.path import Path, Resolver, dotted, overlaps, value_at
-from dynaorm.item.placeholder import EXPRESSION_LIMIT, Placeholders
+from dynaorm.item.path import EXPRESSION_LIMIT, Path, Placeholders, Resolver, dotted, overlaps, value_at
 from dynaorm.item.value import EXACT, SET_TAGS, AttributeValue, Item, number_text, set_of
 from dynaorm.record import record
 

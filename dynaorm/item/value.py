@@ -8,10 +8,10 @@ Rule 2. Two values are equal if DynamoDB's ``=`` says so: ``1.50`` equals ``1.5`
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from decimal import Context, Decimal, Inexact
-from typing import Any, Final, TypeAlias
+from decimal import Context, Decimal, Inexact, InvalidOperation
+from typing import Any, Final, TypeAlias, TypeGuard
 
-from dynaorm.failure import counted
+from dynaorm.failure import counted, with_article
 
 AttributeValue: TypeAlias = Mapping[str, Any]
 """One attribute value in the low-level form: ``{"S": "text"}``, ``{"N": "1.5"}``, ``{"L": [...]}``."""
@@ -152,4 +152,133 @@ _COMPARED: Final[Mapping[str, Callable[[Any, Any], bool]]] = {
     "BS": lambda one, other: frozenset(one) == frozenset(other),
     "L": lambda one, other: len(one) == len(other) and all(map(same, one, other)),
     "M": same_items,
+}
+
+
+_Check: TypeAlias = tuple[type, Callable[[Any], bool] | None]
+
+
+def is_item(value: object) -> TypeGuard[Item]:
+    """Whether it is a dict of attribute values. Raises RecursionError if it is nested deeper than DynamoDB allows."""
+    return isinstance(value, dict) and all(map(is_value, value.values()))
+
+
+def is_value(value: object) -> bool:
+    """Whether it is an attribute value."""
+    if not isinstance(value, dict) or len(value) != 1:
+        return False
+    ((kind, inner),) = value.items()
+    if kind not in _VALUES:
+        return False
+    of, is_valid = _VALUES[kind]
+    return isinstance(inner, of) and (is_valid is None or is_valid(inner))
+
+
+def is_list_of(is_valid: Callable[[Any], bool]) -> Callable[[Any], bool]:
+    """Whether a value is a list, and all its elements are valid."""
+    return lambda value: isinstance(value, list) and all(map(is_valid, value))
+
+
+_are_texts: Final[_Check] = (list, is_list_of(lambda one: isinstance(one, str)))
+
+_VALUES: Final[Mapping[object, _Check]] = {
+    "S": (str, None),
+    "N": (str, None),
+    "B": (bytes, None),
+    "SS": _are_texts,
+    "NS": _are_texts,
+    "BS": (list, is_list_of(lambda one: isinstance(one, bytes))),
+    "M": (dict, is_item),
+    "L": (list, is_list_of(is_value)),
+    "BOOL": (bool, None),
+    "NULL": (bool, None),
+}
+
+
+def unstorable(value: object) -> str:
+    """Why DynamoDB does not store a value, as the end of ``is encoded as ...``; empty if it does.
+
+    It does not quote the value, which may be a secret.
+
+    Examples:
+        >>> unstorable({"N": "abc"}), unstorable({"SS": []}), unstorable({"M": {"a": {"N": "1.5"}}})
+        ('N that is no number', 'SS that is empty', '')
+
+    Raises:
+        RecursionError: it is nested deeper than DynamoDB allows.
+    """
+    if not is_value(value):
+        return f"{with_article(type(value).__name__)} that is no attribute value"
+    return _problem(value)  # type: ignore[arg-type]  # is_value says so
+
+
+def _problem(value: AttributeValue) -> str:
+    ((kind, inner),) = value.items()
+    check = _CHECKS.get(kind)
+    return "" if check is None else check(inner)
+
+
+def _of_text(text: str) -> str:
+    return "" if text.isascii() or _is_utf8(text) else "S with a lone surrogate, which UTF-8 cannot encode"
+
+
+def _is_utf8(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _of_number(text: str) -> str:
+    return "" if _number(text) is not None else "N that is no number"
+
+
+def _number(text: str) -> Decimal | None:
+    # Decimal takes more than DynamoDB does: digits of other scripts, underscores and spaces.
+    if not text.isascii() or "_" in text or text != text.strip():
+        return None
+    try:
+        found = Decimal(text)
+        decimal_text(found)
+    except (InvalidOperation, ValueError):
+        return None
+    return found
+
+
+def _of_set(kind: str, key: Callable[[Any], Any]) -> Callable[[list[Any]], str]:
+    def problem(members: list[Any]) -> str:
+        if not members:
+            return f"{kind} that is empty"
+        keys = [key(one) for one in members]
+        if None in keys:
+            return f"{kind} with a member that is no {'number' if kind == 'NS' else 'text'}"
+        return "" if len(set(keys)) == len(keys) else f"{kind} with a member twice"
+
+    return problem
+
+
+def _of_map(members: Mapping[Any, AttributeValue]) -> str:
+    for name, one in members.items():
+        if not isinstance(name, str) or _of_text(name):
+            return "M with a name that is no text"
+        if found := _problem(one):
+            return f"M with {found}"
+    return ""
+
+
+def _of_list(elements: list[AttributeValue]) -> str:
+    found = next(filter(None, map(_problem, elements)), "")
+    return f"L with {found}" if found else ""
+
+
+_CHECKS: Final[Mapping[str, Callable[[Any], str]]] = {
+    "S": _of_text,
+    "N": _of_number,
+    "SS": _of_set("SS", lambda one: one if not _of_text(one) else None),
+    "NS": _of_set("NS", _number),
+    "BS": _of_set("BS", bytes),
+    "NULL": lambda is_null: "" if is_null else "NULL that is not true",
+    "M": _of_map,
+    "L": _of_list,
 }

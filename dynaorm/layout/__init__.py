@@ -7,8 +7,7 @@ from dynaorm.late import late_names
 if TYPE_CHECKING:
     from dynaorm.layout.document import document_of
     from dynaorm.layout.html_page import ItemSource, page
-    from dynaorm.layout.markdown import markdown_of
-    from dynaorm.layout.mermaid import mermaid_of
+    from dynaorm.layout.markdown import markdown_of, mermaid_of
     from dynaorm.layout.svg import svg_of
     from dynaorm.layout.text import text_of
     from dynaorm.layout.view import TableView, view_of
@@ -27,12 +26,20 @@ __all__ = [
 
 _HOMES: Final = {
     "dynaorm.layout.document": ("document_of",),
-    "dynaorm.layout.html_page": ("ItemSource", "page"),
-    "dynaorm.layout.markdown": ("markdown_of",),
-    "dynaorm.layout.mermaid": ("mermaid_of",),
+    "dynaorm.layout.html_page": (
+        "ItemSource",
+        "page",
+    ),
+    "dynaorm.layout.markdown": (
+        "markdown_of",
+        "mermaid_of",
+    ),
     "dynaorm.layout.svg": ("svg_of",),
     "dynaorm.layout.text": ("text_of",),
-    "dynaorm.layout.view": ("TableView", "view_of"),
+    "dynaorm.layout.view": (
+        "TableView",
+        "view_of",
+    ),
 }
 
 if not TYPE_CHECKING:

@@ -4,7 +4,7 @@ from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from dynaorm.description.class_names import name_of
+from dynaorm.description.classes import name_of
 from dynaorm.description.description import TableDescription, check_description
 from dynaorm.description.entry import Entry, check_entries
 from dynaorm.entity.mapping.mapping import mapping_of

@@ -19,13 +19,10 @@ from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.errors import DynaormError
 from dynaorm.failure import MASK, hidden_in, texts_of
 from dynaorm.item.json_body import encode_body
-from dynaorm.item.printable import printable
+from dynaorm.item.text import key_text, printable
 from dynaorm.item.value import Item
-from dynaorm.item.value_text import key_text
-from dynaorm.layout.key_pieces import KeyPiece
-from dynaorm.layout.keys import KeyRow, key_rows
-from dynaorm.layout.markdown import cost_of
-from dynaorm.layout.view import ItemRow, PartitionBlock, ShownAttribute, TableView, view_of
+from dynaorm.layout.markdown import KeyRow, cost_of, key_rows
+from dynaorm.layout.view import ItemRow, KeyPiece, PartitionBlock, ShownAttribute, TableView, view_of
 from dynaorm.layout.writes import Write, WriteAction, Writes
 
 PLANNED: Final = 100

@@ -10,9 +10,8 @@ from textwrap import wrap
 from typing import Final, NamedTuple
 
 from dynaorm.argument import check_kind
-from dynaorm.layout.cells import beginning, one_line, shortened, width_of
-from dynaorm.layout.key_pieces import KeyPiece
-from dynaorm.layout.view import ItemRow, PartitionBlock, ShownAttribute, TableView, check_view
+from dynaorm.layout.text import beginning, one_line, shortened, width_of
+from dynaorm.layout.view import ItemRow, KeyPiece, PartitionBlock, ShownAttribute, TableView, check_view
 
 WIDTH: Final = 860
 _MARGIN: Final = 16

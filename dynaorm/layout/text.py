@@ -13,11 +13,56 @@ guard items
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, Literal, NamedTuple, TypeAlias
+from unicodedata import combining, east_asian_width
 
 from dynaorm.argument import check_count, check_flag, check_kind
-from dynaorm.layout.cells import beginning, one_line, padded, shortened, width_of
-from dynaorm.layout.key_pieces import KeyPiece
-from dynaorm.layout.view import ItemRow, PartitionBlock, ShownAttribute, TableView, check_view
+from dynaorm.item.text import printable
+from dynaorm.layout.view import ItemRow, KeyPiece, PartitionBlock, ShownAttribute, TableView, check_view
+
+ELLIPSIS: Final = "…"
+
+
+def one_line(text: str) -> str:
+    """The text as a terminal may show it: without control characters, line breaks and marks of direction."""
+    return printable(text)
+
+
+def width_of(text: str) -> int:
+    """How many cells of a terminal a text takes."""
+    if text.isascii():
+        return len(text)
+    return sum(_width(one) for one in text)
+
+
+def _width(one: str) -> int:
+    if combining(one):
+        return 0
+    return 2 if east_asian_width(one) in "WF" else 1
+
+
+def beginning(text: str, width: int) -> str:
+    """As much of a text as a width has room for."""
+    if text.isascii():
+        return text[:width]
+    left = width
+    for at, one in enumerate(text):
+        left -= _width(one)
+        if left < 0:
+            return text[:at]
+    return text
+
+
+def shortened(text: str, width: int) -> str:
+    """The text if it has the width, otherwise its beginning and an ellipsis."""
+    if width_of(text) <= width:
+        return text
+    return f"{beginning(text, width - 1)}{ELLIPSIS}" if width > 0 else ""
+
+
+def padded(text: str, width: int) -> str:
+    """The text with spaces up to the width."""
+    return text + " " * (width - width_of(text))
+
 
 Mark: TypeAlias = Literal["+", "~", "-"]
 """What happened to an item: it was put, changed or deleted."""
@@ -151,7 +196,7 @@ class _Writer:
         title, style = shortened(_title(row), self.width // 3), _style(row)
         head = [Span(padded(title, self.name_width), style)]
         wide = self.width - len(branch)
-        has_own_line = _width(key) > self.key_width
+        has_own_line = _columns(key) > self.key_width
         if has_own_line:
             for number, line in enumerate(self._key_lines(key, wide)):
                 yield [Span(trunk if number else branch, "dim"), *line]
@@ -165,7 +210,7 @@ class _Writer:
             elif has_own_line:
                 begin += [Span(" " * left), *head]
             else:
-                begin += [*key, Span(" " * (left - _width(key))), *head]
+                begin += [*key, Span(" " * (left - _columns(key))), *head]
             yield [*begin, Span("  "), *words] if words else begin
 
     # -- guards and token items ----------------------------------------------------------------------------------------
@@ -176,7 +221,7 @@ class _Writer:
         if row.sort and row.sort_text != block.text:
             key += [Span(" · ", "dim"), *_spans(row.sort)]
         said = one_line(row.said)
-        if 2 + _width(key) + 2 + width_of(said) <= self.width:
+        if 2 + _columns(key) + 2 + width_of(said) <= self.width:
             yield [Span("  "), *key, Span(f"  {said}", "dim")]
         else:
             yield from ([Span("  "), *line] for line in self._key_lines(key, self.width - 2))
@@ -231,17 +276,17 @@ def _spans(key: Iterable[Iterable[KeyPiece]], *, bold: bool = False) -> Line:
     return found
 
 
-def _width(spans: Iterable[Span]) -> int:
+def _columns(spans: Iterable[Span]) -> int:
     return sum(width_of(one.text) for one in spans)
 
 
 def _fitting(spans: Line, width: int) -> Line:
     """The spans, cut where the width ends."""
-    if _width(spans) <= width:
+    if _columns(spans) <= width:
         return spans
     found: Line = []
     for one in spans:
-        left = width - _width(found)
+        left = width - _columns(found)
         if width_of(one.text) >= left:
             return [*found, Span(shortened(f"{one.text} ", left), one.style)]
         found.append(one)
@@ -270,7 +315,7 @@ def _short_word(word: Line, width: int) -> Line:
     """An attribute that has room in one line: neither its name nor its value is too long."""
     *names, value = word
     found = [Span(shortened(one.text, width // 2), one.style) for one in names]
-    most = width - _width(found)
+    most = width - _columns(found)
     return [*found, Span(shortened(value.text, min(most, _WIDEST_VALUE) if found else most), value.style)]
 
 
@@ -282,7 +327,7 @@ def _wrapped(words: Sequence[Line], width: int, most: int | None = None) -> Iter
         gap = 2 if line else 0
         # The last line keeps room for the ellipsis, unless this is the last word.
         room = width - (_MORE if number == most and at < len(words) - 1 else 0)
-        if line and _width(line) + gap + _width(word) > room:
+        if line and _columns(line) + gap + _columns(word) > room:
             if number == most:
                 yield [*line, Span(" …", "dim")]
                 return

@@ -11,17 +11,17 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from dynaorm.description.class_names import name_of
+from dynaorm.description.classes import name_of
 from dynaorm.description.description import ClassDescription, TemplateDescription
 from dynaorm.description.entry import Entry, item_as_read
 from dynaorm.description.tables import describe
-from dynaorm.entity.guard_item import OWNER
+from dynaorm.entity.internal_items import OWNER
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.entity.table import Table
-from dynaorm.item.prefix import Prefix, is_member
+from dynaorm.item.path import Prefix, is_member
+from dynaorm.item.text import key_text
 from dynaorm.item.value import AttributeValue, Item
-from dynaorm.item.value_text import key_text
-from dynaorm.layout.key_pieces import number_in_key, pieces_of
+from dynaorm.layout.view import number_in_key, pieces_of
 from dynaorm.record import replace
 
 _TYPES: Final[Mapping[str, str]] = {

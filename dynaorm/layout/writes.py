@@ -9,22 +9,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, Literal
 
 from dynaorm.description.entry import Entry
-from dynaorm.description.made_values import choices, counted, type_of_field
+from dynaorm.description.factory import choices, counted, type_of_field
 from dynaorm.entity.base import detached
-from dynaorm.entity.ident import Ident, ident_of
 from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
+from dynaorm.entity.table import Ident, ident_of
 from dynaorm.errors import DynaormError
 from dynaorm.failure import texts_of
-from dynaorm.item.printable import printable
-from dynaorm.item.value_text import key_text
+from dynaorm.item.text import key_text, printable
+from dynaorm.plan.changes import merge_intents
 from dynaorm.plan.compiler import compile_plan
-from dynaorm.plan.intent import Deletion, Intent, Save
+from dynaorm.plan.intent import NOTHING_READ, Deletion, Intent, Save, UnitOfWork
 from dynaorm.plan.kinds.guards import GUARDS
-from dynaorm.plan.merge_intents import merge_intents
-from dynaorm.plan.plan import Plan, verb_of
-from dynaorm.plan.planned import Planned
-from dynaorm.plan.reads import NOTHING_READ
-from dynaorm.plan.unit_of_work import UnitOfWork
+from dynaorm.plan.plan import Plan, Planned, verb_of
 from dynaorm.record import record
 
 # Any will do that no item has, but the price depends on its length.

@@ -6,26 +6,141 @@ own items, with their numbers and revisions -> what follows from them, kind by k
 
 from collections.abc import Sequence
 from itertools import chain
-from typing import Final
+from typing import Final, NamedTuple, TypeAlias
 
+from dynaorm.entity.mapping.derive import index_keys
+from dynaorm.entity.mapping.mapping import EntityMapping
+from dynaorm.entity.state import state_of
+from dynaorm.entity.table import Ident
+from dynaorm.errors import (
+    AlreadyExists,
+    ConditionFailed,
+    ConstraintViolation,
+    DynaormError,
+    EntityNotFound,
+    StaleEntity,
+    StoreError,
+    UnexpectedRefusal,
+    Violation,
+)
 from dynaorm.item.action import ConditionCheck, Update
-from dynaorm.item.value import Item
-from dynaorm.plan.changes import item_change_of
-from dynaorm.plan.effects import Effect, effects_of
+from dynaorm.item.value import AttributeValue, Item
+from dynaorm.plan.changes import ItemIntents, item_change_of
 from dynaorm.plan.fingerprint import in_order, revision_under_token
-from dynaorm.plan.intent import Deletion
-from dynaorm.plan.item_change import ItemChange, ItemUpdate
+from dynaorm.plan.intent import Deletion, Reads, UnitOfWork
 from dynaorm.plan.kinds.derived import derived_actions
 from dynaorm.plan.kinds.derived_kinds import DERIVED_KINDS
 from dynaorm.plan.kinds.own_item import final_item, own_action
-from dynaorm.plan.merge_intents import ItemIntents
-from dynaorm.plan.plan import Plan, check_limits
-from dynaorm.plan.planned import Planned
-from dynaorm.plan.reads import Reads
+from dynaorm.plan.plan import (
+    FAILED,
+    Effect,
+    FailedAction,
+    Judged,
+    Plan,
+    Planned,
+    StaleKnowledge,
+    check_limits,
+    effects_of,
+)
 from dynaorm.plan.same_block import token_item_of
+from dynaorm.plan.stored import ItemChange, ItemUpdate, StoredItem
 from dynaorm.plan.targets import additions, with_additions
-from dynaorm.plan.unit_of_work import UnitOfWork
-from dynaorm.record import replace
+from dynaorm.plan.values import advance, changes_of
+from dynaorm.record import record, replace
+
+UNFIT: Final = (
+    "document path",
+    "incorrect data type",
+    "Incorrect operand type",
+    "Item size to update has exceeded",
+)
+"""What DynamoDB says of an update expression that does not fit the stored item, or makes it too large."""
+# A validation error has one name as a reason and another as an error of its own.
+_SAME = {"ValidationError": "ValidationException"}
+
+
+@record(quick=True)
+class Committed:
+    """The plan was already committed; ``item`` is a written item as stored.
+
+    ``elsewhere``: perhaps by an equal block with other bytes: what is stored for its entities has to be read.
+    """
+
+    item: Item | None
+    elsewhere: bool = False
+
+
+Verdict: TypeAlias = Committed | StaleKnowledge | DynaormError
+
+
+def verdict(failures: Sequence[FailedAction], now: float, request_id: str = "") -> Verdict:
+    """What a refusal means. ``failures`` are the actions of the plan that failed, in order."""
+    for one in failures:
+        if one.planned.has_written(one.item):
+            return Committed(one.item)
+    invalid = next((one for one in failures if one.code != FAILED), None)
+    if unread := tuple(one.planned for one in failures if _is_unfit(one)):
+        return StaleKnowledge(unread=unread)
+    if invalid is not None:
+        return UnexpectedRefusal(
+            code=_SAME.get(invalid.code, invalid.code),
+            message=invalid.message,
+            request_id=request_id,
+            reasons=tuple(one.code for one in failures),
+            action=invalid.planned.reason,
+        )
+    others = [one for one in failures if not one.planned.kind.is_secondary]
+    return _of_conditions(others or failures[:1], now)
+
+
+def _of_conditions(failures: Sequence[FailedAction], now: float) -> StoreError | StaleKnowledge:
+    """What it means that the conditions of some actions do not hold."""
+    judged = [(one.planned, one.planned.kind.judged(one, now)) for one in failures]
+    items: dict[Ident, Item | None] = {}
+    foreign: frozenset[Ident] = frozenset()
+    for _, outcome in judged:
+        if isinstance(outcome, StaleKnowledge):
+            items.update(outcome.items)
+            foreign |= outcome.foreign
+    # A stale object stays stale, whatever is learned. Its old values may belong to other entities by now.
+    if (items or foreign) and not any(isinstance(one, StaleEntity) for _, one in judged):
+        return StaleKnowledge(items, foreign)
+    return _first(judged)
+
+
+def _is_unfit(failed: FailedAction) -> bool:
+    """Whether an update does not fit what is stored.
+
+    A path leads nowhere, an attribute has another type, or the whole item would be too large.
+    """
+    is_invalid = _SAME.get(failed.code, failed.code) == "ValidationException"
+    planned = failed.planned
+    is_edit = planned.blind and planned.is_evidence and isinstance(planned.action, Update)
+    return is_invalid and is_edit and any(text in failed.message for text in UNFIT)
+
+
+def _first(judged: Sequence[tuple[Planned, Judged]]) -> StoreError:
+    violations = tuple(one for _, one in judged if isinstance(one, Violation))
+    errors = [one for _, one in judged if isinstance(one, StoreError)]
+    taken = next((one for one in errors if isinstance(one, AlreadyExists)), None)
+    causes: list[StoreError] = [one for one in errors if one is not taken]
+    if taken is not None:
+        found = AlreadyExists(
+            key=taken.key,
+            violations=violations,
+            stored=taken.stored,
+            problem=taken.problem,
+            remedy=taken.remedy,
+        )
+        causes.insert(0, found)
+    elif violations:
+        planned = next(planned for planned, one in judged if isinstance(one, Violation))
+        causes.append(planned.kind.refused(planned.mapping, violations))
+    order = (StaleEntity, EntityNotFound, AlreadyExists, ConstraintViolation, ConditionFailed)
+    causes.sort(key=lambda one: [isinstance(one, kind) for kind in order], reverse=True)
+    causes[0].causes = tuple(causes)
+    return causes[0]
+
 
 # Sums are added to by all changes together.
 _NUMBERED: Final = tuple(kind for kind in DERIVED_KINDS if kind.is_numbered)
@@ -117,3 +232,68 @@ def _returns_deleted(merged: Sequence[ItemIntents]) -> bool:
         if one.removal is not None and type(one.removal.intent) is Deletion:
             return one.removal.intent.returning
     return False
+
+
+class Renewal(NamedTuple):
+    """What a stored entity becomes if it is stored as it loads.
+
+    Attributes:
+        mapping: its class.
+        item: the stored item.
+        image: the item that loads as it is stored, with the index keys of its values; ``item`` if that does.
+        changes: the fields that differ, with their new attribute values; None for absence, and for what lives in keys.
+        is_stable: False if validators change their own results, so that no item loads as it is stored.
+    """
+
+    mapping: EntityMapping
+    item: Item
+    image: Item
+    changes: dict[str, AttributeValue | None]
+    is_stable: bool = True
+
+
+def renewal_of(mapping: EntityMapping, item: Item) -> Renewal:
+    """The renewal of an entity. Raises DecodeError, InvalidValue if the item does not fit its class."""
+    changes = _changes(mapping, item)
+    if not changes:
+        return Renewal(mapping, item, item, changes)
+    image = _advanced(mapping, item, changes)
+    try:
+        is_stable = not _changes(mapping, image)
+    except DynaormError:
+        is_stable = False
+    return Renewal(mapping, item, image if is_stable else item, changes, is_stable)
+
+
+def _changes(mapping: EntityMapping, item: Item) -> dict[str, AttributeValue | None]:
+    entity = mapping.loader.hydrate(item)
+    if mapping.rules.is_separate:
+        return {}
+    state = state_of(entity)
+    assert state is not None
+    # Totals are no values of the entity: they are verified by counting.
+    renewed = frozenset(mapping.fields.keys() - mapping.maintained.keys())
+    return changes_of(mapping, vars(entity), state, renewed=renewed)
+
+
+def _advanced(
+    mapping: EntityMapping, item: Item, changes: dict[str, AttributeValue | None]
+) -> dict[str, AttributeValue]:
+    values = vars(mapping.loader.hydrate(item))
+    in_keys = {name: values[name] for name in changes if mapping.fields[name].in_key}
+    image = advance(mapping, item, changes, in_keys)
+    wanted = index_keys(mapping, mapping.subject(image, in_keys))
+    return {name: value for name, value in image.items() if name not in mapping.made_up} | wanted
+
+
+def renewal_actions(renewal: Renewal, reads: Reads, unit: UnitOfWork) -> list[Planned]:
+    """The actions of a renewal; the item's own is the first.
+
+    Raises:
+        DecodeError: its revision is no text.
+        DynaormError: a total cannot be changed.
+    """
+    mapping, item = renewal.mapping, renewal.item
+    before = StoredItem(mapping, item, from_read=True)
+    change = ItemUpdate(mapping, mapping.key_of(item), before, {**renewal.image}, frozenset(renewal.changes))
+    return planned_changes([change], (), reads, unit)[0]

@@ -1,24 +1,30 @@
 """Partial updates: the fields that an edit changes, and the image that it makes of a known item."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from contextlib import suppress
+from dataclasses import is_dataclass
 from math import isfinite
-from typing import Any
+from typing import Any, TypeAlias
+
+from pydantic import BaseModel
 
 from dynaorm.entity.codec.field import EMPTY
 from dynaorm.entity.codec.of_type import Codec
 from dynaorm.entity.codec.value import NULL, merge
+from dynaorm.entity.key import Key
+from dynaorm.entity.mapping.default import with_made_values, with_stored_defaults
 from dynaorm.entity.mapping.derive import is_index_key
 from dynaorm.entity.mapping.equal import is_equal
 from dynaorm.entity.mapping.field import FieldMapping
+from dynaorm.entity.mapping.given import refuse_iterators
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.mapping.part import values_in
-from dynaorm.entity.mapping.validate import Validated, validated
+from dynaorm.entity.mapping.validate import Validated, validated, validated_field, validated_part
 from dynaorm.entity.resolve import FieldResolver
 from dynaorm.entity.state import Loaded
 from dynaorm.errors import DecodeError, InvalidValue, KeyChanged, UsageError
-from dynaorm.item.path import Path, value_at
-from dynaorm.item.prefix import Prefix
+from dynaorm.item.path import Path, Prefix, value_at
 from dynaorm.item.update import (
     AddTo,
     Append,
@@ -35,12 +41,175 @@ from dynaorm.item.update import (
     with_part,
 )
 from dynaorm.item.value import AttributeValue, Item, same
-from dynaorm.plan.changed_fields import over_stored, says
-from dynaorm.plan.edit_values import judged_with, valid_at
-from dynaorm.plan.image import advance, under_present_names
-from dynaorm.plan.kept_times import times_of_changed, times_of_new
-from dynaorm.plan.writable import loaded_key
+from dynaorm.plan.intent import EVER
+from dynaorm.plan.stored import loaded_key
+from dynaorm.plan.values import (
+    advance,
+    over_stored,
+    says,
+    times_of_changed,
+    times_of_new,
+    under_present_names,
+)
 from dynaorm.record import replace
+
+_Judge: TypeAlias = Callable[[Path, Any], Any]
+"""The value to store for one that goes to a path. An index leads to the elements of a list or set."""
+
+
+def valid_changes(mapping: EntityMapping, changes: tuple[Change, ...]) -> tuple[Change, ...]:
+    """The changes with the values that the validators of their places give. Raises InvalidValue.
+
+    A value whose validators may look at other fields stays as it is (see ``judged_with``).
+    """
+
+    def judge(path: Path, value: Any) -> Any:
+        if looks_around(mapping, path):
+            return _repeatable(mapping, path, value)
+        return valid_at(mapping, path, value, {})
+
+    return tuple(_judged(mapping, change, judge) for change in changes)
+
+
+def judged_with(
+    mapping: EntityMapping, changes: tuple[Change, ...], values: Callable[[], Mapping[str, Any]]
+) -> tuple[Change, ...]:
+    """The changes with the values whose validators may look at other fields, too.
+
+    ``values`` returns those of the entity before the changes. It is called only if they are looked at.
+    """
+    given = {str(one.path[0]): one.value for one in changes if isinstance(one, SetTo) and len(one.path) == 1}
+    found: Mapping[str, Any] | None = None
+
+    def judge(path: Path, value: Any) -> Any:
+        nonlocal found
+        if not looks_around(mapping, path):
+            return value
+        if found is None:
+            found = values()
+        nested = mapping.rules.nested.at(path)
+        if nested is None or nested.depth == 0:
+            # Validators see what the same edit sets, too, as if all of it were given to the constructor.
+            return valid_at(mapping, path, value, {**found, **given})
+        return valid_at(mapping, path, value, _members(found.get(str(path[0])), path[1 : nested.depth]))
+
+    return tuple(_judged(mapping, one, judge) for one in changes)
+
+
+def looks_around(mapping: EntityMapping, path: Path) -> bool:
+    """Whether the validators of a place may look at other fields."""
+    if len(path) == 1:
+        return mapping.rules.fields[str(path[0])].takes_info
+    nested = mapping.rules.nested.at(path)
+    return nested is not None and nested.looks_beside
+
+
+def _judged(mapping: EntityMapping, change: Change, judge: _Judge) -> Change:
+    """The change with the values that ``judge`` gives for its own."""
+    field, path = mapping.fields.get(str(change.path[0])), change.path
+    if field is None:
+        return change  # resolving the change says that there is no such field
+    match change:
+        case SetTo(value=value) | SetIfMissing(value=value):
+            found = judge(path, value)
+            return change if found is value else replace(change, value=found)
+        case Append(values=values) | Prepend(values=values) if not field.in_key:
+            elements = _listed(values, _codec_at(mapping, (*path, 0)))
+            return replace(change, values=tuple(judge((*path, 0), one) for one in elements))
+        case AddTo(value=value) if _is_set(mapping, field, path):
+            members = [judge((*path, 0), one) for one in _members_of([value])]
+            return replace(change, value=_set_of(mapping, field.name, members))
+        case Discard(values=values) if _is_set(mapping, field, path):
+            return replace(change, values=tuple(_sought(judge, path, one) for one in _members_of(values)))
+    return change
+
+
+def _is_set(mapping: EntityMapping, field: FieldMapping, path: Path) -> bool:
+    codec = field.codec if len(path) == 1 else _codec_at(mapping, path)
+    return codec is not None and codec.is_set and not field.in_key
+
+
+def _listed(values: Sequence[Any], element: Codec | None) -> Sequence[Any]:
+    """The elements that are given one by one, or as one list if no element of the type is a list."""
+    if len(values) != 1 or not isinstance(values[0], list | tuple) or element is None:
+        return values
+    # A codec without tags takes values of any type, lists among them.
+    return values if "L" in (element.tags or "L") else values[0]
+
+
+def _members_of(values: Iterable[Any]) -> Iterator[Any]:
+    """The members of a set that are given, each alone or in a collection, in the same order in every process."""
+    for value in values:
+        if isinstance(value, set | frozenset):
+            yield from sorted(value, key=repr)
+        elif isinstance(value, list | tuple):
+            yield from value
+        else:
+            yield value
+
+
+def _set_of(mapping: EntityMapping, name: str, members: Sequence[Any]) -> AbstractSet[Any]:
+    try:
+        return frozenset(members)
+    except TypeError as problem:
+        raise mapping.errors.invalid(name, members, "has what cannot be a member of a set") from problem
+
+
+def _sought(judge: _Judge, path: Path, value: Any) -> Any:
+    try:
+        return judge((*path, 0), value)
+    # Rule 3.
+    except InvalidValue:
+        return value
+
+
+def valid_at(mapping: EntityMapping, path: Path, value: Any, beside: Mapping[str, Any]) -> Any:
+    """The value for a path that its validators give, which may look at those beside it. Raises InvalidValue."""
+    if len(path) == 1:
+        return validated_field(mapping, str(path[0]), {**beside, str(path[0]): value})
+    codec = _codec_at(mapping, path)
+    return value if codec is None else validated_part(mapping, path, codec, value, beside=beside)
+
+
+def _codec_at(mapping: EntityMapping, path: Path) -> Codec | None:
+    """The codec of a part of a field, or of the members of a set; None if there is none at the path."""
+    resolver = FieldResolver(mapping)
+    try:
+        whole = resolver.codec(path[:-1])
+        return whole.element if whole.is_set else resolver.codec(path)
+    except UsageError:
+        return None  # resolving the change says what is wrong with its path
+
+
+def _repeatable(mapping: EntityMapping, path: Path, value: Any) -> Any:
+    """A value that may be validated several times: a list in place of an iterator."""
+    if isinstance(value, Iterator):
+        return list(value)
+    refuse_iterators(mapping.errors, {str(path[0]): value}, [str(path[0])])
+    return value
+
+
+def _members(value: Any, steps: Path) -> Mapping[str, Any]:
+    """The members of the record at these steps of a field's value; none where the steps lead nowhere."""
+    for step in steps:
+        if isinstance(value, list | tuple) and isinstance(step, int):
+            value = value[step] if step < len(value) else None
+        else:
+            value = _named(value).get(step)
+    return _named(value)
+
+
+def _named(value: Any) -> Mapping[Any, Any]:
+    """The parts of a value by name, as paths have them."""
+    if isinstance(value, Mapping):
+        return {**{str(name): one for name, one in value.items()}, **value}
+    if isinstance(value, BaseModel):
+        is_root = type(value).__pydantic_root_model__
+        return _named(vars(value)["root"]) if is_root else vars(value)
+    if is_dataclass(value):
+        return vars(value)
+    fields = getattr(value, "_fields", ())
+    return dict(zip(fields, value, strict=True)) if fields else {}
 
 
 def check_changes(mapping: EntityMapping, changes: tuple[Change, ...]) -> None:
@@ -405,3 +574,124 @@ def _merged(change: Change, codecs: Mapping[Path, Codec], stored: Item, loaded: 
     if not isinstance(change, SetTo) or change.path not in codecs or one is None or was is None:
         return change
     return replace(change, value=merge(codecs[change.path], one, was, change.value))
+
+
+_NOTHING: Mapping[str, Any] = {}
+
+
+def created(
+    mapping: EntityMapping, key: Key[Any], changes: tuple[Change, ...], now: float = EVER
+) -> Mapping[str, Any]:
+    """The field values of the entity that an upsert creates at this time.
+
+    Raises:
+        InvalidValue: they break a rule of the class, or validation changes the key.
+        UsageError: DynamoDB could not make the changes where nothing is stored.
+    """
+    given = {name: value for name, value in key.fields.items() if name in mapping.fields}
+    # Nothing is stored, so what would be set where it is missing is set.
+    beside = changes_beside(mapping, now, creates=True)
+    changes = (*changes, *(SetTo(one.path, one.value) for one in beside))
+    changes = judged_with(mapping, changes, lambda: {**_defaults(mapping), **given})
+    others: list[Change] = []
+    for change in changes:
+        if isinstance(change, SetTo) and len(change.path) == 1:
+            given[str(change.path[0])] = change.value
+        else:
+            others.append(change)
+    if others:
+        given |= _changed(mapping, others, given)
+    # Values that a codec has decoded may be dicts in place of dataclasses.
+    strict = False if others else None
+    stored = with_stored_defaults(mapping, given)
+    values = validated(mapping, stored, strict=strict).values
+    if len(made := with_made_values(mapping, stored, values)) > len(stored):
+        values = validated(mapping, made, strict=strict).values
+    _check_key(mapping, key, values)
+    return values
+
+
+def created_if_valid(
+    mapping: EntityMapping, key: Key[Any], changes: tuple[Change, ...], now: float
+) -> Mapping[str, Any]:
+    """The same; no values where an entity can be changed so, but not created."""
+    try:
+        return created(mapping, key, changes, now)
+    except UsageError:
+        return _NOTHING
+
+
+def _changed(mapping: EntityMapping, changes: Sequence[Change], given: Mapping[str, Any]) -> dict[str, Any]:
+    """The values of the fields that changes make of nothing."""
+    resolved = resolve_changes(changes, FieldResolver(mapping))
+    start = with_parents(mapping, _NOTHING, changes, lambda name: _default(mapping, name, given))
+    outcome = outcome_of(mapping, start, changes, resolved, refusal="is not stored, and cannot be created so")
+    return _values(mapping, {str(change.path[0]) for change in changes}, outcome)
+
+
+def _values(mapping: EntityMapping, names: set[str], item: Item) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name in names:
+        field = mapping.fields[name]
+        stored = item.get(field.attribute) or field.implied
+        if stored is None:
+            continue
+        try:
+            found[name] = field.codec.decode(stored)
+        except ValueError as problem:
+            text = f"its new value {problem}"
+            raise mapping.errors.invalid(name, None, text) from mapping.errors.cause_of(name, problem)
+    return found
+
+
+def _default(mapping: EntityMapping, name: str, given: Mapping[str, Any]) -> Any:
+    """The value of a field of which nothing is given; None if there is none."""
+    info = mapping.entity.model_fields[name]
+    if info.default_factory is None:
+        return mapping.fields[name].value_in({})
+    return info.get_default(call_default_factory=True, validated_data={**_defaults(mapping), **given})
+
+
+def _defaults(mapping: EntityMapping) -> Mapping[str, Any]:
+    """The values of the fields of which nothing is given."""
+    return {name: one.value_in({}) for name, one in mapping.fields.items() if not one.in_key}
+
+
+def _check_key(mapping: EntityMapping, key: Key[Any], values: Mapping[str, Any]) -> None:
+    rendered = mapping.primary_key.of(values)
+    if all(same(rendered[name], key.primary_key.get(name)) for name in rendered):
+        return
+    values = mapping.with_computed(values, mapping.key_fields)
+    name = next(one for one in mapping.key_fields if values[one] != key.fields.get(one))
+    raise mapping.errors.invalid(
+        name,
+        key.fields.get(name),
+        f"is part of the key, and validation makes {mapping.secrets.hiding(values)[name]!r} of it",
+        "give the key the value that validation gives",
+    )
+
+
+def check_complete(mapping: EntityMapping, key: Key[Any], changes: tuple[Change, ...]) -> None:
+    """Raises UsageError if an upsert could not create the entity, because nothing gives a required field a value."""
+    given = {str(change.path[0]) for change in changes if not isinstance(change, Remove | Discard)}
+    known = given.union(key.fields)
+    missing = [name for name, field in mapping.fields.items() if field.required and name not in known]
+    if not missing:
+        return
+    try:
+        created(mapping, key, changes)  # a validator of the class may complete it
+    except InvalidValue as problem:
+        raise UsageError(
+            problem=f"upsert() may have to create {key!r}, and nothing gives {', '.join(missing)} a value",
+            remedy=f"{_completed(mapping, missing)}; to change only what is stored, call update()",
+        ) from problem
+
+
+def _completed(mapping: EntityMapping, missing: list[str]) -> str:
+    """What gives fields a value. A change cannot, if they are in the key, and its text does not give them back."""
+    name = mapping.entity.__name__
+    in_key = [f"{one}=..." for one in missing if one in mapping.key_fields]
+    others = [f"F.{one}.set(...)" for one in missing if one not in mapping.key_fields]
+    texts = [f"name the key by all its fields: Key({name}, {', '.join(in_key)}, ...)"] if in_key else []
+    texts += [f"give {' and '.join(others)}, or declare a default in {name}"] if others else []
+    return "; ".join(texts)

@@ -20,16 +20,12 @@ from dynaorm.entity.resolve import FieldResolver
 from dynaorm.item.resolve import resolve
 from dynaorm.item.update import Change, SetTo
 from dynaorm.item.value import AttributeValue
-from dynaorm.plan.changes import item_change_of
+from dynaorm.plan.changes import ItemIntents, ResolvedIntent, item_change_of, items_to_read
 from dynaorm.plan.edit import stored_changes
-from dynaorm.plan.image import new_image
-from dynaorm.plan.intent import Check, Deletion, Edit, Intent, Move, Save
-from dynaorm.plan.item_change import ItemCheck, ItemDelete, ItemEdit, ItemInsert, ItemUpdate
-from dynaorm.plan.merge_intents import ItemIntents, ResolvedIntent
+from dynaorm.plan.intent import NOTHING_READ, Check, Deletion, Edit, Intent, Move, Save, UnitOfWork
 from dynaorm.plan.plan import Plan
-from dynaorm.plan.read_first import items_to_read
-from dynaorm.plan.reads import NOTHING_READ
-from dynaorm.plan.unit_of_work import UnitOfWork
+from dynaorm.plan.stored import ItemCheck, ItemDelete, ItemEdit, ItemInsert, ItemUpdate
+from dynaorm.plan.values import new_image
 from dynaorm.record import FIELDS, replace
 
 # These names are part of the revision, so they must not change with the classes.

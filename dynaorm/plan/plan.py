@@ -6,23 +6,533 @@ Rule 3. The limits of TransactWriteItems (``ACTION_LIMIT``, ``TRANSACTION_LIMIT`
         checked before sending.
 """
 
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from copy import deepcopy
-from typing import Any
+from dataclasses import field
+from datetime import datetime
+from enum import Enum
+from typing import Any, Final, TypeAlias
 
-from dynaorm.errors import ItemTooLarge, PlanTooLarge
+from dynaorm.entity.key import Key, key_texts, stored_key
+from dynaorm.entity.mapping.equal import is_equal
+from dynaorm.entity.mapping.mapping import EntityMapping
+from dynaorm.entity.state import (
+    Loaded,
+    Unsettled,
+    defaults_in,
+    put_values,
+    set_state,
+    state_of,
+    unsettled_of,
+)
+from dynaorm.entity.table import GlobalIndex, Ident, LocalIndex, Projection, Table, VectorIndex, ident_of
+from dynaorm.entity.template.key_part import KeyPart
+from dynaorm.errors import DecodeError, ItemTooLarge, PlanTooLarge, StoreError, Violation
 from dynaorm.failure import counted, texts_of
-from dynaorm.item.action import ConditionCheck, Put, Update, operation_of, to_wire
+from dynaorm.item.action import Action, ConditionCheck, Put, Update, operation_of, to_wire
+from dynaorm.item.condition import Condition
 from dynaorm.item.json_body import Request
-from dynaorm.item.printable import printable
-from dynaorm.item.size import ACTION_LIMIT, ITEM_LIMIT, TRANSACTION_LIMIT, item_size, size_bound
+from dynaorm.item.path import Path
+from dynaorm.item.size import ACTION_LIMIT, ITEM_LIMIT, TRANSACTION_LIMIT, item_size, size_bound, write_units
+from dynaorm.item.text import key_text, name_text, printable
 from dynaorm.item.update import AddTo, Append, Change, Prepend, SetTo
-from dynaorm.item.value import AttributeValue, Item
-from dynaorm.item.value_text import key_text
-from dynaorm.plan.cost import index_units, item_units, sent_bytes
-from dynaorm.plan.effects import Effect
-from dynaorm.plan.planned import Planned
-from dynaorm.plan.unit_of_work import client_token
-from dynaorm.record import record
+from dynaorm.item.value import AttributeValue, Item, same, same_items
+from dynaorm.plan.intent import client_token
+from dynaorm.plan.stored import ItemChange, ItemCheck, ItemDelete, ItemInsert, ItemUpdate, Requirement
+from dynaorm.plan.values import unsaved_changes
+from dynaorm.record import record, replace
+
+FAILED: Final = "ConditionalCheckFailed"
+"""DynamoDB's code for an action whose condition does not hold."""
+
+
+class Purpose(Enum):
+    """Why an action is in a plan. Each kind of item has purposes of its own."""
+
+
+@record(quick=True)
+class Basis:
+    """What the action on an entity's item was compiled from.
+
+    Attributes:
+        expected: the revision the stored item must carry.
+        expected_values: without a revision, the attribute values that must be stored, by their paths (None: absent).
+        has_condition: the caller's own condition is part of the action.
+        blind: nothing was known of what is stored.
+        from_read: what is expected came from a read of ours, not from the caller's entity.
+        bounds: of a ``blind`` action, the part of its condition that holds it to the rules of its fields.
+        requires: of a deletion, what else must hold.
+    """
+
+    expected: str | None = None
+    expected_values: Mapping[Path, AttributeValue | None] | None = None
+    has_condition: bool = False
+    blind: bool = False
+    from_read: bool = False
+    bounds: Condition | None = None
+    requires: Requirement | None = None
+
+
+NOTHING_EXPECTED: Final = Basis()
+
+
+@record(quick=True)
+class Planned:
+    """One action and its reason.
+
+    Attributes:
+        action: what is sent.
+        kind: the kind of item that it writes, which knows what a refusal of it means.
+        purpose: why.
+        mapping: the class it is about.
+        entity_key: the primary key of the entity it is about.
+        before: what is believed to be stored; None for nothing, or for not known.
+        after: what will be stored; None for nothing, or for not known.
+        revision: the revision this action writes, by which its own commit is recognised.
+        basis: what it was compiled from.
+        label: what only its kind reads, such as the number of a version.
+    """
+
+    action: Action
+    kind: "Kind"
+    purpose: Purpose
+    mapping: EntityMapping
+    entity_key: Item
+    before: Item | None = None
+    after: Item | None = None
+    revision: str | None = None
+    basis: Basis = NOTHING_EXPECTED
+    label: Any = None
+
+    def __repr__(self) -> str:
+        # The action has every value.
+        return f"<{self.purpose.value} of {self.subject!r}>"
+
+    @property
+    def subject(self) -> Key[Any]:
+        """The entity it is about."""
+        return stored_key(self.mapping, self.entity_key)
+
+    @property
+    def name(self) -> str:
+        """The entity it is about, in words."""
+        key = self.subject
+        assert key.entity is not None
+        texts = key_texts(key, name_text)
+        return f"{key.entity.__name__}({', '.join(f'{name}={text}' for name, text in texts.items())})"
+
+    @property
+    def table(self) -> Table:
+        """The declared table of the item it writes."""
+        return self.kind.home(self.mapping)
+
+    @property
+    def item_key(self) -> Item:
+        """The primary key of the item it writes; for guards, versions and token items not the ``entity_key``."""
+        action = self.action
+        if type(action) is Put:
+            return {name: action.item[name] for name in self.table.key_names}
+        return action.key
+
+    @property
+    def ident(self) -> Ident:
+        """The identity of the item it writes."""
+        action = self.action
+        return ident_of(self.table, action.item if type(action) is Put else action.key)
+
+    @property
+    def expected(self) -> str | None:
+        """The revision the stored item must carry."""
+        return self.basis.expected
+
+    @property
+    def expected_values(self) -> Mapping[Path, AttributeValue | None] | None:
+        """Without a revision, the attribute values that must be stored, by their paths (None: absent)."""
+        return self.basis.expected_values
+
+    @property
+    def blind(self) -> bool:
+        """It was compiled without knowing what is stored."""
+        return self.basis.blind
+
+    @property
+    def from_read(self) -> bool:
+        """What it expects came from a read of ours, not from the caller's entity."""
+        return self.basis.from_read
+
+    @property
+    def is_evidence(self) -> bool:
+        """Whether the item, as the action leaves it, proves that the plan was committed."""
+        return self.kind.is_evidence and self.is_write
+
+    @property
+    def is_write(self) -> bool:
+        """Whether it changes its item, and does not only check it."""
+        return type(self.action) is not ConditionCheck
+
+    @property
+    def is_repeatable(self) -> bool:
+        """Whether an equal block sends the same action, whatever is stored, and whenever it runs."""
+        return self.kind.is_repeatable(self)
+
+    @property
+    def reason(self) -> str:
+        """Why it is in its plan."""
+        return self.kind.reason(self)
+
+    def has_written(self, item: Item | None) -> bool:
+        """Whether an item carries the revision that the action writes."""
+        return (
+            item is not None
+            and self.revision is not None
+            and self.mapping.table.mark_of(item) == self.revision
+        )
+
+
+@record
+class FailedAction:
+    """One failed action: DynamoDB's code and message, and the item that its condition was evaluated on."""
+
+    planned: Planned
+    code: str
+    message: str
+    item: Item | None
+
+
+@record
+class StaleKnowledge:
+    """The plan was compiled from knowledge that is out of date: compile it again with these items.
+
+    ``foreign``: items that belong to other entities, and are left alone. ``unread``: updates without a read whose items
+    have to be read first.
+    """
+
+    items: dict[Ident, Item | None] = field(default_factory=dict)
+    foreign: frozenset[Ident] = frozenset()
+    unread: tuple[Planned, ...] = ()
+
+
+Operations: TypeAlias = Iterable[tuple[Table, frozenset[str]]]
+"""Operations of DynamoDB on the items of some tables, as IAM policies name them."""
+
+PartitionKey: TypeAlias = tuple[EntityMapping, Table, KeyPart | str]
+"""What the partition keys of items in a table are: a template, or the text that they begin with. The class names it."""
+
+Judged: TypeAlias = StoreError | Violation | StaleKnowledge
+"""What the refusal of one action means."""
+
+
+class Kind:
+    """A kind of item: where its items are, what a refusal of an action on one means, and how the action is said.
+
+    Each kind has one object, which a pickled plan names.
+
+    Attributes:
+        is_evidence: an item of a plan that is stored proves that the plan was committed: no other plan writes it.
+        is_secondary: its refusal only says that another writer was first, if another action was refused, too.
+        is_permanent: nobody gives up an item or takes over another's, so the new holder alone says what follows.
+        is_contested: several entities may want one item, so what is right depends on what it says.
+        is_memory: its item remembers that the block was applied. It is the last of the block.
+        most_bytes: the size that no item of the kind exceeds; None if each has to be measured.
+    """
+
+    is_evidence = False
+    is_secondary = False
+    is_permanent = False
+    is_contested = False
+    is_memory = False
+    most_bytes: int | None = None
+
+    def home(self, mapping: EntityMapping) -> Table:
+        """The table of the items that belong to the entities of a class."""
+        return mapping.table
+
+    def operations_of_writes(self, mapping: EntityMapping) -> Operations:
+        """The operations on items of this kind that belong to the writes of a class's entities."""
+        raise NotImplementedError
+
+    def partition_keys(self, mapping: EntityMapping) -> Iterable[PartitionKey]:
+        """The partition keys of the items of this kind that belong to a class's entities."""
+        raise NotImplementedError
+
+    def judged(self, failed: FailedAction, now: float) -> Judged:
+        """What it means that the condition of an action does not hold."""
+        raise NotImplementedError
+
+    def refused(self, mapping: EntityMapping, violations: tuple[Violation, ...]) -> StoreError:
+        """The error of an entity of a class that cannot have these items, because others have them."""
+        raise NotImplementedError
+
+    def reason(self, planned: Planned) -> str:
+        """Why an action is in its plan."""
+        raise NotImplementedError
+
+    def is_repeatable(self, planned: Planned) -> bool:
+        """Whether the action of an equal block is equal, whatever is stored, and whenever it runs."""
+        # The clock says which times a write sets, and what counts as expired in a table with TTL.
+        mapping = planned.mapping
+        asks_clock = bool(mapping.timed) or mapping.expires is not None or planned.table.expiry is not None
+        return not asks_clock and not planned.from_read and planned.before is None
+
+    def said(self, planned: Planned) -> str:
+        """The item in words that a log may have: without its values."""
+        raise NotImplementedError
+
+    def shown_key(self, planned: Planned) -> Item:
+        """The key of the item, without secrets."""
+        return planned.mapping.secrets.hiding_key({**planned.item_key})
+
+
+def image_bytes(item: Item | None) -> int:
+    return 0 if item is None else item_size(item)
+
+
+def sent_bytes(action: Action) -> int:
+    """What an action counts towards the 4 MB of a transaction: the items, keys and values of its request."""
+    (body,) = to_wire(action).values()
+    return sum(item_size(body.get(part, {})) for part in ("Item", "Key", "ExpressionAttributeValues"))
+
+
+def item_units(planned: Planned) -> int:
+    """Write units of the item itself, before a transaction doubles them."""
+    table = planned.table
+    return write_units(max(_billed_bytes(table, planned.before), _billed_bytes(table, planned.after)))
+
+
+def _billed_bytes(table: Table, item: Item | None) -> int:
+    """The bytes of an item, with a vector as 32-bit floats."""
+    found = image_bytes(item)
+    for name, dimensions in {one.vector: one.dimensions for one in table.vector_indexes}.items():
+        if item is not None and name in item:
+            found += len(name.encode()) + 4 * dimensions - item_size({name: item[name]})
+    return found
+
+
+def index_units(planned: Planned) -> int:
+    """Write units of the index entries that follow.
+
+    Whatever an item is, it is in the indexes whose keys it has: guards and versions where those are the table's own.
+    """
+    action = planned.action
+    if isinstance(action, ConditionCheck) or (isinstance(action, Update) and planned.after is None):
+        return 0
+    indexes = [one for one in planned.table.indexes.values() if not isinstance(one, VectorIndex)]
+    return sum(_entry_units(planned, planned.table, index) for index in indexes)
+
+
+def _entry_units(planned: Planned, table: Table, index: GlobalIndex | LocalIndex) -> int:
+    keys = [key.name for key in (*(index.pk or (table.pk,)), *index.sk)]
+    before = _entry(table, planned.before, keys, index.projection)
+    after = _entry(table, planned.after, keys, index.projection)
+    if before == after:
+        return 0
+    if before is not None and after is not None and any(before[key] != after[key] for key in keys):
+        return write_units(item_size(before)) + write_units(item_size(after))
+    return write_units(max(image_bytes(before), image_bytes(after)))
+
+
+def _entry(table: Table, item: Item | None, keys: Iterable[str], projection: Projection) -> Item | None:
+    if item is None or any(key not in item for key in keys):
+        return None
+    if projection == "ALL":
+        return item
+    wanted = {*keys, *(key.name for key in table.keys)}
+    if not isinstance(projection, str):
+        wanted.update(projection)
+    return {name: value for name, value in item.items() if name in wanted}
+
+
+_NOT_LOADED: Final = Loaded({})
+_MISSING: Final = object()
+# Every save with a time of a write has such values, and a copy of a datetime takes 3 µs.
+_UNCHANGEABLE: Final = frozenset({type(None), bool, int, float, str, bytes, datetime})
+
+
+@record(quick=True)
+class Effect:
+    """What an entity object becomes once the plan is committed.
+
+    Attributes:
+        entity: the caller's object.
+        state: its next snapshot; None: it is new again.
+        values: the fields that differ from the object's: those of a partial update, and those that validation changed.
+        spares_frozen: a frozen object gets neither values nor snapshot: an update returns another object, and totals
+            must be read again. It gets values that validation changed, because the caller asked to save them.
+        before: what the object held in these fields when the plan was made. A field that holds something else by now
+            was changed while the outcome was not known, and keeps that. None: the object gets all ``values``.
+    """
+
+    entity: Any
+    state: Loaded | None
+    values: Mapping[str, Any] | None = None
+    spares_frozen: bool = False
+    before: Mapping[str, Any] | None = None
+
+    def __repr__(self) -> str:
+        return f"<Effect on {self.entity!r}>"
+
+    def apply(self) -> None:
+        if self.values is None:
+            set_state(self.entity, self.state)
+        elif self.spares_frozen and type(self.entity).model_config.get("frozen"):
+            self.settle_as_before()
+        else:
+            put_values(self.entity, self._values_to_put(self.values))
+            set_state(self.entity, self.state)
+
+    def _values_to_put(self, values: Mapping[str, Any]) -> Mapping[str, Any]:
+        before, held = self.before, vars(self.entity)
+        if before is None:
+            return values
+        return {
+            name: value
+            for name, value in values.items()
+            if is_equal(held.get(name, _MISSING), before.get(name, _MISSING))
+        }
+
+    def with_item(self, mapping: EntityMapping, item: Item) -> "Effect":
+        """The same for the item that is stored, which may differ in times, version numbers and totals."""
+        assert self.state is not None
+        fresh = vars(mapping.loader.hydrate(item)) if self.values is not None else {}
+        values = None if self.values is None else {name: fresh[name] for name in self.values}
+        return replace(self, state=self.state.followed_by(item), values=values)
+
+    def with_revision(self, mapping: EntityMapping, revision: str) -> "Effect":
+        """The same with the revision that an equal block wrote."""
+        attribute = mapping.table.revision_attribute
+        assert self.state is not None
+        assert attribute is not None
+        return replace(self, state=replace(self.state, item={**self.state.item, attribute: {"S": revision}}))
+
+    def is_awaited(self, plan: object) -> bool:
+        """Whether the entity still waits for the outcome of a plan; it may have been settled and saved since."""
+        unsettled = unsettled_of(self.entity)
+        return unsettled is not None and unsettled.plan is plan
+
+    def for_object(self, entity: Any, values: Mapping[str, Any] | None = None) -> "Effect":
+        """The same for another object, with other values if given."""
+        if values is None:
+            return replace(self, entity=entity)
+        values = {**values, **(self.values or {})}
+        return replace(self, entity=entity, values=values, spares_frozen=True, before=held_in(entity, values))
+
+    def unsettle(self, plan: object) -> None:
+        """Remember that the outcome of a plan is not known."""
+        set_state(self.entity, Unsettled(plan, self, state_of(self.entity)))
+
+    def settle_as_before(self) -> None:
+        """Forget the plan: it is not in effect."""
+        set_state(self.entity, state_of(self.entity))
+
+
+def held_in(entity: Any, names: Iterable[str]) -> dict[str, Any]:
+    """What an object holds in these fields, copied, so that a later change in place is noticed."""
+    held = vars(entity)
+    return {name: _copied(held[name]) for name in names if name in held}
+
+
+def _copied(value: Any) -> Any:
+    if type(value) not in _UNCHANGEABLE:
+        # A value without a copy that equals it counts as changed only if another one takes its place.
+        with suppress(Exception):
+            copy = deepcopy(value)
+            return copy if is_equal(copy, value) else value
+    return value
+
+
+# -- of a change -------------------------------------------------------------------------------------------------------
+
+
+def effects_of(change: ItemChange, image: Item | None) -> list[Effect]:
+    """What becomes of the caller's objects: a written one is loaded, a deleted one is new again."""
+    if type(change) is ItemInsert and image is not None and change.entity is not None:
+        state = change.state or _NOT_LOADED
+        effects = [_written_effect(change, (change.entity, state), image, change.refreshed)]
+        if change.deleted is not None and change.deleted is not change.entity:
+            effects.append(Effect(change.deleted, None))
+        return effects
+    if type(change) is ItemUpdate and change.loaded is not None and image is not None:
+        names = change.changed if change.is_edit else change.refreshed
+        return [_written_effect(change, change.loaded, image, names)]
+    if type(change) is ItemDelete and change.entity is not None:
+        return [Effect(change.entity, None)]
+    if type(change) is ItemCheck and change.loaded is not None and change.altered:
+        return [_giving(change.loaded.entity, change.loaded.state, change.altered)]
+    return []
+
+
+def _written_effect(
+    change: ItemInsert | ItemUpdate, loaded: tuple[Any, Loaded], image: Item, names: frozenset[str]
+) -> Effect:
+    """An object is loaded from the image that is stored of it, and takes its values of some fields from that.
+
+    ``loaded``: the object, and its snapshot before.
+    """
+    entity, state = loaded
+    if not names:
+        return _giving(entity, state.followed_by(image), change.altered)
+    fields, fresh = change.mapping.fields, change.mapping.loader.hydrate(image)
+    defaults = defaults_in(fresh, {fields[name].attribute for name in names & fields.keys()})
+    values = {**change.altered, **{name: vars(fresh)[name] for name in names}}
+    return _giving(entity, state.followed_by(image, defaults), values, spares_frozen=True)
+
+
+def _giving(entity: Any, state: Loaded, values: Mapping[str, Any], *, spares_frozen: bool = False) -> Effect:
+    if not values:
+        return Effect(entity, state)
+    return Effect(entity, state, values, spares_frozen, held_in(entity, values))
+
+
+# -- of the item that DynamoDB returned --------------------------------------------------------------------------------
+
+
+def hydrated(mapping: EntityMapping, item: Item) -> Any:
+    """The entity of an item that was just written. Raises DecodeError, which says that it was."""
+    try:
+        return mapping.loader.hydrate(item)
+    except DecodeError as problem:
+        problem.problem = f"The item was written, but it does not load: {problem.problem}"
+        raise
+
+
+def take_returned(effect: Effect, mapping: EntityMapping, item: Item) -> None:
+    """Give an object what others wrote beside its update; ``effect`` has been applied. Raises as ``hydrated``."""
+    entity, state = effect.entity, effect.state
+    # A frozen object may have been spared.
+    if state is None or state_of(entity) is not state or same_items(item, state.item):
+        return
+    fields = {name: field for name, field in mapping.fields.items() if not field.in_key}
+    others = [
+        name for name, field in fields.items() if not same(field.stored_in(item), field.stored_in(state.item))
+    ]
+    fresh = hydrated(mapping, item)
+    unsaved = unsaved_changes(mapping, entity, state).keys()
+    # What others wrote may also have changed what validators and factories make of it.
+    taken = (mapping.dependence.dependents(others) & mapping.fields.keys()) - unsaved
+    put_values(entity, {name: vars(fresh)[name] for name in taken})
+    snapshot = _snapshot(mapping, item, state.item, [name for name in others if name in unsaved])
+    attributes = {fields[name].attribute for name in taken if name in fields}
+    set_state(entity, state.followed_by(snapshot, defaults_in(fresh, attributes)))
+
+
+def _snapshot(
+    mapping: EntityMapping, item: Item, before: Mapping[str, AttributeValue], unsaved: list[str]
+) -> Item:
+    """The item, with the fields that others changed and the object did not save as they were."""
+    if not unsaved:
+        return item
+    found = dict(item)
+    for name in unsaved:
+        for attribute in mapping.fields[name].attributes:
+            found.pop(attribute, None)
+            if attribute in before:
+                found[attribute] = before[attribute]
+    # Without a revision, a save is conditional on the values themselves (Rule 3).
+    if mapping.table.mark_of(found) is not None and mapping.table.revision is not None:
+        return mapping.table.revision.without(found)
+    return found
+
 
 _RETURNED = {"Update": "ALL_NEW", "Delete": "ALL_OLD"}
 # A value of a form that DynamoDB does not have today counts with its text in Python, which may be longer than its JSON.

@@ -22,13 +22,13 @@ from dynaorm.item.condition import (
     Compare,
     Condition,
     SizeOf,
+    Unread,
     all_of,
     any_of_conditions,
     exists,
     missing,
 )
-from dynaorm.item.known import Unread
-from dynaorm.item.prefix import Prefix
+from dynaorm.item.path import Prefix
 from dynaorm.item.update import AddTo, Append, Change, Discard, Prepend, Remove, SetIfMissing, SetTo
 from dynaorm.item.value import EXACT, SET_TAGS, number_text
 

@@ -15,18 +15,15 @@ from collections.abc import Iterator, Sequence
 from enum import Enum
 from typing import Final
 
+from dynaorm.entity.internal_items import BLOCK, REVISION
 from dynaorm.entity.state import Loaded
-from dynaorm.entity.token_item import BLOCK, REVISION
 from dynaorm.item.value import Item
-from dynaorm.plan.effects import Effect
+from dynaorm.plan.changes import ItemIntents
 from dynaorm.plan.fingerprint import LOADED, Fingerprints, fingerprints, revision_under_token
-from dynaorm.plan.image import new_image
-from dynaorm.plan.intent import Deletion
+from dynaorm.plan.intent import EVER, Deletion, UnitOfWork
 from dynaorm.plan.kinds.token_item import TOKEN_ITEMS, Remembered, is_over
-from dynaorm.plan.merge_intents import ItemIntents
-from dynaorm.plan.plan import Plan
-from dynaorm.plan.planned import Planned
-from dynaorm.plan.unit_of_work import EVER, UnitOfWork
+from dynaorm.plan.plan import Effect, Plan, Planned
+from dynaorm.plan.values import new_image
 
 
 class TokenMatch(Enum):

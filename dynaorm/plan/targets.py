@@ -12,18 +12,24 @@ from decimal import Decimal
 
 from dynaorm.entity.declare.catalog import catalog_of, of_type
 from dynaorm.entity.declare.registry import is_of
-from dynaorm.entity.ident import ident_of
 from dynaorm.entity.key import stored_key
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.revision import Revision
+from dynaorm.entity.table import ident_of
 from dynaorm.errors import EntityNotFound
 from dynaorm.item.action import Update
 from dynaorm.item.condition import Condition, all_of, any_of_conditions, exists, missing
 from dynaorm.item.update import Change
 from dynaorm.item.value import EXACT, same
+from dynaorm.plan.changes import ItemIntents
 from dynaorm.plan.edit import refuse_maintained
-from dynaorm.plan.intent import target_of_intent
-from dynaorm.plan.item_change import (
+from dynaorm.plan.intent import UNREAD, AsRead, Reads, UnitOfWork, target_of_intent
+from dynaorm.plan.kinds.derived import derived_items, sides_of
+from dynaorm.plan.kinds.new_target import made_of_key
+from dynaorm.plan.kinds.total_rules import Uncounted, check_totals, restricting_totals, total_bounds
+from dynaorm.plan.kinds.totals import NO_TOTAL, TOTALS, TotalDelta, TotalPurpose, is_target, number_of_total
+from dynaorm.plan.plan import Basis, Planned
+from dynaorm.plan.stored import (
     ItemChange,
     ItemCheck,
     ItemDelete,
@@ -32,16 +38,8 @@ from dynaorm.plan.item_change import (
     ItemUpdate,
     LoadedEntity,
     StoredItem,
+    refuse_other_revision,
 )
-from dynaorm.plan.kinds.derived import derived_items, sides_of
-from dynaorm.plan.kinds.new_target import made_of_key
-from dynaorm.plan.kinds.total_rules import Uncounted, check_totals, restricting_totals, total_bounds
-from dynaorm.plan.kinds.totals import NO_TOTAL, TOTALS, TotalDelta, TotalPurpose, is_target, number_of_total
-from dynaorm.plan.merge_intents import ItemIntents
-from dynaorm.plan.planned import Basis, Planned
-from dynaorm.plan.reads import UNREAD, AsRead, Reads
-from dynaorm.plan.unit_of_work import UnitOfWork
-from dynaorm.plan.writable import refuse_other_revision
 from dynaorm.record import replace
 
 

@@ -14,24 +14,23 @@ from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 from typing import Any
 
-from dynaorm.entity.ident import Ident
 from dynaorm.entity.mapping.derive import index_keys
 from dynaorm.entity.mapping.field import FieldMapping
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.mapping.place import IndexPlaces
 from dynaorm.entity.mapping.stored import StoredValues
+from dynaorm.entity.table import Ident
 from dynaorm.entity.template.template import KeyValueError
-from dynaorm.item.known import Unread
+from dynaorm.item.condition import Unread
 from dynaorm.item.path import Path
 from dynaorm.item.update import Change, Remove, SetIfMissing, SetTo
 from dynaorm.item.value import AttributeValue, Item
 from dynaorm.plan.edit import in_their_indexes, stored_changes
-from dynaorm.plan.image import new_image
-from dynaorm.plan.item_change import ItemEdit
 from dynaorm.plan.kinds.derived import DerivedKind, Image
 from dynaorm.plan.kinds.derived_kinds import DERIVED_KINDS, holds_derived
-from dynaorm.plan.known_entity import KnownEntity, check_in_every, known_by_key
 from dynaorm.plan.rule_conditions import bounds_of
+from dynaorm.plan.stored import ItemEdit, KnownEntity, check_in_every, known_by_key
+from dynaorm.plan.values import new_image
 from dynaorm.record import replace
 
 

@@ -18,11 +18,10 @@ from dynaorm.entity.reader import ReplyReader
 from dynaorm.entity.table import Table
 from dynaorm.errors import InvalidValue, UsageError
 from dynaorm.item.condition import And, Condition, equals, render
-from dynaorm.item.placeholder import Placeholders
+from dynaorm.item.path import Placeholders
 from dynaorm.item.value import AttributeValue
-from dynaorm.query.interval import Interval, key_in, range_condition
 from dynaorm.query.key_condition import KeyCondition, Partition, SourceForm
-from dynaorm.query.key_range import Bound
+from dynaorm.query.key_range import Bound, Interval, key_in, range_condition
 from dynaorm.query.query_spec import AnyOf, QuerySpec
 from dynaorm.query.source import Source
 

@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from decimal import Decimal, InvalidOperation
 from typing import Any, Final
 
-from dynaorm.entity.table_index import KeyAttribute
+from dynaorm.entity.table import KeyAttribute
 from dynaorm.errors import InvalidCursor
 from dynaorm.item.value import Item, number_text
 from dynaorm.record import record

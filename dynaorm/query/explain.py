@@ -4,8 +4,8 @@ from collections.abc import Iterable, Iterator
 
 from dynaorm.failure import MASK, counted
 from dynaorm.item.condition import And, Condition, Or, all_of, paths_of, render
-from dynaorm.item.placeholder import Placeholders
-from dynaorm.item.printable import printable
+from dynaorm.item.path import Placeholders
+from dynaorm.item.text import printable
 from dynaorm.item.value import AttributeValue
 from dynaorm.query.filter import mappings_of
 from dynaorm.query.key_query import KeyQueries, KeyQuery

@@ -24,14 +24,14 @@ from dynaorm.item.condition import (
     Not,
     Or,
     all_of,
+    holds,
     paths_of,
 )
-from dynaorm.item.evaluate import holds
 from dynaorm.item.path import Path
 from dynaorm.item.resolve import resolve
 from dynaorm.item.value import AttributeValue, Item
+from dynaorm.query.key_range import spellings_from, spellings_of, spellings_to
 from dynaorm.query.query_spec import QuerySpec
-from dynaorm.query.spelling import spellings_from, spellings_of, spellings_to
 from dynaorm.record import record
 
 

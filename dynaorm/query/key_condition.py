@@ -21,8 +21,7 @@ from dynaorm.entity.template.key_part import KeyPart
 from dynaorm.entity.template.template import KeyValueError
 from dynaorm.errors import DecodeError, UsageError
 from dynaorm.item.value import AttributeValue, Item
-from dynaorm.query.interval import Interval
-from dynaorm.query.key_range import Bound, FieldTest, Operator, RangeForm, fitting
+from dynaorm.query.key_range import Bound, FieldTest, Interval, Operator, RangeForm, fitting
 from dynaorm.query.query_spec import QuerySpec
 from dynaorm.query.source import Source, may_be_in
 from dynaorm.record import record

@@ -12,18 +12,17 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
 from dynaorm.entity.mapping.mapping import EntityMapping
-from dynaorm.entity.table_index import KeyAttribute
+from dynaorm.entity.table import KeyAttribute
 from dynaorm.entity.template.version import DELETED
-from dynaorm.item.condition import Condition, all_of, render
-from dynaorm.item.evaluate import holds
-from dynaorm.item.placeholder import EXPRESSION_LIMIT, Placeholders
+from dynaorm.item.condition import Condition, all_of, holds, render
+from dynaorm.item.path import EXPRESSION_LIMIT, Placeholders
 from dynaorm.item.value import Item
 from dynaorm.query.choose_key import QueryForm, form_of, key_conditions_of
 from dynaorm.query.filter import Filter, filter_of, of_classes
-from dynaorm.query.interval import EVERYTHING, Interval, comparable, key_after, key_before
 from dynaorm.query.key_condition import KeyCondition, Partition
+from dynaorm.query.key_range import EVERYTHING, Interval, comparable, key_after, key_before
 from dynaorm.query.query_spec import QuerySpec
-from dynaorm.query.row import attributes_of_rows
+from dynaorm.query.results import attributes_of_rows
 from dynaorm.record import record, replace
 
 

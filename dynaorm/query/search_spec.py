@@ -11,9 +11,8 @@ from typing import Any, Final
 
 from dynaorm.argument import check_count
 from dynaorm.entity.codec.vector import numbers_of
-from dynaorm.entity.index import IndexOf
 from dynaorm.entity.mapping.field import FieldMapping
-from dynaorm.entity.table_index import VectorIndex
+from dynaorm.entity.table import IndexOf, VectorIndex
 from dynaorm.errors import UsageError
 from dynaorm.failure import remedy_of, shown, without_remedy
 from dynaorm.item.condition import And, Attr, Compare, Condition, Missing, Or, paths_of

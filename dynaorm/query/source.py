@@ -6,13 +6,11 @@ from typing import Any
 
 from dynaorm.entity.classify import literal_beginning
 from dynaorm.entity.declare.catalog import catalog_of, once_per_table, refuse_replaced
-from dynaorm.entity.index import IndexOf
 from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
 from dynaorm.entity.mapping.place import IndexMapping
-from dynaorm.entity.table import Table
-from dynaorm.entity.table_index import AnyIndex, KeyAttribute
+from dynaorm.entity.table import AnyIndex, IndexOf, KeyAttribute, Table
 from dynaorm.entity.template.key_part import KeyPart
-from dynaorm.entity.text.shape import may_meet
+from dynaorm.entity.text.scalar import may_meet
 from dynaorm.errors import UsageError
 from dynaorm.failure import shown
 from dynaorm.item.value import Item

@@ -5,9 +5,7 @@ from typing import Any, Final, Literal, TypeAlias
 
 from pydantic_core import SchemaValidator, core_schema
 
-from dynaorm.flow.protocol.call import WRITES, Call, NoAnswer, Refusal, Reply
-from dynaorm.flow.protocol.cost import ReadCost
-from dynaorm.flow.protocol.retry import CONFLICTS, THROTTLES, codes_of
+from dynaorm.flow.call import CONFLICTS, THROTTLES, WRITES, Call, NoAnswer, ReadCost, Refusal, Reply, codes_of
 from dynaorm.flow.read import tables_in
 from dynaorm.item.json_body import Body, encode_body
 from dynaorm.item.size import item_size, write_units

@@ -5,8 +5,8 @@ from typing import Any, Generic, NoReturn, Self, TypeVar
 
 from dynaorm.errors import UsageError
 from dynaorm.failure import shown
-from dynaorm.flow.protocol.context import Context
-from dynaorm.flow.query.query import explain
+from dynaorm.flow.call import Context
+from dynaorm.flow.query import explain
 from dynaorm.item.condition import Condition
 from dynaorm.query.filter import filter_of
 from dynaorm.query.query_spec import QuerySpec

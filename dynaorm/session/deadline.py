@@ -12,9 +12,17 @@ Rule 4. What a call is there to wait for does not count: a table that becomes ac
 from math import inf
 from typing import Any, Final, TypeVar
 
-from dynaorm.flow.protocol.call import TIME_IS_OVER, Call, Flow, NoAnswer, Pause, Step, Together
-from dynaorm.flow.protocol.context import Context
-from dynaorm.flow.protocol.retry import WINDOW_SECONDS
+from dynaorm.flow.call import (
+    TIME_IS_OVER,
+    WINDOW_SECONDS,
+    Call,
+    Context,
+    Flow,
+    NoAnswer,
+    Pause,
+    Step,
+    Together,
+)
 from dynaorm.record import replace
 from dynaorm.session.watch import FlowWatch
 

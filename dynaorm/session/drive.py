@@ -8,7 +8,7 @@ from threading import Event
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from dynaorm.errors import DynaormError
-from dynaorm.flow.protocol.call import Call, Clock, Flow, Pause, Reply, Together, Transport
+from dynaorm.flow.call import Call, Clock, Flow, Pause, Reply, Together, Transport
 from dynaorm.item.json_body import Body
 from dynaorm.late import late
 from dynaorm.transport.answer import check_reply

@@ -6,9 +6,9 @@ It is written by hand: tasks differ from the threads of ``drive`` in more than `
 import asyncio
 from typing import Any, Final, Protocol, TypeVar, runtime_checkable
 
-from dynaorm.flow.protocol.call import AsyncTransport, Call, Clock, Flow, Pause, Together
+from dynaorm.flow.call import AsyncTransport, Call, Clock, Flow, Pause, Together
 from dynaorm.session.drive import Replies
-from dynaorm.transport.attempt_time import awaited_in_time
+from dynaorm.transport.process import awaited_in_time
 
 T = TypeVar("T")
 

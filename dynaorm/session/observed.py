@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable
 from typing import Any, TypeAlias, TypeVar
 
-from dynaorm.flow.protocol.call import Call, Flow, Pause, Reply, Step, Together
+from dynaorm.flow.call import Call, Flow, Pause, Reply, Step, Together
 from dynaorm.record import record, replace
 from dynaorm.session.attempt import Attempt, attempt_of
 

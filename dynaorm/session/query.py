@@ -9,13 +9,11 @@ from collections.abc import Iterator
 from typing import Any, Generic, Protocol, TypeVar
 
 from dynaorm.entity.key import Key
-from dynaorm.flow.protocol.call import Flow
-from dynaorm.flow.protocol.context import Context
-from dynaorm.flow.query import query as endings
+from dynaorm.flow import query as endings
+from dynaorm.flow.call import Context, Flow
 from dynaorm.query.key_query import keys_alone
 from dynaorm.query.query_spec import QuerySpec
-from dynaorm.query.results import Page, Results
-from dynaorm.query.row import Row
+from dynaorm.query.results import Page, Results, Row
 from dynaorm.session.chain import Chain
 
 E = TypeVar("E")

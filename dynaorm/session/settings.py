@@ -11,9 +11,7 @@ from dynaorm.argument import check_amount, check_flag, check_plain_function
 from dynaorm.entity.table import table_namer
 from dynaorm.errors import DecodeError, UsageError
 from dynaorm.failure import counted, shown
-from dynaorm.flow.protocol.call import AsyncTransport, Clock, Transport
-from dynaorm.flow.protocol.context import Context
-from dynaorm.flow.protocol.retry import WINDOW_SECONDS, Retry
+from dynaorm.flow.call import WINDOW_SECONDS, AsyncTransport, Clock, Context, Retry, Transport
 from dynaorm.late import late
 from dynaorm.session.watch import FlowWatch, Watch
 from dynaorm.transport.clock import SystemClock
@@ -22,15 +20,15 @@ if TYPE_CHECKING:
     from dynaorm.embedded import address as embedded
     from dynaorm.session import deadline
     from dynaorm.session.watch import OnAttempt
-    from dynaorm.transport.default import async_transport as async_defaults
-    from dynaorm.transport.default import transport as defaults
+    from dynaorm.transport import async_default as async_defaults
+    from dynaorm.transport import default as defaults
     from dynaorm.transport.http.credentials import GivenCredentials
 else:
     late(
         globals(),
-        async_defaults="dynaorm.transport.default.async_transport",
+        async_defaults="dynaorm.transport.async_default",
         deadline="dynaorm.session.deadline",
-        defaults="dynaorm.transport.default.transport",
+        defaults="dynaorm.transport.default",
         embedded="dynaorm.embedded.address",
     )
 

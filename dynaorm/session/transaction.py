@@ -22,15 +22,13 @@ from dynaorm.errors import (
     UsageError,
 )
 from dynaorm.failure import shown
+from dynaorm.flow.call import Context, Flow, Pause
 from dynaorm.flow.entity import edit_of, touch_of, upsert_of
-from dynaorm.flow.protocol.call import Flow, Pause
-from dynaorm.flow.protocol.context import Context
 from dynaorm.flow.target import target_of
 from dynaorm.item.condition import Condition
 from dynaorm.item.resolve import resolve
 from dynaorm.item.update import Change
-from dynaorm.plan.intent import Check, Deletion, Intent, Move, Save, target_of_intent
-from dynaorm.plan.unit_of_work import check_token
+from dynaorm.plan.intent import Check, Deletion, Intent, Move, Save, check_token, target_of_intent
 from dynaorm.record import replace
 from dynaorm.session.chain import no_condition
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias, TypeVar
 
 from dynaorm.argument import check_flag, check_plain_function
 from dynaorm.failure import counted
-from dynaorm.flow.protocol.call import Call, Flow, NoAnswer, Refusal, Reply
+from dynaorm.flow.call import Call, Flow, NoAnswer, Refusal, Reply
 from dynaorm.late import late
 
 if TYPE_CHECKING:

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
         assert_consistent_async,
         inconsistencies,
     )
-    from dynaorm.testing.entity_strategy import entities
     from dynaorm.testing.faults import (
         Fault,
         FaultyTransport,
@@ -33,11 +32,12 @@ if TYPE_CHECKING:
     from dynaorm.testing.ministack import Ministack
     from dynaorm.testing.moto_engine import strict_moto
     from dynaorm.testing.recorded_stream import stream_events
-    from dynaorm.testing.scripted import ScriptedTransport
     from dynaorm.testing.seeds import load_seeds
     from dynaorm.testing.snapshots import snapshot
     from dynaorm.testing.store import Store
+    from dynaorm.testing.strategies import entities
     from dynaorm.testing.tables import tables_of
+    from dynaorm.testing.transports import ScriptedTransport
 
 __all__ = [
     "Broken",
@@ -89,10 +89,10 @@ _HOMES: Final = {
         "assert_consistent_async",
         "inconsistencies",
     ),
-    "dynaorm.testing.entity_strategy": ("entities",),
+    "dynaorm.testing.strategies": ("entities",),
     "dynaorm.testing.faults": _FAULTS,
     "dynaorm.testing.ministack": ("Ministack",),
-    "dynaorm.testing.scripted": ("ScriptedTransport",),
+    "dynaorm.testing.transports": ("ScriptedTransport",),
     "dynaorm.testing.seeds": ("load_seeds",),
     "dynaorm.testing.snapshots": ("snapshot",),
     "dynaorm.testing.store": ("Store",),

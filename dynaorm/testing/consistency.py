@@ -10,11 +10,9 @@ from dynaorm.entity.stored_entity import checked_item
 from dynaorm.entity.table import Table
 from dynaorm.errors import TableNotFound
 from dynaorm.failure import counted
+from dynaorm.flow.call import Call, Context, Flow, PageKeys
 from dynaorm.flow.integrity.finding import Finding, FindingKind
 from dynaorm.flow.integrity.judge_items import judge_items
-from dynaorm.flow.protocol.call import Call, Flow
-from dynaorm.flow.protocol.context import Context
-from dynaorm.flow.protocol.paging import PageKeys
 from dynaorm.flow.read import repeat
 from dynaorm.item.value import Item
 from dynaorm.session._async.session import AsyncSession

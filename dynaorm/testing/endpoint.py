@@ -14,13 +14,13 @@ from dynaorm.embedded.address import IN_PROCESS, engine_at
 from dynaorm.embedded.engine import Engine
 from dynaorm.errors import UsageError
 from dynaorm.failure import counted
+from dynaorm.transport.async_default import AsyncDefaultTransport
 from dynaorm.transport.async_pynamodb import AsyncPynamoTransport
-from dynaorm.transport.default.async_transport import AsyncDefaultTransport
-from dynaorm.transport.default.transport import DefaultTransport
+from dynaorm.transport.default import DefaultTransport
 from dynaorm.transport.direct.async_transport import AsyncDirectTransport
 from dynaorm.transport.direct.transport import DirectTransport
-from dynaorm.transport.endpoint import without_password
 from dynaorm.transport.pynamodb import PynamoTransport
+from dynaorm.transport.settings import without_password
 
 # An engine on a busy machine answers late. Under a FakeClock, whose pauses take no time, the retries would be spent
 # while it still works on the first attempt, and the outcome would be unknown.

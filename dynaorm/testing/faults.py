@@ -13,7 +13,7 @@ from typing import TypeAlias
 from dynaorm.argument import all_of, check_count, check_flag, check_kind
 from dynaorm.errors import UsageError
 from dynaorm.failure import counted
-from dynaorm.flow.protocol.call import Call, NoAnswer, Reason, Refusal, Reply, Transport
+from dynaorm.flow.call import Call, NoAnswer, Reason, Refusal, Reply, Transport
 from dynaorm.record import record
 from dynaorm.session.settings import check_transport
 
@@ -266,11 +266,11 @@ class FaultyTransport:
         *faults: the faults.
 
     Examples:
-        >>> from dynaorm.testing.scripted import ScriptedTransport
+        >>> from dynaorm.testing.transports import ScriptedTransport
         >>> transport = FaultyTransport(ScriptedTransport({}), lost_answer(at=1))
         >>> transport.call(Call("PutItem", {}))
         Traceback (most recent call last):
-        dynaorm.flow.protocol.call.NoAnswer: the answer was lost
+        dynaorm.flow.call.NoAnswer: the answer was lost
     """
 
     def __init__(self, inner: Transport, *faults: Fault) -> None:
@@ -319,7 +319,7 @@ class FaultyTransport:
         Examples:
             >>> FaultyTransport(ScriptedTransport({}), lost_request()).call(Call("PutItem", {}))
             Traceback (most recent call last):
-            dynaorm.flow.protocol.call.NoAnswer: ...
+            dynaorm.flow.call.NoAnswer: ...
         """
         fault = self._fault_of(call)
         return self._inner.call(call) if fault is None else fault.strike(call, self._inner)

@@ -2,7 +2,7 @@
 
 moto compares Python values. So an absent attribute equals NULL and every other absent one, 1 equals True, and text
 compared by order with a number is an error of moto's own. Inside ``exact_conditions``, moto parses a condition, and
-``dynaorm.item.evaluate`` decides each comparison in it.
+``dynaorm.item.condition`` decides each comparison in it.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -13,8 +13,7 @@ from unittest.mock import patch
 from moto.dynamodb import comparisons as moto
 from moto.dynamodb.models.utilities import dynamo_to_dict
 
-from dynaorm.item.condition import BeginsWith, Between, Compare, Contains, IsIn
-from dynaorm.item.evaluate import holds, size_of
+from dynaorm.item.condition import BeginsWith, Between, Compare, Contains, IsIn, holds, size_of
 from dynaorm.item.value import AttributeValue
 
 _Decide: TypeAlias = Callable[[Any, Any], bool]

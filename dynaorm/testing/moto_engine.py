@@ -26,7 +26,7 @@ from moto.dynamodb.models.table import Table
 from moto.dynamodb.models.utilities import dynamo_to_dict
 from moto.dynamodb.responses import DynamoHandler
 
-from dynaorm.flow.protocol.call import Clock
+from dynaorm.flow.call import Clock
 from dynaorm.item.size import ITEM_LIMIT, item_size
 from dynaorm.item.value import Item
 from dynaorm.record import record

@@ -16,7 +16,7 @@ from dynaorm.failure import counted
 
 if TYPE_CHECKING:
     from dynaorm.entity.table import Table
-    from dynaorm.flow.protocol.call import Clock, Transport
+    from dynaorm.flow.call import Clock, Transport
     from dynaorm.session._async.session import AsyncSession
     from dynaorm.session.session import Session
     from dynaorm.testing.faults import FaultyTransport

@@ -17,7 +17,7 @@ from dynaorm.item.size import item_size
 from dynaorm.item.value import Item
 from dynaorm.testing.store import Store
 from dynaorm.testing.tables import Source, tables_of
-from dynaorm.testing.watched_transport import ItemWrite
+from dynaorm.testing.transports import ItemWrite
 
 _IMAGES: Final[Mapping[StreamView, tuple[str, ...]]] = {
     "KEYS_ONLY": (),

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from dynaorm.description.seeds import at_line, in_order_of_saving, seeds_in
+from dynaorm.description.sample_items import at_line, in_order_of_saving, seeds_in
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.errors import DynaormError, UsageError
 from dynaorm.session.line_file import path_of

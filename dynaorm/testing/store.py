@@ -9,7 +9,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 from dynaorm.argument import check_kind
 from dynaorm.description import classify, describe
 from dynaorm.entity.table import Table, check_table
-from dynaorm.flow.protocol.call import Call, Clock, Refusal, Transport
+from dynaorm.flow.call import Call, Clock, Refusal, Transport
 from dynaorm.layout.text import GOLDEN_WIDTH, text_of
 from dynaorm.layout.view import view_of
 from dynaorm.session._async.session import AsyncSession
@@ -18,7 +18,7 @@ from dynaorm.session.settings import check_transport, clock_of
 from dynaorm.testing.consistency import assert_consistent
 from dynaorm.testing.faults import FaultyTransport
 from dynaorm.testing.seeds import load_seeds
-from dynaorm.testing.watched_transport import WatchedTransport, Watcher
+from dynaorm.testing.transports import WatchedTransport, Watcher
 from dynaorm.transport.threaded import ThreadedTransport
 
 P = ParamSpec("P")

@@ -20,9 +20,9 @@ from types import UnionType
 from typing import Any, Final, TypeAlias
 
 from dynaorm.errors import Unreachable
-from dynaorm.flow.protocol.call import READS, NoAnswer, Reason, Refusal, Reply
+from dynaorm.flow.call import READS, NoAnswer, Reason, Refusal, Reply
 from dynaorm.item.json_body import Body, decode_object
-from dynaorm.item.well_formed import is_item, is_list_of
+from dynaorm.item.value import is_item, is_list_of
 from dynaorm.remedies import is_of_the_request_itself
 
 STREAM_READS = frozenset({"DescribeStream", "GetShardIterator", "GetRecords"})

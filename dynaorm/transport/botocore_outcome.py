@@ -22,7 +22,7 @@ from botocore.exceptions import (
 )
 from botocore.exceptions import ConnectionError as BotocoreConnectionError
 
-from dynaorm.flow.protocol.call import NoAnswer, Refusal, Reply
+from dynaorm.flow.call import NoAnswer, Refusal, Reply
 from dynaorm.transport.answer import reply_of
 
 CONNECTION_ERRORS = (BotocoreConnectionError, HTTPClientError, IncompleteReadError)

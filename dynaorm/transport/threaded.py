@@ -4,9 +4,9 @@ import asyncio
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 
-from dynaorm.flow.protocol.call import Call, Reply, Transport
-from dynaorm.transport.endpoint import Endpoint
+from dynaorm.flow.call import Call, Reply, Transport
 from dynaorm.transport.process import OfOneProcess, owned
+from dynaorm.transport.settings import Endpoint
 
 WORKERS = 50
 """As many threads as ``PynamoTransport`` keeps connections. asyncio's own executor has six on a small machine."""

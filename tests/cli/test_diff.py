@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from dynaorm import GlobalIndex, Session, Table, Transport
-from dynaorm.flow.protocol.call import Call
-from dynaorm.flow.table_definition import definition
+from dynaorm.flow.call import Call
+from dynaorm.flow.tables import definition
 from tests.cli.conftest import Command
 from tests.raw_tables import REGION
 

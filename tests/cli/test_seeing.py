@@ -10,8 +10,7 @@ from dynaorm import Session
 from dynaorm.description import describe, samples
 from dynaorm.layout import page
 from dynaorm.layout.document import document_of
-from dynaorm.layout.markdown import markdown_of
-from dynaorm.layout.mermaid import mermaid_of
+from dynaorm.layout.markdown import markdown_of, mermaid_of
 from dynaorm.layout.svg import svg_of
 from dynaorm.layout.text import text_of
 from dynaorm.layout.view import view_of

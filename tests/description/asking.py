@@ -8,8 +8,8 @@ from dynaorm import Key, Session, Table, inspect
 from dynaorm.description import Entry, Question, answer_of, classify, describe, values_of
 from dynaorm.entity.key import identity
 from dynaorm.entity.mapping.mapping import mapping_of
-from dynaorm.flow.protocol.call import Call, Transport
-from dynaorm.query.interval import comparable
+from dynaorm.flow.call import Call, Transport
+from dynaorm.query.key_range import comparable
 from dynaorm.testing import FaultyTransport
 
 

@@ -2,7 +2,7 @@
 
 from dynaorm import Entity, F, GlobalIndex, Index, Session, Table
 from dynaorm.description import Question, describe
-from dynaorm.flow.protocol.call import Transport
+from dynaorm.flow.call import Transport
 from dynaorm.testing import FakeClock, FaultyTransport
 from tests.description.asking import check_questions
 

@@ -17,7 +17,7 @@ from pydantic import ValidationError
 from dynaorm import Attribute, Entity, F, GlobalIndex, Index, Session, Table, Unique
 from dynaorm.description import describe, samples, values_of
 from dynaorm.errors import DynaormError
-from dynaorm.flow.protocol.call import Call, Transport
+from dynaorm.flow.call import Call, Transport
 from dynaorm.testing import FakeClock, FaultyTransport, factory
 from tests.cast import documents, events, orders, others, people, tables, tickets
 from tests.cast.documents import Page

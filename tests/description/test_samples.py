@@ -32,7 +32,7 @@ from dynaorm import (
 from dynaorm.description import samples
 from dynaorm.description.entry import Entry
 from dynaorm.errors import UsageError
-from dynaorm.flow.protocol.call import Call
+from dynaorm.flow.call import Call
 from dynaorm.item.value import Item
 from dynaorm.testing import FakeClock, inconsistencies
 from tests.cast import documents, events, orders, others, people, tables, tickets

@@ -3,8 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from dynaorm.entity.text.of_type import scalar_of
-from dynaorm.entity.text.scalar import Scalar
+from dynaorm.entity.text.scalar import Scalar, scalar_of
 
 
 def scalar(annotation: Any) -> Scalar:

@@ -8,7 +8,7 @@ from pydantic import BaseModel, create_model
 from typing_extensions import TypeAliasType, TypedDict
 
 from dynaorm import Attribute, ExpiresAt, InKey, Unique, Versioned
-from dynaorm.entity.annotation import Marked, marked
+from dynaorm.entity.marker import Marked, marked
 
 Email = TypeAliasType("Email", Annotated[str, Unique("email")])
 

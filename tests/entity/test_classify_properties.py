@@ -14,15 +14,13 @@ from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.errors import DeclarationError, InvalidValue
 from dynaorm.item.action import Put
 from dynaorm.item.value import Item
+from dynaorm.plan.changes import merge_intents
 from dynaorm.plan.compiler import compile_plan
-from dynaorm.plan.intent import Deletion, Intent, Save
+from dynaorm.plan.intent import NOTHING_READ, Deletion, Intent, Save, UnitOfWork
 from dynaorm.plan.kinds.guards import GuardPurpose
 from dynaorm.plan.kinds.own_item import ItemPurpose
 from dynaorm.plan.kinds.versions import VersionPurpose
-from dynaorm.plan.merge_intents import merge_intents
-from dynaorm.plan.planned import Planned
-from dynaorm.plan.reads import NOTHING_READ
-from dynaorm.plan.unit_of_work import UnitOfWork
+from dynaorm.plan.plan import Planned
 
 NOW = 1_700_000_000.0
 WHAT = {

@@ -1,7 +1,7 @@
 """Which item is meant, in a table and among all tables."""
 
 from dynaorm import Table
-from dynaorm.entity.ident import contents_of, ident_of
+from dynaorm.entity.table import contents_of, ident_of
 
 KEY = {"SK": {"N": "7"}, "PK": {"S": "a"}}
 

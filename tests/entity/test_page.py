@@ -7,7 +7,7 @@ import pytest
 from hypothesis import event, given
 from hypothesis import strategies as st
 
-from dynaorm.entity.page import item_texts, items_in
+from dynaorm.entity.state import item_texts, items_in
 from dynaorm.item.json_body import decode_item, encode_body
 from dynaorm.item.value import Item
 

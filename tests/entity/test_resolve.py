@@ -15,7 +15,7 @@ from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.entity.resolve import FieldResolver
 from dynaorm.errors import InvalidValue, UnknownField, UsageError
 from dynaorm.item.condition import Condition, render
-from dynaorm.item.placeholder import Placeholders
+from dynaorm.item.path import Placeholders
 from dynaorm.item.resolve import resolve
 from dynaorm.item.update import AddTo, Change, resolve_changes
 

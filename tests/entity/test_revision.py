@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dynaorm.entity.revision import REVISION_ATTRIBUTE, Revision
-from dynaorm.item.evaluate import holds
+from dynaorm.item.condition import holds
 from dynaorm.item.update import AddTo, apply_changes
 from dynaorm.item.value import Item
 

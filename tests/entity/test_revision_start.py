@@ -4,7 +4,7 @@ import pytest
 
 from dynaorm import Entity, F, Key, NumberRevision, Session, Table, inspect
 from dynaorm.errors import DeclarationError
-from dynaorm.flow.protocol.call import Transport
+from dynaorm.flow.call import Transport
 from tests.cast.seen import items
 
 zero = Table("from-zero", revision_attribute=NumberRevision("version", start=-1))

@@ -5,7 +5,7 @@ import pickle
 
 from dynaorm import LOADING, Entity, Table
 from dynaorm.entity.state import Loaded, Unsettled, defaults_in, set_state, state_of, unsettled_of
-from dynaorm.plan.effects import Effect
+from dynaorm.plan.plan import Effect
 
 
 class Point(Entity, table=Table("app"), pk="POINT#{slug}", sk="A", frozen=True):

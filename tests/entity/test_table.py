@@ -9,7 +9,7 @@ import pytest
 
 from dynaorm import BinaryKey, GlobalIndex, LocalIndex, NumberKey, NumberRevision, Table
 from dynaorm.entity.mapping.mapping import mapping_of
-from dynaorm.entity.table_index import KeyAttribute
+from dynaorm.entity.table import KeyAttribute
 from dynaorm.errors import DeclarationError, UsageError
 from dynaorm.failure import shown
 from tests.cast.people import Guest, User

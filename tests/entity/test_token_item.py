@@ -6,7 +6,7 @@ import pytest
 
 from dynaorm import Entity, GlobalIndex, Table
 from dynaorm.entity.classify import NotAnEntity, classify
-from dynaorm.entity.token_item import is_token_item, token_key
+from dynaorm.entity.internal_items import is_token_item, token_key
 from dynaorm.errors import InvalidValue
 from dynaorm.session.session import Session
 

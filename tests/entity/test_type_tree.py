@@ -20,9 +20,9 @@ from pydantic import BaseModel, Field, SecretStr, create_model
 from typing_extensions import TypeAliasType, TypedDict
 
 from dynaorm import Unique
-from dynaorm.entity.annotation import marked
 from dynaorm.entity.mapping.secret import holds_secret
-from dynaorm.entity.text.of_type import scalar_of
+from dynaorm.entity.marker import marked
+from dynaorm.entity.text.scalar import scalar_of
 from dynaorm.entity.type_tree import substituted, type_tree
 from tests.entity.kinds import DICT, LIST, TUPLE
 

@@ -11,7 +11,7 @@ from dynaorm.entity.state import state_of
 from dynaorm.entity.version import Version, time_of, version_of
 from dynaorm.errors import DecodeError, UsageError
 from dynaorm.item.value import AttributeValue
-from dynaorm.testing.scripted import ScriptedTransport
+from dynaorm.testing.transports import ScriptedTransport
 
 APP = Table("app", indexes=[GlobalIndex("GSI1")])
 

@@ -10,8 +10,8 @@ from dynaorm import GlobalIndex, LocalIndex, NumberKey, Table, iam_policy
 from dynaorm.description import TableDescription, describe
 from dynaorm.errors import UsageError
 from dynaorm.export import cloudformation, stages, terraform
-from dynaorm.flow.protocol.call import Call, Transport
-from dynaorm.flow.table_definition import definition
+from dynaorm.flow.call import Call, Transport
+from dynaorm.flow.tables import definition
 from tests.cast import documents, events, orders, others, people, tables, tickets
 
 MODULES = (documents, events, orders, others, people, tickets)

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from dynaorm.flow.protocol.call import Transport
+from dynaorm.flow.call import Transport
 from dynaorm.testing import tables_of
 from dynaorm.testing.clock import FakeClock
 from dynaorm.testing.moto_engine import strict_moto

@@ -5,17 +5,14 @@ from functools import partial
 from typing import Annotated, Any, TypeVar
 
 from dynaorm import Entity, F, Key, NumberRevision, Table, Unique
-from dynaorm.entity.ident import ident_of
 from dynaorm.entity.mapping.mapping import mapping_of
-from dynaorm.flow.applied_before import is_applied
-from dynaorm.flow.protocol.call import Flow
-from dynaorm.flow.protocol.context import Context
+from dynaorm.entity.table import ident_of
+from dynaorm.flow.call import Context, Flow
+from dynaorm.flow.commit import is_applied
+from dynaorm.plan.changes import merge_intents
 from dynaorm.plan.compiler import compile_plan
-from dynaorm.plan.intent import Check, Deletion, Edit, Intent, Save
-from dynaorm.plan.merge_intents import merge_intents
+from dynaorm.plan.intent import NOTHING_READ, Check, Deletion, Edit, Intent, Reads, Save, UnitOfWork
 from dynaorm.plan.plan import Plan
-from dynaorm.plan.reads import NOTHING_READ, Reads
-from dynaorm.plan.unit_of_work import UnitOfWork
 from tests.faults.worlds import NOW, Case
 
 E = TypeVar("E", bound=Entity)

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Final, NamedTuple
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from dynaorm import Entity, F, Key, NumberRevision, Session, Table, Unique
-from dynaorm.flow.protocol.call import Call, Transport
+from dynaorm.flow.call import Call, Transport
 from dynaorm.item.value import Item
 
 REVISIONS: Final[Mapping[str, Any]] = {

@@ -7,7 +7,7 @@ import pytest
 
 from dynaorm import Plan, Retry, Session, Table
 from dynaorm.errors import OutcomeUnknown
-from dynaorm.flow.protocol.call import Call, Reply, Transport
+from dynaorm.flow.call import Call, Reply, Transport
 from dynaorm.testing.clock import FakeClock
 from dynaorm.testing.faults import Fault, FaultyTransport
 from tests.raw_tables import RawTables

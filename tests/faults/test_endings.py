@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from dynaorm import Entity, F, Key, NoAnswer, Plan, Refusal, Retry, Session, Table
 from dynaorm.entity.state import unsettled_of
 from dynaorm.errors import OutcomeUnknown, UsageError
-from dynaorm.flow.protocol.call import Reason
+from dynaorm.flow.call import Reason
 from dynaorm.testing import FakeClock
-from dynaorm.testing.scripted import Answer, ScriptedTransport
+from dynaorm.testing.transports import Answer, ScriptedTransport
 from tests.faults.endings_cases import Stock, User
 
 

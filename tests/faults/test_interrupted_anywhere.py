@@ -15,7 +15,7 @@ from tests.faults.store import Store
 TABLE: Final = app
 
 # Where objects learn of their writes. What only computes values need not be interrupted at each of its lines.
-ENDINGS: Final = ("flow", "session", "plan/effects.py", "entity/state.py")
+ENDINGS: Final = ("flow", "session", "plan/plan.py", "entity/state.py")
 
 WRITES: Final = ("UpdateItem", "TransactWriteItems")
 LATEST: Final = {"ACCOUNT", "PROFILE", "v0_TEXT"}

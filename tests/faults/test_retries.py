@@ -14,7 +14,7 @@ from dynaorm.errors import (
     Unreachable,
     UsageError,
 )
-from dynaorm.flow.protocol.call import Call, Reason, Refusal, Reply, Transport
+from dynaorm.flow.call import Call, Reason, Refusal, Reply, Transport
 from dynaorm.testing.faults import Fault, conflict, in_progress, lost_answer, lost_request, throttle
 from tests.faults.entities import FOREVER, LIZ, Account, User, app
 from tests.faults.store import Store

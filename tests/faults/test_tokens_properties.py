@@ -10,7 +10,7 @@ from pydantic import Field
 
 from dynaorm import Aggregate, Entity, F, Key, Session, Table, Transaction, Transport, Unique, inspect
 from dynaorm.errors import OutcomeUnknown, StoreError
-from dynaorm.flow.protocol.call import Call
+from dynaorm.flow.call import Call
 from dynaorm.testing import FakeClock, FaultyTransport, assert_consistent, lost_answer, strict_moto
 
 app = Table("App")

@@ -14,19 +14,15 @@ from typing import Any, Final, NamedTuple
 
 from dynaorm.entity.state import Unsettled, carried_by, set_state
 from dynaorm.errors import OutcomeUnknown, StoreError, TokenReused, UsageError
-from dynaorm.flow.protocol.call import TIME_IS_OVER, Call, Flow, NoAnswer, Pause, Reason, Refusal
-from dynaorm.flow.protocol.context import Context
-from dynaorm.flow.protocol.retry import Retry
-from dynaorm.flow.write import resume, send
-from dynaorm.flow.write_events import stored
+from dynaorm.flow.call import TIME_IS_OVER, Call, Context, Flow, NoAnswer, Pause, Reason, Refusal, Retry
+from dynaorm.flow.write import resume, send, stored
 from dynaorm.item.action import ConditionCheck, Delete, Put, Update
-from dynaorm.item.evaluate import holds
+from dynaorm.item.condition import holds
 from dynaorm.item.update import apply_changes
 from dynaorm.item.value import Item
+from dynaorm.plan.compiler import Committed
 from dynaorm.plan.kinds.guards import GUARDS
-from dynaorm.plan.plan import Plan
-from dynaorm.plan.planned import Planned
-from dynaorm.plan.verdict import Committed
+from dynaorm.plan.plan import Plan, Planned
 from dynaorm.testing.clock import FakeClock
 
 NOW: Final = 1_700_000_000.0

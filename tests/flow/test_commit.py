@@ -7,10 +7,10 @@ import pytest
 from dynaorm import Entity, F, Key, Session, Table, Unique, inspect
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.errors import StaleEntity, UsageError
-from dynaorm.flow.protocol.call import Reason, Refusal
+from dynaorm.flow.call import Reason, Refusal
 from dynaorm.item.value import Item
 from dynaorm.testing.clock import FakeClock
-from dynaorm.testing.scripted import Answer, ScriptedTransport
+from dynaorm.testing.transports import Answer, ScriptedTransport
 
 NOW = 1_700_000_000
 

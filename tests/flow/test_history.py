@@ -7,7 +7,7 @@ import pytest
 
 from dynaorm import Key, Session
 from dynaorm.errors import NotVersioned, UsageError
-from dynaorm.flow.protocol.call import Call, Transport
+from dynaorm.flow.call import Call, Transport
 from dynaorm.testing.clock import FakeClock
 from dynaorm.testing.faults import FaultyTransport
 from tests.flow.documents import KEY, Plain, seeded, written

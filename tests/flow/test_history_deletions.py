@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 from typing import Annotated
 
 from dynaorm import Entity, Key, Session, Table, Unique
-from dynaorm.flow.protocol.call import Call, Transport
+from dynaorm.flow.call import Call, Transport
 from dynaorm.item.value import Item
 from dynaorm.testing import FakeClock
 

@@ -18,7 +18,7 @@ from dynaorm.errors import (
     Unreachable,
     UsageError,
 )
-from dynaorm.flow.protocol.call import Call, Refusal, Reply, Transport
+from dynaorm.flow.call import Call, Refusal, Reply, Transport
 from dynaorm.testing.clock import FakeClock
 from dynaorm.testing.faults import Fault, FaultyTransport, conflict, lost_answer, throttle
 from tests.flow.documents import KEY, Document, numbers, seeded, stored_sorts, written

@@ -10,7 +10,7 @@ from dynaorm import Entity, ExpiresAt, Session, Table, Unique
 from dynaorm.errors import Contention, DecodeError, InvalidValue, OwnerUnknown, UnknownField, UsageError
 from dynaorm.item.value import Item
 from dynaorm.testing.clock import FakeClock
-from dynaorm.testing.scripted import Answer, ScriptedTransport
+from dynaorm.testing.transports import Answer, ScriptedTransport
 
 NOW = 1_700_000_000
 

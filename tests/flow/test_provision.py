@@ -7,10 +7,10 @@ import pytest
 
 from dynaorm import BinaryKey, Entity, ExpiresAt, F, GlobalIndex, LocalIndex, NumberKey, Session, Table
 from dynaorm.errors import UnexpectedRefusal, UsageError
-from dynaorm.flow.protocol.call import NoAnswer, Refusal
-from dynaorm.flow.table_definition import definition
+from dynaorm.flow.call import NoAnswer, Refusal
+from dynaorm.flow.tables import definition
 from dynaorm.testing.clock import FakeClock
-from dynaorm.testing.scripted import Answer, ScriptedTransport
+from dynaorm.testing.transports import Answer, ScriptedTransport
 
 plain = Table("provision-plain", sk=None)
 indexed = Table(

@@ -15,13 +15,12 @@ from dynaorm.errors import (
     UnexpectedRefusal,
     Unreachable,
 )
-from dynaorm.flow.protocol.call import Call, NoAnswer, Reason, Refusal
-from dynaorm.flow.protocol.context import Context
+from dynaorm.flow.call import Call, Context, NoAnswer, Reason, Refusal
 from dynaorm.flow.read import get_items
 from dynaorm.item.value import Item
 from dynaorm.session.drive import drive
 from dynaorm.testing.clock import FakeClock
-from dynaorm.testing.scripted import Answer, ScriptedTransport
+from dynaorm.testing.transports import Answer, ScriptedTransport
 
 NOW = 1_700_000_000
 

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from dynaorm import Attribute, Entity, ExpiresAt, GlobalIndex, LocalIndex, NumberKey, Session, Table
 from dynaorm.description import Difference, describe, differences, table_steps
 from dynaorm.errors import UsageError
-from dynaorm.flow.protocol.call import Call, Transport
-from dynaorm.flow.table_definition import definition
+from dynaorm.flow.call import Call, Transport
+from dynaorm.flow.tables import definition
 from dynaorm.testing import FakeClock
 
 _NUMBERS: Final = count()

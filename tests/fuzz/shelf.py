@@ -5,12 +5,11 @@ from hashlib import sha256
 from typing import Any, TypeAlias
 
 from dynaorm import Entity, GlobalIndex, Session, Table
-from dynaorm.entity.table_index import KeyAttribute
-from dynaorm.flow.protocol.call import Call, Reply
-from dynaorm.item.condition import And, Compare, Condition, paths_of
-from dynaorm.item.evaluate import holds
+from dynaorm.entity.table import KeyAttribute
+from dynaorm.flow.call import Call, Reply
+from dynaorm.item.condition import And, Compare, Condition, holds, paths_of
 from dynaorm.item.value import Item
-from dynaorm.query.interval import comparable
+from dynaorm.query.key_range import comparable
 from dynaorm.record import record
 from tests.fuzz.expression import condition_in, tokens_of
 

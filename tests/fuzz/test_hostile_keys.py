@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from dynaorm import BinaryKey, Entity, GlobalIndex, Index, InKey, Key, NumberKey, Session, Table, Unique
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.errors import DynaormError, InvalidValue
-from dynaorm.flow.protocol.call import Call
+from dynaorm.flow.call import Call
 from dynaorm.item.size import item_size
 from dynaorm.plan.kinds.guards import GUARDS
 from dynaorm.testing.clock import FakeClock

@@ -24,7 +24,7 @@ from dynaorm.errors import (
     UniqueViolation,
     UsageError,
 )
-from dynaorm.flow.protocol.call import Call, Transport
+from dynaorm.flow.call import Call, Transport
 from dynaorm.testing.clock import FakeClock
 from dynaorm.testing.moto_engine import strict_moto
 from tests.counted_rules import CountingMachine, rule, run_counted

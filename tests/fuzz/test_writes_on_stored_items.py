@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from dynaorm import Entity, Session, Transport, detached, inspect
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.errors import DecodeError, DynaormError, InvalidValue, OutcomeUnknown, UnexpectedRefusal
-from dynaorm.flow.protocol.call import Call
+from dynaorm.flow.call import Call
 from dynaorm.item.value import Item
 from dynaorm.testing.clock import FakeClock
 from tests.fuzz.fixtures import CHANGES, SOUND, TABLES, key_names, key_of, spoiled

@@ -34,11 +34,11 @@ from dynaorm import (
     Unique,
 )
 from dynaorm.errors import DynaormError, Throttled, UsageError
-from dynaorm.flow.protocol.call import Call, Transport
+from dynaorm.flow.call import Call, Transport
 from dynaorm.integrations.opentelemetry import instrument
 from dynaorm.testing import FakeClock, FaultyTransport, ScriptedTransport, conflict, lost_answer, throttle
-from dynaorm.transport.default.async_transport import AsyncDefaultTransport
-from dynaorm.transport.default.transport import DefaultTransport
+from dynaorm.transport.async_default import AsyncDefaultTransport
+from dynaorm.transport.default import DefaultTransport
 from dynaorm.transport.pynamodb import PynamoTransport
 from dynaorm.transport.threaded import ThreadedTransport
 from tests.transport.unruly import Unruly, answer, refusal, unruly_server

@@ -6,7 +6,7 @@ from functools import partial
 from pathlib import Path
 
 from dynaorm import Session
-from dynaorm.flow.protocol.call import Call, Reply
+from dynaorm.flow.call import Call, Reply
 from dynaorm.transport.direct.transport import DirectTransport
 from tests.integrity.zoo import Raw, clock
 

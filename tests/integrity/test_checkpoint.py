@@ -14,12 +14,11 @@ import pytest
 
 from dynaorm import Aggregate, BinaryKey, Entity, Table
 from dynaorm.errors import UsageError
+from dynaorm.flow.call import DEFAULT_RETRY, Context
 from dynaorm.flow.integrity.finding import Amount, Doubt, Holding
 from dynaorm.flow.integrity.ledger import Ledger, MemoryLedger
 from dynaorm.flow.integrity.stored_check import ItemAddress
 from dynaorm.flow.integrity.verify import Verification, verification
-from dynaorm.flow.protocol.context import Context
-from dynaorm.flow.protocol.retry import DEFAULT_RETRY
 from dynaorm.integrity.checkpoint import Checkpoint
 from dynaorm.testing.clock import FakeClock
 

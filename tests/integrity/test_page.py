@@ -2,7 +2,7 @@
 
 import re
 
-from dynaorm.flow.table_location import TableLocation
+from dynaorm.flow.tables import TableLocation
 from tests.conftest import ROOT
 
 PAGE = (ROOT / "docs" / "whole-tables.md").read_text()

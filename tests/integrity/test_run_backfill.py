@@ -14,8 +14,8 @@ from pydantic import SecretStr
 
 from dynaorm import Aggregate, Entity, Index, Key, NumberRevision, Session, Table, Transport, Unique, inspect
 from dynaorm.errors import OwnerUnknown
+from dynaorm.flow.call import Call, Refusal
 from dynaorm.flow.integrity.finding import FindingKind, Outcome, RepairResult
-from dynaorm.flow.protocol.call import Call, Refusal
 from dynaorm.integrity.report import as_json
 from dynaorm.integrity.run import RunOptions, backfill
 from dynaorm.testing.moto_engine import strict_moto

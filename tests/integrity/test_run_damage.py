@@ -7,8 +7,8 @@ import pytest
 
 from dynaorm import Session
 from dynaorm.errors import UnexpectedRefusal
+from dynaorm.flow.call import Call, Refusal, Reply, Transport
 from dynaorm.flow.integrity.finding import Finding, FindingKind, Outcome
-from dynaorm.flow.protocol.call import Call, Refusal, Reply, Transport
 from dynaorm.integrity.run import RunOptions, backfill, repair, verify
 from tests.integrity.damages import DAMAGES, portions
 from tests.integrity.zoo import TABLES, Book, Damage, Found, Raw, app, clock, key_of, member, populate, text

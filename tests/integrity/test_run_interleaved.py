@@ -9,8 +9,8 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 from dynaorm import Key, Session, Transport
+from dynaorm.flow.call import Call, Reply
 from dynaorm.flow.integrity.finding import Outcome, RepairResult
-from dynaorm.flow.protocol.call import Call, Reply
 from dynaorm.integrity.run import RunOptions, backfill, repair
 from dynaorm.testing.moto_engine import strict_moto
 from tests.integrity.conftest import created

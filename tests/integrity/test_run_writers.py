@@ -8,8 +8,8 @@ from random import Random
 
 from dynaorm import Key, Retry, Session
 from dynaorm.errors import DynaormError
+from dynaorm.flow.call import Call, Reply, Transport
 from dynaorm.flow.integrity.finding import Outcome
-from dynaorm.flow.protocol.call import Call, Reply, Transport
 from dynaorm.integrity.run import RunOptions, repair
 from dynaorm.transport.clock import SystemClock
 from tests.integrity import shop

@@ -13,8 +13,8 @@ from functools import partial
 from pathlib import Path
 
 from dynaorm import Session, Table
+from dynaorm.flow.call import Call, Reply
 from dynaorm.flow.integrity.finding import Finding, RepairResult
-from dynaorm.flow.protocol.call import Call, Reply
 from dynaorm.integrity.report import as_json, finding_in
 from dynaorm.integrity.run import RunOptions, backfill, repair, verify
 from dynaorm.transport.direct.transport import DirectTransport

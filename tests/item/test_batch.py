@@ -8,9 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dynaorm.item.batch import BATCH_WRITE_LIMIT, REQUEST_LIMIT, packed, puts_of
 from dynaorm.item.json_body import decode_body, encode_body
-from dynaorm.item.size import ITEM_LIMIT, item_size
+from dynaorm.item.size import BATCH_WRITE_LIMIT, ITEM_LIMIT, REQUEST_LIMIT, item_size, packed, puts_of
 from dynaorm.item.value import AttributeValue, Item
 
 

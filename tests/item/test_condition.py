@@ -32,10 +32,8 @@ from dynaorm.item.condition import (
     paths_of,
     render,
 )
-from dynaorm.item.condition_text import condition_text
-from dynaorm.item.field import F
-from dynaorm.item.path import Path, PathSource, Role
-from dynaorm.item.placeholder import Placeholders
+from dynaorm.item.field import F, condition_text
+from dynaorm.item.path import Path, PathSource, Placeholders, Role
 from dynaorm.item.resolve import resolve
 from dynaorm.item.value import AttributeValue
 

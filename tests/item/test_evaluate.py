@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dynaorm.flow.protocol.call import Call, Transport
+from dynaorm.flow.call import Call, Transport
 from dynaorm.item.condition import (
     And,
     Attr,
@@ -23,17 +23,17 @@ from dynaorm.item.condition import (
     Contains,
     Exists,
     IsIn,
+    KnownPart,
     Missing,
     Not,
     Or,
     SizeOf,
+    Unread,
     equals,
+    holds,
     render,
 )
-from dynaorm.item.evaluate import holds
-from dynaorm.item.known import KnownPart, Unread
-from dynaorm.item.path import Path
-from dynaorm.item.placeholder import Placeholders
+from dynaorm.item.path import Path, Placeholders
 from dynaorm.item.value import AttributeValue, Item
 from dynaorm.testing.moto_engine import strict_moto
 from dynaorm.transport.pynamodb import PynamoTransport

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from dynaorm.item.known import KnownPart, Unread, is_known_in, with_more
+from dynaorm.item.condition import KnownPart, Unread, is_known_in, with_more
 
 PART = KnownPart({"a": {"S": "x"}}, {"b"})
 

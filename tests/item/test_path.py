@@ -2,8 +2,7 @@
 
 import pytest
 
-from dynaorm.item.condition import Exists, Missing
-from dynaorm.item.evaluate import holds
+from dynaorm.item.condition import Exists, Missing, holds
 from dynaorm.item.path import Path, overlaps, value_at
 from dynaorm.item.value import AttributeValue, Item
 

@@ -8,8 +8,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dynaorm.item.placeholder import Placeholders
-from dynaorm.item.prefix import Prefix, attribute_path, gathered, is_member, paths_in, prefix_of, scattered
+from dynaorm.item.path import (
+    Placeholders,
+    Prefix,
+    attribute_path,
+    gathered,
+    is_member,
+    paths_in,
+    prefix_of,
+    scattered,
+)
 from dynaorm.item.size import item_size
 
 P, Q = prefix_of("p."), prefix_of("q")

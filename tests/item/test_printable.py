@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dynaorm.item.printable import printable
+from dynaorm.item.text import printable
 
 
 @pytest.mark.parametrize(

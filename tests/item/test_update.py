@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from dynaorm.errors import UsageError
 from dynaorm.item.field import F
-from dynaorm.item.path import Path, PathSource, Role, overlaps
-from dynaorm.item.placeholder import Placeholders
+from dynaorm.item.path import Path, PathSource, Placeholders, Role, overlaps
 from dynaorm.item.update import (
     AddTo,
     Append,

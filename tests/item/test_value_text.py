@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from dynaorm.item.text import key_text, name_text, plain_text, value_text
 from dynaorm.item.value import AttributeValue
-from dynaorm.item.value_text import key_text, name_text, plain_text, value_text
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from dynaorm.item.well_formed import is_item, is_list_of, is_value
+from dynaorm.item.value import is_item, is_list_of, is_value
 
 
 @pytest.mark.parametrize(

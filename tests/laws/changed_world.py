@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from dynaorm import F, Key, Retry, Session, Transport
 from dynaorm.errors import AlreadyExists, UniqueViolation
-from dynaorm.flow.protocol.call import Call, Reply
+from dynaorm.flow.call import Call, Reply
 from dynaorm.testing import FakeClock
 from tests.laws.changed_classes import Earlier, earlier, make_earlier
 from tests.laws.mixed_classes import (

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from dynaorm.flow.protocol.call import Call, Transport
+from dynaorm.flow.call import Call, Transport
 from dynaorm.item.json_body import Body, encode_body
 
 

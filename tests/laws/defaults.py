@@ -17,7 +17,7 @@ from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
 from dynaorm.item.condition import Condition
 from dynaorm.item.path import Path
 from dynaorm.item.value import AttributeValue
-from dynaorm.plan.image import new_image
+from dynaorm.plan.values import new_image
 from dynaorm.record import record
 
 NOTHING: Final = object()

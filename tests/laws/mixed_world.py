@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, TypeAlias
 
 from dynaorm.errors import DynaormError, InvalidValue, UniqueViolation
-from dynaorm.flow.protocol.call import Call, Transport
+from dynaorm.flow.call import Call, Transport
 from dynaorm.item.value import Item
 from tests.laws.mixed_classes import GUARDS, TABLE, TOTALS, Classes, Spec, Values
 from tests.laws.mixed_items import Expected, Stored, cut

@@ -20,8 +20,8 @@ from dynaorm import Entity, Session, Transport
 from dynaorm import Table as Declared
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.errors import DecodeError, InvalidValue, UniqueViolation
+from dynaorm.flow.call import Call
 from dynaorm.flow.integrity.finding import Finding, FindingKind, Outcome
-from dynaorm.flow.protocol.call import Call
 from dynaorm.integrity.run import backfill, repair
 from dynaorm.item.value import Item
 from dynaorm.testing import FakeClock

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from pydantic import JsonValue
 
 from dynaorm import Attribute, Entity, F, GlobalIndex, Index, Key, NumberKey, Session, Table, codecs
-from dynaorm.entity.stored_form import StoredForm
+from dynaorm.entity.marker import StoredForm
 from dynaorm.errors import UsageError
-from dynaorm.flow.protocol.call import Transport
+from dynaorm.flow.call import Transport
 
 TEXTS = (codecs.ISO_SECONDS, codecs.ISO_MILLISECONDS, codecs.PYNAMODB_UTC, codecs.PYTHON_ISO)
 NUMBERS = (codecs.EPOCH_SECONDS, codecs.EPOCH_MILLISECONDS)

@@ -17,11 +17,9 @@ from pydantic import BaseModel, Field
 from dynaorm import Entity, F, Key, Session, Table
 from dynaorm.entity.resolve import FieldResolver
 from dynaorm.errors import ConditionFailed, UsageError
-from dynaorm.flow.protocol.call import Call, Transport
-from dynaorm.item.condition import Condition, render
-from dynaorm.item.evaluate import holds
-from dynaorm.item.path import value_at
-from dynaorm.item.placeholder import Placeholders
+from dynaorm.flow.call import Call, Transport
+from dynaorm.item.condition import Condition, holds, render
+from dynaorm.item.path import Placeholders, value_at
 from dynaorm.item.resolve import resolve
 from dynaorm.item.update import Change
 from dynaorm.item.value import AttributeValue

@@ -19,7 +19,7 @@ from pydantic import ValidationError
 
 from dynaorm import Entity, F, Key, Session, Table, Transport
 from dynaorm.errors import DynaormError, InvalidValue, UniqueViolation
-from dynaorm.flow.protocol.call import Call
+from dynaorm.flow.call import Call
 from dynaorm.item.value import Item
 from dynaorm.testing import FakeClock
 from tests.laws.dependent_classes import INDEXES, NAME, SPECS, Home, Spec, claim_of, label_of, make

@@ -10,7 +10,7 @@ from pydantic import BaseModel, Field, Secret, ValidationInfo, field_validator
 
 from dynaorm import Entity, F, Index, Key, Session, Table, Transport, Unique
 from dynaorm.errors import InvalidValue
-from dynaorm.flow.protocol.call import Call
+from dynaorm.flow.call import Call
 from dynaorm.integrity.run import verify
 from dynaorm.testing.faults import FaultyTransport
 from tests.laws.dependent_classes import INDEXES, Home

@@ -12,7 +12,7 @@ from dynaorm import Attribute, Entity, GlobalIndex, Index, InKey, Key, Session, 
 from dynaorm.entity.mapping.derive import index_keys
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.errors import DecodeError
-from dynaorm.flow.protocol.call import Call, Transport
+from dynaorm.flow.call import Call, Transport
 from dynaorm.item.value import AttributeValue
 
 app = Table("encoded-keys", indexes=[GlobalIndex("GSI1")], type_attribute=None)

@@ -23,7 +23,7 @@ from dynaorm.errors import (
     EntityNotFound,
     UniqueViolation,
 )
-from dynaorm.item.evaluate import holds
+from dynaorm.item.condition import holds
 from dynaorm.item.value import AttributeValue
 from dynaorm.testing import FakeClock
 

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from dynaorm import Session
 from dynaorm.errors import DynaormError
-from dynaorm.flow.protocol.call import Call, Transport
-from dynaorm.item.printable import printable
+from dynaorm.flow.call import Call, Transport
+from dynaorm.item.text import printable
 from dynaorm.testing import FakeClock, FaultyTransport
 from tests.laws.chains import chains
 from tests.laws.classes import NOON, declare, rows, schemas

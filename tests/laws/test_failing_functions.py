@@ -12,7 +12,7 @@ from pydantic import AfterValidator, BaseModel
 
 from dynaorm import Attribute, Entity, F, GlobalIndex, Index, Key, Session, Table
 from dynaorm.errors import DecodeError, InvalidValue
-from dynaorm.flow.protocol.call import Call, Transport
+from dynaorm.flow.call import Call, Transport
 from dynaorm.item.value import AttributeValue
 
 table = Table("failing-functions", indexes=[GlobalIndex("GSI1")])

@@ -7,8 +7,8 @@ import pytest
 
 from dynaorm import Aggregate, Entity, F, GlobalIndex, Index, Key, Session, Table, Unique
 from dynaorm.errors import DecodeError
+from dynaorm.flow.call import Call, Transport
 from dynaorm.flow.integrity.finding import FindingKind
-from dynaorm.flow.protocol.call import Call, Transport
 from dynaorm.integrity.run import backfill, repair
 from dynaorm.item.value import Item
 

@@ -39,7 +39,7 @@ from dynaorm import (
 from dynaorm.description import describe, samples
 from dynaorm.entity.failing import REMEDY
 from dynaorm.errors import BulkError, DecodeError, DynaormError, InvalidValue, UsageError
-from dynaorm.flow.protocol.call import Call, Transport
+from dynaorm.flow.call import Call, Transport
 from dynaorm.testing import factory
 
 QUOTED: Final = "what-the-error-quotes"

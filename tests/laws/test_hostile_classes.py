@@ -34,7 +34,7 @@ from dynaorm import (
 )
 from dynaorm.entity.declare.catalog import catalog_of
 from dynaorm.errors import DeclarationError, UsageError
-from dynaorm.flow.protocol.call import Transport
+from dynaorm.flow.call import Transport
 from dynaorm.testing import FakeClock
 
 T = TypeVar("T")

@@ -24,7 +24,7 @@ from pydantic import (
 
 from dynaorm import LOADING, Aggregate, Entity, GlobalIndex, Index, Key, Session, Table, Transport, Unique
 from dynaorm.errors import DeclarationError
-from dynaorm.flow.protocol.call import Call
+from dynaorm.flow.call import Call
 
 NAME: Final = "looked-at-totals"
 INDEXES: Final = (GlobalIndex("GSI1"),)

@@ -8,12 +8,11 @@ import pytest
 from pydantic import AfterValidator, Field
 
 from dynaorm import Aggregate, CreatedAt, Entity, F, Key, Table, Unique
-from dynaorm.entity.ident import ident_of
+from dynaorm.entity.table import ident_of
 from dynaorm.item.action import Update
 from dynaorm.item.update import SetIfMissing
-from dynaorm.plan.intent import Edit, Save
+from dynaorm.plan.intent import Edit, Reads, Save
 from dynaorm.plan.kinds.totals import TotalPurpose
-from dynaorm.plan.reads import Reads
 from tests.plan.compiling import plan_of
 
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from dynaorm import NoAnswer, Retry, Session, Transport
 from dynaorm.errors import OutcomeUnknown
-from dynaorm.flow.protocol.call import Call, Reply
+from dynaorm.flow.call import Call, Reply
 from tests.laws.mixed_classes import TABLE, Pick, spec_of
 from tests.laws.mixed_items import Expected
 from tests.laws.mixed_world import Place, place_of

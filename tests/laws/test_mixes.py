@@ -29,7 +29,7 @@ from dynaorm.errors import (
     StoreError,
     UsageError,
 )
-from dynaorm.flow.protocol.call import Call
+from dynaorm.flow.call import Call
 from dynaorm.testing import FakeClock, Fault, FaultyTransport
 from tests.iam_requests import Recorder
 from tests.laws.mixed_classes import (

@@ -18,9 +18,8 @@ from dynaorm import Attribute, Entity, F, Table
 from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
 from dynaorm.entity.state import state_of
 from dynaorm.item.value import AttributeValue
-from dynaorm.plan.changed_fields import changes_of
 from dynaorm.plan.edit import edited_image
-from dynaorm.plan.image import advance
+from dynaorm.plan.values import advance, changes_of
 from tests.laws.nested_values import AV, CASES, OLD, A, Address, B, m
 
 Step = str | int

@@ -12,7 +12,7 @@ from pynamodb.models import Model
 
 from dynaorm import Entity, F, Key, NumberRevision, Session, Table
 from dynaorm.errors import AlreadyExists, EntityNotFound, StaleEntity
-from dynaorm.flow.protocol.call import Call, Transport
+from dynaorm.flow.call import Call, Transport
 from tests.raw_tables import REGION
 
 table = Table(

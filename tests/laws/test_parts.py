@@ -18,9 +18,7 @@ from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.errors import UsageError
 from dynaorm.item.field import FieldPath
 from dynaorm.item.update import Change
-from dynaorm.plan.creation import created
-from dynaorm.plan.edit import check_changes, edited_image
-from dynaorm.plan.edit_values import valid_changes
+from dynaorm.plan.edit import check_changes, created, edited_image, valid_changes
 from dynaorm.plan.without_reading import edit_without_reading
 from tests.laws.nested_values import AV, m
 

@@ -19,10 +19,10 @@ from hypothesis import strategies as st
 from dynaorm import F, Key, NoAnswer, Plan, Retry, Session, Table, Transport, detached, inspect
 from dynaorm.entity.received import received
 from dynaorm.errors import BulkError, DynaormError, OutcomeUnknown, UsageError
-from dynaorm.flow.protocol.call import Call
+from dynaorm.flow.call import Call
 from dynaorm.item.action import ConditionCheck, Delete, Put, Update
-from dynaorm.item.evaluate import holds
-from dynaorm.item.prefix import Prefix, scattered
+from dynaorm.item.condition import holds
+from dynaorm.item.path import Prefix, scattered
 from dynaorm.item.update import AddTo, Append, Change, Discard, Prepend, Remove, SetIfMissing, SetTo
 from dynaorm.item.value import AttributeValue, Item
 from dynaorm.testing import FakeClock, Fault, FaultyTransport

@@ -17,7 +17,7 @@ from pydantic import ValidationError
 from dynaorm import Attribute, Entity, F, Key, Session, Table, Transport, Versioned
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.errors import DynaormError
-from dynaorm.flow.protocol.call import Call
+from dynaorm.flow.call import Call
 from dynaorm.item.condition import Condition
 from dynaorm.item.value import Item
 from dynaorm.record import record

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from dynaorm import F, Session, any_of, inspect, item_of
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.errors import UsageError
-from dynaorm.flow.protocol.call import Call, Transport
+from dynaorm.flow.call import Call, Transport
 from dynaorm.item.path import value_at
 from dynaorm.record import record
 from dynaorm.testing.clock import FakeClock

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dynaorm import Aggregate, Entity, F, GlobalIndex, Index, Key, NumberKey, Session, Table
-from dynaorm.flow.protocol.call import Call, Transport
+from dynaorm.flow.call import Call, Transport
 from dynaorm.testing.clock import FakeClock
 
 app = Table(

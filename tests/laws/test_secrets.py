@@ -20,7 +20,7 @@ from pydantic import BaseModel, Field, SecretStr
 
 from dynaorm import Entity, F, GlobalIndex, Index, Key, Session, Table, Unique, detached, inspect
 from dynaorm.errors import DynaormError, UsageError
-from dynaorm.flow.protocol.call import Call, Transport
+from dynaorm.flow.call import Call, Transport
 from dynaorm.item.condition import Condition
 from dynaorm.record import record
 

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 from dynaorm import Entity, ExpiresAt, F, Key, Session, Table, Transport, Unique
 from dynaorm.errors import AlreadyExists, UniqueViolation
+from dynaorm.flow.call import Call
 from dynaorm.flow.integrity.finding import FindingKind
-from dynaorm.flow.protocol.call import Call
 from dynaorm.testing import FakeClock
 from tests.laws.mixed_classes import LATER, NOON, YESTERDAY, Pick, Values
 

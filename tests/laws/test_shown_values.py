@@ -14,7 +14,7 @@ from dynaorm import Entity, Table, entity_of, item_of
 from dynaorm.cli.values import EntityFormatter, fields_of
 from dynaorm.description import classify, describe
 from dynaorm.entity.mapping.mapping import mapping_of
-from dynaorm.item.printable import printable
+from dynaorm.item.text import printable
 from dynaorm.layout import view_of
 
 shown = Table("shown")

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from dynaorm import Session, changes, detached, entity_of, inspect, item_of
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.errors import DynaormError
-from dynaorm.flow.protocol.call import Call, Reply
+from dynaorm.flow.call import Call, Reply
 from dynaorm.item.json_body import encode_body
 from dynaorm.item.value import AttributeValue, Item
 from dynaorm.testing.clock import FakeClock

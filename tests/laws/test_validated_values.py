@@ -9,7 +9,7 @@ from pydantic import AfterValidator, Field
 from dynaorm import Entity, GlobalIndex, Index, Session, Table, Transport
 from dynaorm.entity.mapping.derive import index_keys
 from dynaorm.entity.mapping.mapping import mapping_of
-from dynaorm.flow.protocol.call import Call
+from dynaorm.flow.call import Call
 
 shelves = Table(
     "validated-values",

@@ -16,7 +16,7 @@ from pydantic import AfterValidator, Field, TypeAdapter, ValidationError, create
 
 from dynaorm import Entity, F, Key, Session, Table, Transport
 from dynaorm.errors import DynaormError, InvalidValue, UsageError
-from dynaorm.flow.protocol.call import Call
+from dynaorm.flow.call import Call
 from dynaorm.item.update import Change
 from dynaorm.item.value import AttributeValue, same
 from tests.laws.drawn_values import KINDS, MEMBERS, Drawn, at, bare, optional, places, put, set_of

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from dynaorm import Entity, Key, Session, Table, Unique, inspect
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.errors import AlreadyExists, UnexpectedRefusal
+from dynaorm.flow.call import Call, Transport
 from dynaorm.flow.integrity.finding import Outcome
-from dynaorm.flow.protocol.call import Call, Transport
 from dynaorm.record import record
 from dynaorm.testing.clock import FakeClock
 from tests.laws.classes import NOON

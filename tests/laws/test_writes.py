@@ -25,7 +25,7 @@ from dynaorm.errors import (
     InvalidValue,
     UniqueViolation,
 )
-from dynaorm.flow.protocol.call import Call
+from dynaorm.flow.call import Call
 from dynaorm.item.condition import Condition
 from dynaorm.item.path import value_at
 from dynaorm.item.value import Item

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from dynaorm import F, Key, Session, detached, inspect, item_of
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.errors import AlreadyExists
-from dynaorm.flow.protocol.call import Call, Transport
+from dynaorm.flow.call import Call, Transport
 from dynaorm.item.value import Item
 from dynaorm.testing.clock import FakeClock
 from tests.laws.classes import (

@@ -13,12 +13,10 @@ from pydantic import Field, SecretStr
 from dynaorm import Entity, GlobalIndex, Index, Table, Unique, item_of
 from dynaorm.description import Entry, classify, describe, samples
 from dynaorm.item.value import Item
-from dynaorm.layout.cells import width_of
 from dynaorm.layout.document import document_of
-from dynaorm.layout.markdown import markdown_of
-from dynaorm.layout.mermaid import mermaid_of
+from dynaorm.layout.markdown import markdown_of, mermaid_of
 from dynaorm.layout.svg import svg_of
-from dynaorm.layout.text import text_of
+from dynaorm.layout.text import text_of, width_of
 from dynaorm.layout.view import view_of
 
 HOSTILE = (

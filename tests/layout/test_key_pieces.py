@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from dynaorm.description.description import Literals, Slot, TemplateDescription
 from dynaorm.failure import MASK
-from dynaorm.layout.key_pieces import KeyPiece, pieces_of, plain_text
+from dynaorm.layout.view import KeyPiece, pieces_of, plain_text
 
 STATUS = TemplateDescription(
     "GSI1PK",

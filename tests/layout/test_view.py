@@ -9,7 +9,7 @@ from hypothesis import given
 from dynaorm import CreatedAt, Entity, ExpiresAt, GlobalIndex, Index, NumberKey, Session, Table, Unique
 from dynaorm.description import Entry, classify, describe, samples
 from dynaorm.errors import UsageError
-from dynaorm.flow.protocol.call import Call, Transport
+from dynaorm.flow.call import Call, Transport
 from dynaorm.item.value import Item
 from dynaorm.layout.svg import svg_of
 from dynaorm.layout.text import text_of

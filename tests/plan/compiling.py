@@ -3,21 +3,17 @@
 from typing import Any, TypeVar
 
 from dynaorm import Entity
-from dynaorm.entity.ident import ident_of
 from dynaorm.entity.mapping.mapping import mapping_of
-from dynaorm.entity.table import Table
+from dynaorm.entity.table import Table, ident_of
 from dynaorm.item.action import Update
 from dynaorm.item.condition import Condition, HasType, Or, missing
 from dynaorm.item.update import AddTo
 from dynaorm.item.value import Item
+from dynaorm.plan.changes import merge_intents
 from dynaorm.plan.compiler import compile_plan
-from dynaorm.plan.intent import Intent, Save
+from dynaorm.plan.intent import NOTHING_READ, Intent, Reads, Save, UnitOfWork
 from dynaorm.plan.kinds.totals import TotalPurpose
-from dynaorm.plan.merge_intents import merge_intents
-from dynaorm.plan.plan import Plan
-from dynaorm.plan.planned import Purpose
-from dynaorm.plan.reads import NOTHING_READ, Reads
-from dynaorm.plan.unit_of_work import UnitOfWork
+from dynaorm.plan.plan import Plan, Purpose
 
 E = TypeVar("E", bound=Entity)
 NOW = 1_700_000_000.0

@@ -12,13 +12,11 @@ from dynaorm.item.action import Action, Put, Update
 from dynaorm.item.condition import And, Attr, Compare, Condition, HasType, Not, Or, equals, exists, missing
 from dynaorm.item.update import SetTo, apply_changes
 from dynaorm.item.value import AttributeValue, Item, same
+from dynaorm.plan.changes import merge_intents
 from dynaorm.plan.compiler import compile_plan
-from dynaorm.plan.image import difference
-from dynaorm.plan.intent import Check, Deletion, Edit, Intent, Save
-from dynaorm.plan.merge_intents import merge_intents
-from dynaorm.plan.planned import Planned
-from dynaorm.plan.reads import NOTHING_READ, Reads
-from dynaorm.plan.unit_of_work import UnitOfWork
+from dynaorm.plan.intent import NOTHING_READ, Check, Deletion, Edit, Intent, Reads, Save, UnitOfWork
+from dynaorm.plan.plan import Planned
+from dynaorm.plan.values import difference
 from dynaorm.record import replace
 from tests.plan.cast import Numbered
 from tests.plan.compiling import loaded, reads_of, saved

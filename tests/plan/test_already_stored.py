@@ -7,8 +7,8 @@ from pydantic import Field
 
 from dynaorm import Attribute, Entity, InKey, Table
 from dynaorm.entity.mapping.mapping import mapping_of
-from dynaorm.plan.already_stored import already_exists
-from dynaorm.plan.image import new_image
+from dynaorm.plan.stored import already_exists
+from dynaorm.plan.values import new_image
 
 app = Table("taken")
 

@@ -16,7 +16,7 @@ from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.errors import ItemTooLarge, UsageError
 from dynaorm.item.json_body import encode_body
 from dynaorm.item.size import ITEM_LIMIT, item_size
-from dynaorm.plan.bulk_load import check_loadable, load_of, plan_of
+from dynaorm.plan.inspection import check_loadable, load_of, plan_of
 from dynaorm.plan.kinds.own_item import ItemPurpose
 from tests.cast.documents import Letter
 from tests.cast.events import Mark, Note, Upload

@@ -12,10 +12,10 @@ from dynaorm import (
     Table,
     inspect,
 )
-from dynaorm.entity.ident import ident_of
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.entity.state import LOADING, Loaded
 from dynaorm.entity.state import state_of as _state_of
+from dynaorm.entity.table import ident_of
 from dynaorm.errors import (
     AlreadyExists,
     ConditionFailed,
@@ -25,13 +25,12 @@ from dynaorm.errors import (
     StaleEntity,
     UnknownField,
 )
-from dynaorm.item.condition import Attr, Compare, Condition, Or, equals, missing
-from dynaorm.item.evaluate import holds
+from dynaorm.item.condition import Attr, Compare, Condition, Or, equals, holds, missing
 from dynaorm.item.update import SetTo
 from dynaorm.item.value import AttributeValue, Item
-from dynaorm.plan.changes import item_change_of
-from dynaorm.plan.intent import Check, Deletion, Edit, Intent, Move, Save
-from dynaorm.plan.item_change import (
+from dynaorm.plan.changes import item_change_of, items_to_read, merge_intents
+from dynaorm.plan.intent import NOTHING_READ, Check, Deletion, Edit, Intent, Move, Reads, Save, UnitOfWork
+from dynaorm.plan.stored import (
     ItemChange,
     ItemCheck,
     ItemDelete,
@@ -40,10 +39,6 @@ from dynaorm.plan.item_change import (
     ItemUpdate,
     StoredItem,
 )
-from dynaorm.plan.merge_intents import merge_intents
-from dynaorm.plan.read_first import items_to_read
-from dynaorm.plan.reads import NOTHING_READ, Reads
-from dynaorm.plan.unit_of_work import UnitOfWork
 from dynaorm.record import replace
 from tests.cast.events import Note
 from tests.plan.cast import Coupon, Document, Fragile, Held, Loose, Numbered, Renamed, Stock, User, loose

@@ -12,14 +12,12 @@ from dynaorm.item.action import Delete, Put, Update
 from dynaorm.item.condition import And, Or, equals, exists, missing
 from dynaorm.item.update import AddTo, SetTo
 from dynaorm.item.value import AttributeValue, Item
+from dynaorm.plan.changes import merge_intents
 from dynaorm.plan.compiler import compile_plan
-from dynaorm.plan.intent import Check, Deletion, Edit, Move, Save
+from dynaorm.plan.intent import NOTHING_READ, Check, Deletion, Edit, Move, Save, UnitOfWork
 from dynaorm.plan.kinds.guards import GuardPurpose
 from dynaorm.plan.kinds.own_item import ItemPurpose
 from dynaorm.plan.kinds.versions import VersionPurpose
-from dynaorm.plan.merge_intents import merge_intents
-from dynaorm.plan.reads import NOTHING_READ
-from dynaorm.plan.unit_of_work import UnitOfWork
 from tests.plan.cast import Document, Loose, Plain, Stock, User, loose
 from tests.plan.compiling import NOW, actions_of, plan_of, reads_of, saved, stored
 

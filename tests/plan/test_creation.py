@@ -12,12 +12,10 @@ from dynaorm.entity.key import stored_key
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.errors import InvalidValue, UsageError
 from dynaorm.item.update import Change, apply_changes
-from dynaorm.plan.creation import check_complete, created
-from dynaorm.plan.edit_values import valid_changes
-from dynaorm.plan.image import new_image
+from dynaorm.plan.changes import items_to_read, merge_intents
+from dynaorm.plan.edit import check_complete, created, valid_changes
 from dynaorm.plan.intent import Edit
-from dynaorm.plan.merge_intents import merge_intents
-from dynaorm.plan.read_first import items_to_read
+from dynaorm.plan.values import new_image
 from dynaorm.plan.without_reading import upsert_without_reading
 from tests.plan.cast import Document, Parcel, Person, Size
 from tests.plan.compiling import NOW

@@ -15,18 +15,17 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 from dynaorm import Entity, F, Key, inspect
-from dynaorm.entity.ident import ident_of
 from dynaorm.entity.state import state_of
+from dynaorm.entity.table import ident_of
 from dynaorm.errors import UniqueViolation
 from dynaorm.item.action import ConditionCheck, Update, to_wire
 from dynaorm.item.condition import And, Condition, equals
 from dynaorm.item.update import SetTo, apply_changes
 from dynaorm.item.value import Item
-from dynaorm.plan.intent import Check, Deletion, Edit, Intent, Move, Save
+from dynaorm.plan.intent import NOTHING_READ, Check, Deletion, Edit, Intent, Move, Reads, Save
 from dynaorm.plan.kinds.guards import GUARDS
 from dynaorm.plan.kinds.totals import TOTALS
 from dynaorm.plan.plan import Plan
-from dynaorm.plan.reads import NOTHING_READ, Reads
 from tests.plan.cast import Member, Paper, Person, Team, teams
 from tests.plan.compiling import added, committed, loaded, plan_of, reads_of, saved, stored
 

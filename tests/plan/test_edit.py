@@ -19,8 +19,7 @@ from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.errors import DecodeError, InvalidValue, KeyChanged, UnknownField, UsageError
 from dynaorm.item.update import Change
 from dynaorm.item.value import AttributeValue, Item
-from dynaorm.plan.edit import check_changes, edited_image
-from dynaorm.plan.edit_values import valid_changes
+from dynaorm.plan.edit import check_changes, edited_image, valid_changes
 from dynaorm.plan.intent import Save
 from tests.plan.cast import Held, Parcel, Size
 from tests.plan.compiling import plan_of, stored

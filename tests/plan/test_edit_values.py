@@ -9,7 +9,7 @@ from dynaorm import Entity, F, Table
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.errors import InvalidValue
 from dynaorm.item.update import AddTo, Append, Change, Discard, Prepend, SetIfMissing, SetTo
-from dynaorm.plan.edit_values import judged_with, valid_changes
+from dynaorm.plan.edit import judged_with, valid_changes
 
 
 def at_most(value: int, info: ValidationInfo) -> int:

@@ -9,7 +9,7 @@ from dynaorm import Attribute, Entity, Table
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.entity.state import state_of
 from dynaorm.errors import DecodeError
-from dynaorm.plan.effects import Effect, hydrated, take_returned
+from dynaorm.plan.plan import Effect, hydrated, take_returned
 
 app = Table("returned", type_attribute=None)
 

@@ -12,7 +12,7 @@ from dynaorm.item.action import Delete
 from dynaorm.plan.intent import Check, Deletion, Intent, Save
 from dynaorm.plan.kinds.own_item import OWN_ITEM, ItemPurpose
 from dynaorm.plan.kinds.versions import VERSIONS, VersionPurpose
-from dynaorm.plan.planned import Kind, Planned, Purpose
+from dynaorm.plan.plan import Kind, Planned, Purpose
 from tests.plan.cast import Audit, User
 from tests.plan.compiling import plan_of, reads_of, saved, stored
 

@@ -17,15 +17,13 @@ from dynaorm import (
     Table,
     Unique,
 )
-from dynaorm.entity.ident import ident_of
+from dynaorm.entity.table import ident_of
 from dynaorm.item.value import Item
+from dynaorm.plan.changes import merge_intents
 from dynaorm.plan.compiler import compile_plan
 from dynaorm.plan.fingerprint import is_fixed, revision_under_token
-from dynaorm.plan.intent import Check, Deletion, Edit, Intent, Save
-from dynaorm.plan.merge_intents import merge_intents
+from dynaorm.plan.intent import NOTHING_READ, Check, Deletion, Edit, Intent, Reads, Save, UnitOfWork
 from dynaorm.plan.plan import Plan
-from dynaorm.plan.reads import NOTHING_READ, Reads
-from dynaorm.plan.unit_of_work import UnitOfWork
 from tests.cast.events import Note
 from tests.cast.orders import Login
 from tests.cast.others import Spot

@@ -9,16 +9,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dynaorm import Attribute, Entity, Key, Table, Unique
-from dynaorm.entity.ident import ident_of
+from dynaorm.entity.table import ident_of
 from dynaorm.errors import DecodeError, UniqueViolation
 from dynaorm.item.action import Action, Delete, Put, to_wire
 from dynaorm.item.condition import And, Attr, Compare, Or, equals, missing
 from dynaorm.item.value import AttributeValue, Item
-from dynaorm.plan.intent import Deletion, Intent, Save
+from dynaorm.plan.intent import Deletion, Intent, Reads, Save
 from dynaorm.plan.kinds.guards import GUARDS, GuardPurpose
-from dynaorm.plan.plan import Plan
-from dynaorm.plan.planned import Purpose
-from dynaorm.plan.reads import Reads
+from dynaorm.plan.plan import Plan, Purpose
 from tests.plan.cast import Coupon, Person, Visitor, teams
 from tests.plan.compiling import NOW, loaded, plan_of, saved
 

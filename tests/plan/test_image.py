@@ -23,9 +23,16 @@ from dynaorm.entity.state import Loaded, state_of
 from dynaorm.entity.template.version import BOOKKEEPING
 from dynaorm.errors import DecodeError, KeyChanged, StaleEntity, UsageError
 from dynaorm.item.value import AttributeValue, Item
-from dynaorm.plan.changed_fields import UNSTORABLE, changes_of, unvalidated_changes
-from dynaorm.plan.image import advance, new_image, over_origin, under_present_names
-from dynaorm.plan.writable import loaded_key, refuse_other_revision, writable_state
+from dynaorm.plan.stored import loaded_key, refuse_other_revision, writable_state
+from dynaorm.plan.values import (
+    UNSTORABLE,
+    advance,
+    changes_of,
+    new_image,
+    over_origin,
+    under_present_names,
+    unvalidated_changes,
+)
 from tests.plan.cast import Loose, Numbered, Stock
 from tests.plan.compiling import NOW
 

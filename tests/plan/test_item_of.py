@@ -10,7 +10,7 @@ from pydantic import Field
 from dynaorm import Entity, Table, entity_of, inspect, item_of
 from dynaorm.entity.state import Loaded, set_state, state_of
 from dynaorm.errors import DynaormError, UsageError
-from dynaorm.item.prefix import scattered
+from dynaorm.item.path import scattered
 from dynaorm.item.value import Item
 from dynaorm.plan.intent import Save
 from dynaorm.plan.kinds.own_item import ItemPurpose

@@ -8,18 +8,17 @@ import pytest
 from pydantic import AfterValidator
 
 from dynaorm import Attribute, CreatedAt, Entity, ExpiresAt, F, GlobalIndex, Index, Key, Table, UpdatedAt
-from dynaorm.entity.ident import ident_of
 from dynaorm.entity.mapping.mapping import mapping_of
+from dynaorm.entity.table import ident_of
 from dynaorm.errors import UsageError
 from dynaorm.flow.entity import edit_of
 from dynaorm.item.action import Put
 from dynaorm.item.condition import And, Attr, Compare, Or, missing
 from dynaorm.item.update import Change, SetIfMissing, SetTo
 from dynaorm.plan.edit import changes_beside
-from dynaorm.plan.intent import Edit, Intent, Save
-from dynaorm.plan.kept_times import times_of_changed, times_of_new
+from dynaorm.plan.intent import NOTHING_READ, Edit, Intent, Reads, Save
 from dynaorm.plan.kinds.own_item import ItemPurpose
-from dynaorm.plan.reads import NOTHING_READ, Reads
+from dynaorm.plan.values import times_of_changed, times_of_new
 from tests.plan import compiling
 from tests.plan.compiling import committed, loaded, plan_of, reads_of, stored
 

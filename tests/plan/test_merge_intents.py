@@ -16,8 +16,8 @@ from dynaorm.errors import KeyChanged, SameItemTwice, StaleEntity, UsageError
 from dynaorm.flow.entity import edit_of
 from dynaorm.item.condition import And
 from dynaorm.item.update import SetTo, apply_changes
+from dynaorm.plan.changes import ItemIntents, merge_intents
 from dynaorm.plan.intent import Check, Deletion, Edit, Intent, Move, Save
-from dynaorm.plan.merge_intents import ItemIntents, merge_intents
 from dynaorm.record import replace
 from tests.plan.cast import Coupon, Document, Fragile, Stock, User
 from tests.plan.compiling import NOW, committed, loaded, plan_of, saved

@@ -15,13 +15,11 @@ from dynaorm.errors import EntityNotFound, UsageError
 from dynaorm.item.action import Update
 from dynaorm.item.condition import And, Condition, Or, equals, exists, missing
 from dynaorm.item.update import AddTo, Change, SetIfMissing, SetTo
-from dynaorm.plan.intent import Deletion, Intent, Save
+from dynaorm.plan.compiler import verdict
+from dynaorm.plan.intent import Deletion, Intent, Reads, Save
 from dynaorm.plan.kinds.new_target import can_be_made
 from dynaorm.plan.kinds.totals import TotalPurpose
-from dynaorm.plan.plan import Plan
-from dynaorm.plan.planned import FailedAction, Planned, StaleKnowledge
-from dynaorm.plan.reads import Reads
-from dynaorm.plan.verdict import verdict
+from dynaorm.plan.plan import FailedAction, Plan, Planned, StaleKnowledge
 from tests.plan.cast import Person, teams
 from tests.plan.compiling import NOW, OWN_REVISION, loaded, plan_of, reads_of
 

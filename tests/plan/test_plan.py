@@ -12,9 +12,8 @@ from dynaorm.errors import ItemTooLarge, PlanTooLarge
 from dynaorm.item.action import Update
 from dynaorm.item.size import item_size
 from dynaorm.item.update import Append, Change, SetTo, apply_changes
-from dynaorm.plan.cost import sent_bytes
 from dynaorm.plan.intent import Check, Edit, Intent, Save
-from dynaorm.plan.plan import Plan
+from dynaorm.plan.plan import Plan, sent_bytes
 from tests.plan.cast import User
 from tests.plan.compiling import plan_of
 

@@ -7,17 +7,14 @@ from dynaorm import Entity, Table, Unique, inspect
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.entity.state import Loaded, Unsettled, state_of, unsettled_of
 from dynaorm.item.value import Item
+from dynaorm.plan.changes import merge_intents
 from dynaorm.plan.compiler import compile_plan
-from dynaorm.plan.effects import Effect
-from dynaorm.plan.intent import Save
+from dynaorm.plan.intent import NOTHING_READ, Save, UnitOfWork
 from dynaorm.plan.kinds.guards import GUARDS
 from dynaorm.plan.kinds.own_item import OWN_ITEM
 from dynaorm.plan.kinds.token_item import TOKEN_ITEMS
 from dynaorm.plan.kinds.versions import VERSIONS
-from dynaorm.plan.merge_intents import merge_intents
-from dynaorm.plan.plan import Plan
-from dynaorm.plan.reads import NOTHING_READ
-from dynaorm.plan.unit_of_work import UnitOfWork
+from dynaorm.plan.plan import Effect, Plan
 from dynaorm.record import replace
 from tests.plan.compiling import NOW
 

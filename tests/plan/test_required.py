@@ -7,7 +7,9 @@ import pytest
 from dynaorm import Entity, GlobalIndex, Index, Table
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.item.value import Item
-from dynaorm.plan.item_change import (
+from dynaorm.plan.intent import UnitOfWork
+from dynaorm.plan.kinds.required import required_of
+from dynaorm.plan.stored import (
     ItemChange,
     ItemCheck,
     ItemDelete,
@@ -16,8 +18,6 @@ from dynaorm.plan.item_change import (
     ItemUpdate,
     StoredItem,
 )
-from dynaorm.plan.kinds.required import required_of
-from dynaorm.plan.unit_of_work import UnitOfWork
 from tests.plan.compiling import NOW, stored
 
 marked = Table("marked-leaves", indexes=[GlobalIndex("GSI1")])

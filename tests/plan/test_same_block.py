@@ -10,20 +10,16 @@ from dynaorm import Entity, ExpiresAt, F, GlobalIndex, Index, InKey, Key, Number
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.errors import UsageError
 from dynaorm.item.action import Put
-from dynaorm.item.condition import Attr, Compare, Or, missing
-from dynaorm.item.evaluate import holds
+from dynaorm.item.condition import Attr, Compare, Or, holds, missing
 from dynaorm.item.value import Item
+from dynaorm.plan.changes import merge_intents
 from dynaorm.plan.compiler import compile_plan
 from dynaorm.plan.fingerprint import is_fixed
-from dynaorm.plan.intent import Check, Deletion, Edit, Intent, Save
+from dynaorm.plan.intent import NOTHING_READ, Check, Deletion, Edit, Intent, Save, UnitOfWork
 from dynaorm.plan.kinds.own_item import ItemPurpose
 from dynaorm.plan.kinds.token_item import TokenPurpose
-from dynaorm.plan.merge_intents import merge_intents
-from dynaorm.plan.plan import Plan
-from dynaorm.plan.planned import Planned
-from dynaorm.plan.reads import NOTHING_READ
+from dynaorm.plan.plan import Plan, Planned
 from dynaorm.plan.same_block import TokenMatch, compare, effects_of_repeat, is_of_block, revision_in
-from dynaorm.plan.unit_of_work import UnitOfWork
 from dynaorm.record import replace
 from tests.plan.compiling import NOW, stored
 

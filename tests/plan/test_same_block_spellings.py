@@ -14,14 +14,12 @@ from pydantic import Field
 
 from dynaorm import Entity, F, GlobalIndex, Index, InKey, Key, Table
 from dynaorm.entity.mapping.mapping import mapping_of
+from dynaorm.plan.changes import merge_intents
 from dynaorm.plan.compiler import compile_plan
 from dynaorm.plan.fingerprint import revision_under_token
-from dynaorm.plan.intent import Check, Deletion, Edit, Intent, Save
-from dynaorm.plan.merge_intents import merge_intents
-from dynaorm.plan.planned import Planned
-from dynaorm.plan.reads import NOTHING_READ
+from dynaorm.plan.intent import NOTHING_READ, Check, Deletion, Edit, Intent, Save, UnitOfWork
+from dynaorm.plan.plan import Planned
 from dynaorm.plan.same_block import TokenMatch, compare
-from dynaorm.plan.unit_of_work import UnitOfWork
 from tests.plan.compiling import NOW, stored
 
 app = Table("spellings", indexes=[GlobalIndex("GSI1")])

@@ -10,13 +10,12 @@ from pydantic import AfterValidator, Field
 from dynaorm import Aggregate, Entity, F, Key, Session, Table
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.errors import DeclarationError, InvalidValue
+from dynaorm.flow.call import Call, Transport
 from dynaorm.flow.integrity.finding import Outcome
-from dynaorm.flow.protocol.call import Call, Transport
 from dynaorm.integrity.run import repair
 from dynaorm.item.condition import And, Attr, Compare, Or, equals, exists, missing
-from dynaorm.plan.intent import Deletion, Save
+from dynaorm.plan.intent import NOTHING_READ, Deletion, Save
 from dynaorm.plan.kinds.total_rules import is_in_bounds
-from dynaorm.plan.reads import NOTHING_READ
 from dynaorm.testing.moto_engine import strict_moto
 from dynaorm.transport.pynamodb import PynamoTransport
 from tests.plan.compiling import OWN_REVISION, plan_of, reads_of, saved, stored

@@ -30,11 +30,10 @@ from dynaorm.item.action import Delete, Put, Update
 from dynaorm.item.condition import And, Attr, IsIn, Or, equals, exists, missing
 from dynaorm.item.update import AddTo, SetIfMissing, SetTo
 from dynaorm.item.value import Item
+from dynaorm.plan.changes import items_to_read, merge_intents
 from dynaorm.plan.edit import check_changes
 from dynaorm.plan.intent import Deletion, Edit, Intent, Move, Save
-from dynaorm.plan.merge_intents import merge_intents
 from dynaorm.plan.plan import Plan
-from dynaorm.plan.read_first import items_to_read
 from tests.plan.cast import Book, Box, Crate, Lid, Part, Person, Shelf, Team, app
 from tests.plan.compiling import (
     NOW,

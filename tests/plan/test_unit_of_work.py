@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dynaorm.errors import UsageError
-from dynaorm.plan.unit_of_work import check_token, client_token
+from dynaorm.plan.intent import check_token, client_token
 
 DAY = timedelta(days=1)
 

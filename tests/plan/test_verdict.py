@@ -7,7 +7,7 @@ import pytest
 from pydantic import Field
 
 from dynaorm import Entity, F, Key, Table
-from dynaorm.entity.ident import ident_of
+from dynaorm.entity.table import ident_of
 from dynaorm.errors import (
     AlreadyExists,
     ConditionFailed,
@@ -20,13 +20,12 @@ from dynaorm.errors import (
 )
 from dynaorm.item.update import AddTo, SetTo
 from dynaorm.item.value import AttributeValue, Item
+from dynaorm.plan.compiler import Committed, Verdict, verdict
 from dynaorm.plan.intent import Check, Deletion, Edit, Save
 from dynaorm.plan.kinds.guards import GuardPurpose
 from dynaorm.plan.kinds.own_item import ItemPurpose
 from dynaorm.plan.kinds.versions import VersionPurpose
-from dynaorm.plan.plan import Plan
-from dynaorm.plan.planned import FailedAction, Purpose, StaleKnowledge
-from dynaorm.plan.verdict import Committed, Verdict, verdict
+from dynaorm.plan.plan import FailedAction, Plan, Purpose, StaleKnowledge
 from tests.plan.cast import Audit, Coupon, Document, Loose, Stock, User, Visitor, app
 from tests.plan.compiling import NOW, plan_of, reads_of, saved
 

@@ -6,16 +6,15 @@ import pytest
 from pydantic import BaseModel
 
 from dynaorm import Entity, Key, Table
-from dynaorm.entity.ident import ident_of
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.entity.state import set_state
+from dynaorm.entity.table import ident_of
 from dynaorm.item.update import AddTo
 from dynaorm.item.value import Item
-from dynaorm.plan.intent import Check, Deletion, Edit, Save
+from dynaorm.plan.intent import Check, Deletion, Edit, Reads, Save
 from dynaorm.plan.kinds.own_item import ItemPurpose
 from dynaorm.plan.kinds.versions import VersionPurpose, version_key
 from dynaorm.plan.plan import Plan
-from dynaorm.plan.reads import Reads
 from tests.cast.documents import Letter
 from tests.plan.cast import Document, Numbered, Stock, numbered
 from tests.plan.compiling import plan_of, reads_of, saved, stored

@@ -31,13 +31,11 @@ from dynaorm import (
 )
 from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
 from dynaorm.errors import InvalidValue
-from dynaorm.item.condition import And, Attr, Compare, Condition, Or, SizeOf, exists, missing
-from dynaorm.item.known import Unread
+from dynaorm.item.condition import And, Attr, Compare, Condition, Or, SizeOf, Unread, exists, missing
 from dynaorm.item.update import Change, Remove, SetTo
 from dynaorm.item.value import Item
+from dynaorm.plan.changes import items_to_read, merge_intents
 from dynaorm.plan.intent import Edit
-from dynaorm.plan.merge_intents import merge_intents
-from dynaorm.plan.read_first import items_to_read
 from dynaorm.plan.rule_conditions import bounds_of
 from dynaorm.plan.without_reading import edit_without_reading, index_changes
 from tests.plan.cast import Audit, Both, Coupon, Document, Held, Person, Renamed, Stock

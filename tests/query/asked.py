@@ -4,11 +4,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from dynaorm.entity.template.key_part import KeyPart
-from dynaorm.item.condition import Condition
-from dynaorm.item.evaluate import holds
+from dynaorm.item.condition import Condition, holds
 from dynaorm.item.value import AttributeValue
-from dynaorm.query.interval import range_condition
-from dynaorm.query.key_range import Bound, RangeForm, fitting
+from dynaorm.query.key_range import Bound, RangeForm, fitting, range_condition
 
 
 class Asked:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from dynaorm import Entity, GlobalIndex, Index, Session, Table
-from dynaorm.flow.protocol.call import Call, Transport
+from dynaorm.flow.call import Call, Transport
 from dynaorm.query.choose_key import form_of
 from dynaorm.query.query_spec import queried
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dynaorm.entity.table_index import KeyAttribute
+from dynaorm.entity.table import KeyAttribute
 from dynaorm.errors import InvalidCursor
 from dynaorm.query.cursor import Position, decode_cursor, encode_cursor, fingerprint_of
 

@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 
 from dynaorm import Attribute, Entity, F, GlobalIndex, Index, Table
 from dynaorm.entity.mapping.mapping import mapping_of
-from dynaorm.item.condition import Condition
-from dynaorm.item.evaluate import holds
+from dynaorm.item.condition import Condition, holds
 from dynaorm.query.filter import canonical, filter_of
 from dynaorm.query.query_spec import queried
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dynaorm.query.interval import EVERYTHING, NOTHING, Interval, key_after, key_before, successor
+from dynaorm.query.key_range import EVERYTHING, NOTHING, Interval, key_after, key_before, successor
 
 _texts = st.text(max_size=4)
 

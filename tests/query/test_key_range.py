@@ -7,12 +7,11 @@ from typing import Any
 import pytest
 
 from dynaorm import Ksuid
-from dynaorm.entity.table_index import KeyAttribute, KeyKind
+from dynaorm.entity.table import KeyAttribute, KeyKind
 from dynaorm.entity.template.compile import compile_template
 from dynaorm.entity.template.key_part import KeyPart, key_part
 from dynaorm.entity.template.template import KeyValueError
-from dynaorm.entity.text.of_type import scalar_of
-from dynaorm.entity.text.scalar import Scalar
+from dynaorm.entity.text.scalar import Scalar, scalar_of
 from dynaorm.item.condition import Attr, Between, Compare
 from dynaorm.query.key_range import Bound, Operator
 from tests.query.asked import Asked

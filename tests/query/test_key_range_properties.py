@@ -10,13 +10,12 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from dynaorm.entity.table_index import KeyAttribute, KeyKind
+from dynaorm.entity.table import KeyAttribute, KeyKind
 from dynaorm.entity.template.compile import compile_template
 from dynaorm.entity.template.key_part import KeyPart, key_part, versioned_key_part
 from dynaorm.entity.template.template import TemplateError
 from dynaorm.entity.template.version import versioned
-from dynaorm.entity.text.of_type import scalar_of
-from dynaorm.entity.text.scalar import Scalar
+from dynaorm.entity.text.scalar import Scalar, scalar_of
 from dynaorm.item.condition import BeginsWith, Between, Compare, Condition
 from dynaorm.item.value import AttributeValue
 from dynaorm.query.key_range import Bound, Operator

@@ -18,7 +18,7 @@ from dynaorm import (
     Table,
 )
 from dynaorm.errors import DecodeError, UnknownField, UsageError
-from dynaorm.flow.protocol.call import Call, Transport
+from dynaorm.flow.call import Call, Transport
 from dynaorm.testing.faults import FaultyTransport
 
 app = Table(

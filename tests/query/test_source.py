@@ -3,7 +3,7 @@
 import pytest
 
 from dynaorm import Entity, GlobalIndex, Index, LocalIndex, Table
-from dynaorm.entity.table_index import KeyAttribute
+from dynaorm.entity.table import KeyAttribute
 from dynaorm.errors import UsageError
 from dynaorm.query.source import source_of
 

@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dynaorm.query.interval import Interval
-from dynaorm.query.spelling import spellings_from, spellings_of, spellings_to
+from dynaorm.query.key_range import Interval, spellings_from, spellings_of, spellings_to
 
 _times = st.datetimes(datetime(1000, 1, 2), datetime(9999, 12, 30), timezones=st.just(UTC))  # noqa: DTZ001 - aware by timezones=
 _offsets = st.integers(-23, 23).map(lambda hours: timezone(timedelta(hours=hours)))

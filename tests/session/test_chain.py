@@ -4,7 +4,7 @@ import pytest
 
 from dynaorm import Entity, F, Session, Table
 from dynaorm.errors import InvalidValue, UnknownField, UsageError
-from dynaorm.testing.scripted import ScriptedTransport
+from dynaorm.testing.transports import ScriptedTransport
 
 app = Table("app")
 

@@ -20,7 +20,7 @@ from dynaorm.errors import (
     Unreachable,
     UsageError,
 )
-from dynaorm.flow.protocol.call import Call, NoAnswer, Refusal, Reply
+from dynaorm.flow.call import Call, NoAnswer, Refusal, Reply
 from dynaorm.session.deadline import LEAST_SECONDS
 from dynaorm.testing.clock import FakeClock
 from tests.cast.people import User

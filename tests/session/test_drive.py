@@ -14,11 +14,11 @@ from typing import Any
 import pytest
 
 from dynaorm.errors import Unreachable
-from dynaorm.flow.protocol.call import Call, Flow, NoAnswer, Pause, Refusal, Reply, Together
+from dynaorm.flow.call import Call, Flow, NoAnswer, Pause, Refusal, Reply, Together
 from dynaorm.session.drive import drive
 from dynaorm.session.drive_async import drive_async
 from dynaorm.testing.clock import FakeClock
-from dynaorm.testing.scripted import ScriptedTransport
+from dynaorm.testing.transports import ScriptedTransport
 from dynaorm.transport.answer import reply_of
 from dynaorm.transport.clock import SystemClock
 

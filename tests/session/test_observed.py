@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dynaorm import Attempt
-from dynaorm.flow.protocol.call import Call, Flow, NoAnswer, Pause, Refusal, Together
+from dynaorm.flow.call import Call, Flow, NoAnswer, Pause, Refusal, Together
 from dynaorm.session.drive import drive
 from dynaorm.session.observed import observed
 from dynaorm.testing import FakeClock, ScriptedTransport

@@ -6,7 +6,7 @@ import pytest
 
 from dynaorm import Entity, Key, NumberKey, Session, Table, Unique
 from dynaorm.description import classify
-from dynaorm.entity.guard_item import is_in, key_in, owner_in, owner_of
+from dynaorm.entity.internal_items import is_in, key_in, owner_in, owner_of
 from dynaorm.errors import UniqueViolation
 from dynaorm.flow.integrity.finding import FindingKind
 from dynaorm.item.value import Item

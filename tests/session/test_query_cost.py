@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from dynaorm import Entity, F, GlobalIndex, Index, Key, Session, Table
-from dynaorm.flow.protocol.call import Call, Transport
+from dynaorm.flow.call import Call, Transport
 
 app = Table("costs", indexes=[GlobalIndex("GSI1"), GlobalIndex("Keys", projection="KEYS_ONLY")])
 COUNT = 400

@@ -9,7 +9,7 @@ import pytest
 
 from dynaorm import F, Session, any_of
 from dynaorm.errors import EntityNotFound, InvalidCursor, UsageError
-from dynaorm.flow.protocol.call import Transport
+from dynaorm.flow.call import Transport
 from dynaorm.testing.clock import FakeClock
 from dynaorm.testing.faults import FaultyTransport
 from tests.cast import tables
@@ -89,7 +89,7 @@ def test_one_of_no_values_is_nothing_and_sends_nothing(wire: FaultyTransport) ->
 
 CURSOR = """
 from dynaorm import F
-from dynaorm.flow.query.query import fingerprint
+from dynaorm.flow.query import fingerprint
 from dynaorm.query.filter import filter_of
 from dynaorm.query.query_spec import scanned
 from tests.cast.tickets import Job

@@ -11,9 +11,9 @@ import pytest
 
 import dynaorm
 from dynaorm import Entity, F, GlobalIndex, Index, Session, Table
-from dynaorm.flow.protocol.call import Call, Reply
+from dynaorm.flow.call import Call, Reply
 from dynaorm.item.json_body import Body, encode_body
-from dynaorm.plan.item_of import item_of
+from dynaorm.plan.inspection import item_of
 from dynaorm.testing.clock import FakeClock
 
 app = Table("frames", indexes=[GlobalIndex("GSI1")])

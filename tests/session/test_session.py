@@ -16,11 +16,11 @@ from dynaorm.errors import (
     TableNotFound,
     UsageError,
 )
-from dynaorm.flow.protocol.call import Call, Transport
+from dynaorm.flow.call import Call, Transport
 from dynaorm.testing.clock import FakeClock
 from dynaorm.testing.faults import FaultyTransport
-from dynaorm.testing.scripted import ScriptedTransport
 from dynaorm.testing.tables import tables_of
+from dynaorm.testing.transports import ScriptedTransport
 from tests.cast.documents import Page
 from tests.cast.orders import Login
 from tests.cast.people import USER, Guest, User

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from dynaorm import Key, Session
 from dynaorm.errors import SessionClosed, UsageError
-from dynaorm.flow.protocol.call import Call, Transport
+from dynaorm.flow.call import Call, Transport
 from dynaorm.testing.clock import FakeClock
 from dynaorm.testing.endpoint import transport_to
 from dynaorm.testing.faults import FaultyTransport

@@ -4,7 +4,7 @@ import pytest
 
 from dynaorm import Entity, F, GlobalIndex, Index, Key, Session, Table
 from dynaorm.errors import BulkError, InvalidValue
-from dynaorm.flow.protocol.call import Call
+from dynaorm.flow.call import Call
 from dynaorm.testing import FaultyTransport
 from tests.cast.tickets import Issue
 

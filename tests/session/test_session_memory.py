@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from dynaorm import DirectTransport, Session
-from dynaorm.flow.protocol.call import Call, Reply
+from dynaorm.flow.call import Call, Reply
 from dynaorm.testing.clock import FakeClock
 from tests.cast.documents import Page
 from tests.transport.unruly import unruly_server

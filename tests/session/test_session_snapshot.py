@@ -6,10 +6,10 @@ import pytest
 
 from dynaorm import F, Key, Retry, Session
 from dynaorm.errors import Contention, UsageError
-from dynaorm.flow.protocol.call import Transport
+from dynaorm.flow.call import Transport
 from dynaorm.testing import FakeClock
 from dynaorm.testing.faults import FaultyTransport, conflict
-from dynaorm.testing.scripted import ScriptedTransport
+from dynaorm.testing.transports import ScriptedTransport
 from tests.cast.documents import Page
 from tests.cast.orders import Login
 from tests.cast.others import Account, Savings

@@ -4,7 +4,7 @@ import pytest
 
 from dynaorm import Entity, F, GlobalIndex, Index, Key, Session, Table
 from dynaorm.errors import AlreadyExists, EntityNotFound, InvalidValue, UsageError
-from dynaorm.flow.protocol.call import Transport
+from dynaorm.flow.call import Transport
 from dynaorm.item.update import Change
 from dynaorm.item.value import Item
 from dynaorm.testing.clock import FakeClock

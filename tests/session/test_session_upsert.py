@@ -6,7 +6,7 @@ import pytest
 
 from dynaorm import F, Session, inspect
 from dynaorm.errors import InvalidValue, UnknownField, UsageError
-from dynaorm.flow.protocol.call import Transport
+from dynaorm.flow.call import Transport
 from dynaorm.testing.faults import FaultyTransport
 from tests.cast.orders import ROOT, Hits
 from tests.cast.seen import items, operations

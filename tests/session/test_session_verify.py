@@ -7,8 +7,8 @@ import pytest
 
 from dynaorm import Key, Session
 from dynaorm.errors import UsageError
+from dynaorm.flow.call import Call, Reply, Transport
 from dynaorm.flow.integrity.finding import FindingKind
-from dynaorm.flow.protocol.call import Call, Reply, Transport
 from dynaorm.testing.clock import FakeClock
 from dynaorm.testing.moto_engine import strict_moto
 from tests.integrity.conftest import created

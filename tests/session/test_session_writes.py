@@ -4,7 +4,7 @@ import pytest
 
 from dynaorm import Entity, Session, inspect
 from dynaorm.errors import InvalidValue, ItemTooLarge
-from dynaorm.flow.protocol.call import Transport
+from dynaorm.flow.call import Transport
 from dynaorm.item.size import ITEM_LIMIT, item_size
 from dynaorm.testing.faults import FaultyTransport
 from tests.cast.orders import Stock

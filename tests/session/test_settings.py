@@ -15,13 +15,13 @@ from dynaorm import (
     Session,
 )
 from dynaorm.errors import UsageError
-from dynaorm.flow.protocol.retry import Retry
+from dynaorm.flow.call import Retry
 from dynaorm.session.settings import context_of, default_async_transport, default_transport
 from dynaorm.testing.clock import FakeClock
-from dynaorm.testing.scripted import ScriptedTransport
+from dynaorm.testing.transports import ScriptedTransport
+from dynaorm.transport.async_default import AsyncDefaultTransport
 from dynaorm.transport.clock import SystemClock
-from dynaorm.transport.default.async_transport import AsyncDefaultTransport
-from dynaorm.transport.default.transport import DefaultTransport
+from dynaorm.transport.default import DefaultTransport
 from dynaorm.transport.threaded import ThreadedTransport
 from tests.cast.orders import Stock
 

@@ -17,7 +17,7 @@ from dynaorm.errors import (
     UnknownField,
     UsageError,
 )
-from dynaorm.flow.protocol.call import Transport
+from dynaorm.flow.call import Transport
 from dynaorm.testing.clock import FakeClock
 from dynaorm.testing.faults import FaultyTransport, conflict
 from dynaorm.transport.threaded import ThreadedTransport

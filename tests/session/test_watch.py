@@ -18,11 +18,11 @@ from dynaorm.errors import (
     Unreachable,
     UsageError,
 )
-from dynaorm.flow.protocol.call import Call, Flow, NoAnswer, Reason, Refusal, Reply
+from dynaorm.flow.call import Call, Flow, NoAnswer, Reason, Refusal, Reply
 from dynaorm.record import replace
 from dynaorm.session.watch import Watch
 from dynaorm.testing import FakeClock, ScriptedTransport, strict_moto
-from dynaorm.transport.default.transport import DefaultTransport
+from dynaorm.transport.default import DefaultTransport
 from dynaorm.transport.direct.transport import DirectTransport
 from dynaorm.transport.pynamodb import PynamoTransport
 from dynaorm.transport.threaded import ThreadedTransport

@@ -49,7 +49,7 @@ from dynaorm import (
     new_ksuid,
 )
 from dynaorm.description import Difference, Entry, TableDescription, answer_of, classify, describe
-from dynaorm.entity.index import IndexOf
+from dynaorm.entity.table import IndexOf
 from dynaorm.export import cloudformation
 from tests.static.computed_code import Dated
 

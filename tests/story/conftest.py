@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 
 import pytest
 
-from dynaorm.flow.protocol.call import Transport
+from dynaorm.flow.call import Transport
 from dynaorm.testing.clock import FakeClock
 from dynaorm.testing.moto_engine import strict_moto
 from dynaorm.transport.direct.transport import DirectTransport

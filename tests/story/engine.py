@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from dynaorm import Session, Table
-from dynaorm.flow.protocol.call import Call, Refusal, Reply, Transport
+from dynaorm.flow.call import Call, Refusal, Reply, Transport
 from dynaorm.testing.clock import FakeClock
 from dynaorm.testing.faults import Fault, FaultyTransport
 from tests.raw_tables import RawTables

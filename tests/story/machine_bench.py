@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from dynaorm import Entity, Retry, Session, inspect
 from dynaorm.errors import DynaormError, OutcomeUnknown, StaleEntity, StoreError
-from dynaorm.flow.protocol.call import Call, Transport
+from dynaorm.flow.call import Call, Transport
 from dynaorm.item.value import Item
 from dynaorm.testing.clock import FakeClock
 from dynaorm.testing.faults import Fault, FaultyTransport

@@ -28,8 +28,8 @@ from dynaorm.errors import (
     StaleEntity,
     UsageError,
 )
+from dynaorm.flow.call import Call, Transport
 from dynaorm.flow.integrity.finding import FindingKind
-from dynaorm.flow.protocol.call import Call, Transport
 from dynaorm.item.value import Item
 from dynaorm.testing.clock import FakeClock
 from dynaorm.testing.faults import Fault, FaultyTransport, conflict, lost_answer, lost_request, throttle

@@ -28,7 +28,7 @@ from dynaorm import (
     detached,
 )
 from dynaorm.errors import DynaormError, InvalidCursor
-from dynaorm.flow.protocol.call import Call, Transport
+from dynaorm.flow.call import Call, Transport
 from dynaorm.testing import FakeClock, FaultyTransport, conflict, lost_answer, strict_moto, throttle
 
 app = Table("values", indexes=[GlobalIndex("GSI1")])

@@ -9,7 +9,7 @@ from hypothesis.stateful import invariant, run_state_machine_as_test
 
 from dynaorm import AsyncSession, Session
 from dynaorm.errors import TableNotFound
-from dynaorm.flow.protocol.call import Call, Transport
+from dynaorm.flow.call import Call, Transport
 from dynaorm.testing import assert_consistent, assert_consistent_async, strict_moto
 from dynaorm.transport.threaded import ThreadedTransport
 from tests.flow.integrity.damaged import Room, User, app

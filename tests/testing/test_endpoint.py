@@ -8,11 +8,11 @@ import pytest
 
 from dynaorm import AsyncDirectTransport, AsyncPynamoTransport, DirectTransport, PynamoTransport
 from dynaorm.errors import UsageError
-from dynaorm.flow.protocol.call import Call
+from dynaorm.flow.call import Call
 from dynaorm.session.settings import close_async_transport
 from dynaorm.testing.endpoint import async_transport_to, transport_to
-from dynaorm.transport.default.async_transport import AsyncDefaultTransport
-from dynaorm.transport.default.transport import DefaultTransport
+from dynaorm.transport.async_default import AsyncDefaultTransport
+from dynaorm.transport.default import DefaultTransport
 
 LIST = Call("ListTables", {})
 

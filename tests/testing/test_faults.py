@@ -7,7 +7,7 @@ import threading
 import pytest
 
 from dynaorm.errors import UsageError
-from dynaorm.flow.protocol.call import Call, NoAnswer, Reason, Refusal, Reply
+from dynaorm.flow.call import Call, NoAnswer, Reason, Refusal, Reply
 from dynaorm.testing.faults import (
     EXIT_STATUS,
     Fault,
@@ -18,7 +18,7 @@ from dynaorm.testing.faults import (
     lost_request,
     throttle,
 )
-from dynaorm.testing.scripted import ScriptedTransport
+from dynaorm.testing.transports import ScriptedTransport
 
 PUT = Call("PutItem", {"TableName": "app"})
 GET = Call("GetItem", {"TableName": "app"})
@@ -163,9 +163,9 @@ def test_calls_of_several_threads_are_counted_once_each() -> None:
 
 
 CRASH = """
-from dynaorm.flow.protocol.call import Call
+from dynaorm.flow.call import Call
 from dynaorm.testing.faults import FaultyTransport, {fault}
-from dynaorm.testing.scripted import ScriptedTransport
+from dynaorm.testing.transports import ScriptedTransport
 
 def commit(call):
     print("committed", flush=True)

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from dynaorm.errors import UsageError
-from dynaorm.flow.protocol.call import Call, NoAnswer
+from dynaorm.flow.call import Call, NoAnswer
 from dynaorm.testing.ministack import Ministack, find_ministack
 from dynaorm.transport.pynamodb import PynamoTransport
 

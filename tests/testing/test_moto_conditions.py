@@ -5,7 +5,7 @@ from typing import Any, Final
 
 import pytest
 
-from dynaorm.flow.protocol.call import Call, Transport
+from dynaorm.flow.call import Call, Transport
 from dynaorm.testing import strict_moto
 from dynaorm.transport.pynamodb import PynamoTransport
 

@@ -15,7 +15,7 @@ from moto.core.utils import get_service_model
 from moto.dynamodb.models.dynamo_type import LimitedSizeDict
 from moto.dynamodb.responses import DynamoHandler
 
-from dynaorm.flow.protocol.call import Call, NoAnswer, Refusal, Reply, Transport
+from dynaorm.flow.call import Call, NoAnswer, Refusal, Reply, Transport
 from dynaorm.item.json_body import encode_body
 from dynaorm.testing.clock import FakeClock
 from dynaorm.testing.endpoint import transport_to

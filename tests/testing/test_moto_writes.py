@@ -8,7 +8,7 @@ from moto.dynamodb.models.dynamo_type import Item
 
 from dynaorm import Entity, Key, Session, Table
 from dynaorm.errors import AlreadyExists
-from dynaorm.flow.protocol.call import Call, Refusal, Reply, Transport
+from dynaorm.flow.call import Call, Refusal, Reply, Transport
 from dynaorm.item.value import AttributeValue
 from dynaorm.testing import strict_moto
 from dynaorm.transport.pynamodb import PynamoTransport

@@ -14,7 +14,7 @@ pytest_plugins = ["pytester"]
 PROJECT = """
 import pytest
 from dynaorm.entity.table import Table
-from dynaorm.flow.protocol.call import Call
+from dynaorm.flow.call import Call
 from dynaorm.transport.pynamodb import PynamoTransport
 
 APP = Table("app")
@@ -37,7 +37,7 @@ def test_a_session_on_moto_has_the_projects_tables_and_nothing_of_the_test_befor
     pytester.makepyfile(
         """
         import pytest
-        from dynaorm.flow.protocol.call import Call
+        from dynaorm.flow.call import Call
         from dynaorm.transport.pynamodb import PynamoTransport
 
         @pytest.mark.dynaorm_unchecked
@@ -65,7 +65,7 @@ def test_dynaorm_moto_is_strict(pytester: pytest.Pytester) -> None:
     pytester.makepyfile(
         """
         import pytest
-        from dynaorm.flow.protocol.call import Call, Refusal
+        from dynaorm.flow.call import Call, Refusal
         from dynaorm.transport.pynamodb import PynamoTransport
 
         def test_strict(dynaorm_moto):
@@ -257,7 +257,7 @@ def test_what_no_session_would_leave_behind_fails_the_test_unless_it_is_marked(
 ) -> None:
     service(
         """
-        from dynaorm.flow.protocol.call import Call
+        from dynaorm.flow.call import Call
 
         def damage(store):
             store.session().save(User(user_id="u", email="a@x"))
@@ -285,7 +285,7 @@ def test_a_table_that_the_test_deleted_is_not_looked_for(
 ) -> None:
     service(
         """
-        from dynaorm.flow.protocol.call import Call
+        from dynaorm.flow.call import Call
 
         def test_it(dynaorm_store, dynaorm_session):
             dynaorm_store.wire.call(Call("DeleteTable", {"TableName": dynaorm_store.name("plugin-app")}))

@@ -20,7 +20,7 @@ from dynaorm import (
     UpdatedAt,
 )
 from dynaorm.codecs import EPOCH_MILLISECONDS
-from dynaorm.flow.protocol.call import Call, Reply
+from dynaorm.flow.call import Call, Reply
 from dynaorm.testing import FakeClock, ScriptedTransport, snapshot
 
 app = Table("snapshots", indexes=[GlobalIndex("GSI1")])

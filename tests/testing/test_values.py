@@ -10,11 +10,11 @@ from pydantic import BaseModel, Field, RootModel, Secret, TypeAdapter
 from typing_extensions import TypeAliasType, TypedDict
 
 from dynaorm import AnyValue, Ksuid
-from dynaorm.description.made_values import counted
+from dynaorm.description.factory import counted
 from dynaorm.entity.codec.of_type import codec_of
 from dynaorm.entity.text.scalar import SCALARS
 from dynaorm.entity.type_tree import type_tree
-from dynaorm.testing.values import drawn
+from dynaorm.testing.strategies import drawn
 from tests.entity.kinds import LEAVES, SETS, UNIONS, Kind
 
 T = TypeVar("T")

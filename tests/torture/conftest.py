@@ -12,7 +12,7 @@ from typing import Any, Protocol
 import pytest
 
 from dynaorm import Session
-from dynaorm.flow.protocol.call import Transport
+from dynaorm.flow.call import Transport
 from dynaorm.testing.moto_engine import strict_moto
 from dynaorm.transport.pynamodb import PynamoTransport
 from tests.torture.checker import check_table

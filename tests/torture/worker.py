@@ -27,7 +27,7 @@ from dynaorm.errors import (
     Throttled,
     Unreachable,
 )
-from dynaorm.flow.protocol.call import Call, NoAnswer, Reply, Transport
+from dynaorm.flow.call import Call, NoAnswer, Reply, Transport
 from dynaorm.testing import faults
 from dynaorm.testing.faults import Fault, FaultyTransport, Strike
 from dynaorm.transport.clock import SystemClock

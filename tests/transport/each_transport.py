@@ -8,9 +8,9 @@ from functools import partial
 from typing import Any, Protocol, TypeAlias
 
 from dynaorm import AsyncDirectTransport, DirectTransport, PynamoTransport
-from dynaorm.flow.protocol.call import Call, Reply
-from dynaorm.transport.default.async_transport import AsyncDefaultTransport
-from dynaorm.transport.default.transport import DefaultTransport
+from dynaorm.flow.call import Call, Reply
+from dynaorm.transport.async_default import AsyncDefaultTransport
+from dynaorm.transport.default import DefaultTransport
 
 
 class Closable(Protocol):

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from dynaorm import Entity, F, GlobalIndex, Index, Key, Retry, Session, Table, Unique
 from dynaorm.errors import DynaormError, OutcomeUnknown, Unreachable
-from dynaorm.flow.protocol.call import Call, NoAnswer, Refusal, Reply
+from dynaorm.flow.call import Call, NoAnswer, Refusal, Reply
 from dynaorm.item.json_body import Body
 from dynaorm.testing.clock import FakeClock
 from dynaorm.transport.answer import check_reply, reply_of

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from dynaorm.flow.protocol.call import Call, NoAnswer, Reason, Refusal
+from dynaorm.flow.call import Call, NoAnswer, Reason, Refusal
 from dynaorm.item.json_body import Body
 from tests.transport.each_transport import Closable, Open
 from tests.transport.unruly import (

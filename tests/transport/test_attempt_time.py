@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 from botocore.httpsession import URLLib3Session
 
-from dynaorm.flow.protocol.call import Call, NoAnswer
+from dynaorm.flow.call import Call, NoAnswer
 from dynaorm.record import replace
-from dynaorm.transport.attempt_time import in_time
+from dynaorm.transport.process import in_time
 from tests.transport.both_ways import GET, Wrapped
 from tests.transport.each_transport import Closable, Open
 from tests.transport.unruly import Behaviour, Request, Unruly, response

@@ -11,8 +11,8 @@ from botocore.exceptions import (
 )
 
 from dynaorm.errors import UsageError
-from dynaorm.flow.protocol.call import NoAnswer
-from dynaorm.transport.aws_configuration import failure_of
+from dynaorm.flow.call import NoAnswer
+from dynaorm.transport.settings import failure_of
 
 
 @pytest.mark.parametrize(

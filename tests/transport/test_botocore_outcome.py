@@ -20,7 +20,7 @@ from botocore.exceptions import (
 )
 from botocore.httpsession import URLLib3Session
 
-from dynaorm.flow.protocol.call import NoAnswer, Refusal
+from dynaorm.flow.call import NoAnswer, Refusal
 from dynaorm.item.json_body import Body
 from dynaorm.transport.botocore_outcome import (
     CONNECTION_ERRORS,

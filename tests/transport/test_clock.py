@@ -2,7 +2,7 @@
 
 import time
 
-from dynaorm.flow.protocol.call import Clock
+from dynaorm.flow.call import Clock
 from dynaorm.transport.clock import SystemClock
 
 

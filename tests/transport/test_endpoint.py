@@ -5,7 +5,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from dynaorm.errors import UsageError
-from dynaorm.transport.endpoint import endpoint_of
+from dynaorm.transport.settings import endpoint_of
 
 
 def test_the_parts_of_an_endpoint() -> None:

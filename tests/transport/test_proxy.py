@@ -3,8 +3,7 @@
 import pytest
 
 from dynaorm.errors import UsageError
-from dynaorm.transport.endpoint import endpoint_of
-from dynaorm.transport.proxy import proxy_of
+from dynaorm.transport.settings import endpoint_of, proxy_of
 
 
 @pytest.mark.parametrize(

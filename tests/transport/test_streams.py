@@ -19,8 +19,7 @@ from dynaorm import (
     Transport,
 )
 from dynaorm.errors import UsageError
-from dynaorm.transport.pynamodb import PynamoTransport
-from dynaorm.transport.streams import StreamsTransport
+from dynaorm.transport.pynamodb import PynamoTransport, StreamsTransport
 
 app = Table("streamed", stream="NEW_AND_OLD_IMAGES")
 NO_STREAM = "arn:aws:dynamodb:us-east-1:000000000000:table/none/stream/2024-01-01T00:00:00.000"

@@ -6,7 +6,7 @@ from contextvars import ContextVar
 
 import pytest
 
-from dynaorm.flow.protocol.call import Call, NoAnswer, Reply
+from dynaorm.flow.call import Call, NoAnswer, Reply
 from dynaorm.transport.threaded import WORKERS, ThreadedTransport
 
 LIST = Call("ListTables", {})

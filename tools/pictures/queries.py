@@ -19,10 +19,10 @@ def how_a_query_travels() -> str:
     explained = Box(20, 500, 130, "explain()", ("in words",), "explain.py", kind="end")
     walk = Box(225, 545, 220, "Walk", ("pages, as they are needed",), "walk.py", kind="main")
     transport = Box(535, 545, 150, "One request", ("Query or Scan",), "transport/")
-    buffered = Box(215, 650, 240, "Entities, or items", ("of the wanted classes",), "buffer.py, wanted.py")
-    merged = Box(215, 755, 240, "In the order of keys", ("of all partitions",), "merge.py")
+    buffered = Box(215, 650, 240, "Entities, or items", ("of the wanted classes",), "wanted.py, wanted.py")
+    merged = Box(215, 755, 240, "In the order of keys", ("of all partitions",), "walk.py")
     fetched = Box(535, 755, 150, "Whole items", ("of index entries",), "flow/read.py")
-    results = Box(95, 910, 220, "Entities, rows or keys", ("validated",), "results.py, row.py", kind="end")
+    results = Box(95, 910, 220, "Entities, rows or keys", ("validated",), "results.py", kind="end")
     cursor = Box(345, 910, 230, "Cursor", ("where the next page begins",), "cursor.py", kind="end")
     arrows = [
         Arrow((call.at("s"), spec.at("n"))),
@@ -48,7 +48,7 @@ def how_a_query_travels() -> str:
     ]  # fmt: skip
     areas = [
         Area(165, 92, 340, 385, "query: no I/O"),
-        Area(165, 512, 340, 345, "flow/query"),
+        Area(165, 512, 340, 345, "flow"),
     ]
     return flowchart(
         "How a query travels through the modules of dynaorm", (700, 1010), boxes, arrows, areas=areas

@@ -53,8 +53,10 @@ def how_a_save_travels() -> str:
     """The picture of *How a save travels*."""
     call = Box(225, 10, 220, "session.save(user)", file="session/session.py")
     intent = Box(215, 125, 240, "Intent", ("what the caller asked",), "intent.py")
-    merged = Box(215, 230, 240, "ItemIntents", ("one per item, with valid values",), "merge_intents.py")
-    change = Box(215, 335, 240, "ItemChange", ("what becomes of each item",), "changes.py, image.py, edit.py")
+    merged = Box(215, 230, 240, "ItemIntents", ("one per item, with valid values",), "changes.py")
+    change = Box(
+        215, 335, 240, "ItemChange", ("what becomes of each item",), "changes.py, values.py, edit.py"
+    )
     planned = Box(
         185, 440, 300, "Planned", ("one action per item, and what follows:", "guards, versions, totals, a token item"),
         "compiler.py, kinds/",
@@ -66,12 +68,12 @@ def how_a_save_travels() -> str:
     read = Box(535, 335, 135, "Read", ("consistently",), "flow/commit.py")
     attempt = Box(225, 720, 220, "One attempt", file="write.py")
     transport = Box(535, 720, 135, "One request", file="transport/")
-    event = Box(225, 806, 220, "Event", ("what happened",), "write_events.py")
+    event = Box(225, 806, 220, "Event", ("what happened",), "write.py")
     step = Box(225, 911, 220, "Step", ("what follows from it",), "write_endings.py", kind="main")
     committed = Box(
-        10, 1050, 205, "Committed", ("the object becomes", "what is stored"), "effects.py", kind="end"
+        10, 1050, 205, "Committed", ("the object becomes", "what is stored"), "write.py", kind="end"
     )
-    verdict = Box(235, 1050, 200, "Verdict", ("whose fault it is",), "plan/verdict.py")
+    verdict = Box(235, 1050, 200, "Verdict", ("whose fault it is",), "plan/compiler.py")
     unknown = Box(
         455, 1050, 215, "OutcomeUnknown", ("with the plan, for", "session.resume(plan)"), kind="end"
     )

@@ -8,7 +8,7 @@ from enum import Enum, Flag
 from typing import Any
 
 from dynaorm.entity.codec.value import NONE, Codec, Misfit, Unstorable, scalar_codec
-from dynaorm.entity.text.of_type import scalar_of
+from dynaorm.entity.text.scalar import scalar_of
 from dynaorm.failure import shown
 from dynaorm.item.value import AttributeValue
 

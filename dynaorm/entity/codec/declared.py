@@ -16,9 +16,8 @@ from pydantic.types import EncodedBytes, EncodedStr, Strict
 from pydantic_core import PydanticUndefined
 from typing_extensions import ReadOnly
 
-from dynaorm.entity.annotation import marked
 from dynaorm.entity.codec.value import Unstorable
-from dynaorm.entity.marker import Attribute
+from dynaorm.entity.marker import Attribute, marked
 from dynaorm.entity.type_tree import TypeTree, hints_of, substituted, type_tree
 from dynaorm.record import record
 

@@ -9,8 +9,7 @@ from typing import Any, Final
 
 from dynaorm.entity.codec.of_type import Codec
 from dynaorm.entity.expiry import PER_SECOND, WORDS, Unit, since_epoch
-from dynaorm.entity.text.of_type import scalar_of
-from dynaorm.entity.text.scalar import in_utc
+from dynaorm.entity.text.scalar import in_utc, scalar_of
 from dynaorm.failure import Remedied, shown
 from dynaorm.item.value import AttributeValue, number_text
 

@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import Any, Final
 
 from dynaorm.entity.codec.value import NULL, Member, inside, merge
-from dynaorm.item.prefix import Prefix
+from dynaorm.item.path import Prefix
 from dynaorm.item.value import AttributeValue, same
 from dynaorm.record import record
 

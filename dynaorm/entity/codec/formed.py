@@ -10,14 +10,11 @@ from pydantic import JsonValue
 from dynaorm.entity.codec.json import AnyValue
 from dynaorm.entity.codec.value import ANY_DEPTH, NULL, Codec, Misfit, Unstorable, optional, text_codec
 from dynaorm.entity.failing import of_user
-from dynaorm.entity.marker import Attribute
-from dynaorm.entity.stored_form import StoredForm
-from dynaorm.entity.text.of_type import scalar_of
-from dynaorm.entity.text.scalar import Scalar
+from dynaorm.entity.marker import Attribute, StoredForm
+from dynaorm.entity.text.scalar import Scalar, scalar_of
 from dynaorm.entity.type_tree import TypeTree, substituted, type_tree
 from dynaorm.failure import Remedied, with_article
-from dynaorm.item.storable import unstorable
-from dynaorm.item.value import AttributeValue
+from dynaorm.item.value import AttributeValue, unstorable
 from dynaorm.record import replace
 
 

@@ -26,7 +26,7 @@ from pydantic_core import MultiHostUrl, Url
 
 from dynaorm.entity.codec.choice import enum_codec
 from dynaorm.entity.codec.value import NONE, SECRET_BYTES, Codec, merge, mistyped, printed_codec, scalar_codec
-from dynaorm.entity.text.of_type import is_of_networks, scalar_of
+from dynaorm.entity.text.scalar import is_of_networks, scalar_of
 from dynaorm.item.value import AttributeValue
 from dynaorm.record import replace
 

@@ -12,7 +12,7 @@ from math import isfinite
 from typing import Any, Final
 
 from dynaorm.entity.codec.value import Codec, Unstorable, optional
-from dynaorm.entity.table_index import VectorIndex
+from dynaorm.entity.table import VectorIndex
 from dynaorm.entity.type_tree import TypeTree
 from dynaorm.failure import Remedied, with_article
 from dynaorm.item.value import AttributeValue, number_text

@@ -13,16 +13,14 @@ from collections.abc import Iterator, Mapping
 from datetime import timedelta
 from typing import Any, Final
 
-from dynaorm.entity.annotation import tree_of_field
-from dynaorm.entity.declaration import declarations_of
 from dynaorm.entity.declare.catalog import catalog_of
-from dynaorm.entity.declare.class_keys import KeysOf
+from dynaorm.entity.declare.keys import KeysOf
 from dynaorm.entity.declare.registry import is_of, maintained_fields, replaces
 from dynaorm.entity.mapping.aggregate import Aggregate, AggregateMapping
 from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
 from dynaorm.entity.mapping.when import declared_when
-from dynaorm.entity.text.of_type import scalar_of
-from dynaorm.entity.text.scalar import Scalar
+from dynaorm.entity.marker import declarations_of, tree_of_field
+from dynaorm.entity.text.scalar import Scalar, scalar_of
 from dynaorm.errors import DeclarationError, UsageError
 from dynaorm.failure import shown, suggestion
 

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping
 
 from pydantic import BaseModel
 
-from dynaorm.entity.declare.class_keys import KeysOf
 from dynaorm.entity.declare.computed import computed_marks
+from dynaorm.entity.declare.fields import stored_places
+from dynaorm.entity.declare.keys import KeysOf
 from dynaorm.entity.declare.options import ClassOptions
-from dynaorm.entity.declare.stored import stored_places
 from dynaorm.entity.mapping.field import FieldAroundRevision, FieldMapping, around_problem
 from dynaorm.entity.mapping.place import StoredPlace
 from dynaorm.entity.table import Table

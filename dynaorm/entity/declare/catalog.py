@@ -10,7 +10,7 @@ from dynaorm.entity.mapping.constraint import Constraint
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.table import Table, TableRules
 from dynaorm.entity.template.version import DELETED, VERSION_TYPE
-from dynaorm.entity.text.shape import may_meet
+from dynaorm.entity.text.scalar import may_meet
 from dynaorm.errors import UsageError
 from dynaorm.item.value import AttributeValue, Item
 from dynaorm.late import late

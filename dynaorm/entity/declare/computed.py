@@ -9,10 +9,9 @@ from typing import Any, Final
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from dynaorm.entity.annotation import Marked, marked
 from dynaorm.entity.mapping.computed import ComputedValue, computed_field_value, nested_value
-from dynaorm.entity.marker import Computed, OneOf, Stored, Unique
-from dynaorm.entity.text.of_type import scalar_of
+from dynaorm.entity.marker import Computed, Marked, OneOf, Stored, Unique, marked
+from dynaorm.entity.text.scalar import scalar_of
 from dynaorm.entity.type_tree import TypeTree
 from dynaorm.failure import suggestion
 

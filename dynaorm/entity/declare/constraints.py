@@ -6,15 +6,14 @@ from collections.abc import Iterator, Mapping
 
 from pydantic import BaseModel
 
-from dynaorm.entity.annotation import Marked
-from dynaorm.entity.declare.class_keys import KeysOf
 from dynaorm.entity.declare.computed import computed_marks
+from dynaorm.entity.declare.keys import KeysOf
 from dynaorm.entity.declare.options import ClassOptions
 from dynaorm.entity.mapping.constraint import Constraint
 from dynaorm.entity.mapping.secret import secrets_among
 from dynaorm.entity.mapping.when import declared_when
-from dynaorm.entity.marker import Unique
-from dynaorm.entity.table_index import KeyAttribute
+from dynaorm.entity.marker import Marked, Unique
+from dynaorm.entity.table import KeyAttribute
 from dynaorm.entity.template.compile import compile_template
 from dynaorm.entity.template.key_part import PARTITION_KEY_LIMIT, SORT_KEY_LIMIT, KeyPart, key_part
 from dynaorm.entity.template.template import TemplateError

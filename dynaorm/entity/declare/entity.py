@@ -8,30 +8,24 @@ from typing import Final
 
 from pydantic import BaseModel
 
-from dynaorm.entity.annotation import Marked, marked
 from dynaorm.entity.core_schema import is_model_of_fields
 from dynaorm.entity.declare.aggregates import aggregate_conflicts, aggregates_of
 from dynaorm.entity.declare.attributes import attribute_problems, reserved_attributes, stored_fields
-from dynaorm.entity.declare.choices import choice_problems
-from dynaorm.entity.declare.class_keys import KeysOf, fields_for_keys
 from dynaorm.entity.declare.computed import computed_marks, marker_problems
 from dynaorm.entity.declare.conditions import with_conditions
-from dynaorm.entity.declare.conflicts import conflicts
 from dynaorm.entity.declare.constraints import constraints_of
-from dynaorm.entity.declare.fields import FieldCompiler
+from dynaorm.entity.declare.fields import FieldCompiler, choice_problems, expiry_problems, kept_time_problems
 from dynaorm.entity.declare.item_type import type_names_of
-from dynaorm.entity.declare.keys import keys_of
-from dynaorm.entity.declare.names import misnamed_fields
-from dynaorm.entity.declare.options import ClassOptions
+from dynaorm.entity.declare.keys import KeysOf, fields_for_keys, keys_of
+from dynaorm.entity.declare.options import ClassOptions, misnamed_fields
 from dynaorm.entity.declare.prefixes import prefix_conflicts, prefix_problems
-from dynaorm.entity.declare.registry import register
-from dynaorm.entity.declare.times import expiry_problems, kept_time_problems
+from dynaorm.entity.declare.registry import conflicts, register
 from dynaorm.entity.declare.vectors import vector_problems
 from dynaorm.entity.expiry import Expiry
 from dynaorm.entity.mapping.aggregate import AggregateMapping
 from dynaorm.entity.mapping.field import FieldMapping
 from dynaorm.entity.mapping.mapping import MAPPING, EntityMapping
-from dynaorm.entity.marker import Computed, CreatedAt, ExpiresAt, Stored, UpdatedAt, Versioned
+from dynaorm.entity.marker import Computed, CreatedAt, ExpiresAt, Marked, Stored, UpdatedAt, Versioned, marked
 from dynaorm.entity.table import Table
 from dynaorm.entity.template.version import BOOKKEEPING, Versioning
 from dynaorm.errors import DeclarationError

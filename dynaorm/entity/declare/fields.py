@@ -2,30 +2,109 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from enum import Enum
 from functools import partial
+from typing import Any, Literal
 
 from pydantic import BaseModel
 from pydantic_core import PydanticUndefined
 
-from dynaorm.entity.annotation import Marked
 from dynaorm.entity.codec.expiry import EXPIRIES, is_expiry
 from dynaorm.entity.codec.of_type import Codec, Unstorable, codec_of
 from dynaorm.entity.codec.type_name import other_type_codec
 from dynaorm.entity.codec.value import optional
 from dynaorm.entity.codec.vector import searched_codec, vector_codec
 from dynaorm.entity.core_schema import validates_default
-from dynaorm.entity.declare.choices import choices_of
-from dynaorm.entity.declare.class_keys import KeysOf, attribute_of, vector_index_of
+from dynaorm.entity.declare.keys import KeysOf, attribute_of, vector_index_of
 from dynaorm.entity.declare.options import ClassOptions
 from dynaorm.entity.declare.prefixes import prefixed_codec
-from dynaorm.entity.index import Index
 from dynaorm.entity.mapping.aggregate import Aggregate
 from dynaorm.entity.mapping.field import FieldAroundRevision, FieldMapping
-from dynaorm.entity.marker import MARKERS, Attribute, ExpiresAt, InKey, Vector, Versioned
+from dynaorm.entity.mapping.place import StoredPlace
+from dynaorm.entity.marker import (
+    MARKERS,
+    Attribute,
+    CreatedAt,
+    ExpiresAt,
+    InKey,
+    Marked,
+    OneOf,
+    Stored,
+    Unique,
+    UpdatedAt,
+    Vector,
+    Versioned,
+)
 from dynaorm.entity.revision import NestedRevision
-from dynaorm.item.prefix import Prefix
+from dynaorm.entity.table import Index
+from dynaorm.entity.template.key_part import KeyPart
+from dynaorm.item.path import Prefix
 from dynaorm.record import record
+
+
+def kept_time_problems(
+    entity: type[BaseModel], kind: str, marks: Mapping[str, Marked], primary: Collection[KeyPart]
+) -> Iterator[str]:
+    """The problems of the fields with one of the two markers, one sentence each."""
+    for name, mark in marks.items():
+        info = entity.model_fields[name]
+        has_none = mark.tree.accepts_none and not info.is_required() and info.default is None
+        if not is_expiry(mark.tree) or not has_none or info.default_factory is not None:
+            yield (
+                f"{name}: {kind}() needs a time that is None before the first write; "
+                f"write Annotated[datetime | None, {kind}()] = None"
+            )
+        if any(name in part.fields for part in primary):
+            yield (
+                f"{name}: {kind}() is set by the write, so the primary key cannot be made of it; "
+                f"use a field with a default_factory there"
+            )
+        for other in (ExpiresAt, InKey, Unique, *((UpdatedAt,) if kind == CreatedAt.__name__ else ())):
+            if mark.find(other):
+                yield f"{name}: {kind}() and {other.__name__}() exclude each other; use a field for each"
+
+
+def expiry_problems(
+    names: Sequence[str], primary: Collection[KeyPart], *, has_versions: bool
+) -> Iterator[str]:
+    """The problems of the fields with ``ExpiresAt()``, one sentence each."""
+    if len(names) > 1:
+        yield f"{' and '.join(names)} are both ExpiresAt(), and a table has one TTL attribute; keep one"
+    for name in names:
+        if any(name in part.fields for part in primary):
+            yield (
+                f"{name}: ExpiresAt() is not stored exactly, so the primary key cannot be made of it; "
+                f"use another field there"
+            )
+    if names and has_versions:
+        yield f"{names[0]}: a versioned class cannot expire; drop ExpiresAt() or versioned="
+
+
+def choice_problems(marks: Mapping[str, Marked], keys: KeysOf) -> Iterator[str]:
+    """One sentence for each field with ``OneOf`` that no query would ask for. ``marks``: also of computed fields."""
+    partitions = [keys.partition, *(part for place in keys.indexes.values() for part in place.partition)]
+    asked = {name for part in partitions if part is not None for name in part.fields}
+    for name, mark in marks.items():
+        if not mark.find(OneOf):
+            continue
+        if any(one.encode or one.codec for one in mark.find(Attribute)):
+            yield f"{name}: OneOf() says the values as they are stored; drop the codec of Attribute(...)"
+        if keys.partition is not None and name not in asked:
+            yield (
+                f"{name}: OneOf() lets a query ask each value, and no partition key of the class has the field; "
+                f"name it in pk=, or write a Literal"
+            )
+
+
+def choices_of(mark: Marked) -> tuple[Any, ...]:
+    """The only values of a field; none where it takes any."""
+    tree, given = mark.tree.without_none, [value for one in mark.find(OneOf) for value in one.values]
+    if tree.origin is Literal:
+        given += tree.arguments
+    elif isinstance(tree.plain, type) and issubclass(tree.plain, Enum):
+        given += tree.plain
+    return tuple(given)
 
 
 @record
@@ -137,3 +216,32 @@ class FieldCompiler:
         except Unstorable as problem:
             self.keys.problems.append(f"{name}: {problem}")
             return None
+
+
+def stored_places(marks: Mapping[str, Marked], keys: KeysOf) -> Iterator[tuple[str, StoredPlace]]:
+    """The attributes of computed fields with ``Stored``, by the fields' names. ``marks``: of all computed fields."""
+    for name, mark in marks.items():
+        for marker in mark.find(Stored):
+            if name not in keys.computed:
+                keys.problems.append(
+                    f"{name}: Stored() needs a type whose values have one text; return a str, int, date or the like"
+                )
+                continue
+            try:
+                codec = codec_of(mark.tree, mark.metadata)
+            except Unstorable as problem:
+                keys.problems.append(f"{name}: {problem}")
+                continue
+            yield (
+                name,
+                StoredPlace(
+                    name=f"the stored {name}",
+                    attribute_name=name,
+                    partition=(),
+                    sort=(),
+                    key_fields=keys.stored([name]),
+                    is_computed=True,
+                    attribute=marker.name or name,
+                    codec=codec,
+                ),
+            )

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from dynaorm.entity.annotation import Marked
 from dynaorm.entity.codec.type_name import why_no_type
-from dynaorm.entity.declare.choices import choices_of
-from dynaorm.entity.declare.class_keys import KeysOf
+from dynaorm.entity.declare.fields import choices_of
+from dynaorm.entity.declare.keys import KeysOf
 from dynaorm.entity.declare.options import ClassOptions
 from dynaorm.entity.mapping.field import FieldMapping
-from dynaorm.entity.mapping.type_names import TypeNames
+from dynaorm.entity.mapping.mapping import TypeNames
+from dynaorm.entity.marker import Marked
 from dynaorm.entity.table import Table
 
 

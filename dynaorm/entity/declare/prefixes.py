@@ -13,7 +13,7 @@ from dynaorm.entity.declare.registry import replaces
 from dynaorm.entity.mapping.field import FieldMapping
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.table import Table
-from dynaorm.item.prefix import Prefix
+from dynaorm.item.path import Prefix
 from dynaorm.item.value import AttributeValue
 from dynaorm.record import replace
 

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from dynaorm.entity.annotation import Marked
-from dynaorm.entity.declare.class_keys import KeysOf, vector_index_of
-from dynaorm.entity.marker import Attribute, InKey, Vector
-from dynaorm.entity.table import Table
-from dynaorm.entity.table_index import VectorIndex
+from dynaorm.entity.declare.keys import KeysOf, vector_index_of
+from dynaorm.entity.marker import Attribute, InKey, Marked, Vector
+from dynaorm.entity.table import Table, VectorIndex
 
 
 def vector_problems(marks: Mapping[str, Marked], keys: KeysOf) -> Iterator[str]:

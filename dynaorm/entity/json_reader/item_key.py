@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from dynaorm.entity.mapping.mapping import EntityMapping
-from dynaorm.entity.table_index import KeyAttribute
+from dynaorm.entity.table import KeyAttribute
 from dynaorm.entity.template.key_part import KeyPart
 from dynaorm.record import record
 

@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from functools import cached_property
 from typing import Any, Self
 
-from dynaorm.entity.declaration import Declaration, GivenWhen
 from dynaorm.entity.mapping.when import When
+from dynaorm.entity.marker import Declaration, GivenWhen
 from dynaorm.record import record
 
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeAlias
 
 from dynaorm.entity.mapping.field import FieldMapping
-from dynaorm.item.prefix import Prefix
+from dynaorm.item.path import Prefix
 from dynaorm.item.value import AttributeValue
 
 Encoder: TypeAlias = Callable[[Mapping[str, Any]], dict[str, AttributeValue | None]]

@@ -20,7 +20,7 @@ from dynaorm.entity.core_schema import Node, has_own_code, path_to_fields
 from dynaorm.entity.mapping.field import FieldMapping
 from dynaorm.entity.mapping.validation_rules import ClassRules, has_rules_of_texts
 from dynaorm.entity.text.scalar import NODES, STR
-from dynaorm.item.prefix import Prefix
+from dynaorm.item.path import Prefix
 from dynaorm.item.value import AttributeValue, decimal_text, number_text
 from dynaorm.record import record, replace
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 from dynaorm.entity.codec.field import StoredField
 from dynaorm.entity.codec.of_type import Codec
 from dynaorm.entity.revision import NestedRevision
-from dynaorm.item.known import is_known_in, with_more
+from dynaorm.item.condition import is_known_in, with_more
 from dynaorm.item.value import AttributeValue, Item
 from dynaorm.record import record
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 from pydantic import BaseModel
 
 from dynaorm.entity.codec.value import Misfit, inside
-from dynaorm.entity.mapping.class_errors import ClassErrors
+from dynaorm.entity.mapping.secret import ClassErrors
 from dynaorm.late import late
 
 if TYPE_CHECKING:

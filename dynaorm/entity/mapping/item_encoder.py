@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from dynaorm.entity.mapping.class_errors import ClassErrors
 from dynaorm.entity.mapping.field import FieldMapping
+from dynaorm.entity.mapping.secret import ClassErrors
 from dynaorm.item.value import AttributeValue
 from dynaorm.late import late
 from dynaorm.record import record

@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from dynaorm.entity.table import Table
-from dynaorm.entity.template.escape import finder
 from dynaorm.entity.template.key_part import KeyPart
+from dynaorm.entity.template.template import finder
 from dynaorm.item.value import AttributeValue
 
 KeyWriter: TypeAlias = Callable[[Mapping[str, Any]], dict[str, AttributeValue] | None]

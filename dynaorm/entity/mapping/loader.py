@@ -13,12 +13,12 @@ from typing import Any
 from pydantic import BaseModel
 
 from dynaorm.entity.expiry import Expiry
-from dynaorm.entity.mapping.class_errors import ClassErrors
 from dynaorm.entity.mapping.computed import with_computed
 from dynaorm.entity.mapping.field import FieldMapping
 from dynaorm.entity.mapping.item_encoder import ItemEncoder
 from dynaorm.entity.mapping.key_fields import KeyFields
 from dynaorm.entity.mapping.primary_key import PrimaryKey
+from dynaorm.entity.mapping.secret import ClassErrors
 from dynaorm.entity.state import LOADING, Defaults, Loaded, set_state
 from dynaorm.entity.template.key_part import differs
 from dynaorm.entity.template.template import KeyValueError

@@ -15,10 +15,8 @@ from typing import TYPE_CHECKING, Any, Final
 from pydantic import BaseModel
 from pydantic_core import PydanticUndefined
 
-from dynaorm.entity.annotation import complete
 from dynaorm.entity.expiry import Expiry
 from dynaorm.entity.mapping.aggregate import AggregateMapping
-from dynaorm.entity.mapping.class_errors import ClassErrors
 from dynaorm.entity.mapping.computed import ComputedValue, with_computed
 from dynaorm.entity.mapping.constraint import Constraint
 from dynaorm.entity.mapping.field import FieldMapping
@@ -28,19 +26,37 @@ from dynaorm.entity.mapping.loader import Loader
 from dynaorm.entity.mapping.made_of import MadeOf, made_of
 from dynaorm.entity.mapping.place import IndexMapping, IndexPlaces, StoredPlace, UndeclaredKey, places_of
 from dynaorm.entity.mapping.primary_key import PrimaryKey
-from dynaorm.entity.mapping.secret import Secrets, secrets_of
+from dynaorm.entity.mapping.secret import ClassErrors, Secrets, secrets_of
 from dynaorm.entity.mapping.stored import StoredValues
-from dynaorm.entity.mapping.type_names import TypeNames
+from dynaorm.entity.marker import complete
 from dynaorm.entity.table import Table
 from dynaorm.entity.template.key_part import KeyPart
 from dynaorm.entity.template.version import BOOKKEEPING, DELETED, VERSION, VERSION_AT, Versioning
 from dynaorm.errors import UsageError
 from dynaorm.failure import shown
-from dynaorm.item.path import Path
-from dynaorm.item.prefix import Prefix
+from dynaorm.item.path import Path, Prefix
 from dynaorm.item.value import AttributeValue, Item
 from dynaorm.late import late
 from dynaorm.record import record
+
+ANY: Final = "*"
+"""The name of a class that takes the types that nobody declared."""
+
+
+@record
+class TypeNames:
+    """What the type attribute says of the items of a class.
+
+    Attributes:
+        names: the values that mean the class: its name and its former ones, or those that its own field may have.
+        field: the field that is the type attribute; empty where dynaorm writes the name of the class.
+        takes_others: every value that no class of the table declares means this class, too.
+    """
+
+    names: tuple[str, ...]
+    field: str = ""
+    takes_others: bool = False
+
 
 if TYPE_CHECKING:
     from dynaorm.entity.mapping import dependence as dependences

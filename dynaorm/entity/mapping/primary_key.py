@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping
 from functools import cached_property
 from typing import Any
 
-from dynaorm.entity.mapping.class_errors import ClassErrors
 from dynaorm.entity.mapping.computed import ComputedValue, with_computed
 from dynaorm.entity.mapping.key_writer import KeyWriter, key_writer_of, write_no_key
+from dynaorm.entity.mapping.secret import ClassErrors
 from dynaorm.entity.table import Table
 from dynaorm.entity.template.key_part import KeyPart
 from dynaorm.entity.template.template import KeyValueError

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Protocol
 
-from dynaorm.entity.mapping.class_errors import ClassErrors
 from dynaorm.entity.mapping.computed import ComputedValue
 from dynaorm.entity.mapping.field import FieldMapping
 from dynaorm.entity.mapping.loader import Loader
+from dynaorm.entity.mapping.secret import ClassErrors
 from dynaorm.errors import DecodeError
-from dynaorm.item.known import with_more
+from dynaorm.item.condition import with_more
 from dynaorm.item.value import AttributeValue, Item
 
 

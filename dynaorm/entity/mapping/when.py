@@ -8,19 +8,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dynaorm.entity.declaration import GivenWhen
 from dynaorm.entity.failing import REMEDY
 from dynaorm.entity.mapping.field import FieldMapping, respelled
 from dynaorm.entity.mapping.stored import StoredValues
+from dynaorm.entity.marker import GivenWhen
 from dynaorm.errors import DynaormError, InvalidValue, UsageError
 from dynaorm.late import late
 from dynaorm.record import record
 
 if TYPE_CHECKING:
-    from dynaorm.item import condition_text, evaluate
+    from dynaorm.item import condition, field
     from dynaorm.item.condition import Condition
 else:
-    late(globals(), condition_text="dynaorm.item.condition_text", evaluate="dynaorm.item.evaluate")
+    late(globals(), field="dynaorm.item.field", condition="dynaorm.item.condition")
 
 
 @record
@@ -56,9 +56,9 @@ class When:
         """
         if self.condition is not None:
             try:
-                return evaluate.holds(self.condition, respelled(values.item, self.times))
+                return condition.holds(self.condition, respelled(values.item, self.times))
             except ValueError:
-                return evaluate.holds(self.condition, values.item)
+                return condition.holds(self.condition, values.item)
         assert callable(self.given)  # a condition is translated, and is no function
         entity = values.entity
         try:
@@ -85,7 +85,7 @@ class When:
 
     def text(self, secret: frozenset[str] = frozenset()) -> str:
         """The condition in words: ``F.status == 'open'``; nothing for a function, which cannot be shown."""
-        return "" if callable(self.given) else condition_text.condition_text(self.given, secret)
+        return "" if callable(self.given) else field.condition_text(self.given, secret)
 
 
 def declared_when(owner: str, given: GivenWhen | None, known: frozenset[str]) -> When | None:

@@ -17,14 +17,22 @@ import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Final
 
-from dynaorm.entity.table_index import KeyKind
-from dynaorm.entity.template.escape import ALWAYS, escaped_pattern, escaper, finder, unescape
-from dynaorm.entity.template.grammar import parse
+from dynaorm.entity.table import KeyKind
 from dynaorm.entity.template.refused import ambiguous, not_one_field, unordered
 from dynaorm.entity.template.spec import Placeholder
-from dynaorm.entity.template.template import KeyTemplate, KeyValueError, Piece, TemplateError
-from dynaorm.entity.text.scalar import ANY_TEXT, STR, Packing, Scalar
-from dynaorm.entity.text.shape import ANYTHING, CharacterRun, Shape
+from dynaorm.entity.template.template import (
+    ALWAYS,
+    KeyTemplate,
+    KeyValueError,
+    Piece,
+    TemplateError,
+    escaped_pattern,
+    escaper,
+    finder,
+    parse,
+    unescape,
+)
+from dynaorm.entity.text.scalar import ANY_TEXT, ANYTHING, STR, CharacterRun, Packing, Scalar, Shape
 from dynaorm.failure import Remedied
 
 _HEX: Final = frozenset("0123456789ABCDEF")

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from dynaorm.entity.table_index import KeyAttribute
+from dynaorm.entity.table import KeyAttribute
 from dynaorm.entity.template.template import KeyTemplate, KeyValueError
 from dynaorm.entity.template.version import VersionTemplate
-from dynaorm.entity.text.shape import Shape
+from dynaorm.entity.text.scalar import Shape
 from dynaorm.failure import MASK, counted
 from dynaorm.item.value import AttributeValue, Item
 from dynaorm.record import record

@@ -6,10 +6,9 @@ from collections.abc import Iterator, Sequence
 from datetime import date, datetime
 from decimal import Decimal
 
-from dynaorm.entity.table_index import KeyKind
-from dynaorm.entity.template.date_format import sorts
-from dynaorm.entity.template.spec import Placeholder
-from dynaorm.entity.text.shape import is_fixed
+from dynaorm.entity.table import KeyKind
+from dynaorm.entity.template.spec import Placeholder, sorts
+from dynaorm.entity.text.scalar import is_fixed
 
 
 def not_one_field(

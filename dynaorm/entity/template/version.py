@@ -12,9 +12,9 @@ from collections.abc import Iterator, Mapping
 from decimal import Decimal, InvalidOperation
 from typing import Any, AnyStr, Final
 
-from dynaorm.entity.table_index import KeyKind
+from dynaorm.entity.table import KeyKind
 from dynaorm.entity.template.template import KeyTemplate, TemplateError
-from dynaorm.entity.text.shape import Shape, digits
+from dynaorm.entity.text.scalar import Shape, digits
 from dynaorm.item.value import AttributeValue
 from dynaorm.record import record
 

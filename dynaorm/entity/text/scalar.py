@@ -9,23 +9,147 @@ Rule 4. A datetime is an instant or a wall time, never both. A field declared ``
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal, InvalidOperation
+from enum import Enum
 from functools import cache
 from ipaddress import IPv4Address, IPv6Address
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias
 from uuid import UUID
 
 import pydantic
 
-from dynaorm.entity.text.shape import ANYTHING, DIGITS, CharacterRun, Shape, digits, pattern_of
+from dynaorm.entity.type_tree import type_tree
 from dynaorm.failure import Remedied, shown, with_article
 from dynaorm.item.value import number_text
 from dynaorm.record import record, replace
 
 if TYPE_CHECKING:
     from dynaorm.entity.text.ksuid import Ksuid, KsuidMs
+
+
+@record
+class CharacterRun:
+    """``least`` to ``most`` characters, each in ``chars`` or, with ``but``, each outside of ``chars``.
+
+    Attributes:
+        chars: the characters that can occur, or those that cannot.
+        least: the smallest number of characters.
+        most: the largest number of characters; None for no limit.
+        but: ``chars`` are those that cannot occur.
+    """
+
+    chars: frozenset[str]
+    least: int = 0
+    most: int | None = None
+    but: bool = False
+
+
+Shape: TypeAlias = tuple[str | CharacterRun, ...]
+"""Literal texts and runs, in order."""
+
+ANYTHING: Final = CharacterRun(frozenset(), but=True)
+DIGITS: Final = frozenset("0123456789")
+
+_State: TypeAlias = tuple[int, int]  # the index of a part, and how many of its characters have been passed
+
+
+def digits(least: int, most: int | None) -> CharacterRun:
+    """A run of decimal digits."""
+    return CharacterRun(DIGITS, least, most)
+
+
+def shape_of_text(prefix: str) -> Shape:
+    """The shape of every text that begins with ``prefix``."""
+    return (prefix, ANYTHING)
+
+
+def is_fixed(shape: Shape) -> bool:
+    """Whether all texts of a shape have one length."""
+    return all(isinstance(part, str) or part.least == part.most for part in shape)
+
+
+def listed(characters: frozenset[str]) -> str:
+    """Characters as they stand between the brackets of a regular expression."""
+    return "".join(map(re.escape, sorted(characters)))
+
+
+def pattern_of(shape: Shape) -> str:
+    """A regular expression of the texts of a shape."""
+    return "".join(re.escape(part) if isinstance(part, str) else _run_pattern(part) for part in shape)
+
+
+def _run_pattern(run: CharacterRun) -> str:
+    characters = f"[{'^' if run.but else ''}{listed(run.chars)}]" if run.chars else r"[\s\S]"
+    return f"{characters}{{{run.least},{'' if run.most is None else run.most}}}"
+
+
+def may_meet(a: Shape, b: Shape) -> bool:
+    """Whether a text belongs to both shapes.
+
+    Examples:
+        >>> may_meet(("USER#", ANYTHING), ("ORDER#", ANYTHING)), may_meet(("v", digits(1, None)), ("v10",))
+        (False, True)
+    """
+    start = _Pair((0, 0), (0, 0))
+    seen = {start}
+    waiting = [start]
+    while waiting:
+        pair = waiting.pop()
+        if pair.one[0] == len(a) and pair.other[0] == len(b):
+            return True
+        for found in _after(a, b, pair):
+            if found not in seen:
+                seen.add(found)
+                waiting.append(found)
+    return False
+
+
+class _Pair(NamedTuple):
+    """How far one text has come in two shapes."""
+
+    one: _State
+    other: _State
+
+
+def _after(a: Shape, b: Shape, pair: _Pair) -> Iterator[_Pair]:
+    """The next pairs: past the end of a part in one shape, or over a character in both."""
+    chars, target, beyond = _moves(a, pair.one)
+    other_chars, other_target, other_beyond = _moves(b, pair.other)
+    if beyond is not None:
+        yield _Pair(beyond, pair.other)
+    if other_beyond is not None:
+        yield _Pair(pair.one, other_beyond)
+    if target is not None and other_target is not None and _share(chars, other_chars):
+        yield _Pair(target, other_target)
+
+
+_NOTHING: Final = CharacterRun(frozenset(), 0, 0)
+
+
+def _moves(shape: Shape, state: _State) -> tuple[CharacterRun, _State | None, _State | None]:
+    """The characters that may come next, the state after one of them, and the state after the part if it can end."""
+    part, passed = state
+    if part == len(shape):
+        return _NOTHING, None, None
+    here = shape[part]
+    if isinstance(here, str):
+        if passed == len(here):
+            return _NOTHING, None, (part + 1, 0)
+        return CharacterRun(frozenset(here[passed])), (part, passed + 1), None
+    beyond = (part + 1, 0) if passed >= here.least else None
+    if here.most is None:
+        # Without an upper limit, counts above the lower one need not be told apart.
+        return here, (part, min(passed + 1, here.least)), beyond
+    return here, (part, passed + 1) if passed < here.most else None, beyond
+
+
+def _share(one: CharacterRun, other: CharacterRun) -> bool:
+    if one.but:
+        return other.but or bool(other.chars - one.chars)
+    return bool(one.chars - other.chars) if other.but else not one.chars.isdisjoint(other.chars)
 
 
 @record
@@ -475,3 +599,110 @@ SCALARS: Final[Mapping[type, Scalar]] = {
 
 NODES: Final[Mapping[str, Scalar]] = {one.node: one for one in SCALARS.values() if one.node}
 """Those for which pydantic has a kind of node, by its name."""
+
+
+_KSUIDS: Final = "dynaorm.entity.text.ksuid"
+"""The module of KSUIDs, by its name: a class that has none of them does not import it."""
+
+# pydantic's names for constrained types, whose values are those of a plain type.
+_PYDANTIC: Final[Mapping[Any, type]] = {
+    pydantic.AwareDatetime: datetime,
+    pydantic.NaiveDatetime: NaiveDatetime,
+    pydantic.PastDatetime: datetime,
+    pydantic.FutureDatetime: datetime,
+    pydantic.PastDate: date,
+    pydantic.FutureDate: date,
+}
+
+
+def scalar_of(annotation: Any) -> Scalar | None:
+    """The scalar of a type; None if it has none. ``X | None``, ``Annotated`` and aliases count as X.
+
+    Examples:
+        >>> scalar_of(int | None).to_text(5), scalar_of(date).to_text(date(2024, 2, 29)), scalar_of(list[int])
+        ('5', '2024-02-29', None)
+    """
+    tree = type_tree(annotation).without_none
+    if tree.origin is Literal:
+        return _literal(tree.arguments)
+    return _class_scalar(tree.plain) if isinstance(tree.plain, type) else None
+
+
+def _class_scalar(kind: type) -> Scalar | None:
+    if issubclass(kind, Enum):
+        return _enum(kind)
+    if is_of_networks(kind):
+        return _network_scalar(kind)
+    if (ksuid := next((base for base in kind.__mro__ if base.__module__ == _KSUIDS), None)) is not None:
+        return ksuid_scalar(ksuid)
+    return next((SCALARS[base] for base in plain_class(kind).__mro__ if base in SCALARS), None)
+
+
+def plain_class(kind: type) -> type:
+    """The class that has the values of a class: another one than itself for pydantic's names of constrained types."""
+    return _PYDANTIC.get(kind, kind)
+
+
+def is_of_networks(kind: type) -> bool:
+    """Whether a class belongs to ``pydantic.networks``. Checks the name, so that this module need not be imported."""
+    return any(base.__module__ == "pydantic.networks" for base in kind.__mro__)
+
+
+def _network_scalar(kind: type) -> Scalar | None:
+    if issubclass(kind, pydantic.AnyUrl):
+        return opaque(kind)
+    return STR if kind is pydantic.EmailStr else None
+
+
+# -- types of a few values ---------------------------------------------------------------------------------------------
+
+
+def _enum(kind: type[Enum]) -> Scalar | None:
+    inner = _shared_scalar([member.value for member in kind])
+    if inner is None:
+        return None
+    texts = {inner.to_text(member.value): member for member in kind}
+
+    def to_text(value: Any) -> str:
+        if isinstance(value, kind):
+            return inner.to_text(value.value)
+        # With use_enum_values pydantic stores the value instead of the member.
+        text = inner.to_text(value)
+        if text not in texts:
+            raise ValueError(f"is {value!r}, which is not a value of {kind.__name__}")
+        return text
+
+    return _chosen(kind.__name__, inner, to_text, texts)
+
+
+def _literal(values: tuple[Any, ...]) -> Scalar | None:
+    members = [value for value in values if value is not None]
+    plain = [value.value if isinstance(value, Enum) else value for value in members]
+    inner = _shared_scalar(plain)
+    if inner is None:
+        return None
+    texts = {inner.to_text(one): member for one, member in zip(plain, members, strict=True)}
+
+    def to_text(value: Any) -> str:
+        text = inner.to_text(value.value if isinstance(value, Enum) else value)
+        if text not in texts:
+            raise ValueError(f"is {value!r}, not one of {', '.join(map(repr, members))}")
+        return text
+
+    return _chosen("Literal", inner, to_text, texts)
+
+
+def _shared_scalar(values: Iterable[Any]) -> Scalar | None:
+    kinds = {_class_scalar(type(value)) for value in values}
+    return kinds.pop() if len(kinds) == 1 else None
+
+
+def _chosen(name: str, inner: Scalar, to_text: Callable[[Any], str], texts: Mapping[str, Any]) -> Scalar:
+    def from_text(text: str) -> Any:
+        try:
+            return texts[text]
+        except KeyError:
+            raise ValueError(f"{text!r} is not a value of {name}") from None
+
+    pattern = "|".join(map(re.escape, texts))
+    return replace(inner, name=name, to_text=to_text, from_text=from_text, pattern=pattern)

@@ -17,11 +17,9 @@ from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.stored_entity import shown_key
 from dynaorm.failure import hidden_in, texts_of
 from dynaorm.flow.integrity.stored_check import ItemAddress, StoredCheck
-from dynaorm.item.printable import printable
+from dynaorm.item.text import key_text, printable
 from dynaorm.item.value import Item
-from dynaorm.item.value_text import key_text
-from dynaorm.plan.plan import Plan
-from dynaorm.plan.planned import Planned
+from dynaorm.plan.plan import Plan, Planned
 from dynaorm.record import record, replace
 
 NAMED: Final = 3

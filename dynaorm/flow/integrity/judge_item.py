@@ -24,7 +24,7 @@ from dynaorm.flow.integrity.scope import Scope
 from dynaorm.flow.integrity.stored_check import ItemAddress, StoredCheck
 from dynaorm.flow.integrity.unexplained import not_ours, without_repair
 from dynaorm.item.value import AttributeValue, Item, same
-from dynaorm.plan.renewal import Renewal, renewal_of
+from dynaorm.plan.compiler import Renewal, renewal_of
 from dynaorm.record import replace
 
 

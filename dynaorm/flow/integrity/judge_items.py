@@ -5,8 +5,8 @@ Either way the items are judged one by one, and then the addresses under which f
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from dynaorm.entity.ident import Ident
-from dynaorm.entity.table import Table
+from dynaorm.entity.table import Ident, Table
+from dynaorm.flow.call import Context, Flow, ReadCost
 from dynaorm.flow.commit import unit_of_work
 from dynaorm.flow.integrity.finding import Diagnosis, Finding
 from dynaorm.flow.integrity.judge_item import judge
@@ -14,11 +14,8 @@ from dynaorm.flow.integrity.kinds.judged_kinds import KINDS
 from dynaorm.flow.integrity.ledger import Ledger, MemoryLedger, remember
 from dynaorm.flow.integrity.scope import Scope
 from dynaorm.flow.integrity.stored_check import ItemAddress, StoredCheck, answer_at_once, answer_from
-from dynaorm.flow.protocol.call import Flow
-from dynaorm.flow.protocol.context import Context
-from dynaorm.flow.protocol.cost import ReadCost
 from dynaorm.item.value import Item
-from dynaorm.plan.unit_of_work import UnitOfWork
+from dynaorm.plan.intent import UnitOfWork
 
 
 def judge_items(items: Mapping[Table, Iterable[Item]], now: float) -> list[Finding]:

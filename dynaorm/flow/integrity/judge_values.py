@@ -8,7 +8,7 @@ Rule 3. Version items are history: they stay as they are. Each is validated when
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from dynaorm.entity.ident import Ident
+from dynaorm.entity.table import Ident
 from dynaorm.errors import DynaormError
 from dynaorm.failure import shown
 from dynaorm.flow.integrity.finding import Diagnosis, FindingKind, finding_of
@@ -19,10 +19,10 @@ from dynaorm.flow.integrity.stored_check import ItemAddress, StoredCheck
 from dynaorm.flow.integrity.unexplained import not_ours
 from dynaorm.item.action import Update
 from dynaorm.item.value import AttributeValue, Item, same
+from dynaorm.plan.compiler import Renewal, renewal_actions
+from dynaorm.plan.intent import Reads
 from dynaorm.plan.kinds.derived import Image
-from dynaorm.plan.planned import Planned
-from dynaorm.plan.reads import Reads
-from dynaorm.plan.renewal import Renewal, renewal_actions
+from dynaorm.plan.plan import Planned
 from dynaorm.record import replace
 
 

@@ -8,7 +8,7 @@ from dataclasses import field
 from decimal import Decimal
 from typing import Final, Protocol, TypeAlias
 
-from dynaorm.entity.ident import Ident
+from dynaorm.entity.table import Ident
 from dynaorm.flow.integrity.finding import Amount, Doubt, Fact, Holding, Judgement
 from dynaorm.flow.integrity.stored_check import ItemAddress
 from dynaorm.item.value import EXACT, Item

@@ -22,23 +22,20 @@ from dynaorm.errors import (
     Unreachable,
     UsageError,
 )
-from dynaorm.flow.bulk.windows import CONCURRENCY, windows
+from dynaorm.flow.bulk_write import CONCURRENCY, windows
+from dynaorm.flow.call import Context, Flow, Pause, gather
 from dynaorm.flow.commit import unit_of_work
 from dynaorm.flow.integrity.backfill import complete
 from dynaorm.flow.integrity.finding import Diagnosis, Outcome, RepairResult, left
 from dynaorm.flow.integrity.scan import RateLimiter
 from dynaorm.flow.integrity.stored_check import ItemAddress, answer_at_once
 from dynaorm.flow.integrity.verify import Verification, verification
-from dynaorm.flow.protocol.call import Flow, Pause
-from dynaorm.flow.protocol.context import Context
-from dynaorm.flow.protocol.together import gather
 from dynaorm.flow.write import send
 from dynaorm.item.action import Put
 from dynaorm.item.value import Item
+from dynaorm.plan.compiler import Committed
 from dynaorm.plan.kinds.own_item import ItemPurpose
-from dynaorm.plan.plan import Plan, check_limits
-from dynaorm.plan.planned import FAILED, Planned
-from dynaorm.plan.verdict import Committed
+from dynaorm.plan.plan import FAILED, Plan, Planned, check_limits
 from dynaorm.record import replace
 
 # How many findings are repaired before the results are reported.

@@ -16,11 +16,11 @@ from dynaorm.item.action import ConditionCheck, Delete, Put, Update
 from dynaorm.item.condition import Condition, all_of, as_in, exists, missing
 from dynaorm.item.update import Change
 from dynaorm.item.value import Item
-from dynaorm.plan.image import difference
+from dynaorm.plan.intent import UnitOfWork
 from dynaorm.plan.kinds.derived import DerivedKind, Image
 from dynaorm.plan.kinds.own_item import OWN_ITEM, ItemPurpose
-from dynaorm.plan.planned import Basis, Planned, Purpose
-from dynaorm.plan.unit_of_work import UnitOfWork
+from dynaorm.plan.plan import Basis, Planned, Purpose
+from dynaorm.plan.values import difference
 
 
 class Taken(NamedTuple):

@@ -10,16 +10,11 @@ from typing import Any, Final
 from dynaorm.argument import check_amount
 from dynaorm.entity.received import each_received
 from dynaorm.entity.table import Table
-from dynaorm.flow.bulk.windows import CONCURRENCY
-from dynaorm.flow.protocol.call import Call, Flow, Pause
-from dynaorm.flow.protocol.context import Context
-from dynaorm.flow.protocol.cost import ReadCost
-from dynaorm.flow.protocol.paging import PageKeys
-from dynaorm.flow.protocol.reply_keys import check_keys
-from dynaorm.flow.protocol.together import gather
-from dynaorm.flow.read import repeat
+from dynaorm.flow.bulk_write import CONCURRENCY
+from dynaorm.flow.call import Call, Context, Flow, PageKeys, Pause, ReadCost, gather
+from dynaorm.flow.read import check_keys, repeat
 from dynaorm.item.condition import Attr, Compare, render
-from dynaorm.item.placeholder import Placeholders
+from dynaorm.item.path import Placeholders
 from dynaorm.item.value import AttributeValue, Item
 from dynaorm.record import record
 

@@ -11,13 +11,9 @@ from dataclasses import field
 from types import MappingProxyType
 from typing import Any, Final, TypeAlias, TypeVar
 
-from dynaorm.entity.ident import Ident, ident_of
-from dynaorm.entity.table import Table
-from dynaorm.flow.bulk.windows import CONCURRENCY, windows
-from dynaorm.flow.protocol.call import Flow
-from dynaorm.flow.protocol.context import Context
-from dynaorm.flow.protocol.cost import ReadCost
-from dynaorm.flow.protocol.together import gather
+from dynaorm.entity.table import Ident, Table, ident_of
+from dynaorm.flow.bulk_write import CONCURRENCY, windows
+from dynaorm.flow.call import Context, Flow, ReadCost, gather
 from dynaorm.flow.read import BATCH_GET_LIMIT, get_items, get_items_at_once
 from dynaorm.item.value import Item
 from dynaorm.record import record

@@ -14,7 +14,7 @@ from dynaorm.flow.integrity.finding import Diagnosis
 from dynaorm.flow.integrity.scope import Scope
 from dynaorm.flow.integrity.stored_check import ItemAddress
 from dynaorm.item.value import Item
-from dynaorm.plan.writable import other_revision
+from dynaorm.plan.stored import other_revision
 from dynaorm.record import replace
 
 

@@ -10,8 +10,8 @@ from dataclasses import field
 from typing import Any
 
 from dynaorm.argument import check_count
-from dynaorm.entity.ident import Ident
-from dynaorm.entity.table import Table
+from dynaorm.entity.table import Ident, Table
+from dynaorm.flow.call import Context, Flow
 from dynaorm.flow.commit import unit_of_work
 from dynaorm.flow.integrity.finding import Diagnosis, Judgement, RepairResult, not_judged
 from dynaorm.flow.integrity.judge_item import judge
@@ -21,8 +21,6 @@ from dynaorm.flow.integrity.ledger import MemoryLedger, remember
 from dynaorm.flow.integrity.scan import RateLimiter, ScannedPage, ScanSegment, read_pages, scan_segments_of
 from dynaorm.flow.integrity.scope import Scope, scope_of
 from dynaorm.flow.integrity.stored_check import ItemAddress, StoredCheck, answer_all
-from dynaorm.flow.protocol.call import Flow
-from dynaorm.flow.protocol.context import Context
 from dynaorm.flow.read import describe_table
 from dynaorm.item.value import Item
 from dynaorm.record import record

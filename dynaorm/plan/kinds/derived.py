@@ -14,16 +14,14 @@ from itertools import pairwise
 from typing import Any, Generic, TypeVar
 
 from dynaorm.entity.declare.catalog import catalog_of
-from dynaorm.entity.ident import Ident
 from dynaorm.entity.mapping.mapping import EntityMapping
-from dynaorm.entity.table import Table
+from dynaorm.entity.table import Ident, Table
 from dynaorm.errors import DecodeError, InvalidValue, Violation
 from dynaorm.failure import said
 from dynaorm.item.value import Item
-from dynaorm.plan.item_change import ItemChange, ItemCheck, ItemInsert, ItemUpdate
-from dynaorm.plan.planned import Kind, Operations, PartitionKey, Planned
-from dynaorm.plan.reads import Reads
-from dynaorm.plan.unit_of_work import UnitOfWork
+from dynaorm.plan.intent import Reads, UnitOfWork
+from dynaorm.plan.plan import Kind, Operations, PartitionKey, Planned
+from dynaorm.plan.stored import ItemChange, ItemCheck, ItemInsert, ItemUpdate
 from dynaorm.record import record
 
 T = TypeVar("T")

@@ -14,19 +14,18 @@ from functools import cache
 from typing import Any, Final, TypeAlias
 
 from dynaorm.entity.declare.catalog import catalog_of
-from dynaorm.entity.guard_item import OWNER, beside_key, key_in, owner_in, owner_of, without_table
-from dynaorm.entity.ident import ident_of
+from dynaorm.entity.internal_items import OWNER, beside_key, key_in, owner_in, owner_of, without_table
 from dynaorm.entity.key import Key, found_key, stored_key
 from dynaorm.entity.mapping.derive import Claim, claims
 from dynaorm.entity.mapping.mapping import EntityMapping
-from dynaorm.entity.table import Table
+from dynaorm.entity.table import Table, ident_of
 from dynaorm.errors import UniqueViolation, Violation
 from dynaorm.item.action import Delete, Pattern, Put
 from dynaorm.item.condition import Attr, Compare, Condition, Or, all_of, as_in, exists, missing
 from dynaorm.item.value import AttributeValue, Item, same
-from dynaorm.plan.item_change import ItemChange, ItemDelete
+from dynaorm.plan.intent import Reads, UnitOfWork
 from dynaorm.plan.kinds.derived import DerivedItem, DerivedKind, Held, Image
-from dynaorm.plan.planned import (
+from dynaorm.plan.plan import (
     FailedAction,
     Judged,
     Operations,
@@ -35,8 +34,7 @@ from dynaorm.plan.planned import (
     Purpose,
     StaleKnowledge,
 )
-from dynaorm.plan.reads import Reads
-from dynaorm.plan.unit_of_work import UnitOfWork
+from dynaorm.plan.stored import ItemChange, ItemDelete
 from dynaorm.record import record, replace
 
 CLAIM_MARGIN: Final = 60

@@ -13,14 +13,14 @@ from dynaorm.entity.mapping.derive import index_keys
 from dynaorm.entity.mapping.field import FieldMapping
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.errors import DecodeError, UsageError
-from dynaorm.item.known import Unread
+from dynaorm.item.condition import Unread
 from dynaorm.item.update import Change, SetIfMissing
 from dynaorm.item.value import AttributeValue, Item
-from dynaorm.plan.kept_times import times_of_new
+from dynaorm.plan.intent import EVER
 from dynaorm.plan.kinds.derived import Image
 from dynaorm.plan.kinds.derived_kinds import holds_derived
-from dynaorm.plan.known_entity import KnownEntity, check_in_every, known_by_key
-from dynaorm.plan.unit_of_work import EVER
+from dynaorm.plan.stored import KnownEntity, check_in_every, known_by_key
+from dynaorm.plan.values import times_of_new
 
 
 def can_be_made(mapping: EntityMapping, key: Item) -> bool:

@@ -16,22 +16,13 @@ from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.mapping.place import IndexMapping, IndexPlaces
 from dynaorm.errors import ConditionFailed, DecodeError, EntityNotFound, StaleEntity, StoreError, UsageError
 from dynaorm.item.action import Action, ConditionCheck, Delete, Put, Update
-from dynaorm.item.condition import Condition
-from dynaorm.item.evaluate import holds
+from dynaorm.item.condition import Condition, holds
 from dynaorm.item.update import SetTo
 from dynaorm.item.value import AttributeValue, Item
-from dynaorm.plan.already_stored import already_exists, standing
-from dynaorm.plan.image import difference
-from dynaorm.plan.item_change import (
-    ItemChange,
-    ItemCheck,
-    ItemEdit,
-    ItemInsert,
-    ItemUpdate,
-)
+from dynaorm.plan.intent import UnitOfWork
 from dynaorm.plan.kinds.derived import DerivedKind
 from dynaorm.plan.kinds.required import is_as_expected, required_of
-from dynaorm.plan.planned import (
+from dynaorm.plan.plan import (
     FailedAction,
     Judged,
     Kind,
@@ -41,7 +32,16 @@ from dynaorm.plan.planned import (
     Purpose,
     StaleKnowledge,
 )
-from dynaorm.plan.unit_of_work import UnitOfWork
+from dynaorm.plan.stored import (
+    ItemChange,
+    ItemCheck,
+    ItemEdit,
+    ItemInsert,
+    ItemUpdate,
+    already_exists,
+    standing,
+)
+from dynaorm.plan.values import difference
 
 
 class ItemPurpose(Purpose):

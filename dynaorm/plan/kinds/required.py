@@ -51,12 +51,11 @@ from dynaorm.item.condition import (
     missing,
     render,
 )
-from dynaorm.item.path import Path, value_at
-from dynaorm.item.placeholder import Placeholders
-from dynaorm.item.prefix import paths_in
+from dynaorm.item.path import Path, Placeholders, paths_in, value_at
 from dynaorm.item.value import AttributeValue, Item, same
-from dynaorm.plan.image import difference
-from dynaorm.plan.item_change import (
+from dynaorm.plan.intent import UnitOfWork
+from dynaorm.plan.plan import NOTHING_EXPECTED, Basis, Planned
+from dynaorm.plan.stored import (
     ItemChange,
     ItemCheck,
     ItemDelete,
@@ -64,10 +63,9 @@ from dynaorm.plan.item_change import (
     ItemInsert,
     ItemUpdate,
     StoredItem,
+    refuse_other_revision,
 )
-from dynaorm.plan.planned import NOTHING_EXPECTED, Basis, Planned
-from dynaorm.plan.unit_of_work import UnitOfWork
-from dynaorm.plan.writable import refuse_other_revision
+from dynaorm.plan.values import difference
 
 # A condition that compares fewer attributes is short enough: DynamoDB accepts 300 operators.
 _MANY: Final = 100

@@ -2,7 +2,7 @@
 
 A block takes its token once and never gives it up. What it keeps of the block, and what a stored one says of a block
 that runs again, is decided in ``plan/same_block.py``. Its key and the names of its attributes are in
-``entity/token_item.py``.
+``entity/internal_items.py``.
 """
 
 from collections.abc import Iterable
@@ -10,9 +10,7 @@ from decimal import InvalidOperation
 from math import ceil, isfinite
 from typing import Final, NamedTuple
 
-from dynaorm.entity.mapping.mapping import EntityMapping
-from dynaorm.entity.table import Table
-from dynaorm.entity.token_item import (
+from dynaorm.entity.internal_items import (
     BLOCK,
     REVISION,
     TOKEN_PREFIX,
@@ -21,13 +19,14 @@ from dynaorm.entity.token_item import (
     token_key,
     why_no_token_items,
 )
+from dynaorm.entity.mapping.mapping import EntityMapping
+from dynaorm.entity.table import Table
 from dynaorm.errors import ConditionFailed, UsageError
 from dynaorm.item.action import Put
-from dynaorm.item.condition import Attr, Compare, any_of_conditions, missing
-from dynaorm.item.evaluate import holds
+from dynaorm.item.condition import Attr, Compare, any_of_conditions, holds, missing
 from dynaorm.item.value import Item
-from dynaorm.plan.planned import FailedAction, Judged, Kind, Operations, PartitionKey, Planned, Purpose
-from dynaorm.plan.unit_of_work import UnitOfWork
+from dynaorm.plan.intent import UnitOfWork
+from dynaorm.plan.plan import FailedAction, Judged, Kind, Operations, PartitionKey, Planned, Purpose
 
 # DynamoDB remembers a token for ten minutes, so a token item that expires earlier would free nothing.
 _AT_LEAST: Final = 600.0

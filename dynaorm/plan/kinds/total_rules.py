@@ -15,11 +15,10 @@ from dynaorm.entity.declare.registry import is_of
 from dynaorm.entity.key import Key
 from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
 from dynaorm.errors import InvalidValue, StillCounted
-from dynaorm.item.condition import Condition, all_of, any_of_conditions, equals, missing
-from dynaorm.item.evaluate import holds
+from dynaorm.item.condition import Condition, all_of, any_of_conditions, equals, holds, missing
 from dynaorm.item.value import AttributeValue, Item, number_text
-from dynaorm.plan.item_change import Requirement
 from dynaorm.plan.rule_conditions import limits
+from dynaorm.plan.stored import Requirement
 from dynaorm.record import record
 
 # -- bounds ------------------------------------------------------------------------------------------------------------

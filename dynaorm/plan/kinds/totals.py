@@ -15,11 +15,10 @@ from dynaorm.entity.codec.value import scalar_codec
 from dynaorm.entity.declare.catalog import catalog_of, stored_class
 from dynaorm.entity.declare.registry import is_of
 from dynaorm.entity.foreign_item import not_found
-from dynaorm.entity.ident import Ident, ident_of
 from dynaorm.entity.mapping.aggregate import AggregateMapping
 from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
 from dynaorm.entity.mapping.stored import StoredValues
-from dynaorm.entity.table import Table
+from dynaorm.entity.table import Ident, Table, ident_of
 from dynaorm.entity.template.template import KeyValueError
 from dynaorm.errors import InvalidValue
 from dynaorm.failure import texts_of
@@ -27,7 +26,7 @@ from dynaorm.item.action import Update
 from dynaorm.item.update import AddTo, Change
 from dynaorm.item.value import EXACT, AttributeValue, Item, number_text
 from dynaorm.plan.kinds.derived import DerivedItem, DerivedKind, Held, Image
-from dynaorm.plan.planned import (
+from dynaorm.plan.plan import (
     FailedAction,
     Judged,
     Operations,

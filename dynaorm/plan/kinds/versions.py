@@ -9,9 +9,8 @@ from collections.abc import Iterable
 from typing import Final
 
 from dynaorm.entity.declare.catalog import are_several
-from dynaorm.entity.ident import ident_of
 from dynaorm.entity.mapping.mapping import EntityMapping
-from dynaorm.entity.table import Table
+from dynaorm.entity.table import Table, ident_of
 from dynaorm.entity.template.version import (
     DELETED,
     PREVIOUS_DELETION,
@@ -25,10 +24,10 @@ from dynaorm.errors import AlreadyExists, StoreError, UnexpectedRefusal
 from dynaorm.item.action import Put
 from dynaorm.item.condition import missing
 from dynaorm.item.value import AttributeValue, Item, same
-from dynaorm.plan.item_change import ItemChange, ItemDelete, ItemInsert, ItemUpdate
+from dynaorm.plan.intent import UnitOfWork
 from dynaorm.plan.kinds.derived import DerivedKind, Held, Image
-from dynaorm.plan.planned import FAILED, FailedAction, Planned, Purpose
-from dynaorm.plan.unit_of_work import UnitOfWork
+from dynaorm.plan.plan import FAILED, FailedAction, Planned, Purpose
+from dynaorm.plan.stored import ItemChange, ItemDelete, ItemInsert, ItemUpdate
 
 
 def tombstone_of(key: Item, number: int, kind: Item, unit: UnitOfWork) -> dict[str, AttributeValue]:

@@ -7,8 +7,8 @@ from collections.abc import AsyncIterator
 from typing import Generic, NoReturn, TypeVar
 
 from dynaorm.entity.key import Key
-from dynaorm.flow.protocol.context import Context
-from dynaorm.flow.query import search
+from dynaorm.flow import search
+from dynaorm.flow.call import Context
 from dynaorm.item.condition import Condition
 from dynaorm.query.results import Match, Results
 from dynaorm.query.search_spec import SearchSpec

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias, TypeVar, overlo
 
 from dynaorm.argument import check_flag
 from dynaorm.errors import DecodeError, SessionClosed, StoreError
-from dynaorm.flow.bulk.windows import CONCURRENCY, Progress, check_progress
-from dynaorm.flow.protocol.call import AsyncTransport, Clock, Flow
-from dynaorm.flow.protocol.retry import DEFAULT_RETRY, WINDOW_SECONDS, Retry
+from dynaorm.flow.bulk_write import CONCURRENCY, Progress, check_progress
+from dynaorm.flow.call import DEFAULT_RETRY, WINDOW_SECONDS, AsyncTransport, Clock, Flow, Retry
 from dynaorm.late import late
 from dynaorm.session.drive_async import drive_async
 from dynaorm.session.settings import (
@@ -25,28 +24,34 @@ from dynaorm.session.settings import (
 from dynaorm.transport.process import OfOneProcess
 
 if TYPE_CHECKING:
-    from dynaorm.entity.index import IndexOf
     from dynaorm.entity.key import Key
     from dynaorm.entity.mapping import mapping as mappings
-    from dynaorm.entity.table import Table
+    from dynaorm.entity.table import IndexOf, Table
     from dynaorm.entity.version import Version
-    from dynaorm.flow import application, commit, history, lookup, provision, stream, write
+    from dynaorm.flow import (
+        application,
+        bulk_load,
+        bulk_read,
+        bulk_write,
+        commit,
+        history,
+        stream,
+        tables,
+        write,
+    )
+    from dynaorm.flow import dump as dumping
     from dynaorm.flow import entity as verbs
     from dynaorm.flow import get as gets
+    from dynaorm.flow import load as loading
     from dynaorm.flow import target as targets
     from dynaorm.flow.application import Applied, ApplyPlan, OnProgress
-    from dynaorm.flow.bulk import load as bulk_load
-    from dynaorm.flow.bulk import read as bulk_read
-    from dynaorm.flow.bulk import write as bulk_write
+    from dynaorm.flow.dump import DumpResult
     from dynaorm.flow.integrity import judge_found as found_again
     from dynaorm.flow.integrity import repair, verify
     from dynaorm.flow.integrity.finding import Finding, RepairResult
     from dynaorm.flow.integrity.verify import Verification
-    from dynaorm.flow.table_differences import Difference
-    from dynaorm.flow.transfer import dump as dumping
-    from dynaorm.flow.transfer import load as loading
-    from dynaorm.flow.transfer.dump import DumpResult
-    from dynaorm.flow.transfer.load import LoadResult
+    from dynaorm.flow.load import LoadResult
+    from dynaorm.flow.tables import Difference
     from dynaorm.item.condition import Condition
     from dynaorm.item.update import Change
     from dynaorm.plan import intent
@@ -66,20 +71,19 @@ else:
         application="dynaorm.flow.application",
         block="dynaorm.session.transaction",
         blocking="dynaorm.session.blocking_async",
-        bulk_load="dynaorm.flow.bulk.load",
-        bulk_read="dynaorm.flow.bulk.read",
-        bulk_write="dynaorm.flow.bulk.write",
+        bulk_load="dynaorm.flow.bulk_load",
+        bulk_read="dynaorm.flow.bulk_read",
+        bulk_write="dynaorm.flow.bulk_write",
         commit="dynaorm.flow.commit",
-        dumping="dynaorm.flow.transfer.dump",
+        dumping="dynaorm.flow.dump",
         found_again="dynaorm.flow.integrity.judge_found",
         gets="dynaorm.flow.get",
         history="dynaorm.flow.history",
         intent="dynaorm.plan.intent",
         line_file="dynaorm.session.line_file",
-        loading="dynaorm.flow.transfer.load",
-        lookup="dynaorm.flow.lookup",
+        loading="dynaorm.flow.load",
         mappings="dynaorm.entity.mapping.mapping",
-        provision="dynaorm.flow.provision",
+        tables="dynaorm.flow.tables",
         queries="dynaorm.session._async.query",
         query_spec="dynaorm.query.query_spec",
         repair="dynaorm.flow.integrity.repair",
@@ -230,7 +234,7 @@ class AsyncSession(OfOneProcess):
         Examples:
             >>> await session.create_table(Table("songs", indexes=[GlobalIndex("GSI1")]))
         """
-        await self._run("create_table", provision.create_table(table, self._context))
+        await self._run("create_table", tables.create_table(table, self._context))
 
     async def compare_table(self, table: Table, /) -> tuple[Difference, ...]:
         """What differs between a table's declaration and the live table: keys, indexes, projections, stream, TTL.
@@ -249,7 +253,7 @@ class AsyncSession(OfOneProcess):
             >>> await session.compare_table(app)
             ()
         """
-        return await self._run("compare_table", provision.compare_table(table, self._context))
+        return await self._run("compare_table", tables.compare_table(table, self._context))
 
     async def plan_apply(self, table: Table, /, *, backfill: bool = True) -> ApplyPlan:
         """What ``apply(table)`` would do with the live table as it is now. Nothing is changed.
@@ -336,7 +340,7 @@ class AsyncSession(OfOneProcess):
         Examples:
             >>> await session.delete_table(app, name="app")
         """
-        deleting = provision.delete_table(table, self._context, name=name, guard_table=guard_table)
+        deleting = tables.delete_table(table, self._context, name=name, guard_table=guard_table)
         await self._write("delete_table", deleting)
 
     # -- reading one entity ----------------------------------------------------------------------------------------
@@ -440,7 +444,7 @@ class AsyncSession(OfOneProcess):
             >>> await session.get_by(User, email="liz@x.com")
             User(user_id='1', email='liz@x.com', name='Liz', visits=0)
         """
-        return await self._run("get_by", lookup.get_by(mappings.mapping_of(entity), fields, self._context))
+        return await self._run("get_by", gets.get_by(mappings.mapping_of(entity), fields, self._context))
 
     @overload
     async def exists(self, target: type[Any], /, **fields: Any) -> bool: ...

@@ -8,15 +8,15 @@ from collections.abc import AsyncGenerator
 from inspect import isawaitable
 from typing import Protocol, Self
 
-from dynaorm.flow.protocol.call import Call, Reply
+from dynaorm.flow.call import Call, Reply
 from dynaorm.transport.answer import STREAM_READS
-from dynaorm.transport.attempt_time import prepared_in_a_thread
 from dynaorm.transport.direct.settings import DirectSettings
 from dynaorm.transport.http.async_connection import AsyncConnectionPool
 from dynaorm.transport.http.destination import Destination
 from dynaorm.transport.http.exchange import Exchange
 from dynaorm.transport.http.limits import Limits
 from dynaorm.transport.http.route import route_to
+from dynaorm.transport.process import prepared_in_a_thread
 from dynaorm.transport.threaded import ThreadedTransport
 
 

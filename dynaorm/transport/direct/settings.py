@@ -10,16 +10,19 @@ from dynaorm.argument import check_texts
 from dynaorm.errors import UsageError
 from dynaorm.late import late
 from dynaorm.transport.botocore_hooks import moto_is_active
-from dynaorm.transport.endpoint import Endpoint, without_password
 from dynaorm.transport.http.credentials import GivenCredentials, checked_credentials
 from dynaorm.transport.http.destination import Destination, find_destination
 from dynaorm.transport.http.limits import Limits
 from dynaorm.transport.process import OfOneProcess, owned
+from dynaorm.transport.settings import Endpoint, without_password
 
 if TYPE_CHECKING:
-    from dynaorm.transport import pynamodb, streams
+    from dynaorm.transport import pynamodb
 else:
-    late(globals(), pynamodb="dynaorm.transport.pynamodb", streams="dynaorm.transport.streams")
+    late(
+        globals(),
+        pynamodb="dynaorm.transport.pynamodb",
+    )
 
 
 # How the host names of AWS's own endpoints end (partitions.json of the AWS SDKs).
@@ -45,7 +48,7 @@ class DirectSettings(OfOneProcess):
     ) -> None:
         check_texts(region=region, endpoint=endpoint, profile=profile)
         self._opening = threading.Lock()
-        self._stream_transport: streams.StreamsTransport | None = None
+        self._stream_transport: pynamodb.StreamsTransport | None = None
         self._server: Endpoint | None = None
         self._limits = Limits(timeout, connect_timeout, pool_size)
         self._credentials = checked_credentials(credentials)
@@ -75,12 +78,12 @@ class DirectSettings(OfOneProcess):
         return opened
 
     @property
-    def _streams(self) -> streams.StreamsTransport:
+    def _streams(self) -> pynamodb.StreamsTransport:
         """The transport for calls to DynamoDB Streams."""
         with self._opening:
             if self._stream_transport is None:
                 timeouts = (self.connect_timeout, self.timeout)
-                self._stream_transport = streams.StreamsTransport(
+                self._stream_transport = pynamodb.StreamsTransport(
                     self.region, self.endpoint, self.profile, timeouts, credentials=self._credentials
                 )
             return self._stream_transport

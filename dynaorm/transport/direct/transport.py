@@ -8,15 +8,15 @@ from __future__ import annotations
 
 from typing import Protocol, Self
 
-from dynaorm.flow.protocol.call import Call, Reply
+from dynaorm.flow.call import Call, Reply
 from dynaorm.transport.answer import STREAM_READS
-from dynaorm.transport.attempt_time import prepared
 from dynaorm.transport.direct.settings import DirectSettings
 from dynaorm.transport.http.connection import ConnectionPool
 from dynaorm.transport.http.destination import Destination
 from dynaorm.transport.http.exchange import Exchange
 from dynaorm.transport.http.limits import Limits
 from dynaorm.transport.http.route import route_to
+from dynaorm.transport.process import prepared
 
 
 class DirectTransport(DirectSettings):

@@ -19,7 +19,7 @@ from socket import SO_KEEPALIVE, SOCK_STREAM, SOL_SOCKET, socket
 from typing import Any, cast
 from weakref import WeakSet
 
-from dynaorm.flow.protocol.call import NoAnswer
+from dynaorm.flow.call import NoAnswer
 from dynaorm.transport.http.connection import (
     IDLE_SECONDS,
     PIECE,
@@ -28,10 +28,10 @@ from dynaorm.transport.http.connection import (
     readable,
     sentence,
 )
+from dynaorm.transport.http.exchange import SignedRequest
 from dynaorm.transport.http.http_answer import AnswerReader, HttpAnswer, Malformed
 from dynaorm.transport.http.limits import Limits
 from dynaorm.transport.http.route import Route, check_tunnel
-from dynaorm.transport.http.signed_request import SignedRequest
 from dynaorm.transport.process import owned
 
 

@@ -19,13 +19,12 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
-from dynaorm.flow.protocol.call import NoAnswer
-from dynaorm.transport.attempt_time import in_time
+from dynaorm.flow.call import NoAnswer
+from dynaorm.transport.http.exchange import SignedRequest
 from dynaorm.transport.http.http_answer import AnswerReader, HttpAnswer, Malformed
 from dynaorm.transport.http.limits import Limits
 from dynaorm.transport.http.route import Route, check_tunnel
-from dynaorm.transport.http.signed_request import SignedRequest
-from dynaorm.transport.process import owned
+from dynaorm.transport.process import in_time, owned
 
 IDLE_SECONDS = 60.0
 """A connection that was idle for longer is not used again: a firewall may have dropped it without a word."""

@@ -19,10 +19,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from dynaorm.late import late
 from dynaorm.record import record
-from dynaorm.transport.endpoint import Endpoint, endpoint_of
 from dynaorm.transport.http.credentials import CredentialSource, FixedCredentials
-from dynaorm.transport.proxy import Proxy, proxy_of
-from dynaorm.transport.region import region_of
+from dynaorm.transport.settings import Endpoint, Proxy, endpoint_of, proxy_of, region_of
 
 if TYPE_CHECKING:
     from botocore import awsrequest as botocore_awsrequest
@@ -30,12 +28,12 @@ if TYPE_CHECKING:
     from botocore import exceptions as botocore_exceptions
     from botocore import session as botocore_session
 
-    from dynaorm.transport import aws_configuration
+    from dynaorm.transport import settings
     from dynaorm.transport.http import certificates, given_credentials
 else:
     late(
         globals(),
-        aws_configuration="dynaorm.transport.aws_configuration",
+        settings="dynaorm.transport.settings",
         botocore_awsrequest="botocore.awsrequest",
         botocore_config="botocore.config",
         botocore_exceptions="botocore.exceptions",
@@ -233,14 +231,14 @@ def _from_botocore(
     *,
     like_botocore: bool,
 ) -> _Found:
-    with aws_configuration.preparing(endpoint):
+    with settings.preparing(endpoint):
         session = botocore_session.Session(profile=profile)
         given_credentials.use_credentials(session, given)
         reason = _only_botocores(session) if like_botocore else ""
     if reason:
         raise OnlyBotocore(reason)
     account: str | None = ANY_ACCOUNT
-    with aws_configuration.preparing(endpoint):
+    with settings.preparing(endpoint):
         region = region_of(region, endpoint, lambda: session.get_config_variable("region"))
         credentials: Any = session.get_credentials()
         if credentials is None:

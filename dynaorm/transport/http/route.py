@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from dynaorm.record import record
 from dynaorm.transport.http.certificates import ssl_context
 from dynaorm.transport.http.destination import Destination
+from dynaorm.transport.http.exchange import SignedRequest
 from dynaorm.transport.http.http_answer import HttpAnswer
-from dynaorm.transport.http.signed_request import SignedRequest
 
 if TYPE_CHECKING:
     import ssl

@@ -14,8 +14,7 @@ from pydantic import AfterValidator, Field
 from dynaorm import LOADING, BinaryKey, Entity, ExpiresAt, Table, inspect
 from dynaorm.entity.json_reader.answer import json_reader_of
 from dynaorm.entity.mapping.mapping import mapping_of
-from dynaorm.entity.page import ParsedReply
-from dynaorm.entity.state import LazyItem, Loaded, carried_by, state_of
+from dynaorm.entity.state import LazyItem, Loaded, ParsedReply, carried_by, state_of
 from dynaorm.errors import StaleEntity
 from dynaorm.item.json_body import Body, encode_body
 from dynaorm.item.value import Item

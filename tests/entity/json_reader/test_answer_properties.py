@@ -14,17 +14,14 @@ from dynaorm import Attribute, Entity, GlobalIndex, Index, InKey, Table, Unique
 from dynaorm.entity.classify import NotAnEntity, classify
 from dynaorm.entity.json_reader.answer import json_reader_of
 from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
-from dynaorm.entity.page import is_entity
-from dynaorm.entity.state import state_of
+from dynaorm.entity.state import is_entity, state_of
 from dynaorm.entity.template.template import KeyValueError
 from dynaorm.errors import DeclarationError, DecodeError, DynaormError, InvalidValue
 from dynaorm.item.json_body import Body, encode_body
 from dynaorm.item.value import Item
+from dynaorm.plan.changes import merge_intents
 from dynaorm.plan.compiler import compile_plan
-from dynaorm.plan.intent import Save
-from dynaorm.plan.merge_intents import merge_intents
-from dynaorm.plan.reads import NOTHING_READ
-from dynaorm.plan.unit_of_work import UnitOfWork
+from dynaorm.plan.intent import NOTHING_READ, Save, UnitOfWork
 from tests.entity.kinds import KINDS, Kind
 
 calm = settings(

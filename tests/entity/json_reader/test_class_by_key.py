@@ -7,8 +7,7 @@ import pytest
 from pydantic import AfterValidator
 
 from dynaorm import Attribute, Entity, Table
-from dynaorm.entity.json_reader.answer import json_reader_of
-from dynaorm.entity.json_reader.class_by_key import in_doubt
+from dynaorm.entity.json_reader.answer import in_doubt, json_reader_of
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.item.json_body import Body, encode_body
 from dynaorm.item.value import Item

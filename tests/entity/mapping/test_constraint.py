@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dynaorm.entity.mapping.constraint import Constraint
-from dynaorm.entity.text.of_type import scalar_of
+from dynaorm.entity.text.scalar import scalar_of
 
 
 def constraint(*types: Any, name: str = "attr", normalize: Callable[[Any], Any] | None = None) -> Constraint:

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal, Union
 import pytest
 from pydantic import AfterValidator, BaseModel, Field, ValidationError, ValidationInfo
 
-from dynaorm.entity.mapping.nested import NestedPlaces
+from dynaorm.entity.mapping.validation_rules import NestedPlaces
 from dynaorm.item.path import Path
 
 

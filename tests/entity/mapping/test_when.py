@@ -8,7 +8,7 @@ import pytest
 from dynaorm import Entity, F, GlobalIndex, Index, Table
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.entity.mapping.when import When
-from dynaorm.item.known import KnownPart, Unread
+from dynaorm.item.condition import KnownPart, Unread
 from dynaorm.item.value import Item
 
 NOON = datetime(2024, 1, 1, 12, tzinfo=UTC)

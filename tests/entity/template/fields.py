@@ -6,7 +6,7 @@ from enum import Enum
 from typing import Any
 from uuid import UUID
 
-from dynaorm.entity.table_index import KeyKind
+from dynaorm.entity.table import KeyKind
 from dynaorm.entity.template.compile import compile_template
 from dynaorm.entity.template.template import KeyTemplate
 from dynaorm.entity.text.ksuid import Ksuid

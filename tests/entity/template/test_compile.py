@@ -5,7 +5,7 @@ from collections.abc import Set as AbstractSet
 import pytest
 
 from dynaorm.entity.template.template import TemplateError
-from dynaorm.entity.text.shape import may_meet, shape_of_text
+from dynaorm.entity.text.scalar import may_meet, shape_of_text
 from tests.entity.template.fields import compiled
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from dynaorm.entity.template.compile import compile_template
 from dynaorm.entity.template.template import KeyTemplate, TemplateError
-from dynaorm.entity.text.shape import may_meet
+from dynaorm.entity.text.scalar import may_meet
 from tests.entity.scalars import scalars_of
 
 # Few characters, and those that templates are made of: what could be confused, will be.

@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 
 from dynaorm.entity.template.compile import compile_template
 from dynaorm.entity.template.template import KeyTemplate, KeyValueError
-from dynaorm.entity.text.of_type import scalar_of
-from dynaorm.entity.text.scalar import STR, Scalar
+from dynaorm.entity.text.scalar import STR, Scalar, scalar_of
 
 NUMBER = scalar_of(int)
 assert NUMBER is not None

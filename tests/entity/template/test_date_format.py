@@ -8,9 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dynaorm.entity.template.date_format import DateFormat, date_format, sorts
-from dynaorm.entity.text.scalar import NaiveDatetime
-from dynaorm.entity.text.shape import may_meet, pattern_of
+from dynaorm.entity.template.spec import DateFormat, date_format, sorts
+from dynaorm.entity.text.scalar import NaiveDatetime, may_meet, pattern_of
 from tests.entity.scalars import scalar
 
 ZONES = st.integers(-23, 23).map(lambda hours: timezone(timedelta(hours=hours)))

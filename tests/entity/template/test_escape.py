@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dynaorm.entity.template.escape import ALWAYS, escaped_pattern, escaper, unescape
+from dynaorm.entity.template.template import ALWAYS, escaped_pattern, escaper, unescape
 
 TEXTS = st.text(st.characters(codec="utf-8") | st.sampled_from("%#-^]\\é2F"))
 SPECIAL = st.frozensets(st.sampled_from("-^]\\é2F/ "), max_size=3).map(ALWAYS.union)

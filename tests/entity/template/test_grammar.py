@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dynaorm.entity.template.grammar import parse
+from dynaorm.entity.template.template import parse
 from tests.entity.scalars import scalars_of
 
 SCALARS = scalars_of({"user_id": str, "number": int, "at": datetime, "größe": int})

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from dynaorm.entity.table_index import KeyKind
+from dynaorm.entity.table import KeyKind
 from dynaorm.entity.template.template import TemplateError
 from tests.entity.template.fields import compiled
 

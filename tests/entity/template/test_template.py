@@ -10,7 +10,7 @@ import pytest
 
 from dynaorm.entity.template.template import KeyValueError
 from dynaorm.entity.text.ksuid import Ksuid
-from dynaorm.entity.text.shape import may_meet, shape_of_text
+from dynaorm.entity.text.scalar import may_meet, shape_of_text
 from tests.entity.template.fields import Status, compiled
 
 NOON = datetime(2018, 8, 29, 12, 0, tzinfo=UTC)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dynaorm.entity.table_index import KeyKind
+from dynaorm.entity.table import KeyKind
 from dynaorm.entity.template.compile import compile_template
 from dynaorm.entity.template.template import KeyTemplate, TemplateError
 from dynaorm.entity.template.version import VersionTemplate, versioned

@@ -5,7 +5,7 @@ from typing import Any, Literal, TypeVar
 
 import pytest
 
-from dynaorm.entity.text.of_type import scalar_of
+from dynaorm.entity.text.scalar import scalar_of
 
 
 class Mixed(Enum):

@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 from pydantic import HttpUrl, NaiveDatetime, SecretStr
 
 from dynaorm.entity.text.ksuid import Ksuid, KsuidMs
-from dynaorm.entity.text.scalar import datetime_text
-from dynaorm.entity.text.shape import may_meet
+from dynaorm.entity.text.scalar import datetime_text, may_meet
 from tests.entity.scalars import scalar
 
 

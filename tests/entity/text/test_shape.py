@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dynaorm.entity.text.shape import (
+from dynaorm.entity.text.scalar import (
     ANYTHING,
     CharacterRun,
     Shape,

@@ -6,7 +6,7 @@ from dynaorm import Call, Entity, NoAnswer, Refusal, Retry, Session, Table
 from dynaorm.errors import BulkError
 from dynaorm.item.value import Item
 from dynaorm.testing.clock import FakeClock
-from dynaorm.testing.scripted import Answer, ScriptedTransport
+from dynaorm.testing.transports import Answer, ScriptedTransport
 
 app = Table("bulk-load-app")
 

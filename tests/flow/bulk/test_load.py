@@ -17,8 +17,8 @@ from dynaorm.errors import (
     Unreachable,
     UsageError,
 )
-from dynaorm.flow.protocol.call import Call, NoAnswer, Refusal
-from dynaorm.testing.scripted import Answer
+from dynaorm.flow.call import Call, NoAnswer, Refusal
+from dynaorm.testing.transports import Answer
 from tests.flow.bulk.events import (
     DONE,
     REFUSED,

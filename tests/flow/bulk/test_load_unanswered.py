@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 from dynaorm import Entity, Retry, Session, Table, inspect
 from dynaorm.entity.state import unsettled_of
 from dynaorm.errors import BulkError, OutcomeUnknown, UsageError
-from dynaorm.flow.protocol.call import Call, NoAnswer, Refusal
+from dynaorm.flow.call import Call, NoAnswer, Refusal
 from dynaorm.item.value import Item
 from dynaorm.plan.plan import Plan
 from dynaorm.testing.clock import FakeClock
-from dynaorm.testing.scripted import Answer, ScriptedTransport
+from dynaorm.testing.transports import Answer, ScriptedTransport
 from tests.flow.bulk.events import DONE, REFUSED, SILENCE, Event, events, failures, ids, leaving, opened, puts
 
 bare = Table("unanswered-bare", type_attribute=None, revision_attribute=None)

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from dynaorm import Entity, ExpiresAt, Key, Session, Table
 from dynaorm.entity.key import found_key
 from dynaorm.errors import DecodeError, UsageError
-from dynaorm.flow.protocol.call import Call
+from dynaorm.flow.call import Call
 from dynaorm.item.value import Item
 from dynaorm.testing.clock import FakeClock
-from dynaorm.testing.scripted import Answer, ScriptedTransport
+from dynaorm.testing.transports import Answer, ScriptedTransport
 
 NOW = 1_700_000_000
 

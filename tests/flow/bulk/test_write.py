@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from dynaorm import Entity, Key, Retry, Session, Table, inspect
 from dynaorm.errors import BulkError, EntityNotFound, OutcomeUnknown, UsageError
-from dynaorm.flow.protocol.call import Call, NoAnswer, Refusal
+from dynaorm.flow.call import Call, NoAnswer, Refusal
 from dynaorm.testing.clock import FakeClock
-from dynaorm.testing.scripted import ScriptedTransport
+from dynaorm.testing.transports import ScriptedTransport
 
 app = Table("bulk-write-app")
 

@@ -17,7 +17,7 @@ from dynaorm.errors import (
     UniqueViolation,
     UsageError,
 )
-from dynaorm.flow.protocol.call import Call, Refusal, Reply, Transport
+from dynaorm.flow.call import Call, Refusal, Reply, Transport
 from dynaorm.testing.clock import FakeClock
 from dynaorm.testing.faults import FaultyTransport, conflict, lost_request
 

@@ -8,9 +8,9 @@ from typing import Annotated, Any, TypeAlias
 import pytest
 
 from dynaorm import Aggregate, Entity, ExpiresAt, GlobalIndex, Index, Key, Session, Table, Unique, Versioned
+from dynaorm.flow.call import Call, Transport
 from dynaorm.flow.integrity.finding import FindingKind
 from dynaorm.flow.integrity.judge_items import judge_items
-from dynaorm.flow.protocol.call import Call, Transport
 from dynaorm.testing import FakeClock
 
 app = Table("checked", indexes=[GlobalIndex("GSI1"), GlobalIndex("GSI2")])

@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
-from dynaorm.entity.ident import Ident
+from dynaorm.entity.table import Ident
 from dynaorm.flow.integrity.finding import Doubt, Fact, Finding
 from dynaorm.flow.integrity.judge_item import judge
 from dynaorm.flow.integrity.judge_items import judge_items
@@ -16,7 +16,7 @@ from dynaorm.flow.integrity.kinds.judged_kinds import KINDS
 from dynaorm.flow.integrity.ledger import MemoryLedger
 from dynaorm.flow.integrity.scope import Scope
 from dynaorm.flow.integrity.stored_check import ItemAddress, answer_from
-from dynaorm.plan.unit_of_work import UnitOfWork
+from dynaorm.plan.intent import UnitOfWork
 from dynaorm.record import replace
 from tests.flow.integrity.damaged import NOW, Items
 

@@ -13,7 +13,7 @@ from dynaorm.flow.integrity.kinds.totals import JUDGED_TOTALS
 from dynaorm.flow.integrity.scope import Scope
 from dynaorm.flow.integrity.stored_check import ItemAddress, answer_from
 from dynaorm.item.value import Item
-from dynaorm.plan.unit_of_work import UnitOfWork
+from dynaorm.plan.intent import UnitOfWork
 from tests.flow.integrity.damaged import (
     NOW,
     NUMBERS,

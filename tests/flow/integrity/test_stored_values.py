@@ -10,7 +10,7 @@ import pytest
 from pydantic import AfterValidator
 
 from dynaorm import Entity, GlobalIndex, Session, Table
-from dynaorm.flow.protocol.call import Transport
+from dynaorm.flow.call import Transport
 from dynaorm.integrity.run import repair
 from dynaorm.testing.clock import FakeClock
 from dynaorm.testing.moto_engine import strict_moto

@@ -10,8 +10,8 @@ from typing import Annotated, Any
 import pytest
 
 from dynaorm import Aggregate, Entity, GlobalIndex, Index, Session, Table, Unique
+from dynaorm.flow.call import Call, Reply
 from dynaorm.flow.integrity.finding import FindingKind, Outcome, RepairResult
-from dynaorm.flow.protocol.call import Call, Reply
 from dynaorm.integrity.run import RunOptions, backfill, repair, verify
 from dynaorm.testing.clock import FakeClock
 from dynaorm.testing.moto_engine import strict_moto

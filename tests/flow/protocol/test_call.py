@@ -1,6 +1,6 @@
 """The words of a conversation carry what was said."""
 
-from dynaorm.flow.protocol.call import NoAnswer, Reason, Refusal
+from dynaorm.flow.call import NoAnswer, Reason, Refusal
 
 
 def test_a_refusal_carries_everything_dynamodb_said() -> None:

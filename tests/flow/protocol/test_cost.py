@@ -3,7 +3,7 @@
 import sys
 from concurrent.futures import ThreadPoolExecutor
 
-from dynaorm.flow.protocol.cost import ReadCost
+from dynaorm.flow.call import ReadCost
 
 
 def test_a_query_names_one_table_and_a_batch_each_of_its() -> None:

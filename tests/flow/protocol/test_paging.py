@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from dynaorm import Entity, Key, Retry, Session, Table
 from dynaorm.errors import Throttled, Unreachable
-from dynaorm.flow.protocol.call import Call, Reply
-from dynaorm.flow.protocol.paging import PageKeys
+from dynaorm.flow.call import Call, PageKeys, Reply
 from dynaorm.item.value import Item
 from dynaorm.testing.clock import FakeClock
 from dynaorm.testing.consistency import assert_consistent

@@ -6,7 +6,7 @@ import pytest
 
 from dynaorm import BinaryKey, NumberKey, Table
 from dynaorm.errors import Unreachable
-from dynaorm.flow.protocol.reply_keys import check_keys, items_at_once
+from dynaorm.flow.read import check_keys, items_at_once
 
 TABLE = Table("reply-keys", pk=NumberKey("n"), sk=BinaryKey("b"))
 SOUND: dict[str, Any] = {"n": {"N": "1.50"}, "b": {"B": b"x"}, "more": 5}

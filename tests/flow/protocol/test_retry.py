@@ -4,10 +4,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dynaorm.flow.protocol.call import Reason, Refusal
-from dynaorm.flow.protocol.retry import (
+from dynaorm.flow.call import (
     WINDOW_SECONDS,
     WRONG_CLOCK,
+    Reason,
+    Refusal,
     Retry,
     conflict_in,
     is_retryable,

@@ -6,11 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dynaorm.flow.protocol.call import Call, Flow, NoAnswer
-from dynaorm.flow.protocol.together import gather, outcomes
+from dynaorm.flow.call import Call, Flow, NoAnswer, gather, outcomes
 from dynaorm.session.drive import drive
 from dynaorm.testing.clock import FakeClock
-from dynaorm.testing.scripted import ScriptedTransport
+from dynaorm.testing.transports import ScriptedTransport
 
 
 def echo(call: Call) -> dict[str, Any]:

@@ -10,11 +10,11 @@ from dynaorm.entity.mapping.derive import index_keys
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.entity.state import LazyItem, carried_by, state_of
 from dynaorm.errors import DecodeError
-from dynaorm.flow.protocol.call import Call
-from dynaorm.flow.query.buffer import key_in, source_of
+from dynaorm.flow.call import Call
+from dynaorm.flow.wanted import key_in, source_of
 from dynaorm.item.json_body import Body, encode_body
 from dynaorm.item.value import Item
-from dynaorm.testing.scripted import Answer, ScriptedTransport
+from dynaorm.testing.transports import Answer, ScriptedTransport
 
 APP = Table("app", indexes=[GlobalIndex("GSI1"), GlobalIndex("Part", projection="KEYS_ONLY")])
 

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from dynaorm.entity.table_index import KeyAttribute
-from dynaorm.flow.query.merge import rank
+from dynaorm.entity.table import KeyAttribute
+from dynaorm.flow.walk import rank
 from dynaorm.item.value import Item
 
 

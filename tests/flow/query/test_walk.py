@@ -7,16 +7,14 @@ import pytest
 
 from dynaorm import Entity, ExpiresAt, F, GlobalIndex, Index, Session, Table, Unique, any_of
 from dynaorm.errors import DecodeError, InvalidCursor
-from dynaorm.flow.protocol.call import Reply
-from dynaorm.flow.protocol.context import Context
-from dynaorm.flow.protocol.retry import DEFAULT_RETRY
-from dynaorm.flow.query.query import fingerprint, page_of
+from dynaorm.flow.call import DEFAULT_RETRY, Context, Reply
+from dynaorm.flow.query import fingerprint, page_of
 from dynaorm.item.value import Item
 from dynaorm.query.cursor import Position, encode_cursor
 from dynaorm.query.query_spec import queried
 from dynaorm.session.drive import drive
 from dynaorm.testing.clock import FakeClock
-from dynaorm.testing.scripted import ScriptedTransport
+from dynaorm.testing.transports import ScriptedTransport
 
 app = Table("app", indexes=[GlobalIndex("GSI1"), GlobalIndex("Keys", projection="KEYS_ONLY")])
 

@@ -7,7 +7,7 @@ import pytest
 
 from dynaorm import Entity, ExpiresAt, F, GlobalIndex, Index, Key, Session, Table
 from dynaorm.testing.clock import FakeClock
-from dynaorm.testing.scripted import ScriptedTransport
+from dynaorm.testing.transports import ScriptedTransport
 
 app = Table("app", indexes=[GlobalIndex("Keys", projection="KEYS_ONLY")])
 full = Table("full", indexes=[GlobalIndex("Keys", projection=["_type", "until"])])

@@ -30,9 +30,9 @@ from dynaorm import (
     item_of,
 )
 from dynaorm.errors import DecodeError, TableNotFound, UnexpectedRefusal, UsageError
-from dynaorm.flow.protocol.call import Call, NoAnswer, Refusal, Reply, Transport
-from dynaorm.flow.table_definition import definition
-from dynaorm.item.item_line import item_line
+from dynaorm.flow.call import Call, NoAnswer, Refusal, Reply, Transport
+from dynaorm.flow.tables import definition
+from dynaorm.item.json_body import item_line
 from dynaorm.testing import FakeClock, ScriptedTransport
 
 _NUMBERS: Final = count()

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from dynaorm.flow.protocol.call import Call
-from dynaorm.transport.default.transport import DefaultTransport
+from dynaorm.flow.call import Call
+from dynaorm.transport.default import DefaultTransport
 from tests.transport.both_ways import CALLS, GET, KEY, PUT, EachWay, outcome_of, seen
 from tests.transport.unruly import (
     Behaviour,

@@ -27,10 +27,10 @@ from pynamodb import signals
 from pynamodb.connection import base as pynamodb_connection
 
 from dynaorm import AsyncSession, Attempt, Entity, Session, Table
-from dynaorm.flow.protocol.call import Call, NoAnswer
+from dynaorm.flow.call import Call, NoAnswer
 from dynaorm.record import replace
 from dynaorm.testing import FakeClock
-from dynaorm.transport.default.transport import DefaultTransport
+from dynaorm.transport.default import DefaultTransport
 from tests.transport.both_ways import GET, KEY, PUT, EachWay, outcome_of, seen
 from tests.transport.each_transport import TRANSPORTS, Closable
 from tests.transport.unruly import Unruly, answer, hang_up

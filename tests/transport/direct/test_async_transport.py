@@ -12,7 +12,7 @@ from contextlib import suppress
 import pytest
 
 from dynaorm import AsyncDirectTransport, AsyncSession
-from dynaorm.flow.protocol.call import Call
+from dynaorm.flow.call import Call
 from dynaorm.testing.clock import FakeClock
 from tests.cast.people import User
 from tests.transport.http.pools import LOOPS, NewLoop

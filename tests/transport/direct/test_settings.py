@@ -7,7 +7,7 @@ from moto import mock_aws
 
 from dynaorm import AsyncDirectTransport, DirectTransport
 from dynaorm.errors import UsageError
-from dynaorm.flow.protocol.call import Call, NoAnswer
+from dynaorm.flow.call import Call, NoAnswer
 from tests.transport.each_transport import TRANSPORTS
 from tests.transport.unruly import Unruly
 

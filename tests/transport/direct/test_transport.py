@@ -12,8 +12,7 @@ from dynaorm.errors import (
     UnexpectedRefusal,
     UsageError,
 )
-from dynaorm.flow.protocol.call import Call
-from dynaorm.flow.protocol.retry import Retry
+from dynaorm.flow.call import Call, Retry
 from dynaorm.testing.clock import FakeClock
 from tests.cast.people import User
 from tests.transport.each_transport import replies_to_threads

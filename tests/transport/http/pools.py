@@ -9,17 +9,16 @@ from typing import Any, Final, Protocol, TypeAlias
 
 import pytest
 
-from dynaorm.flow.protocol.call import NoAnswer
-from dynaorm.transport.endpoint import endpoint_of
+from dynaorm.flow.call import NoAnswer
 from dynaorm.transport.http.async_connection import AsyncConnectionPool
 from dynaorm.transport.http.connection import ConnectionPool
 from dynaorm.transport.http.credentials import FixedCredentials
 from dynaorm.transport.http.destination import Destination
+from dynaorm.transport.http.exchange import SignedRequest, Signer
 from dynaorm.transport.http.http_answer import HttpAnswer
 from dynaorm.transport.http.limits import Limits
 from dynaorm.transport.http.route import Route, route_to
-from dynaorm.transport.http.signed_request import SignedRequest, Signer
-from dynaorm.transport.proxy import proxy_of
+from dynaorm.transport.settings import endpoint_of, proxy_of
 from tests.transport.unruly import response
 
 KEYS = FixedCredentials("KEY", "secret")

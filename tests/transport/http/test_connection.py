@@ -19,7 +19,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dynaorm.flow.protocol.call import NoAnswer
+from dynaorm.flow.call import NoAnswer
 from dynaorm.record import replace
 from dynaorm.transport.http import async_connection, connection, http_answer, limits
 from dynaorm.transport.http.connection import PIECE, ConnectionPool

@@ -20,7 +20,7 @@ from botocore.session import Session
 from dynaorm.errors import UsageError
 from dynaorm.transport.http.credentials import FixedCredentials
 from dynaorm.transport.http.destination import ANY_ACCOUNT, Destination, find_destination
-from dynaorm.transport.http.signed_request import Signer
+from dynaorm.transport.http.exchange import Signer
 
 CONFIG = """
 [default]

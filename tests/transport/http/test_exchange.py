@@ -7,14 +7,12 @@ from email.utils import formatdate
 
 import pytest
 
-from dynaorm.flow.protocol.call import Call, Refusal
-from dynaorm.flow.protocol.retry import is_retryable
-from dynaorm.transport.endpoint import endpoint_of
+from dynaorm.flow.call import Call, Refusal, is_retryable
 from dynaorm.transport.http.credentials import FixedCredentials
 from dynaorm.transport.http.destination import Destination
-from dynaorm.transport.http.exchange import Exchange
+from dynaorm.transport.http.exchange import Exchange, SignedRequest
 from dynaorm.transport.http.http_answer import HttpAnswer
-from dynaorm.transport.http.signed_request import SignedRequest
+from dynaorm.transport.settings import endpoint_of
 
 KEYS = FixedCredentials("KEY", "secret")
 GET = Call("GetItem", {"TableName": "app", "Key": {"PK": {"B": b"\xff"}}})

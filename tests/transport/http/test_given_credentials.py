@@ -13,7 +13,7 @@ from botocore.credentials import Credentials
 
 from dynaorm import AsyncDirectTransport, AsyncSession, Call, DirectTransport, Session
 from dynaorm.errors import UsageError
-from dynaorm.flow.protocol.call import Flow
+from dynaorm.flow.call import Flow
 from dynaorm.transport.pynamodb import PynamoTransport
 
 pytestmark = pytest.mark.usefixtures("one_loader")

@@ -2,11 +2,10 @@
 
 import pytest
 
-from dynaorm.transport.endpoint import endpoint_of
 from dynaorm.transport.http.destination import Destination
 from dynaorm.transport.http.http_answer import HttpAnswer
 from dynaorm.transport.http.route import Route, check_tunnel, route_to
-from dynaorm.transport.proxy import Proxy
+from dynaorm.transport.settings import Proxy, endpoint_of
 from tests.transport.http.pools import KEYS, request
 
 PROXY = Proxy("http://p:3128", "http", "p", 3128, "Basic QUJD")

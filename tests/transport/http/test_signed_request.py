@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dynaorm.errors import UsageError
-from dynaorm.transport.endpoint import endpoint_of
 from dynaorm.transport.http.credentials import FixedCredentials
-from dynaorm.transport.http.signed_request import SignedRequest, Signer
+from dynaorm.transport.http.exchange import SignedRequest, Signer
+from dynaorm.transport.settings import endpoint_of
 
 NOW = 1_700_000_000.5
 KEYS = FixedCredentials("AKIDEXAMPLE", "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY")

@@ -17,16 +17,16 @@ from typing import Any, Final
 
 from dynaorm.entity.classify import NotAnEntity, classify
 from dynaorm.entity.declare.catalog import catalog_of, constraint_at, is_guard_of_others
-from dynaorm.entity.guard_item import OWNER, TABLE, is_in, key_in, more_than_a_guard, owner_in, owner_of
-from dynaorm.entity.ident import ident_of
+from dynaorm.entity.internal_items import OWNER, TABLE, is_in, key_in, more_than_a_guard, owner_in, owner_of
 from dynaorm.entity.key import found_key, stored_key
 from dynaorm.entity.mapping.constraint import GuardKey
 from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
 from dynaorm.entity.mapping.secret import masked
 from dynaorm.entity.stored_entity import shown_key
-from dynaorm.entity.table import Table
+from dynaorm.entity.table import Table, ident_of
 from dynaorm.errors import DynaormError
 from dynaorm.failure import counted
+from dynaorm.flow.get import guard_expired
 from dynaorm.flow.integrity.finding import (
     Diagnosis,
     Doubt,
@@ -43,13 +43,12 @@ from dynaorm.flow.integrity.repair_actions import Taken, check, renewed
 from dynaorm.flow.integrity.scope import Scope
 from dynaorm.flow.integrity.stored_check import ItemAddress, StoredCheck
 from dynaorm.flow.integrity.unexplained import listed, newer_at, newer_than, without_repair
-from dynaorm.flow.lookup import guard_expired
 from dynaorm.item.value import Item, same
+from dynaorm.plan.compiler import Renewal, renewal_of
+from dynaorm.plan.intent import UnitOfWork
 from dynaorm.plan.kinds.derived import DerivedKind, Held, Image
 from dynaorm.plan.kinds.guards import GUARDS, Guarded, constrained_by, release_as_read, says_of
-from dynaorm.plan.planned import Operations, Planned
-from dynaorm.plan.renewal import Renewal, renewal_of
-from dynaorm.plan.unit_of_work import UnitOfWork
+from dynaorm.plan.plan import Operations, Planned
 from dynaorm.record import record, replace
 
 

@@ -17,10 +17,10 @@ from itertools import islice
 from typing import Any, Final, TypeAlias
 
 from dynaorm.entity.classify import NotAnEntity
-from dynaorm.entity.ident import Ident
 from dynaorm.entity.mapping.mapping import EntityMapping
-from dynaorm.entity.table import Table
-from dynaorm.flow.bulk.windows import CONCURRENCY
+from dynaorm.entity.table import Ident, Table
+from dynaorm.flow.bulk_write import CONCURRENCY
+from dynaorm.flow.call import Flow, ReadCost, gather
 from dynaorm.flow.integrity.finding import (
     Diagnosis,
     Doubt,
@@ -36,14 +36,11 @@ from dynaorm.flow.integrity.repair_actions import Taken
 from dynaorm.flow.integrity.scan import RateLimiter
 from dynaorm.flow.integrity.scope import Scope
 from dynaorm.flow.integrity.stored_check import ItemAddress, SoughtAddress, StoredCheck, answer_at_once
-from dynaorm.flow.protocol.call import Flow
-from dynaorm.flow.protocol.cost import ReadCost
-from dynaorm.flow.protocol.together import gather
 from dynaorm.item.value import AttributeValue, Item
+from dynaorm.plan.compiler import Renewal
+from dynaorm.plan.intent import UnitOfWork
 from dynaorm.plan.kinds.derived import DerivedKind, Held
-from dynaorm.plan.planned import Operations, Planned
-from dynaorm.plan.renewal import Renewal
-from dynaorm.plan.unit_of_work import UnitOfWork
+from dynaorm.plan.plan import Operations, Planned
 from dynaorm.record import record
 
 WINDOW: Final = 100

@@ -17,15 +17,15 @@ from typing import Any, Final
 from dynaorm.entity.classify import NotAnEntity, classify
 from dynaorm.entity.declare.catalog import catalog_of
 from dynaorm.entity.declare.registry import is_of
-from dynaorm.entity.ident import Ident
 from dynaorm.entity.key import found_key, stored_key
 from dynaorm.entity.mapping.aggregate import AggregateMapping
 from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
-from dynaorm.entity.table import Table
+from dynaorm.entity.table import Ident, Table
 from dynaorm.entity.template.template import KeyValueError
 from dynaorm.errors import DecodeError, DynaormError
 from dynaorm.failure import shown
-from dynaorm.flow.bulk.windows import CONCURRENCY
+from dynaorm.flow.bulk_write import CONCURRENCY
+from dynaorm.flow.call import Flow, gather
 from dynaorm.flow.integrity.finding import Amount, Diagnosis, Doubt, Fact, FindingKind, finding_of
 from dynaorm.flow.integrity.kinds.judged import WINDOW, JudgedKind, Run, Subject
 from dynaorm.flow.integrity.ledger import Ledger, Sums, add_up
@@ -34,10 +34,10 @@ from dynaorm.flow.integrity.scan import RateLimiter, ScanSegment, read_pages, sc
 from dynaorm.flow.integrity.scope import Scope
 from dynaorm.flow.integrity.stored_check import ItemAddress, StoredCheck, read_addresses
 from dynaorm.flow.integrity.unexplained import newer_than, not_ours, without_repair
-from dynaorm.flow.protocol.call import Flow
-from dynaorm.flow.protocol.together import gather
 from dynaorm.item.condition import missing
 from dynaorm.item.value import AttributeValue, Item, number_text, same_items
+from dynaorm.plan.compiler import Renewal
+from dynaorm.plan.intent import Reads, UnitOfWork
 from dynaorm.plan.kinds.derived import DerivedKind, Held, Image
 from dynaorm.plan.kinds.new_target import can_be_made
 from dynaorm.plan.kinds.total_rules import is_in_bounds
@@ -49,11 +49,8 @@ from dynaorm.plan.kinds.totals import (
     sources_of,
     targets_of,
 )
-from dynaorm.plan.planned import Operations, Planned
-from dynaorm.plan.reads import Reads
-from dynaorm.plan.renewal import Renewal
+from dynaorm.plan.plan import Operations, Planned
 from dynaorm.plan.targets import addition
-from dynaorm.plan.unit_of_work import UnitOfWork
 from dynaorm.record import record, replace
 
 # How many targets one more scan of the tables may count.

@@ -16,14 +16,14 @@ from typing import Any, Final
 
 from dynaorm.entity.classify import NotAnEntity, classify
 from dynaorm.entity.declare.catalog import catalog_of, class_named, type_in, version_class
-from dynaorm.entity.ident import Ident, ident_of
 from dynaorm.entity.key import stored_key
 from dynaorm.entity.mapping.mapping import EntityMapping
-from dynaorm.entity.table import Table
+from dynaorm.entity.table import Ident, Table, ident_of
 from dynaorm.entity.template.version import DELETED, VERSION, VERSION_AT, VERSION_TYPE, version_number
 from dynaorm.entity.version import version_of
 from dynaorm.errors import DecodeError
 from dynaorm.failure import shown
+from dynaorm.flow.call import Context, Flow, ReadCost
 from dynaorm.flow.history import newest_version, version_beside
 from dynaorm.flow.integrity.finding import Diagnosis, FindingKind, Judgement, finding_of
 from dynaorm.flow.integrity.kinds.judged import Holds, JudgedKind, Lacking, Subject
@@ -31,20 +31,17 @@ from dynaorm.flow.integrity.repair_actions import Taken, as_inserted, own_action
 from dynaorm.flow.integrity.scope import Scope
 from dynaorm.flow.integrity.stored_check import ItemAddress, SoughtAddress, StoredCheck
 from dynaorm.flow.integrity.unexplained import without_repair
-from dynaorm.flow.protocol.call import Flow
-from dynaorm.flow.protocol.context import Context
-from dynaorm.flow.protocol.cost import ReadCost
 from dynaorm.item.action import ConditionCheck, Update
 from dynaorm.item.condition import all_of, as_in, exists, missing
 from dynaorm.item.update import Remove
 from dynaorm.item.value import Item
+from dynaorm.plan.compiler import Renewal
+from dynaorm.plan.intent import UnitOfWork
 from dynaorm.plan.kinds.derived import DerivedKind, Held
 from dynaorm.plan.kinds.own_item import OWN_ITEM, ItemPurpose
 from dynaorm.plan.kinds.versions import VERSIONS, differences, stamp, tombstone_of, version_key
-from dynaorm.plan.planned import Operations, Planned
-from dynaorm.plan.renewal import Renewal
-from dynaorm.plan.unit_of_work import UnitOfWork
-from dynaorm.plan.writable import other_revision
+from dynaorm.plan.plan import Operations, Planned
+from dynaorm.plan.stored import other_revision
 from dynaorm.record import record, replace
 
 

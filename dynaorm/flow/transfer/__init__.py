@@ -1,4 +1,0 @@
-"""Whole tables to lines of text, and back.
-
-Reading and writing the files belongs in ``session``.
-"""

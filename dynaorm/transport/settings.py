@@ -1,0 +1,319 @@
+"""The parts of an endpoint's URL.
+
+The proxy that environment variables name for an endpoint.
+
+The AWS Region of a transport's requests: the argument, then the environment, then the AWS profile.
+
+Why an attempt could not be made: credentials, profiles, Regions and endpoints, as errors that name what is at fault.
+
+Rule 1. Nothing has been sent to DynamoDB when one of these is raised. Every transport asks here, and nowhere else.
+Rule 2. Whatever is raised meanwhile becomes a ``UsageError``: not only the errors of botocore, because a program that
+        gives credentials may raise anything. A service that did not answer is ``NoAnswer``: the call may be repeated.
+Rule 3. Credentials that the caller gave are never blamed on the AWS configuration.
+"""
+
+from __future__ import annotations
+
+import os
+from base64 import b64encode
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import field
+from typing import TYPE_CHECKING, Any, Final, Literal
+from urllib.parse import unquote, urlsplit
+
+from botocore.exceptions import BotoCoreError, ClientError, HTTPClientError
+from botocore.exceptions import ConnectionError as BotocoreConnectionError
+
+from dynaorm.errors import UsageError
+from dynaorm.flow.call import NoAnswer
+from dynaorm.late import late
+from dynaorm.record import record
+
+_DEFAULT_PORTS = {"http": 80, "https": 443}
+
+
+@record
+class Endpoint:
+    """The server that requests are sent to.
+
+    Attributes:
+        url: with a path.
+        is_secure: whether it speaks TLS.
+        host: a name or an address, IPv6 without brackets.
+        port: always a number.
+        authority: host and port as in the ``Host`` header, which leaves out the scheme's own port.
+        path: with its leading slash.
+    """
+
+    url: str
+    is_secure: bool
+    host: str
+    port: int
+    authority: str
+    path: str
+
+
+def endpoint_of(url: str) -> Endpoint:
+    """The parts of an endpoint's URL.
+
+    Raises:
+        UsageError: it is not the URL of an HTTP server.
+    """
+    try:
+        parts = urlsplit(url)
+        host, port = parts.hostname, parts.port
+    except ValueError:
+        raise not_an_endpoint(url) from None
+    if parts.scheme not in _DEFAULT_PORTS or not host or "@" in parts.netloc or parts.query or parts.fragment:
+        raise not_an_endpoint(url)
+    labels = host.removesuffix(".").split(".")
+    if not url.isascii() or any(character <= " " for character in url) or not all(map(_is_label, labels)):
+        raise not_an_endpoint(url)
+    authority = f"[{host}]" if ":" in host else host
+    default = _DEFAULT_PORTS[parts.scheme]
+    if port is not None and port != default:
+        authority = f"{authority}:{port}"
+    path = parts.path or "/"
+    return Endpoint(
+        f"{parts.scheme}://{authority}{path}",
+        parts.scheme == "https",
+        host,
+        default if port is None else port,
+        authority,
+        path,
+    )
+
+
+def without_password(url: str | None) -> str | None:
+    """A URL to show. The text before an @ may hold a password."""
+    return None if url is None else url.rpartition("@")[2]
+
+
+def not_an_endpoint(url: str) -> UsageError:
+    """The error of a URL that is not an endpoint."""
+    return UsageError(
+        problem=f"{without_password(url)!r} is not an endpoint of DynamoDB",
+        remedy="give a URL like https://dynamodb.eu-west-1.amazonaws.com or http://127.0.0.1:8000",
+    )
+
+
+def _is_label(text: str) -> bool:
+    """Whether a text can be one of the names in a host name (RFC 1035, section 2.3.4)."""
+    return 1 <= len(text) <= 63
+
+
+if TYPE_CHECKING:
+    from urllib import request as urllib_request
+else:
+    late(globals(), urllib_request="urllib.request")
+
+
+@record
+class Proxy:
+    """A proxy. ``url`` has no password; ``authorization`` is the header's value, "" for none."""
+
+    url: str
+    scheme: str
+    host: str
+    port: int
+    authorization: str = field(repr=False)
+
+
+def proxy_of(endpoint: Endpoint) -> Proxy | None:
+    """The proxy for an endpoint that ``HTTPS_PROXY``, ``HTTP_PROXY`` and ``NO_PROXY`` name; None for none.
+
+    Raises:
+        UsageError: a variable holds no URL.
+    """
+    # Most processes have no such variable, and are spared the import of urllib.request.
+    if not any(name.lower().endswith("_proxy") for name in os.environ):
+        return None
+    if urllib_request.proxy_bypass(endpoint.authority):
+        return None
+    return proxy_for("https" if endpoint.is_secure else "http")
+
+
+def proxy_for(scheme: str) -> Proxy | None:
+    """The proxy that the environment names for a scheme of URLs. Raises UsageError if it is no URL."""
+    proxy = _named(scheme)
+    # Raised here, where no local variable holds the URL, which may have a password.
+    if isinstance(proxy, str):
+        raise UsageError(
+            problem="The proxy that the environment names is no URL",
+            remedy="set HTTPS_PROXY and HTTP_PROXY to URLs like http://proxy.example.com:3128",
+        )
+    return proxy
+
+
+def _named(scheme: str) -> Proxy | Literal["not a URL"] | None:
+    url = urllib_request.getproxies_environment().get(scheme)
+    if not url:
+        return None
+    try:
+        parts = urlsplit(url if "://" in url else f"http://{url}")
+        host, port = parts.hostname, parts.port
+    except ValueError:
+        return "not a URL"
+    if not host:
+        return "not a URL"
+    port = port or (443 if parts.scheme == "https" else 80)
+    authority = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+    return Proxy(f"{parts.scheme}://{authority}", parts.scheme, host, port, _basic(parts))
+
+
+def _basic(parts: Any) -> str:
+    if parts.username is None:
+        return ""
+    plain = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
+    return "Basic " + b64encode(plain.encode()).decode("ascii")
+
+
+EMULATOR_REGION = "us-east-1"
+"""The Region beside an endpoint if none is set: a signature needs one, and an emulator accepts any."""
+
+
+_LONGEST = 63
+
+
+def region_of(region: str | None, endpoint: str | None, configured: Callable[[], str | None]) -> str:
+    """The Region to sign for.
+
+    Args:
+        region: the caller's argument.
+        endpoint: the caller's argument.
+        configured: reads the Region of the AWS configuration, which ``AWS_REGION`` overrides.
+
+    Raises:
+        UsageError: no Region is set anywhere, and there is no endpoint either; or it is not a possible name; or the
+            endpoint is none.
+    """
+    if endpoint is not None:
+        # An empty one would be taken for none: then the requests of a test would go to AWS.
+        endpoint_of(endpoint)
+    # botocore itself does not read AWS_REGION, which Lambda and the other SDKs set.
+    found = region if region is not None else os.environ.get("AWS_REGION") or configured() or None
+    if found is None and endpoint is None:
+        raise UsageError(
+            problem="No AWS region is known",
+            remedy="name a Region, set AWS_REGION, or set a region in the AWS profile",
+        )
+    if found is not None and not _is_name(found):
+        raise UsageError(
+            problem=f"{found[:80]!r} is not the name of an AWS region",
+            remedy="use a name like eu-west-1: letters, digits and hyphens",
+        )
+    return found or EMULATOR_REGION
+
+
+def _is_name(region: str) -> bool:
+    """Whether a text can be part of a host name and of a signature's scope; the rule is botocore's."""
+    plain = region.replace("-", "")
+    return (
+        plain.isascii()
+        and plain.isalnum()
+        and not plain.isdecimal()
+        and len(region) <= _LONGEST
+        and not region.startswith("-")
+        and not region.endswith("-")
+    )
+
+
+_LOGIN: Final = {
+    "TokenRetrievalError": "log in again: aws sso login",
+    "SSOError": "log in again: aws sso login",
+    "LoginError": "log in again: aws login",
+}
+_REMEDIES: Final = {
+    "ProfileNotFound": "name a profile of ~/.aws/config or ~/.aws/credentials in profile= or AWS_PROFILE, or none",
+    "NoCredentialsError": (
+        "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, name a profile that has them, or give the machine a role"
+    ),
+    "PartialCredentialsError": "set both AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or neither",
+    "EndpointProviderError": "leave out use_fips_endpoint or use_dualstack_endpoint, or choose another Region",
+    "EndpointVariantError": "leave out use_fips_endpoint or use_dualstack_endpoint, or choose another Region",
+}
+_OTHERWISE: Final = (
+    "correct the AWS configuration: environment variables, ~/.aws/config and ~/.aws/credentials"
+)
+
+_PROGRAM: Final = (
+    "run that program by hand: it has to end with 0, and to print JSON with Version 1, AccessKeyId and "
+    "SecretAccessKey"
+)
+# By the METHOD of botocore's provider: how errors call it, and a remedy of its own.
+_PROVIDERS: Final = {
+    "env": ("the credentials of the environment", ""),
+    "shared-credentials-file": ("the credentials of ~/.aws/credentials", ""),
+    "config-file": ("the credentials of ~/.aws/config", ""),
+    "custom-process": ("the credentials of the profile's credential_process", _PROGRAM),
+    "assume-role": ("the credentials of the profile's role", ""),
+    "assume-role-with-web-identity": (
+        "the credentials of the web identity's role",
+        "check AWS_ROLE_ARN, AWS_WEB_IDENTITY_TOKEN_FILE and the trust policy of the role",
+    ),
+    "sso": ("the credentials of the profile's single sign-on", ""),
+    "login": ("the credentials of aws login", ""),
+    "container-role": ("the credentials of the container's role", ""),
+    "iam-role": ("the credentials of the instance's role", ""),
+}
+
+
+def provider_called(method: str) -> tuple[str, str]:
+    """How errors call a provider of botocore, by its METHOD, and what to do if it fails; "" for what fits the error."""
+    return _PROVIDERS.get(method, (f"the credentials of the provider {method}", ""))
+
+
+@contextmanager
+def preparing(endpoint: str | None = None) -> Iterator[None]:
+    """What is raised inside is the reason why nothing could be sent. ``endpoint``: the one that the caller gave.
+
+    Raises:
+        UsageError: what the AWS configuration, the environment or an argument says cannot be used.
+        NoAnswer: a service that gives credentials did not answer; nothing was sent to DynamoDB.
+    """
+    try:
+        yield
+    except (UsageError, NoAnswer):
+        raise
+    except Exception as error:
+        # botocore has only a ValueError for an endpoint.
+        if isinstance(error, ValueError) and not isinstance(error, BotoCoreError):
+            if endpoint is not None:
+                endpoint_of(endpoint)
+            if str(error).startswith("Invalid endpoint"):
+                raise not_an_endpoint(endpoint or str(error)) from None
+        raise failure_of(error) from error
+
+
+def failure_of(error: Exception, culprit: str = "", remedy: str = "") -> UsageError | NoAnswer:
+    """The error that stands for one that was raised before any request was sent to DynamoDB.
+
+    Args:
+        error: the error.
+        culprit: who raised it, if that is known.
+        remedy: what to do about the culprit; "" for what fits the error.
+    """
+    if isinstance(error, BotocoreConnectionError | HTTPClientError):
+        whose = f", not {culprit}" if culprit else ""
+        return NoAnswer(f"no AWS credentials{whose}: {type(error).__name__}: {error}", sent=False)
+    kinds = [kind.__name__ for kind in type(error).__mro__]
+    login = next((_LOGIN[kind] for kind in kinds if kind in _LOGIN), "")
+    fitting = next((_REMEDIES[kind] for kind in kinds if kind in _REMEDIES), _OTHERWISE)
+    speaks = isinstance(error, BotoCoreError | ClientError) or (not culprit and _is_plain(error))
+    problem = _text_of(error) if speaks else f"{type(error).__name__}: {_text_of(error)}"
+    if culprit:
+        problem = f"{culprit} cannot be used: {problem}"
+    return UsageError(problem=problem.rstrip(": ."), remedy=login or remedy or fitting)
+
+
+def _is_plain(error: Exception) -> bool:
+    """Whether the kind of the error says nothing that its text does not say."""
+    return isinstance(error, RuntimeError | ValueError)
+
+
+def _text_of(error: Exception) -> str:
+    try:
+        return str(error)
+    except Exception:  # noqa: BLE001 - an error of another program, whose text may fail as well
+        return ""
