@@ -1,6 +1,6 @@
 """Makes the pictures and texts that documents show, from the programs that they show: ``make pictures``.
 
-The pictures of README.md and of the site's first page have the items that their first programs leave, and that of a
+The picture of README.md and of the site's first page has the items that their first program leaves, and that of a
 recipe those of all its programs.
 The golden files of ``tests/layout`` have the samples of some examples in every form that ``dynaorm.layout`` has.
 """
@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 from unittest import mock
 
-from dynaorm import Call, PynamoTransport, Table
+from dynaorm import Call, Session, Table
 from dynaorm.description import classify, describe, samples
 from dynaorm.layout.markdown import markdown_of, mermaid_of
 from dynaorm.layout.svg import svg_of
@@ -26,9 +26,8 @@ from dynaorm.testing import strict_moto
 
 ROOT: Final = Path(__file__).parents[1]
 README: Final = ROOT / "README.md"
-PICTURE: Final = ROOT / "docs" / "readme.svg"
+PICTURE: Final = ROOT / "docs" / "start.svg"
 START: Final = ROOT / "tools" / "site" / "index.md"
-PICTURE_OF_START: Final = ROOT / "docs" / "start.svg"
 RECIPES: Final = [page for page in sorted((ROOT / "docs" / "recipes").glob("*.md")) if page.stem != "index"]
 GOLDEN: Final = ROOT / "tests" / "layout" / "golden"
 
@@ -73,9 +72,9 @@ def run(program: str) -> dict[str, Any]:
     return variables
 
 
-def first_program(page: Path = README) -> Ran:
-    """The first program of a page, run on an empty DynamoDB."""
-    return _ran(programs(page.read_text(encoding="utf-8"))[0])
+def first_program() -> Ran:
+    """The first program of README.md, run."""
+    return _ran(programs(README.read_text(encoding="utf-8"))[0])
 
 
 def recipe(page: Path) -> Ran:
@@ -86,9 +85,11 @@ def recipe(page: Path) -> Ran:
 def _ran(program: str) -> Ran:
     printed = io.StringIO()
     with in_memory(), contextlib.redirect_stdout(printed):
-        (table,) = (value for value in run(program).values() if isinstance(value, Table))
-        with contextlib.closing(PynamoTransport(region="eu-west-1")) as transport:
-            answer: Any = transport.call(Call("Scan", {"TableName": table.name}))
+        variables = run(program)
+        (table,) = (value for value in variables.values() if isinstance(value, Table))
+        # Each session on "memory:" has tables of its own.
+        session = variables.get("session") or Session(region="eu-west-1")
+        answer: Any = session._transport.call(Call("Scan", {"TableName": table.name}))
     # A revision is another one in every run.
     return Ran(_REVISION.sub("0c5b…", printed.getvalue()), table, answer["Items"])
 
@@ -119,9 +120,8 @@ def main() -> None:
     """Write every file."""
     GOLDEN.mkdir(exist_ok=True)
     recipes = ((page.with_suffix(".svg"), picture_of(recipe(page))) for page in RECIPES)
-    starts = ((PICTURE, first_program()), (PICTURE_OF_START, first_program(START)))
-    pictures = ((path, picture_of(ran)) for path, ran in starts)
-    for path, text in (*pictures, *recipes, *golden_files()):
+    start = (PICTURE, picture_of(first_program()))
+    for path, text in (start, *recipes, *golden_files()):
         path.write_text(text, encoding="utf-8")
 
 

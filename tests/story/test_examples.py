@@ -1,23 +1,9 @@
-"""The examples run, each in a process of its own, and programs of the README do what it says of them."""
+"""The examples run, each in a process of its own."""
 
-import re
-import sys
-from collections.abc import Callable
-from functools import partial
 from pathlib import Path
-from types import ModuleType
-from typing import Annotated, Any
 
 import pytest
 
-import dynaorm
-from dynaorm import Entity, Retry, Session, Table, Unique, inspect
-from dynaorm.entity.mapping.mapping import mapping_of
-from dynaorm.testing.clock import FakeClock
-from dynaorm.testing.faults import Fault, FaultyTransport, lost_answer, lost_request
-from dynaorm.testing.moto_engine import strict_moto
-from dynaorm.transport.pynamodb import PynamoTransport
-from tests.integrations.asgi import client_of
 from tests.story.conftest import Python
 
 ROOT = Path(__file__).parents[2]
@@ -136,72 +122,3 @@ def test_an_example_prints_its_items_on_80_columns_and_leaves_nothing_for_verify
 @pytest.mark.parametrize("name", sorted(PARTS))
 def test_a_part_of_the_examples_runs_and_prints_nothing(name: str, python: Python) -> None:
     assert python(EXAMPLES / f"{name}.py") == (0, "", "")
-
-
-# -- README: what its programs do, besides running ---------------------------------------------------------------------
-
-
-def block(containing: str) -> str:
-    """The fenced Python block of the README that has a text."""
-    blocks = re.findall(r"^```python\n(.*?)^```$", (ROOT / "README.md").read_text(), re.MULTILINE | re.DOTALL)
-    (found,) = (text for text in blocks if containing in text)
-    return str(found)
-
-
-def test_the_service_answers_as_the_readme_says(monkeypatch: pytest.MonkeyPatch) -> None:
-    # FastAPI looks up the types of routes in their module.
-    monkeypatch.setitem(sys.modules, "readme_service", ModuleType("readme_service"))
-    api = vars(sys.modules["readme_service"])
-    exec(block("FastAPI("), api)
-    with strict_moto(), Session(region="eu-west-1") as session:
-        session.create_table(mapping_of(api["User"]).table)
-        ask = client_of(api["service"])
-        new = {"email": "bobby@tables.com", "full_name": "Bobby Tables"}
-        bobby, phony = ask("POST", "/users", json=new), ask("POST", "/users", json=new)
-        assert (bobby.status_code, phony.status_code, phony.json()["field"]) == (201, 409, "email")
-        path = f"/users/{bobby.json()['user_id']}/name"
-        tag = {"If-Match": bobby.headers["ETag"]}
-        answers = [ask("PUT", path, params={"name": "Bob"}, headers=one) for one in (None, tag, tag)]
-        assert [answer.status_code for answer in answers] == [428, 200, 412]
-        assert answers[1].json() == bobby.json() | {"full_name": "Bob"}
-
-
-orders = Table("orders")
-
-
-class Order(Entity, table=orders, pk="ORDER#{number}", sk="ORDER"):
-    number: int
-    email: Annotated[str, Unique()]
-
-
-def order() -> Order:
-    return Order(number=7, email="bobby@tables.com")
-
-
-def test_the_direct_transport_of_the_readme_stores_and_loads(
-    ministack_endpoint: str, unique_name: Callable[[str], str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("AWS_ENDPOINT_URL_DYNAMODB", ministack_endpoint)
-    monkeypatch.setattr(dynaorm, "Session", partial(Session, table_names=unique_name))
-    names: dict[str, Any] = {}
-    exec(block("DirectTransport("), names)
-    with names["session"] as session:
-        session.create_table(orders)
-        assert session.get_one(Order, number=session.save(order()).number) == order()
-    session._transport.close()
-
-
-@pytest.mark.parametrize("lost", [lost_request, lost_answer])
-def test_an_unknown_outcome_is_settled_as_the_readme_says(
-    lost: Callable[..., Fault], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with strict_moto():
-        silent = FaultyTransport(PynamoTransport(region="us-east-1"), lost(times=2, operation="UpdateItem"))
-        impatient = Session(transport=silent, retry=Retry(attempts=2), clock=FakeClock())
-        monkeypatch.setattr(dynaorm, "Session", lambda **_: impatient)
-        names: dict[str, Any] = {}
-        exec(block("unknown.plan"), names)
-        assert silent.pending == ()
-        assert [call.operation for call in silent.calls].count("UpdateItem") == 3
-        assert inspect(names["order"]).loaded
-        assert impatient.get_one(names["Order"], number=1).note == "!"
