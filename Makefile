@@ -66,7 +66,7 @@ help:
 	@echo "make clean        remove everything the other commands created"
 
 demo: .venv/.demo
-	@$(BIN)/python examples/demo.py
+	@$(BIN)/dynaorm demo
 
 # Two environments are installed at a time, because that is mostly waiting.
 environments:
@@ -194,7 +194,7 @@ clean:
 	$(PYTHON) -m venv .venv
 
 .venv/.demo: pyproject.toml | .venv/bin/python
-	$(BIN)/python $(PIP_INSTALL) --editable ".[cli,demo]"
+	$(BIN)/python $(PIP_INSTALL) --editable ".[cli]"
 	@touch $@
 
 .venv/.dev: pyproject.toml | .venv/bin/python

@@ -12,6 +12,9 @@ from dynaorm.errors import DynaormError, EntityNotFound, TableNotFound
 
 NAME: Final = "dynaorm"
 GROUPS: Final[Mapping[str, Mapping[str, tuple[str, str]]]] = {
+    "Begin": {
+        "demo": ("demo", "Show in three scenes what writes do to the items of a table."),
+    },
     "Read": {
         "get": ("query", "Show the entity with a key, or with a unique value."),
         "query": ("query", "Show entities by the key of a table or an index."),

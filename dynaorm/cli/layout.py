@@ -333,16 +333,26 @@ _RENDERERS: Final[Mapping[str, Callable[[_Drawn, _DrawingOptions], str]]] = {
 def _write(text: str, wanted: str, chosen: _DrawingOptions) -> None:
     file = chosen.output
     if file is None and chosen.opens:
-        suffix = next(one for one, name in _SUFFIXES.items() if name == wanted)
-        handle, name = mkstemp(f".layout{suffix}")
-        file = Path(name)
-        os.close(handle)
+        file = new_file(next(one for one, name in _SUFFIXES.items() if name == wanted))
     if file is None:
         write_line(text.removesuffix("\n"))
         return
     file.write_text(text if text.endswith("\n") else f"{text}\n", encoding="utf-8")
     write_sentences(f"written to {file}", err=True)
-    if chosen.opens and not webbrowser.open(file.absolute().as_uri()):
+    if chosen.opens:
+        open_in_browser(file)
+
+
+def new_file(suffix: str) -> Path:
+    """A new file for a picture, which nobody else can read."""
+    handle, name = mkstemp(f".layout{suffix}")
+    os.close(handle)
+    return Path(name)
+
+
+def open_in_browser(file: Path) -> None:
+    """Open a file, or name it if no browser can be opened."""
+    if not webbrowser.open(file.absolute().as_uri()):
         complain(f"no browser could be opened; open {file} in one")
 
 

@@ -30,7 +30,7 @@ CAST: Final = [
 EXAMPLES: Final = sorted(
     f"examples.{one.stem}"
     for one in (ROOT / "examples").glob("*.py")
-    if "Table(" in one.read_text(encoding="utf-8") and one.stem not in ("demo", "lambda_function")
+    if "Table(" in one.read_text(encoding="utf-8") and one.stem != "lambda_function"
 )
 STORED: Final = (*CAST, "tests.cli.desk", "examples.online_shop", "examples.deals", "examples.issues")
 

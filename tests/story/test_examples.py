@@ -10,14 +10,6 @@ ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples"
 
 SHOWN = {
-    "demo": (
-        "+ └ PROFILE  User  email=Bobby@Example.com",
-        "-   email#bobby@example.com  reserves email for User(user_id='u1')",
-        "UniqueViolation: ",
-        "StaleEntity: ",
-        "~ ├ PROJECT     Project  open_tickets=1",
-        "dynaorm layout online_shop:shop --open",
-    ),
     "bobby_tables": (
         ", 3 items\n",
         "userName#btables",
