@@ -14,6 +14,7 @@ NAME: Final = "dynaorm"
 GROUPS: Final[Mapping[str, Mapping[str, tuple[str, str]]]] = {
     "Begin": {
         "demo": ("demo", "Show in three scenes what writes do to the items of a table."),
+        "guide": ("guide", "Print all declarations and methods on a few pages."),
     },
     "Read": {
         "get": ("query", "Show the entity with a key, or with a unique value."),

@@ -25,20 +25,20 @@ from dynaorm.layout.text import text_of
 from dynaorm.layout.view import view_of
 from dynaorm.session.session import Session
 
-tracker = Table("tracker")
+app = Table("tracker")
 
 
-class User(Entity, table=tracker, pk="USER#{user_id}", sk="PROFILE"):
+class User(Entity, table=app, pk="USER#{user_id}", sk="PROFILE"):
     user_id: str
     email: Annotated[str, Unique(normalize=str.casefold)]
 
 
-class Project(Entity, table=tracker, pk="PROJECT#{name}", sk="PROJECT"):
+class Project(Entity, table=app, pk="PROJECT#{name}", sk="PROJECT"):
     name: str
     open_tickets: int = 0
 
 
-class Ticket(Entity, table=tracker, pk="PROJECT#{name}", sk="TICKET#{number:03d}"):
+class Ticket(Entity, table=app, pk="PROJECT#{name}", sk="TICKET#{number:03d}"):
     name: str
     number: int
     status: str = "open"
@@ -56,15 +56,15 @@ def demo(
     Example: dynaorm demo --open
     """
     with Session(endpoint="memory:") as session:
-        session.create_table(tracker)
+        session.create_table(app)
         stage = _Stage(session)
         _unique_value(stage)
         _two_writers(stage)
         _total(stage)
         if opens:
             file = new_file(".html")
-            entries = [classify(item, tracker) for item in _items(session)]
-            file.write_text(page(tracker, entries), encoding="utf-8")
+            entries = [classify(item, app) for item in _items(session)]
+            file.write_text(page(app, entries), encoding="utf-8")
             open_in_browser(file)
         else:
             write_line("The table as a page, with its keys, plans and questions: dynaorm demo --open")
@@ -102,9 +102,7 @@ class _Stage:
                 marks[at] = "-"
             elif after[key] != self._before.get(key):
                 marks[at] = "~" if key in self._before else "+"
-        view = view_of(
-            describe(tracker), [classify(item, tracker) for item in every.values()], classes=classes
-        )
+        view = view_of(describe(app), [classify(item, app) for item in every.values()], classes=classes)
         width = min(width_of_lines() or WIDTH, WIDTH)
         _, _, rows = text_of(view, width=width, colour=self._is_coloured, marks=marks).partition("\n\n")
         write_line(f"\n{rows.rstrip()}\n")
@@ -116,7 +114,7 @@ class _Stage:
 
 
 def _items(session: Session) -> Iterator[Item]:
-    for found in table_pages(session, tracker, 100):
+    for found in table_pages(session, app, 100):
         yield from found.items
 
 

@@ -30,7 +30,12 @@ def test_the_demo_shows_what_each_write_does_within_80_columns(
 
 def test_the_page_of_the_demo_has_its_items(monkeypatch: pytest.MonkeyPatch) -> None:
     opened: list[str] = []
-    monkeypatch.setattr(webbrowser, "open", lambda address: opened.append(address) or True)
+
+    def keep(address: str) -> bool:
+        opened.append(address)
+        return True
+
+    monkeypatch.setattr(webbrowser, "open", keep)
     assert main(["demo", "--open"]) == 0
     page = Path(url2pathname(urlparse(opened[0]).path))
     assert "ann@tables.com" in page.read_text("utf-8")

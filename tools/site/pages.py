@@ -22,6 +22,7 @@ FIRST_PAGE: Final = "tools/site/index.md"
 OF_ROOT: Final = {
     FIRST_PAGE: "index.md",
     "tools/site/site.css": "site.css",
+    "dynaorm/guide.md": "guide.md",
     "SECURITY.md": "security.md",
     "CHANGELOG.md": "changelog.md",
     "CONTRIBUTING.md": "contributing.md",
@@ -52,8 +53,8 @@ def configuration() -> str:
     text = (ROOT / "tools" / "site" / "mkdocs.yml").read_text(encoding="utf-8")
     if failure.SITE:
         text += f"site_url: {failure.SITE}\n"
-    overview = "      - examples/index.md\n"
-    examples = (f"      - examples/{one.stem}.md\n" for one in sorted((ROOT / "examples").glob("*.py")))
+    overview = "          - examples/index.md\n"
+    examples = (f"          - examples/{one.stem}.md\n" for one in sorted((ROOT / "examples").glob("*.py")))
     return text.replace(overview, overview + "".join(examples))
 
 
@@ -81,12 +82,12 @@ def pages(home: str | None = None) -> dict[str, str | bytes]:
             found[page] = _example(source)
         else:
             found[page] = source.read_bytes()
-    return found | reference_pages()
+    return found | reference_pages() | {"llms.txt": (ROOT / "dynaorm" / "guide.md").read_bytes()}
 
 
 def _made() -> dict[str, str]:
     """The pages that no file of the repository holds, by the path that a link in ``docs/`` would have."""
-    return {f"docs/{page}": page for page in reference_pages()}
+    return {f"docs/{page}": page for page in (*reference_pages(), "llms.txt")}
 
 
 def _places() -> Iterator[tuple[str, str]]:

@@ -179,7 +179,7 @@ def reference_pages() -> dict[str, str]:
     declarations = Path(__file__).with_name("declarations.py").read_text(encoding="utf-8")
     found["reference/index.md"] = (
         "# Reference\n\nMade from the docstrings of the code. "
-        "The pages under *Guide* explain how the parts fit together.\n\n"
+        "The pages under *Guide* explain how the parts work together.\n\n"
         f"| page | about |\n|---|---|\n{listed}"
         "| [In signatures](signatures.md) | What methods take and give, and nobody has to import. |\n\n"
         "## What the examples use\n\nThe examples in the reference know these classes and entities, "
