@@ -133,7 +133,6 @@ docs: .venv/.dev
 	cd build && ../$(BIN)/zensical build --strict --config-file mkdocs.yml
 
 pictures: .venv/.dev
-	$(BIN)/python -m tools.pictures
 	PYTHONPATH=. $(BIN)/python tools/make_pictures.py
 
 torture: .venv/.dev .venv-ministack/.installed

@@ -29,8 +29,6 @@ DOCS = ROOT / "docs"
         "from-electrodb",
         "from-onetable",
         "from-typedorm",
-        "how-a-query-travels",
-        "how-a-save-travels",
         "pynamodb",
         "queries",
         "streams",
@@ -81,36 +79,31 @@ def test_every_recipe_is_in_the_list() -> None:
     assert [page.stem for page in RECIPES if f"]({page.name})" not in text] == []
 
 
-@pytest.mark.parametrize("name", ["concepts", "how-a-query-travels", "how-a-save-travels"])
-def test_the_explanation_that_a_page_shows_is_the_one_that_its_example_prints(
-    name: str, capsys: pytest.CaptureFixture[str]
+def test_the_explanation_on_the_page_of_concepts_is_the_one_that_its_example_prints(
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    page = (DOCS / f"{name}.md").read_text()
-    (example,) = re.findall(r"^```python\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    page = (DOCS / "concepts.md").read_text()
+    (example,) = programs(page)
     with strict_moto(), Session(region="us-east-1") as session:
-        exec(example, {"__name__": f"docs.{name}", "session": session})
+        exec(example, {"__name__": "docs.concepts", "session": session})
     assert re.sub(r"\b[0-9a-f]{32}\b", "5bfd…", capsys.readouterr().out) in page
 
 
-@pytest.mark.parametrize("name", ["how-a-query-travels", "how-a-save-travels"])
-def test_a_page_about_the_code_names_modules_that_exist(name: str) -> None:
-    page = (DOCS / f"{name}.md").read_text()
-    picture = (DOCS / "pictures" / f"{name}.svg").read_text()
-    texts = re.findall(r"`([^`\n]*)`", page) + re.findall(r'class="file">([^<]*)<', picture)
-    named = {name for text in texts for name in text.split(", ")}
-    modules = {name for name in named if name.endswith((".py", "/"))}
+def test_contributing_names_modules_that_exist() -> None:
+    text = (
+        (ROOT / "CONTRIBUTING.md").read_text().partition("## How a save travels")[2].partition("## Gloss")[0]
+    )
+    named = set(re.findall(r"`([\w/]+(?:\.py|/))`", text))
     stored = [path.relative_to(ROOT).as_posix() for path in (ROOT / "dynaorm").rglob("*")]
-    gone = [
-        name for name in modules if not any(f"/{path}".endswith(f"/{name.rstrip('/')}") for path in stored)
-    ]
-    assert len(modules) > 20
+    gone = [name for name in named if not any(f"/{path}".endswith(f"/{name.rstrip('/')}") for path in stored)]
+    assert len(named) > 20
     assert gone == []
 
 
 def test_every_law_is_on_the_page_of_laws() -> None:
-    text = (DOCS / "laws.md").read_text()
-    laws = (ROOT / "tests" / "laws").glob("test_*.py")
-    assert [law.name for law in laws if f"(../tests/laws/{law.name})" not in text] == []
+    folder = ROOT / "tests" / "laws"
+    text = (folder / "README.md").read_text()
+    assert [law.name for law in folder.glob("test_*.py") if f"({law.name})" not in text] == []
 
 
 PAGES = [
@@ -124,6 +117,7 @@ PAGES = [
         "benchmarks",
         "benchmarks/peers",
         "tests",
+        "tests/laws",
     )
     for page in (ROOT / folder).glob("*.md")
 ]

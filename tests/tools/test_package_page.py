@@ -30,7 +30,7 @@ def test_with_a_repository_relative_links_lead_there() -> None:
 
 
 def test_a_picture_is_left_out_or_read_from_the_repository() -> None:
-    text = "One.\n\n![Items](docs/readme.svg)\n\nTwo.\n"
+    text = "One.\n\n![Items](docs/start.svg)\n\nTwo.\n"
     assert description(text, None) == "One.\n\nTwo.\n"
     found = description(text, "https://example.com/dynaorm")
     assert found == text.replace("docs/", "https://example.com/dynaorm/raw/main/docs/")

@@ -2,17 +2,17 @@
 
 Rule 1. A page of ``docs/`` keeps its name. A document of the root, an example and the reference get pages of their own.
 Rule 2. A link to a file that has a page leads to that page. A link to any other file leads to the repository, or to a
-        copy of the file until the repository has an address: ``[project.urls] Repository`` in pyproject.toml.
+        copy of the file until the repository has an address: ``[tool.dynaorm] repository`` in pyproject.toml.
 """
 
 import re
 import shutil
-import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
 from dynaorm import failure
+from tools.package_page import settings
 from tools.site.reference import reference_pages
 
 ROOT: Final = Path(__file__).parents[2]
@@ -29,6 +29,7 @@ OF_ROOT: Final = {
     "examples/README.md": "examples/index.md",
     "benchmarks/peers/README.md": "benchmarks.md",
     "benchmarks/RESULTS.md": "results.md",
+    "tests/laws/README.md": "laws.md",
     "tests/MUTATION.md": "mutation.md",
 }
 """The files outside of ``docs/`` that the site has, by their path in the repository."""
@@ -60,8 +61,7 @@ def configuration() -> str:
 
 def repository() -> str:
     """The address of the repository, without a slash at its end; empty if it is not known."""
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    return str(project.get("urls", {}).get("Repository", "")).rstrip("/")
+    return str(settings(ROOT)["repository"]).rstrip("/")
 
 
 def pages(home: str | None = None) -> dict[str, str | bytes]:
