@@ -17,6 +17,9 @@ ALONE: Final = {"README.md"}
 EXCERPTS: Final = {f"docs/{page}.md" for page in ("errors", "integrity", "queries", "testing", "transports")}
 """Pages whose programs use names that they do not declare."""
 
+FILES: Final = "docs/tutorial"
+"""The folder whose programs are parts of several files, which its own test puts together."""
+
 UNTYPED: Final = {"docs/from-boto3.md", "docs/pynamodb.md"}
 """Pages with programs of libraries whose types are not strict."""
 
@@ -56,7 +59,7 @@ def write(target: Path) -> None:
     shutil.rmtree(target, ignore_errors=True)
     for page in (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))):
         name = page.relative_to(ROOT)
-        if name.as_posix() in EXCERPTS:
+        if name.as_posix() in EXCERPTS or name.is_relative_to(FILES):
             continue
         for number, text in enumerate(files(page.read_text(encoding="utf-8"), name.as_posix())):
             path = (target / name).with_suffix(f".{number}.py" if number else ".py")

@@ -43,6 +43,6 @@ def test_programs_that_stand_alone_become_files_of_their_own() -> None:
 def test_every_page_with_programs_is_written_but_excerpts(tmp_path: Path) -> None:
     write(tmp_path)
     written = {path.relative_to(tmp_path).as_posix().split(".")[0] for path in tmp_path.rglob("*.py")}
-    assert {"README", "docs/writing", "docs/recipes/queue", "docs/tutorial/1-sign-up"} <= written
+    assert {"README", "docs/writing", "docs/recipes/queue"} <= written
     assert not {page.removesuffix(".md") for page in EXCERPTS} & written
     assert all((ROOT / page).is_file() for page in ALONE | EXCERPTS | UNTYPED)
