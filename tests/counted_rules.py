@@ -12,8 +12,8 @@ from hypothesis.stateful import RuleBasedStateMachine, run_state_machine_as_test
 class CountingMachine(RuleBasedStateMachine):
     """A machine that counts, rule by rule, the operations that were made and those that were refused."""
 
-    made: ClassVar[Counter[str]]
-    refused: ClassVar[Counter[str]]
+    made: ClassVar[Counter[str]] = Counter()
+    refused: ClassVar[Counter[str]] = Counter()
     running = "begin"
 
     def note(self, *, is_made: bool) -> None:

@@ -26,9 +26,9 @@ from dynaorm.cli.verify import FindingsRun, Rate, Segments
 from dynaorm.entity.table import Table
 from dynaorm.errors import UsageError
 from dynaorm.failure import counted
-from dynaorm.flow.bulk_write import CONCURRENCY
 from dynaorm.flow.integrity.verify import describe
 from dynaorm.flow.tables import TableLocation, location_of
+from dynaorm.flow.windows import CONCURRENCY
 from dynaorm.integrity.run import verify
 from dynaorm.item.text import printable
 from dynaorm.session.session import Session

@@ -19,15 +19,6 @@ from dynaorm.entity.state import unsettled_of
 from dynaorm.entity.table import Ident, Table, contents_of
 from dynaorm.errors import DynaormError, OutcomeUnknown, StoreError, Throttled, UsageError
 from dynaorm.failure import counted
-from dynaorm.flow.bulk_write import (
-    CODES_OF_AN_ITEM,
-    CONCURRENCY,
-    Failure,
-    Progress,
-    Tally,
-    check_many,
-    windows,
-)
 from dynaorm.flow.call import (
     Call,
     Context,
@@ -42,6 +33,7 @@ from dynaorm.flow.call import (
 )
 from dynaorm.flow.commit import settle
 from dynaorm.flow.read import answered, refused, spent
+from dynaorm.flow.windows import CODES_OF_AN_ITEM, CONCURRENCY, Failure, Progress, Tally, check_many, windows
 from dynaorm.item.json_body import encode_body
 from dynaorm.item.size import BATCH_WRITE_LIMIT, packed, puts_of
 from dynaorm.item.value import Item

@@ -18,20 +18,18 @@ Rule 4. Without blocks, entities of a window are sent after those that they chan
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from hashlib import blake2b
-from itertools import islice
-from typing import Any, Final, NoReturn, TypeAlias, TypeVar
+from typing import Any, Final, TypeVar
 from weakref import WeakValueDictionary
 
 from pydantic import BaseModel
 
-from dynaorm.argument import check_count, check_plain_function
+from dynaorm.argument import check_count
 from dynaorm.entity.key import Key, identity
 from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
 from dynaorm.entity.template.template import KeyValueError
 from dynaorm.errors import (
-    BulkError,
     Contention,
     DynaormError,
     OutcomeUnknown,
@@ -39,98 +37,14 @@ from dynaorm.errors import (
     Throttled,
     UnexpectedRefusal,
     Unreachable,
-    UsageError,
 )
 from dynaorm.flow.call import Context, Flow, outcomes
 from dynaorm.flow.commit import commit
+from dynaorm.flow.windows import CODES_OF_AN_ITEM, CONCURRENCY, Failure, Progress, Tally, check_many, windows
 from dynaorm.item.size import ACTION_LIMIT
 from dynaorm.plan.intent import Deletion, Intent, Save
 from dynaorm.plan.kinds.derived_kinds import DERIVED_KINDS, levels_of
 from dynaorm.record import record
-
-T = TypeVar("T")
-
-CONCURRENCY: Final = 8
-"""The default number of requests at a time."""
-
-# DynamoDB answers so to one item of a request, such as one of more than 400 KB. Other codes concern the whole request.
-CODES_OF_AN_ITEM: Final = frozenset({"ValidationException", "ItemCollectionSizeLimitExceededException"})
-
-Progress: TypeAlias = Callable[[int, int | None], object]
-"""Called after each window: how many entities are done, including failed ones, and how many there are, if known."""
-
-Failure: TypeAlias = tuple[object, DynaormError]
-"""An entity or key, and why it failed."""
-
-
-class Tally:
-    """Counts the entities that are done, and collects those that failed.
-
-    Attributes:
-        done: how many entities are done, including failed ones.
-        failures: those that failed.
-    """
-
-    def __init__(self, subjects: Iterable[object], progress: Progress | None) -> None:
-        check_progress(progress)
-        self.done = 0
-        self.failures: list[Failure] = []
-        self._total = len(subjects) if isinstance(subjects, Sized) else None
-        self._progress = progress
-
-    def add(self, subject: object, outcome: object) -> None:
-        """Record the outcome of one entity. An error that is not a DynaormError is raised."""
-        if isinstance(outcome, DynaormError):
-            self.failures.append((subject, outcome))
-        elif isinstance(outcome, Exception):
-            self.stop(outcome)
-
-    def add_all(self, outcome: list[Failure] | Exception) -> None:
-        """Record the failures of several entities. An error that ended their work is raised."""
-        if isinstance(outcome, Exception):
-            self.stop(outcome)
-        self.failures += outcome
-
-    def stop(self, reason: Exception) -> NoReturn:
-        """Raise the error that ends the work. Its cause is a BulkError with the earlier failures."""
-        if self.failures:
-            raise reason from BulkError(failures=tuple(self.failures))
-        raise reason
-
-    def advance(self, count: int) -> None:
-        """Record that a window of so many entities is done."""
-        self.done += count
-        if self._progress is not None:
-            self._progress(self.done, self._total)
-
-    def end(self) -> None:
-        """Raises BulkError if entities failed."""
-        if self.failures:
-            raise BulkError(failures=tuple(self.failures))
-
-
-def windows(subjects: Iterable[T], size: int) -> Iterator[list[T]]:
-    """Divide an iterable into lists of ``size``."""
-    left = iter(subjects)
-    while window := list(islice(left, size)):
-        yield window
-
-
-def check_progress(progress: object) -> None:
-    """Raises UsageError for what cannot be called after a window, which would be too late."""
-    if progress is not None:
-        check_plain_function("progress={}", progress, takes=2)
-
-
-def check_many(subjects: object, concurrency: object) -> None:
-    """Raises UsageError for one entity in place of several (models are iterable, too), and for no concurrency."""
-    if not isinstance(subjects, Iterable) or isinstance(subjects, BaseModel | str | bytes):
-        raise UsageError(
-            problem=f"a single {type(subjects).__name__} was given where several are expected",
-            remedy="give a list",
-        )
-    check_count("concurrency={}", concurrency)
-
 
 E = TypeVar("E")
 

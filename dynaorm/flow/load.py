@@ -36,10 +36,11 @@ from dynaorm.errors import (
 )
 from dynaorm.failure import counted
 from dynaorm.flow.bulk_load import put_items
-from dynaorm.flow.bulk_write import CODES_OF_AN_ITEM, CONCURRENCY, write_each
+from dynaorm.flow.bulk_write import write_each
 from dynaorm.flow.call import Context, Flow
 from dynaorm.flow.lines import FORMS, items_in
 from dynaorm.flow.read import load as load_entity
+from dynaorm.flow.windows import CODES_OF_AN_ITEM, CONCURRENCY
 from dynaorm.item.size import BATCH_WRITE_LIMIT
 from dynaorm.item.value import Item
 from dynaorm.plan.intent import Save

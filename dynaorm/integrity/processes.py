@@ -22,8 +22,8 @@ from typing import IO, Any, Final
 from dynaorm.argument import check_count
 from dynaorm.errors import UsageError
 from dynaorm.failure import counted
-from dynaorm.flow.bulk_write import Progress, check_progress
 from dynaorm.flow.integrity.finding import Finding, RepairResult
+from dynaorm.flow.windows import Progress, check_progress
 from dynaorm.integrity.keyed import FactKind, KeyedFact, finding_of
 from dynaorm.integrity.run import Used
 from dynaorm.integrity.tasks import SegmentTask, check_used, checked_tasks, finish_tasks

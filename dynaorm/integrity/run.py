@@ -17,7 +17,6 @@ from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.table import Table
 from dynaorm.errors import TableNotFound, UsageError
 from dynaorm.failure import counted
-from dynaorm.flow.bulk_write import Progress, check_progress
 from dynaorm.flow.call import Flow
 from dynaorm.flow.integrity.finding import (
     Diagnosis,
@@ -32,6 +31,7 @@ from dynaorm.flow.integrity.judge_found import judged_again
 from dynaorm.flow.integrity.repair import completion, repair_flows
 from dynaorm.flow.integrity.verify import Verification, describe, verification
 from dynaorm.flow.tables import TableLocation, location_of
+from dynaorm.flow.windows import Progress, check_progress
 from dynaorm.integrity.checkpoint import Checkpoint
 from dynaorm.integrity.declared import declared_digest
 from dynaorm.integrity.report import DuplicatesFile, as_json, finding_in, repair_result_in

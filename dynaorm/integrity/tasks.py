@@ -23,9 +23,9 @@ from dynaorm.argument import (
 from dynaorm.entity.table import Table
 from dynaorm.errors import UsageError
 from dynaorm.failure import shown
-from dynaorm.flow.bulk_write import Progress
 from dynaorm.flow.integrity.finding import Doubt, Fact, Finding, RepairResult
 from dynaorm.flow.integrity.scan import FASTEST
+from dynaorm.flow.windows import Progress
 from dynaorm.integrity.keyed import (
     FactKind,
     KeyedFact,

@@ -19,6 +19,7 @@ from dynaorm.errors import UsageError
 from dynaorm.flow.call import Call, Reply
 from dynaorm.record import replace
 from dynaorm.transport.answer import STREAM_READS
+from dynaorm.transport.aws_configuration import failure_of, preparing
 from dynaorm.transport.botocore_outcome import (
     CONNECTION_ERRORS,
     judge_answer,
@@ -30,15 +31,7 @@ from dynaorm.transport.http.credentials import CredentialSource, GivenCredential
 from dynaorm.transport.http.given_credentials import use_credentials
 from dynaorm.transport.http.limits import LONGEST
 from dynaorm.transport.process import OfOneProcess, in_time, owned
-from dynaorm.transport.settings import (
-    Endpoint,
-    endpoint_of,
-    failure_of,
-    preparing,
-    proxy_for,
-    region_of,
-    without_password,
-)
+from dynaorm.transport.settings import Endpoint, endpoint_of, proxy_for, region_of, without_password
 
 
 class StreamsTransport:

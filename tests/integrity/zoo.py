@@ -22,9 +22,9 @@ from dynaorm import (
     Unique,
     Versioned,
 )
-from dynaorm.flow.bulk_write import windows
 from dynaorm.flow.call import Call, Reply, Transport
 from dynaorm.flow.integrity.finding import FindingKind
+from dynaorm.flow.windows import windows
 from dynaorm.item.value import Item
 from dynaorm.testing.clock import FakeClock
 

@@ -12,10 +12,10 @@ from dynaorm import Aggregate, Entity, Session, Table, Unique, entity_of
 from dynaorm.entity.classify import NotAnEntity, classify
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.errors import DecodeError
-from dynaorm.flow.bulk_write import windows
 from dynaorm.flow.call import Call, Transport
 from dynaorm.flow.integrity.finding import FindingKind, Outcome, RepairResult
 from dynaorm.flow.integrity.judge_items import judge_items
+from dynaorm.flow.windows import windows
 from dynaorm.testing.clock import FakeClock
 from tests.fuzz.shelf import Shelf
 from tests.laws.classes import NOON

@@ -12,7 +12,7 @@ from botocore.exceptions import (
 
 from dynaorm.errors import UsageError
 from dynaorm.flow.call import NoAnswer
-from dynaorm.transport.settings import failure_of
+from dynaorm.transport.aws_configuration import failure_of
 
 
 @pytest.mark.parametrize(

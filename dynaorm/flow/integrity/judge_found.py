@@ -14,7 +14,6 @@ from dynaorm.argument import all_of
 from dynaorm.entity.table import Table
 from dynaorm.errors import UsageError
 from dynaorm.failure import MASK
-from dynaorm.flow.bulk_write import windows
 from dynaorm.flow.call import Context, Flow
 from dynaorm.flow.commit import unit_of_work
 from dynaorm.flow.integrity.finding import Diagnosis, Finding, FindingKind, Outcome, RepairResult, left
@@ -25,6 +24,7 @@ from dynaorm.flow.integrity.scan import RateLimiter
 from dynaorm.flow.integrity.scope import scope_of
 from dynaorm.flow.integrity.stored_check import ItemAddress, answer_all
 from dynaorm.flow.integrity.verify import Verification
+from dynaorm.flow.windows import windows
 from dynaorm.record import record, replace
 
 # How many items are judged in one step.

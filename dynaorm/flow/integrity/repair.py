@@ -22,7 +22,6 @@ from dynaorm.errors import (
     Unreachable,
     UsageError,
 )
-from dynaorm.flow.bulk_write import CONCURRENCY, windows
 from dynaorm.flow.call import Context, Flow, Pause, gather
 from dynaorm.flow.commit import unit_of_work
 from dynaorm.flow.integrity.backfill import complete
@@ -30,6 +29,7 @@ from dynaorm.flow.integrity.finding import Diagnosis, Outcome, RepairResult, lef
 from dynaorm.flow.integrity.scan import RateLimiter
 from dynaorm.flow.integrity.stored_check import ItemAddress, answer_at_once
 from dynaorm.flow.integrity.verify import Verification, verification
+from dynaorm.flow.windows import CONCURRENCY, windows
 from dynaorm.flow.write import send
 from dynaorm.item.action import Put
 from dynaorm.item.value import Item

@@ -10,9 +10,9 @@ from typing import Any, Final
 from dynaorm.argument import check_amount
 from dynaorm.entity.received import each_received
 from dynaorm.entity.table import Table
-from dynaorm.flow.bulk_write import CONCURRENCY
 from dynaorm.flow.call import Call, Context, Flow, PageKeys, Pause, ReadCost, gather
 from dynaorm.flow.read import check_keys, repeat
+from dynaorm.flow.windows import CONCURRENCY
 from dynaorm.item.condition import Attr, Compare, render
 from dynaorm.item.path import Placeholders
 from dynaorm.item.value import AttributeValue, Item

@@ -12,9 +12,9 @@ from types import MappingProxyType
 from typing import Any, Final, TypeAlias, TypeVar
 
 from dynaorm.entity.table import Ident, Table, ident_of
-from dynaorm.flow.bulk_write import CONCURRENCY, windows
 from dynaorm.flow.call import Context, Flow, ReadCost, gather
 from dynaorm.flow.read import BATCH_GET_LIMIT, get_items, get_items_at_once
+from dynaorm.flow.windows import CONCURRENCY, windows
 from dynaorm.item.value import Item
 from dynaorm.record import record
 

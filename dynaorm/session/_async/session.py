@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias, TypeVar, overlo
 
 from dynaorm.argument import check_flag
 from dynaorm.errors import DecodeError, SessionClosed, StoreError
-from dynaorm.flow.bulk_write import CONCURRENCY, Progress, check_progress
 from dynaorm.flow.call import DEFAULT_RETRY, WINDOW_SECONDS, AsyncTransport, Clock, Flow, Retry
+from dynaorm.flow.windows import CONCURRENCY, Progress, check_progress
 from dynaorm.late import late
 from dynaorm.session.drive_async import drive_async
 from dynaorm.session.settings import (
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from dynaorm.flow import dump as dumping
     from dynaorm.flow import entity as verbs
     from dynaorm.flow import get as gets
+    from dynaorm.flow import get_by as lookups
     from dynaorm.flow import load as loading
     from dynaorm.flow import target as targets
     from dynaorm.flow.application import Applied, ApplyPlan, OnProgress
@@ -78,6 +79,7 @@ else:
         dumping="dynaorm.flow.dump",
         found_again="dynaorm.flow.integrity.judge_found",
         gets="dynaorm.flow.get",
+        lookups="dynaorm.flow.get_by",
         history="dynaorm.flow.history",
         intent="dynaorm.plan.intent",
         line_file="dynaorm.session.line_file",
@@ -444,7 +446,7 @@ class AsyncSession(OfOneProcess):
             >>> await session.get_by(User, email="liz@x.com")
             User(user_id='1', email='liz@x.com', name='Liz', visits=0)
         """
-        return await self._run("get_by", gets.get_by(mappings.mapping_of(entity), fields, self._context))
+        return await self._run("get_by", lookups.get_by(mappings.mapping_of(entity), fields, self._context))
 
     @overload
     async def exists(self, target: type[Any], /, **fields: Any) -> bool: ...

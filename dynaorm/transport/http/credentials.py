@@ -9,9 +9,9 @@ from dynaorm.errors import UsageError
 from dynaorm.late import late
 
 if TYPE_CHECKING:
-    from dynaorm.transport import settings
+    from dynaorm.transport import aws_configuration
 else:
-    late(globals(), settings="dynaorm.transport.settings")
+    late(globals(), aws_configuration="dynaorm.transport.aws_configuration")
 
 
 class Credentials(Protocol):
@@ -84,10 +84,10 @@ class AskedCredentials:
         try:
             found = self._source.get_frozen_credentials()
         except Exception as error:
-            raise settings.failure_of(error, self._name, self._remedy) from error
+            raise aws_configuration.failure_of(error, self._name, self._remedy) from error
         if flaw := _flaw_of(found):
             del found  # reporters of errors show local variables
-            raise settings.failure_of(TypeError(flaw), self._name, self._remedy)
+            raise aws_configuration.failure_of(TypeError(flaw), self._name, self._remedy)
         return found
 
     def may_block(self) -> bool:

@@ -28,12 +28,12 @@ if TYPE_CHECKING:
     from botocore import exceptions as botocore_exceptions
     from botocore import session as botocore_session
 
-    from dynaorm.transport import settings
+    from dynaorm.transport import aws_configuration
     from dynaorm.transport.http import certificates, given_credentials
 else:
     late(
         globals(),
-        settings="dynaorm.transport.settings",
+        aws_configuration="dynaorm.transport.aws_configuration",
         botocore_awsrequest="botocore.awsrequest",
         botocore_config="botocore.config",
         botocore_exceptions="botocore.exceptions",
@@ -231,14 +231,14 @@ def _from_botocore(
     *,
     like_botocore: bool,
 ) -> _Found:
-    with settings.preparing(endpoint):
+    with aws_configuration.preparing(endpoint):
         session = botocore_session.Session(profile=profile)
         given_credentials.use_credentials(session, given)
         reason = _only_botocores(session) if like_botocore else ""
     if reason:
         raise OnlyBotocore(reason)
     account: str | None = ANY_ACCOUNT
-    with settings.preparing(endpoint):
+    with aws_configuration.preparing(endpoint):
         region = region_of(region, endpoint, lambda: session.get_config_variable("region"))
         credentials: Any = session.get_credentials()
         if credentials is None:

@@ -7,8 +7,8 @@ from typing import Any
 
 from botocore.session import Session
 
+from dynaorm.transport.aws_configuration import failure_of, provider_called
 from dynaorm.transport.http.credentials import AskedCredentials, CredentialSource
-from dynaorm.transport.settings import failure_of, provider_called
 
 
 def use_credentials(session: Session, credentials: CredentialSource | None) -> None:

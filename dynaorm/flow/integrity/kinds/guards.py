@@ -26,7 +26,7 @@ from dynaorm.entity.stored_entity import shown_key
 from dynaorm.entity.table import Table, ident_of
 from dynaorm.errors import DynaormError
 from dynaorm.failure import counted
-from dynaorm.flow.get import guard_expired
+from dynaorm.flow.get_by import guard_expired
 from dynaorm.flow.integrity.finding import (
     Diagnosis,
     Doubt,

@@ -19,7 +19,6 @@ from typing import Any, Final, TypeAlias
 from dynaorm.entity.classify import NotAnEntity
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.table import Ident, Table
-from dynaorm.flow.bulk_write import CONCURRENCY
 from dynaorm.flow.call import Flow, ReadCost, gather
 from dynaorm.flow.integrity.finding import (
     Diagnosis,
@@ -36,6 +35,7 @@ from dynaorm.flow.integrity.repair_actions import Taken
 from dynaorm.flow.integrity.scan import RateLimiter
 from dynaorm.flow.integrity.scope import Scope
 from dynaorm.flow.integrity.stored_check import ItemAddress, SoughtAddress, StoredCheck, answer_at_once
+from dynaorm.flow.windows import CONCURRENCY
 from dynaorm.item.value import AttributeValue, Item
 from dynaorm.plan.compiler import Renewal
 from dynaorm.plan.intent import UnitOfWork

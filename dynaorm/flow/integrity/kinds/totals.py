@@ -24,7 +24,6 @@ from dynaorm.entity.table import Ident, Table
 from dynaorm.entity.template.template import KeyValueError
 from dynaorm.errors import DecodeError, DynaormError
 from dynaorm.failure import shown
-from dynaorm.flow.bulk_write import CONCURRENCY
 from dynaorm.flow.call import Flow, gather
 from dynaorm.flow.integrity.finding import Amount, Diagnosis, Doubt, Fact, FindingKind, finding_of
 from dynaorm.flow.integrity.kinds.judged import WINDOW, JudgedKind, Run, Subject
@@ -34,6 +33,7 @@ from dynaorm.flow.integrity.scan import RateLimiter, ScanSegment, read_pages, sc
 from dynaorm.flow.integrity.scope import Scope
 from dynaorm.flow.integrity.stored_check import ItemAddress, StoredCheck, read_addresses
 from dynaorm.flow.integrity.unexplained import newer_than, not_ours, without_repair
+from dynaorm.flow.windows import CONCURRENCY
 from dynaorm.item.condition import missing
 from dynaorm.item.value import AttributeValue, Item, number_text, same_items
 from dynaorm.plan.compiler import Renewal
