@@ -44,6 +44,8 @@ COMPARED: Final = (
     "pynamodb Model",
     "pydynox",
     "dyntastic",
+    "pydynantic",
+    "dynantic",
     "aiodynamo (aiohttp)",
     SESSION,
     ASYNC,
@@ -55,7 +57,8 @@ text { font: 14px system-ui, -apple-system, "Segoe UI", "Helvetica Neue", Arial,
 .back { fill: #ffffff }
 .line { stroke: #d1d9e0 }
 .unit { stroke: #59636e; stroke-dasharray: 4 3 }
-.peer { fill: none; stroke: #1f2328; stroke-width: 1.3 }
+.letter { font-size: 12px }
+.peer { fill: #ffffff; stroke: #59636e; stroke-width: 1 }
 .sync { fill: #0969da }
 .async { fill: #bc4c00 }
 @media (prefers-color-scheme: dark) {
@@ -64,7 +67,7 @@ text { font: 14px system-ui, -apple-system, "Segoe UI", "Helvetica Neue", Arial,
   .back { fill: #0d1117 }
   .line { stroke: #3d444d }
   .unit { stroke: #9198a1 }
-  .peer { stroke: #f0f6fc }
+  .peer { fill: #0d1117; stroke: #9198a1 }
   .sync { fill: #58a6ff }
   .async { fill: #f0883e }
 }
@@ -85,8 +88,8 @@ class Layout(NamedTuple):
 
 
 PICTURES: Final[Mapping[str, Layout]] = {
-    "performance.svg": Layout(860, 170, 730, 30, is_stacked=False),
-    "performance-narrow.svg": Layout(390, 18, 368, 48, is_stacked=True),
+    "performance.svg": Layout(860, 170, 730, 42, is_stacked=False),
+    "performance-narrow.svg": Layout(390, 18, 368, 60, is_stacked=True),
 }
 
 
@@ -108,11 +111,24 @@ def _cells(line: str) -> list[str]:
     return [cell.strip() for cell in line.strip().strip("|").split("|")]
 
 
+LETTERS: Final[Mapping[str, str]] = {
+    "boto3 Table": "b",
+    "pynamodb Model": "n",
+    "dyntastic": "t",
+    "pydynantic": "p",
+    "dynantic": "d",
+    "pydynox": "x",
+    "aiodynamo (httpx)": "h",
+    "aiodynamo (aiohttp)": "a",
+}
+"""The letter of each peer in the picture."""
+
+
 def picture(results: str, layout: Layout) -> str:
     """The picture: for each operation a row with a mark for each library, as an SVG."""
     rows = ratios(results)
     most = math.ceil(max(max(row.values()) for row in rows.values()) * 2) / 2
-    top = 92 if layout.is_stacked else 62
+    top = 128 if layout.is_stacked else 92
     height = top + layout.row * len(rows) + 40
     scale = partial(_place, layout, most)
     parts = [*_legend(layout), *_grid(layout, most, top, height - 40)]
@@ -143,13 +159,18 @@ def _legend(layout: Layout) -> Iterator[str]:
     marks = [
         ("sync", "dynaorm, Session()"),
         ("async", "dynaorm, AsyncSession()"),
-        ("peer", "other libraries"),
+        *LETTERS.items(),
     ]
     x, y = 16.0, 22.0
     for kind, said in marks:
-        yield _mark(kind, x + 6, y - 5)
-        yield _text(x + 18, y, said)
-        x, y = (16.0, y + 22) if layout.is_stacked else (x + 30 + 8 * len(said), y)
+        is_peer = kind in LETTERS
+        name = kind if is_peer else said
+        width = 30 + 8 * len(name)
+        if x + width > layout.width or kind == "boto3 Table":
+            x, y = 16.0, y + 22
+        yield from _peer(said, x + 6, y - 5) if is_peer else [_mark(kind, x + 6, y - 5)]
+        yield _text(x + 18, y, name)
+        x += width
 
 
 def _grid(layout: Layout, most: float, top: float, bottom: float) -> Iterator[str]:
@@ -163,7 +184,7 @@ def _grid(layout: Layout, most: float, top: float, bottom: float) -> Iterator[st
 def _row(
     layout: Layout, scale: Callable[[float], float], name: str, row: Mapping[str, float]
 ) -> Iterator[str]:
-    middle = 30 if layout.is_stacked else 10
+    middle = 36 if layout.is_stacked else 10
     own = [(kind, row[client]) for kind, client in (("sync", SESSION), ("async", ASYNC)) if client in row]
     said = "  ".join(f'<tspan class="{kind}">{ratio:.2f}x</tspan>' for kind, ratio in own)
     if layout.is_stacked:
@@ -175,18 +196,25 @@ def _row(
     yield f'<line class="line" x1="{layout.left}" y1="{middle}" x2="{layout.right}" y2="{middle}"/>'
     for kind, ratio in reversed(own):
         yield _mark(kind, scale(ratio), middle)
-    # Over the others, so that no peer is hidden.
-    for client, ratio in row.items():
-        if client not in _BY_HAND and not client.startswith("dynaorm"):
-            yield _mark("peer", scale(ratio), middle)
+    # Where marks would cover each other, they stand above and below the line.
+    taken = [(scale(ratio), 0) for _, ratio in own]
+    for client in sorted(LETTERS.keys() & row.keys(), key=lambda peer: (row[peer], peer)):
+        x = scale(row[client])
+        free = (lane for lane in (0, -12, 12) if all(other != lane or x - at > 13 for at, other in taken))
+        lane = next(free, 0)
+        taken.append((x, lane))
+        yield from _peer(LETTERS[client], x, middle + lane)
+
+
+def _peer(letter: str, x: float, y: float) -> Iterator[str]:
+    yield f'<circle class="peer" cx="{x}" cy="{y}" r="6.5"/>'
+    yield f'<text x="{x}" y="{y + 4}" class="letter" text-anchor="middle">{letter}</text>'
 
 
 def _mark(kind: str, x: float, y: float) -> str:
     match kind:
         case "async":
             return f'<path class="async" d="M{x} {y - 7} l7 7 l-7 7 l-7 -7 z"/>'
-        case "peer":
-            return f'<circle class="peer" cx="{x}" cy="{y}" r="5"/>'
     return f'<circle class="{kind}" cx="{x}" cy="{y}" r="6.5"/>'
 
 
