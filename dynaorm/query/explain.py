@@ -112,7 +112,7 @@ def _secrets(spec: QuerySpec) -> set[str]:
 def _afterwards(spec: QuerySpec, key_queries: KeyQueries, *, is_fetching: bool) -> Iterator[str]:
     table = key_queries.key_queries[0].request["TableName"]
     if any(one.wanted for one in key_queries.key_queries):
-        yield "What is read beside the wanted keys is dropped."
+        yield "dynaorm drops what it reads beyond the keys that were asked for."
     if is_fetching:
         yield f"The whole items are fetched by key: BatchGetItem {table}, 100 in a request."
     else:

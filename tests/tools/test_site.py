@@ -10,11 +10,11 @@ from typing import Any
 
 import yaml
 
-from dynaorm import errors
+from dynaorm import Session, errors
 from dynaorm.failure import place_of
 from tests.test_public_names import PUBLIC_MODULES
 from tools.site.pages import configuration, pages, write_site
-from tools.site.reference import IN_SIGNATURES, TOPICS
+from tools.site.reference import IN_SIGNATURES, METHODS, TOPICS, methods
 
 ROOT = Path(__file__).parents[2]
 
@@ -29,6 +29,13 @@ def test_every_public_name_stands_on_one_page_of_the_reference() -> None:
     }
     assert {name for name, times in listed.items() if times > 1} == set()
     assert listed.keys() - whole == named
+
+
+def test_every_method_of_a_session_stands_on_one_page() -> None:
+    listed = Counter(name for names in methods().values() for name in names)
+    assert {name for name, times in listed.items() if times > 1} == set()
+    public = {name for name in vars(Session) if not name.startswith("_")}
+    assert listed.keys() == public - {"close"}
 
 
 def test_every_page_is_in_the_navigation_once() -> None:
@@ -87,7 +94,9 @@ def test_the_site_is_built_strictly_and_asks_no_other_server(tmp_path: Path) -> 
         assert [
             name for name in ("QuerySpec", "RunFlow", "wants_item", "subscriptions") if name in text
         ] == []
-    unlinked = _unlinked(built[tmp_path / "html" / "reference" / "session" / "index.html"])
+    unlinked = _unlinked(
+        "".join(built[tmp_path / "html" / "reference" / page / "index.html"] for page in METHODS)
+    )
     listed = (IN_SIGNATURES, *(topic.names for topic in TOPICS.values()))
     assert {name.rpartition(".")[2] for names in listed for name in names} & unlinked == {
         "Session"

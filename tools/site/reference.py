@@ -6,6 +6,8 @@ A builder fills them from the docstrings. A test compares the names with those t
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from dynaorm import Session
+
 
 class Topic(NamedTuple):
     """A page of the reference.
@@ -28,12 +30,14 @@ def _of(module: str, names: str) -> tuple[str, ...]:
 TOPICS: Final = {
     "session": Topic(
         "Session",
-        "A session sends what you save and reads what is stored. An `AsyncSession` has the same methods, awaited.",
+        "How a session is opened and closed. Its methods are on pages of their own: [reading](reading.md), "
+        "[writing](writing.md), [transactions](transactions.md), [versions](versions.md), [tables](tables.md).",
         _of("dynaorm", "Session Transaction Retry Plan"),
     ),
     "async": Topic(
         "AsyncSession",
-        "The asynchronous session. It is generated from the synchronous one.",
+        "An asynchronous session has the methods of `Session`. Await those that send requests, and iterate with "
+        "`async for` over those that return an iterator.",
         _of("dynaorm", "AsyncSession AsyncQuery AsyncCollection AsyncSearch"),
     ),
     "entity": Topic(
@@ -118,6 +122,44 @@ TOPICS: Final = {
 }
 
 
+METHODS: Final = {
+    "reading": (
+        "Reading",
+        "One entity, many entities, queries and scans.",
+        "get get_one get_by exists refresh get_many snapshot query collection scan search",
+    ),
+    "writing": (
+        "Writing",
+        "One entity, or many without a transaction.",
+        "save update upsert touch next_number move delete save_many delete_many bulk_load",
+    ),
+    "transactions": (
+        "Transactions and plans",
+        "Several writes together, what they will send, and what became of them.",
+        "transaction run plan plan_of resume",
+    ),
+    "versions": (
+        "Versions",
+        "What an entity was.",
+        "history diff restore prune purge",
+    ),
+    "tables": (
+        "Tables",
+        "Methods that create, compare, check and move whole tables.",
+        "",
+    ),
+}
+"""The methods of ``Session``, on a page for each thing that one does. The last page has those that no other has."""
+
+
+def methods() -> dict[str, list[str]]:
+    """The names of the methods on each page."""
+    listed = {page: names.split() for page, (_, _, names) in METHODS.items()}
+    known = {name for names in listed.values() for name in names} | {"close"}
+    listed["tables"] = [name for name in vars(Session) if not name.startswith("_") and name not in known]
+    return listed
+
+
 MADE_ELSEWHERE: Final = frozenset(
     _of(
         "dynaorm",
@@ -163,7 +205,12 @@ _SIGNATURES: Final = (
 )
 
 
+_OF_SESSIONS: Final = "\n    options:\n      members: [close]"
+
+
 def _shown(name: str) -> str:
+    if name in ("dynaorm.Session", "dynaorm.AsyncSession"):
+        return f"::: {name}{_OF_SESSIONS}"
     made_elsewhere = name in MADE_ELSEWHERE or name in IN_SIGNATURES
     return f"::: {name}{_WITHOUT_SIGNATURE if made_elsewhere else ''}"
 
@@ -174,8 +221,14 @@ def reference_pages() -> dict[str, str]:
         f"reference/{name}.md": "\n\n".join([f"# {one.title}", one.text, *map(_shown, one.names)]) + "\n"
         for name, one in TOPICS.items()
     }
+    for page, names in methods().items():
+        title, text, _ = METHODS[page]
+        shown = (f"::: dynaorm.Session.{name}" for name in names)
+        found[f"reference/{page}.md"] = "\n\n".join([f"# {title}", text, *shown]) + "\n"
     found["reference/signatures.md"] = "\n\n".join([_SIGNATURES, *map(_shown, IN_SIGNATURES)]) + "\n"
-    listed = "".join(f"| [{one.title}]({name}.md) | {one.text} |\n" for name, one in TOPICS.items())
+    topics = [(name, one.title, one.text) for name, one in TOPICS.items()]
+    topics[1:1] = [(page, title, text) for page, (title, text, _) in METHODS.items()]
+    listed = "".join(f"| [{title}]({name}.md) | {text} |\n" for name, title, text in topics)
     declarations = Path(__file__).with_name("declarations.py").read_text(encoding="utf-8")
     found["reference/index.md"] = (
         "# Reference\n\nMade from the docstrings of the code. "
