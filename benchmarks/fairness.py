@@ -18,7 +18,8 @@ from rich.table import Table as Grid
 from benchmarks.callers import TASKS, THREADS, Served, by_tasks, by_threads
 from benchmarks.events import Event, set_credentials
 from benchmarks.stub import stub_server
-from dynaorm import AsyncDirectTransport, AsyncSession, DirectTransport, Session
+from dynaorm import AsyncSession, Session
+from dynaorm.transport import AsyncDirectTransport, DirectTransport
 
 SECONDS: Final = 4.0
 ROUNDS: Final = 3

@@ -20,7 +20,8 @@ from typing import Final, TypeAlias
 from benchmarks.events import Event
 from benchmarks.page import table
 from benchmarks.stub import stub_server
-from dynaorm import AsyncDirectTransport, AsyncSession, DirectTransport, Session
+from dynaorm import AsyncSession, Session
+from dynaorm.transport import AsyncDirectTransport, DirectTransport
 
 TRANSPORTS: Final = ("default", "direct")
 PARTS: Final = (0.01, 0.1, 0.25, 0.5, 0.75, 1.0)

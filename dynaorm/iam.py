@@ -27,6 +27,8 @@ from dynaorm.plan.kinds.own_item import OWN_ITEM
 from dynaorm.plan.kinds.token_item import TOKEN_ITEMS
 from dynaorm.plan.plan import Kind, Operations
 
+__all__ = ["iam_policy"]
+
 Purpose: TypeAlias = Literal[
     "read",
     "scan",

@@ -13,17 +13,19 @@ extra. Use a late module only inside functions and in annotations that are not e
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
 from importlib import import_module
 from typing import Any
 
 
-def late_names(module: dict[str, Any], homes: Mapping[str, Iterable[str]], /) -> None:
-    """Add names to the ``globals()`` of a module that are imported from their homes on first use.
+def late_names(module: dict[str, Any], /) -> None:
+    """Add the names to the ``globals()`` of a package that its stub imports. Each is imported on first use.
 
-    Call it where type checkers do not look: a module with ``__getattr__`` has any name for them.
+    Type checkers read the stub, ``__init__.pyi``, in place of the package. Each of its lines imports one name::
+
+        from dynaorm.entity.base import Entity as Entity
     """
-    home_of = {name: home for home, names in homes.items() for name in names}
+    stub = module["__spec__"].loader.get_data(f"{module['__path__'][0]}/__init__.pyi").decode()
+    home_of = {line.split()[3]: line.split()[1] for line in stub.splitlines() if line.startswith("from ")}
 
     def find(name: str) -> Any:
         if name not in home_of:
@@ -31,7 +33,7 @@ def late_names(module: dict[str, Any], homes: Mapping[str, Iterable[str]], /) ->
         value = module[name] = getattr(import_module(home_of[name]), name)
         return value
 
-    module |= {"__getattr__": find, "__dir__": lambda: sorted({*module, *home_of})}
+    module |= {"__all__": [*home_of], "__getattr__": find, "__dir__": lambda: sorted({*module, *home_of})}
 
 
 def late(module: dict[str, Any], /, **named: str) -> None:

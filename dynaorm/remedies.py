@@ -28,7 +28,7 @@ _EXPIRED: Final = (
 )
 _CLOCK: Final = "set the clock of this machine: it is minutes away from that of AWS"
 _DENIED: Final = (
-    "allow it: dynaorm.iam_policy, or dynaorm export --policy, makes the policy that some classes need, for each "
+    "allow it: dynaorm.iam.iam_policy, or dynaorm export --policy, makes the policy that some classes need, for each "
     "purpose"
 )
 _NOT_SIGNED_UP: Final = "enable the Region or the service for the account of these credentials"

@@ -10,7 +10,8 @@ from datetime import UTC, datetime, timedelta
 import boto3
 from raw import console, show, step, strict_moto
 
-from dynaorm import Entity, F, GlobalIndex, Index, Inserted, Key, Session, StreamHandler, Table, handler
+from dynaorm import Entity, F, GlobalIndex, Index, Key, Session, Table, tools
+from dynaorm.streams import Inserted, StreamHandler, handler
 
 library = Table("MusicLibrary", indexes=[GlobalIndex("GSI1")], stream="NEW_AND_OLD_IMAGES")
 
@@ -71,7 +72,7 @@ def main() -> None:
         on = handler_of(session)
         for _ in range(2):
             # The second time, every change comes again, and nothing is counted twice.
-            for change in session.follow(library, idle=0):
+            for change in tools.follow(session, library, idle=0):
                 on.dispatch(change)
         show(boto3.client("dynamodb", region_name="eu-west-1"), library)
 

@@ -6,7 +6,7 @@ Run: python examples/equipment_audits.py
 import boto3
 from raw import console, show, step, strict_moto
 
-from dynaorm import Entity, Key, Session, Table
+from dynaorm import Entity, Key, Session, Table, tools
 
 equipment = Table("Equipment", type_attribute=None)
 
@@ -63,8 +63,8 @@ def main() -> None:
         show(client, equipment)
 
         step("Pruning keeps the newest; purging removes the rest of a deleted audit")
-        console.print(session.prune(Key(Audit, equipment_id="Equipment_1"), keep=2), "versions pruned")
-        console.print(session.purge(Key(Audit, equipment_id="Equipment_1")), "versions purged")
+        console.print(tools.prune(session, Key(Audit, equipment_id="Equipment_1"), keep=2), "versions pruned")
+        console.print(tools.purge(session, Key(Audit, equipment_id="Equipment_1")), "versions purged")
         show(client, equipment)
 
 

@@ -18,7 +18,6 @@ from dynaorm import (
     GlobalIndex,
     Index,
     Key,
-    Page,
     Retry,
     Session,
     Table,
@@ -40,6 +39,7 @@ from dynaorm.integrations.fastapi import (
     problems,
     session_lifespan,
 )
+from dynaorm.session import Page
 from dynaorm.testing import strict_moto
 
 # -- what is stored ----------------------------------------------------------------------------------------------------

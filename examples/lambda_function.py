@@ -11,20 +11,10 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, Field, ValidationError
 
-from dynaorm import (
-    DirectTransport,
-    Entity,
-    F,
-    Inserted,
-    Key,
-    Retry,
-    Session,
-    Table,
-    Unique,
-    handler,
-    new_ksuid,
-)
+from dynaorm import Entity, F, Key, Retry, Session, Table, Unique, new_ksuid
 from dynaorm.errors import Contention, Throttled, UniqueViolation
+from dynaorm.streams import Inserted, handler
+from dynaorm.transport import DirectTransport
 
 app = Table("app", stream="NEW_AND_OLD_IMAGES")
 stats = Table("stats")

@@ -10,7 +10,8 @@ from collections import defaultdict
 import boto3
 from raw import console, show, step, strict_moto
 
-from dynaorm import Changed, Deleted, Entity, Inserted, Key, Session, Table, handler
+from dynaorm import Entity, Key, Session, Table, tools
+from dynaorm.streams import Changed, Deleted, Inserted, handler
 
 library = Table("MusicLibrary", stream="NEW_AND_OLD_IMAGES")
 
@@ -73,9 +74,9 @@ def main() -> None:
 
         step("The changes of the stream, without the records of version items")
         console.print(
-            len(list(session.follow(library, idle=0, internal=True))), "records, and these changes:"
+            len(list(tools.follow(session, library, idle=0, internal=True))), "records, and these changes:"
         )
-        for change in session.follow(library, idle=0):
+        for change in tools.follow(session, library, idle=0):
             console.print(f"  {type(change).__name__} {change.key}", markup=False)
             on.dispatch(change)
         console.print("wild:", search.find("wild"))
@@ -83,7 +84,7 @@ def main() -> None:
         console.print("jane:", search.find("Jane"))
 
         step("The same changes again make no difference")
-        for change in session.follow(library, idle=0):
+        for change in tools.follow(session, library, idle=0):
             on.dispatch(change)
         console.print("wild:", search.find("wild"))
 

@@ -14,10 +14,11 @@ import pytest
 from botocore.loaders import create_loader
 from hypothesis import Phase, settings
 
-from dynaorm import Call, Session, Transport
+from dynaorm import Session
 from dynaorm.testing import FakeClock, FaultyTransport, strict_moto, tables_of
 from dynaorm.testing.endpoint import transport_to
 from dynaorm.testing.ministack import Ministack, find_ministack
+from dynaorm.transport import Call, Transport
 from dynaorm.transport.pynamodb import PynamoTransport
 from tests.raw_tables import REGION, aws_client
 

@@ -3,9 +3,10 @@
 from collections.abc import Iterable, Iterator
 from typing import Any, Final, TypeAlias
 
-from dynaorm import Table, iam_policy
+from dynaorm import Table
 from dynaorm.entity.declare.catalog import catalog_of
 from dynaorm.flow.call import Call, Transport
+from dynaorm.iam import iam_policy
 
 Allowed: TypeAlias = set[tuple[str, str]]
 """Actions, each with the table or index it is about: ``("Query", "plain/index/GSI1")``."""

@@ -10,12 +10,14 @@ from typing import Any
 
 import pytest
 
-from dynaorm import Entity, F, Key, PynamoTransport, Retry, Session, Table, detached, handler
+from dynaorm import Entity, F, Key, Retry, Session, Table, detached, tools
 from dynaorm.argument import check_amount, check_count
 from dynaorm.errors import UsageError
 from dynaorm.integrity.run import RunOptions, repair
+from dynaorm.streams import handler
 from dynaorm.testing.clock import FakeClock
 from dynaorm.testing.transports import ScriptedTransport
+from dynaorm.transport import PynamoTransport
 from dynaorm.transport.direct.transport import DirectTransport
 
 app = Table("argument-app")
@@ -56,9 +58,9 @@ COUNTS: dict[str, Use] = {
     "page(": lambda session, n: session.query(Row, name="a").page(n),
     "read_at_most=": lambda session, n: session.query(Row, name="a").page(1, read_at_most=n),
     "scan segments=": lambda session, n: session.scan(Row, segments=n),
-    "verify segments=": lambda session, n: session.verify(app, segments=n),
-    "repair segments=": lambda session, n: session.repair(app, segments=n),
-    "backfill segments=": lambda session, n: session.backfill(app, segments=n),
+    "verify segments=": lambda session, n: tools.verify(session, app, segments=n),
+    "repair segments=": lambda session, n: tools.repair(session, app, segments=n),
+    "backfill segments=": lambda session, n: tools.backfill(session, app, segments=n),
     "segment=": lambda session, n: list(repair(session, app, options=RunOptions(segments=2, segment=n))),
     "at_most=": lambda session, n: list(repair(session, app, options=RunOptions(at_most=n))),
     "get_many concurrency=": lambda session, n: session.get_many([KEY], concurrency=n),
@@ -67,16 +69,16 @@ COUNTS: dict[str, Use] = {
     "bulk_load concurrency=": lambda session, n: session.bulk_load([Row(name="a")], concurrency=n),
     "save_many per_transaction=": lambda session, n: session.save_many([Row(name="a")], per_transaction=n),
     "delete_many per_transaction=": lambda session, n: session.delete_many([KEY], per_transaction=n),
-    "keep=": lambda session, n: session.prune(KEY, keep=n),
+    "keep=": lambda session, n: tools.prune(session, KEY, keep=n),
     "run(attempts=": lambda session, n: session.run(lambda tx: tx.delete(KEY), attempts=n),
     "Retry(attempts=": lambda _, n: Retry(attempts=n),
     "pool_size=": lambda _, n: DirectTransport(endpoint="http://localhost:1", pool_size=n),
 }
 AMOUNTS: dict[str, Use] = {
-    "verify rate=": lambda session, n: session.verify(app, rate=n),
-    "repair rate=": lambda session, n: session.repair(app, rate=n),
-    "backfill rate=": lambda session, n: session.backfill(app, rate=n),
-    "idle=": lambda session, n: list(islice(session.follow(app, idle=n), 1)),
+    "verify rate=": lambda session, n: tools.verify(session, app, rate=n),
+    "repair rate=": lambda session, n: tools.repair(session, app, rate=n),
+    "backfill rate=": lambda session, n: tools.backfill(session, app, rate=n),
+    "idle=": lambda session, n: list(islice(tools.follow(session, app, idle=n), 1)),
     "Retry(seconds=": lambda _, n: Retry(seconds=n),
     "Retry(base=": lambda _, n: Retry(base=n),
     "Retry(cap=": lambda _, n: Retry(cap=n),
@@ -87,10 +89,10 @@ AMOUNTS: dict[str, Use] = {
 
 
 FLAGS: dict[str, Use] = {
-    "internal=": lambda session, flag: list(islice(session.follow(app, internal=flag), 1)),
+    "internal=": lambda session, flag: list(islice(tools.follow(session, app, internal=flag), 1)),
     "dry_run=": lambda session, flag: list(repair(session, app, options=RunOptions(dry_run=flag))),
-    "repair dry_run=": lambda session, flag: list(session.repair(app, dry_run=flag)),
-    "backfill dry_run=": lambda session, flag: list(session.backfill(app, dry_run=flag)),
+    "repair dry_run=": lambda session, flag: list(tools.repair(session, app, dry_run=flag)),
+    "backfill dry_run=": lambda session, flag: list(tools.backfill(session, app, dry_run=flag)),
     "get consistent=": lambda session, flag: session.get(KEY, consistent=flag),
     "exists consistent=": lambda session, flag: session.exists(KEY, consistent=flag),
     "get_many consistent=": lambda session, flag: session.get_many([KEY], consistent=flag),
@@ -103,12 +105,12 @@ FLAGS: dict[str, Use] = {
 FUNCTIONS: dict[str, Use] = {
     "run(": lambda session, work: session.run(work),
     "on_commit(": in_a_block,
-    "stop=": lambda session, stop: list(session.follow(app, stop=stop)),
+    "stop=": lambda session, stop: list(tools.follow(session, app, stop=stop)),
     "save_many progress=": lambda session, call: session.save_many([Row(name="a")], progress=call),
     "delete_many progress=": lambda session, call: session.delete_many([ROW], progress=call),
     "bulk_load progress=": lambda session, call: session.bulk_load([Row(name="a")], progress=call),
-    "verify progress=": lambda session, call: list(session.verify(app, progress=call)),
-    "repair progress=": lambda session, call: list(session.repair(app, progress=call)),
+    "verify progress=": lambda session, call: list(tools.verify(session, app, progress=call)),
+    "repair progress=": lambda session, call: list(tools.repair(session, app, progress=call)),
     "run progress=": lambda session, call: list(repair(session, app, options=RunOptions(progress=call))),
 }
 
@@ -222,7 +224,7 @@ OTHERS: dict[str, Use] = {
     "endpoint=": lambda _, given: PynamoTransport(endpoint=given),
     "clock=": lambda _, given: Session(clock=given),
     "table_names=": lambda _, given: handler(app, table_names=given),
-    "source=": lambda session, given: session.load(app, given),
+    "source=": lambda session, given: tools.load(session, app, given),
     "": lambda _, given: handler(app).dispatch(given),
 }
 

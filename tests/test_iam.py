@@ -20,12 +20,13 @@ from dynaorm import (
     Session,
     Table,
     Unique,
-    iam_policy,
+    tools,
 )
 from dynaorm.errors import EntityNotFound, UsageError
 from dynaorm.flow.call import Call
 from dynaorm.flow.integrity.finding import FindingKind
 from dynaorm.flow.tables import definition
+from dynaorm.iam import iam_policy
 from dynaorm.integrity.run import RunOptions, backfill, repair, table_locations, verify
 from dynaorm.testing import FakeClock, FaultyTransport, lost_answer, strict_moto
 from dynaorm.transport.pynamodb import PynamoTransport
@@ -97,10 +98,10 @@ def written(session: Session) -> None:
     page = session.save(Page(slug="p"))
     for text in "abc":
         session.update(page, {"text": text})
-    session.prune(page, keep=2)
+    tools.prune(session, page, keep=2)
     session.restore(Key(Page, slug="p"), version=3)
     session.delete(Key(Page, slug="p"))
-    session.purge(Key(Page, slug="p"))
+    tools.purge(session, Key(Page, slug="p"))
     session.save(Group(group="h"))
     member = session.save(Member(name="m", group="g"))
     with session.transaction() as tx:
@@ -258,8 +259,8 @@ def applied(session: Session, wire: FaultyTransport) -> list[Call]:
                 wire.call(Call("CreateTable", lacking))
         wire.calls.clear()
         for table in (plain, guarded, totals, kept):
-            session.plan_apply(table)
-            session.apply(table, backfill=False)
+            tools.plan_apply(session, table)
+            tools.apply(session, table, backfill=False)
         calls += wire.calls
     return calls
 
@@ -294,7 +295,7 @@ def sent(credentials: None) -> dict[str, list[Call]]:
         found["repair"] = list(wire.calls)
         wire.inject()
         for table in (plain, guarded, totals, kept):
-            session.compare_table(table)
+            tools.compare_table(session, table)
         found["compare"] = list(wire.calls)
         wire.calls.clear()
         for table in (plain, guarded, totals, kept):

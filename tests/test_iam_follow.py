@@ -1,6 +1,7 @@
 """The policy of a program that follows the stream of a table."""
 
-from dynaorm import Entity, Table, iam_policy
+from dynaorm import Entity, Table
+from dynaorm.iam import iam_policy
 
 
 def test_a_follower_describes_the_table_and_reads_its_streams() -> None:

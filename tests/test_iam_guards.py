@@ -5,8 +5,9 @@ from typing import Annotated
 
 import pytest
 
-from dynaorm import Entity, Table, Unique, iam_policy
+from dynaorm import Entity, Table, Unique
 from dynaorm.errors import UsageError
+from dynaorm.iam import iam_policy
 from tests.iam_requests import WHERE
 
 

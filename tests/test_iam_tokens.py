@@ -2,7 +2,8 @@
 
 from datetime import timedelta
 
-from dynaorm import Session, iam_policy
+from dynaorm import Session
+from dynaorm.iam import iam_policy
 from dynaorm.testing import FakeClock, FaultyTransport, strict_moto
 from dynaorm.transport.pynamodb import PynamoTransport
 from tests.iam_requests import WHERE, allowed, asked

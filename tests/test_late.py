@@ -1,16 +1,19 @@
 """Late modules: what stands for them imports them once, and then makes way."""
 
+import os
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from importlib import import_module
 from pathlib import Path
 from threading import Barrier
 from types import ModuleType
 from typing import Any
+from zipfile import ZipFile
 
 import pytest
 
-from dynaorm.late import late, late_names
+from dynaorm.late import late
 
 SOURCE = "imported = []\nimported.append(__name__)\n\ndef answer():\n    return 42\n"
 
@@ -88,7 +91,8 @@ def test_classes_are_mapped_by_modules_that_are_imported_for_the_first_class() -
     """Until then neither these nor ``logging``, which only a session that logs needs, delay a process."""
     program = """
 import sys
-from dynaorm import DirectTransport, Entity, Key, Session, Table
+from dynaorm import Entity, Key, Session, Table
+from dynaorm.transport import DirectTransport
 Session(transport=DirectTransport(region="us-east-1"))
 late = ["dynaorm.entity.declare.entity", "dynaorm.entity.mapping.mapping", "dynaorm.flow.get", "logging"]
 print([name for name in late if name in sys.modules])
@@ -103,17 +107,46 @@ print([name for name in late if name in sys.modules], Key(User, name="a"), repr(
     ], run.stderr
 
 
-def test_a_late_name_is_imported_from_its_home_when_it_is_used(other: str) -> None:
-    module = ModuleType("dynaorm_test_late_names")
-    late_names(vars(module), {other: ["answer"]})
-    assert "answer" in dir(module)
+@pytest.fixture
+def package(other: str, tmp_path: Path) -> ModuleType:
+    """A package whose stub imports a name from the other module."""
+    name = "dynaorm_test_late_names"
+    (tmp_path / name).mkdir()
+    (tmp_path / name / "__init__.py").write_text(
+        "from dynaorm.late import late_names\n\nlate_names(globals())\n"
+    )
+    (tmp_path / name / "__init__.pyi").write_text(f"# Names.\nfrom {other} import answer as answer\n")
+    sys.modules.pop(name, None)
+    return import_module(name)
+
+
+def test_a_late_name_is_imported_from_its_home_when_it_is_used(package: ModuleType, other: str) -> None:
+    assert package.__all__ == ["answer"]
+    assert "answer" in dir(package)
     assert other not in sys.modules
-    assert module.answer() == 42
-    assert vars(module)["answer"] is sys.modules[other].answer
+    assert package.answer() == 42
+    assert vars(package)["answer"] is sys.modules[other].answer
 
 
-def test_a_name_without_a_home_is_an_attribute_error(other: str) -> None:
-    module = ModuleType("dynaorm_test_late_names")
-    late_names(vars(module), {other: ["answer"]})
+def test_a_name_without_a_home_is_an_attribute_error(package: ModuleType) -> None:
     with pytest.raises(AttributeError, match="module 'dynaorm_test_late_names' has no attribute 'question'"):
-        _ = module.question
+        _ = package.question
+
+
+def test_late_names_of_a_zip_file_are_found(tmp_path: Path) -> None:
+    """As in a layer of AWS Lambda."""
+    program = "import late_zipped; print(late_zipped.__all__, late_zipped.answer())"
+    with ZipFile(tmp_path / "zipped.zip", "w") as archive:
+        archive.writestr(
+            "late_zipped/__init__.py", "from dynaorm.late import late_names\n\nlate_names(globals())\n"
+        )
+        archive.writestr("late_zipped/__init__.pyi", "from late_zipped.home import answer as answer\n")
+        archive.writestr("late_zipped/home.py", SOURCE)
+    run = subprocess.run(
+        [sys.executable, "-c", program],
+        env={**os.environ, "PYTHONPATH": str(tmp_path / "zipped.zip")},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert run.stdout == "['answer'] 42\n", run.stderr

@@ -30,8 +30,8 @@ EXPECTED = {
     "RequestInTheFuture": "set the clock of this machine",
     "MissingAuthenticationToken": "a proxy that removes or changes the header Authorization",
     "IncompleteSignature": "a proxy that removes or changes the header Authorization",
-    "AccessDenied": "allow it: dynaorm.iam_policy",
-    "NotAuthorized": "allow it: dynaorm.iam_policy",
+    "AccessDenied": "allow it: dynaorm.iam.iam_policy",
+    "NotAuthorized": "allow it: dynaorm.iam.iam_policy",
     "OptInRequired": "enable the Region or the service",
     "SubscriptionRequired": "enable the Region or the service",
 }

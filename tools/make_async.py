@@ -29,12 +29,11 @@ AWAITED: Final = {
     "self.all",
     "self.close",
     "block.intents_of",
-    "blocking.run",
     "drive",
     "close_transport",
     "work",
 }
-ENTERED: Final = {"blocking.opened", "self._block"}
+ENTERED: Final = {"self._block"}
 """Context managers that are entered with ``async with``."""
 
 ALWAYS_ASYNC: Final = {"__enter__", "__call__"}
@@ -65,8 +64,7 @@ TEXT: Final = {
     # Modules with an asynchronous counterpart.
     r"\bdynaorm\.session\.(query|search)\b": r"dynaorm.session._async.\1",
     r"\bdynaorm\.session import (query|search)\b": r"dynaorm.session._async import \1",
-    r"\bdynaorm\.session\.(blocking|drive)\b": r"dynaorm.session.\1_async",
-    r"\bdynaorm\.session import blocking\b": "dynaorm.session import blocking_async as blocking",
+    r"\bdynaorm\.session\.drive\b": "dynaorm.session.drive_async",
     # Docstrings.
     r"``(Session|Query|Collection|Search)``": r"``Async\1``",
     r"``for (\w+) in session": r"``async for \1 in session",

@@ -16,13 +16,14 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 from unittest import mock
 
-from dynaorm import Call, Session, Table
+from dynaorm import Session, Table
 from dynaorm.description import classify, describe, samples
 from dynaorm.layout.markdown import markdown_of, mermaid_of
 from dynaorm.layout.svg import svg_of
 from dynaorm.layout.text import text_of
 from dynaorm.layout.view import view_of
 from dynaorm.testing import strict_moto
+from dynaorm.transport import Call
 
 ROOT: Final = Path(__file__).parents[1]
 README: Final = ROOT / "README.md"

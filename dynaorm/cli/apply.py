@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from typing import Annotated, Any, Literal
 
+from dynaorm import tools
 from dynaorm.cli.frame import AsJson, ConnectionOptions, Option, Targets, Yes, command
 from dynaorm.cli.target import load_target, table_of, tables_reached
 from dynaorm.cli.terminal import CLEAN, FOUND, complain, write_line, write_sentences
@@ -74,7 +75,7 @@ def _differences(session: Session, tables: Iterable[Table]) -> list[Difference]:
     found: list[Difference] = []
     for table in tables:
         # A guard table is compared with each table that it belongs to.
-        found += [one for one in session.compare_table(table) if one not in found]
+        found += [one for one in tools.compare_table(session, table) if one not in found]
     return found
 
 
@@ -168,7 +169,7 @@ def apply(
     tables = _without_guards(tables_reached(loaded))
     shown = FindingsRun("apply", connection, as_json=as_json)
     with connection.session(targets, loaded, on_attempt=shown.meter) as session, shown:
-        plans = [session.plan_apply(one, backfill=backfill) for one in tables]
+        plans = [tools.plan_apply(session, one, backfill=backfill) for one in tables]
         for plan in plans:
             _show_plan(plan, shown)
         if all(one.does_nothing for one in plans):
@@ -176,7 +177,7 @@ def apply(
         if not shown.is_agreed(yes=yes):
             return FOUND
         progress = partial(_show_step, shown)
-        applied = [session.apply(one, backfill=False, wait=wait, progress=progress) for one in tables]
+        applied = [tools.apply(session, one, backfill=False, wait=wait, progress=progress) for one in tables]
         left = sum(len(one.left) for one in applied)
         if completed := [table for table, plan in zip(tables, plans, strict=True) if plan.backfills]:
             options = RunOptions(

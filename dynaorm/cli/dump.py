@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import Annotated, BinaryIO
 
+from dynaorm import tools
 from dynaorm.cli.frame import (
     FILE,
     FILE_OR_PIPE,
@@ -59,7 +60,8 @@ def dump(
     with connection.session([target], [table], on_attempt=run.meter, on_decode_error=errors) as session, run:
         place = _location(session, table)
         run.announce([place], writes=False)
-        result = session.dump(
+        result = tools.dump(
+            session,
             table,
             _written(file),
             entities=entities,
@@ -108,8 +110,13 @@ def load(
         run.note(f"{', '.join(map(str, files))}: {how}")
         if not run.is_agreed(yes=yes):
             return FOUND
-        result = session.load(
-            table, [*files], raw=raw, concurrency=concurrency, progress=lambda done, _: run.progress(done)
+        result = tools.load(
+            session,
+            table,
+            [*files],
+            raw=raw,
+            concurrency=concurrency,
+            progress=lambda done, _: run.progress(done),
         )
         for one in result.refused:
             if as_json:

@@ -26,7 +26,7 @@ def differences(
     *,
     name: str | None = None,
 ) -> tuple[Difference, ...]:
-    """What differs between a description and a live table. No request is sent: ``session.compare_table`` asks.
+    """What differs between a description and a live table. No request is sent: ``dynaorm.tools.compare_table`` asks.
 
     Args:
         description: the declared table.

@@ -61,6 +61,11 @@ class ApplyProgress:
         text: the step, in words: ``create the index 'GSI1'``.
         state: whether it begins, is waited for, or is done.
         detail: what it waits for, in words.
+
+    Examples:
+        >>> applied = apply(session, Table("songs"), progress=print)
+        songs: create the table 'songs': begun
+        songs: create the table 'songs': done
     """
 
     table: str
@@ -105,6 +110,10 @@ class ApplyPlan:
         changes: everything that differs from the declaration, and what is done about it.
         waits: what is waited for first, in words, such as an index that is being created.
         backfills: the tables whose entities are completed afterwards.
+
+    Examples:
+        >>> [step.text for step in plan_apply(session, Table("songs")).steps]
+        ["create the table 'songs'"]
     """
 
     tables: tuple[TableLocation, ...]
@@ -142,7 +151,12 @@ class ApplyPlan:
         return sum(known) if len(known) == len(self.backfills) else None
 
     def explain(self) -> str:
-        """The plan as lines of text."""
+        """The plan as lines of text.
+
+        Examples:
+            >>> print(plan_apply(session, Table("songs")).explain())
+            songs: there is no table 'songs': create the table 'songs'
+        """
         return "\n".join(self._lines())
 
     def __str__(self) -> str:
@@ -179,6 +193,10 @@ class Applied:
         steps: the requests that changed tables.
         left: the differences that stay, with the reasons, without those that are harmless.
         findings: what ``backfill`` could not complete.
+
+    Examples:
+        >>> print(apply(session, app))
+        the table was as declared
     """
 
     steps: tuple[TableStep, ...] = ()

@@ -30,6 +30,11 @@ class DumpResult:
     Attributes:
         lines: the number of lines.
         left_out: the items without a line, by what they are: ``{"guard": 3}``. Only entities leave something out.
+
+    Examples:
+        >>> import io
+        >>> dump(session, app, io.BytesIO())
+        DumpResult(lines=8, left_out={})
     """
 
     lines: int

@@ -458,7 +458,7 @@ def purge(target: Target, context: Context) -> Flow[int]:
     if not target.mapping.is_tombstone(copy):
         raise UsageError(
             problem=f"{target.name!r} is not deleted",
-            remedy="delete it first; use session.prune to delete old versions of a live entity",
+            remedy="delete it first; use dynaorm.tools.prune to delete old versions of a live entity",
         )
     stored = yield from _stored_versions(target, newest(target, copy), context)
     _refuse_other_revisions(target, copy, *stored.values())

@@ -267,7 +267,7 @@ class Difference:
         steps: the requests that make the table as declared; empty where DynamoDB has none.
 
     Examples:
-        >>> [difference.problem for difference in session.compare_table(app)]
+        >>> [difference.problem for difference in compare_table(session, app)]
         []
     """
 
@@ -302,7 +302,7 @@ def table_steps(differences: Iterable[Difference], *, delete: bool = False) -> t
         ["create the table 'app'"]
     """
     check_flag("delete={}", delete)
-    remedy = "give those of session.compare_table(table)"
+    remedy = "give those of compare_table(session, table)"
     given = all_of("differences={}", differences, Difference, "a Difference", remedy=remedy)
     found = [one for one in given if delete or not one.removes]
     steps = [step for one in found for step in one.steps]

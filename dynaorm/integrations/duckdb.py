@@ -35,7 +35,7 @@ from dynaorm.integrity.keyed import FactKind, KeyedFact, KeyedScope
 from dynaorm.integrity.keyed_export import Sources, mapped, reduced, sources_of
 from dynaorm.integrity.processes import end_with_parent
 from dynaorm.integrity.report import finding_in
-from dynaorm.session.line_file import path_of
+from dynaorm.tools.line_file import path_of
 
 __all__ = ["verify_export"]
 
@@ -75,7 +75,7 @@ def verify_export(
     now: float | None = None,
     foreign_attributes: Iterable[str] = (),
 ) -> Iterator[Finding]:
-    """The findings in a full export, as ``session.verify`` would have found them at its moment.
+    """The findings in a full export, as ``dynaorm.tools.verify`` would have found them at its moment.
 
     Args:
         path: the folder of the export, or the folders by the names of their tables, if several belong together.

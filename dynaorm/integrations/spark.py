@@ -33,7 +33,7 @@ def verify_export(
     now: float | None = None,
     foreign_attributes: Iterable[str] = (),
 ) -> DataFrame:
-    """The findings in a full export, as ``session.verify`` would have found them at its moment.
+    """The findings in a full export, as ``dynaorm.tools.verify`` would have found them at its moment.
 
     Args:
         spark: the Spark session.

@@ -36,8 +36,8 @@ from dynaorm.integrity.checkpoint import Checkpoint
 from dynaorm.integrity.declared import declared_digest
 from dynaorm.integrity.report import DuplicatesFile, as_json, finding_in, repair_result_in
 from dynaorm.record import replace
-from dynaorm.session.line_file import path_of
 from dynaorm.session.session import Session
+from dynaorm.tools.line_file import path_of
 
 __all__ = ["RunOptions", "backfill", "repair", "verify"]
 
@@ -88,7 +88,7 @@ DEFAULT: Final = RunOptions()
 
 
 def verify(session: Session, *named: Named, options: RunOptions = DEFAULT) -> Iterator[Finding]:
-    """The findings in some tables or classes, as ``session.verify``; it can be resumed, and needs little memory.
+    """The findings in some tables or classes, as ``dynaorm.tools.verify``; it can be resumed, and needs little memory.
 
     A resumed run first yields again what was found before.
 

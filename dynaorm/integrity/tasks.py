@@ -39,8 +39,8 @@ from dynaorm.integrity.keyed import (
 )
 from dynaorm.integrity.run import RunOptions, Used, work_on_rest, work_on_segment
 from dynaorm.record import record
-from dynaorm.session.line_file import path_of
 from dynaorm.session.session import Session
+from dynaorm.tools.line_file import path_of
 
 __all__ = ["SegmentTask", "findings_in", "finish_tasks", "segment_tasks"]
 

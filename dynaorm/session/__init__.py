@@ -2,3 +2,7 @@
 
 Their methods drive flows over a transport. Rules about what is read or written belong to the floors below.
 """
+
+from dynaorm.late import late_names
+
+late_names(globals())

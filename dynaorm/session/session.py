@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias, TypeVar, overlo
 from dynaorm.argument import check_flag
 from dynaorm.errors import DecodeError, SessionClosed, StoreError
 from dynaorm.flow.call import DEFAULT_RETRY, WINDOW_SECONDS, Clock, Flow, Retry, Transport
-from dynaorm.flow.windows import CONCURRENCY, Progress, check_progress
+from dynaorm.flow.windows import CONCURRENCY, Progress
 from dynaorm.late import late
 from dynaorm.session.drive import drive
 from dynaorm.session.settings import (
@@ -31,71 +31,48 @@ if TYPE_CHECKING:
     from dynaorm.entity.table import IndexOf, Table
     from dynaorm.entity.version import Version
     from dynaorm.flow import (
-        application,
         bulk_load,
         bulk_read,
         bulk_write,
         commit,
         history,
-        stream,
         tables,
         write,
     )
-    from dynaorm.flow import dump as dumping
     from dynaorm.flow import entity as verbs
     from dynaorm.flow import get as gets
     from dynaorm.flow import get_by as lookups
-    from dynaorm.flow import load as loading
     from dynaorm.flow import target as targets
-    from dynaorm.flow.application import Applied, ApplyPlan, OnProgress
-    from dynaorm.flow.dump import DumpResult
-    from dynaorm.flow.integrity import judge_found as found_again
-    from dynaorm.flow.integrity import repair, verify
-    from dynaorm.flow.integrity.finding import Finding, RepairResult
-    from dynaorm.flow.integrity.verify import Verification
-    from dynaorm.flow.load import LoadResult
-    from dynaorm.flow.tables import Difference
     from dynaorm.item.condition import Condition
     from dynaorm.item.update import Change
     from dynaorm.plan import intent
     from dynaorm.plan.plan import Plan
     from dynaorm.query import query_spec, search_spec
-    from dynaorm.session import blocking, line_file
     from dynaorm.session import query as queries
     from dynaorm.session import search as searches
     from dynaorm.session import transaction as block
     from dynaorm.session.watch import FlowWatch, OnAttempt
-    from dynaorm.streams.change import AnyChange, StreamChange
     from dynaorm.transport.http.credentials import GivenCredentials
 else:
     late(
         globals(),
-        application="dynaorm.flow.application",
         block="dynaorm.session.transaction",
-        blocking="dynaorm.session.blocking",
         bulk_load="dynaorm.flow.bulk_load",
         bulk_read="dynaorm.flow.bulk_read",
         bulk_write="dynaorm.flow.bulk_write",
         commit="dynaorm.flow.commit",
-        dumping="dynaorm.flow.dump",
-        found_again="dynaorm.flow.integrity.judge_found",
         gets="dynaorm.flow.get",
         lookups="dynaorm.flow.get_by",
         history="dynaorm.flow.history",
         intent="dynaorm.plan.intent",
-        line_file="dynaorm.session.line_file",
-        loading="dynaorm.flow.load",
         mappings="dynaorm.entity.mapping.mapping",
         tables="dynaorm.flow.tables",
         queries="dynaorm.session.query",
         query_spec="dynaorm.query.query_spec",
-        repair="dynaorm.flow.integrity.repair",
         search_spec="dynaorm.query.search_spec",
         searches="dynaorm.session.search",
-        stream="dynaorm.flow.stream",
         targets="dynaorm.flow.target",
         verbs="dynaorm.flow.entity",
-        verify="dynaorm.flow.integrity.verify",
         write="dynaorm.flow.write",
     )
 
@@ -236,94 +213,6 @@ class Session(OfOneProcess):
             >>> session.create_table(Table("songs", indexes=[GlobalIndex("GSI1")]))
         """
         self._run("create_table", tables.create_table(table, self._context))
-
-    def compare_table(self, table: Table, /) -> tuple[Difference, ...]:
-        """What differs between a table's declaration and the live table: keys, indexes, projections, stream, TTL.
-
-        The guard table is compared, too. Nothing is changed. Each difference says whether it is harmless, what to do,
-        and which requests make the table as declared, if there are any.
-
-        Args:
-            table: the table.
-
-        Raises:
-            UsageError: ``table`` is no Table.
-            TableNotFound: the table does not exist.
-
-        Examples:
-            >>> session.compare_table(app)
-            ()
-        """
-        return self._run("compare_table", tables.compare_table(table, self._context))
-
-    def plan_apply(self, table: Table, /, *, backfill: bool = True) -> ApplyPlan:
-        """What ``apply(table)`` would do with the live table as it is now. Nothing is changed.
-
-        Args:
-            table: the table.
-            backfill: as for ``apply``.
-
-        Raises:
-            UsageError: ``table`` is no Table.
-            StoreError: DynamoDB refused a request.
-
-        Examples:
-            >>> songs = Table("songs", indexes=[GlobalIndex("GSI1")])
-            >>> print(session.plan_apply(songs))
-            songs: there is no table 'songs': create the table 'songs'
-        """
-        return self._run("plan_apply", application.plan_apply(table, self._context, backfill=backfill))
-
-    def apply(
-        self,
-        table: Table,
-        /,
-        *,
-        backfill: bool = True,
-        segments: int = 1,
-        rate: float | None = None,
-        wait: float = 86400.0,
-        progress: OnProgress | None = None,
-    ) -> Applied:
-        """Bring a live table and its guard table to their declarations, as far as nothing is removed.
-
-        Creates a table that does not exist, adds global indexes one at a time, and switches TTL and the stream on. Then
-        it completes the entities that lack index keys, guard items, versions or totals, as ``backfill`` does. Each
-        step is judged from the live table, so you can repeat an interrupted call. What would need something to be
-        deleted or replaced is left, with the reason.
-
-        Deploy classes with new constraints, indexes or totals to all writers before the entities are completed: call it
-        with ``backfill=False`` first, deploy, then call it again. See "Changing a model".
-
-        Args:
-            table: the table.
-            backfill: complete the entities of the table.
-            segments: as for ``backfill``.
-            rate: as for ``backfill``.
-            wait: the seconds to wait at most for DynamoDB to end one change, such as filling an index.
-            progress: called with an ``ApplyProgress`` when a step begins, waits for something else, or is done.
-
-        Raises:
-            UsageError: an argument is not valid; a change took longer than ``wait``.
-            StoreError: DynamoDB refused a request. What was done before stays.
-
-        Examples:
-            >>> songs = Table("songs", indexes=[GlobalIndex("GSI1")])
-            >>> applied = session.apply(songs)
-            >>> [step.text for step in applied.steps], applied.is_complete
-            (["create the table 'songs'"], True)
-        """
-        application.check_apply(table, wait, progress, backfill)
-        work = repair.completion([table], self._context, segments=segments, rate=rate)
-        flow = application.apply_table(table, self._context, wait=wait, progress=progress, backfill=backfill)
-        steps = self._write("apply", flow)
-        findings: list[RepairResult] = []
-        if backfill and self._run("apply", application.can_backfill(table, self._context)):
-            for step in work.steps():
-                for some in repair.repair_flows(self._run("apply", step), work, dry_run=False):
-                    findings += repair.left_of(self._write("apply", some))
-        plan = self._run("apply", application.plan_apply(table, self._context, backfill=False))
-        return application.Applied(steps, plan.left, tuple(findings))
 
     def delete_table(self, table: Table, /, *, name: str, guard_table: str | None = None) -> None:
         """Delete a table with everything in it, and wait until it is gone. A table that is gone already is no error.
@@ -1287,354 +1176,3 @@ class Session(OfOneProcess):
         """
         flow = history.restore(target, version, self._context, exactly_once=exactly_once)
         return self._write("restore", flow)
-
-    def prune(
-        self, target: Key[Any] | Any, /, *, keep: int | None = None, older_than: datetime | None = None
-    ) -> int:
-        """Delete old versions of an entity, and return how many were deleted.
-
-        The newest version always stays. An interrupted call can be repeated. Give ``keep`` or ``older_than``.
-
-        Args:
-            target: an entity, or its ``Key``.
-            keep: delete all versions but the newest so many.
-            older_than: delete the versions from before this time.
-
-        Raises:
-            UsageError: not exactly one of ``keep`` and ``older_than`` is given.
-            EntityNotFound: the entity was never stored.
-
-        Examples:
-            >>> session.prune(Key(Audit, equipment_id="e1"), keep=1)
-            1
-        """
-        flow = history.prune(targets.target_of(target), self._context, keep=keep, older_than=older_than)
-        return self._write("prune", flow)
-
-    def purge(self, target: Key[Any] | Any, /) -> int:
-        """Delete the versions of a deleted entity, then its tombstone; return how many versions were deleted.
-
-        An interrupted call can be repeated.
-
-        Args:
-            target: the ``Key`` of the entity, or the deleted object.
-
-        Raises:
-            UsageError: the entity is not deleted.
-            EntityNotFound: nothing is stored of the entity.
-
-        Examples:
-            >>> session.delete(Key(Audit, equipment_id="e1"))
-            >>> session.purge(Key(Audit, equipment_id="e1"))
-            2
-        """
-        return self._write("purge", history.purge(targets.target_of(target), self._context))
-
-    # -- whole tables ----------------------------------------------------------------------------------------------
-
-    def dump(
-        self,
-        table: Table,
-        target: line_file.Target,
-        /,
-        *,
-        entities: bool = False,
-        segments: int = 1,
-        segment: int | None = None,
-        rate: float | None = None,
-        progress: Progress | None = None,
-    ) -> DumpResult:
-        """Write every item of a table to a file, one line each, in the form of an export to S3. Memory stays flat.
-
-        The lines are DynamoDB JSON, ``{"Item": {...}}``, in the order of the scan, each with its attributes sorted. A
-        dump holds all values, secrets too. Writers may run: it is no state of the table at one moment; for that, export
-        the table to S3.
-
-        Args:
-            table: the table. Guard items in a ``guard_table`` are in that table's own dump.
-            target: the path of a new file, which is compressed if it ends with ``.gz``; or an open binary file. An
-                asynchronous session writes it in a thread, so that other tasks go on.
-            entities: entities in readable JSON, ``{"User": {...}}``, without what belongs to them. An entity that would
-                not load as itself from such a line is written as an item: one with a secret, or with attributes that
-                no class knows.
-            segments: the number of parts that the table is divided into, several of which are read at the same time.
-            segment: only this part, from 0; other processes dump the others into files of their own.
-            rate: the capacity units per second to stay below.
-            progress: called as ``progress(lines, None)`` after each step.
-
-        Raises:
-            UsageError: the file exists or cannot be written; an argument is not valid.
-            DecodeError: with ``entities``, an item that cannot be read, unless the session has ``on_decode_error``.
-            TableNotFound: the table does not exist.
-            Throttled: DynamoDB refused to answer at every attempt.
-            Unreachable: no attempt had an answer.
-
-        Examples:
-            >>> import io
-            >>> file = io.BytesIO()
-            >>> dumped = session.dump(app, file, entities=True)
-            >>> dumped.lines, dumped.left_out
-            (5, {'guard': 1, 'version': 2})
-        """
-        work = dumping.dump_of(
-            table, self._context, entities=entities, segments=segments, segment=segment, rate=rate
-        )
-        check_progress(progress)
-        with blocking.opened(line_file.written, target) as file:
-            for step in work.steps():
-                blocking.run(file.writelines, self._run("dump", step))
-                if progress is not None:
-                    progress(work.lines, None)
-        return work.result
-
-    def load(
-        self,
-        table: Table,
-        source: line_file.Source,
-        /,
-        *,
-        raw: bool = False,
-        concurrency: int = CONCURRENCY,
-        progress: Progress | None = None,
-    ) -> LoadResult:
-        """Load the lines of ``dump``, or of an export to S3, into a table. What is refused is in the result.
-
-        Each entity is saved anew, with everything that belongs to it: guard items, version 1, its share in totals. So
-        guard items, versions and tombstones in the lines are left out, and counted. An entity that is stored already as
-        it is in its line is done, so a load can be repeated. Attributes that no class knows are kept.
-
-        Args:
-            table: the table.
-            source: the path of a file, which is compressed if it ends with ``.gz``; an open binary file; or a list of
-                them, such as all files of an export. A file may also be what ``aws dynamodb scan`` prints, a file of
-                ``batch-write-item``, or a JSON array of items; such a file is read into memory.
-            raw: put every item exactly as it is instead, over whatever is stored under its key. Nothing is checked:
-                ``verify`` the table afterwards.
-            concurrency: the number of requests at a time; 8 unless given.
-            progress: called as ``progress(items, None)`` after each window.
-
-        Raises:
-            UsageError: a file cannot be used, or nothing in it has a form that is known; an argument is not valid.
-            TableNotFound: the table does not exist.
-            Throttled: DynamoDB refused to answer at every attempt. What was stored before stays.
-            Unreachable: no attempt had an answer.
-            UnexpectedRefusal: the credentials do not allow the write.
-
-        Examples:
-            >>> import io
-            >>> file = io.BytesIO()
-            >>> dumped = session.dump(app, file)
-            >>> start = file.seek(0)
-            >>> loaded = session.load(app, file)
-            >>> loaded.stored, loaded.present, loaded.is_complete
-            (0, 5, True)
-        """
-        work = loading.line_load(table, self._context, raw=raw, concurrency=concurrency)
-        check_progress(progress)
-        with blocking.opened(line_file.LoadFiles, work, source) as files:
-            windows = files.windows()
-            while (window := blocking.run(next, windows, None)) is not None:
-                self._write("load", work.load(*window))
-                if progress is not None:
-                    progress(work.items, None)
-        return work.result
-
-    # -- streams ---------------------------------------------------------------------------------------------------
-
-    @overload
-    def follow(
-        self,
-        table: Table,
-        /,
-        *,
-        after: str | None = None,
-        idle: float | None = None,
-        stop: Callable[[], bool] | None = None,
-        internal: Literal[False] = False,
-    ) -> Iterator[StreamChange]: ...
-    @overload
-    def follow(
-        self,
-        table: Table,
-        /,
-        *,
-        after: str | None = None,
-        idle: float | None = None,
-        stop: Callable[[], bool] | None = None,
-        internal: bool,
-    ) -> Iterator[AnyChange]: ...
-    def follow(
-        self,
-        table: Table,
-        /,
-        *,
-        after: str | None = None,
-        idle: float | None = None,
-        stop: Callable[[], bool] | None = None,
-        internal: bool = False,
-    ) -> Iterator[Any]:
-        """Iterate over the changes of a table's entities, as its stream reports them, oldest first.
-
-        For tests, development and small workers: one process reads all shards. The writes of each item stay in order.
-        Use AWS Lambda or the Kinesis adapter for more. Every change can come again after a restart.
-
-        Args:
-            table: the table; its stream must be on, see ``Table(stream=...)``.
-            after: the ``checkpoint`` of the last change that you handled; None for the oldest record, which is at most
-                24 hours old.
-            idle: end after so many seconds without a record, 0 once every closed shard is read to its end, and every
-                open one gave five answers in a row without a record. With None, go on until you leave the loop.
-            stop: called before each request, about once a second; True ends the iteration.
-            internal: also return an ``Internal`` for each write of an item that is no entity.
-
-        Raises:
-            UsageError: the table has no stream, or an argument is not valid.
-            InvalidCursor: ``after`` is no checkpoint.
-            CheckpointExpired: records after the checkpoint may be gone.
-            TableNotFound: the table or its stream does not exist.
-            Throttled: DynamoDB refused to answer at every attempt.
-            Unreachable: no attempt had an answer.
-
-        Examples:
-            ```python
-            for change in session.follow(app, idle=0):
-                print(change.key, change.checkpoint)
-            ```
-        """
-        asked = stream.following(table, after, idle, stop, internal=internal)
-        return self._follow(stream.StreamReader(asked, self._context))
-
-    def _follow(self, reader: stream.StreamReader) -> Iterator[Any]:
-        while (page := self._run("follow", reader.next_page())) is not None:
-            yield from reader.changes(page)
-            reader.finish(page)
-
-    # -- integrity -------------------------------------------------------------------------------------------------
-    # dynaorm.integrity.run does the same for tables that take hours: runs that can be interrupted and divided.
-
-    def verify(
-        self,
-        *named: Table | type[Any],
-        segments: int = 1,
-        rate: float | None = None,
-        progress: Progress | None = None,
-    ) -> Iterator[Finding]:
-        """Check the items of tables or classes, and yield each problem as you iterate. Nothing is written.
-
-        Reads every item once and compares it with the items that belong to it: guards, versions, index keys, totals. A
-        suspicious item is read again in one transaction with its related items, so that concurrent writers cause no
-        false findings. Guard items and totals are checked at the end.
-
-        Args:
-            *named: tables and classes.
-            segments: the number of parts that a table is divided into, several of which are read at the same time.
-            rate: the capacity units per second to stay below, for reads and writes together.
-            progress: called as ``progress(examined, None)`` after each step, with the number of items read so far.
-
-        Raises:
-            UsageError: nothing is named, or something is not a table or a class; ``segments`` or ``rate`` is not
-                positive.
-            TableNotFound: a table does not exist.
-            Throttled: DynamoDB refused to answer at every attempt.
-            Unreachable: no attempt had an answer.
-
-        Examples:
-            >>> [finding.kind for finding in session.verify(User, Ticket)]
-            []
-        """
-        work = verify.verification(named, self._context, segments=segments, rate=rate)
-        return self._verified(work, _reporting(work, progress))
-
-    def repair(
-        self,
-        *named: Table | type[Any],
-        segments: int = 1,
-        rate: float | None = None,
-        dry_run: bool = False,
-        progress: Progress | None = None,
-        findings: Iterable[Finding] | None = None,
-    ) -> Iterator[RepairResult]:
-        """Correct the problems that ``verify`` finds and that have only one solution; yield the result for each.
-
-        Each repair is one transaction. If a related item changed since it was read, the transaction is refused and the
-        item is checked again. You can repair a table while others write to it, and repeat or interrupt a repair.
-
-        Args:
-            *named: tables and classes.
-            segments: as for ``verify``.
-            rate: as for ``verify``.
-            dry_run: write nothing; each ``RepairResult`` has its plan.
-            progress: as for ``verify``.
-            findings: those of an earlier ``verify``, or of ``verify_export``. Only what they name is judged, as it is
-                now: a finding that is no longer so is ``GONE``. Then ``segments`` is 1.
-
-        Raises:
-            UnexpectedRefusal: the credentials do not allow the write.
-            DynaormError: as for ``verify``.
-
-        Examples:
-            >>> [mended.outcome for mended in session.repair(app, dry_run=True)]
-            []
-        """
-        if findings is None:
-            work = verify.verification(named, self._context, segments=segments, rate=rate)
-            return self._mended("repair", work, _reporting(work, progress), dry_run=_checked(dry_run))
-        again = found_again.judged_again(named, findings, self._context, rate=rate)
-        return self._mended("repair", again, _reporting(again, progress), dry_run=_checked(dry_run))
-
-    def backfill(
-        self,
-        *named: Table | type[Any],
-        segments: int = 1,
-        rate: float | None = None,
-        dry_run: bool = False,
-        progress: Progress | None = None,
-    ) -> Iterator[RepairResult]:
-        """Complete entities that were stored before their class declared a constraint, an index, versions or totals.
-
-        Deploy the new class to all writers first. Each incomplete entity is completed by one transaction, which is
-        refused if the entity changed since it was read. A unique value that two entities hold is reported and not
-        changed.
-
-        Args:
-            *named: tables and classes.
-            segments: as for ``verify``.
-            rate: as for ``verify``.
-            dry_run: as for ``repair``.
-            progress: as for ``verify``.
-
-        Raises:
-            UnexpectedRefusal: the credentials do not allow the write.
-            DynaormError: as for ``verify``.
-
-        Examples:
-            >>> [mended.outcome for mended in session.backfill(User)]
-            []
-        """
-        work = repair.completion(named, self._context, segments=segments, rate=rate)
-        return self._mended("backfill", work, _reporting(work, progress), dry_run=_checked(dry_run))
-
-    def _verified(self, work: Verification, report: Callable[[], object]) -> Iterator[Finding]:
-        for step in work.steps(report):
-            for diagnosis in self._run("verify", step):
-                yield diagnosis.finding
-
-    def _mended(
-        self, verb: str, work: Verification, report: Callable[[], object], *, dry_run: bool
-    ) -> Iterator[RepairResult]:
-        for step in work.steps(report):
-            for some in repair.repair_flows(self._run(verb, step), work, dry_run=dry_run):
-                yield from self._write(verb, some)
-        yield from work.rest()
-
-
-def _checked(dry_run: bool) -> bool:
-    # In the call itself: a generator would say so only when it is first asked for a result.
-    check_flag("dry_run={}", dry_run)
-    return dry_run
-
-
-def _reporting(work: Verification, progress: Progress | None) -> Callable[[], object]:
-    check_progress(progress)
-    # ``bool()`` does nothing.
-    return bool if progress is None else lambda: progress(work.examined, None)

@@ -418,12 +418,16 @@ async def intents_of_async(session: object, work: Callable[[Transaction], object
     return to_send(tx)
 
 
-def refuse_inside(session: object, verb: str) -> None:
-    """Raises UsageError if the session has an open block, because the write would not be part of it."""
+def refuse_inside(session: object, verb: str, call: str = "") -> None:
+    """Raises UsageError if the session has an open block, because the write would not be part of it.
+
+    ``call``: how the caller writes it, unless it is a method of the session.
+    """
     blocks = _OPEN.get()
     if blocks and any((block := one()) is not None and block.session is session for one in blocks):
         raise UsageError(
-            problem=f"session.{verb}() inside this session's open transaction() block would not be part of it",
+            problem=f"{call or f'session.{verb}()'} inside this session's open transaction() block "
+            "would not be part of it",
             remedy=_remedy_inside(verb),
         )
 

@@ -21,7 +21,7 @@ class Inserted(Generic[E]):
         key: the key of the entity.
         sequence: the sequence number of the stream record.
         at: about when it was written (UTC); None if the record does not say.
-        checkpoint: where ``session.follow`` can continue after this change; None for other sources.
+        checkpoint: where ``dynaorm.tools.follow`` can continue after this change; None for other sources.
 
     Examples:
         >>> from dynaorm.testing import Store
@@ -60,7 +60,7 @@ class Changed(Generic[E]):
         sequence: the sequence number of the stream record.
         at: about when it was written (UTC); None if the record does not say.
         old_error: why the entity before cannot be read.
-        checkpoint: where ``session.follow`` can continue after this change; None for other sources.
+        checkpoint: where ``dynaorm.tools.follow`` can continue after this change; None for other sources.
 
     Examples:
         >>> from dynaorm.testing import Store
@@ -114,7 +114,7 @@ class Deleted(Generic[E]):
         sequence: the sequence number of the stream record.
         at: about when it was deleted (UTC); None if the record does not say.
         old_error: why the entity before cannot be read.
-        checkpoint: where ``session.follow`` can continue after this change; None for other sources.
+        checkpoint: where ``dynaorm.tools.follow`` can continue after this change; None for other sources.
 
     Examples:
         >>> from dynaorm.testing import Store
@@ -153,7 +153,7 @@ class Unreadable:
         key: the key of the item, with its class if its form names one.
         sequence: the sequence number of the stream record; empty if it has none.
         at: about when it was written (UTC); None if the record does not say.
-        checkpoint: where ``session.follow`` can continue after this record; None for other sources.
+        checkpoint: where ``dynaorm.tools.follow`` can continue after this record; None for other sources.
 
     Examples:
         >>> [change] = changes([{"eventName": "INSERT"}], app)
@@ -180,7 +180,7 @@ class Internal:
         key: the key of the item, without a class.
         sequence: the sequence number of the stream record.
         at: about when it was written (UTC); None if the record does not say.
-        checkpoint: where ``session.follow`` can continue after this record; None for other sources.
+        checkpoint: where ``dynaorm.tools.follow`` can continue after this record; None for other sources.
 
     Examples:
         >>> from dynaorm.testing import Store

@@ -114,7 +114,7 @@ def checkpoint_in(text: str) -> StreamCheckpoint:
         pass
     raise InvalidCursor(
         problem="this is not the checkpoint of a stream",
-        remedy="give the checkpoint of a change from session.follow, or none to begin with the oldest record",
+        remedy="give the checkpoint of a change from follow(session, ...), or none to begin with the oldest record",
     )
 
 

@@ -99,7 +99,7 @@ class Subscriptions:
     def functions(self, change: StreamChange) -> tuple[Function, ...]:
         """The functions to call with a change, in their order. Raises UsageError for anything else."""
         check_kind(
-            "{}", change, _CHANGES, "a change", remedy="give one of changes(...) or session.follow(...)"
+            "{}", change, _CHANGES, "a change", remedy="give one of changes(...) or follow(session, ...)"
         )
         found = tuple(one.function for one in self._all if _is_for(one, change))
         # Rule 2.

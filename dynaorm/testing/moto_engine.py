@@ -56,7 +56,7 @@ def strict_moto(*, clock: Clock | None = None) -> Iterator[None]:
         clock: the clock that measures the ten minutes; the system's by default.
 
     Examples:
-        >>> from dynaorm import Call, PynamoTransport
+        >>> from dynaorm.transport import Call, PynamoTransport
         >>> with strict_moto():
         ...     print(PynamoTransport(region="us-east-1").call(Call("ListTables", {}))["TableNames"])
         []

@@ -6,9 +6,9 @@ from typing import Any
 from dynaorm.description.sample_items import at_line, in_order_of_saving, seeds_in
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.errors import DynaormError, UsageError
-from dynaorm.session.line_file import path_of
 from dynaorm.session.session import Session
 from dynaorm.testing.tables import Source, check_session, tables_of
+from dynaorm.tools.line_file import path_of
 
 
 def load_seeds(session: Session, path: str | Path, /, *sources: Source) -> list[Any]:

@@ -1,8 +1,9 @@
 """What is stored in a table, and what a session sent."""
 
-from dynaorm import Call, Reply, Table, Transport
+from dynaorm import Table
 from dynaorm.item.value import Item
 from dynaorm.testing.faults import FaultyTransport
+from dynaorm.transport import Call, Reply, Transport
 from tests.cast.tables import app
 
 

@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 import dynaorm
-from dynaorm import Entity, Session, Transport
+from dynaorm import Entity, Session
 from dynaorm.testing import FakeClock, assert_consistent, factory, tables_of
+from dynaorm.transport import Transport
 from tests.cast import documents, events, orders, others, people, tables, tickets
 
 TESTS = Path(__file__).parents[1]

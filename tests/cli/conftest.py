@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
-from dynaorm import Call, Session, Transport
+from dynaorm import Session
 from dynaorm.cli.entry import main
 from dynaorm.item.value import Item
+from dynaorm.transport import Call, Transport
 from tests.cast.seen import items
 from tests.cli.desk import bare, desk, fill
 from tests.conftest import ROOT

@@ -10,7 +10,8 @@ from typing import Annotated, Any
 
 import pytest
 
-from dynaorm import Entity, GlobalIndex, Index, Session, Table, Transport, Unique
+from dynaorm import Entity, GlobalIndex, Index, Session, Table, Unique, tools
+from dynaorm.transport import Transport
 from tests.cli.conftest import Command
 from tests.raw_tables import REGION
 
@@ -50,7 +51,7 @@ def where(ministack_endpoint: str, live: Session) -> list[str]:
 def test_the_plan_says_where_what_and_what_it_costs_and_nothing_is_written_without_yes(
     dynaorm: Command, live: Session, where: list[str]
 ) -> None:
-    differences = live.compare_table(declared)
+    differences = tools.compare_table(live, declared)
     run = dynaorm("apply", AT, *where)
     name = where[-1].partition("=")[2]
     assert run.returncode == 1
@@ -64,7 +65,7 @@ def test_the_plan_says_where_what_and_what_it_costs_and_nothing_is_written_witho
     assert told[5] == "dynaorm diff --format update-table --delete shows the requests that would remove it"
     assert f"apply: table {declared.name} = {name}, account 000000000000, Region {REGION}" in run.stderr
     assert "nothing was written; give --yes to write" in run.stderr
-    assert live.compare_table(declared) == differences
+    assert tools.compare_table(live, declared) == differences
     assert "GSI1PK" not in str(live.plan(live.get_one(Book, isbn="1")))
 
 
@@ -91,7 +92,7 @@ def test_it_adds_the_index_and_completes_the_entities(
     assert [one["outcome"] for one in lines[3:]] == ["repaired", "repaired"]
     assert (lines[1]["applied"], lines[1]["index"]) == (False, "Other")
     assert [one.isbn for one in live.query(Book.by_slug, slug="s1")] == ["1"]
-    assert list(live.verify(Book)) == []
+    assert list(tools.verify(live, Book)) == []
 
 
 @pytest.mark.parametrize(("answer", "left"), [("n", ["no index", "projection"]), ("y", ["projection"])])
@@ -121,7 +122,7 @@ def test_a_person_at_a_terminal_is_asked(
     assert run.returncode == 1  # nothing is done, or the projection is left
     assert "do this? [y/N]" in shown
     assert ("nothing was written" in shown) == (answer == "n")
-    assert [one.kind for one in live.compare_table(declared)] == left
+    assert [one.kind for one in tools.compare_table(live, declared)] == left
 
 
 def test_a_table_that_does_not_exist_is_made_and_one_that_is_as_declared_stays(
@@ -132,6 +133,6 @@ def test_a_table_that_does_not_exist_is_made_and_one_that_is_as_declared_stays(
     run = dynaorm("apply", AT, *where, "--yes")
     assert run.returncode == 0, run.stderr
     assert f"account unknown, Region {REGION}" in run.stderr
-    assert live.compare_table(declared) == ()
+    assert tools.compare_table(live, declared) == ()
     run = dynaorm("apply", AT, *where, "--no-backfill")
     assert (run.returncode, run.stdout) == (0, "nothing to do: the table is as declared\n")

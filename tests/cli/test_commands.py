@@ -20,7 +20,7 @@ from uuid import uuid4
 
 import pytest
 
-from dynaorm import Session
+from dynaorm import Session, tools
 from tests.cli.conftest import TARGETS, Command
 from tests.conftest import ROOT
 from tests.integrity.zoo import TABLES, Raw, app, key_of, member, text
@@ -167,7 +167,7 @@ def test_a_run_that_wants_more_than_it_may_ends_with_a_status_of_its_own(
         assert (run.returncode, outcomes) == (3, ["repaired" if more else "planned"] * 2 + ["limit reached"])
     run = dynaorm("repair", TARGETS[0], *where, *options, "--yes")
     assert (run.returncode, [one["outcome"] for one in told(run.stdout)]) == (0, ["repaired"])
-    assert list(zoo.session.verify(app)) == []
+    assert list(tools.verify(zoo.session, app)) == []
 
 
 def test_stored_text_does_not_reach_the_terminal_as_it_is(
@@ -442,7 +442,7 @@ def test_a_missing_permission_is_one_line_with_its_remedy_and_the_run_can_go_on(
     run = dynaorm(command[0], TARGETS[0], *command[1:], *where[:2], *options)
     assert run.returncode == (0 if command[0] == "backfill" else 1)  # the unknown item stays
     assert not checkpoint.exists()
-    assert {one.kind.value for one in zoo.session.verify(app)} == {
+    assert {one.kind.value for one in tools.verify(zoo.session, app)} == {
         "unknown item",
         *(["missing guard", "index keys"] if command == ["verify"] else []),
     }

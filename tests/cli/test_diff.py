@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
-from dynaorm import GlobalIndex, Session, Table, Transport
+from dynaorm import GlobalIndex, Session, Table
 from dynaorm.flow.call import Call
 from dynaorm.flow.tables import definition
+from dynaorm.transport import Transport
 from tests.cli.conftest import Command
 from tests.raw_tables import REGION
 

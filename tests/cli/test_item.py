@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from dynaorm import Session, Transport
+from dynaorm import Session
+from dynaorm.transport import Transport
 from tests.cli.conftest import Command
 from tests.cli.desk import Case, Guide, bare, desk
 

@@ -10,7 +10,8 @@ from typing import Annotated, Any
 import pytest
 from pydantic import SecretStr
 
-from dynaorm import Aggregate, Entity, GlobalIndex, Index, Session, Table, Transport, Unique
+from dynaorm import Aggregate, Entity, GlobalIndex, Index, Session, Table, Unique
+from dynaorm.transport import Transport
 from tests.cli.conftest import Command
 from tests.raw_tables import REGION
 

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from dynaorm import Session, Table, Transport
+from dynaorm import Session, Table, tools
+from dynaorm.transport import Transport
 from tests.cli.conftest import Command
 from tests.integrity.shop import fill, now
 from tests.raw_tables import REGION
@@ -22,7 +23,7 @@ def live(ministack_line: tuple[Transport, Any], unique_name: Callable[[str], str
     with Session(transport=ministack_line[0], table_names={now.name: name}) as session:
         session.create_table(Table("shop"))
         fill(session)
-        session.apply(now, backfill=False)
+        tools.apply(session, now, backfill=False)
         yield session
         session.delete_table(now, name=name)
 
@@ -42,7 +43,7 @@ def test_processes_complete_the_entities_and_the_command_says_what_they_did(
     assert result["read_units"] > 5
     assert result["write_units"] > 5
     assert [*tmp_path.iterdir()] == []
-    assert [one.kind.value for one in live.verify(now)] == ["duplicate value"]
+    assert [one.kind.value for one in tools.verify(live, now)] == ["duplicate value"]
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,8 @@ from typing import Annotated, Any
 import pytest
 from pydantic import SecretStr
 
-from dynaorm import Entity, Session, Table, Transport, Unique
+from dynaorm import Entity, Session, Table, Unique, tools
+from dynaorm.transport import Transport
 from tests.cli.conftest import Command
 from tests.raw_tables import REGION
 
@@ -64,7 +65,7 @@ def test_a_table_is_dumped_and_loaded(
     run = dynaorm("load", AT, file, *where, "--yes")
     assert run.returncode == 0
     assert "load: 6 items, 3 stored, 3 guard items left out; " in run.stderr
-    assert list(live.verify(box)) == []
+    assert list(tools.verify(live, box)) == []
     assert live.get_one(Note, number="1").secret.get_secret_value() == "hunter2"
     run = dynaorm("load", AT, file, *where, "--yes", "--json")
     place, result = map(json.loads, run.stdout.splitlines())

@@ -17,9 +17,10 @@ from pydantic import (
     field_validator,
 )
 
-from dynaorm import Entity, ExpiresAt, Ksuid, KsuidMs, Session, Table, Transport, Unique
+from dynaorm import Entity, ExpiresAt, Ksuid, KsuidMs, Session, Table, Unique
 from dynaorm.errors import UnknownField, UsageError
 from dynaorm.testing import factory
+from dynaorm.transport import Transport
 
 app = Table("app")
 

@@ -24,10 +24,10 @@ from dynaorm import (
     Index,
     Session,
     Table,
-    Transport,
     Unique,
     entity_of,
     new_ksuid,
+    tools,
 )
 from dynaorm.description import samples
 from dynaorm.description.entry import Entry
@@ -35,6 +35,7 @@ from dynaorm.errors import UsageError
 from dynaorm.flow.call import Call
 from dynaorm.item.value import Item
 from dynaorm.testing import FakeClock, inconsistencies
+from dynaorm.transport import Transport
 from tests.cast import documents, events, orders, others, people, tables, tickets
 from tests.laws import dependent_classes, written_classes
 from tests.laws.classes import Schema, declare, schemas
@@ -73,7 +74,7 @@ def test_verify_finds_nothing_wrong_with_the_samples_of_the_cast(table: Table, m
         for home, items in of_each_table(table, entries).items():
             for item in items:
                 moto.call(Call("PutItem", {"TableName": home.name, "Item": item}))
-        assert list(session.verify(table)) == []
+        assert list(tools.verify(session, table)) == []
     check(table, entries)
     declared = {kind for module in CLASSES for kind in vars(module).values() if is_stored_in(kind, table)}
     # Other tests may have declared more classes in the table.

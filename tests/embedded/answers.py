@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
-from dynaorm import Call, NoAnswer, Refusal, Transport
+from dynaorm.transport import Call, NoAnswer, Refusal, Transport
 
 _PAGES: Final = 60
 _INVALID: Final = "ValidationException"

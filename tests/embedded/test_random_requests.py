@@ -6,8 +6,8 @@ from typing import Any, Final
 
 import pytest
 
-from dynaorm import Call, Transport
 from dynaorm.embedded.engine import Engine
+from dynaorm.transport import Call, Transport
 from tests.embedded.answers import Answer, answer
 from tests.embedded.random_requests import Requests
 

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from dynaorm import Call, Refusal
 from dynaorm.embedded.engine import Engine
+from dynaorm.transport import Call, Refusal
 
 TABLE = {
     "TableName": "orders",

@@ -9,9 +9,10 @@ from uuid import uuid4
 
 import pytest
 
-from dynaorm import AsyncSession, Call, Entity, F, Key, Refusal, Session, Table
+from dynaorm import AsyncSession, Entity, F, Key, Session, Table
 from dynaorm.embedded.engine import Engine
 from dynaorm.errors import UniqueViolation
+from dynaorm.transport import Call, Refusal
 
 app = Table("app")
 
@@ -83,7 +84,7 @@ def test_additions_of_eight_threads_are_all_made(kind: str, tmp_path: Path) -> N
 
 _WRITER = """
 import sys
-from dynaorm import Call
+from dynaorm.transport import Call
 from dynaorm.embedded.engine import Engine
 from dynaorm.errors import UniqueViolation
 engine = Engine(sys.argv[1])

@@ -2,8 +2,9 @@
 
 from typing import Any
 
-from dynaorm import Call, Session, Table
+from dynaorm import Session, Table
 from dynaorm.item.value import Item
+from dynaorm.transport import Call
 
 
 def put(session: Session, table: Table, item: Item) -> None:

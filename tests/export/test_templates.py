@@ -6,12 +6,13 @@ from typing import Any, Final
 import pytest
 from cfnlint.api import lint_all
 
-from dynaorm import GlobalIndex, LocalIndex, NumberKey, Table, iam_policy
+from dynaorm import GlobalIndex, LocalIndex, NumberKey, Table
 from dynaorm.description import TableDescription, describe
 from dynaorm.errors import UsageError
 from dynaorm.export import cloudformation, stages, terraform
 from dynaorm.flow.call import Call, Transport
 from dynaorm.flow.tables import definition
+from dynaorm.iam import iam_policy
 from tests.cast import documents, events, orders, others, people, tables, tickets
 
 MODULES = (documents, events, orders, others, people, tickets)

@@ -7,12 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dynaorm import Entity, F, Key, NoAnswer, Plan, Refusal, Retry, Session, Table
+from dynaorm import Entity, F, Key, Plan, Retry, Session, Table
 from dynaorm.entity.state import unsettled_of
 from dynaorm.errors import OutcomeUnknown, UsageError
 from dynaorm.flow.call import Reason
 from dynaorm.testing import FakeClock
 from dynaorm.testing.transports import Answer, ScriptedTransport
+from dynaorm.transport import NoAnswer, Refusal
 from tests.faults.endings_cases import Stock, User
 
 

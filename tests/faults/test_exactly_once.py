@@ -6,11 +6,12 @@ from collections.abc import Callable
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from dynaorm import Entity, F, Key, Retry, Session, Table, Transport
+from dynaorm import Entity, F, Key, Retry, Session, Table
 from dynaorm.testing.clock import FakeClock
 from dynaorm.testing.endpoint import transport_to
 from dynaorm.testing.faults import FaultyTransport, lost_answer
 from dynaorm.testing.moto_engine import strict_moto
+from dynaorm.transport import Transport
 
 app = Table("Sequences")
 bare = Table("BareSequences", revision_attribute=None)

@@ -8,8 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from dynaorm import Key, Session, Transport, inspect
+from dynaorm import Key, Session, inspect
 from dynaorm.errors import DynaormError, StaleEntity
+from dynaorm.transport import Transport
 from tests.faults.merging import (
     CLASSES,
     OF_OBJECTS,

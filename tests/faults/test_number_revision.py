@@ -8,7 +8,7 @@ from pynamodb.attributes import NumberAttribute, UnicodeAttribute, VersionAttrib
 from pynamodb.exceptions import PutError
 from pynamodb.models import Model
 
-from dynaorm import Aggregate, Entity, F, Key, NumberRevision, Retry, Session, Table, Unique, inspect
+from dynaorm import Aggregate, Entity, F, Key, NumberRevision, Retry, Session, Table, Unique, inspect, tools
 from dynaorm.errors import DecodeError, OutcomeUnknown, StaleEntity, UsageError
 from dynaorm.flow.integrity.finding import Outcome
 from dynaorm.testing.endpoint import transport_to
@@ -150,9 +150,9 @@ def test_a_repair_raises_the_number(store: Store, session: Session) -> None:
     session.save(User(name="liz", email="l@x", team="t"))
     team = store.items(app)[0]
     store.put(app, **{**team, "members": {"N": "7"}})
-    assert [one.outcome for one in session.repair(app)] == [Outcome.REPAIRED]
+    assert [one.outcome for one in tools.repair(session, app)] == [Outcome.REPAIRED]
     assert store.items(app)[0] == {**team, "rev": {"N": "3"}}
-    assert list(session.verify(app)) == []
+    assert list(tools.verify(session, app)) == []
 
 
 def test_bulk_load_is_refused_because_it_would_begin_anew(session: Session) -> None:

@@ -7,9 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dynaorm import Entity, F, Key, Session, Table, Transport
+from dynaorm import Entity, F, Key, Session, Table
 from dynaorm.errors import StaleEntity
 from dynaorm.testing import FakeClock, strict_moto
+from dynaorm.transport import Transport
 from tests.faults.store import Store
 
 bare = Table("Bare", revision_attribute=None)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from dynaorm import Entity, F, Key, NumberKey, Retry, Session, Table
+from dynaorm import Entity, F, Key, NumberKey, Retry, Session, Table, tools
 from dynaorm.errors import OutcomeUnknown, TokenReused, UsageError
 from dynaorm.testing import FakeClock, assert_consistent, lost_request
 from tests.faults.remembering import (
@@ -129,9 +129,9 @@ def test_no_read_returns_the_token_item_and_no_tool_touches_it(moto: Store, toke
     assert session.scan(Song.inverted).keys().all() == [Key(Song, name="a")]
     for seconds in (0.0, 2 * DAY.total_seconds()):
         moto.clock.advance(seconds)
-        assert [*session.verify(app, loose)] == []
-        assert [*session.repair(app, loose)] == []
-        assert [*session.backfill(app, loose)] == []
+        assert [*tools.verify(session, app, loose)] == []
+        assert [*tools.repair(session, app, loose)] == []
+        assert [*tools.backfill(session, app, loose)] == []
     assert problems == []
     assert_consistent(session, app, loose)
     assert len(moto.items(app) + moto.items(loose)) == 4

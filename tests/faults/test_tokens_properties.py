@@ -8,10 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import Field
 
-from dynaorm import Aggregate, Entity, F, Key, Session, Table, Transaction, Transport, Unique, inspect
+from dynaorm import Aggregate, Entity, F, Key, Session, Table, Transaction, Unique, inspect
 from dynaorm.errors import OutcomeUnknown, StoreError
 from dynaorm.flow.call import Call
 from dynaorm.testing import FakeClock, FaultyTransport, assert_consistent, lost_answer, strict_moto
+from dynaorm.transport import Transport
 
 app = Table("App")
 

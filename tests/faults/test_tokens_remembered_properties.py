@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import Field
 
-from dynaorm import Entity, F, Key, Retry, Session, Table, Transaction, Transport, Unique
+from dynaorm import Entity, F, Key, Retry, Session, Table, Transaction, Unique
 from dynaorm.errors import DynaormError, OutcomeUnknown
 from dynaorm.testing import (
     FakeClock,
@@ -18,6 +18,7 @@ from dynaorm.testing import (
     lost_request,
     strict_moto,
 )
+from dynaorm.transport import Transport
 
 app = Table("App")
 HOUR = timedelta(hours=1)

@@ -2,8 +2,9 @@
 
 from typing import Annotated, Any
 
-from dynaorm import Call, Entity, Key, Reply, Session, Table, Transport, Unique, Versioned
+from dynaorm import Entity, Key, Session, Table, Unique, Versioned
 from dynaorm.testing.clock import FakeClock
+from dynaorm.transport import Call, Reply, Transport
 
 app = Table("history-app")
 

@@ -19,6 +19,7 @@ from dynaorm import (
     Session,
     Table,
     Unique,
+    tools,
 )
 from dynaorm.errors import UnexpectedRefusal, UsageError
 from dynaorm.flow.application import Applied, ApplyProgress
@@ -129,19 +130,19 @@ def test_a_live_table_becomes_as_declared_but_for_what_would_be_removed(
     made(moto, name, some)
     names = {declared.name: name, guards.name: f"{name}-guards"}
     with Session(transport=moto, clock=FakeClock(), table_names=names) as session:
-        before = session.compare_table(declared)
-        plan = session.plan_apply(declared)
-        assert session.compare_table(declared) == before
-        applied = session.apply(declared)
+        before = tools.compare_table(session, declared)
+        plan = tools.plan_apply(session, declared)
+        assert tools.compare_table(session, declared) == before
+        applied = tools.apply(session, declared)
         assert applied.steps == plan.steps
         assert len(applied.steps) == 2 + sum(one in ADDED for one in some)  # 2: the guard table and its TTL
         assert applied.left == plan.left
         assert len(applied.left) == sum(one in LEFT for one in some)
         assert all(one.reason for one in applied.left)
-        left = session.compare_table(declared)
+        left = tools.compare_table(session, declared)
         assert len(left) == sum(one in LEFT or one in HARMLESS for one in some)
         assert {one.problem for one in left} <= {one.problem for one in before}
-        assert session.apply(declared) == Applied(left=applied.left)
+        assert tools.apply(session, declared) == Applied(left=applied.left)
         assert len(str(applied).splitlines()) == len(applied.steps) + len(applied.left)
         assert [one for one in applied.left if f": left, because {one.reason}" not in str(applied)] == []
 
@@ -159,16 +160,16 @@ def test_entities_of_an_older_declaration_are_completed(moto: Transport) -> None
     with Session(transport=moto, clock=FakeClock(), table_names=names) as session:
         session.create_table(older)
         session.save_many([Old(number=str(one), email=f"{one % 3}@x", note="n") for one in range(4)])
-        assert session.apply(declared, backfill=False).findings == ()
+        assert tools.apply(session, declared, backfill=False).findings == ()
         assert session.query(Task.by_note, note="n").all() == []
-        applied = session.apply(declared, segments=2)
+        applied = tools.apply(session, declared, segments=2)
         assert applied.steps == ()
         # Two tasks have one address. Nobody but a person can choose.
         assert [one.finding.kind.value for one in applied.findings] == ["duplicate value"]
         assert str(applied).splitlines()[-1] == f"needs a decision: {applied.findings[0].finding}"
         assert not applied.is_complete
         assert len(session.query(Task.by_note, note="n").all()) == 4
-        assert [one.kind.value for one in session.verify(Task)] == ["duplicate value"]
+        assert [one.kind.value for one in tools.verify(session, Task)] == ["duplicate value"]
 
 
 def test_a_live_ttl_that_concerns_no_entity_leaves_the_table_complete(moto: Transport) -> None:
@@ -179,10 +180,10 @@ def test_a_live_ttl_that_concerns_no_entity_leaves_the_table_complete(moto: Tran
         moto.call(
             Call("UpdateTimeToLive", {"TableName": shared.name, "TimeToLiveSpecification": specification})
         )
-        applied = session.apply(shared)
+        applied = tools.apply(session, shared)
         assert applied.is_complete
         assert [step.text for step in applied.steps] == ["create the index 'GSI1'"]
-        nothing, left = str(session.plan_apply(shared)).splitlines()
+        nothing, left = str(tools.plan_apply(session, shared)).splitlines()
         assert nothing == "nothing to do: the table is as declared"
         assert "by 'theirs', which no class stores: left, because it is harmless; leave it" in left
 
@@ -195,14 +196,14 @@ async def _applied_async() -> None:
     async with AsyncSession(region="us-east-1", clock=FakeClock()) as session:
         table = Table("applied-async", indexes=[GlobalIndex("GSI1")])
         told: list[str] = []
-        applied = await session.apply(table, progress=lambda one: told.append(str(one)))
+        applied = await tools.apply(session, table, progress=lambda one: told.append(str(one)))
         assert [step.text for step in applied.steps] == ["create the table 'applied-async'"]
         assert str(applied) == "applied-async: create the table 'applied-async': done"
-        assert str(await session.apply(table)) == "the table was as declared"
+        assert str(await tools.apply(session, table)) == "the table was as declared"
         assert told == [
             f"applied-async: create the table 'applied-async': {end}" for end in ("begun", "done")
         ]
-        assert str(await session.plan_apply(table)) == "nothing to do: the table is as declared"
+        assert str(await tools.plan_apply(session, table)) == "nothing to do: the table is as declared"
 
 
 # -- what DynamoDB answers meanwhile -----------------------------------------------------------------------------------
@@ -229,8 +230,8 @@ def applied(
     transport, clock = ScriptedTransport(*answers), FakeClock(jitter=0)
     told: list[ApplyProgress] = []
     try:
-        Session(transport=transport, clock=clock).apply(
-            table, backfill=False, progress=told.append, **options
+        tools.apply(
+            Session(transport=transport, clock=clock), table, backfill=False, progress=told.append, **options
         )
     finally:
         assert transport.remaining == 0
@@ -289,7 +290,7 @@ def test_a_limit_that_stays_is_an_error_in_the_end() -> None:
     transport = ScriptedTransport(*answers)
     clock = FakeClock(jitter=0)
     with pytest.raises(UnexpectedRefusal, match="20 indexes"):
-        Session(transport=transport, clock=clock).apply(indexed, backfill=False)
+        tools.apply(Session(transport=transport, clock=clock), indexed, backfill=False)
     assert 600 <= sum(clock.pauses) < 610
 
 
@@ -324,7 +325,7 @@ def test_a_refusal_for_good_ends_it() -> None:
     transport = ScriptedTransport(*described("ACTIVE"), refusal, *answers)
     clock = FakeClock(jitter=0)
     with pytest.raises(UnexpectedRefusal, match="one too many"):
-        Session(transport=transport, clock=clock).apply(indexed)
+        tools.apply(Session(transport=transport, clock=clock), indexed)
     assert sum(clock.pauses) < 20
     with pytest.raises(UnexpectedRefusal, match="may not do UpdateTable"):
         applied(*described("ACTIVE"), Refusal("AccessDeniedException", "no"))
@@ -334,14 +335,14 @@ def test_a_wait_has_an_end_and_says_how_to_go_on() -> None:
     answers = [one for _ in range(30) for one in described("ACTIVE", "CREATING filling")]
     transport = ScriptedTransport(*described("ACTIVE"), CREATED, *answers)
     with pytest.raises(UsageError, match=r"after 0:01:00 it is not done.*apply can be run again"):
-        Session(transport=transport, clock=FakeClock(jitter=0)).apply(indexed, wait=60)
+        tools.apply(Session(transport=transport, clock=FakeClock(jitter=0)), indexed, wait=60)
 
 
 def test_a_step_that_is_never_seen_is_an_error() -> None:
     answers = [one for _ in range(200) for one in described("ACTIVE")]
     transport = ScriptedTransport(*described("ACTIVE"), CREATED, *answers)
     with pytest.raises(UsageError, match="was accepted, but the table is not so"):
-        Session(transport=transport, clock=FakeClock(jitter=0)).apply(indexed)
+        tools.apply(Session(transport=transport, clock=FakeClock(jitter=0)), indexed)
 
 
 def test_a_table_that_cannot_be_changed_is_an_error_with_its_status() -> None:
@@ -353,13 +354,13 @@ def test_nothing_is_changed_in_a_table_with_other_keys(moto: Transport) -> None:
     name = f"applied-{next(_NUMBERS)}"
     moto.call(Call("CreateTable", definition(Table("other", pk=NumberKey("id"), sk=None), name)))
     with Session(transport=moto, clock=FakeClock(), table_names=lambda _: name) as session:
-        before = session.compare_table(indexed)
-        done = session.apply(indexed)
+        before = tools.compare_table(session, indexed)
+        done = tools.apply(session, indexed)
         assert done.steps == ()
         assert {one.difference.kind for one in done.left} == {"keys", "no index"}
         assert all("taken for another table" in one.reason for one in done.left)
-        assert session.compare_table(indexed) == before
-        assert session.plan_apply(indexed).does_nothing
+        assert tools.compare_table(session, indexed) == before
+        assert tools.plan_apply(session, indexed).does_nothing
 
 
 @pytest.mark.parametrize(
@@ -376,5 +377,5 @@ def test_a_wrong_argument_is_refused_before_anything_is_sent(
     given: Any, options: dict[str, Any], said: str
 ) -> None:
     with pytest.raises(UsageError) as refused:
-        Session(transport=ScriptedTransport()).apply(given, **options)
+        tools.apply(Session(transport=ScriptedTransport()), given, **options)
     assert said in str(refused.value)

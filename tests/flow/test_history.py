@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from dynaorm import Key, Session
+from dynaorm import Key, Session, tools
 from dynaorm.errors import NotVersioned, UsageError
 from dynaorm.flow.call import Call, Transport
 from dynaorm.testing.clock import FakeClock
@@ -38,8 +38,8 @@ def test_a_class_without_versions_has_none(session: Session, wire: FaultyTranspo
     calls: dict[str, Any] = {
         "history": lambda: session.history(key),
         "diff": lambda: session.diff(key, 1, 2),
-        "prune": lambda: session.prune(key, keep=1),
-        "purge": lambda: session.purge(key),
+        "prune": lambda: tools.prune(session, key, keep=1),
+        "purge": lambda: tools.purge(session, key),
         "restore": lambda: session.restore(key, version=1),
         "get": lambda: session.get(key, version=1),
     }

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from dynaorm import Session
+from dynaorm import Session, tools
 from dynaorm.errors import (
     Contention,
     EntityNotFound,
@@ -29,9 +29,9 @@ from tests.flow.documents import KEY, Document, numbers, seeded, stored_sorts, w
 def test_prune_by_age_keeps_what_is_younger_and_always_the_newest(session: Session, clock: FakeClock) -> None:
     written(session, 4, clock)
     start = datetime.fromtimestamp(clock.start, UTC)
-    assert session.prune(KEY, older_than=start + timedelta(hours=2)) == 2
+    assert tools.prune(session, KEY, older_than=start + timedelta(hours=2)) == 2
     assert numbers(session) == [4, 3]
-    assert session.prune(KEY, older_than=start + timedelta(days=9)) == 1
+    assert tools.prune(session, KEY, older_than=start + timedelta(days=9)) == 1
     assert numbers(session) == [4]
 
 
@@ -42,19 +42,19 @@ def test_prune_by_age_makes_no_hole_where_a_clock_went_backwards(session: Sessio
             document = other.get(KEY) or Document(doc_id="d")
             document.text = text
             other.save(document)
-    assert session.prune(KEY, older_than=datetime.fromtimestamp(base.start + 1000, UTC)) == 1
+    assert tools.prune(session, KEY, older_than=datetime.fromtimestamp(base.start + 1000, UTC)) == 1
     assert numbers(session) == [4, 3, 2]
 
 
 @pytest.mark.parametrize("options", [{}, {"keep": 1, "older_than": datetime.now(UTC)}])
 def test_prune_has_to_be_told_one_thing(session: Session, options: dict[str, Any]) -> None:
     with pytest.raises(UsageError, match="either keep="):
-        session.prune(KEY, **options)
+        tools.prune(session, KEY, **options)
 
 
 def test_pruning_what_never_was_finds_nothing(session: Session) -> None:
     with pytest.raises(EntityNotFound):
-        session.prune(KEY, keep=1)
+        tools.prune(session, KEY, keep=1)
 
 
 class Killed(BaseException):
@@ -83,11 +83,11 @@ def test_pruning_killed_anywhere_leaves_no_hole_and_can_be_called_again(
 ) -> None:
     written(session, 5)
     with pytest.raises(Killed):
-        Session(transport=Mortal(moto, "DeleteItem", at, after=after)).prune(KEY, keep=2)
+        tools.prune(Session(transport=Mortal(moto, "DeleteItem", at, after=after)), KEY, keep=2)
     left = numbers(session)
     assert left == list(range(5, 5 - len(left), -1))
     assert len(left) == 5 - (at if after else at - 1)
-    session.prune(KEY, keep=2)
+    tools.prune(session, KEY, keep=2)
     assert numbers(session) == [5, 4]
 
 
@@ -118,13 +118,13 @@ def test_pruning_that_dynamodb_stops_says_what_it_deleted(
 ) -> None:
     written(session, 5)
     with pytest.raises(error, match=said):
-        Session(transport=FaultyTransport(moto, fault), clock=FakeClock()).prune(KEY, keep=2)
+        tools.prune(Session(transport=FaultyTransport(moto, fault), clock=FakeClock()), KEY, keep=2)
 
 
 @pytest.mark.parametrize(
     ("trouble", "remedy"),
     [
-        (lambda: Refusal("AccessDeniedException", "no"), "allow it: dynaorm.iam_policy"),
+        (lambda: Refusal("AccessDeniedException", "no"), "allow it: dynaorm.iam.iam_policy"),
         (lambda: UsageError(problem="The credentials have expired", remedy="log in again"), "log in again"),
     ],
     ids=["a permission", "credentials"],
@@ -139,7 +139,7 @@ def test_pruning_that_may_not_go_on_says_what_it_deleted_and_what_to_do(
     written(session, 5)
     fault = Fault("stopped", strike, at, 1, frozenset({"DeleteItem"}))
     with pytest.raises((UnexpectedRefusal, UsageError), match=remedy) as stopped:
-        Session(transport=FaultyTransport(moto, fault), clock=FakeClock()).prune(KEY, keep=2)
+        tools.prune(Session(transport=FaultyTransport(moto, fault), clock=FakeClock()), KEY, keep=2)
     assert ("; 2 versions were deleted; call it again" in str(stopped.value)) is (at == 3)
 
 
@@ -149,16 +149,16 @@ def test_pruning_that_may_not_go_on_says_what_it_deleted_and_what_to_do(
 def test_purge_needs_a_tombstone(session: Session) -> None:
     document = written(session, 2)
     with pytest.raises(UsageError, match="is not deleted"):
-        session.purge(document)
+        tools.purge(session, document)
     assert numbers(session) == [2, 1]
 
 
 def test_purge_leaves_nothing_and_then_numbers_begin_anew(session: Session, moto: Transport) -> None:
     session.delete(written(session, 3))
-    assert session.purge(KEY) == 3
+    assert tools.purge(session, KEY) == 3
     assert stored_sorts(moto) == set()
     with pytest.raises(EntityNotFound):
-        session.purge(KEY)
+        tools.purge(session, KEY)
     session.save(Document(doc_id="d"))
     assert numbers(session) == [1]
 
@@ -171,15 +171,15 @@ def test_purging_killed_between_steps_keeps_the_tombstone_to_the_end(
     seeded(session, moto, 105)
     session.delete(KEY)
     with pytest.raises(Killed):
-        Session(transport=Mortal(moto, "TransactWriteItems", at, after=after)).purge(KEY)
+        tools.purge(Session(transport=Mortal(moto, "TransactWriteItems", at, after=after)), KEY)
     gone = at == 2 and after
     assert ("v0_D" in stored_sorts(moto)) is not gone
     if gone:
         assert stored_sorts(moto) == set()
         return
     with pytest.raises(UsageError):
-        session.prune(KEY)
-    session.purge(KEY)
+        tools.prune(session, KEY)
+    tools.purge(session, KEY)
     assert stored_sorts(moto) == set()
 
 
@@ -202,7 +202,7 @@ def test_an_entity_created_anew_while_it_is_purged_keeps_its_history(
     session.delete(written(session, 2))
     transport = Meddling(moto, lambda: session.save(Document(doc_id="d", text="anew")))
     with pytest.raises(StaleEntity):
-        Session(transport=transport).purge(KEY)
+        tools.purge(Session(transport=transport), KEY)
     assert numbers(session) == [3, 2, 1]
     assert session.get_one(KEY).text == "anew"
 
@@ -213,7 +213,7 @@ def test_a_purge_without_an_answer_is_unknown_and_can_be_called_again(
     session.delete(written(session, 2))
     faulty = FaultyTransport(moto, lost_answer(at=1, times=10, operation="TransactWriteItems"))
     with pytest.raises(OutcomeUnknown):
-        Session(transport=faulty, clock=FakeClock()).purge(KEY)
+        tools.purge(Session(transport=faulty, clock=FakeClock()), KEY)
     with pytest.raises(EntityNotFound):
-        session.purge(KEY)
+        tools.purge(session, KEY)
     assert stored_sorts(moto) == set()

@@ -134,7 +134,7 @@ def test_a_missing_permission_names_the_operation_the_table_and_the_policy() -> 
     error = failing(Refusal("AccessDeniedException", "User: me is not authorized", request_id="r1"))
     assert str(error) == (
         "these credentials may not do GetItem on 'read-app' (AccessDeniedException: User: me is not authorized) "
-        "(request r1); allow it: dynaorm.iam_policy, or dynaorm export --policy, makes the policy that some "
+        "(request r1); allow it: dynaorm.iam.iam_policy, or dynaorm export --policy, makes the policy that some "
         "classes need, for each purpose"
     )
 

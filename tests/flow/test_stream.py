@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dynaorm import NoAnswer, Refusal, Retry, Session
+from dynaorm import Retry, Session, tools
 from dynaorm.errors import (
     CheckpointExpired,
     InvalidCursor,
@@ -16,6 +16,7 @@ from dynaorm.errors import (
     UsageError,
 )
 from dynaorm.testing import FakeClock
+from dynaorm.transport import NoAnswer, Refusal
 from tests.streams.shards import Stream, Thing, app
 
 
@@ -26,7 +27,7 @@ def stream() -> Stream:
 
 def follow(stream: Stream, **options: Any) -> Iterator[Any]:
     session = Session(transport=stream, clock=FakeClock(jitter=0), retry=Retry(attempts=3))
-    return session.follow(app, **{"idle": 0, **options})
+    return tools.follow(session, app, **{"idle": 0, **options})
 
 
 def sequences(changes: Iterator[Any]) -> list[int]:
@@ -72,7 +73,7 @@ def test_from_any_checkpoint_comes_all_that_was_not_handled(stream: Stream, data
 def test_a_shard_that_counted_as_read_is_asked_once_in_a_second(stream: Stream) -> None:
     stream.open("a", records=1)
     clock = FakeClock(jitter=0)
-    found = Session(transport=stream, clock=clock).follow(app)
+    found = tools.follow(Session(transport=stream, clock=clock), app)
     next(found)
     asked: list[int] = []
     for _ in range(3):
@@ -83,7 +84,7 @@ def test_a_shard_that_counted_as_read_is_asked_once_in_a_second(stream: Stream) 
     assert asked == [1, 1, 1]
     stream.calls.clear()
     began = clock.monotonic()
-    list(Session(transport=stream, clock=clock).follow(app, idle=60))
+    list(tools.follow(Session(transport=stream, clock=clock), app, idle=60))
     assert clock.monotonic() - began == 60
     assert stream.calls.count("GetRecords") <= 67
 
@@ -199,5 +200,5 @@ def test_arguments_are_checked_before_the_first_request(stream: Stream) -> None:
     with pytest.raises(InvalidCursor):
         follow(stream, after="x")
     with pytest.raises(UsageError, match="takes a Table"):
-        Session(transport=stream).follow(Thing)  # type: ignore[call-overload]  # no table
+        tools.follow(Session(transport=stream), Thing)  # type: ignore[call-overload]  # no table
     assert stream.calls == []

@@ -12,7 +12,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dynaorm import BinaryKey, Entity, GlobalIndex, Index, InKey, Key, NumberKey, Session, Table, Unique
+from dynaorm import (
+    BinaryKey,
+    Entity,
+    GlobalIndex,
+    Index,
+    InKey,
+    Key,
+    NumberKey,
+    Session,
+    Table,
+    Unique,
+    tools,
+)
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.errors import DynaormError, InvalidValue
 from dynaorm.flow.call import Call
@@ -232,7 +244,7 @@ def test_whatever_is_stored_is_found_again_and_gone_when_deleted(
         session.delete(entity)
         assert session.get(key_of(entity)) is None
         if mapping_of(type(entity)).versioning is not None:
-            session.purge(key_of(entity))
+            tools.purge(session, key_of(entity))
     for table in TABLES:
         assert session._transport.call(Call("Scan", {"TableName": table.name}))["Items"] == []
 

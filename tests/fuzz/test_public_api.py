@@ -14,7 +14,7 @@ from typing import Any
 from hypothesis import settings
 from hypothesis import strategies as st
 
-from dynaorm import Key, Session, Transaction, any_of, detached, inspect
+from dynaorm import Key, Session, Transaction, any_of, detached, inspect, tools
 from dynaorm.errors import (
     AlreadyExists,
     BulkError,
@@ -266,11 +266,11 @@ class Machine(CountingMachine):
         versions = self.model.versions.get(ident, {})
         if ident in self.model.live:
             doomed = [one for one in versions if one <= self.model.newest[ident] - keep]
-            assert self.session.prune(key_of(ident), keep=keep) == len(doomed)
+            assert tools.prune(self.session, key_of(ident), keep=keep) == len(doomed)
             self.model.versions[ident] = {one: old for one, old in versions.items() if one not in doomed}
-            self.write({}, lambda: self.session.purge(key_of(ident)), {UsageError})
+            self.write({}, lambda: tools.purge(self.session, key_of(ident)), {UsageError})
         elif self.write(
-            {}, lambda: self.session.purge(key_of(ident)), set() if versions else {EntityNotFound}
+            {}, lambda: tools.purge(self.session, key_of(ident)), set() if versions else {EntityNotFound}
         ):
             self.model.versions.pop(ident)
             self.model.newest.pop(ident)

@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dynaorm import Call, Session, Transport
+from dynaorm import Session
 from dynaorm.testing import FakeClock, FaultyTransport
+from dynaorm.transport import Call, Transport
 from tests.fuzz.shelf import Shelf
 from tests.laws.test_pages_of_partitions import ORDERS, Line, Order, drawn_lines, lines, put, reads
 

@@ -24,6 +24,7 @@ from dynaorm import (
     Table,
     Unique,
     any_of,
+    tools,
 )
 from dynaorm.entity.mapping.derive import index_keys
 from dynaorm.entity.mapping.mapping import mapping_of
@@ -209,8 +210,8 @@ def reads_of(kind: Any) -> dict[str, Callable[[Session], object]]:
         "transaction": lambda session: transaction(session, kind),
         "change": lambda session: change(session, kind),
         "delete": lambda session: session.delete(Key(kind, name="a", number=1)),
-        "verify": lambda session: list(session.verify(mapping_of(kind).table)),
-        "repair": lambda session: list(session.repair(mapping_of(kind).table)),
+        "verify": lambda session: list(tools.verify(session, mapping_of(kind).table)),
+        "repair": lambda session: list(tools.repair(session, mapping_of(kind).table)),
     }
 
 
@@ -238,15 +239,15 @@ READS: Mapping[type[Entity], Mapping[str, Callable[[Session], object]]] = {
         "history": lambda session: list(session.history(Key(Book, name="a", number=1))),
         "as_of": lambda session: session.get(Key(Book, name="a", number=1), as_of=NOON),
         "restore": lambda session: session.restore(Key(Book, name="a", number=1), version=1),
-        "prune": lambda session: session.prune(Key(Book, name="a", number=1), keep=1),
+        "prune": lambda session: tools.prune(session, Key(Book, name="a", number=1), keep=1),
     },
     Shop: {
         **reads_of(Shop),
         "get_by": lambda session: session.get_by(Shop, phone="5"),
         "create_table": lambda session: session.create_table(shops),
-        "compare_table": lambda session: session.compare_table(shops),
+        "compare_table": lambda session: tools.compare_table(session, shops),
         "delete_table": lambda session: session.delete_table(shops, name=shops.name),
-        "follow": lambda session: list(session.follow(shops, idle=0)),
+        "follow": lambda session: list(tools.follow(session, shops, idle=0)),
         "move": lambda session: session.move(Shop(name="a")),
     },
     Page: {

@@ -7,12 +7,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dynaorm import Entity, Session, Transport, detached, inspect
+from dynaorm import Entity, Session, detached, inspect, tools
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.errors import DecodeError, DynaormError, InvalidValue, OutcomeUnknown, UnexpectedRefusal
 from dynaorm.flow.call import Call
 from dynaorm.item.value import Item
 from dynaorm.testing.clock import FakeClock
+from dynaorm.transport import Transport
 from tests.fuzz.fixtures import CHANGES, SOUND, TABLES, key_names, key_of, spoiled
 from tests.fuzz.shelf import Shelf
 
@@ -175,11 +176,11 @@ def test_versions_are_restored_pruned_and_purged_or_all_is_left(
     session, key = Session(transport=store.engine, clock=FakeClock(jitter=0)), key_of(entity)
     for work in (
         lambda: session.restore(key, version=1),
-        lambda: session.prune(key, keep=1),
+        lambda: tools.prune(session, key, keep=1),
         lambda: session.delete(key),
         lambda: session.restore(key, version=1),
         lambda: session.delete(key),
-        lambda: session.purge(key),
+        lambda: tools.purge(session, key),
     ):
         before = store.raw()
         assert refusal(work) is None or store.raw() == before

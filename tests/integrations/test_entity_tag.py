@@ -4,9 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dynaorm import Session, Transport
+from dynaorm import Session
 from dynaorm.errors import UsageError
 from dynaorm.integrations.entity_tag import EntityTags, entity_tags, etag
+from dynaorm.transport import Transport
 from tests.cast.others import Loose
 from tests.cast.people import User
 from tests.cast.seen import items, put

@@ -13,7 +13,7 @@ from fastapi.responses import JSONResponse
 from pydantic import BaseModel
 from starlette.types import Message
 
-from dynaorm import AsyncSession, Entity, Page, Session, Table, Unique
+from dynaorm import AsyncSession, Entity, Session, Table, Unique
 from dynaorm.errors import EntityNotFound, SessionClosed, Throttled
 from dynaorm.integrations.fastapi import (
     CurrentAsyncSession,
@@ -31,6 +31,7 @@ from dynaorm.integrations.fastapi import (
     problems,
     session_lifespan,
 )
+from dynaorm.session import Page
 from dynaorm.testing import FaultyTransport
 from dynaorm.transport.threaded import ThreadedTransport
 from tests.integrations.asgi import Client, client_of

@@ -16,27 +16,12 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.trace import SpanKind, StatusCode
 
-from dynaorm import (
-    AsyncDirectTransport,
-    AsyncSession,
-    DirectTransport,
-    Entity,
-    F,
-    GlobalIndex,
-    Index,
-    Key,
-    Reason,
-    Refusal,
-    Reply,
-    Retry,
-    Session,
-    Table,
-    Unique,
-)
+from dynaorm import AsyncSession, Entity, F, GlobalIndex, Index, Key, Retry, Session, Table, Unique, tools
 from dynaorm.errors import DynaormError, Throttled, UsageError
 from dynaorm.flow.call import Call, Transport
 from dynaorm.integrations.opentelemetry import instrument
 from dynaorm.testing import FakeClock, FaultyTransport, ScriptedTransport, conflict, lost_answer, throttle
+from dynaorm.transport import AsyncDirectTransport, DirectTransport, Reason, Refusal, Reply
 from dynaorm.transport.async_default import AsyncDefaultTransport
 from dynaorm.transport.default import DefaultTransport
 from dynaorm.transport.pynamodb import PynamoTransport
@@ -305,7 +290,7 @@ def test_nothing_that_is_exported_has_a_value(moto: Transport, exported: Exporte
     with session.transaction(token=f"{SECRET}-token") as tx:
         tx.update(key, F.email.set(f"{SECRET}@5"))
     session.delete(key)
-    list(session.verify(app))
+    list(tools.verify(session, app))
     text = exported.text()
     assert {"save observed", "verify observed", "delete observed"} <= {span.name for span in exported.spans}
     assert "UniqueViolation" in text

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import pytest
 
-from dynaorm import Aggregate, Attribute, Entity, F, GlobalIndex, Index, Session, Table, Unique
+from dynaorm import Aggregate, Attribute, Entity, F, GlobalIndex, Index, Session, Table, Unique, tools
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.errors import UsageError
 from dynaorm.integrity.declared import declared_digest
@@ -103,4 +103,4 @@ def test_a_checkpoint_of_other_declarations_is_refused(change: dict[str, Any], t
         with pytest.raises(UsageError, match="is the checkpoint of another run"):
             list(repair(session, later, options=options))
         list(repair(session, other, options=options))
-        assert list(session.verify(other)) == []
+        assert list(tools.verify(session, other)) == []

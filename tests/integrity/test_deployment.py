@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from dynaorm import Table
+from dynaorm import Table, tools
 from tests.conftest import ROOT
 from tests.integrity.shop import Team, User, now
 from tests.integrity.zoo import Raw
@@ -54,15 +54,17 @@ def test_no_write_is_refused_and_nothing_is_wrong_afterwards(
     new = [started(ministack_endpoint, ministack, "new", 4 * run + seed) for seed in (3, 4)]
     try:
         assert all(map(is_writing, old))
-        assert [step.text for step in session.apply(now, backfill=False).steps] == ["create the index 'GSI1'"]
+        assert [step.text for step in tools.apply(session, now, backfill=False).steps] == [
+            "create the index 'GSI1'"
+        ]
         assert all(map(is_writing, new))
         stopped(old)
-        applied = session.apply(now)
+        applied = tools.apply(session, now)
         assert applied.left == ()
         stopped(new)
         # What an old worker changed after a new one had written it.
-        list(session.repair(now))
-        assert list(session.verify(now)) == []
+        list(tools.repair(session, now))
+        assert list(tools.verify(session, now)) == []
         users = session.scan(User).all()
         for team in ("a", "b"):
             members = [one for one in users if one.team == team]

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from dynaorm import Session, Table
+from dynaorm import Session, Table, tools
 from dynaorm.errors import TableNotFound, UsageError
 from dynaorm.flow.integrity.finding import Finding, RepairResult
 from dynaorm.integrity.processes import run_tasks
@@ -87,7 +87,7 @@ def test_processes_that_are_killed_are_started_again_and_the_table_is_right(
     ministack.session.create_table(Table("shop"))
     try:
         fill(ministack.session)
-        ministack.session.apply(now, backfill=False)
+        tools.apply(ministack.session, now, backfill=False)
         orders = tmp_path / "orders"
         orders.mkdir()
         chance = Random(5)
@@ -111,7 +111,7 @@ def test_processes_that_are_killed_are_started_again_and_the_table_is_right(
             )
         )
         assert list(orders.iterdir()) == []  # three processes were killed
-        assert [one.kind.value for one in ministack.session.verify(now)] == ["duplicate value"]
+        assert [one.kind.value for one in tools.verify(ministack.session, now)] == ["duplicate value"]
         left = [one for one in told if isinstance(one, RepairResult) and one.is_left]
         assert [one.finding.kind.value for one in left] == ["duplicate value"]
         assert [one.name for one in tmp_path.iterdir()] == ["orders"]

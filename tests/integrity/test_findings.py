@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from dynaorm import Table
+from dynaorm import Table, tools
 from dynaorm.errors import UsageError
 from dynaorm.failure import MASK
 from dynaorm.flow.integrity.finding import Finding, FindingKind, Outcome, RepairResult, finding_at
@@ -35,7 +35,7 @@ def damaged(raw: Raw, damages: list[Damage]) -> list[Finding]:
 @pytest.mark.parametrize("damages", portions(), ids=lambda some: some[0].name.replace(" ", "-"))
 def test_findings_are_mended_as_a_whole_repair_mends_them(moto: Raw, damages: list[Damage]) -> None:
     findings = damaged(moto, damages)
-    mended = list(moto.session.repair(*TABLES, findings=findings))
+    mended = list(tools.repair(moto.session, *TABLES, findings=findings))
     assert [
         str(one.finding) for one in mended if one.finding.repairable and one.outcome is not Outcome.REPAIRED
     ] == []
@@ -76,7 +76,7 @@ def test_what_is_right_is_not_touched_whatever_a_finding_says(moto: Raw) -> None
         for item in before[app.name]
         for kind in FindingKind
     ]
-    told_of = list(moto.session.repair(*TABLES, findings=wrong))
+    told_of = list(tools.repair(moto.session, *TABLES, findings=wrong))
     assert {one.outcome for one in told_of} == {Outcome.RESOLVED}
     assert moto.items(*TABLES) == before
 
@@ -91,7 +91,7 @@ def test_what_is_right_is_not_touched_whatever_a_finding_says(moto: Raw) -> None
 )
 def test_what_cannot_be_judged_again_is_refused(moto: Raw, finding: Any, text: str) -> None:
     with pytest.raises(UsageError, match=text):
-        moto.session.repair(*TABLES, findings=[finding])
+        tools.repair(moto.session, *TABLES, findings=[finding])
 
 
 def test_a_run_of_findings_has_no_segments(moto: Raw, tmp_path: Path) -> None:

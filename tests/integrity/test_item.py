@@ -5,9 +5,10 @@ from typing import Any
 
 import pytest
 
-from dynaorm import Transport
+from dynaorm import tools
 from dynaorm.flow.integrity.finding import Finding, FindingKind
 from dynaorm.integrity.item import findings_of, stored_item
+from dynaorm.transport import Transport
 from tests.integrity.conftest import created
 from tests.integrity.damages import portions
 from tests.integrity.zoo import TABLES, Raw
@@ -28,7 +29,7 @@ def found(findings: Iterable[Finding]) -> set[tuple[FindingKind, str, str]]:
 def test_the_findings_of_all_items_are_those_of_verify(zoo: Raw, number: int) -> None:
     for damage in portions()[number]:
         damage.do(zoo)
-    of_all = found(one for one in zoo.session.verify(*TABLES) if one.kind is not FindingKind.TOTAL)
+    of_all = found(one for one in tools.verify(zoo.session, *TABLES) if one.kind is not FindingKind.TOTAL)
     of_each: set[tuple[FindingKind, str, str]] = set()
     for table in TABLES:
         for item in zoo.items(table)[table.name]:

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from dynaorm import tools
 from dynaorm.errors import UsageError
 from dynaorm.flow.integrity.finding import Outcome
 from dynaorm.integrity.run import RunOptions, backfill, repair, table_locations, verify
@@ -28,7 +29,7 @@ def test_a_dry_run_does_not_spare_anything_to_the_run_after_it(moto: Raw, small:
     assert [next(planned).outcome for _ in range(2)] == [Outcome.PLANNED] * 2
     del planned
     assert {one.outcome for one in repair(moto.session, app, options=small)} == {Outcome.REPAIRED}
-    assert list(moto.session.verify(app)) == []
+    assert list(tools.verify(moto.session, app)) == []
 
 
 def test_a_run_makes_no_more_repairs_than_it_may(moto: Raw, small: RunOptions) -> None:
@@ -38,7 +39,7 @@ def test_a_run_makes_no_more_repairs_than_it_may(moto: Raw, small: RunOptions) -
     limited = replace(small, at_most=2)
     outcomes = [one.outcome for one in repair(moto.session, app, options=limited)]
     assert outcomes == [Outcome.REPAIRED, Outcome.REPAIRED, Outcome.LIMIT_REACHED]
-    assert len(list(moto.session.verify(app))) == 1
+    assert len(list(tools.verify(moto.session, app))) == 1
     assert small.checkpoint is not None
     assert small.checkpoint.exists(), "the run is not finished, and can be resumed"
     assert [one.outcome for one in repair(moto.session, app, options=limited)] == [Outcome.REPAIRED]

@@ -12,13 +12,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import SecretStr
 
-from dynaorm import Aggregate, Entity, Index, Key, NumberRevision, Session, Table, Transport, Unique, inspect
+from dynaorm import Aggregate, Entity, Index, Key, NumberRevision, Session, Table, Unique, inspect, tools
 from dynaorm.errors import OwnerUnknown
 from dynaorm.flow.call import Call, Refusal
 from dynaorm.flow.integrity.finding import FindingKind, Outcome, RepairResult
 from dynaorm.integrity.report import as_json
 from dynaorm.integrity.run import RunOptions, backfill
 from dynaorm.testing.moto_engine import strict_moto
+from dynaorm.transport import Transport
 from tests.integrity import zoo
 from tests.integrity.shop import (
     Note,
@@ -76,7 +77,7 @@ def test_everything_that_is_declared_is_added_and_what_two_hold_is_reported(raw:
     session.save(page)
     assert [one.number for one in session.history(page)] == [2, 1]
 
-    (finding,) = session.verify(now)
+    (finding,) = tools.verify(session, now)
     assert str(finding).endswith(
         "nick#bob: 2 live entities hold it; change it in all of them but one "
         "(PK=USER#2 SK=PROFILE and PK=USER#3 SK=PROFILE)"
@@ -96,7 +97,7 @@ def test_items_without_type_and_revision_become_versioned(moto: Raw) -> None:
     (latest, first) = moto.items(untyped)["shop"]
     assert {**latest, "SK": first["SK"]} == first
     assert session.get_one(Note, number="1").text == "a"
-    assert list(session.verify(untyped)) == []
+    assert list(tools.verify(session, untyped)) == []
     drop(moto)
 
 
@@ -125,10 +126,12 @@ def test_a_dry_run_shows_what_will_be_done_and_which_values_two_hold(
         raw.create(before)
         for number, (email, nick) in enumerate(users):
             raw.session.save(OldUser(user_id=str(number), email=email or str(number), nick=nick))
-        expected = told(raw.session.backfill(now, dry_run=True))
+        expected = told(tools.backfill(raw.session, now, dry_run=True))
         assert told(backfill(raw.session, now, options=RunOptions(dry_run=True))) == expected
-        results = list(raw.session.backfill(now))
-        still_wrong = {key for finding in raw.session.verify(now) for key in finding.owners or (finding.key,)}
+        results = list(tools.backfill(raw.session, now))
+        still_wrong = {
+            key for finding in tools.verify(raw.session, now) for key in finding.owners or (finding.key,)
+        }
         drop(raw)
     assert told(results) == expected
     # Nobody who still lacks something is said to be right, and no result comes twice.
@@ -197,10 +200,10 @@ def test_a_missing_target_is_made_of_the_class_that_has_all_of_its_totals(moto: 
         for number in range(count):
             key = key_of(f"{kind.upper()}#{number}", kind.upper())
             moto.put(crews, key, _type=text(kind), number={"N": str(number)}, name=text("a"))
-    assert [one.outcome for one in moto.session.backfill(crews)] == [Outcome.REPAIRED]
+    assert [one.outcome for one in tools.backfill(moto.session, crews)] == [Outcome.REPAIRED]
     made = moto.session.get_one(Group, name="a")
     assert made == (Crew(name="a", members=3, hands=2) if sailors else Group(name="a", members=3))
-    assert list(moto.session.verify(crews)) == []
+    assert list(tools.verify(moto.session, crews)) == []
     moto.client.delete_table(TableName="crews")
 
 
@@ -219,7 +222,7 @@ def test_a_secret_in_the_key_of_who_holds_a_value_is_not_told() -> None:
         session.create_table(earlier)
         for number in ("hush1", "hush2"):
             session.save(Unprotected(number=SecretStr(number), email="a@x"))
-        found = [one.finding for one in session.backfill(Patient)]
+        found = [one.finding for one in tools.backfill(session, Patient)]
     assert FindingKind.DUPLICATE in {one.kind for one in found}
     assert [text for one in found for text in (str(one), as_json(one)) if "hush" in text] == []
 
@@ -238,7 +241,7 @@ def test_a_duplicate_that_is_left_names_first_the_entity_that_has_the_guard_item
     with strict_moto(), Session(region="us-east-1") as session:
         session.create_table(earlier)
         session.save_many([Loose(number=1, code="x"), Loose(number=2, code="x")])
-        (left,) = (one.finding for one in session.backfill(Pair) if one.is_left)
+        (left,) = (one.finding for one in tools.backfill(session, Pair) if one.is_left)
         kept = session.get_by(Pair, code="x")
         assert kept is not None
         told = f"PK=PAIR#{kept.number} SK=PAIR has the guard item; change the value in the other one"
@@ -248,7 +251,7 @@ def test_a_duplicate_that_is_left_names_first_the_entity_that_has_the_guard_item
             f"PAIR#{3 - kept.number}",
         ]
         session.update(Key(Pair, number=3 - kept.number), {"code": "y"})
-        assert list(session.verify(Pair)) == []
+        assert list(tools.verify(session, Pair)) == []
 
 
 def test_guard_items_without_an_owner_get_the_one_entity_that_holds_their_value(moto: Raw) -> None:
@@ -310,10 +313,10 @@ class Seat(Entity, table=nested, pk="SEAT#{number}", sk="SEAT"):
 def test_a_missing_target_is_made_where_the_revision_is_a_member_of_a_map(moto: Raw) -> None:
     moto.create(nested)
     moto.session.save_many([OldSeat(number=number, row="a") for number in (1, 2)])
-    assert [one.outcome for one in moto.session.backfill(nested)] == [Outcome.REPAIRED]
+    assert [one.outcome for one in tools.backfill(moto.session, nested)] == [Outcome.REPAIRED]
     row = moto.session.get_one(Row, row="a")
     assert (row.seats, inspect(row).revision) == (2, "1")
-    assert list(moto.session.verify(nested)) == []
+    assert list(tools.verify(moto.session, nested)) == []
     moto.client.delete_table(TableName="nested")
 
 
@@ -328,7 +331,7 @@ def test_why_a_total_cannot_be_corrected_is_told(moto: Raw) -> None:
 
     moto.create(nested)
     moto.session.save(OldSeat(number=1, row="a"))
-    (left,) = Session(transport=Refusing()).backfill(nested)
+    (left,) = tools.backfill(Session(transport=Refusing()), nested)
     assert (left.outcome, left.finding.kind) == (Outcome.SKIPPED, FindingKind.TOTAL)
     assert "the table is no good" in left.reason
     moto.client.delete_table(TableName="nested")
@@ -355,11 +358,11 @@ def test_index_keys_that_an_old_writer_copied_into_a_version_are_taken_away(moto
     session.save(found)
     versions = {one["SK"]["S"]: one for one in moto.items(now)["shop"]}
     kept = {name: value for name, value in versions["v2_TEXT"].items() if not name.startswith("GSI1")}
-    assert {one.finding.kind: one.outcome for one in session.repair(now)} == {
+    assert {one.finding.kind: one.outcome for one in tools.repair(session, now)} == {
         FindingKind.INDEX_KEYS: Outcome.REPAIRED,
         FindingKind.EXTRA_ATTRIBUTES: Outcome.REPAIRED,
     }
     assert moto.get(now, key_of("TEXT#1", "v2_TEXT")) == kept
     assert moto.get(now, key_of("TEXT#1", "v1_TEXT")) == versions["v1_TEXT"]
-    assert list(session.verify(now)) == []
+    assert list(tools.verify(session, now)) == []
     drop(moto)

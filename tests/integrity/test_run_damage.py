@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from dynaorm import Session
+from dynaorm import Session, tools
 from dynaorm.errors import UnexpectedRefusal
 from dynaorm.flow.call import Call, Refusal, Reply, Transport
 from dynaorm.flow.integrity.finding import Finding, FindingKind, Outcome
@@ -32,7 +32,7 @@ def wanted(*damages: Damage) -> list[Found]:
 
 def test_what_is_saved_is_clean(raw: Raw) -> None:
     populate(raw.session)
-    assert list(raw.session.verify(*TABLES)) == []
+    assert list(tools.verify(raw.session, *TABLES)) == []
     assert list(verify(raw.session, *TABLES, options=RunOptions(segments=4))) == []
     assert list(repair(raw.session, *TABLES)) == []
 
@@ -56,7 +56,7 @@ def test_damage_is_found_and_mended_or_left_and_nothing_else_is_touched(
 ) -> None:
     stored = damaged(ministack, damages)
     repairable = [one for one in damages if one.mends]
-    findings = list(ministack.session.verify(*TABLES))
+    findings = list(tools.verify(ministack.session, *TABLES))
     assert found(findings) == wanted(*damages), [str(one) for one in findings]
     assert found(one for one in findings if one.repairable) == wanted(*repairable)
     assert found(verify(ministack.session, *TABLES, options=RunOptions(segments=3))) == wanted(*damages)
@@ -108,7 +108,7 @@ def test_a_dry_run_plans_what_can_be_mended_and_sends_no_write(ministack: Raw) -
     session = Session(transport=transport, table_names=ministack.name, clock=clock())
     for planned in (
         list(repair(session, *TABLES, options=RunOptions(dry_run=True))),
-        list(session.repair(*TABLES, dry_run=True)),
+        list(tools.repair(session, *TABLES, dry_run=True)),
     ):
         assert found(one.finding for one in planned) == wanted(*damages)
         for one in planned:
@@ -118,8 +118,8 @@ def test_a_dry_run_plans_what_can_be_mended_and_sends_no_write(ministack: Raw) -
             )
             assert (one.plan is not None) == one.finding.repairable
     list(backfill(session, *TABLES, options=RunOptions(dry_run=True)))
-    list(session.backfill(*TABLES, dry_run=True))
-    list(session.verify(*TABLES))
+    list(tools.backfill(session, *TABLES, dry_run=True))
+    list(tools.verify(session, *TABLES))
     assert transport.operations <= READS
     assert ministack.items(*TABLES) == stored
 
@@ -138,7 +138,7 @@ def test_a_value_changed_behind_every_revision_is_not_claimed(moto: Raw) -> None
     moto.delete(app, key_of("email#ann@x"))
     outcomes = repaired_after(moto, lambda: moto.change(app, member("ann"), email=text("eve@x")))
     assert outcomes == [Outcome.RESOLVED]
-    assert found(moto.session.verify(app)) == [
+    assert found(tools.verify(moto.session, app)) == [
         (FindingKind.MISSING_GUARD, app.name, "email#eve@x email#eve@x")
     ]
 
@@ -149,7 +149,7 @@ def test_a_copy_changed_behind_every_revision_is_kept_as_it_is_then(moto: Raw) -
     moto.delete(app, version)
     assert repaired_after(moto, lambda: moto.change(app, latest, text=text("new"))) == [Outcome.REPAIRED]
     assert moto.get(app, version)["text"] == text("new")
-    assert list(moto.session.verify(app)) == []
+    assert list(tools.verify(moto.session, app)) == []
 
 
 @pytest.mark.parametrize("revision", ["its own", None])
@@ -159,7 +159,7 @@ def test_a_version_that_a_repair_puts_is_the_latest_copy_without_type_and_index_
     moto.fill()
     latest = key_of("BOOK#2", "v0_TEXT")
     moto.change(app, latest, version=None, version_at=None, **({} if revision else {"_rev": None}))
-    assert [one.outcome for one in moto.session.repair(Book)] == [Outcome.REPAIRED]
+    assert [one.outcome for one in tools.repair(moto.session, Book)] == [Outcome.REPAIRED]
     copy = moto.get(app, latest)
     assert ("_rev" in copy) is (revision is not None)
     del copy["_type"]
@@ -189,4 +189,4 @@ def test_who_may_not_write_is_told_at_once(moto: Raw) -> None:
     damaged(moto, portions()[0])
     session = Session(transport=ReadOnly(moto.transport), clock=clock())
     with pytest.raises(UnexpectedRefusal, match="not authorized"):
-        list(session.repair(*TABLES))
+        list(tools.repair(session, *TABLES))

@@ -8,11 +8,12 @@ from typing import Any
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
-from dynaorm import Key, Session, Transport
+from dynaorm import Key, Session, tools
 from dynaorm.flow.call import Call, Reply
 from dynaorm.flow.integrity.finding import Outcome, RepairResult
 from dynaorm.integrity.run import RunOptions, backfill, repair
 from dynaorm.testing.moto_engine import strict_moto
+from dynaorm.transport import Transport
 from tests.integrity.conftest import created
 from tests.integrity.damages import DAMAGES, together
 from tests.integrity.test_run_writers import NAMES, write
@@ -21,8 +22,8 @@ from tests.integrity.zoo import TABLES, Book, Device, Member, Raw, Voucher, cloc
 Tool = Callable[[Session], list[RepairResult]]
 
 TOOLS: Mapping[str, Tool] = {
-    "repair": lambda session: list(session.repair(*TABLES)),
-    "backfill": lambda session: list(session.backfill(*TABLES)),
+    "repair": lambda session: list(tools.repair(session, *TABLES)),
+    "backfill": lambda session: list(tools.backfill(session, *TABLES)),
     "a repair by segments": lambda session: list(repair(session, *TABLES, options=RunOptions(segments=3))),
     "a backfill by segments": lambda session: list(
         backfill(session, *TABLES, options=RunOptions(segments=3))
@@ -106,10 +107,10 @@ def interleaved(raw: Raw, first: str, damages: Any, works: Mapping[int, str | in
 
 def sound(raw: Raw) -> None:
     """One more repair leaves only what needs a choice, and what is not judged."""
-    told = list(raw.session.repair(*TABLES))
+    told = list(tools.repair(raw.session, *TABLES))
     assert {one.outcome for one in told} <= {Outcome.REPAIRED, Outcome.NEEDS_DECISION, Outcome.SKIPPED}
-    left = list(raw.session.verify(*TABLES))
+    left = list(tools.verify(raw.session, *TABLES))
     assert [str(one) for one in left if one.repairable] == []
     stored = raw.items(*TABLES)
-    list(raw.session.repair(*TABLES))
+    list(tools.repair(raw.session, *TABLES))
     assert raw.items(*TABLES) == stored

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from dynaorm import Table
+from dynaorm import Table, tools
 from dynaorm.description import classify
 from dynaorm.flow.integrity.finding import Finding
 from dynaorm.integrity.report import as_json, finding_in
@@ -87,7 +87,7 @@ def test_a_repair_that_is_killed_comes_to_the_same_end(ministack: Raw, killer: K
     told = killer.work_on("repair", chance, 40)
     left = wanted(*(damage for damage in damages if not damage.mends))
     assert found(one for one in told if not one.repairable) == left
-    assert found(ministack.session.verify(*TABLES)) == left
+    assert found(tools.verify(ministack.session, *TABLES)) == left
 
 
 def test_verifying_that_is_killed_finds_everything_at_its_end(ministack: Raw, killer: Killer) -> None:
@@ -103,11 +103,11 @@ def test_a_repair_of_named_findings_that_is_killed_comes_to_the_same_end(
 ) -> None:
     chance = Random(3)
     damages = damaged(ministack, chance)
-    findings = map(as_json, ministack.session.verify(*TABLES))
+    findings = map(as_json, tools.verify(ministack.session, *TABLES))
     (tmp_path / "findings").write_text("".join(f"{one}\n" for one in findings))
     killer.work_on("mend", chance, 40, later=20)
     left = wanted(*(damage for damage in damages if not damage.mends))
-    assert found(ministack.session.verify(*TABLES)) == left
+    assert found(tools.verify(ministack.session, *TABLES)) == left
 
 
 @pytest.mark.parametrize("verb", ["load", "put"])
@@ -117,7 +117,7 @@ def test_a_load_that_is_killed_stores_every_line_at_its_end(
     ministack.fill()
     stored = ministack.items(*TABLES)
     for table in TABLES:
-        ministack.session.dump(table, tmp_path / f"dumped-{table.name}")
+        tools.dump(ministack.session, table, tmp_path / f"dumped-{table.name}")
         for item in stored[table.name]:
             ministack.delete(table, {name: item[name] for name in table.key_names})
     assert not any(ministack.items(*TABLES).values())
@@ -125,7 +125,7 @@ def test_a_load_that_is_killed_stores_every_line_at_its_end(
     if verb == "put":
         assert ministack.items(*TABLES) == stored
         return
-    assert list(ministack.session.verify(app, far)) == []
+    assert list(tools.verify(ministack.session, app, far)) == []
     for table in (app, far):
         wanted = [keyed(one) for one in stored[table.name] if classify(one, table).kind == "entity"]
         loaded = ministack.items(table)[table.name]
@@ -137,7 +137,7 @@ def test_a_dump_that_is_killed_is_whole_at_its_end(ministack: Raw, killer: Kille
     ministack.fill()
     killer.work_on("dump", Random(5), 2, later=1)
     for table in TABLES:
-        ministack.session.dump(table, tmp_path / table.name)
+        tools.dump(ministack.session, table, tmp_path / table.name)
         assert (tmp_path / f"again-{table.name}").read_bytes() == (tmp_path / table.name).read_bytes()
 
 
@@ -152,8 +152,8 @@ def test_an_index_is_added_and_filled_by_killed_processes(
     ministack.session.create_table(Table("shop"))
     fill(ministack.session)
     killer.work_on("apply", Random(seed), 20)
-    assert ministack.session.compare_table(now) == ()
-    findings = list(ministack.session.verify(now))
+    assert tools.compare_table(ministack.session, now) == ()
+    findings = list(tools.verify(ministack.session, now))
     assert [one.kind.value for one in findings] == ["duplicate value"]
     lines = (tmp_path / "duplicates").read_text().splitlines()
     assert len(lines) == 1

@@ -7,10 +7,11 @@ from typing import Any
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
-from dynaorm import Transport
+from dynaorm import tools
 from dynaorm.flow.integrity.finding import FindingKind, Outcome
 from dynaorm.integrity.run import RunOptions, repair, verify
 from dynaorm.testing.moto_engine import strict_moto
+from dynaorm.transport import Transport
 from tests.integrity.conftest import created
 from tests.integrity.test_run_damage import found
 from tests.integrity.zoo import TOMORROW, Book, Found, Group, Member, Raw, Voucher, app, key_of, text
@@ -186,7 +187,7 @@ def test_exactly_the_damage_is_found(
     with strict_moto():
         for raw in created(Raw(moto_line[1], str, moto_line[0])):
             fill(raw, herd)
-            assert [str(one) for one in raw.session.verify(app)] == []
+            assert [str(one) for one in tools.verify(raw.session, app)] == []
             bench = Herd(raw, raw.items(app)[app.name])
             for (do, candidates), number in chosen:
                 some = list(candidates(bench))
@@ -204,7 +205,7 @@ def test_exactly_the_damage_is_found(
             }
             left = [one.finding for one in mended if one.is_left]
             assert not any(one.repairable for one in left)
-            assert found(raw.session.verify(app)) == found(left)
+            assert found(tools.verify(raw.session, app)) == found(left)
             stored = raw.items(app)
             assert found(one.finding for one in repair(raw.session, app)) == found(left)
             assert raw.items(app) == stored

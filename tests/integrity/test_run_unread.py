@@ -5,11 +5,12 @@ from typing import Any
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
-from dynaorm import Table, Transport
+from dynaorm import Table
 from dynaorm.flow.integrity.finding import Finding, FindingKind
 from dynaorm.flow.integrity.judge_items import judge_items
 from dynaorm.item.value import Item
 from dynaorm.testing.moto_engine import strict_moto
+from dynaorm.transport import Transport
 from tests.integrity.conftest import created
 from tests.integrity.damages import DAMAGES, together
 from tests.integrity.zoo import TABLES, TODAY, Raw, app, key_of, text

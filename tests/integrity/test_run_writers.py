@@ -6,7 +6,7 @@ from contextlib import contextmanager, suppress
 from decimal import Decimal
 from random import Random
 
-from dynaorm import Key, Retry, Session
+from dynaorm import Key, Retry, Session, tools
 from dynaorm.errors import DynaormError
 from dynaorm.flow.call import Call, Reply, Transport
 from dynaorm.flow.integrity.finding import Outcome
@@ -95,11 +95,11 @@ def test_writers_cause_no_false_alarm(ministack: Raw) -> None:
     with writers(ministack) as done:
         for reading in range(READINGS):
             rate = 10 if reading % 2 else None
-            found = verifier.verify(*TABLES, segments=1 + reading % 3, rate=rate)
+            found = tools.verify(verifier, *TABLES, segments=1 + reading % 3, rate=rate)
             # On a machine that does much else, writers may be faster than any count of a total. That is said.
             assert [str(one) for one in found if "changed each time" not in one.detail] == []
     assert min(done) > READINGS
-    assert [str(one) for one in verifier.verify(*TABLES)] == []
+    assert [str(one) for one in tools.verify(verifier, *TABLES)] == []
 
 
 class _Crowded:
@@ -124,8 +124,8 @@ def test_writes_before_every_call_cause_no_false_alarm(moto: Raw) -> None:
     for _ in range(2):
         transport = _Crowded(moto.transport, lambda: write(writer, chance))
         session = Session(transport=transport, table_names=moto.name, clock=clock())
-        assert [str(one) for one in session.verify(*TABLES, rate=10)] == []
-    assert [str(one) for one in writer.verify(*TABLES)] == []
+        assert [str(one) for one in tools.verify(session, *TABLES, rate=10)] == []
+    assert [str(one) for one in tools.verify(writer, *TABLES)] == []
 
 
 def test_damage_is_mended_while_writers_run(ministack: Raw) -> None:
@@ -141,7 +141,7 @@ def test_damage_is_mended_while_writers_run(ministack: Raw) -> None:
                     assert one.outcome in (Outcome.REPAIRED, Outcome.RESOLVED), one
     left = list(repair(session, *TABLES))
     assert {one.finding.kind.value for one in left} <= {"total"}
-    assert [str(one) for one in session.verify(*TABLES)] == []
+    assert [str(one) for one in tools.verify(session, *TABLES)] == []
 
 
 # -- backfill ----------------------------------------------------------------------------------------------------------
@@ -171,13 +171,13 @@ def test_old_entities_are_completed_while_writers_of_the_new_class_run(ministack
     session = writing(ministack)
     with writers(ministack, shop_write):
         for _ in range(2):
-            told = list(session.backfill(shop.now, segments=2))
+            told = list(tools.backfill(session, shop.now, segments=2))
     # Nobody wrote those.
     kept = [session.get_by(User, email=f"old{number}@x") for number in range(20)]
     assert [one and one.user_id for one in kept] == [f"old{number}" for number in range(20)]
     assert {one.finding.kind.value for one in told} <= {*CHANGING, "duplicate value", "incomplete"}
-    list(session.backfill(shop.now))
-    left = [str(one) for one in session.verify(shop.now)]
+    list(tools.backfill(session, shop.now))
+    left = [str(one) for one in tools.verify(session, shop.now)]
     # Two may have claimed one nickname before; and a page that was inserted anew under its present key before it was
     # completed is still under its former one: both are for people to decide.
     others = [one for one in left if "nick#" not in one and " SK=TEXT: " not in one]

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from dynaorm import Table
+from dynaorm import Table, tools
 from dynaorm.integrity.run import verify
 from dynaorm.integrity.tasks import segment_tasks
 from tests.conftest import ROOT
@@ -62,7 +62,7 @@ def test_spark_completes_a_table_and_runs_a_task_again_that_was_killed(
     ministack.session.create_table(Table("shop"))
     try:
         fill(ministack.session)
-        ministack.session.apply(now, backfill=False)
+        tools.apply(ministack.session, now, backfill=False)
         orders = tmp_path / "orders"
         orders.mkdir()
         (orders / "0-2").touch()
@@ -77,7 +77,7 @@ def test_spark_completes_a_table_and_runs_a_task_again_that_was_killed(
         outcomes = [json.loads(row["text"])["outcome"] for row in found.collect()]
         assert outcomes.count("left") == 1
         assert list(orders.iterdir()) == []  # a worker was killed
-        assert [one.kind.value for one in ministack.session.verify(now)] == ["duplicate value"]
+        assert [one.kind.value for one in tools.verify(ministack.session, now)] == ["duplicate value"]
         assert list(tmp_path.iterdir()) == [orders]
     finally:
         ministack.client.delete_table(TableName=ministack.name("shop"))

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
 
-from dynaorm import Session, Table
+from dynaorm import Session, Table, tools
 from dynaorm.flow.call import Call, Reply
 from dynaorm.flow.integrity.finding import Finding, RepairResult
 from dynaorm.integrity.report import as_json, finding_in
@@ -23,7 +23,7 @@ from tests.integrity.zoo import TABLES, app, clock, far
 
 
 def apply(session: Session, table: Table, *, options: RunOptions) -> Iterable[RepairResult]:
-    session.apply(table, backfill=False)
+    tools.apply(session, table, backfill=False)
     yield from backfill(session, table, options=options)
 
 
@@ -37,7 +37,7 @@ def load(session: Session, *tables: Table, options: RunOptions, raw: bool = Fals
     assert options.checkpoint is not None
     folder = Path(options.checkpoint).parent
     for table in tables:
-        session.load(table, folder / f"dumped-{table.name}", raw=raw, concurrency=2)
+        tools.load(session, table, folder / f"dumped-{table.name}", raw=raw, concurrency=2)
     return ()
 
 
@@ -46,7 +46,7 @@ def dump(session: Session, *tables: Table, options: RunOptions) -> Iterable[Repa
     for table in tables:
         again = Path(options.checkpoint).with_name(f"again-{table.name}")
         again.unlink(missing_ok=True)
-        session.dump(table, again)
+        tools.dump(session, table, again)
     return ()
 
 

@@ -6,10 +6,11 @@ from random import Random
 from threading import Lock
 from typing import Any, Final
 
-from dynaorm import F, Key, Retry, Session, Transport
+from dynaorm import F, Key, Retry, Session
 from dynaorm.errors import AlreadyExists, UniqueViolation
 from dynaorm.flow.call import Call, Reply
 from dynaorm.testing import FakeClock
+from dynaorm.transport import Transport
 from tests.laws.changed_classes import Earlier, earlier, make_earlier
 from tests.laws.mixed_classes import (
     GUARDS,

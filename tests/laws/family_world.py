@@ -6,7 +6,7 @@ from datetime import timedelta
 from itertools import combinations
 from typing import Any, ClassVar, TypeAlias
 
-from dynaorm import Call, Key, Session, Transport
+from dynaorm import Key, Session
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.errors import (
     AlreadyExists,
@@ -16,6 +16,7 @@ from dynaorm.errors import (
     SameItemTwice,
     UniqueViolation,
 )
+from dynaorm.transport import Call, Transport
 from tests.laws.classes import NOON
 from tests.laws.family_classes import Classes, Pick
 

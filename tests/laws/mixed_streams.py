@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from dynaorm import Deleted, Inserted, Unreadable, changes
+from dynaorm.streams import Deleted, Inserted, Unreadable, changes
 from tests.laws.mixed_classes import TABLE, Classes, Values
 from tests.laws.mixed_world import Model, Place, Raw, State
 from tests.streams.events import in_lambda, written

@@ -20,6 +20,7 @@ from pydantic import BaseModel, Field
 import dynaorm
 import dynaorm.description
 import dynaorm.export
+import dynaorm.iam
 import dynaorm.integrations.duckdb
 import dynaorm.integrations.fastapi
 import dynaorm.integrations.opentelemetry
@@ -27,7 +28,9 @@ import dynaorm.integrity.processes
 import dynaorm.integrity.run
 import dynaorm.integrity.tasks
 import dynaorm.layout
+import dynaorm.streams
 import dynaorm.testing
+import dynaorm.transport
 from dynaorm import (
     Aggregate,
     AsyncSession,
@@ -45,8 +48,10 @@ from dynaorm import (
     VectorIndex,
     entity_of,
     item_of,
+    tools,
 )
 from dynaorm.description import describe, differences, samples
+from dynaorm.streams import Deleted, handler
 from dynaorm.testing import FakeClock, Store
 
 shop = Table(
@@ -150,14 +155,18 @@ def _functions(module: ModuleType, calls: dict[str, Callable[[World], Arguments]
     return {f"{module.__name__}.{name}": make(name, arguments) for name, arguments in calls.items()}
 
 
+def _tools(prefix: str, of: Callable[[World], Any]) -> dict[str, Make]:
+    def make(name: str, arguments: Callable[[World], Arguments]) -> Make:
+        return lambda world: (getattr(tools, name), {"session": of(world), **arguments(world)})
+
+    return {f"{prefix}dynaorm.tools.{name}": make(name, arguments) for name, arguments in TOOLS.items()}
+
+
 NOTHING: Callable[[World], Arguments] = lambda _: {}  # noqa: E731
 
 SESSION: dict[str, Callable[[World], Arguments]] = {
     "close": NOTHING,
     "create_table": lambda _: {"table": shop},
-    "compare_table": lambda _: {"table": shop},
-    "plan_apply": lambda _: {"table": shop},
-    "apply": lambda _: {"table": shop},
     "delete_table": lambda _: {"table": shop, "name": "arguments-shop"},
     "get": lambda w: {"target": w.pet_key, "fields": {"version": 1}},
     "get_one": lambda _: {"target": Pet, "fields": {"name": "Rex", "number": 1}},
@@ -188,6 +197,11 @@ SESSION: dict[str, Callable[[World], Arguments]] = {
     "history": lambda w: {"target": w.pet_key},
     "diff": lambda w: {"target": w.pet_key, "first": 1, "second": 2},
     "restore": lambda w: {"target": w.pet_key, "version": 1},
+}
+TOOLS: dict[str, Callable[[World], Arguments]] = {
+    "compare_table": lambda _: {"table": shop},
+    "plan_apply": lambda _: {"table": shop},
+    "apply": lambda _: {"table": shop},
     "prune": lambda w: {"target": w.pet_key, "keep": 1},
     "purge": lambda w: {"target": w.pet_key},
     "dump": lambda _: {"table": shop, "target": io.BytesIO()},
@@ -239,17 +253,29 @@ _SETTINGS: Callable[[World], Arguments] = lambda _: {"endpoint": "http://127.0.0
 OPENING = {
     "Session": lambda w: {"transport": w.transport},
     "AsyncSession": lambda w: {"transport": w.async_session._transport},
+}
+TRANSPORT: dict[str, Callable[[World], Arguments]] = {
     "DirectTransport": _SETTINGS,
     "AsyncDirectTransport": _SETTINGS,
     "PynamoTransport": _SETTINGS,
     "AsyncPynamoTransport": _SETTINGS,
+    "Call": lambda _: {"operation": "GetItem", "request": {}},
+    "NoAnswer": lambda _: {"reason": "none"},
+    "Reason": lambda _: {"code": "None"},
+    "Refusal": lambda _: {"code": "ValidationException"},
+}
+STREAMS: dict[str, Callable[[World], Arguments]] = {
+    "changes": lambda _: {"event": {"Records": []}, "tables": (shop,)},
+    "handler": lambda _: {"tables": (shop,)},
+}
+IAM: dict[str, Callable[[World], Arguments]] = {
+    "iam_policy": lambda _: {"entities": (Note,), "account": "123456789012", "region": "eu-west-1"},
 }
 TOP: dict[str, Callable[[World], Arguments]] = {
     **OPENING,
     "Aggregate": lambda _: {"target": Owner, "count": "pets"},
     "Attribute": lambda _: {"name": "text"},
     "BinaryKey": lambda _: {"name": "PK"},
-    "Call": lambda _: {"operation": "GetItem", "request": {}},
     "Computed": lambda _: {"of": "text"},
     "CreatedAt": NOTHING,
     "ExpiresAt": NOTHING,
@@ -260,12 +286,9 @@ TOP: dict[str, Callable[[World], Arguments]] = {
     "Ksuid": lambda _: {"datetime": AT},
     "KsuidMs": lambda _: {"datetime": AT},
     "LocalIndex": lambda _: {"name": "LSI1"},
-    "NoAnswer": lambda _: {"reason": "none"},
     "NumberKey": lambda _: {"name": "PK"},
     "NumberRevision": lambda _: {"name": "version"},
     "OneOf": lambda _: {"values": [1, 2]},
-    "Reason": lambda _: {"code": "None"},
-    "Refusal": lambda _: {"code": "ValidationException"},
     "Retry": NOTHING,
     "Stored": NOTHING,
     "Table": lambda _: {"name": "arguments-new"},
@@ -276,11 +299,8 @@ TOP: dict[str, Callable[[World], Arguments]] = {
     "VectorIndex": lambda _: {"name": "near", "dimensions": 2},
     "Versioned": NOTHING,
     "any_of": lambda _: {"values": ("a", "b")},
-    "changes": lambda _: {"event": {"Records": []}, "tables": (shop,)},
     "detached": lambda w: {"entity": w.note, "changes": {"text": "x"}},
     "entity_of": lambda _: {"item": item_of(Note(note_id="n")), "source": shop},
-    "handler": lambda _: {"tables": (shop,)},
-    "iam_policy": lambda _: {"entities": (Note,), "account": "123456789012", "region": "eu-west-1"},
     "inspect": lambda w: {"entity": w.note},
     "item_of": lambda w: {"entity": w.note},
     "ksuid_range": lambda _: {"start": AT, "end": AT + timedelta(1)},
@@ -411,11 +431,9 @@ PATH: dict[str, Callable[[World], Arguments]] = {
 }
 STREAM: dict[str, Callable[[World], Arguments]] = {
     "unreadable": lambda _: {"function": print},
-    "dispatch": lambda _: {
-        "change": dynaorm.Deleted(None, False, Key(Note, note_id="n", page=1, line="a"), "1", AT)
-    },
+    "dispatch": lambda _: {"change": Deleted(None, False, Key(Note, note_id="n", page=1, line="a"), "1", AT)},
     "dispatch_async": lambda _: {
-        "change": dynaorm.Deleted(None, False, Key(Note, note_id="n", page=1, line="a"), "1", AT)
+        "change": Deleted(None, False, Key(Note, note_id="n", page=1, line="a"), "1", AT)
     },
     "handle": lambda _: {"event": {"Records": []}},
     "__call__": lambda _: {"event": {"Records": []}},
@@ -436,13 +454,16 @@ def _search(w: World, kind: str) -> Any:
 
 def _decorating(name: str) -> Make:
     def decorate(entity: Any) -> None:
-        getattr(dynaorm.handler(shop), name)(entity)(print)
+        getattr(handler(shop), name)(entity)(print)
 
     return lambda _: (decorate, {"entity": Note})
 
 
 CALLS: dict[str, Make] = {
     **_functions(dynaorm, TOP),
+    **_functions(dynaorm.transport, TRANSPORT),
+    **_functions(dynaorm.streams, STREAMS),
+    **_functions(dynaorm.iam, IAM),
     **_functions(sys.modules["dynaorm.description"], DESCRIBE),
     **_functions(dynaorm.layout, LAYOUT),
     **_functions(dynaorm.export, EXPORT),
@@ -453,6 +474,8 @@ CALLS: dict[str, Make] = {
     **_functions(dynaorm.integrations.fastapi, FASTAPI),
     **_functions(dynaorm.integrations.opentelemetry, TELEMETRY),
     **_functions(dynaorm.integrations.duckdb, DUCKDB),
+    **_tools("", lambda w: w.session),
+    **_tools("Async ", lambda w: w.async_session),
     **_methods("Session", lambda w: w.session, SESSION),
     **_methods("AsyncSession", lambda w: w.async_session, SESSION),
     **_methods("Transaction", lambda _: Transaction(), TRANSACTION),
@@ -463,7 +486,7 @@ CALLS: dict[str, Make] = {
     **_methods("Search", lambda w: _search(w, "Search"), SEARCH),
     **_methods("AsyncSearch", lambda w: _search(w, "AsyncSearch"), SEARCH),
     **_methods("F", lambda _: F.count, PATH),
-    **_methods("StreamHandler", lambda _: dynaorm.handler(shop), STREAM),
+    **_methods("StreamHandler", lambda _: handler(shop), STREAM),
     "Question.call": lambda _: (_question().call, {"values": {"owner_id": "o"}}),
     "Question.call_with": lambda _: (_question().call_with, {"values": {"owner_id": "o"}}),
     "Factory()": lambda _: (dynaorm.testing.factory(Note), {"values": {"text": "x"}}),

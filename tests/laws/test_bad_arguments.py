@@ -32,23 +32,16 @@ import dynaorm.integrity.processes
 import dynaorm.integrity.run
 import dynaorm.integrity.tasks
 import dynaorm.layout
+import dynaorm.session
+import dynaorm.streams
 import dynaorm.testing
-from dynaorm import (
-    AsyncQuery,
-    AsyncSearch,
-    Call,
-    Entity,
-    F,
-    Key,
-    NoAnswer,
-    Query,
-    Reply,
-    Search,
-    Table,
-    Transaction,
-)
+import dynaorm.tools
+import dynaorm.transport
+from dynaorm import Entity, F, Key, Table, Transaction
 from dynaorm import inspect as state_of
 from dynaorm.errors import DeclarationError, DynaormError, StoreError, UsageError
+from dynaorm.session import AsyncQuery, AsyncSearch, Query, Search
+from dynaorm.transport import Call, NoAnswer, Reply
 from tests.laws.public_calls import CALLS, Note, Pet, Plain, World
 
 FOREIGN = Table("arguments-foreign")
@@ -295,8 +288,8 @@ def called(
 # -- the verdict -------------------------------------------------------------------------------------------------------
 
 AFTER_REQUESTS: Final = {
-    ("Session.follow", "table"),  # only the live table says whether it has a stream
-    ("AsyncSession.follow", "table"),
+    ("dynaorm.tools.follow", "table"),  # only the live table says whether it has a stream
+    ("Async dynaorm.tools.follow", "table"),
     ("dynaorm.testing.load_seeds", "session"),  # the error says which line could not be saved
     ("dynaorm.testing.load_seeds", "*sources"),
 }
@@ -411,7 +404,11 @@ MODULES: Final = (
     dynaorm.integrity.run,
     dynaorm.integrity.tasks,
     dynaorm.layout,
+    dynaorm.session,
+    dynaorm.streams,
     dynaorm.testing,
+    dynaorm.tools,
+    dynaorm.transport,
 )
 MADE_BY_DYNAORM: Final = {
     *(

@@ -12,9 +12,10 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dynaorm import F, Transport
+from dynaorm import F, tools
 from dynaorm.flow.integrity.finding import Finding, FindingKind, Outcome
 from dynaorm.integrity.run import RunOptions, backfill, repair, verify
+from dynaorm.transport import Transport
 from tests.laws.changed_classes import KEYS_OF_INDEXES
 from tests.laws.changed_world import NEW, OLD, UNIQUE, ChangedWorld, Killed
 from tests.laws.mixed_classes import Pick
@@ -56,7 +57,7 @@ def complete(world: ChangedWorld, tool: str, checkpoint: Path | None = None) -> 
     """Run a tool to its end, if it lives so long."""
     table = world.classes[NEW].table
     if tool == "apply":
-        return list(world.tool.apply(table, backfill=not foreign(world)).findings)
+        return list(tools.apply(world.tool, table, backfill=not foreign(world)).findings)
     rate = world.pick((None, 10))
     options = RunOptions(checkpoint=checkpoint, foreign_attributes=foreign(world), rate=rate)
     return list((backfill if tool == "backfill" else repair)(world.tool, table, options=options))
@@ -95,7 +96,7 @@ def program(engine: Transport, pick: Pick) -> ChangedWorld:
         for _ in range(pick((4, 8))):
             world.write(OLD)
         if pick((True, False)) or world.was.spec.guards != world.spec.guards:
-            world.tool.apply(world.classes[NEW].table, backfill=False)
+            tools.apply(world.tool, world.classes[NEW].table, backfill=False)
         for _ in range(pick((0, 4))):
             world.write(world.writer())
         run_killed(world, pick(("apply", "backfill", "backfill", "repair")))

@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import AfterValidator, BaseModel, Field, ValidationError
 
-from dynaorm import Entity, Session, Transport
+from dynaorm import Entity, Session, tools
 from dynaorm import Table as Declared
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.errors import DecodeError, InvalidValue, UniqueViolation
@@ -25,6 +25,7 @@ from dynaorm.flow.integrity.finding import Finding, FindingKind, Outcome
 from dynaorm.integrity.run import backfill, repair
 from dynaorm.item.value import Item
 from dynaorm.testing import FakeClock
+from dynaorm.transport import Transport
 from tests.iam_requests import Recorder
 from tests.laws.test_writes import plain
 from tests.laws.written_classes import (
@@ -178,13 +179,13 @@ def test_what_is_not_stored_as_it_loads_is_found_and_repaired_once(
     }
     recorder = Recorder(written)
     with Session(transport=recorder, clock=FakeClock()) as session:
-        found = list(session.verify(table.now))
+        found = list(tools.verify(session, table.now))
         assert words_of(found, FindingKind.STORED_VALUES) == {
             name: one for name, one in differs.items() if one
         }
         assert words_of(found, FindingKind.UNREADABLE).keys() == stored.keys() - loads.keys()
         list(tool(session, table.now))
-        left = list(session.verify(table.now))
+        left = list(tools.verify(session, table.now))
     recorder.check([mapping_of(table.now).table], "verify", "repair")
     lost = [one for name, one in stored.items() if name not in loads]
     # Nobody can tell whether an item that cannot be read still holds the value of its guard.

@@ -11,10 +11,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dynaorm import Call, Key, Session, Table, Transport, handler, iam_policy
+from dynaorm import Key, Session, Table, tools
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.flow.integrity.finding import Outcome
+from dynaorm.iam import iam_policy
+from dynaorm.streams import handler
 from dynaorm.testing.clock import FakeClock
+from dynaorm.transport import Call, Transport
 from tests.counted_rules import check_made
 from tests.fuzz.shelf import Shelf
 from tests.iam_requests import WHERE, Recorder, allowed
@@ -85,10 +88,10 @@ def check_sound(engine: Transport, random: Random) -> None:
     for scope in scopes_of(classes, random.choice, 3):
         recorder = Recorder(read_only(classes, raw))
         session = session_on(recorder)
-        assert list(session.verify(*scope)) == [], scope
+        assert list(tools.verify(session, *scope)) == [], scope
         check_policy(recorder, scope, "verify")
-        assert list(session.repair(*scope)) == [], scope
-        new = [one.finding for one in session.backfill(*scope, dry_run=True)]
+        assert list(tools.repair(session, *scope)) == [], scope
+        new = [one.finding for one in tools.backfill(session, *scope, dry_run=True)]
         assert [one for one in new if "does not exist" not in one.detail] == [], scope
         check_policy(recorder, scope, "repair")
     check_reads(session_on(read_only(classes, raw)), classes, raw)
@@ -187,7 +190,7 @@ def found_in(session: Session, *scope: Any) -> set[Told]:
             one.repairable,
             one.uncertain_because,
         )
-        for one in session.verify(*scope)
+        for one in tools.verify(session, *scope)
     }
 
 
@@ -200,7 +203,7 @@ def check_damage(engine: Transport, random: Random) -> None:
         found = {kind: found_in(now, kind) for kind in classes.everything}
         check_scopes(now, classes, found, everything, said)
         kind = random.choice([one for one in classes.everything if found[one]] or classes.everything)
-        outcomes = list(session.repair(kind))
+        outcomes = list(tools.repair(session, kind))
         assert {one.outcome for one in outcomes} <= {
             Outcome.REPAIRED,
             Outcome.NEEDS_DECISION,

@@ -14,7 +14,6 @@ from pydantic import Field
 
 from dynaorm import (
     Attribute,
-    Call,
     Entity,
     F,
     GlobalIndex,
@@ -24,11 +23,12 @@ from dynaorm import (
     NumberKey,
     Session,
     Table,
-    Transport,
+    tools,
 )
 from dynaorm.errors import UsageError
 from dynaorm.flow.integrity.finding import FindingKind
 from dynaorm.testing import FaultyTransport
+from dynaorm.transport import Call, Transport
 from tests.laws.ways import WAYS
 
 app = Table(
@@ -105,7 +105,7 @@ class World:
         return [{job.row for job in jobs}, {job.row for job in jobs}, {job.row for job in jobs if job.note}]
 
     def reported(self) -> set[str]:
-        found = list(self.session.verify(app))
+        found = list(tools.verify(self.session, app))
         assert {one.kind for one in found} <= {FindingKind.INDEX_KEYS}
         return {one.item_key["SK"]["S"] for one in found}
 
@@ -131,7 +131,7 @@ def test_what_an_index_cannot_find_is_reported_and_repaired(
         row for found, wanted in zip(world.indexed(), world.filtered(), strict=True) for row in wanted - found
     }
     assert world.reported() == {f"JOB#{row:03d}" for row in missing}
-    list(world.session.repair(app))
+    list(tools.repair(world.session, app))
     assert world.reported() == set()
     assert world.indexed() == world.filtered()
     assert world.session.scan(Job).all() == before
@@ -160,7 +160,7 @@ def test_a_removal_leaves_an_entity_in_every_index_that_it_belongs_to(
         assert world.session.query(Job.by_rank, rank=8).all() == [stored]
     assert world.session.query(Job.by_flag, flag=stored.flag).eq(n=stored.n).all() == [stored]
     assert bool(world.session.query(Job.by_note, world=world.name).all()) is (stored.note is not None)
-    assert list(world.session.verify(app)) == []
+    assert list(tools.verify(world.session, app)) == []
 
 
 def test_the_default_takes_the_place_of_what_is_removed_in_one_request(world: World) -> None:

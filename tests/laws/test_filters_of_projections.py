@@ -9,9 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dynaorm import Attribute, Entity, ExpiresAt, F, GlobalIndex, Index, LocalIndex, Session, Table, Transport
+from dynaorm import Attribute, Entity, ExpiresAt, F, GlobalIndex, Index, LocalIndex, Session, Table
 from dynaorm.testing import FakeClock
 from dynaorm.testing.faults import FaultyTransport
+from dynaorm.transport import Transport
 
 NOON: Final = datetime(2024, 1, 1, 12, tzinfo=UTC)
 PROJECTED: Final = ("flag", "size", "at", "old", "_type", "until")

@@ -5,7 +5,7 @@ from typing import Annotated, Any, NamedTuple, TypeAlias
 
 import pytest
 
-from dynaorm import Aggregate, Entity, F, GlobalIndex, Index, Key, Session, Table, Unique
+from dynaorm import Aggregate, Entity, F, GlobalIndex, Index, Key, Session, Table, Unique, tools
 from dynaorm.errors import DecodeError
 from dynaorm.flow.call import Call, Transport
 from dynaorm.flow.integrity.finding import FindingKind
@@ -132,8 +132,8 @@ def test_a_number_where_the_revision_should_be_is_refused_by_every_write(
 
 
 HISTORY: dict[str, Callable[[Session, Any], Any]] = {
-    "purge": lambda session, page: session.purge(page),
-    "prune": lambda session, page: session.prune(page, keep=1),
+    "purge": tools.purge,
+    "prune": lambda session, page: tools.prune(session, page, keep=1),
     "restore": lambda session, page: session.restore(page, version=1),
     "insert again": lambda session, page: session.save(page.entity(name="h")),
     "overwrite": lambda session, page: session.save(page.entity(name="h"), overwrite=True),

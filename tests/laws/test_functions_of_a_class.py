@@ -35,6 +35,7 @@ from dynaorm import (
     Unique,
     inspect,
     item_of,
+    tools,
 )
 from dynaorm.description import describe, samples
 from dynaorm.entity.failing import REMEDY
@@ -194,7 +195,7 @@ SEE_ONE: Final = ("normalize", "encode", "decode", "validator", "validator_befor
 def others(kind: Any, table: Table) -> dict[str, Callable[[Session], Any]]:
     """What takes the class, or what is stored of it."""
     return {
-        "verify": lambda session: session.verify(table),
+        "verify": lambda session: tools.verify(session, table),
         "describe": lambda _: describe(table),
         "samples": lambda _: samples(table),
         "factory": lambda _: factory(kind)(),

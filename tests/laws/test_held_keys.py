@@ -5,8 +5,9 @@ from typing import Annotated, Any, Final
 
 import pytest
 
-from dynaorm import Call, Entity, F, Key, Session, Table, Transport, Unique
+from dynaorm import Entity, F, Key, Session, Table, Unique
 from dynaorm.errors import AlreadyExists, EntityNotFound
+from dynaorm.transport import Call, Transport
 
 app = Table("held-keys", pk="id", sk=None, type_attribute="kind")
 

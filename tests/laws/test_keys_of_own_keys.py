@@ -6,8 +6,9 @@ from typing import Annotated, Any, Final
 
 import pytest
 
-from dynaorm import Entity, ExpiresAt, GlobalIndex, Index, Session, Table, Transport, inspect
+from dynaorm import Entity, ExpiresAt, GlobalIndex, Index, Session, Table, inspect
 from dynaorm.testing import FakeClock
+from dynaorm.transport import Transport
 
 PROJECTIONS: Final[dict[str, Any]] = {
     "keys": "KEYS_ONLY",

@@ -17,9 +17,10 @@ from hypothesis import strategies as st
 from pydantic import AwareDatetime, BaseModel, NaiveDatetime
 from typing_extensions import TypedDict
 
-from dynaorm import Call, Entity, F, GlobalIndex, Index, Key, Session, Table, Transport, item_of
+from dynaorm import Entity, F, GlobalIndex, Index, Key, Session, Table, item_of
 from dynaorm.errors import BulkError, DeclarationError, DecodeError, InvalidValue
 from dynaorm.testing import FaultyTransport
+from dynaorm.transport import Call, Transport
 
 INSTANT: Final = datetime(2024, 1, 2, 3, 4, 5, tzinfo=UTC)
 WALL: Final = INSTANT.replace(tzinfo=None)

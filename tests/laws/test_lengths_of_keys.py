@@ -10,11 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dynaorm import Call, Entity, F, GlobalIndex, Index, Key, Session, Table, Transport
+from dynaorm import Entity, F, GlobalIndex, Index, Key, Session, Table, tools
 from dynaorm.errors import BulkError, InvalidValue
 from dynaorm.flow.integrity.finding import FindingKind
 from dynaorm.item.value import Item
 from dynaorm.testing import FaultyTransport
+from dynaorm.transport import Call, Transport
 from tests.laws.ways import WAYS
 
 app = Table(
@@ -162,7 +163,7 @@ def test_a_text_written_by_key_is_a_key_or_refused(world: World, way: Any, name:
 def test_a_text_that_is_loaded_from_a_file_is_a_key_or_refused(world: World, name: str, text: str) -> None:
     world.wire.calls.clear()
     line = {"Item": item_of(f"w{next(NUMBERS)}", name, text)}
-    result = world.session.load(app, io.BytesIO(json.dumps(line).encode()))
+    result = tools.load(world.session, app, io.BytesIO(json.dumps(line).encode()))
     is_key = 0 < len(text.encode()) <= LIMITS[name]
     assert [one.error for one in result.refused] == ([] if is_key else ["InvalidValue"])
     assert bool(world.writes()) is is_key
@@ -182,7 +183,7 @@ def test_a_stored_text_that_is_no_key_is_reported_and_stays(
     try:
         world.engine.call(Call("PutItem", {"TableName": older.name, "Item": item_of("w", name, text)}))
         world.wire.calls.clear()
-        found = list(getattr(session, command)(app))
+        found = list(getattr(tools, command)(session, app))
     finally:
         world.engine.call(Call("DeleteTable", {"TableName": older.name}))
     (finding,) = found if command == "verify" else [mended.finding for mended in found]

@@ -22,9 +22,10 @@ from pydantic import (
     model_validator,
 )
 
-from dynaorm import LOADING, Aggregate, Entity, GlobalIndex, Index, Key, Session, Table, Transport, Unique
+from dynaorm import LOADING, Aggregate, Entity, GlobalIndex, Index, Key, Session, Table, Unique
 from dynaorm.errors import DeclarationError
 from dynaorm.flow.call import Call
+from dynaorm.transport import Transport
 
 NAME: Final = "looked-at-totals"
 INDEXES: Final = (GlobalIndex("GSI1"),)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
-from dynaorm import Aggregate, Entity, Session, Table, Unique, entity_of
+from dynaorm import Aggregate, Entity, Session, Table, Unique, entity_of, tools
 from dynaorm.entity.classify import NotAnEntity, classify
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.errors import DecodeError
@@ -56,8 +56,8 @@ class Card(Entity, table=table, pk="CARD#{name}", sk="CARD"):
 
 CLASSES = ("Note", "Long", "Draft", "Box", "Card", "Nobody")
 TOOLS: dict[str, Callable[[Session], list[RepairResult]]] = {
-    "repair": lambda session: list(session.repair(table)),
-    "backfill": lambda session: list(session.backfill(table)),
+    "repair": lambda session: list(tools.repair(session, table)),
+    "backfill": lambda session: list(tools.backfill(session, table)),
 }
 
 
@@ -199,9 +199,9 @@ def test_items_under_keys_of_others_stop_no_tool_and_are_not_written(
         Outcome.SKIPPED,
         Outcome.RESOLVED,
     }
-    list(session.repair(table))
+    list(tools.repair(session, table))
     after = stored(engine)
     assert [name for name, item in untouchable(before).items() if after.get(name) != item] == []
-    assert [str(one) for one in session.repair(table) if not one.is_left] == []
+    assert [str(one) for one in tools.repair(session, table) if not one.is_left] == []
     assert stored(engine) == after
-    assert [str(one) for one in session.verify(table) if one.repairable] == []
+    assert [str(one) for one in tools.verify(session, table) if one.repairable] == []

@@ -12,9 +12,10 @@ from typing import Any, Final
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dynaorm import NoAnswer, Retry, Session, Transport
+from dynaorm import Retry, Session, tools
 from dynaorm.errors import OutcomeUnknown
 from dynaorm.flow.call import Call, Reply
+from dynaorm.transport import NoAnswer, Transport
 from tests.laws.mixed_classes import TABLE, Pick, spec_of
 from tests.laws.mixed_items import Expected
 from tests.laws.mixed_world import Place, place_of
@@ -71,12 +72,12 @@ def dumped(world: World, line: Line, path: Path) -> None:
     for _ in range(world.pick((0, 1, 2))):
         line.end(world.pick((1, 2)), world.pick(("before", "after")))
         try:
-            session.dump(world.classes.table, path, segments=2)
+            tools.dump(session, world.classes.table, path, segments=2)
         except Killed:
             assert not path.exists()
     line.end()
     path.unlink(missing_ok=True)
-    session.dump(world.classes.table, path)
+    tools.dump(session, world.classes.table, path)
 
 
 def load(world: World, session: Session, line: Line, folder: Path, *, raw: bool) -> None:
@@ -85,15 +86,15 @@ def load(world: World, session: Session, line: Line, folder: Path, *, raw: bool)
     for _ in range(world.pick((0, 1, 3, 6))):
         line.end(world.pick(range(1, 12)), world.pick(WAYS))
         try:
-            session.load(world.classes.table, folder / "dump", **more)
+            tools.load(session, world.classes.table, folder / "dump", **more)
         except (Killed, OutcomeUnknown):
             world.log.append("the load is killed")
     line.end()
-    result = session.load(world.classes.table, folder / "dump", **more)
+    result = tools.load(session, world.classes.table, folder / "dump", **more)
     if {one.error for one in result.refused} == {
         "OutcomeUnknown"
     }:  # an answer was lost, and nothing says whose write is there
-        result = session.load(world.classes.table, folder / "dump", raw=raw)
+        result = tools.load(session, world.classes.table, folder / "dump", raw=raw)
     assert result.is_complete, result
 
 
@@ -115,7 +116,7 @@ def check_entities(world: World, session: Session) -> None:
         for total in session.scan(world.classes.total):
             numbers = [one["num"] for one in counted if one["state"] == total.of]
             assert (total.things, total.sum) == (len(numbers), sum(numbers))
-    assert list(session.verify(world.classes.table)) == []
+    assert list(tools.verify(session, world.classes.table)) == []
 
 
 def program(engine: Transport, pick: Pick) -> None:

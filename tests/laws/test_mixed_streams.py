@@ -16,8 +16,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from dynaorm import Transport, Unreadable, changes, handler
 from dynaorm.flow.call import Call
+from dynaorm.streams import Unreadable, changes, handler
+from dynaorm.transport import Transport
 from tests.laws.mixed_classes import TABLE, Pick, spec_of
 from tests.laws.test_mixes import OPERATIONS, World, read
 from tests.streams.events import in_kinesis, in_kinesis_pipes, in_lambda, in_pipes, written

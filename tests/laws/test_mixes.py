@@ -16,7 +16,7 @@ from typing import Any, Final
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dynaorm import AsyncSession, F, Key, NoAnswer, Retry, Session, Transport, inspect
+from dynaorm import AsyncSession, F, Key, Retry, Session, inspect, tools
 from dynaorm.errors import (
     AlreadyExists,
     BulkError,
@@ -31,6 +31,7 @@ from dynaorm.errors import (
 )
 from dynaorm.flow.call import Call
 from dynaorm.testing import FakeClock, Fault, FaultyTransport
+from dynaorm.transport import NoAnswer, Transport
 from tests.iam_requests import Recorder
 from tests.laws.mixed_classes import (
     GUARDS,
@@ -674,7 +675,9 @@ def prune(world: World) -> None:
         del state.versions[place][number]
     target = world.key(world.state.versions[place][numbers[-1]].values)
     what = f"prune {place} {keep} of {numbers}"
-    if world.attempt(what, lambda session: session.prune(target, keep=keep), (state, []), faults=False):
+    if world.attempt(
+        what, lambda session: tools.prune(session, target, keep=keep), (state, []), faults=False
+    ):
         assert world.result == len(pruned)
 
 
@@ -687,7 +690,7 @@ def purge(world: World) -> None:
     versions = state.versions.pop(place)
     target = world.key(versions[max(versions)].values)
     what = f"purge {place} {sorted(versions)}"
-    if world.attempt(what, lambda session: session.purge(target), (state, problems), faults=False):
+    if world.attempt(what, lambda session: tools.purge(session, target), (state, problems), faults=False):
         assert world.result == len(versions)
 
 
@@ -853,7 +856,7 @@ def program(spec: Spec, engine: Transport, pick: Pick, *, steps: int) -> World:
         read(world)
         tables = [one for one in world.classes.tables if one.name != GUARDS]
         world.recorder.check(tables, "read", "scan", "write", "remember")
-        assert list(world.plain.verify(world.classes.table)) == []
+        assert list(tools.verify(world.plain, world.classes.table)) == []
     except BaseException as error:
         error.add_note("\n".join([repr(spec), *world.log[-12:]]))
         raise

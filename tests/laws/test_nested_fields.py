@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 from pydantic import BaseModel, Field, TypeAdapter
 from typing_extensions import TypedDict
 
-from dynaorm import Call, Entity, F, Key, Session, Table
+from dynaorm import Entity, F, Key, Session, Table, tools
 from dynaorm.embedded.engine import Engine
+from dynaorm.transport import Call
 
 app = Table("app")
 
@@ -139,7 +140,7 @@ def test_a_save_stores_fields_of_nested_values_as_fields(values: Any, later: Any
     _SESSION.save(loaded)
     assert raw_parts() == parts_of(later)
     assert _SESSION.get_one(KEY) == holder_of(later)
-    assert not [*_SESSION.verify(Holder)]
+    assert not [*tools.verify(_SESSION, Holder)]
 
 
 @given(VALUES, st.data())
@@ -167,7 +168,7 @@ def test_what_older_versions_stored_in_maps_is_no_difference(values: Any) -> Non
     item = put_older(values)
     loaded = _SESSION.get_one(KEY)
     assert loaded == holder_of(values)
-    assert not [*_SESSION.verify(Holder)]
+    assert not [*tools.verify(_SESSION, Holder)]
     _SESSION.save(loaded)
     assert raw_item() == item
     loaded.home.town = loaded.spot.town = "new"

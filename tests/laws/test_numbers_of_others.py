@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dynaorm import Call, Entity, GlobalIndex, Index, Key, NumberKey, Session, Table, Transport
+from dynaorm import Entity, GlobalIndex, Index, Key, NumberKey, Session, Table, tools
 from dynaorm.flow.integrity.finding import FindingKind
 from dynaorm.testing import FakeClock
+from dynaorm.transport import Call, Transport
 
 numbers = Table(
     "numbers-of-others",
@@ -78,7 +79,7 @@ def test_a_number_is_found_by_its_value_or_its_key_is_reported(
 
 def test_every_key_that_a_condition_may_leave_out_is_reported(session: Session) -> None:
     assert len(session.query(Count.by_text).all()) == len(SPELLINGS)
-    findings = [one for one in session.verify(numbers) if one.kind is FindingKind.INDEX_KEYS]
+    findings = [one for one in tools.verify(session, numbers) if one.kind is FindingKind.INDEX_KEYS]
     reported = {one.item_key["PK"]["S"] for one in findings}
     spelled = {row for row, (number, text) in SPELLINGS.items() if text != f"{number:04d}"}
     assert reported == {Key(Count, row=row).primary_key["PK"]["S"] for row in spelled}

@@ -8,8 +8,9 @@ import pytest
 from hypothesis import event, given
 from hypothesis import strategies as st
 
-from dynaorm import F, Key, Plan, Session, Table, Transaction, Transport, inspect
+from dynaorm import F, Key, Plan, Session, Table, Transaction, inspect
 from dynaorm.errors import DynaormError
+from dynaorm.transport import Transport
 from tests.laws.test_plans import WRITES, World, chosen
 from tests.laws.test_writes import assigned, change_for, new_entity
 from tests.laws.written_classes import INDEXES, SPECS, Spec, needed

@@ -16,7 +16,7 @@ import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
-from dynaorm import F, Key, NoAnswer, Plan, Retry, Session, Table, Transport, detached, inspect
+from dynaorm import F, Key, Plan, Retry, Session, Table, detached, inspect
 from dynaorm.entity.received import received
 from dynaorm.errors import BulkError, DynaormError, OutcomeUnknown, UsageError
 from dynaorm.flow.call import Call
@@ -26,6 +26,7 @@ from dynaorm.item.path import Prefix, scattered
 from dynaorm.item.update import AddTo, Append, Change, Discard, Prepend, Remove, SetIfMissing, SetTo
 from dynaorm.item.value import AttributeValue, Item
 from dynaorm.testing import FakeClock, Fault, FaultyTransport
+from dynaorm.transport import NoAnswer, Transport
 from tests.laws.test_writes import assigned, change_for, new_entity
 from tests.laws.written_classes import INDEXES, OTHERS, SPECS, Kind, Spec, check_derived, make, needed
 

@@ -14,7 +14,7 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from dynaorm import Attribute, Entity, F, Key, Session, Table, Transport, Versioned
+from dynaorm import Attribute, Entity, F, Key, Session, Table, Versioned, tools
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.errors import DynaormError
 from dynaorm.flow.call import Call
@@ -22,6 +22,7 @@ from dynaorm.item.condition import Condition
 from dynaorm.item.value import Item
 from dynaorm.record import record
 from dynaorm.testing import FakeClock
+from dynaorm.transport import Transport
 from tests.laws.drawn_values import KINDS, Drawn, dict_of, places
 
 PREFIX: Final = "p."
@@ -249,7 +250,7 @@ class Twins:
         plain, prefixed = map(self.items, self.tables)
         assert [scattered(one) for one in plain] == [_comparable(one) for one in prefixed]
         for table in self.tables:
-            assert list(session.verify(table)) == []
+            assert list(tools.verify(session, table)) == []
 
     def items(self, table: Table) -> list[Item]:
         found = self.engine.call(Call("Scan", {"TableName": table.name, "ConsistentRead": True}))["Items"]

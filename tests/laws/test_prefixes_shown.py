@@ -21,22 +21,17 @@ from pydantic import Field, SecretStr
 
 from dynaorm import (
     Attribute,
-    Call,
     Entity,
     F,
     GlobalIndex,
     Index,
-    Internal,
     Key,
     Session,
     Table,
-    Transport,
     Unique,
     Versioned,
-    changes,
-    handler,
-    iam_policy,
     item_of,
+    tools,
 )
 from dynaorm.cli.values import EntityFormatter
 from dynaorm.description import Entry, classify, describe, samples
@@ -44,14 +39,16 @@ from dynaorm.description.entry import entity_in
 from dynaorm.errors import UsageError
 from dynaorm.export import cloudformation, terraform
 from dynaorm.failure import MASK
-from dynaorm.iam import Purpose
+from dynaorm.iam import Purpose, iam_policy
 from dynaorm.integrations.duckdb import verify_export
 from dynaorm.layout import document_of, markdown_of, mermaid_of, view_of
 from dynaorm.layout.page_data import page_data
 from dynaorm.layout.view import ItemRow
 from dynaorm.layout.without_values import without_values
 from dynaorm.record import record
+from dynaorm.streams import Internal, changes, handler
 from dynaorm.testing import FakeClock, Store, factory, stream_events
+from dynaorm.transport import Call, Transport
 from tests.integrity.exports import write_export
 from tests.laws.drawn_values import KINDS, Drawn, dict_of
 
@@ -396,14 +393,14 @@ def handled(stored: Stored) -> Any:
 def dumped(stored: Stored) -> Any:
     """The entities in a dump, and the items of a table into which one was loaded."""
     told, lines = BytesIO(), BytesIO()
-    stored.session.dump(stored.one.table, told, entities=True)
-    stored.session.dump(stored.one.table, lines)
+    tools.dump(stored.session, stored.one.table, told, entities=True)
+    tools.dump(stored.session, stored.one.table, lines)
     before = items_of(stored)
     for item in before:
         key = {name: item[name] for name in stored.one.table.key_names}
         call_of(stored, "DeleteItem", Key=key)
     lines.seek(0)
-    result = stored.session.load(stored.one.table, lines)
+    result = tools.load(stored.session, stored.one.table, lines)
     entities = [json.loads(line)["Twin"] for line in told.getvalue().splitlines()]
     return sorted(entities, key=lambda entity: entity["number"]), repr(result), items_of(stored)
 
@@ -428,7 +425,7 @@ def verified(stored: Stored) -> Any:
                 held[0]: {"BOOL": True} if stored.one.prefix else {"M": {"1": {"BOOL": True}}},
             }
         call_of(stored, "PutItem", Item=damaged)
-    found = [*stored.session.verify(stored.one.table)]
+    found = [*tools.verify(stored.session, stored.one.table)]
     with TemporaryDirectory() as folder:
         path = write_export(Path(folder) / "export", items_of(stored), now=NOW)
         exported = [*verify_export(path, stored.one.table, workers=1)]

@@ -18,7 +18,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel, Field, SecretStr
 
-from dynaorm import Entity, F, GlobalIndex, Index, Key, Session, Table, Unique, detached, inspect
+from dynaorm import Entity, F, GlobalIndex, Index, Key, Session, Table, Unique, detached, inspect, tools
 from dynaorm.errors import DynaormError, UsageError
 from dynaorm.flow.call import Call, Transport
 from dynaorm.item.condition import Condition
@@ -226,18 +226,18 @@ def damages(case: Case) -> Iterator[Callable[[], object]]:
         damaged = {**item, place: {"L": [{"M": {"a": {"S": case.secret}}}]}}
         engine.call(Call("PutItem", {"TableName": name, "Item": damaged}))
         yield lambda: session.get(case.key())
-        yield lambda: session.verify(table)
+        yield lambda: tools.verify(session, table)
         engine.call(Call("PutItem", {"TableName": name, "Item": {**item, place: {"S": f"{case.secret}7"}}}))
         yield lambda: session.get(case.key())
-        yield lambda: session.verify(table)
+        yield lambda: tools.verify(session, table)
     hidden = case.secret if case.spec.is_secret("indexed") else "other"
     engine.call(Call("PutItem", {"TableName": name, "Item": {**item, "GSI1SK": {"S": f"{hidden}8"}}}))
-    yield lambda: session.verify(table)
+    yield lambda: tools.verify(session, table)
     for one in engine.call(Call("Scan", {"TableName": name}))["Items"]:
         if "owner" in one:
             key = {part: one[part] for part in ("PK", "SK")}
             engine.call(Call("DeleteItem", {"TableName": name, "Key": key}))
-    yield lambda: session.verify(table)
+    yield lambda: tools.verify(session, table)
 
 
 def _is_main(item: Any, case: Case) -> bool:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dynaorm import Aggregate, Entity, F, Key, Session, Table, Unique
+from dynaorm import Aggregate, Entity, F, Key, Session, Table, Unique, tools
 from dynaorm.errors import AlreadyExists, DeclarationError, DecodeError, EntityNotFound, UsageError
 from dynaorm.flow.call import Call, Transport
 
@@ -122,7 +122,7 @@ def test_a_literal_sort_key_beside_a_bare_one(session: Session) -> None:
     assert session.query(Customer, customer="c").all() == [session.refresh(customer)]
     assert customer.orders == 2
     assert session.get(Thing, owner="c", thing="PROFILE") is None
-    assert list(session.verify(app)) == []
+    assert list(tools.verify(session, app)) == []
 
 
 def test_a_total_is_not_added_to_an_item_of_another_class(session: Session, tables: Transport) -> None:

@@ -13,11 +13,12 @@ from typing import Annotated, Any, Final, NamedTuple, TypeAlias
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dynaorm import Entity, ExpiresAt, F, Key, Session, Table, Transport, Unique
+from dynaorm import Entity, ExpiresAt, F, Key, Session, Table, Unique, tools
 from dynaorm.errors import AlreadyExists, UniqueViolation
 from dynaorm.flow.call import Call
 from dynaorm.flow.integrity.finding import FindingKind
 from dynaorm.testing import FakeClock
+from dynaorm.transport import Transport
 from tests.laws.mixed_classes import LATER, NOON, YESTERDAY, Pick, Values
 
 Place: TypeAlias = tuple[int, str, int]
@@ -153,8 +154,8 @@ class World:
 
     def check(self) -> None:
         """Every value finds the one entity that holds it, by its class alone."""
-        assert list(self.session.verify(*self.tables)) == []
-        assert [one for kind in self.classes for one in self.session.verify(kind)] == []
+        assert list(tools.verify(self.session, *self.tables)) == []
+        assert [one for kind in self.classes for one in tools.verify(self.session, kind)] == []
         for place in (one for places in self.holders().values() for one in places):
             asked = {"mail": self.known[place]["mail"]}
             asked |= {"group": place[1]} if "scope" in self.shared.unique else {}
@@ -168,9 +169,9 @@ class World:
 def share_later(world: World) -> bool:
     """Let the second class have the constraint, too. Returns whether no value is held twice."""
     world.classes, world.both = declare(world.shared, both=True), True
-    list(world.session.backfill(*world.tables))
+    list(tools.backfill(world.session, *world.tables))
     twice = [one for one in world.holders().values() if len(one) > 1]
-    found = list(world.session.verify(*world.tables))
+    found = list(tools.verify(world.session, *world.tables))
     assert [one.kind for one in found] == [FindingKind.DUPLICATE] * len(twice)
     return not twice
 

@@ -8,8 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dynaorm import AsyncSession, NoAnswer, Refusal, Session, Unreadable, changes, handler
+from dynaorm import AsyncSession, Session, tools
+from dynaorm.streams import Unreadable, changes, handler
 from dynaorm.testing import FakeClock
+from dynaorm.transport import NoAnswer, Refusal
 from tests.streams.events import FORMS
 from tests.streams.mixed_records import Audit, Person, app, junk, kinds, record
 from tests.streams.shards import Stream
@@ -82,7 +84,7 @@ Take: TypeAlias = Callable[[Any], bool]
 
 def follow(stream: Stream, take: Take, **options: Any) -> None:
     session = Session(transport=stream, clock=FakeClock(jitter=0))
-    for change in session.follow(app, **{"idle": 0, **options}):
+    for change in tools.follow(session, app, **{"idle": 0, **options}):
         if take(change):
             return
 
@@ -90,7 +92,7 @@ def follow(stream: Stream, take: Take, **options: Any) -> None:
 def follow_async(stream: Stream, take: Take, **options: Any) -> None:
     async def main() -> None:
         session = AsyncSession(transport=stream, clock=FakeClock(jitter=0))  # type: ignore[arg-type]  # it needs no await
-        async for change in session.follow(app, **{"idle": 0, **options}):
+        async for change in tools.follow(session, app, **{"idle": 0, **options}):
             if take(change):
                 return
 
@@ -170,7 +172,7 @@ def test_following_ends_with_every_record_read_and_after_the_idle_time(stream: S
     stream.troubles.clear()  # their pauses would count as idle time
     clock = FakeClock(jitter=0)
     began = clock.monotonic()
-    handled = [mark_of(one) for one in Session(transport=stream, clock=clock).follow(app, idle=idle)]
+    handled = [mark_of(one) for one in tools.follow(Session(transport=stream, clock=clock), app, idle=idle)]
     assert sorted(handled) == sorted(one for line in lines_of(stream).values() for one in line)
     assert idle <= clock.monotonic() - began < idle + 1
 

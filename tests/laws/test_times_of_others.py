@@ -8,10 +8,11 @@ from typing import Annotated, Any, Final
 
 import pytest
 
-from dynaorm import Attribute, Call, Entity, GlobalIndex, Index, Key, Session, Table, Transport
+from dynaorm import Attribute, Entity, GlobalIndex, Index, Key, Session, Table, tools
 from dynaorm.errors import DecodeError
 from dynaorm.flow.integrity.finding import FindingKind
 from dynaorm.testing import FakeClock
+from dynaorm.transport import Call, Transport
 
 NOON: Final = datetime(2024, 1, 1, 12, tzinfo=UTC)
 IN_UTC: Final = (
@@ -125,14 +126,14 @@ def test_a_key_of_dynaorms_own_that_does_not_sort_as_its_time_is_reported(sessio
         found = [one.number for one in getattr(query, name)(at=BOUNDS[2]).all()]
         missed |= {one.number for one in query.all() if COMPARED[name](one.at, BOUNDS[2])} - {*found}
     assert missed
-    findings = [one for one in session.verify(times) if one.kind is FindingKind.INDEX_KEYS]
+    findings = [one for one in tools.verify(session, times) if one.kind is FindingKind.INDEX_KEYS]
     reported = {one.item_key["PK"]["S"] for one in findings}
     assert {Key(Event, number=one).primary_key["PK"]["S"] for one in missed} <= reported
 
 
 def test_a_primary_key_in_another_spelling_is_reported(engine: Transport, session: Session) -> None:
     """By every read that is not limited to times, and by verify."""
-    findings = [one for one in session.verify(times) if one.kind is FindingKind.UNREADABLE]
+    findings = [one for one in tools.verify(session, times) if one.kind is FindingKind.UNREADABLE]
     in_findings = {one.item_key["PK"]["S"] for one in findings}
     for number, text in enumerate([*IN_UTC, *ELSEWHERE]):
         reported: list[DecodeError] = []

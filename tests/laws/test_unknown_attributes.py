@@ -16,12 +16,13 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dynaorm import Session, changes, detached, entity_of, inspect, item_of
+from dynaorm import Session, detached, entity_of, inspect, item_of, tools
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.errors import DynaormError
 from dynaorm.flow.call import Call, Reply
 from dynaorm.item.json_body import encode_body
 from dynaorm.item.value import AttributeValue, Item
+from dynaorm.streams import changes
 from dynaorm.testing.clock import FakeClock
 from dynaorm.transport.answer import reply_of
 from tests.fuzz.fixtures import CHANGES, SOUND, TABLES, Address, Chest, key_of
@@ -122,9 +123,11 @@ WORK: Mapping[str, Callable[[Session, Any], object]] = {
     ),
     "overwrite": lambda session, loaded: session.save(detached(loaded), overwrite=True),
     "refresh": lambda session, loaded: session.refresh(loaded),
-    "verify": lambda session, loaded: list(session.verify(mapping_of(type(loaded)).table)),
-    "backfill": lambda session, loaded: list(session.backfill(mapping_of(type(loaded)).table)),
-    "repair": lambda session, loaded: list(session.repair(mapping_of(type(loaded)).table, dry_run=True)),
+    "verify": lambda session, loaded: list(tools.verify(session, mapping_of(type(loaded)).table)),
+    "backfill": lambda session, loaded: list(tools.backfill(session, mapping_of(type(loaded)).table)),
+    "repair": lambda session, loaded: list(
+        tools.repair(session, mapping_of(type(loaded)).table, dry_run=True)
+    ),
     "scan": lambda session, loaded: session.scan(type(loaded)).all(),
     "history": lambda session, loaded: list(session.history(key_of(loaded))),
 }

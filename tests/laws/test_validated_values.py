@@ -6,10 +6,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import AfterValidator, Field
 
-from dynaorm import Entity, GlobalIndex, Index, Session, Table, Transport
+from dynaorm import Entity, GlobalIndex, Index, Session, Table
 from dynaorm.entity.mapping.derive import index_keys
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.flow.call import Call
+from dynaorm.transport import Transport
 
 shelves = Table(
     "validated-values",

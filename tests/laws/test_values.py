@@ -14,11 +14,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import AfterValidator, Field, TypeAdapter, ValidationError, create_model, field_validator
 
-from dynaorm import Entity, F, Key, Session, Table, Transport
+from dynaorm import Entity, F, Key, Session, Table
 from dynaorm.errors import DynaormError, InvalidValue, UsageError
 from dynaorm.flow.call import Call
 from dynaorm.item.update import Change
 from dynaorm.item.value import AttributeValue, same
+from dynaorm.transport import Transport
 from tests.laws.drawn_values import KINDS, MEMBERS, Drawn, at, bare, optional, places, put, set_of
 from tests.laws.ways import block, update, update_loaded, update_once, upsert, upsert_block
 

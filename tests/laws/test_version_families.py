@@ -8,7 +8,7 @@ import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
-from dynaorm import Entity, Key, Session, Table, Unique, inspect
+from dynaorm import Entity, Key, Session, Table, Unique, inspect, tools
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.errors import AlreadyExists, UnexpectedRefusal
 from dynaorm.flow.call import Call, Transport
@@ -154,11 +154,11 @@ def test_every_state_is_found_mended_or_left_and_loses_nothing(
     stored(engine, kind, family, padding)
     before = items(engine, kind)
 
-    findings = list(session.verify(table))
+    findings = list(tools.verify(session, table))
     event(f"{family.copy or 'nothing'}: {sorted({one.kind.value for one in findings})}")
     assert (findings == []) is family.is_sound
 
-    told = list(session.repair(table))
+    told = list(tools.repair(session, table))
     assert {one.outcome for one in told} <= {Outcome.REPAIRED, Outcome.NEEDS_DECISION, Outcome.SKIPPED}
     after = items(engine, kind)
     # No version changes or goes, and no guard item of what may come back.
@@ -167,8 +167,8 @@ def test_every_state_is_found_mended_or_left_and_loses_nothing(
         kept = {name: item for name, item in kept.items() if not name.startswith("title#")}
     assert kept.items() <= after.items()
     # What is left needs a choice, also for the next run.
-    assert not any(one.repairable for one in session.verify(table))
-    list(session.repair(table))
+    assert not any(one.repairable for one in tools.verify(session, table))
+    list(tools.repair(session, table))
     assert items(engine, kind) == after
     if family.copy == "live" and "DOC#a v0_DOC" in before:
         assert after["DOC#a v0_DOC"].items() >= content(family.number or family.newest).items()
@@ -201,7 +201,7 @@ def test_an_entity_without_its_latest_copy_keeps_its_history_and_comes_back(
         # A number that was used is not used again.
         with pytest.raises(AlreadyExists, match=r"repair"):
             session.save(kind(id="a", title="new"))
-    list(session.repair(table))
+    list(tools.repair(session, table))
     assert [one.number for one in session.history(name)] == [*reversed(numbers)]
     if data.draw(st.booleans(), label="restore"):
         wanted = data.draw(st.sampled_from(numbers), label="version")
@@ -211,7 +211,7 @@ def test_an_entity_without_its_latest_copy_keeps_its_history_and_comes_back(
         entity = session.save(kind(id="a", title="new"))
     assert inspect(entity).version == numbers[-1] + 1
     assert session.get_by(kind, title=entity.title) == entity
-    left = list(session.verify(table))
+    left = list(tools.verify(session, table))
     assert not any(one.repairable for one in left if "title#" not in repr(one.key)), left
     session.delete_table(table, name=table.name)
 
@@ -251,9 +251,9 @@ def test_a_version_nobody_counts_refuses_the_next_write_with_the_way_out(
     # What the error advises.
     if copy == "live":
         session.delete(name)
-    list(session.repair(table))
+    list(tools.repair(session, table))
     right = data.draw(st.sampled_from(versions), label="the right version")
     assert session.restore(name, version=right).body == str(right)
-    assert list(session.verify(table)) == []
+    assert list(tools.verify(session, table)) == []
     assert [one.number for one in session.history(name)] == [*reversed([*versions, versions[-1] + 1])]
     session.delete_table(table, name=table.name)

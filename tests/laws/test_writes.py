@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
-from dynaorm import Entity, F, Key, Session, Table, Transport, inspect
+from dynaorm import Entity, F, Key, Session, Table, inspect
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.errors import (
     AlreadyExists,
@@ -30,6 +30,7 @@ from dynaorm.item.condition import Condition
 from dynaorm.item.path import value_at
 from dynaorm.item.value import Item
 from dynaorm.testing import FakeClock
+from dynaorm.transport import Transport
 from tests.iam_requests import Recorder
 from tests.laws.written_classes import (
     INDEXES,

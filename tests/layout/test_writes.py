@@ -6,11 +6,12 @@ from typing import Annotated, Any
 import pytest
 from pydantic import Field
 
-from dynaorm import Call, Entity, GlobalIndex, Index, Session, Table, Unique, detached, inspect
+from dynaorm import Entity, GlobalIndex, Index, Session, Table, Unique, detached, inspect
 from dynaorm.description import Entry, samples
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.layout.writes import Write, Writes
 from dynaorm.testing import FakeClock
+from dynaorm.transport import Call
 from tests.cast import tables
 
 NOW = 1_800_000_000.0

@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 
-from dynaorm import Session, Transport
+from dynaorm import Session
 from dynaorm.testing import FakeClock, strict_moto, tables_of
+from dynaorm.transport import Transport
 from tests.owners import models
 from tests.owners.recorded import STARTED
 from tests.story.engine import Engine

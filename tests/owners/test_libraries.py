@@ -17,10 +17,11 @@ import boto3
 import pytest
 from botocore.client import BaseClient
 
-from dynaorm import Entity, F, Key, Table, Transport, detached, inspect
+from dynaorm import Entity, F, Key, Table, detached, inspect, tools
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.errors import AlreadyExists, ConditionFailed, StaleEntity
 from dynaorm.testing import FakeClock, strict_moto, tables_of
+from dynaorm.transport import Transport
 from tests.owners import models
 from tests.owners.models import (
     Cached,
@@ -75,7 +76,7 @@ class Both:
         table = mapping_of(classes[0]).table
         before = self.engine.raw(table)
         found = [entity for one in classes for entity in self.session.scan(one)]
-        assert list(self.session.verify(table)) == []
+        assert list(tools.verify(self.session, table)) == []
         for entity in found:
             self.session.delete(inspect(entity).key)
         assert self.engine.raw(table) == []

@@ -6,19 +6,10 @@ from typing import Annotated
 import pytest
 from pydantic import Field, SecretStr
 
-from dynaorm import (
-    Attribute,
-    Entity,
-    ExpiresAt,
-    F,
-    GlobalIndex,
-    Index,
-    Row,
-    Session,
-    Table,
-)
+from dynaorm import Attribute, Entity, ExpiresAt, F, GlobalIndex, Index, Session, Table
 from dynaorm.errors import DecodeError, UnknownField, UsageError
 from dynaorm.flow.call import Call, Transport
+from dynaorm.session import Row
 from dynaorm.testing.faults import FaultyTransport
 
 app = Table(

@@ -6,9 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dynaorm import Attempt, Call, NoAnswer, Reason, Refusal
 from dynaorm.item.json_body import Body, encode_body
+from dynaorm.session import Attempt
 from dynaorm.session.attempt import attempt_of
+from dynaorm.transport import Call, NoAnswer, Reason, Refusal
 
 KEY = {"PK": {"S": "VALUE"}}
 GET = Call("GetItem", {"TableName": "app", "Key": KEY})

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dynaorm import AsyncSession, Attempt, Entity, F, Key, Retry, Session, Table
+from dynaorm import AsyncSession, Entity, F, Key, Retry, Session, Table
 from dynaorm.errors import (
     BulkError,
     OutcomeUnknown,
@@ -21,6 +21,7 @@ from dynaorm.errors import (
     UsageError,
 )
 from dynaorm.flow.call import Call, NoAnswer, Refusal, Reply
+from dynaorm.session import Attempt
 from dynaorm.session.deadline import LEAST_SECONDS
 from dynaorm.testing.clock import FakeClock
 from tests.cast.people import User

@@ -10,19 +10,9 @@ from typing import Any
 
 import pytest
 
-from dynaorm import (
-    Changed,
-    Deleted,
-    Entity,
-    Inserted,
-    StreamHandler,
-    Table,
-    Unreadable,
-    changes,
-    handler,
-    item_of,
-)
+from dynaorm import Entity, Table, item_of
 from dynaorm.errors import DecodeError, UsageError
+from dynaorm.streams import Changed, Deleted, Inserted, StreamHandler, Unreadable, changes, handler
 from tests.streams.events import in_kinesis, in_lambda, in_pipes, written
 
 app = Table("app")
@@ -195,7 +185,7 @@ def test_a_forked_process_runs_asynchronous_functions_in_a_loop_of_its_own() -> 
     """The parent's loop shares what it waits with (epoll), and is not closed by the child either."""
     program = (
         "import asyncio, os, sys\n"
-        "from dynaorm import Inserted, handler\n"
+        "from dynaorm.streams import Inserted, handler\n"
         "from tests.session.test_handler import Pet, app, TOM, in_lambda, written\n"
         "loops, on = [], handler(app)\n"
         "@on.inserted(Pet)\n"

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dynaorm import F, Key, NoAnswer, Session, Transaction, Transport, inspect, new_ksuid
+from dynaorm import F, Key, Session, Transaction, inspect, new_ksuid, tools
 from dynaorm.errors import (
     AlreadyExists,
     ConditionFailed,
@@ -23,6 +23,7 @@ from dynaorm.errors import (
     UsageError,
 )
 from dynaorm.testing import FakeClock, FaultyTransport, lost_answer, strict_moto
+from dynaorm.transport import NoAnswer, Transport
 from dynaorm.transport.pynamodb import PynamoTransport
 from tests.cast.documents import Letter
 from tests.cast.orders import Stock
@@ -302,7 +303,7 @@ def test_a_replacement_always_does_what_reading_first_would(
             with pytest.raises(ConditionFailed) as refused:
                 session.save(new, **how)
             assert refused.value.stored == stored == session.get(Key(kind, **key))
-        assert list(session.verify(table)) == []
+        assert list(tools.verify(session, table)) == []
 
 
 # -- next_number, run --------------------------------------------------------------------------------------------------

@@ -21,13 +21,13 @@ from dynaorm import (
     Session,
     Table,
     Transaction,
-    Transport,
     Unique,
     inspect,
 )
 from dynaorm.errors import ConditionFailed, DeclarationError, DecodeError, UsageError
 from dynaorm.item.value import Item
 from dynaorm.testing import FaultyTransport
+from dynaorm.transport import Transport
 from tests.cast.seen import items, operations, put
 
 catalog = Table(

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dynaorm import Attempt
 from dynaorm.flow.call import Call, Flow, NoAnswer, Pause, Refusal, Together
+from dynaorm.session import Attempt
 from dynaorm.session.drive import drive
 from dynaorm.session.observed import observed
 from dynaorm.testing import FakeClock, ScriptedTransport

@@ -6,10 +6,11 @@ from typing import Annotated
 import pytest
 from pydantic import ValidationError, computed_field
 
-from dynaorm import Computed, Entity, F, GlobalIndex, Index, Key, NumberKey, OneOf, Session, Table, Transport
+from dynaorm import Computed, Entity, F, GlobalIndex, Index, Key, NumberKey, OneOf, Session, Table, tools
 from dynaorm.description import describe
 from dynaorm.errors import DecodeError, InvalidValue
 from dynaorm.testing import FaultyTransport, factory
+from dynaorm.transport import Transport
 from tests.cast.seen import operations, put
 
 lines = Table("lines", indexes=[GlobalIndex("GSI1"), GlobalIndex("Number", pk=NumberKey("bucket"), sk="at")])
@@ -75,7 +76,7 @@ def test_an_item_with_another_value_is_reported(session: Session, moto: Transpor
     )
     with pytest.raises(DecodeError, match="shard"):
         session.scan(Line).all()
-    assert [one.kind.value for one in session.verify(lines)] == ["unreadable item"]
+    assert [one.kind.value for one in tools.verify(session, lines)] == ["unreadable item"]
 
 
 def test_the_kit_and_the_description_know_the_values() -> None:

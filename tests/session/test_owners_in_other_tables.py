@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 import pytest
 
-from dynaorm import Entity, Key, NumberKey, Session, Table, Unique
+from dynaorm import Entity, Key, NumberKey, Session, Table, Unique, tools
 from dynaorm.description import classify
 from dynaorm.entity.internal_items import is_in, key_in, owner_in, owner_of
 from dynaorm.errors import UniqueViolation
@@ -82,14 +82,14 @@ def test_a_key_attribute_called_table_is_part_of_the_owner(session: Session) -> 
     }
     found = classify(guard, named)
     assert (found.kind, found.cls, found.owner) == ("guard", Seat, guard["owner"]["M"])
-    assert list(session.verify(named)) == []
+    assert list(tools.verify(session, named)) == []
 
 
 def test_an_owner_with_an_empty_key_is_not_asked_for(session: Session, wire: FaultyTransport) -> None:
     guard = {"PK": {"S": "mail#x"}, "SK": {"S": "mail#x"}}
     put(wire, {**guard, "owner": {"M": {"table": {"S": firms.name}, "firm": {"S": ""}}}}, values)
     wire.calls.clear()
-    (finding,) = session.verify(firms, people)
+    (finding,) = tools.verify(session, firms, people)
     assert finding.kind is FindingKind.ORPHAN_GUARD
     # DynamoDB would refuse the whole request.
     assert repr({"S": ""}) not in repr([call.request for call in wire.calls])

@@ -2,8 +2,9 @@
 
 import pytest
 
-from dynaorm import Entity, F, GlobalIndex, Index, Page, Session, Table, any_of
+from dynaorm import Entity, F, GlobalIndex, Index, Session, Table, any_of
 from dynaorm.errors import InvalidCursor, UsageError
+from dynaorm.session import Page
 from dynaorm.testing.faults import FaultyTransport
 
 app = Table("pages-app", indexes=[GlobalIndex("GSI1")])

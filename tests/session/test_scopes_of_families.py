@@ -4,8 +4,10 @@ from typing import Annotated, Any
 
 import pytest
 
-from dynaorm import Aggregate, Call, Entity, Session, Table, Transport, Unique, iam_policy
+from dynaorm import Aggregate, Entity, Session, Table, Unique, tools
 from dynaorm.flow.integrity.finding import FindingKind, Outcome
+from dynaorm.iam import iam_policy
+from dynaorm.transport import Call, Transport
 from tests.cast.seen import items, put
 from tests.iam_requests import WHERE, Recorder, allowed
 
@@ -84,9 +86,9 @@ def test_repairing_a_class_keeps_the_guard_item_of_a_value_that_an_entity_of_ano
     (right_one,) = (one for one in before if one.endswith("#x"))
     (other_one,) = (one for one in before if one.endswith("#y"))
     put(moto, {**before[right_one], "owner": before[other_one]["owner"]}, home)
-    (finding,) = session.verify(verified)
+    (finding,) = tools.verify(session, verified)
     assert (finding.kind, finding.entity) == (FindingKind.WRONG_OWNER, type(holder).__name__)
-    (mended,) = session.repair(verified)
+    (mended,) = tools.repair(session, verified)
     assert mended.outcome is Outcome.REPAIRED
     assert items(moto, home) == before
 
@@ -98,8 +100,8 @@ def test_a_guard_item_that_an_entity_of_the_base_class_lacks_is_found_with_the_b
     (guard,) = (one for one in items(moto, docs).values() if "owner" in one)
     key = {name: guard[name] for name in ("PK", "SK")}
     moto.call(Call("DeleteItem", {"TableName": docs.name, "Key": key}))
-    assert list(session.verify(Letter)) == []
-    assert [one.kind for one in session.verify(Doc)] == [FindingKind.MISSING_GUARD]
+    assert list(tools.verify(session, Letter)) == []
+    assert [one.kind for one in tools.verify(session, Doc)] == [FindingKind.MISSING_GUARD]
 
 
 def test_a_class_with_a_table_of_its_own_is_not_verified_with_its_base_class(
@@ -108,9 +110,9 @@ def test_a_class_with_a_table_of_its_own_is_not_verified_with_its_base_class(
     """Its entities are read, because both are counted in one target. What else counts in its other target is not."""
     session.save_many([Shop(shop="a"), Street(street="a")])
     session.save_many([Box(id="a", place="a"), Crate(id="a", place="a"), Cart(id="a", place="a")])
-    assert list(session.verify(Box)) == []
-    assert list(session.repair(Box)) == []
-    assert list(session.verify(Crate)) == []
+    assert list(tools.verify(session, Box)) == []
+    assert list(tools.repair(session, Box)) == []
+    assert list(tools.verify(session, Crate)) == []
 
 
 def test_verifying_a_class_asks_for_no_targets_of_classes_that_are_not_verified(
@@ -120,7 +122,7 @@ def test_verifying_a_class_asks_for_no_targets_of_classes_that_are_not_verified(
     session.save_many([Right(id="a", mail="x"), Cart(id="a", place="a")])
     recorder = Recorder(moto)
     with Session(transport=recorder) as own:
-        assert list(own.verify(Right)) == []
+        assert list(tools.verify(own, Right)) == []
     assert recorder.needed <= allowed(iam_policy(Right, **WHERE, actions="verify"))
 
 
@@ -135,5 +137,5 @@ def test_what_is_wrong_with_a_constraint_is_found_with_the_classes_that_have_it(
     )
     put(moto, {**entity, "PK": {"S": "DOC#b"}, "id": {"S": "b"}, "name": {"S": "y"}}, docs)
     session.save(Letter(id="c", name="z"))
-    assert list(session.verify(Letter)) == []
-    assert FindingKind.DUPLICATE in {one.kind for one in session.verify(Ticket)}
+    assert list(tools.verify(session, Letter)) == []
+    assert FindingKind.DUPLICATE in {one.kind for one in tools.verify(session, Ticket)}

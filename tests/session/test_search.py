@@ -24,18 +24,19 @@ from dynaorm import (
     NumberKey,
     Session,
     Table,
-    Transport,
     Unique,
     Vector,
     VectorIndex,
     any_of,
-    iam_policy,
     item_of,
+    tools,
 )
 from dynaorm.description import describe
 from dynaorm.errors import DeclarationError, InvalidValue, ItemTooLarge, UnexpectedRefusal, UsageError
 from dynaorm.export.cloud_formation import cloudformation
+from dynaorm.iam import iam_policy
 from dynaorm.testing import assert_consistent
+from dynaorm.transport import Transport
 
 FAR = datetime(2100, 1, 1, tzinfo=UTC)
 
@@ -397,11 +398,11 @@ def test_the_definition_of_a_vector_index_is_that_of_createtable() -> None:
 
 
 def test_a_live_table_differs_in_nothing_or_in_what_is_told(session: Session) -> None:
-    assert session.compare_table(papers) == ()
+    assert tools.compare_table(session, papers) == ()
     other = Table(
         "papers", indexes=[VectorIndex("semantic", dimensions=4), VectorIndex("new_one", dimensions=2)]
     )
-    kinds = {(one.kind, one.index) for one in session.compare_table(other)}
+    kinds = {(one.kind, one.index) for one in tools.compare_table(session, other)}
     assert kinds == {
         ("index keys", "semantic"),
         ("no index", "new_one"),

@@ -1,6 +1,7 @@
 """A session's lifetime, and the tables it creates and names."""
 
 from collections.abc import Callable, Mapping
+from typing import Any, cast
 
 import pytest
 
@@ -10,6 +11,7 @@ from dynaorm import (
     Key,
     Session,
     Table,
+    tools,
 )
 from dynaorm.errors import (
     SessionClosed,
@@ -144,9 +146,12 @@ def test_a_missing_table_is_named(moto: Transport) -> None:
             lambda session: session.get(USER, as_of="2024"),
             "as_of='2024' is not a datetime; give one with a time zone",
         ),
-        (lambda session: session.prune(USER, older_than=5), "older_than=5 is not a datetime"),
         (
-            lambda session: session.prune(USER, keep="3"),
+            lambda session: tools.prune(session, USER, older_than=cast("Any", 5)),
+            "older_than=5 is not a datetime",
+        ),
+        (
+            lambda session: tools.prune(session, USER, keep=cast("Any", "3")),
             "keep='3' is not an int from 1 on; give a whole number from 1 on",
         ),
         (lambda session: session.resume(None), r"resume\(\) takes a plan, and got None; give error\.plan"),

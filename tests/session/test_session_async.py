@@ -8,26 +8,13 @@ from typing import Annotated, Any
 
 import pytest
 
-from dynaorm import (
-    AsyncSession,
-    AsyncTransport,
-    Call,
-    Entity,
-    F,
-    GlobalIndex,
-    Index,
-    Key,
-    NoAnswer,
-    Reply,
-    Session,
-    Table,
-    Unique,
-)
+from dynaorm import AsyncSession, Entity, F, GlobalIndex, Index, Key, Session, Table, Unique
 from dynaorm import inspect as look
 from dynaorm.errors import OutcomeUnknown, SessionClosed, StaleEntity, UniqueViolation, UsageError
 from dynaorm.session.settings import close_async_transport
 from dynaorm.testing.clock import FakeClock
 from dynaorm.testing.endpoint import async_transport_to
+from dynaorm.transport import AsyncTransport, Call, NoAnswer, Reply
 from dynaorm.transport.direct.async_transport import AsyncDirectTransport
 from tests.cast import tables
 from tests.cast.documents import Page

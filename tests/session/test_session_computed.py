@@ -5,9 +5,10 @@ from datetime import UTC, datetime
 import pytest
 from pydantic import computed_field
 
-from dynaorm import Entity, F, GlobalIndex, Key, Session, Table, Transport
+from dynaorm import Entity, F, GlobalIndex, Key, Session, Table
 from dynaorm.errors import DecodeError, UsageError
 from dynaorm.testing import FaultyTransport
+from dynaorm.transport import Transport
 from tests.cast.events import Event
 
 app = Table("computed", indexes=[GlobalIndex("GSI1"), GlobalIndex("GSI2", projection="KEYS_ONLY")])

@@ -3,8 +3,9 @@
 import json
 from datetime import UTC, datetime, timedelta
 
-from dynaorm import F, Session, iam_policy
+from dynaorm import F, Session, tools
 from dynaorm.description import describe
+from dynaorm.iam import iam_policy
 from dynaorm.testing.clock import FakeClock
 from dynaorm.testing.faults import FaultyTransport
 from tests.cast.others import Lease
@@ -29,7 +30,7 @@ def test_milliseconds_expire_an_entity_and_its_guards_without_ttl(
     clock.advance(60)
     taken = session.save(Lease(name="a", holder="h"))
     assert session.get_by(Lease, holder="h") == taken
-    assert list(session.verify(leases)) == []
+    assert list(tools.verify(session, leases)) == []
 
 
 def test_what_expired_by_milliseconds_never_comes_back(session: Session, clock: FakeClock) -> None:
@@ -45,7 +46,7 @@ def test_no_ttl_is_declared_on_milliseconds(session: Session, wire: FaultyTransp
     assert describe(leases).ttl_attribute is None
     session.create_table(leases)
     assert not any("TimeToLive" in call.operation for call in wire.calls)
-    assert session.compare_table(leases) == ()
+    assert tools.compare_table(session, leases) == ()
     assert "dynamodb:UpdateTimeToLive" not in json.dumps(
         iam_policy(Lease, account="1", region="r", actions="create")
     )

@@ -6,9 +6,10 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from dynaorm import DirectTransport, Session
+from dynaorm import Session
 from dynaorm.flow.call import Call, Reply
 from dynaorm.testing.clock import FakeClock
+from dynaorm.transport import DirectTransport
 from tests.cast.documents import Page
 from tests.transport.unruly import unruly_server
 

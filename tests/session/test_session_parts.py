@@ -8,10 +8,11 @@ from uuid import UUID
 import pytest
 from pydantic import BaseModel, Field
 
-from dynaorm import Call, Entity, F, Key, Session, Table, Transport
+from dynaorm import Entity, F, Key, Session, Table
 from dynaorm.errors import EntityNotFound, UsageError
 from dynaorm.item.field import FieldPath
 from dynaorm.testing import FaultyTransport
+from dynaorm.transport import Call, Transport
 
 app = Table("parts-app")
 bare = Table("parts-bare", revision_attribute=None)

@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
-from dynaorm import AsyncSession, Key, NoAnswer, Plan, Retry, Session, Transaction, Transport
+from dynaorm import AsyncSession, Key, Plan, Retry, Session, Transaction
 from dynaorm.errors import OutcomeUnknown, SessionClosed, UsageError
 from dynaorm.testing import FakeClock, ScriptedTransport
+from dynaorm.transport import NoAnswer, Transport
 from dynaorm.transport.threaded import ThreadedTransport
 from tests.cast.people import USER, User
 

@@ -4,21 +4,11 @@ from typing import Annotated, Any
 
 import pytest
 
-from dynaorm import (
-    Call,
-    Changed,
-    Deleted,
-    Entity,
-    Inserted,
-    Internal,
-    Session,
-    Table,
-    Transport,
-    Unique,
-    Unreadable,
-)
+from dynaorm import Entity, Session, Table, Unique, tools
 from dynaorm.errors import DeclarationError, UsageError
+from dynaorm.streams import Changed, Deleted, Inserted, Internal, Unreadable
 from dynaorm.testing import FakeClock
+from dynaorm.transport import Call, Transport
 
 app = Table("app", stream="NEW_AND_OLD_IMAGES")
 plain = Table("app")
@@ -47,11 +37,13 @@ def test_a_story_of_a_versioned_entity(session: Session, moto: Transport) -> Non
     session.save(Audit(name="a"))
     broken: Any = {"PK": {"S": "AUDIT#b"}, "SK": {"S": "v0_A"}, "_type": {"S": "Audit"}}
     moto.call(Call("PutItem", {"TableName": "app", "Item": broken}))
-    found = list(session.follow(app, idle=0))
+    found = list(tools.follow(session, app, idle=0))
     assert [type(one) for one in found] == [Inserted, Changed, Deleted, Inserted, Unreadable]
-    later = list(session.follow(app, idle=0, after=found[1].checkpoint))
+    later = list(tools.follow(session, app, idle=0, after=found[1].checkpoint))
     assert [one.sequence for one in later] == [one.sequence for one in found[2:]]
-    kinds = [one.kind for one in session.follow(app, idle=0, internal=True) if isinstance(one, Internal)]
+    kinds = [
+        one.kind for one in tools.follow(session, app, idle=0, internal=True) if isinstance(one, Internal)
+    ]
     assert sorted(kinds) == ["guard", "guard", "version", "version", "version"]
 
 
@@ -66,10 +58,10 @@ def test_create_table_switches_the_stream_on_once(session: Session, moto: Transp
 def test_create_table_switches_the_stream_of_an_existing_table_on(session: Session, moto: Transport) -> None:
     session.create_table(plain)
     with pytest.raises(UsageError, match="the table 'app' has no stream"):
-        next(session.follow(app))
+        next(tools.follow(session, app))
     session.create_table(app)
     session.save(Audit(name="a"))
-    assert len(list(session.follow(app, idle=0))) == 1
+    assert len(list(tools.follow(session, app, idle=0))) == 1
 
 
 def test_a_stream_of_another_view_type_stays(session: Session, moto: Transport) -> None:

@@ -8,11 +8,12 @@ from typing import Annotated, Any
 import pytest
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
-from dynaorm import AnyValue, Call, CreatedAt, Entity, F, Key, Session, Table, Transport, inspect
+from dynaorm import AnyValue, CreatedAt, Entity, F, Key, Session, Table, inspect
 from dynaorm.entity.marker import Unique
 from dynaorm.errors import BulkError, InvalidValue
 from dynaorm.testing import FakeClock, FaultyTransport
 from dynaorm.testing.faults import Fault
+from dynaorm.transport import Call, Transport
 
 app = Table("validation")
 

@@ -1,11 +1,11 @@
-"""``session.verify``: its scope, its rate, and correct items that must not be reported."""
+"""``verify``: its scope, its rate, and correct items that must not be reported."""
 
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from dynaorm import Key, Session
+from dynaorm import Key, Session, tools
 from dynaorm.errors import UsageError
 from dynaorm.flow.call import Call, Reply, Transport
 from dynaorm.flow.integrity.finding import FindingKind
@@ -25,7 +25,7 @@ def raw(moto_line: tuple[Transport, Any]) -> Iterator[Raw]:
 
 
 def kinds(raw: Raw, *named: Any) -> list[FindingKind]:
-    return [one.kind for one in raw.session.verify(*named)]
+    return [one.kind for one in tools.verify(raw.session, *named)]
 
 
 def test_of_a_class_only_its_own_items_are_judged(raw: Raw) -> None:
@@ -41,7 +41,7 @@ def test_of_a_class_only_its_own_items_are_judged(raw: Raw) -> None:
 def test_a_doubt_about_unknown_attributes_says_how_to_name_them(raw: Raw) -> None:
     raw.delete(app, key_of("email#ann@x"))
     raw.change(app, member("ann"), legacy=text("x"))
-    (finding,) = raw.session.verify(Member)
+    (finding,) = tools.verify(raw.session, Member)
     assert "does not declare 'legacy'" in finding.uncertain_because
     assert finding.uncertain_because.endswith("--foreign-attribute, or RunOptions(foreign_attributes=...)")
 
@@ -51,13 +51,13 @@ def test_a_total_is_doubtful_while_something_that_counts_cannot_be_read(raw: Raw
     raw.change(app, member("ann"), status={"N": "1"})
     raw.change(app, key_of("GROUP#red", "INFO"), members={"N": "9"})
     stored = raw.items(app)
-    unread, *guards, total = raw.session.verify(named)
+    unread, *guards, total = tools.verify(raw.session, named)
     # Nobody can tell which values it holds.
     assert {one.kind for one in guards} == (set() if named is Group else {FindingKind.NOT_JUDGED})
     assert (unread.kind, unread.entity) == (FindingKind.UNREADABLE, "Member")
     assert (total.kind, total.repairable) == (FindingKind.TOTAL, False)
     assert total.uncertain_because.startswith("an item of Member cannot be read")
-    assert all(one.is_left for one in raw.session.repair(named))
+    assert all(one.is_left for one in tools.repair(raw.session, named))
     assert raw.items(app) == stored
 
 
@@ -85,7 +85,7 @@ def test_a_rate_is_kept(raw: Raw) -> None:
     now = clock()
     meter = _Metered(raw.transport, now)
     session = Session(transport=meter, clock=now)
-    assert list(session.verify(app, rate=5)) == []
+    assert list(tools.verify(session, app, rate=5)) == []
     assert len(meter.steps) > 4
     assert meter.consumed > 20
     # No step begins before what was consumed until then is paid for ...
@@ -93,7 +93,7 @@ def test_a_rate_is_kept(raw: Raw) -> None:
     # ... nor much later.
     assert now.monotonic() <= meter.consumed / 5
     slow = now.monotonic()
-    assert list(session.verify(app, rate=100_000)) == []
+    assert list(tools.verify(session, app, rate=100_000)) == []
     assert now.monotonic() - slow < slow / 10
 
 
@@ -102,7 +102,7 @@ def test_time_that_went_unused_is_not_made_up_for(raw: Raw) -> None:
     meter = _Metered(raw.transport, now)
     session = Session(transport=meter, clock=now)
     raw.change(app, member("ann"), GSI1PK=text("old"))
-    findings = session.verify(app, rate=5)
+    findings = tools.verify(session, app, rate=5)
     assert next(findings).kind is FindingKind.INDEX_KEYS
     # Whoever reads the findings takes their time.
     now.advance(3600)
@@ -115,7 +115,7 @@ def test_time_that_went_unused_is_not_made_up_for(raw: Raw) -> None:
 
 def test_progress_is_told(raw: Raw) -> None:
     told: list[tuple[int, int | None]] = []
-    list(raw.session.verify(app, progress=lambda done, total: told.append((done, total))))
+    list(tools.verify(raw.session, app, progress=lambda done, total: told.append((done, total))))
     assert told[-1] == (len(raw.items(app)[app.name]), None)
 
 
@@ -124,22 +124,24 @@ def test_nothing_is_repaired_inside_a_block_of_the_same_session(raw: Raw, verb: 
     raw.delete(app, key_of("email#ann@x"))
     with (
         raw.session.transaction(),
-        pytest.raises(UsageError, match=f"session.{verb}.* would not be .*call it before or after the block"),
+        pytest.raises(
+            UsageError, match=rf"{verb}\(session, ...\) .* would not be .*call it before or after the block"
+        ),
     ):
-        list(getattr(raw.session, verb)(app))
+        list(getattr(tools, verb)(raw.session, app))
     assert kinds(raw, app) == [FindingKind.MISSING_GUARD]
 
 
 @pytest.mark.parametrize("named", [(), ("app",), (app, 5)])
 def test_nothing_else_can_be_verified(named: Any) -> None:
     with Session(region=REGION) as session, pytest.raises(UsageError, match="name"):
-        session.verify(*named)
+        tools.verify(session, *named)
 
 
 @pytest.mark.parametrize("options", [{"segments": 0}, {"rate": 0}, {"rate": -1}])
 def test_a_division_or_rate_that_makes_no_sense_is_refused(options: Any) -> None:
     with Session(region=REGION) as session, pytest.raises(UsageError, match="give"):
-        session.verify(app, **options)
+        tools.verify(session, app, **options)
 
 
 @pytest.mark.parametrize("verb", ["verify", "repair", "backfill"])
@@ -149,7 +151,7 @@ def test_wrong_arguments_are_refused_by_the_call_and_not_by_the_first_result(
 ) -> None:
     if verb != "verify" or "dry_run" not in wrong:
         with pytest.raises(UsageError):
-            getattr(raw.session, verb)(app, **wrong)
+            getattr(tools, verb)(raw.session, app, **wrong)
 
 
 def test_consistent_is_checked_where_a_version_makes_it_needless(raw: Raw) -> None:

@@ -5,20 +5,19 @@ from typing import Any, cast
 
 import pytest
 
-from dynaorm import (
-    AsyncDirectTransport,
-    AsyncPynamoTransport,
-    AsyncSession,
-    Call,
-    DirectTransport,
-    PynamoTransport,
-    Session,
-)
+from dynaorm import AsyncSession, Session
 from dynaorm.errors import UsageError
 from dynaorm.flow.call import Retry
 from dynaorm.session.settings import context_of, default_async_transport, default_transport
 from dynaorm.testing.clock import FakeClock
 from dynaorm.testing.transports import ScriptedTransport
+from dynaorm.transport import (
+    AsyncDirectTransport,
+    AsyncPynamoTransport,
+    Call,
+    DirectTransport,
+    PynamoTransport,
+)
 from dynaorm.transport.async_default import AsyncDefaultTransport
 from dynaorm.transport.clock import SystemClock
 from dynaorm.transport.default import DefaultTransport

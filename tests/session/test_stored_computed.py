@@ -5,9 +5,10 @@ from typing import Annotated, Any
 
 from pydantic import Field, computed_field
 
-from dynaorm import Computed, Entity, F, Key, Session, Stored, Table, Transport, item_of
+from dynaorm import Computed, Entity, F, Key, Session, Stored, Table, item_of
 from dynaorm.description import classify, describe
 from dynaorm.testing import FaultyTransport
+from dynaorm.transport import Transport
 from tests.cast.seen import items, operations
 
 carts = Table("carts")

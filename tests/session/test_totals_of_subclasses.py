@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
-from dynaorm import Aggregate, Entity, Session, Table, Transport
+from dynaorm import Aggregate, Entity, Session, Table, tools
 from dynaorm.flow.integrity.finding import FindingKind, Outcome
+from dynaorm.transport import Transport
 from tests.cast.seen import items, put
 
 teams, people, awards = Table("teams-counted"), Table("people-counted"), Table("awards-counted")
@@ -49,7 +50,7 @@ def written(session: Session) -> None:
 def test_sound_totals_are_sound_whatever_is_verified(session: Session) -> None:
     written(session)
     assert session.get_one(Club, team="b") == Club.model_validate({"team": "b", "people": 1, "awards": 1})
-    assert {some: list(session.verify(*some)) for some in SCOPES} == {some: [] for some in SCOPES}
+    assert {some: list(tools.verify(session, *some)) for some in SCOPES} == {some: [] for some in SCOPES}
 
 
 @pytest.mark.parametrize(
@@ -61,11 +62,11 @@ def test_an_item_that_cannot_be_read_makes_the_totals_of_a_derived_class_doubtfu
     written(session)
     stored = items(moto, people)
     put(moto, {**stored["PERSON#q PERSON"], "team": {"L": []}}, people)
-    unread, total = session.verify(named)
+    unread, total = tools.verify(session, named)
     assert (unread.kind, unread.entity) == (FindingKind.UNREADABLE, "Person")
     assert (total.kind, total.repairable) == (FindingKind.TOTAL, False)
     assert total.uncertain_because.startswith("an item of Person cannot be read")
-    assert all(one.is_left for one in session.repair(named))
+    assert all(one.is_left for one in tools.repair(session, named))
     assert items(moto, teams)["TEAM#b TEAM"]["people"] == {"N": "1"}
 
 
@@ -75,7 +76,7 @@ def test_the_totals_of_a_derived_class_are_repaired_by_what_is_counted_in_both(
     written(session)
     club = items(moto, teams)["TEAM#b TEAM"]
     put(moto, {**club, "people": {"N": "7"}, "awards": {"N": "9"}}, teams)
-    (mended,) = session.repair(Person)
+    (mended,) = tools.repair(session, Person)
     assert mended.outcome is Outcome.REPAIRED
     assert session.get_one(Club, team="b").people == 1
     assert session.get_one(Club, team="b").awards == 1

@@ -7,23 +7,12 @@ from typing import Annotated, Any, Literal
 
 import pytest
 
-from dynaorm import (
-    Attribute,
-    Changed,
-    Entity,
-    F,
-    GlobalIndex,
-    Index,
-    Key,
-    Session,
-    Table,
-    Transport,
-    changes,
-    item_of,
-)
+from dynaorm import Attribute, Entity, F, GlobalIndex, Index, Key, Session, Table, item_of, tools
 from dynaorm.description import describe
 from dynaorm.errors import AlreadyExists, DeclarationError, EntityNotFound, InvalidValue
+from dynaorm.streams import Changed, changes
 from dynaorm.testing import FaultyTransport, factory
+from dynaorm.transport import Transport
 from tests.cast.seen import items, operations, put
 
 log = Table("types-of-fields", type_attribute="type", indexes=[GlobalIndex("by_type", pk="type", sk="id")])
@@ -102,7 +91,7 @@ def test_each_item_comes_back_as_the_class_that_declares_its_type(
     assert session.query(Created.of_type, type="created").all() == [created]
     assert session.scan(Entry).filter(F.type == "created").all() == [created]
     assert session.get_many([ENTRY, CREATED]) == [entry, created]
-    assert list(session.verify(log)) == []
+    assert list(tools.verify(session, log)) == []
 
 
 def test_writes_by_key_find_only_items_of_the_class(
@@ -188,13 +177,13 @@ def test_new_entities_have_the_name_of_their_class(session: Session, moto: Trans
     assert sorted(kinds) == ["Chair", "Thing"]
     assert session.scan(Thing).all() == [thing, chair]
     assert session.scan(Chair).all() == [chair]
-    assert list(session.verify(shop)) == []
+    assert list(tools.verify(session, shop)) == []
 
 
 def test_a_type_that_nobody_declared_is_unknown_elsewhere(session: Session, moto: Transport) -> None:
     put(moto, {**STRANGE, "PK": {"S": "TAG#1"}, "SK": {"S": "T"}}, shop)
     assert session.get(Tag, id="1") is None
-    (finding,) = session.verify(shop)
+    (finding,) = tools.verify(session, shop)
     assert finding.kind.value == "unknown item"
 
 

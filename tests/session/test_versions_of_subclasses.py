@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 
-from dynaorm import Call, Entity, Session, Table, Transport
+from dynaorm import Entity, Session, Table, tools
 from dynaorm.flow.integrity.finding import FindingKind
+from dynaorm.transport import Call, Transport
 
 pages = Table("pages-of-subclasses")
 
@@ -66,9 +67,9 @@ def test_what_is_wrong_with_versions_of_a_derived_class_is_found_with_it(
     if is_deleted:
         session.delete(story)
     damage(moto)
-    found = {kind: list(session.verify(kind)) for kind in (pages, Page, Story, Advert)}
+    found = {kind: list(tools.verify(session, kind)) for kind in (pages, Page, Story, Advert)}
     assert [(one.kind, one.entity) for one in found[pages]] == [(expected, "Story")]
     assert found[Page] == found[Story] == found[pages]
     assert found[Advert] == []
-    are_left = [one.is_left for one in session.repair(Story)]
+    are_left = [one.is_left for one in tools.repair(session, Story)]
     assert are_left == [not found[Story][0].repairable]

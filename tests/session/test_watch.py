@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from dynaorm import AsyncDirectTransport, AsyncSession, Attempt, Entity, F, Key, Retry, Session, Table
+from dynaorm import AsyncSession, Entity, F, Key, Retry, Session, Table
 from dynaorm.errors import (
     ConditionFailed,
     OutcomeUnknown,
@@ -20,8 +20,10 @@ from dynaorm.errors import (
 )
 from dynaorm.flow.call import Call, Flow, NoAnswer, Reason, Refusal, Reply
 from dynaorm.record import replace
+from dynaorm.session import Attempt
 from dynaorm.session.watch import Watch
 from dynaorm.testing import FakeClock, ScriptedTransport, strict_moto
+from dynaorm.transport import AsyncDirectTransport
 from dynaorm.transport.default import DefaultTransport
 from dynaorm.transport.direct.transport import DirectTransport
 from dynaorm.transport.pynamodb import PynamoTransport

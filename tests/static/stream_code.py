@@ -7,22 +7,8 @@ from typing import Any, assert_type
 
 from botocore.credentials import Credentials
 
-from dynaorm import (
-    AsyncSession,
-    Changed,
-    Deleted,
-    Entity,
-    Inserted,
-    Internal,
-    Retry,
-    Session,
-    Table,
-    Unreadable,
-    changes,
-    entity_of,
-    handler,
-    item_of,
-)
+from dynaorm import AsyncSession, Entity, Retry, Session, Table, entity_of, item_of, tools
+from dynaorm.streams import Changed, Deleted, Inserted, Internal, Unreadable, changes, handler
 from dynaorm.testing import Factory, Store, factory
 
 app = Table("app", stream="NEW_AND_OLD_IMAGES")
@@ -49,16 +35,16 @@ def every_change(event: dict[str, Any], session: Session) -> None:
                 assert_type(fields, frozenset[str])
             case _:
                 pass
-    for each in session.follow(app, internal=True):
+    for each in tools.follow(session, app, internal=True):
         assert_type(each, Inserted[Any] | Changed[Any] | Deleted[Any] | Unreadable | Internal)
     assert_type(
-        session.follow(app, after="", idle=1.0, stop=lambda: False),
+        tools.follow(session, app, after="", idle=1.0, stop=lambda: False),
         Iterator[Inserted[Any] | Changed[Any] | Deleted[Any] | Unreadable],
     )
 
 
 async def asynchronously(session: AsyncSession, event: object) -> None:
-    async for change in session.follow(app):
+    async for change in tools.follow(session, app):
         assert_type(change, Inserted[Any] | Changed[Any] | Deleted[Any] | Unreadable)
         await on.dispatch_async(change)
     await on.handle(event)

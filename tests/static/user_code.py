@@ -30,11 +30,7 @@ from dynaorm import (
     LocalIndex,
     NumberKey,
     NumberRevision,
-    Page,
     Plan,
-    Query,
-    Results,
-    Row,
     Session,
     Table,
     Transaction,
@@ -47,10 +43,12 @@ from dynaorm import (
     detached,
     inspect,
     new_ksuid,
+    tools,
 )
 from dynaorm.description import Difference, Entry, TableDescription, answer_of, classify, describe
 from dynaorm.entity.table import IndexOf
 from dynaorm.export import cloudformation
+from dynaorm.session import Page, Query, Results, Row
 from tests.static.computed_code import Dated
 
 app = Table(
@@ -252,7 +250,7 @@ def described(session: Session, item: Mapping[str, Any]) -> None:
     entry = classify(item, app)
     assert_type(entry, Entry)
     assert_type(answer_of(description.questions[0], entry, [entry]), tuple[Entry, ...])
-    assert_type(session.compare_table(app), tuple[Difference, ...])
+    assert_type(tools.compare_table(session, app), tuple[Difference, ...])
     assert_type(cloudformation(description), dict[str, Any])
 
 
@@ -285,8 +283,8 @@ def versions(session: Session, audit: Audit) -> None:
     assert_type(session.diff(audit, 1, 3), dict[str, tuple[Any, Any]])
     assert_type(session.restore(audit, version=1), Audit)
     assert_type(session.restore(Key(Audit, equipment_id="1"), version=1), Audit)
-    assert_type(session.prune(audit, keep=10), int)
-    assert_type(session.purge(audit), int)
+    assert_type(tools.prune(session, audit, keep=10), int)
+    assert_type(tools.purge(session, audit), int)
 
 
 def units_of_work(session: Session, user: User, audit: Audit) -> None:

@@ -16,7 +16,7 @@ from typing import Any
 import botocore.session
 from botocore.loaders import create_loader
 
-from dynaorm import Entity, Session, Table
+from dynaorm import Entity, Session, Table, tools
 from dynaorm.testing import strict_moto
 
 for name in ("asyncio", "rich", "dynaorm.transport.pynamodb"):
@@ -40,7 +40,7 @@ def warm_up() -> None:
         session.create_table(anything)
         session.save(Anything(name="a"))
         assert session.query(Anything, name="a").count() == len(list(session.scan(Anything)))
-        assert list(session.verify(anything)) == []
+        assert list(tools.verify(session, anything)) == []
     botocore.session.Session().create_client("dynamodb", region_name="us-east-1").close()
 
 
@@ -48,7 +48,7 @@ def closing(session: Session) -> None:
     """Verify the tables when the example closes its session: nothing may be wrong with them."""
     main: Any = sys.modules["__main__"]
     tables = [one for one in vars(main).values() if isinstance(one, Table)]
-    findings = [str(one) for one in session.verify(*tables)]
+    findings = [str(one) for one in tools.verify(session, *tables)]
     assert not findings, "\n".join(findings)
     sys.stdout.write(f"verified: {', '.join(table.name for table in tables)}\n")
     close(session)

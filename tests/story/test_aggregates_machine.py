@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import initialize
 from pydantic import computed_field
 
-from dynaorm import Aggregate, Computed, Entity, F, Key, Session, Table, Transaction, inspect
+from dynaorm import Aggregate, Computed, Entity, F, Key, Session, Table, Transaction, inspect, tools
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.errors import (
     AlreadyExists,
@@ -397,7 +397,7 @@ class Machine(CountingMachine):
         wrong = {
             target for (target, name), number in totals(items).items() if number != due.get((target, name), 0)
         }
-        findings = list(self.calm.verify(app, tallies))
+        findings = list(tools.verify(self.calm, app, tallies))
         assert {one.item_key["PK"]["S"] for one in findings if one.kind is FindingKind.TOTAL} == wrong
         assert len(findings) == len(wrong)
         self.held.clear()

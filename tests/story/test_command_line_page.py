@@ -10,10 +10,11 @@ from typing import Any
 import click
 import pytest
 
-from dynaorm import Session, Transport
+from dynaorm import Session
 from dynaorm.cli.commands import ALIASES, COMMANDS, NAME, Group, commands
 from dynaorm.cli.entry import main
 from dynaorm.testing import load_seeds
+from dynaorm.transport import Transport
 from tests.conftest import ROOT
 from tests.raw_tables import REGION
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from dynaorm import Session, Table
+from dynaorm import Session, Table, tools
 from dynaorm.testing import assert_consistent, strict_moto
 from tools.make_pictures import RECIPES, picture_of, programs, recipe
 
@@ -47,7 +47,7 @@ def test_a_document_runs_and_leaves_a_table_in_which_everything_fits(name: str) 
         tables = [value for value in names.values() if isinstance(value, Table)]
         assert tables
         assert_consistent(session, *tables)
-        assert list(session.verify(*tables)) == []
+        assert list(tools.verify(session, *tables)) == []
 
 
 def test_the_page_about_vectors_runs_on_a_server_that_has_them(ministack_endpoint: str) -> None:

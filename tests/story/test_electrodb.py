@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import pytest
 
-from dynaorm import Attribute, Entity, F, GlobalIndex, Index, Key, Session, Table
+from dynaorm import Attribute, Entity, F, GlobalIndex, Index, Key, Session, Table, tools
 from tests.story.engine import Engine
 
 electro = Table(
@@ -147,11 +147,11 @@ def test_a_key_that_electrodb_cut_is_that_of_an_empty_text(engine: Engine) -> No
     engine.put(tasks, **CALL)
     session = engine.session()
     assert session.query(Call.by_due, due="2024").one() == Call(call="1", due="2024")
-    (found,) = session.verify(tasks)
+    (found,) = tools.verify(session, tasks)
     assert found.detail == (
         "gsi7pk is '$app#agent_' and should be absent; gsi7sk is '$call_1#due_2024' and should be absent"
     )
     session.update(Key(Call, call="1"), F.note.set("Soon"))
     assert session.query(Call.by_due, due="2024", note="soon").one().note == "Soon"
-    list(session.repair(tasks))
-    assert list(session.verify(tasks)) == []
+    list(tools.repair(session, tasks))
+    assert list(tools.verify(session, tasks)) == []

@@ -17,9 +17,10 @@ import uvicorn
 from fastapi import FastAPI
 from fastapi_service import Stock, main, service, shop
 
-from dynaorm import Session, Table, Transport
+from dynaorm import Session, Table
 from dynaorm.integrations.fastapi import current_session
 from dynaorm.testing import assert_consistent, strict_moto
+from dynaorm.transport import Transport
 from tests.integrations.asgi import client_of
 
 

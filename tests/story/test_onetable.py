@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import pytest
 
-from dynaorm import Attribute, Entity, GlobalIndex, Index, Session, Table, Unique, codecs
+from dynaorm import Attribute, Entity, GlobalIndex, Index, Session, Table, Unique, codecs, tools
 from tests.story.engine import Engine
 
 table = Table(
@@ -107,7 +107,7 @@ def test_every_item_is_stored_as_onetable_stores_it(engine: Engine, session: Ses
 def test_verify_and_repair_know_the_items(engine: Engine, filled: Session) -> None:
     engine.remove(table, EMAIL["pk"]["S"], "_unique#")
     engine.put(table, **item(pk="_unique#User#phone#9", sk="_unique#"), owner=OWNER["owner"])
-    found = sorted((finding.kind.value, finding.detail) for finding in filled.verify(table))
+    found = sorted((finding.kind.value, finding.detail) for finding in tools.verify(filled, table))
     assert [kind for kind, _ in found] == ["missing guard", "orphan guard"]
-    assert len([one for one in filled.repair(table) if one.outcome.value == "repaired"]) == 2
+    assert len([one for one in tools.repair(filled, table) if one.outcome.value == "repaired"]) == 2
     assert engine.items(table) == [PETER, {**EMAIL, **OWNER}, INVOICE, BREAD]

@@ -11,7 +11,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import initialize, invariant
 
-from dynaorm import Entity, F, Key, Session, Transport, inspect
+from dynaorm import Entity, F, Key, Session, inspect, tools
 from dynaorm.errors import DynaormError, EntityNotFound, StaleEntity, UsageError
 from dynaorm.testing.faults import (
     Fault,
@@ -22,6 +22,7 @@ from dynaorm.testing.faults import (
     throttle,
 )
 from dynaorm.testing.moto_engine import strict_moto
+from dynaorm.transport import Transport
 from tests.counted_rules import rule, run_counted
 from tests.story.machine_bench import Bench, Held
 from tests.story.machine_model import (
@@ -253,7 +254,7 @@ class Machine(Bench):
         record = self.model.records.get((kind, name))
         wrong = EntityNotFound if record is None else None
         if (
-            self.attempt(lambda session: session.prune(Key(kind, id=name), keep=keep), wrong, fault)
+            self.attempt(lambda session: tools.prune(session, Key(kind, id=name), keep=keep), wrong, fault)
             and record
         ):
             for number in [one for one in record.versions if one <= record.number - keep]:
@@ -264,7 +265,7 @@ class Machine(Bench):
         kind, name = self.some(pick, Document, Audit)
         record = self.model.records.get((kind, name))
         wrong = EntityNotFound if record is None else UsageError if record.values is not None else None
-        if self.attempt(lambda session: session.purge(Key(kind, id=name)), wrong, fault):
+        if self.attempt(lambda session: tools.purge(session, Key(kind, id=name)), wrong, fault):
             del self.model.records[kind, name]
             self.revisions.pop((kind, name), None)
 
@@ -298,7 +299,7 @@ class Machine(Bench):
         self.clock.advance(seconds)
 
     def teardown(self) -> None:
-        assert [str(one) for one in self.calm.verify(app)] == []
+        assert [str(one) for one in tools.verify(self.calm, app)] == []
         self.held.clear()
 
     @invariant()

@@ -8,7 +8,9 @@ from typing import Any
 from hypothesis import settings
 from hypothesis import strategies as st
 
-from dynaorm import Call, Changed, Deleted, Entity, Inserted, Key, Session, Transport, changes
+from dynaorm import Entity, Key, Session
+from dynaorm.streams import Changed, Deleted, Inserted, changes
+from dynaorm.transport import Call, Transport
 from tests.counted_rules import rule, run_counted
 from tests.story.machine_model import POOLS, Values, app, expiry, values_of
 from tests.story.test_state_machine import Machine

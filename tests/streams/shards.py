@@ -6,7 +6,8 @@ Sources: "GetRecords", "GetShardIterator", "Shard" and "SequenceNumberRange" (Am
 from itertools import count
 from typing import Any
 
-from dynaorm import Call, Entity, Refusal, Reply, Table, item_of
+from dynaorm import Entity, Table, item_of
+from dynaorm.transport import Call, Refusal, Reply
 from tests.streams.events import in_get_records, written
 
 app = Table("app")

@@ -6,23 +6,9 @@ from typing import Annotated, Any
 import pytest
 from pydantic import SecretStr
 
-from dynaorm import (
-    Aggregate,
-    Attribute,
-    Changed,
-    Deleted,
-    Entity,
-    Inserted,
-    Internal,
-    Key,
-    NumberKey,
-    Table,
-    Unique,
-    Unreadable,
-    changes,
-    item_of,
-)
+from dynaorm import Aggregate, Attribute, Entity, Key, NumberKey, Table, Unique, item_of
 from dynaorm.errors import DecodeError, UsageError
+from dynaorm.streams import Changed, Deleted, Inserted, Internal, Unreadable, changes
 from tests.streams.events import AT, FORMS, VIEWS, in_kinesis, in_lambda, written
 
 app = Table("app")

@@ -6,11 +6,11 @@ from collections.abc import Callable
 
 import pytest
 
-from dynaorm import AsyncDirectTransport, AsyncPynamoTransport, DirectTransport, PynamoTransport
 from dynaorm.errors import UsageError
 from dynaorm.flow.call import Call
 from dynaorm.session.settings import close_async_transport
 from dynaorm.testing.endpoint import async_transport_to, transport_to
+from dynaorm.transport import AsyncDirectTransport, AsyncPynamoTransport, DirectTransport, PynamoTransport
 from dynaorm.transport.async_default import AsyncDefaultTransport
 from dynaorm.transport.default import DefaultTransport
 

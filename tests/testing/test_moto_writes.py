@@ -6,7 +6,7 @@ from typing import Any, Final
 import pytest
 from moto.dynamodb.models.dynamo_type import Item
 
-from dynaorm import Entity, Key, Session, Table
+from dynaorm import Entity, Key, Session, Table, tools
 from dynaorm.errors import AlreadyExists
 from dynaorm.flow.call import Call, Refusal, Reply, Transport
 from dynaorm.item.value import AttributeValue
@@ -136,7 +136,7 @@ def test_a_stream_goes_on_after_a_transaction_that_is_refused() -> None:
     with strict_moto(), Session(region="us-east-1") as session:
         session.create_table(songs)
         session.save(Song(title="a"))
-        changes = session.follow(songs, idle=0)
+        changes = tools.follow(session, songs, idle=0)
         assert next(changes).key == Key(Song, title="a")
         with pytest.raises(AlreadyExists), session.transaction() as tx:
             tx.save(Song(title="b"))

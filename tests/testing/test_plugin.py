@@ -359,7 +359,8 @@ def test_a_run_that_asks_for_no_fixture_does_not_pay_for_moto() -> None:
 
 FAILING = """
 import pytest
-from dynaorm import Call, Entity, Table
+from dynaorm import Entity, Table
+from dynaorm.transport import Call
 
 APP = Table("app")
 

@@ -6,22 +6,11 @@ from typing import Annotated, Any
 
 import pytest
 
-from dynaorm import (
-    Changed,
-    Deleted,
-    Entity,
-    F,
-    Inserted,
-    Key,
-    Session,
-    Table,
-    Transport,
-    Unique,
-    changes,
-    handler,
-)
+from dynaorm import Entity, F, Key, Session, Table, Unique
 from dynaorm.errors import EntityNotFound
+from dynaorm.streams import Changed, Deleted, Inserted, changes, handler
 from dynaorm.testing import FakeClock, Store, lost_answer, stream_events, throttle
+from dynaorm.transport import Transport
 
 app = Table("recorded", stream="NEW_AND_OLD_IMAGES")
 other = Table("recorded-other")

@@ -13,10 +13,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pydantic import SecretStr
 
-from dynaorm import Aggregate, Call, Entity, Session, Table, Unique, item_of
+from dynaorm import Aggregate, Entity, Session, Table, Unique, item_of
 from dynaorm.errors import UsageError
 from dynaorm.item.json_body import encode_body
 from dynaorm.testing import FaultyTransport, ScriptedTransport, assert_consistent, entities, load_seeds
+from dynaorm.transport import Call
 
 app, other = Table("seeded"), Table("seeded-other")
 

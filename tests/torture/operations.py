@@ -11,7 +11,7 @@ from operator import and_
 from random import Random
 from typing import Any, TypeAlias, TypeVar
 
-from dynaorm import Entity, F, Key, Session, inspect
+from dynaorm import Entity, F, Key, Session, inspect, tools
 from dynaorm.errors import StoreError, UsageError
 from tests.torture.entities import NAMES, base_of, claims, key_of, kind_of, name_of_entity, shown
 from tests.torture.journal import Effect
@@ -261,7 +261,7 @@ def purging(name: str) -> Operation:
 
     def send(session: Session) -> Results:
         try:
-            session.purge(key_of(name))
+            tools.purge(session, key_of(name))
         except UsageError as refusal:
             raise NotDeleted(name=name) from refusal
         return {}
@@ -273,7 +273,7 @@ def pruning(name: str, keep: int) -> Operation:
     """Delete all versions but the newest ones."""
 
     def send(session: Session) -> Results:
-        session.prune(key_of(name), keep=keep)
+        tools.prune(session, key_of(name), keep=keep)
         return {}
 
     return Operation("prune", (Effect(name, "prune", number=keep),), send)

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from dynaorm import AsyncSession, Call, Session, Transport, inspect
+from dynaorm import AsyncSession, Session, inspect
+from dynaorm.transport import Call, Transport
 from tests.torture.boss import check
 from tests.torture.cancelling import Cancelling, DrivenSession
 from tests.torture.entities import Parcel, app

@@ -7,8 +7,8 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any, Protocol, TypeAlias
 
-from dynaorm import AsyncDirectTransport, DirectTransport, PynamoTransport
 from dynaorm.flow.call import Call, Reply
+from dynaorm.transport import AsyncDirectTransport, DirectTransport, PynamoTransport
 from dynaorm.transport.async_default import AsyncDefaultTransport
 from dynaorm.transport.default import DefaultTransport
 

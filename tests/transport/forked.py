@@ -18,7 +18,8 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
-from dynaorm import AsyncDirectTransport, AsyncSession, DirectTransport, Entity, Retry, Session, Table
+from dynaorm import AsyncSession, Entity, Retry, Session, Table
+from dynaorm.transport import AsyncDirectTransport, DirectTransport
 
 SECONDS: Final = 20
 """A child that takes longer has no end."""

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from dynaorm import AsyncDirectTransport, DirectTransport
 from dynaorm.errors import UsageError
 from dynaorm.flow.call import Call, NoAnswer
+from dynaorm.transport import AsyncDirectTransport, DirectTransport
 from dynaorm.transport.pynamodb import PynamoTransport
 from tests.transport.each_transport import Closable, Open
 from tests.transport.unruly import Unruly, hang_up

@@ -48,7 +48,7 @@ def test_a_first_get_loads_nothing_that_only_other_calls_need(transport: str, se
     """Over plain HTTP: with https, it needs ``ssl``."""
     program = (
         "import json, sys\n"
-        "from dynaorm import DirectTransport, Entity, Session, Table\n"
+        "from dynaorm import Entity, Session, Table\nfrom dynaorm.transport import DirectTransport\n"
         "class User(Entity, table=Table('app'), pk='USER#{user_id}', sk='PROFILE'):\n"
         "    user_id: str\n"
         f"session = Session({transport.format(server.endpoint)})\n"

@@ -12,15 +12,9 @@ from typing import Any, Final
 
 import pytest
 
-from dynaorm import (
-    AsyncDirectTransport,
-    AsyncPynamoTransport,
-    AsyncSession,
-    DirectTransport,
-    PynamoTransport,
-    Session,
-)
+from dynaorm import AsyncSession, Session
 from dynaorm.errors import UsageError
+from dynaorm.transport import AsyncDirectTransport, AsyncPynamoTransport, DirectTransport, PynamoTransport
 from tests.cast.people import User
 from tests.transport.forked import KINDS
 from tests.transport.unruly import Unruly

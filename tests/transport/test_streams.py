@@ -6,19 +6,9 @@ from typing import Any
 
 import pytest
 
-from dynaorm import (
-    AsyncDirectTransport,
-    AsyncSession,
-    Call,
-    DirectTransport,
-    Entity,
-    NoAnswer,
-    Refusal,
-    Session,
-    Table,
-    Transport,
-)
+from dynaorm import AsyncSession, Entity, Session, Table, tools
 from dynaorm.errors import UsageError
+from dynaorm.transport import AsyncDirectTransport, Call, DirectTransport, NoAnswer, Refusal, Transport
 from dynaorm.transport.pynamodb import PynamoTransport, StreamsTransport
 
 app = Table("streamed", stream="NEW_AND_OLD_IMAGES")
@@ -46,11 +36,11 @@ TRANSPORTS: list[Callable[..., Any]] = [PynamoTransport, DirectTransport]
 def test_a_session_follows_over_every_transport(server: str, kind: Callable[..., Any]) -> None:
     transport = kind(endpoint=server)
     with Session(transport=transport) as session:
-        (change,) = session.follow(app, idle=0)
-        assert change == next(session.follow(app, idle=0))
+        (change,) = tools.follow(session, app, idle=0)
+        assert change == next(tools.follow(session, app, idle=0))
     transport.close()
     with Session(transport=transport) as session:
-        assert [one.new for one in session.follow(app, idle=0)] == [Thing(name="a", photo=b"\x00\xff")]  # type: ignore[union-attr]  # one insert
+        assert [one.new for one in tools.follow(session, app, idle=0)] == [Thing(name="a", photo=b"\x00\xff")]  # type: ignore[union-attr]  # one insert
     transport.close()
 
 
@@ -59,12 +49,12 @@ def test_an_asynchronous_session_follows_over_every_transport(server: str, is_di
     async def names() -> list[str]:
         if not is_direct:
             async with AsyncSession(endpoint=server) as session:
-                return [str(one.key.fields["name"]) async for one in session.follow(app, idle=0)]
+                return [str(one.key.fields["name"]) async for one in tools.follow(session, app, idle=0)]
         async with (
             AsyncDirectTransport(endpoint=server) as transport,
             AsyncSession(transport=transport) as session,
         ):
-            return [str(one.key.fields["name"]) async for one in session.follow(app, idle=0)]
+            return [str(one.key.fields["name"]) async for one in tools.follow(session, app, idle=0)]
 
     assert asyncio.run(names()) == ["a"]
 

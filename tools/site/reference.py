@@ -32,13 +32,19 @@ TOPICS: Final = {
         "Session",
         "How a session is opened and closed. Its methods are on pages of their own: [reading](reading.md), "
         "[writing](writing.md), [transactions](transactions.md), [versions](versions.md), [tables](tables.md).",
-        _of("dynaorm", "Session Transaction Retry Plan"),
+        (*_of("dynaorm", "Session Transaction Retry Plan"), "dynaorm.session.Attempt"),
     ),
     "async": Topic(
         "AsyncSession",
         "An asynchronous session has the methods of `Session`. Await those that send requests, and iterate with "
         "`async for` over those that return an iterator.",
-        _of("dynaorm", "AsyncSession AsyncQuery AsyncCollection AsyncSearch"),
+        ("dynaorm.AsyncSession", *_of("dynaorm.session", "AsyncQuery AsyncCollection AsyncSearch")),
+    ),
+    "tools": Topic(
+        "Tools",
+        "What operators do with whole tables. With an `AsyncSession`, await the functions that are `async` here, and "
+        "iterate over the results of the others with `async for`. With a `Session`, none is asynchronous.",
+        ("dynaorm.tools",),
     ),
     "entity": Topic(
         "Entity and Table",
@@ -60,25 +66,28 @@ TOPICS: Final = {
     "queries": Topic(
         "Queries and conditions",
         "Expressions over fields, queries and their results.",
-        _of("dynaorm", "F any_of Query Collection Search Results Page Match Row Version"),
+        (
+            *_of("dynaorm", "F any_of Version"),
+            *_of("dynaorm.session", "Query Collection Search Results Page Match Row"),
+        ),
     ),
     "items": Topic(
         "Items and entities",
         "From an entity to its item and back, without a request.",
-        _of("dynaorm", "item_of entity_of detached inspect iam_policy"),
+        (*_of("dynaorm", "item_of entity_of detached inspect"), "dynaorm.iam.iam_policy"),
     ),
     "streams": Topic(
         "Streams",
         "Changes of entities, from the stream of a table.",
-        _of("dynaorm", "changes handler StreamHandler Inserted Changed Deleted Internal Unreadable"),
+        _of("dynaorm.streams", "changes handler StreamHandler Inserted Changed Deleted Internal Unreadable"),
     ),
     "transports": Topic(
         "Transports",
         "The ways to send a request, and what passes between a session and a transport.",
         _of(
-            "dynaorm",
+            "dynaorm.transport",
             "DirectTransport AsyncDirectTransport PynamoTransport AsyncPynamoTransport Transport AsyncTransport Call "
-            "Reply Refusal Reason NoAnswer Attempt Clock",
+            "Reply Refusal Reason NoAnswer Clock",
         ),
     ),
     "errors": Topic(
@@ -141,11 +150,11 @@ METHODS: Final = {
     "versions": (
         "Versions",
         "What an entity was.",
-        "history diff restore prune purge",
+        "history diff restore",
     ),
     "tables": (
         "Tables",
-        "Methods that create, compare, check and move whole tables.",
+        "Methods that create and delete tables.",
         "",
     ),
 }
@@ -161,25 +170,26 @@ def methods() -> dict[str, list[str]]:
 
 
 MADE_ELSEWHERE: Final = frozenset(
-    _of(
-        "dynaorm",
-        "Plan Query AsyncQuery Collection AsyncCollection Search AsyncSearch Results Page Row Version StreamHandler "
-        "Transaction",
+    (
+        *_of("dynaorm", "Plan Version Transaction"),
+        *_of(
+            "dynaorm.session",
+            "Query AsyncQuery Collection AsyncCollection Search AsyncSearch Results Page Row",
+        ),
+        "dynaorm.streams.StreamHandler",
     )
 )
 """The classes whose objects a method or a function gives. What they are made of is no part of the interface."""
 
 IN_SIGNATURES: Final = (
-    *_of("dynaorm.flow.integrity.finding", "Finding FindingKind RepairResult Outcome"),
-    *_of("dynaorm.flow.application", "ApplyPlan PlannedChange Applied ApplyProgress OnProgress"),
-    *_of("dynaorm.flow.dump", "DumpResult"),
-    *_of("dynaorm.flow.load", "LoadResult"),
+    *_of("dynaorm.flow.integrity.finding", "FindingKind Outcome"),
+    *_of("dynaorm.flow.application", "PlannedChange OnProgress"),
     *_of("dynaorm.session.session", "Source"),
     *_of("dynaorm.session._async.session", "Source"),
-    *_of("dynaorm.session.line_file", "Target Source"),
+    *_of("dynaorm.tools.line_file", "Target Source"),
     *_of("dynaorm.plan.inspection", "Inspection"),
     *_of("dynaorm.streams.change", "StreamChange AnyChange"),
-    *_of("dynaorm.session.handler", "BatchResponse"),
+    *_of("dynaorm.handler", "BatchResponse"),
     *_of("dynaorm.streams.interpret", "TableNames"),
     *_of("dynaorm.item.condition", "Condition"),
     *_of("dynaorm.item.update", "Change"),
@@ -236,7 +246,7 @@ def reference_pages() -> dict[str, str]:
         f"| page | about |\n|---|---|\n{listed}"
         "| [In signatures](signatures.md) | What methods take and give, and nobody has to import. |\n\n"
         "## What the examples use\n\nThe examples in the reference know these classes and entities, "
-        "and every name of `dynaorm` and of its modules `codecs`, `description`, `export`, `layout` and `testing`:\n\n"
+        "and every name of `dynaorm` and of its packages with a page here:\n\n"
         f"```python\n{declarations}```\n"
     )
     return found

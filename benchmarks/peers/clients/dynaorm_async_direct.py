@@ -2,12 +2,13 @@
 
 from benchmarks.peers import order
 from benchmarks.peers.clients.dynaorm_async import DynaormAsync
-from dynaorm import AsyncDirectTransport, AsyncSession
+from dynaorm import AsyncSession
+from dynaorm.transport import AsyncDirectTransport
 
 
 class DynaormAsyncDirect(DynaormAsync):
     name = "dynaorm-async-direct"
-    imports = "from dynaorm import AsyncDirectTransport, AsyncSession, Entity, Key, Table"
+    imports = "from dynaorm import AsyncSession, Entity, Key, Table; from dynaorm.transport import AsyncDirectTransport"
 
     def open(self, endpoint: str) -> AsyncSession:
         self.transport = AsyncDirectTransport(region=order.REGION, endpoint=endpoint)

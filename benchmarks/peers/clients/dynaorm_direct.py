@@ -2,12 +2,13 @@
 
 from benchmarks.peers import order
 from benchmarks.peers.clients.dynaorm_entities import Dynaorm
-from dynaorm import DirectTransport, Session
+from dynaorm import Session
+from dynaorm.transport import DirectTransport
 
 
 class DynaormDirect(Dynaorm):
     name = "dynaorm-direct"
-    imports = "from dynaorm import DirectTransport, Entity, Key, Session, Table"
+    imports = "from dynaorm import Entity, Key, Session, Table; from dynaorm.transport import DirectTransport"
 
     def open(self, endpoint: str) -> Session:
         return Session(transport=DirectTransport(region=order.REGION, endpoint=endpoint))

@@ -2,7 +2,8 @@
 
 from benchmarks.peers import order
 from benchmarks.peers.clients.dynaorm_entities import Dynaorm
-from dynaorm import PynamoTransport, Session
+from dynaorm import Session
+from dynaorm.transport import PynamoTransport
 
 
 class DynaormOverPynamodb(Dynaorm):

@@ -9,12 +9,14 @@ from typing import Any, Final
 from pydantic import BaseModel, ConfigDict
 from typing_extensions import Format, get_annotations
 
-from dynaorm.entity.mapping.mapping import ANY
 from dynaorm.entity.marker import Declaration
 from dynaorm.entity.table import UNSET, Table
 from dynaorm.entity.template.template import is_template
 from dynaorm.failure import nearest, shown
 from dynaorm.record import record, replace
+
+ANY: Final = "*"
+"""The name of a class that takes the types that nobody declared."""
 
 
 def misnamed(body: Mapping[str, Any]) -> Iterator[str]:

@@ -39,9 +39,6 @@ from dynaorm.item.value import AttributeValue, Item
 from dynaorm.late import late
 from dynaorm.record import record
 
-ANY: Final = "*"
-"""The name of a class that takes the types that nobody declared."""
-
 
 @record
 class TypeNames:

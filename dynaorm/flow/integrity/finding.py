@@ -216,6 +216,11 @@ class RepairResult:
         outcome: what became of it.
         reason: why it was skipped.
         plan: in a dry run, the transaction that would repair it.
+
+    Examples:
+        >>> results = list(repair(session, app))
+        >>> [result for result in results if result.is_left]
+        []
     """
 
     finding: Finding

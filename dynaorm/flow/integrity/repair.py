@@ -88,11 +88,6 @@ def _once(repairs: Flow[list[RepairResult]], told: set[object]) -> Flow[list[Rep
     return results
 
 
-def left_of(found: Sequence[RepairResult]) -> list[RepairResult]:
-    """Those that still exist, because they need a choice or were refused."""
-    return [one for one in found if one.is_left]
-
-
 def _repair_all(diagnoses: Sequence[Diagnosis], work: Verification) -> Flow[list[RepairResult]]:
     results: list[RepairResult] = []
     for _ in range(_RECOUNTS):

@@ -2,11 +2,12 @@
 
 from typing import Any
 
-from dynaorm import Call, Entity, NoAnswer, Refusal, Retry, Session, Table
+from dynaorm import Entity, Retry, Session, Table
 from dynaorm.errors import BulkError
 from dynaorm.item.value import Item
 from dynaorm.testing.clock import FakeClock
 from dynaorm.testing.transports import Answer, ScriptedTransport
+from dynaorm.transport import Call, NoAnswer, Refusal
 
 app = Table("bulk-load-app")
 

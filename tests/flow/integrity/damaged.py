@@ -7,7 +7,19 @@ from typing import Annotated, Any, TypeAlias
 
 import pytest
 
-from dynaorm import Aggregate, Entity, ExpiresAt, GlobalIndex, Index, Key, Session, Table, Unique, Versioned
+from dynaorm import (
+    Aggregate,
+    Entity,
+    ExpiresAt,
+    GlobalIndex,
+    Index,
+    Key,
+    Session,
+    Table,
+    Unique,
+    Versioned,
+    tools,
+)
 from dynaorm.flow.call import Call, Transport
 from dynaorm.flow.integrity.finding import FindingKind
 from dynaorm.flow.integrity.judge_items import judge_items
@@ -85,7 +97,7 @@ def saved(session: Session) -> Items:
             setattr(one, field, value)
             session.save(one)
     session.update(Key(Audit, id="1"), {"note": "not versioned"})
-    session.prune(Key(Document, id="1"), keep=3)
+    tools.prune(session, Key(Document, id="1"), keep=3)
     session.save(slugged := Document(id="gone", slug="s"))
     session.delete(slugged)
     for name, until in (("soon", NOW + 1), ("later", NOW + 1000)):

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import pytest
 
-from dynaorm import Aggregate, Entity, GlobalIndex, Index, Session, Table, Unique
+from dynaorm import Aggregate, Entity, GlobalIndex, Index, Session, Table, Unique, tools
 from dynaorm.flow.call import Call, Reply
 from dynaorm.flow.integrity.finding import FindingKind, Outcome, RepairResult
 from dynaorm.integrity.run import RunOptions, backfill, repair, verify
@@ -115,7 +115,7 @@ def unchanged(raw: Raw, *named: Any) -> list[RepairResult]:
 def test_a_total_that_may_count_an_unknown_class_is_reported_and_not_written(team: Raw, named: Any) -> None:
     """Without the module of Guest the team looks as if it had a member too many."""
     team.session.save(Guest(team="a", name="gil"))
-    assert list(team.session.verify(whole)) == []
+    assert list(tools.verify(team.session, whole)) == []
     totals = [one for one in unchanged(team, named) if one.finding.kind is FindingKind.TOTAL]
     assert [one.finding.item_key for one in totals] == [key_of("TEAM#a", "TEAM")] * 2
     assert all("'Guest'" in one.finding.uncertain_because for one in totals)

@@ -7,9 +7,10 @@ from typing import Annotated, Any, TypeAlias
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
-from dynaorm import Aggregate, Call, Entity, GlobalIndex, Index, Session, Table, Transport, Unique, Versioned
+from dynaorm import Aggregate, Entity, GlobalIndex, Index, Session, Table, Unique, Versioned, tools
 from dynaorm.integrity.run import backfill, repair
 from dynaorm.testing import FakeClock, strict_moto
+from dynaorm.transport import Call, Transport
 
 Declared: TypeAlias = dict[str, Any]
 """Tables and entity classes by name."""
@@ -127,4 +128,4 @@ def test_with_all_of_them_there_is_nothing_to_find(moto_transport: Transport, he
     with strict_moto():
         session = Session(transport=moto_transport, clock=FakeClock())
         store(session, herd)
-        assert list(session.verify(everything["staff"], everything["other"])) == []
+        assert list(tools.verify(session, everything["staff"], everything["other"])) == []

@@ -28,6 +28,7 @@ from dynaorm import (
     Table,
     Unique,
     item_of,
+    tools,
 )
 from dynaorm.errors import DecodeError, TableNotFound, UnexpectedRefusal, UsageError
 from dynaorm.flow.call import Call, NoAnswer, Refusal, Reply, Transport
@@ -55,7 +56,7 @@ def opened(moto: Transport, *made: Table, **options: Any) -> Session:
 
 def lines_of(session: Session, table: Table, **options: Any) -> list[bytes]:
     file = BytesIO()
-    session.dump(table, file, **options)
+    tools.dump(session, table, file, **options)
     return file.getvalue().splitlines(keepends=True)
 
 
@@ -118,7 +119,7 @@ def test_what_no_class_knows_is_kept_and_index_keys_are_made_anew(
         "GSI1SK": {"S": "dan"},
         "note": {"M": {"by": {"S": "others"}}},
     }
-    session.load(shop, BytesIO(item_line(item)))
+    tools.load(session, shop, BytesIO(item_line(item)))
     found = next(one for one in map(json.loads, lines_of(session, shop)) if "email" in one["Item"])["Item"]
     assert found["note"] == item["note"]
     assert not {"GSI1PK", "GSI1SK"} & found.keys()
@@ -141,7 +142,7 @@ def test_what_is_refused_is_told_with_its_place_and_can_be_loaded_later(
     ]
     file = tmp_path / "lines"
     file.write_bytes(b"".join([*lines, *bad]))
-    loaded = session.load(shop, file)
+    loaded = tools.load(session, shop, file)
     errors = Counter(one.error for one in loaded.refused)
     assert errors == {"DecodeError": 3, "UniqueViolation": 1, "ValueError": 1, "UsageError": 1}
     assert not loaded.is_complete
@@ -154,9 +155,9 @@ def test_what_is_refused_is_told_with_its_place_and_can_be_loaded_later(
     assert json.loads(lines[taken.place.line - 1])["Item"]["email"] == {"S": "ann@x"}
     assert "ann@x" in str(loaded)
     session.delete(rival)
-    again = session.load(shop, file)
+    again = tools.load(session, shop, file)
     assert (again.stored, again.present, len(again.refused)) == (1, 4, 5)
-    assert list(session.verify(shop)) == []
+    assert list(tools.verify(session, shop)) == []
 
 
 def jsonl(items: list[Any]) -> str:
@@ -200,7 +201,7 @@ def test_every_form_of_a_file_loads_what_lines_load(
             text = json.dumps(json.loads(text), indent=indent)
         stored: dict[str, Any] = {}
         with Session(transport=_Keeper(stored), table_names={"transfer": "physical"}) as session:
-            loaded = session.load(shop, BytesIO(text.encode()), raw=True)
+            loaded = tools.load(session, shop, BytesIO(text.encode()), raw=True)
         assert (loaded.items, loaded.refused) == (len(items), ())
         assert sorted(map(str, stored.values())) == sorted({str(one) for one in items})
 
@@ -242,18 +243,18 @@ def test_a_file_in_which_nothing_can_be_used_is_an_error_and_sends_nothing(
         Session(transport=ScriptedTransport(), clock=FakeClock()) as session,
         pytest.raises(UsageError, match=r"nothing in .*file\.json can be loaded: line 1: .*Item"),
     ):
-        session.load(shop, file, raw=raw)
+        tools.load(session, shop, file, raw=raw)
 
 
 def test_an_empty_file_is_none(tmp_path: Path) -> None:
     with Session(transport=ScriptedTransport(), clock=FakeClock()) as session:
-        assert session.load(shop, BytesIO(b"\n\n")).items == 0
+        assert tools.load(session, shop, BytesIO(b"\n\n")).items == 0
 
 
 def test_an_entity_that_is_stored_otherwise_is_refused_and_stays(moto: Transport, lines: list[bytes]) -> None:
     session = opened(moto, shop)
     session.save(Player(name="ann", email="other@x"))
-    loaded = session.load(shop, BytesIO(b"".join(lines)))
+    loaded = tools.load(session, shop, BytesIO(b"".join(lines)))
     assert [one.error for one in loaded.refused] == ["AlreadyExists"]
     assert session.get_one(Player, name="ann").email == "other@x"
 
@@ -288,7 +289,7 @@ def test_a_load_that_is_interrupted_anywhere_is_repeated_and_loses_nothing(
     files[0].write_bytes(gzip.compress(b"".join([*lines[:2], b"broken\n", *lines[2:5]])))
     files[1].write_bytes(b"".join(lines[5:]))
     whole = opened(moto, shop)
-    wanted = whole.load(shop, files, raw=raw, concurrency=1)
+    wanted = tools.load(whole, shop, files, raw=raw, concurrency=1)
     session = opened(moto, shop)
     moment, ended = 1.0, None
     while ended is None:
@@ -297,7 +298,7 @@ def test_a_load_that_is_interrupted_anywhere_is_repeated_and_loses_nothing(
             transport=Deadly(moto, moment), clock=FakeClock(), table_names=session._context.table_name
         )
         try:
-            ended = deadly.load(shop, files, raw=raw, concurrency=1)
+            ended = tools.load(deadly, shop, files, raw=raw, concurrency=1)
         except Interrupted:
             assert moment < 60
         moment += 1.5
@@ -307,7 +308,7 @@ def test_a_load_that_is_interrupted_anywhere_is_repeated_and_loses_nothing(
     if raw:
         assert sorted(lines_of(session, shop)) == sorted(lines_of(whole, shop))
     else:
-        assert list(session.verify(shop)) == []
+        assert list(tools.verify(session, shop)) == []
         assert session.get_one(Team, team="red").members == 3
 
 
@@ -328,18 +329,22 @@ def test_lines_that_come_once_are_loaded_where_once_is_enough(moto: Transport, l
     session = opened(moto, shop)
     stream: Any = Stream(lines)
     with pytest.raises(UsageError, match="read twice, because totals"):
-        session.load(shop, stream)
+        tools.load(session, shop, stream)
     assert lines_of(session, shop) == []
-    assert session.load(shop, stream, raw=True).stored == len(lines)
+    assert tools.load(session, shop, stream, raw=True).stored == len(lines)
 
 
 def test_the_table_itself_decides_what_ends_a_load(lines: list[bytes]) -> None:
     transport = ScriptedTransport(*[Refusal("ResourceNotFoundException", "no table")] * 9)
     with pytest.raises(TableNotFound):
-        Session(transport=transport, clock=FakeClock()).load(shop, BytesIO(b"".join(lines)), concurrency=1)
+        tools.load(
+            Session(transport=transport, clock=FakeClock()), shop, BytesIO(b"".join(lines)), concurrency=1
+        )
     transport = ScriptedTransport(*[Refusal("AccessDeniedException", "no")] * 9)
     with pytest.raises(UnexpectedRefusal, match="may not do"):
-        Session(transport=transport, clock=FakeClock()).load(shop, BytesIO(b"".join(lines)), concurrency=1)
+        tools.load(
+            Session(transport=transport, clock=FakeClock()), shop, BytesIO(b"".join(lines)), concurrency=1
+        )
 
 
 # -- items as they are -------------------------------------------------------------------------------------------------
@@ -356,7 +361,7 @@ def test_items_left_out_or_unanswered_are_put_again_and_one_that_is_refused_alon
         {},
     )
     session = Session(transport=transport, clock=FakeClock())
-    loaded = session.load(shop, BytesIO(b"".join(lines[:3])), raw=True)
+    loaded = tools.load(session, shop, BytesIO(b"".join(lines[:3])), raw=True)
     assert (loaded.stored, [one.error for one in loaded.refused]) == (2, ["UnexpectedRefusal"])
     sent = [call.request["RequestItems"]["transfer"] for call in transport.calls]
     assert [len(one) for one in sent] == [3, 3, 2, 1, 1]
@@ -364,7 +369,7 @@ def test_items_left_out_or_unanswered_are_put_again_and_one_that_is_refused_alon
 
 def test_an_item_without_the_key_of_the_table_is_refused_before_it_is_sent() -> None:
     session = Session(transport=ScriptedTransport(), clock=FakeClock())
-    loaded = session.load(shop, BytesIO(item_line({"PK": {"N": "1"}, "SK": {"S": "x"}})), raw=True)
+    loaded = tools.load(session, shop, BytesIO(item_line({"PK": {"N": "1"}, "SK": {"S": "x"}})), raw=True)
     assert [one.error for one in loaded.refused] == ["DecodeError"]
 
 
@@ -375,22 +380,22 @@ def test_a_dump_is_a_file_of_its_owner_and_replaces_none(
     moto: Transport, lines: list[bytes], tmp_path: Path
 ) -> None:
     session = opened(moto, shop)
-    session.load(shop, BytesIO(b"".join(lines)), raw=True)
+    tools.load(session, shop, BytesIO(b"".join(lines)), raw=True)
     plain, packed, again = tmp_path / "dump", tmp_path / "dump.gz", tmp_path / "again.gz"
     for path in (plain, packed, again):
-        assert session.dump(shop, path).lines == len(lines)
+        assert tools.dump(session, shop, path).lines == len(lines)
         assert path.stat().st_mode & 0o777 == 0o600
     assert gzip.decompress(packed.read_bytes()) == plain.read_bytes()
     assert packed.read_bytes() == again.read_bytes()
     assert sorted(plain.read_bytes().splitlines(keepends=True)) == sorted(lines)
     with pytest.raises(UsageError, match=r"there is a file .*dump' already"):
-        session.dump(shop, plain)
+        tools.dump(session, shop, plain)
     with pytest.raises(TableNotFound):
-        session.dump(Table("transfer-none"), tmp_path / "none")
+        tools.dump(session, Table("transfer-none"), tmp_path / "none")
     with pytest.raises(UsageError, match="cannot be used"):
-        session.dump(shop, tmp_path / "no" / "folder")
+        tools.dump(session, shop, tmp_path / "no" / "folder")
     with pytest.raises(UsageError, match="cannot be used"):
-        session.load(shop, tmp_path / "nothing")
+        tools.load(session, shop, tmp_path / "nothing")
     assert sorted(one.name for one in tmp_path.iterdir()) == ["again.gz", "dump", "dump.gz"]
 
 
@@ -400,7 +405,7 @@ def test_a_compressed_file_that_is_cut_off_is_an_error(
     session, file = opened(moto, shop), tmp_path / "lines.gz"
     file.write_bytes(gzip.compress(b"".join(lines))[:-30])
     with pytest.raises(UsageError, match=r"cannot be read.*get the file again"):
-        session.load(shop, file)
+        tools.load(session, shop, file)
 
 
 class Odd(Entity, table=shop, pk="ODD#{odd}", sk="ODD"):
@@ -419,7 +424,7 @@ class Odd(Entity, table=shop, pk="ODD#{odd}", sk="ODD"):
 
 def test_what_is_dumped_as_entities_is_loaded_as_it_was(moto: Transport, lines: list[bytes]) -> None:
     session = opened(moto, shop)
-    session.load(shop, BytesIO(b"".join(lines)))
+    tools.load(session, shop, BytesIO(b"".join(lines)))
     odd: list[dict[str, Any]] = [
         {},
         {"secret": SecretStr("x")},
@@ -437,8 +442,8 @@ def test_what_is_dumped_as_entities_is_loaded_as_it_was(moto: Transport, lines: 
         sum("Item" in one for one in shown) == 3
     )  # a secret, bytes that are no text, a field that is left out
     other = opened(moto, shop)
-    assert other.load(shop, BytesIO(b"".join(dumped))).is_complete
-    assert list(other.verify(shop)) == []
+    assert tools.load(other, shop, BytesIO(b"".join(dumped))).is_complete
+    assert list(tools.verify(other, shop)) == []
     of_both = [
         sorted(repr(vars(one)) for kind in (Team, Player, Page, Odd) for one in each.scan(kind))
         for each in (session, other)
@@ -455,20 +460,20 @@ def test_an_item_that_cannot_be_read_is_told_where_entities_are_dumped(
     strange: Any = {"PK": {"S": "x"}, "SK": {"S": "x"}}
     put(moto, session, shop, [broken, strange])
     file = BytesIO()
-    assert session.dump(shop, file, entities=True).left_out == {"unreadable": 2}
+    assert tools.dump(session, shop, file, entities=True).left_out == {"unreadable": 2}
     assert len(told) == 2
     deaf = Session(transport=moto, clock=FakeClock(), table_names=session._context.table_name)
     with pytest.raises(DecodeError):
-        deaf.dump(shop, BytesIO(), entities=True)
+        tools.dump(deaf, shop, BytesIO(), entities=True)
 
 
 def test_processes_share_a_table(moto: Transport, lines: list[bytes]) -> None:
     session = opened(moto, shop)
-    session.load(shop, BytesIO(b"".join(lines)), raw=True)
+    tools.load(session, shop, BytesIO(b"".join(lines)), raw=True)
     parts = [lines_of(session, shop, segments=3, segment=one) for one in range(3)]
     assert sorted(line for part in parts for line in part) == sorted(lines)
     with pytest.raises(UsageError, match="segment=3 of segments=3"):
-        session.dump(shop, BytesIO(), segments=3, segment=3)
+        tools.dump(session, shop, BytesIO(), segments=3, segment=3)
 
 
 def test_progress_is_told_and_a_rate_is_kept(moto: Transport, lines: list[bytes]) -> None:
@@ -478,10 +483,10 @@ def test_progress_is_told_and_a_rate_is_kept(moto: Transport, lines: list[bytes]
     def tell(done: int, total: int | None) -> None:
         told.append((done, total))
 
-    session.load(shop, BytesIO(b"".join(lines)), raw=True, progress=tell)
+    tools.load(session, shop, BytesIO(b"".join(lines)), raw=True, progress=tell)
     assert told == [(len(lines), None)]
     told.clear()
-    session.dump(shop, BytesIO(), rate=0.5, progress=tell)
+    tools.dump(session, shop, BytesIO(), rate=0.5, progress=tell)
     assert [done for done, _ in told] == [5, len(lines)]
     assert sum(clock.pauses) > 0
 
@@ -514,8 +519,8 @@ def test_files_of_an_asynchronous_session_are_not_used_in_the_thread_of_its_loop
         async with AsyncSession(
             region="us-east-1", clock=FakeClock(), table_names={shop.name: name}
         ) as session:
-            await session.load(shop, source, raw=True)
-            await session.dump(shop, target)
+            await tools.load(session, shop, source, raw=True)
+            await tools.dump(session, shop, target)
 
     asyncio.run(work())
     assert target.threads
@@ -540,8 +545,8 @@ def test_a_dump_that_is_cancelled_ends_when_nobody_uses_its_file_any_more(
         async with AsyncSession(
             region="us-east-1", clock=FakeClock(), table_names={shop.name: name}
         ) as session:
-            await session.load(shop, BytesIO(b"".join(lines)), raw=True)
-            dumping = asyncio.ensure_future(session.dump(shop, target))
+            await tools.load(session, shop, BytesIO(b"".join(lines)), raw=True)
+            dumping = asyncio.ensure_future(tools.dump(session, shop, target))
             await asyncio.to_thread(begun.wait)
             for _ in range(2):
                 dumping.cancel()

@@ -26,9 +26,10 @@ from pynamodb import settings as pynamodb_settings
 from pynamodb import signals
 from pynamodb.connection import base as pynamodb_connection
 
-from dynaorm import AsyncSession, Attempt, Entity, Session, Table
+from dynaorm import AsyncSession, Entity, Session, Table
 from dynaorm.flow.call import Call, NoAnswer
 from dynaorm.record import replace
+from dynaorm.session import Attempt
 from dynaorm.testing import FakeClock
 from dynaorm.transport.default import DefaultTransport
 from tests.transport.both_ways import GET, KEY, PUT, EachWay, outcome_of, seen
@@ -497,7 +498,8 @@ def test_attempts_are_told_alike_either_way(server: Unruly, each_way: EachWay) -
 
 WITHOUT_PYNAMODB = """
 import sys
-from dynaorm import Call, Session
+from dynaorm import Session
+from dynaorm.transport import Call
 from dynaorm.errors import UsageError
 sys.modules["pynamodb"] = None
 session = Session(endpoint={!r})

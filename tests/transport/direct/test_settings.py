@@ -5,9 +5,9 @@ import warnings
 import pytest
 from moto import mock_aws
 
-from dynaorm import AsyncDirectTransport, DirectTransport
 from dynaorm.errors import UsageError
 from dynaorm.flow.call import Call, NoAnswer
+from dynaorm.transport import AsyncDirectTransport, DirectTransport
 from tests.transport.each_transport import TRANSPORTS
 from tests.transport.unruly import Unruly
 

@@ -11,9 +11,10 @@ from typing import Any, NamedTuple
 import pytest
 from botocore.credentials import Credentials
 
-from dynaorm import AsyncDirectTransport, AsyncSession, Call, DirectTransport, Session
+from dynaorm import AsyncSession, Session
 from dynaorm.errors import UsageError
 from dynaorm.flow.call import Flow
+from dynaorm.transport import AsyncDirectTransport, Call, DirectTransport
 from dynaorm.transport.pynamodb import PynamoTransport
 
 pytestmark = pytest.mark.usefixtures("one_loader")

@@ -234,7 +234,7 @@ class StreamHandler:
         return {"batchItemFailures": []}
 
     def dispatch(self, change: StreamChange, /) -> None:
-        """Call the functions for one change, such as one of ``session.follow``. Raises what they raise.
+        """Call the functions for one change, such as one of ``dynaorm.tools.follow``. Raises what they raise.
 
         Args:
             change: the change.
@@ -269,7 +269,7 @@ class StreamHandler:
 
         Examples:
             ```python
-            async for change in session.follow(app):
+            async for change in follow(session, app):
                 await on.dispatch_async(change)
             ```
         """

@@ -1,0 +1,9 @@
+from dynaorm.layout.document import document_of as document_of
+from dynaorm.layout.html_page import ItemSource as ItemSource
+from dynaorm.layout.html_page import page as page
+from dynaorm.layout.markdown import markdown_of as markdown_of
+from dynaorm.layout.markdown import mermaid_of as mermaid_of
+from dynaorm.layout.svg import svg_of as svg_of
+from dynaorm.layout.text import text_of as text_of
+from dynaorm.layout.view import TableView as TableView
+from dynaorm.layout.view import view_of as view_of

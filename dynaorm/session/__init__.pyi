@@ -1,0 +1,11 @@
+from dynaorm.query.results import Match as Match
+from dynaorm.query.results import Page as Page
+from dynaorm.query.results import Results as Results
+from dynaorm.query.results import Row as Row
+from dynaorm.session._async.query import AsyncCollection as AsyncCollection
+from dynaorm.session._async.query import AsyncQuery as AsyncQuery
+from dynaorm.session._async.search import AsyncSearch as AsyncSearch
+from dynaorm.session.attempt import Attempt as Attempt
+from dynaorm.session.query import Collection as Collection
+from dynaorm.session.query import Query as Query
+from dynaorm.session.search import Search as Search

@@ -1,0 +1,12 @@
+from dynaorm.flow.call import AsyncTransport as AsyncTransport
+from dynaorm.flow.call import Call as Call
+from dynaorm.flow.call import Clock as Clock
+from dynaorm.flow.call import NoAnswer as NoAnswer
+from dynaorm.flow.call import Reason as Reason
+from dynaorm.flow.call import Refusal as Refusal
+from dynaorm.flow.call import Reply as Reply
+from dynaorm.flow.call import Transport as Transport
+from dynaorm.transport.async_pynamodb import AsyncPynamoTransport as AsyncPynamoTransport
+from dynaorm.transport.direct.async_transport import AsyncDirectTransport as AsyncDirectTransport
+from dynaorm.transport.direct.transport import DirectTransport as DirectTransport
+from dynaorm.transport.pynamodb import PynamoTransport as PynamoTransport
