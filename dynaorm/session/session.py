@@ -991,7 +991,7 @@ class Session(OfOneProcess):
         /,
         *,
         attempts: int = 5,
-        again_on: type[StoreError] | tuple[type[StoreError], ...] = (),
+        retry_on: type[StoreError] | tuple[type[StoreError], ...] = (),
     ) -> T:
         """Call ``work(tx)`` in a new transaction, again after StaleEntity or Contention, and return its result.
 
@@ -1000,7 +1000,7 @@ class Session(OfOneProcess):
         Args:
             work: a function that takes a ``Transaction``.
             attempts: how often it is called at most.
-            again_on: call it again after these refusals of the block, too, such as ``ConditionFailed`` where its
+            retry_on: call it again after these refusals of the block, too, such as ``ConditionFailed`` where its
                 condition is that nobody else was first. Those that ``work`` itself raises are raised at once.
 
         Raises:
@@ -1017,7 +1017,7 @@ class Session(OfOneProcess):
             Ticket(project='p1', number=1, status='closed')
         """
         block.check_run(work, attempts)
-        tries = block.Tries(block.pauses_of(self._context, attempts), again_on)
+        tries = block.Tries(block.pauses_of(self._context, attempts), retry_on)
         while True:
             tx = block.Transaction()
             try:

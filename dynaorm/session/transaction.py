@@ -296,22 +296,22 @@ class Tries:
 
     Args:
         pauses: the pause before each attempt but the first.
-        again_on: further refusals after which the work is done again.
+        retry_on: further refusals after which the work is done again.
 
     Raises:
-        UsageError: ``again_on`` is no refusal that says that nothing was written.
+        UsageError: ``retry_on`` is no refusal that says that nothing was written.
     """
 
     def __init__(
-        self, pauses: Iterator[float], again_on: type[StoreError] | tuple[type[StoreError], ...] = ()
+        self, pauses: Iterator[float], retry_on: type[StoreError] | tuple[type[StoreError], ...] = ()
     ) -> None:
         self._pauses = pauses
         self._lost = 0
-        asked: tuple[Any, ...] = again_on if isinstance(again_on, tuple) else (again_on,)
+        asked: tuple[Any, ...] = retry_on if isinstance(retry_on, tuple) else (retry_on,)
         for kind in asked:
             if not (isinstance(kind, type) and issubclass(kind, _REPEATABLE)):
                 raise UsageError(
-                    problem=f"run(again_on=...) got {shown(kind)}, "
+                    problem=f"run(retry_on=...) got {shown(kind)}, "
                     "which is no refusal that another attempt may not meet",
                     remedy=f"give some of {', '.join(one.__name__ for one in _REPEATABLE)}, or their subclasses",
                 )

@@ -423,7 +423,7 @@ def update(world: World) -> None:
         if way == "again":
             never = F.num == 77
             return session.run(
-                lambda tx: tx.update(target, *given, condition=never), attempts=2, again_on=ConditionFailed
+                lambda tx: tx.update(target, *given, condition=never), attempts=2, retry_on=ConditionFailed
             )
         conditions = {"condition": condition, "false": F.num == 77}
         return session.update(target, *given, condition=conditions.get(way), exactly_once=way == "once")

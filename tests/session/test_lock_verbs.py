@@ -331,12 +331,12 @@ def test_a_run_repeats_the_refusals_it_is_told_to_and_is_contention_in_the_end(s
         calls.append(1)
         tx.update(Key(Stock, sku="a"), F.left.set(2), condition=F.left == len(calls) - 2)
 
-    session.run(work, attempts=5, again_on=ConditionFailed)
+    session.run(work, attempts=5, retry_on=ConditionFailed)
     assert len(calls) == 3
     calls.clear()
     with pytest.raises(Contention) as lost:
         session.run(
-            lambda tx: tx.check(Key(Stock, sku="a"), F.left > 9), attempts=2, again_on=ConditionFailed
+            lambda tx: tx.check(Key(Stock, sku="a"), F.left > 9), attempts=2, retry_on=ConditionFailed
         )
     assert [type(cause) for cause in lost.value.causes] == [ConditionFailed]
     with pytest.raises(ConditionFailed):
@@ -351,7 +351,7 @@ def test_a_run_never_repeats_what_the_work_itself_raises(session: Session) -> No
         session.get_one(Stock, sku="none")
 
     with pytest.raises(EntityNotFound):
-        session.run(work, again_on=(EntityNotFound, UniqueViolation))
+        session.run(work, retry_on=(EntityNotFound, UniqueViolation))
     assert calls == [1]
 
 
@@ -359,5 +359,5 @@ def test_a_run_never_repeats_what_the_work_itself_raises(session: Session) -> No
     "kind", [OutcomeUnknown, StoreError, ValueError, "ConditionFailed", (ConditionFailed, 1)]
 )
 def test_a_run_is_repeated_only_after_refusals(session: Session, kind: Any) -> None:
-    with pytest.raises(UsageError, match="again_on"):
-        session.run(lambda _: None, again_on=kind)
+    with pytest.raises(UsageError, match="retry_on"):
+        session.run(lambda _: None, retry_on=kind)
