@@ -65,6 +65,7 @@ def demo(
             file = new_file(".html")
             entries = [classify(item, app) for item in _items(session)]
             file.write_text(page(app, entries), encoding="utf-8")
+            write_line(f"The table as a page: {file}")
             open_in_browser(file)
         else:
             write_line("The table as a page, with its keys, plans and questions: dynaorm demo --open")
