@@ -12,7 +12,7 @@ from rich.text import Text
 
 from dynaorm import Table
 from dynaorm.description import classify, describe
-from dynaorm.layout import text_of, view_of
+from dynaorm.layout import render_text, view_of
 from dynaorm.testing import strict_moto
 
 console = Console()
@@ -41,7 +41,7 @@ def show(client: Any, table: Table) -> None:
     view = view_of(describe(table), [classify(item, table) for item in items])
     is_coloured = console.is_terminal and not console.no_color
     # Not by rich, which would wrap lines that have the width of the terminal.
-    console.file.write(text_of(view, width=console.width, colour=is_coloured, whole=True) + "\n")
+    console.file.write(render_text(view, width=console.width, colour=is_coloured, whole=True) + "\n")
 
 
 def _indented(text: str) -> None:

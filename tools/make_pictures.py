@@ -18,9 +18,9 @@ from unittest import mock
 
 from dynaorm import Session, Table
 from dynaorm.description import classify, describe, samples
-from dynaorm.layout.markdown import markdown_of, mermaid_of
-from dynaorm.layout.svg import svg_of
-from dynaorm.layout.text import text_of
+from dynaorm.layout.markdown import render_markdown, render_mermaid
+from dynaorm.layout.svg import render_svg
+from dynaorm.layout.text import render_text
 from dynaorm.layout.view import view_of
 from dynaorm.testing import strict_moto
 from dynaorm.transport import Call
@@ -98,7 +98,7 @@ def _ran(program: str) -> Ran:
 def picture_of(ran: Ran) -> str:
     """The items that a program left, as an SVG."""
     entries = [classify(item, ran.table) for item in ran.items]
-    return svg_of(view_of(describe(ran.table), entries))
+    return render_svg(view_of(describe(ran.table), entries))
 
 
 def golden_files() -> Iterator[tuple[Path, str]]:
@@ -109,10 +109,10 @@ def golden_files() -> Iterator[tuple[Path, str]]:
             table: Table = getattr(importlib.import_module(module), name)
             description, entries = describe(table), samples(table)
             views = [view_of(description, entries, index) for index in (None, *table.indexes)]
-            yield GOLDEN / f"{module}.txt", "\n\n".join(map(text_of, views))
-            yield GOLDEN / f"{module}.md", markdown_of(description)
-            yield GOLDEN / f"{module}.mmd", mermaid_of(description)
-            yield GOLDEN / f"{module}.svg", svg_of(views[0])
+            yield GOLDEN / f"{module}.txt", "\n\n".join(map(render_text, views))
+            yield GOLDEN / f"{module}.md", render_markdown(description)
+            yield GOLDEN / f"{module}.mmd", render_mermaid(description)
+            yield GOLDEN / f"{module}.svg", render_svg(views[0])
     finally:
         sys.path.remove(str(ROOT / "examples"))
 

@@ -20,8 +20,8 @@ from dynaorm.errors import DynaormError
 from dynaorm.integrity.item import table_pages
 from dynaorm.item.field import F
 from dynaorm.item.value import Item
-from dynaorm.layout.html_page import page
-from dynaorm.layout.text import text_of
+from dynaorm.layout.html_page import render_html
+from dynaorm.layout.text import render_text
 from dynaorm.layout.view import view_of
 from dynaorm.session.session import Session
 
@@ -64,7 +64,7 @@ def demo(
         if opens:
             file = new_file(".html")
             entries = [classify(item, app) for item in _items(session)]
-            file.write_text(page(app, entries), encoding="utf-8")
+            file.write_text(render_html(app, entries), encoding="utf-8")
             write_line(f"The table as a page: {file}")
             open_in_browser(file)
         else:
@@ -105,7 +105,7 @@ class _Stage:
                 marks[at] = "~" if key in self._before else "+"
         view = view_of(describe(app), [classify(item, app) for item in every.values()], classes=classes)
         width = min(width_of_lines() or WIDTH, WIDTH)
-        _, _, rows = text_of(view, width=width, colour=self._is_coloured, marks=marks).partition("\n\n")
+        _, _, rows = render_text(view, width=width, colour=self._is_coloured, marks=marks).partition("\n\n")
         write_line(f"\n{rows.rstrip()}\n")
         self._before = after
 

@@ -37,7 +37,7 @@ from dynaorm.cli.terminal import (
     write_sentences,
 )
 from dynaorm.description.classes import name_of
-from dynaorm.description.description import Question, TableDescription
+from dynaorm.description.description import AccessPattern, TableDescription
 from dynaorm.description.entry import Entry, classify
 from dynaorm.description.sample_items import samples
 from dynaorm.description.tables import describe
@@ -49,13 +49,13 @@ from dynaorm.errors import UsageError
 from dynaorm.failure import suggestion
 from dynaorm.integrity.item import table_pages
 from dynaorm.integrity.run import table_locations
-from dynaorm.layout.document import document_of
-from dynaorm.layout.html_page import ItemSource, page
-from dynaorm.layout.markdown import markdown_of, mermaid_of
-from dynaorm.layout.svg import svg_of
-from dynaorm.layout.text import text_of
+from dynaorm.layout.document import to_json
+from dynaorm.layout.html_page import ItemSource, render_html
+from dynaorm.layout.markdown import render_markdown, render_mermaid
+from dynaorm.layout.svg import render_svg
+from dynaorm.layout.text import render_text
 from dynaorm.layout.view import view_of
-from dynaorm.layout.without_values import without_values
+from dynaorm.layout.without_values import anonymize
 from dynaorm.record import record
 from dynaorm.session.session import Session
 
@@ -229,7 +229,7 @@ def _items(
         is_all=found.is_all,
         items=location.items,
     )
-    entries = found.entries if source.with_values else without_values(table, found.entries)
+    entries = found.entries if source.with_values else anonymize(table, found.entries)
     return _Drawn(description, entries, source)
 
 
@@ -290,7 +290,7 @@ def _text(what: _Drawn, chosen: _DrawingOptions) -> str:
     view = view_of(what.description, what.entries, chosen.index)
     width = WIDTH if chosen.output is not None else width_of_lines() or WIDTH
     colour = chosen.output is None and is_terminal() and not os.environ.get("NO_COLOR")
-    text = text_of(view, width=width, colour=colour, whole=chosen.whole)
+    text = render_text(view, width=width, colour=colour, whole=chosen.whole)
     if what.source is not None:
         text += f"\n{wrapped(what.source.text, width, 0)}"
     return text.removesuffix("\n")
@@ -298,26 +298,26 @@ def _text(what: _Drawn, chosen: _DrawingOptions) -> str:
 
 def _svg(what: _Drawn, chosen: _DrawingOptions) -> str:
     said = "" if what.source is None else what.source.text
-    return svg_of(view_of(what.description, what.entries, chosen.index), said)
+    return render_svg(view_of(what.description, what.entries, chosen.index), said)
 
 
 def _html(what: _Drawn, chosen: _DrawingOptions) -> str:  # noqa: ARG001 - every renderer is called alike
-    return page(what.description, what.entries, what.source)
+    return render_html(what.description, what.entries, what.source)
 
 
 def _json(what: _Drawn, chosen: _DrawingOptions) -> str:
-    document = document_of(what.description, what.entries)
+    document = to_json(what.description, what.entries)
     if what.source is not None:
         document["source"] = what.source.to_json()
     return json.dumps(document, indent=2 if chosen.output is not None else None)
 
 
 def _md(what: _Drawn, chosen: _DrawingOptions) -> str:  # noqa: ARG001 - every renderer is called alike
-    return markdown_of(what.description)
+    return render_markdown(what.description)
 
 
 def _mermaid(what: _Drawn, chosen: _DrawingOptions) -> str:  # noqa: ARG001 - every renderer is called alike
-    return mermaid_of(what.description)
+    return render_mermaid(what.description)
 
 
 _RENDERERS: Final[Mapping[str, Callable[[_Drawn, _DrawingOptions], str]]] = {
@@ -381,7 +381,7 @@ def questions(*, target: Target, classes: Classes = (), as_json: AsJson = False,
     return CLEAN if found else NOTHING
 
 
-def _lines(questions: Iterable[Question]) -> Iterable[str]:
+def _lines(questions: Iterable[AccessPattern]) -> Iterable[str]:
     """The questions, by class; those about several classes last."""
     head = ""
     for one in questions:
@@ -395,7 +395,7 @@ def _lines(questions: Iterable[Question]) -> Iterable[str]:
         yield f"    {_price(one)}"
 
 
-def _price(one: Question) -> str:
+def _price(one: AccessPattern) -> str:
     """What it costs to ask, and what the answer is like."""
     first, *then = one.operations
     where = f" on {one.index}" if one.index is not None else ""
@@ -419,6 +419,6 @@ def _order(fields: Sequence[str]) -> str:
     return ", ".join(f"{name[1:]} descending" if name.startswith("-") else name for name in fields)
 
 
-def _question_json(one: Question, description: TableDescription) -> dict[str, object]:
+def _question_json(one: AccessPattern, description: TableDescription) -> dict[str, object]:
     values = description.to_json()["questions"][description.questions.index(one)]
     return {"kind": "question", "method": values.pop("kind"), **values, "call": one.call()}

@@ -10,7 +10,7 @@ from typing import Any
 
 from dynaorm.argument import check_kind
 from dynaorm.description.classes import name_of
-from dynaorm.description.description import Question
+from dynaorm.description.description import AccessPattern
 from dynaorm.description.entry import Entry, check_entries, check_entry, item_as_read
 from dynaorm.entity.declare.catalog import catalog_of
 from dynaorm.entity.key import identity
@@ -25,7 +25,7 @@ from dynaorm.query.query_spec import QuerySpec
 from dynaorm.query.source import Source, known_source
 
 
-def values_of(question: Question, entry: Entry) -> Mapping[str, Any] | None:
+def values_of(question: AccessPattern, entry: Entry) -> Mapping[str, Any] | None:
     """The values of an entry for the fields of a question, with its secrets; ``repr`` masks those.
 
     Args:
@@ -61,7 +61,7 @@ def values_of(question: Question, entry: Entry) -> Mapping[str, Any] | None:
     return None if None in values.values() else mapping.secrets.hiding(values)
 
 
-def call_of(question: Question, entry: Entry) -> str | None:
+def call_of(question: AccessPattern, entry: Entry) -> str | None:
     """The Python call of a question with the values of an entry, secrets masked; None where it cannot ask it.
 
     Args:
@@ -79,7 +79,7 @@ def call_of(question: Question, entry: Entry) -> str | None:
     return None if values is None else question.call_with(values)
 
 
-def answer_of(question: Question, entry: Entry, entries: Iterable[Entry]) -> tuple[Entry, ...]:
+def answer_of(question: AccessPattern, entry: Entry, entries: Iterable[Entry]) -> tuple[Entry, ...]:
     """The entries that answer a question with the values of an entry, in the order of the answer.
 
     Args:
@@ -118,7 +118,11 @@ def answer_of(question: Question, entry: Entry, entries: Iterable[Entry]) -> tup
 def check_question(question: object) -> None:
     """Raise UsageError for anything but a question."""
     check_kind(
-        "question={}", question, Question, "a Question", remedy="give one of describe(table).questions"
+        "question={}",
+        question,
+        AccessPattern,
+        "an AccessPattern",
+        remedy="give one of describe(table).questions",
     )
 
 
@@ -126,7 +130,7 @@ def _key_of(mapping: EntityMapping, item: Item) -> object:
     return identity(mapping.key_of(item))
 
 
-def _asking(question: Question, entry: Entry) -> str | None:
+def _asking(question: AccessPattern, entry: Entry) -> str | None:
     """The class under whose names an entry can ask a question."""
     if entry.kind != "entity" or entry.cls is None:
         return None
@@ -142,7 +146,7 @@ def _mappings(entity: type[Any]) -> Iterable[EntityMapping]:
     return catalog_of(mapping_of(entity).table).mappings.values()
 
 
-def _sources(question: Question, mapping: EntityMapping) -> tuple[Source, ...]:
+def _sources(question: AccessPattern, mapping: EntityMapping) -> tuple[Source, ...]:
     named = {name_of(one): one for one in catalog_of(mapping.table).mappings.values()}
     return tuple(known_source(named[name].entity, place) for name, place in question.sources)
 

@@ -12,10 +12,10 @@ from pydantic_core import PydanticUndefined
 from dynaorm.description.description import (
     ClassDescription,
     FieldDescription,
-    Literals,
+    FieldPart,
+    IndexKeyDescription,
+    LiteralPart,
     Piece,
-    PlaceDescription,
-    Slot,
     TemplateDescription,
     TotalDescription,
     UniqueDescription,
@@ -144,13 +144,13 @@ def template_of(part: KeyPart) -> TemplateDescription:
 def _pieces(template: KeyTemplate) -> Iterator[Piece]:
     for piece in template.pieces:
         if piece.before:
-            yield Literals(piece.before)
+            yield LiteralPart(piece.before)
         one = piece.placeholder
         # Only a spec after a colon is written without its sign: {n!s} has the spec "!s".
         spec = one.source.removeprefix("{" + one.field).removesuffix("}").removeprefix(":")
-        yield Slot(one.field, spec, one.shards)
+        yield FieldPart(one.field, spec, one.shards)
     if template.after:
-        yield Literals(template.after)
+        yield LiteralPart(template.after)
 
 
 def _field(mapping: EntityMapping, field: FieldMapping) -> FieldDescription:
@@ -213,9 +213,9 @@ def _marks(mapping: EntityMapping, field: FieldMapping) -> Iterator[str]:
     yield from (mark for mark, is_so in marks.items() if is_so)
 
 
-def _place(mapping: EntityMapping, place: IndexMapping) -> PlaceDescription:
+def _place(mapping: EntityMapping, place: IndexMapping) -> IndexKeyDescription:
     names = dict.fromkeys(name for part in place.parts for name in part.fields)
-    return PlaceDescription(
+    return IndexKeyDescription(
         name=place.attribute_name,
         index=place.name,
         partition=tuple(map(template_of, place.partition)),

@@ -96,19 +96,19 @@ class IndexDescription:
 
 
 @record
-class Literals:
+class LiteralPart:
     """A literal text in a key template.
 
     Examples:
         >>> describe(app).classes[0].partition.pieces[0]
-        Literals(literal='USER#')
+        LiteralPart(literal='USER#')
     """
 
     literal: str
 
 
 @record
-class Slot:
+class FieldPart:
     """A field in a key template.
 
     Attributes:
@@ -119,7 +119,7 @@ class Slot:
     Examples:
         >>> description = describe(app)
         >>> user = next(cls for cls in description.classes if cls.name == "User")
-        >>> [piece.field for piece in user.partition.pieces if isinstance(piece, Slot)]
+        >>> [piece.field for piece in user.partition.pieces if isinstance(piece, FieldPart)]
         ['user_id']
     """
 
@@ -128,7 +128,7 @@ class Slot:
     shards: int = 0
 
 
-Piece: TypeAlias = Literals | Slot
+Piece: TypeAlias = LiteralPart | FieldPart
 
 
 @record
@@ -156,7 +156,7 @@ class TemplateDescription:
     @property
     def fields(self) -> tuple[str, ...]:
         """The fields in it, each once."""
-        return tuple(dict.fromkeys(one.field for one in self.pieces if isinstance(one, Slot)))
+        return tuple(dict.fromkeys(one.field for one in self.pieces if isinstance(one, FieldPart)))
 
     @property
     def whole_text(self) -> str:
@@ -204,7 +204,7 @@ class FieldDescription:
 
 
 @record
-class PlaceDescription:
+class IndexKeyDescription:
     """A place of a class in an index.
 
     Attributes:
@@ -238,7 +238,7 @@ class UniqueDescription:
         name: its name, the beginning of the guard's key.
         fields: its fields; those of the scope come first.
         normalize: the name of the function that is applied to the last field; None without one.
-        when: the condition under which an entity claims its value, as in ``PlaceDescription``.
+        when: the condition under which an entity claims its value, as in ``IndexKeyDescription``.
         shared: whether other classes claim values of the same constraint.
         guard_key: the key of its guard items, by key attribute: ``{"PK": "email#{email}", "SK": "email#{email}"}``.
 
@@ -266,7 +266,7 @@ class TotalDescription:
         key: the target's key fields, each with the field of this class that holds its value.
         count: the target's field with the count; None without one.
         sums: fields of this class, each with the target's field that holds its sum.
-        when: the condition under which an entity is counted, as in ``PlaceDescription``.
+        when: the condition under which an entity is counted, as in ``IndexKeyDescription``.
         restrict: whether a target that is counted cannot be deleted.
 
     Examples:
@@ -324,7 +324,7 @@ class ClassDescription:
     key_fields: tuple[str, ...]
     partition: TemplateDescription
     sort: TemplateDescription | None
-    places: tuple[PlaceDescription, ...] = ()
+    places: tuple[IndexKeyDescription, ...] = ()
     unique: tuple[UniqueDescription, ...] = ()
     versions: str | None = None
     expires: str | None = None
@@ -333,7 +333,7 @@ class ClassDescription:
 
 
 @record
-class Question:
+class AccessPattern:
     """A question that the declarations can answer without a scan.
 
     Attributes:
@@ -460,7 +460,7 @@ class TableDescription:
     stream: str | None
     guard_table: str | None
     classes: tuple[ClassDescription, ...]
-    questions: tuple[Question, ...]
+    questions: tuple[AccessPattern, ...]
 
     def to_json(self) -> dict[str, Any]:
         """The description as plain data for ``json.dumps``: the attributes by name, and ``format``.

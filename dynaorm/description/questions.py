@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from math import prod
 
 from dynaorm.description.classes import fields_in, name_of
-from dynaorm.description.description import Consistency, Question, QuestionKind
+from dynaorm.description.description import AccessPattern, Consistency, QuestionKind
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.template.template import Piece
 from dynaorm.query.source import Source
@@ -20,11 +20,11 @@ from dynaorm.record import record, replace
 _UNORDERED = "!s}"
 
 
-def questions_of(mappings: Iterable[EntityMapping]) -> tuple[Question, ...]:
+def questions_of(mappings: Iterable[EntityMapping]) -> tuple[AccessPattern, ...]:
     """What can be asked of some classes of one table: class by class, then of several together."""
     mappings = [*mappings]
     together = [*_collections(mappings)]
-    found: list[Question] = []
+    found: list[AccessPattern] = []
     for mapping in mappings:
         found += _of_class(mapping)
         found += (one for one in together if one.classes == (name_of(mapping),))
@@ -35,7 +35,7 @@ def questions_of(mappings: Iterable[EntityMapping]) -> tuple[Question, ...]:
 # -- of one class ------------------------------------------------------------------------------------------------------
 
 
-def _of_class(mapping: EntityMapping) -> Iterator[Question]:
+def _of_class(mapping: EntityMapping) -> Iterator[AccessPattern]:
     name, key = name_of(mapping), mapping.key_fields
     yield _question("get", f"The {name} with one {_and(key)}" if key else f"The {name}", name, key)
     for constraint in mapping.constraints.values():
@@ -67,9 +67,9 @@ def _in_indexes(mapping: EntityMapping) -> Iterator[Source]:
     return (one for one in sources if not one.is_searched)
 
 
-def _question(kind: QuestionKind, text: str, name: str, fields: Iterable[str]) -> Question:
+def _question(kind: QuestionKind, text: str, name: str, fields: Iterable[str]) -> AccessPattern:
     """A question about one class: a single GetItem, until something else is said."""
-    return Question(
+    return AccessPattern(
         id="",
         kind=kind,
         text=text,
@@ -85,14 +85,14 @@ def _question(kind: QuestionKind, text: str, name: str, fields: Iterable[str]) -
     )
 
 
-def _query(source: Source) -> Question:
+def _query(source: Source) -> AccessPattern:
     name, fields, place = name_of(source.mapping), source.missing(()), source.index
     when = "" if place is None or place.when is None else place.when.text(source.mapping.secrets.fields)
     text = f"Every {name}{_of_one(fields)}{f', if {when}' if when else ''}"
     return _along_keys(_question("query", text, name, fields), [source])
 
 
-def _along_keys(question: Question, sources: Sequence[Source]) -> Question:
+def _along_keys(question: AccessPattern, sources: Sequence[Source]) -> AccessPattern:
     """A question that Query answers, from its kind, text, classes and fields."""
     source = sources[0]
     consistent: Consistency = "never" if source.is_global else "optional"
@@ -154,7 +154,7 @@ def _and(names: Iterable[str]) -> str:
 # -- of several classes ------------------------------------------------------------------------------------------------
 
 
-def _collections(mappings: Iterable[EntityMapping]) -> Iterator[Question]:
+def _collections(mappings: Iterable[EntityMapping]) -> Iterator[AccessPattern]:
     groups: dict[tuple[object, ...], list[Source]] = {}
     for mapping in mappings:
         for source in (Source(mapping), *_in_indexes(mapping)):
@@ -165,7 +165,7 @@ def _collections(mappings: Iterable[EntityMapping]) -> Iterator[Question]:
             yield question
 
 
-def _collection(sources: list[Source]) -> Question | None:
+def _collection(sources: list[Source]) -> AccessPattern | None:
     names = tuple(dict.fromkeys(name_of(one.mapping) for one in sources))
     fields: dict[str, tuple[str, ...]] = {}
     for name in names:

@@ -1,9 +1,9 @@
-from dynaorm.layout.document import document_of as document_of
+from dynaorm.layout.document import to_json as to_json
 from dynaorm.layout.html_page import ItemSource as ItemSource
-from dynaorm.layout.html_page import page as page
-from dynaorm.layout.markdown import markdown_of as markdown_of
-from dynaorm.layout.markdown import mermaid_of as mermaid_of
-from dynaorm.layout.svg import svg_of as svg_of
-from dynaorm.layout.text import text_of as text_of
+from dynaorm.layout.html_page import render_html as render_html
+from dynaorm.layout.markdown import render_markdown as render_markdown
+from dynaorm.layout.markdown import render_mermaid as render_mermaid
+from dynaorm.layout.svg import render_svg as render_svg
+from dynaorm.layout.text import render_text as render_text
 from dynaorm.layout.view import TableView as TableView
 from dynaorm.layout.view import view_of as view_of

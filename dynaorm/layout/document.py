@@ -10,10 +10,10 @@ from dynaorm.description.entry import Entry, check_entries
 from dynaorm.entity.mapping.mapping import mapping_of
 
 FORMAT: Final = "dynaorm.layout/1"
-"""The format of ``document_of``. Later versions of format 1 may add members, and remove none."""
+"""The format of ``to_json``. Later versions of format 1 may add members, and remove none."""
 
 
-def document_of(description: TableDescription, entries: Sequence[Entry]) -> dict[str, Any]:
+def to_json(description: TableDescription, entries: Sequence[Entry]) -> dict[str, Any]:
     """A table as plain data for ``json.dumps``: ``format``, ``description``, ``entries``.
 
     An entry has ``item`` in DynamoDB JSON, with bytes in base64 and secrets masked, ``kind``, ``class``, ``places``,
@@ -24,7 +24,7 @@ def document_of(description: TableDescription, entries: Sequence[Entry]) -> dict
         entries: its items.
 
     Examples:
-        >>> document_of(describe(app), samples(app))["format"]
+        >>> to_json(describe(app), samples(app))["format"]
         'dynaorm.layout/1'
     """
     check_description(description)

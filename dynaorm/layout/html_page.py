@@ -93,7 +93,9 @@ class ItemSource:
         return f"It has more items than the {counted(read, 'item')} that {'is' if read == 1 else 'are'} read."
 
 
-def page(table: Table | TableDescription, entries: Sequence[Entry], source: ItemSource | None = None) -> str:
+def render_html(
+    table: Table | TableDescription, entries: Sequence[Entry], source: ItemSource | None = None
+) -> str:
     """The page of a table as one HTML file, for a browser without a network.
 
     The first 100 entities have plans of their own; the others show those of another entity of their class. Items whose

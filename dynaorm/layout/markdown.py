@@ -6,11 +6,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, TypeAlias
 
 from dynaorm.description.description import (
+    AccessPattern,
     ClassDescription,
     FieldDescription,
     IndexDescription,
-    PlaceDescription,
-    Question,
+    IndexKeyDescription,
     TableDescription,
     TemplateDescription,
     check_description,
@@ -79,7 +79,7 @@ def _in_index(cls: ClassDescription, index: IndexDescription) -> Iterator[KeyedP
             yield KeyedPlace(place.name, place.partition, place.sort, when_of(place))
 
 
-def when_of(place: PlaceDescription) -> str:
+def when_of(place: IndexKeyDescription) -> str:
     """Under which condition an entity is in a place, in words."""
     set_ = f"if {' and '.join(place.absent_if)} {_are(place.absent_if)} set" if place.absent_if else ""
     when = f"when {place.when}" if place.when is not None else ""
@@ -112,12 +112,12 @@ def _also(cls: ClassDescription) -> Iterator[str]:
         yield f"total: {name} of {keeper.partition('.')[0]}"
 
 
-def read_together(description: TableDescription) -> tuple[Question, ...]:
+def read_together(description: TableDescription) -> tuple[AccessPattern, ...]:
     """The groups of classes, or of places of one class, that one request reads."""
     return tuple(one for one in description.questions if one.kind == "collection")
 
 
-def names_together(question: Question) -> tuple[str, ...]:
+def names_together(question: AccessPattern) -> tuple[str, ...]:
     """The classes that a question reads, each with its places if it has several: ``Issue (open, closed)``."""
     places = question.places
     return tuple(
@@ -153,14 +153,14 @@ def texts_of(templates: Iterable[TemplateDescription]) -> str:
 _SPECIAL: Final = re.compile(r"([\\`*\[\]<>|~&]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9]))")
 
 
-def markdown_of(description: TableDescription) -> str:
+def render_markdown(description: TableDescription) -> str:
     """The description of a table as Markdown: the keys, what is read together, and the questions.
 
     Args:
         description: of the table.
 
     Examples:
-        >>> print(markdown_of(describe(app)).splitlines()[0])
+        >>> print(render_markdown(describe(app)).splitlines()[0])
         # app
     """
     check_description(description)
@@ -236,7 +236,7 @@ def _questions(description: TableDescription) -> str:
     return f"## Questions\n\n{_table(['Question', 'Call', 'Asks', 'Requests', 'Sorted by'], rows)}"
 
 
-def cost_of(question: Question) -> str:
+def cost_of(question: AccessPattern) -> str:
     """What a question costs, in words: ``4 x Query``, and whether the answer can be strongly consistent."""
     each = Counter(question.operations)
     if len(each) == 1 or question.kind in ("query", "collection"):
@@ -279,14 +279,14 @@ _INSTEAD: Final = {'"': "'", "#": "no. ", "%": "percent ", "<": "(", ">": ")", "
 _NO_TEXT: Final = re.compile(r"[\"#%<>\\`]")
 
 
-def mermaid_of(description: TableDescription) -> str:
+def render_mermaid(description: TableDescription) -> str:
     """The description of a table as an ``erDiagram`` of Mermaid, without fences.
 
     Args:
         description: of the table.
 
     Examples:
-        >>> print(mermaid_of(describe(app)).splitlines()[0])
+        >>> print(render_mermaid(describe(app)).splitlines()[0])
         erDiagram
     """
     check_description(description)

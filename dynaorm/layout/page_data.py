@@ -11,7 +11,7 @@ from enum import Enum
 from typing import Any, Final
 
 from dynaorm.description.answer import answer_of, values_of
-from dynaorm.description.description import PlaceDescription, Question, TableDescription
+from dynaorm.description.description import AccessPattern, IndexKeyDescription, TableDescription
 from dynaorm.description.entry import Entry, entity_in
 from dynaorm.description.sample_items import samples
 from dynaorm.entity.key import identity
@@ -234,7 +234,7 @@ def _attribute(one: ShownAttribute, item: Item) -> list[str]:
     return [one.name] if one.text == next(iter(item[one.name].values())) else [one.name, one.text]
 
 
-def _reason(place: PlaceDescription, entity: Any) -> str:
+def _reason(place: IndexKeyDescription, entity: Any) -> str:
     unset = [name for name in place.absent_if if getattr(entity, name, "") is None]
     if unset:
         return f"{place.name} needs {' and '.join(unset)}"
@@ -274,7 +274,7 @@ class _PageQuestions:
                 found.setdefault(identity(one.owner), []).append(one)
         return found
 
-    def _ask(self, question: Question) -> None:
+    def _ask(self, question: AccessPattern) -> None:
         names = [*dict.fromkeys(question.fields_by_class.values())]
         self.calls[question.id] = [_call(question, one) for one in names]
         numbers: dict[tuple[int, ...], int] = {}
@@ -293,7 +293,7 @@ class _PageQuestions:
             told["says"] |= texts_of(values, _said)
         self.answers[question.id] = [[*one] for one in numbers]
 
-    def _among(self, question: Question, entry: Entry, entities: list[Entry]) -> list[Entry]:
+    def _among(self, question: AccessPattern, entry: Entry, entities: list[Entry]) -> list[Entry]:
         """The entries that may be in an answer: looking at all of them takes too long where each asks for itself."""
         if question.kind in ("query", "collection"):
             return entities
@@ -302,7 +302,7 @@ class _PageQuestions:
         return [entry, *self.versions.get(identity(key), ())]
 
 
-def _same_values(question: Question, values: Mapping[str, Any]) -> str | None:
+def _same_values(question: AccessPattern, values: Mapping[str, Any]) -> str | None:
     """A text that is the same for entries that ask the same; None where each asks for itself, or a secret."""
     if question.kind not in ("query", "collection") or hidden_in(values):
         return None
@@ -319,7 +319,7 @@ class _Hole:
         return f"\0{self.name}\0"
 
 
-def _call(question: Question, names: Iterable[str]) -> list[str]:
+def _call(question: AccessPattern, names: Iterable[str]) -> list[str]:
     return question.call(**{name: _Hole(name) for name in names}).split("\0")
 
 

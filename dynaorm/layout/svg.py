@@ -40,7 +40,7 @@ _STYLE: Final = (
 )
 
 
-def svg_of(view: TableView, said: str = "") -> str:
+def render_svg(view: TableView, said: str = "") -> str:
     """A table or an index as an SVG document, 860 px wide and as high as its items.
 
     Args:
@@ -49,7 +49,7 @@ def svg_of(view: TableView, said: str = "") -> str:
 
     Examples:
         >>> view = view_of(describe(app), samples(app))
-        >>> svg_of(view).startswith("<svg")
+        >>> render_svg(view).startswith("<svg")
         True
     """
     check_view(view)

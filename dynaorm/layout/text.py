@@ -92,7 +92,7 @@ class Span(NamedTuple):
 Line: TypeAlias = list[Span]
 
 
-def text_of(
+def render_text(
     view: TableView,
     *,
     width: int = GOLDEN_WIDTH,
@@ -115,7 +115,7 @@ def text_of(
 
     Examples:
         >>> view = view_of(describe(app), samples(app))
-        >>> print(text_of(view, width=60))
+        >>> print(render_text(view, width=60))
         app ...
     """
     check_view(view)

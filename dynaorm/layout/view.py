@@ -18,9 +18,9 @@ from dynaorm.argument import all_of, check_kind
 from dynaorm.description.description import (
     ClassDescription,
     FieldDescription,
+    FieldPart,
     IndexDescription,
-    Literals,
-    Slot,
+    LiteralPart,
     TableDescription,
     TemplateDescription,
     check_description,
@@ -103,9 +103,9 @@ def pieces_of(
     return tuple(pieces)
 
 
-def _slots(template: TemplateDescription) -> list[Slot | None]:
+def _slots(template: TemplateDescription) -> list[FieldPart | None]:
     """For each group of the pattern, the field in it; None for a literal text."""
-    inner = [one if isinstance(one, Slot) else None for one in template.pieces]
+    inner = [one if isinstance(one, FieldPart) else None for one in template.pieces]
     return inner if template.version_text is None else [None, *inner, None]
 
 
@@ -122,8 +122,8 @@ def _pattern(template: TemplateDescription, number: int | None) -> re.Pattern[st
     return re.compile(inner, re.DOTALL)
 
 
-def _part(piece: Literals | Slot) -> str:
-    if isinstance(piece, Literals):
+def _part(piece: LiteralPart | FieldPart) -> str:
+    if isinstance(piece, LiteralPart):
         return re.escape(piece.literal)
     if piece.shards:
         return r"\d+"
@@ -564,7 +564,7 @@ class _Viewer:
             template = self._template(entry, cls, name)
             pieces = () if template is None else template.pieces
             # A shard is not the value.
-            shown |= {one.field for one in pieces if isinstance(one, Slot) and not one.shards}
+            shown |= {one.field for one in pieces if isinstance(one, FieldPart) and not one.shards}
         return frozenset(shown)
 
     def _is_projected(self, name: str) -> bool:

@@ -38,7 +38,7 @@ _TYPES: Final[Mapping[str, str]] = {
 }
 
 
-def without_values(table: Table, entries: Sequence[Entry]) -> list[Entry]:
+def anonymize(table: Table, entries: Sequence[Entry]) -> list[Entry]:
     """The entries without the values of their items. Their keys stay different, and equal where they were equal."""
     names = _StandIns(table)
     return [names.entry(one) for one in entries]

@@ -10,7 +10,7 @@ from dynaorm.argument import check_kind
 from dynaorm.description import classify, describe
 from dynaorm.entity.table import Table, check_table
 from dynaorm.flow.call import Call, Clock, Refusal, Transport
-from dynaorm.layout.text import GOLDEN_WIDTH, text_of
+from dynaorm.layout.text import GOLDEN_WIDTH, render_text
 from dynaorm.layout.view import view_of
 from dynaorm.session._async.session import AsyncSession
 from dynaorm.session.session import Session
@@ -212,7 +212,7 @@ class Store:
 
     def _drawn(self, table: Table, width: int, *, colour: bool) -> str:
         entries = [classify(item, home) for home in table.homes for item in self._items(home)]
-        return text_of(view_of(describe(table), entries), width=width, colour=colour)
+        return render_text(view_of(describe(table), entries), width=width, colour=colour)
 
     def _items(self, table: Table) -> list[Any]:
         found: list[Any] = []

@@ -9,7 +9,7 @@ from typing import Any, Final
 import pytest
 
 from dynaorm.description.entry import Entry
-from dynaorm.layout import ItemSource, page
+from dynaorm.layout import ItemSource, render_html
 from tests.layout import page_tables
 
 BROWSERS: Final = (
@@ -103,7 +103,7 @@ def html() -> Callable[[str], str]:
                 if name == "town"
                 else None
             )
-            made[name] = page(table, entries(), source)
+            made[name] = render_html(table, entries(), source)
         return made[name]
 
     return of

@@ -8,7 +8,7 @@ import pytest
 
 from dynaorm import Table
 from dynaorm.description import samples
-from dynaorm.layout import page
+from dynaorm.layout import render_html
 from tests.browser.conftest import Pages, skip_unless_wanted
 from tests.cast import tables
 
@@ -62,7 +62,7 @@ def test_everything_on_a_page_can_be_chosen(pages: Pages, name: str) -> None:
     assert found
     for table in found:
         entries = samples(table)
-        text = page(table, entries)
+        text = render_html(table, entries)
         for width in (390, 1280):
             items, rows, wide = pages.open(text, width=width).evaluate(WALK)
             assert items == rows == len(entries)

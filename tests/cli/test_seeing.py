@@ -8,23 +8,23 @@ import pytest
 
 from dynaorm import Session
 from dynaorm.description import describe, samples
-from dynaorm.layout import page
-from dynaorm.layout.document import document_of
-from dynaorm.layout.markdown import markdown_of, mermaid_of
-from dynaorm.layout.svg import svg_of
-from dynaorm.layout.text import text_of
+from dynaorm.layout import render_html
+from dynaorm.layout.document import to_json
+from dynaorm.layout.markdown import render_markdown, render_mermaid
+from dynaorm.layout.svg import render_svg
+from dynaorm.layout.text import render_text
 from dynaorm.layout.view import view_of
 from tests.cli.conftest import Command
 from tests.cli.desk import Case, desk
 
 AT = "tests.cli.desk"
 DRAWN = {
-    "text": lambda: text_of(view_of(describe(desk), samples(desk))),
-    "md": lambda: markdown_of(describe(desk)),
-    "mermaid": lambda: mermaid_of(describe(desk)),
-    "svg": lambda: svg_of(view_of(describe(desk), samples(desk))),
-    "html": lambda: page(describe(desk), samples(desk)),
-    "json": lambda: json.dumps(document_of(describe(desk), samples(desk))) + "\n",
+    "text": lambda: render_text(view_of(describe(desk), samples(desk))),
+    "md": lambda: render_markdown(describe(desk)),
+    "mermaid": lambda: render_mermaid(describe(desk)),
+    "svg": lambda: render_svg(view_of(describe(desk), samples(desk))),
+    "html": lambda: render_html(describe(desk), samples(desk)),
+    "json": lambda: json.dumps(to_json(describe(desk), samples(desk))) + "\n",
 }
 WITH_ITEMS = ("text", "html", "json", "svg")
 SUFFIXES = {"text": ".txt", "md": ".md", "mermaid": ".mmd", "svg": ".svg", "html": ".html", "json": ".json"}

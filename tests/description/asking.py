@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from dynaorm import Key, Session, Table, inspect
-from dynaorm.description import Entry, Question, answer_of, classify, describe, values_of
+from dynaorm.description import AccessPattern, Entry, answer_of, classify, describe, values_of
 from dynaorm.entity.key import identity
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.flow.call import Call, Transport
@@ -35,7 +35,7 @@ def check_questions(session: Session, wire: FaultyTransport, table: Table) -> Co
     return asked
 
 
-def ask(session: Session, table: Table, question: Question, values: Mapping[str, Any]) -> list[Any]:
+def ask(session: Session, table: Table, question: AccessPattern, values: Mapping[str, Any]) -> list[Any]:
     """Ask a question as its ``call`` does. The entities found, or versions."""
     named = {one.name: classes_of(table)[one.name] for one in describe(table).classes}
     sources = [
@@ -70,7 +70,7 @@ def _entities(table: Table) -> list[Any]:
     return [one.entity for one in catalog_of(table).mappings.values()]
 
 
-def check_requests(question: Question, operations: Sequence[str]) -> None:
+def check_requests(question: AccessPattern, operations: Sequence[str]) -> None:
     """The requests are those that the question names. What BatchGetItem adds to an index is not counted."""
     own = [
         one for one in operations if one in question.operations[:1] or question.kind in ("get_by", "history")
@@ -79,7 +79,9 @@ def check_requests(question: Question, operations: Sequence[str]) -> None:
     assert {*operations} <= {*question.operations}, (question, operations)
 
 
-def check_answer(table: Table, question: Question, found: Sequence[Any], expected: Sequence[Entry]) -> None:
+def check_answer(
+    table: Table, question: AccessPattern, found: Sequence[Any], expected: Sequence[Entry]
+) -> None:
     """The entities, or the numbers of versions, are those of the entries, and in the order that is claimed."""
     if question.kind == "history":
         assert [one.number for one in found] == [one.number for one in expected], question
@@ -95,7 +97,7 @@ def check_answer(table: Table, question: Question, found: Sequence[Any], expecte
         assert places == sorted(places), (question, places)
 
 
-def sort_names(table: Table, question: Question) -> list[str]:
+def sort_names(table: Table, question: AccessPattern) -> list[str]:
     """The sort key attributes that a question reads along."""
     if question.index is None:
         return [*table.key_names[1:]]

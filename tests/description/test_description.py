@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from dynaorm import Table
-from dynaorm.description import FORMAT, Literals, Slot, describe
+from dynaorm.description import FORMAT, FieldPart, LiteralPart, describe
 from dynaorm.errors import UsageError
 from dynaorm.flow.tables import definition
 from tests.cast import documents, events, orders, others, people, tables, tickets
@@ -34,17 +34,17 @@ def a_class(table: Table, name: str) -> Any:
 def test_a_versioned_class_has_its_own_template_and_that_of_its_versions() -> None:
     sort = a_class(tables.app, "Page").sort
     assert (sort.text, sort.version_text, sort.whole_text) == ("TEXT", "v{version}_{sk}", "v{version}_TEXT")
-    assert sort.pieces == (Literals("TEXT"),)
+    assert sort.pieces == (LiteralPart("TEXT"),)
     assert a_class(tables.app, "Letter").versions == "r_{version}_{sk}"
 
 
 def test_a_template_is_taken_apart() -> None:
     (by_status, *_) = a_class(tables.app, "Job").places
     assert by_status.partition[0].pieces == (
-        Literals("STATUS#"),
-        Slot("status"),
-        Literals("#"),
-        Slot("number", "shard4", 4),
+        LiteralPart("STATUS#"),
+        FieldPart("status"),
+        LiteralPart("#"),
+        FieldPart("number", "shard4", 4),
     )
 
 

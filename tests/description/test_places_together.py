@@ -1,7 +1,7 @@
 """Places of one class in one partition are read together."""
 
 from dynaorm import Entity, F, GlobalIndex, Index, Session, Table
-from dynaorm.description import Question, describe
+from dynaorm.description import AccessPattern, describe
 from dynaorm.flow.call import Transport
 from dynaorm.testing import FakeClock, FaultyTransport
 from tests.description.asking import check_questions
@@ -20,7 +20,7 @@ class Task(Entity, table=board, pk="TASK#{number}", sk="TASK"):
     helped = Index("GSI2", pk="PERSON#{helper}", sk="{number:03d}", when=F.done == True)  # noqa: E712 - the same
 
 
-def together() -> list[Question]:
+def together() -> list[AccessPattern]:
     return [one for one in describe(board).questions if one.kind == "collection"]
 
 

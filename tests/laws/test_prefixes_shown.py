@@ -41,10 +41,10 @@ from dynaorm.export import cloudformation, terraform
 from dynaorm.failure import MASK
 from dynaorm.iam import Purpose, iam_policy
 from dynaorm.integrations.duckdb import verify_export
-from dynaorm.layout import document_of, markdown_of, mermaid_of, view_of
+from dynaorm.layout import render_markdown, render_mermaid, to_json, view_of
 from dynaorm.layout.page_data import page_data
 from dynaorm.layout.view import ItemRow
-from dynaorm.layout.without_values import without_values
+from dynaorm.layout.without_values import anonymize
 from dynaorm.record import record
 from dynaorm.streams import Internal, changes, handler
 from dynaorm.testing import FakeClock, Store, factory, stream_events
@@ -197,8 +197,8 @@ def policies(one: Twin) -> Any:
 DECLARATIONS: Final[tuple[Callable[[Twin], Any], ...]] = (
     declared,
     policies,
-    lambda one: markdown_of(one.description),
-    lambda one: mermaid_of(one.description),
+    lambda one: render_markdown(one.description),
+    lambda one: render_mermaid(one.description),
     lambda one: cloudformation(one.description),
     lambda one: terraform(one.description),
 )
@@ -285,7 +285,7 @@ def writes_in(page: Any) -> Iterator[Any]:
 def without_empty_dicts(one: Twin) -> Any:
     """The rows without values of those samples that have members."""
     entries = [entry for entry in samples(one.table) if has_members(one, entry)]
-    return rows(one, without_values(one.table, entries))
+    return rows(one, anonymize(one.table, entries))
 
 
 def has_members(one: Twin, entry: Entry) -> bool:
@@ -301,7 +301,7 @@ ITEMS: Final[tuple[Callable[[Twin], Any], ...]] = (
     lambda one: page_facts(one, samples(one.table)),
     lambda one: page_facts(one, samples(one.table), has_values=False),
     without_empty_dicts,
-    lambda one: [each["kind"] for each in document_of(one.description, samples(one.table))["entries"]],
+    lambda one: [each["kind"] for each in to_json(one.description, samples(one.table))["entries"]],
 )
 
 
@@ -310,7 +310,7 @@ SHOWN: Final[tuple[Callable[[Twin, Sequence[Entry]], Any], ...]] = (
     rows,
     page_facts,
     lambda _, entries: [entry_facts(entry) for entry in entries],
-    lambda one, entries: [each["item"] for each in document_of(one.description, entries)["entries"]],
+    lambda one, entries: [each["item"] for each in to_json(one.description, entries)["entries"]],
     lambda _, entries: [EntityFormatter().line(entity_in(entry)) for entry in entries],
     lambda _, entries: [EntityFormatter().entity(entity_in(entry)) for entry in entries],
 )

@@ -13,10 +13,10 @@ from pydantic import Field, SecretStr
 from dynaorm import Entity, GlobalIndex, Index, Table, Unique, item_of
 from dynaorm.description import Entry, classify, describe, samples
 from dynaorm.item.value import Item
-from dynaorm.layout.document import document_of
-from dynaorm.layout.markdown import markdown_of, mermaid_of
-from dynaorm.layout.svg import svg_of
-from dynaorm.layout.text import text_of, width_of
+from dynaorm.layout.document import to_json
+from dynaorm.layout.markdown import render_markdown, render_mermaid
+from dynaorm.layout.svg import render_svg
+from dynaorm.layout.text import render_text, width_of
 from dynaorm.layout.view import view_of
 
 HOSTILE = (
@@ -65,7 +65,7 @@ texts = st.text(min_size=1, max_size=60) | st.sampled_from(HOSTILE)
 @example(HOSTILE[9], 41)
 def test_no_line_of_text_is_longer_than_the_width_or_moves_the_cursor(text: str, width: int) -> None:
     for index in (None, "GSI1"):
-        found = text_of(view_of(describe(app), entries_of(text), index), width=width)
+        found = render_text(view_of(describe(app), entries_of(text), index), width=width)
         lines = found.split("\n")
         assert max(map(width_of, lines)) <= max(width, 40)
         assert all(line.isprintable() for line in lines)
@@ -75,17 +75,17 @@ def test_no_line_of_text_is_longer_than_the_width_or_moves_the_cursor(text: str,
 @given(texts)
 def test_marks_and_colours_leave_the_text_as_it_is(text: str) -> None:
     view = view_of(describe(app), entries_of(text))
-    coloured = text_of(view, colour=True)
+    coloured = render_text(view, colour=True)
     bare = "\n".join(line.rstrip() for line in re.sub(r"\x1b\[[0-9;]*m", "", coloured).split("\n"))
-    assert bare == text_of(view)
-    marked = text_of(view, marks={0: "+"})
+    assert bare == render_text(view)
+    marked = render_text(view, marks={0: "+"})
     assert max(map(width_of, marked.split("\n"))) <= 80
 
 
 @given(texts)
 def test_an_svg_is_well_formed_and_has_only_texts_and_shapes(text: str) -> None:
     for index in (None, "GSI1"):
-        root = ET.fromstring(svg_of(view_of(describe(app), entries_of(text), index)))  # noqa: S314 - of our own
+        root = ET.fromstring(render_svg(view_of(describe(app), entries_of(text), index)))  # noqa: S314 - of our own
         tags = {one.tag.rpartition("}")[2] for one in root.iter()}
         assert tags <= {"svg", "style", "rect", "text", "tspan"}
         names = {name for one in root.iter() for name in one.attrib}
@@ -95,7 +95,7 @@ def test_an_svg_is_well_formed_and_has_only_texts_and_shapes(text: str) -> None:
 @given(texts)
 def test_the_plain_data_is_json(text: str) -> None:
     entries = entries_of(text)
-    read = json.loads(json.dumps(document_of(describe(app), entries)))
+    read = json.loads(json.dumps(to_json(describe(app), entries)))
     assert len(read["entries"]) == len(entries)
     assert read["format"] == "dynaorm.layout/1"
 
@@ -110,12 +110,12 @@ def test_declarations_stay_text_in_markdown_and_mermaid(text: str) -> None:
 
     Odd.__doc__ = text
     description = describe(table)
-    markdown = markdown_of(description)
+    markdown = render_markdown(description)
     rows = [line for line in markdown.split("\n") if line.startswith("|")]
     assert {len(re.findall(r"(?<!\\)\|", row)) for row in rows} <= {5, 6}
     assert {*re.findall(r"(?<!\\)<\w*", markdown)} <= {"<br"}
     assert markdown.replace("\n", "").isprintable()
-    for line in mermaid_of(description).splitlines():
+    for line in render_mermaid(description).splitlines():
         assert re.fullmatch(r"erDiagram|    c0\[\"[^\"#%<>]*\"\] \{|        [\w\[\]]+ \w+( PK)?|    \}", line)
 
 
@@ -139,7 +139,7 @@ def test_no_form_has_a_secret() -> None:
     description = describe(vault)
     for index in (None, "GSI1"):
         view = view_of(description, entries, index)
-        forms = [text_of(view), svg_of(view), repr(view), json.dumps(document_of(description, entries))]
+        forms = [render_text(view), render_svg(view), repr(view), json.dumps(to_json(description, entries))]
         for form in forms:
             assert "hunter" not in form
             assert "secret-1" not in form

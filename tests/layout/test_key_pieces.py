@@ -4,17 +4,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dynaorm.description.description import Literals, Slot, TemplateDescription
+from dynaorm.description.description import FieldPart, LiteralPart, TemplateDescription
 from dynaorm.failure import MASK
 from dynaorm.layout.view import KeyPiece, pieces_of, plain_text
 
 STATUS = TemplateDescription(
     "GSI1PK",
     "STATUS#{status}#{number:shard8}",
-    (Literals("STATUS#"), Slot("status"), Literals("#"), Slot("number", "shard8", 8)),
+    (LiteralPart("STATUS#"), FieldPart("status"), LiteralPart("#"), FieldPart("number", "shard8", 8)),
 )
-NOTE = TemplateDescription("SK", "NOTE#{at}", (Literals("NOTE#"), Slot("at")), "v{version}_{sk}")
-BESIDE = TemplateDescription("SK", "{year:04d}{number:06d}", (Slot("year", "04d"), Slot("number", "06d")))
+NOTE = TemplateDescription("SK", "NOTE#{at}", (LiteralPart("NOTE#"), FieldPart("at")), "v{version}_{sk}")
+BESIDE = TemplateDescription(
+    "SK", "{year:04d}{number:06d}", (FieldPart("year", "04d"), FieldPart("number", "06d"))
+)
 
 
 def told(template: TemplateDescription, text: str, **given_: object) -> list[tuple[str, str, str]]:

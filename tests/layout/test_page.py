@@ -18,7 +18,7 @@ from dynaorm.description.answer import answer_of, call_of
 from dynaorm.description.description import TableDescription
 from dynaorm.description.entry import Entry
 from dynaorm.description.tables import describe
-from dynaorm.layout import ItemSource, page
+from dynaorm.layout import ItemSource, render_html
 from dynaorm.layout.page_data import PLANNED
 from dynaorm.record import replace
 from tests.layout import page_tables as tables
@@ -55,7 +55,7 @@ class Parsed(HTMLParser):
 
 
 def test_the_policy_allows_the_own_script_and_style_and_nothing_else() -> None:
-    text = page(DESK, tables.desk_entries())
+    text = render_html(DESK, tables.desk_entries())
     policy = next(one["content"] for tag, one in Parsed(text).tags if one.get("http-equiv"))
     assert policy is not None
     scripts = re.findall(r"<script>(.*?)</script>", text, re.DOTALL)
@@ -71,7 +71,7 @@ def test_the_policy_allows_the_own_script_and_style_and_nothing_else() -> None:
 
 
 def test_the_page_names_nothing_that_a_browser_would_fetch() -> None:
-    for tag, attributes in Parsed(page(DESK, tables.desk_entries())).tags:
+    for tag, attributes in Parsed(render_html(DESK, tables.desk_entries())).tags:
         assert tag not in {"link", "img", "iframe", "object", "base", "form"}
         assert not attributes.keys() & {"src", "href", "srcset", "action"}
         assert not any(name.startswith("on") or name == "style" for name in attributes)
@@ -79,27 +79,27 @@ def test_the_page_names_nothing_that_a_browser_would_fetch() -> None:
 
 @given(st.text(st.characters(codec=None)))
 def test_any_text_stays_text(text: str) -> None:
-    made = page(replace(DESK, name=text), [])
+    made = render_html(replace(DESK, name=text), [])
     made.encode("utf-8")
     assert data_of(made)["table"]["name"] == text
-    assert [tag for tag, _ in Parsed(made).tags] == [tag for tag, _ in Parsed(page(DESK, [])).tags]
+    assert [tag for tag, _ in Parsed(made).tags] == [tag for tag, _ in Parsed(render_html(DESK, [])).tags]
 
 
 def test_an_attack_in_every_text_changes_no_tag() -> None:
-    made = page(tables.evil_description(), tables.evil_entries())
-    assert [tag for tag, _ in Parsed(made).tags] == [tag for tag, _ in Parsed(page(DESK, [])).tags]
+    made = render_html(tables.evil_description(), tables.evil_entries())
+    assert [tag for tag, _ in Parsed(made).tags] == [tag for tag, _ in Parsed(render_html(DESK, [])).tags]
     assert not set("\u2028\u2029") & set(ISLAND.findall(made)[0])
     assert data_of(made)["table"]["name"] == tables.evil_description().name
     assert "".join(Parsed(made).texts["title"]).startswith("</script><img src=x")
 
 
 def test_the_same_declarations_give_the_same_bytes() -> None:
-    assert page(tables.desk, tables.desk_entries()) == page(tables.desk, tables.desk_entries())
+    assert render_html(tables.desk, tables.desk_entries()) == render_html(tables.desk, tables.desk_entries())
 
 
 def test_the_page_of_a_table_is_that_of_its_description() -> None:
     entries = tables.desk_entries()
-    assert page(tables.desk, entries) == page(DESK, entries)
+    assert render_html(tables.desk, entries) == render_html(DESK, entries)
 
 
 def test_the_example_of_the_documentation_writes_a_page(
@@ -119,7 +119,7 @@ def test_the_example_of_the_documentation_writes_a_page(
 def test_no_secret_is_in_the_page(secret: str) -> None:
     entries = tables.vault_entries()
     assert secret in repr([dict(one.item) for one in entries])
-    assert secret not in page(tables.vault, entries)
+    assert secret not in render_html(tables.vault, entries)
 
 
 def test_secrets_are_masked_where_they_would_be() -> None:
@@ -138,13 +138,13 @@ def test_secrets_are_masked_where_they_would_be() -> None:
 
 
 def items(entries: Sequence[Entry], description: TableDescription = DESK) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = data_of(page(description, entries))["items"]
+    found: list[dict[str, Any]] = data_of(render_html(description, entries))["items"]
     return found
 
 
 def test_every_question_has_the_answers_and_calls_of_the_description() -> None:
     entries = tables.desk_entries()
-    data = data_of(page(DESK, entries))
+    data = data_of(render_html(DESK, entries))
     asked = 0
     for question in DESK.questions:
         for at, entry in enumerate(entries):
@@ -192,7 +192,7 @@ def test_the_actions_of_a_write_name_the_rows_that_they_touch() -> None:
 
 
 def test_the_first_hundred_entities_and_one_of_each_class_have_plans() -> None:
-    data = data_of(page(DESK, tables.many_desk_entries()))
+    data = data_of(render_html(DESK, tables.many_desk_entries()))
     planned = [at for at, one in enumerate(data["items"]) if "writes" in one]
     assert PLANNED <= len(planned) <= PLANNED + len(DESK.classes)
     assert (
@@ -210,20 +210,20 @@ def test_an_item_that_cannot_be_read_says_why_and_has_no_plan() -> None:
 
 def test_items_without_values_ask_nothing_and_show_the_writes_of_a_sample() -> None:
     source = ItemSource("desk-prod", None, None, tables.NOW)
-    data = data_of(page(DESK, tables.desk_entries(), source))
+    data = data_of(render_html(DESK, tables.desk_entries(), source))
     assert not any({"asks", "writes", "problem", "absent"} & one.keys() for one in data["items"])
     assert not any(data["answers"].values())
     assert data["like"].keys() == {one.name for one in DESK.classes}
     assert data["like"]["Org"]["name"] == "Org(org='org-1')"
     assert [one["title"] for one in data["like"]["Org"]["writes"]] == ["insert", "change name", "delete"]
-    whole = data_of(page(DESK, tables.desk_entries(), replace(source, with_values=True)))
+    whole = data_of(render_html(DESK, tables.desk_entries(), replace(source, with_values=True)))
     assert sum("asks" in one for one in whole["items"]) == len(tables.DESK)
 
 
 def test_what_has_no_key_of_the_table_is_not_in_the_page() -> None:
     strange = Entry({"name": {"S": "no key"}}, "unknown")
     entries = tables.desk_entries()
-    assert page(DESK, [strange, *entries]) == page(DESK, entries)
+    assert render_html(DESK, [strange, *entries]) == render_html(DESK, entries)
 
 
 def test_an_entity_says_why_it_is_not_in_an_index() -> None:
@@ -270,5 +270,5 @@ def test_an_entity_says_why_it_is_not_in_an_index() -> None:
     ],
 )
 def test_the_page_says_where_its_items_are_from(source: ItemSource | None, text: str) -> None:
-    data = data_of(page(DESK, [], source))
+    data = data_of(render_html(DESK, [], source))
     assert data["source"] == {"real": source is not None, "text": text}

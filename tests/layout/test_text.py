@@ -8,7 +8,7 @@ import pytest
 
 from dynaorm import Entity, Table, Unique
 from dynaorm.description import describe, samples
-from dynaorm.layout import text_of, view_of
+from dynaorm.layout import render_text, view_of
 
 ROOT = Path(__file__).parents[2]
 
@@ -27,7 +27,7 @@ VIEW = view_of(describe(app), samples(app, 1))
 
 
 def test_an_item_has_two_lines_and_an_ellipsis_for_the_rest() -> None:
-    assert text_of(VIEW) == (
+    assert render_text(VIEW) == (
         "texts (PK, SK)  1 class, 0 indexes, 2 items\n"
         "\n"
         "PAGE#slug-1\n"
@@ -40,7 +40,7 @@ def test_an_item_has_two_lines_and_an_ellipsis_for_the_rest() -> None:
 
 
 def test_whole_text_has_every_attribute_and_cuts_nothing() -> None:
-    assert text_of(VIEW, width=56, whole=True) == (
+    assert render_text(VIEW, width=56, whole=True) == (
         "texts (PK, SK)  1 class, 0 indexes, 2 items\n"
         "\n"
         "PAGE#slug-1\n"
@@ -58,13 +58,13 @@ def test_whole_text_has_every_attribute_and_cuts_nothing() -> None:
 
 
 def test_marks_stand_before_the_lines_of_an_item() -> None:
-    lines = text_of(VIEW, marks={0: "+", 1: "-"}).splitlines()
+    lines = render_text(VIEW, marks={0: "+", 1: "-"}).splitlines()
     assert [line[:2] for line in lines if line] == ["  ", "+ ", "+ ", "+ ", "  ", "- "]
 
 
 @pytest.mark.parametrize("width", [0, 39])
 def test_no_text_is_narrower_than_40_columns(width: int) -> None:
-    assert text_of(VIEW, width=width) == text_of(VIEW, width=40)
+    assert render_text(VIEW, width=width) == render_text(VIEW, width=40)
 
 
 def test_the_documented_text_is_what_the_program_prints(

@@ -11,8 +11,8 @@ from dynaorm.description import Entry, classify, describe, samples
 from dynaorm.errors import UsageError
 from dynaorm.flow.call import Call, Transport
 from dynaorm.item.value import Item
-from dynaorm.layout.svg import svg_of
-from dynaorm.layout.text import text_of
+from dynaorm.layout.svg import render_svg
+from dynaorm.layout.text import render_text
 from dynaorm.layout.view import ItemRow, TableView, view_of
 from tests.laws.classes import Schema, declare, schemas
 
@@ -54,7 +54,7 @@ def test_partitions_follow_the_declarations_and_guards_come_last() -> None:
         "v1_ANIMAL#001",
         "v1_ANIMAL#002",
     ]
-    assert text_of(found) == text_of(views())
+    assert render_text(found) == render_text(views())
 
 
 def test_a_row_says_what_an_item_is_and_whom_it_belongs_to() -> None:
@@ -168,7 +168,7 @@ def test_an_item_of_no_class_has_no_colour_of_a_class() -> None:
     strange: Item = {"PK": {"S": "?"}, "SK": {"S": "?"}}
     found = view_of(describe(app), [classify(strange, app)])
     assert found.rows[0].position is None
-    assert 'class="cu b"' in svg_of(found)
+    assert 'class="cu b"' in render_svg(found)
 
 
 def test_guards_of_another_table_come_with_its_keys() -> None:

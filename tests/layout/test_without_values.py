@@ -7,9 +7,9 @@ from dynaorm import Table
 from dynaorm.description import Entry, classify, describe, samples
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.item.value import AttributeValue
-from dynaorm.layout import page
+from dynaorm.layout import render_html
 from dynaorm.layout.view import view_of
-from dynaorm.layout.without_values import without_values
+from dynaorm.layout.without_values import anonymize
 from tests.cast.documents import Page
 from tests.cast.orders import Bag
 from tests.cast.others import Stall
@@ -37,7 +37,7 @@ def shape(table: Table, entries: Sequence[Entry], index: str | None) -> list[str
 def test_items_lie_as_they_did_in_the_table_and_in_every_index() -> None:
     for table in TABLES:
         entries = samples(table, 3)
-        plain = without_values(table, entries)
+        plain = anonymize(table, entries)
         for index in (None, *(one.name for one in describe(table).indexes)):
             assert shape(table, plain, index) == shape(table, entries, index)
 
@@ -50,7 +50,7 @@ def keys_of(table: Table) -> set[str]:
 def test_no_value_of_a_field_stays() -> None:
     for table in TABLES:
         entries = samples(table, 3)
-        for before, after in zip(entries, without_values(table, entries), strict=True):
+        for before, after in zip(entries, anonymize(table, entries), strict=True):
             in_keys = key_fields(before)
             for name in before.item.keys() - keys_of(table) - {table.type_attribute}:
                 value = after.item[name]
@@ -82,7 +82,7 @@ TYPES = [
 
 def test_owners_are_still_those_of_their_guards_and_versions() -> None:
     for table in TABLES:
-        entries = without_values(table, samples(table, 3))
+        entries = anonymize(table, samples(table, 3))
         keys = [{name: one.item[name] for name in table.key_names} for one in entries if one.kind == "entity"]
         owned = [one.owner for one in entries if one.kind in ("guard", "version") and one.owner is not None]
         assert [owner for owner in owned if owner not in keys] == []
@@ -91,7 +91,7 @@ def test_owners_are_still_those_of_their_guards_and_versions() -> None:
 def test_the_values_of_each_field_are_numbered_from_1() -> None:
     for table in TABLES:
         numbers: dict[str, set[int]] = {}
-        for entry in without_values(table, samples(table, 3)):
+        for entry in anonymize(table, samples(table, 3)):
             for name in keys_of(table) & entry.item.keys():
                 for field, number in re.findall(r"([A-Za-z_.]+)-(\d+)", str(entry.item[name].get("S"))):
                     numbers.setdefault(field, set()).add(int(number))
@@ -102,7 +102,7 @@ def test_the_values_of_each_field_are_numbered_from_1() -> None:
 
 def test_an_owner_has_the_name_that_its_key_says() -> None:
     for table in TABLES:
-        entries = without_values(table, samples(table, 3))
+        entries = anonymize(table, samples(table, 3))
         guards = [one for one in entries if one.kind == "guard"]
         assert reservations(table, entries) == reservations(table, guards)
 
@@ -115,10 +115,10 @@ def reservations(table: Table, entries: Sequence[Entry]) -> list[str]:
 
 def test_they_can_be_drawn_as_a_page() -> None:
     for table in TABLES:
-        assert "<!doctype html>" in page(describe(table), without_values(table, samples(table)))
+        assert "<!doctype html>" in render_html(describe(table), anonymize(table, samples(table)))
 
 
 def test_an_item_of_no_class_keeps_nothing() -> None:
     entry = classify({"PK": {"S": "secret"}, "SK": {"S": "more"}, "x": {"M": {"y": {"S": "z"}}}}, app)
-    (found,) = without_values(app, [entry])
+    (found,) = anonymize(app, [entry])
     assert found.item == {"PK": {"S": "PK-1"}, "SK": {"S": "SK-1"}, "x": {"S": "map"}}

@@ -143,7 +143,7 @@ def _printed(source: str, names: dict[str, Any], loop: asyncio.Runner) -> str:
 
 
 NOT_MADE_BY_USERS = {name.rpartition(".")[2] for name in MADE_ELSEWHERE} | {
-    *("Broken", "Literals", "Ksuid", "KsuidMs", "Entity"),
+    *("Broken", "LiteralPart", "Ksuid", "KsuidMs", "Entity"),
 }
 """Classes whose objects come from elsewhere, or whose signature is not that of their own ``__init__``."""
 
