@@ -33,7 +33,7 @@ _REPR: Final = Repr()
 _REPR.maxstring = _REPR.maxother = _REPR.maxlong = _SHOWN
 
 
-class Remedied(ValueError):
+class ValueErrorWithRemedy(ValueError):
     """A value does not fit. The message ends with ``remedy``, if there is one."""
 
     def __init__(self, problem: str, remedy: str = "") -> None:
@@ -43,7 +43,7 @@ class Remedied(ValueError):
 
 def remedy_of(problem: str | Exception) -> str:
     """The remedy that the message ends with; empty if it has none, as those of other people's functions."""
-    return problem.remedy if isinstance(problem, Remedied) else ""
+    return problem.remedy if isinstance(problem, ValueErrorWithRemedy) else ""
 
 
 def without_remedy(problem: Exception) -> str:
@@ -160,7 +160,7 @@ def _writable(value: object) -> str:
         return shown(value)
 
 
-class Hiding(dict[str, Any]):
+class RedactedDict(dict[str, Any]):
     """A dict whose ``repr`` masks the values of some names. Its values are the real ones."""
 
     __slots__ = ("hidden",)
@@ -173,12 +173,12 @@ class Hiding(dict[str, Any]):
         return f"{{{', '.join(f'{name!r}: {text}' for name, text in texts_of(self, _writable).items())}}}"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Hiding, (dict(self), self.hidden)
+        return RedactedDict, (dict(self), self.hidden)
 
 
 def hidden_in(values: Mapping[str, Any]) -> frozenset[str]:
     """The names whose values messages do not show."""
-    return values.hidden if isinstance(values, Hiding) else frozenset()
+    return values.hidden if isinstance(values, RedactedDict) else frozenset()
 
 
 def texts_of(values: Mapping[str, Any], text: Callable[[Any], str] = repr) -> dict[str, str]:

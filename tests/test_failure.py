@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from dynaorm.failure import DynaormError, Hiding, counted, nearest, shown, texts_of, with_article
+from dynaorm.failure import DynaormError, RedactedDict, counted, nearest, shown, texts_of, with_article
 
 
 class TooHigh(DynaormError):
@@ -67,7 +67,7 @@ def test_the_word_that_was_probably_meant() -> None:
 
 
 def test_a_hidden_value_is_masked_and_still_there() -> None:
-    hiding = Hiding({"pin": "s3cret", "tag": "t"}, frozenset({"pin"}))
+    hiding = RedactedDict({"pin": "s3cret", "tag": "t"}, frozenset({"pin"}))
     copy = pickle.loads(pickle.dumps(hiding))
     assert repr(hiding) == repr(copy) == "{'pin': **********, 'tag': 't'}"
     assert hiding == copy == {"pin": "s3cret", "tag": "t"}

@@ -13,7 +13,7 @@ from dynaorm.item.value import Item
 from dynaorm.plan.changes import items_to_read, merge_intents
 from dynaorm.plan.compiler import compile_plan, verdict
 from dynaorm.plan.intent import Intent, Reads, UnitOfWork
-from dynaorm.plan.plan import FAILED, FailedAction, Plan, Planned, StaleKnowledge
+from dynaorm.plan.plan import FAILED, FailedAction, NeedsReplan, Plan, Planned
 
 NEW_YEAR_2024: Final = 1_704_067_200.0
 """2024-01-01T00:00:00Z in seconds since the Unix epoch: the time of the first write."""
@@ -60,7 +60,7 @@ class TablesInMemory:
         _, item = self._items.get(ident_of(table, key), (table, None))
         return item
 
-    def _refusal(self, actions: Iterable[Planned], now: float) -> StaleKnowledge | None:
+    def _refusal(self, actions: Iterable[Planned], now: float) -> NeedsReplan | None:
         """What it means that conditions do not hold; None if all do. Raises the error of the refusal."""
         failed: list[FailedAction] = []
         for planned in actions:
@@ -71,7 +71,7 @@ class TablesInMemory:
         if not failed:
             return None
         outcome = verdict(failed, now)
-        if isinstance(outcome, StaleKnowledge):
+        if isinstance(outcome, NeedsReplan):
             return outcome
         # No plan is sent twice, so none is found to be committed already.
         assert isinstance(outcome, StoreError)

@@ -11,12 +11,12 @@ from dynaorm.embedded.refusal import InvalidAction, invalid, not_in_engine
 from dynaorm.embedded.work import Operation, Work
 from dynaorm.flow.call import Call, Clock, Reply
 from dynaorm.transport.clock import SystemClock
-from dynaorm.transport.process import OfOneProcess, owned
+from dynaorm.transport.process import NotPicklable, owned
 
 _HOME: Final = "arn:aws:dynamodb:us-east-1:000000000000:"
 
 
-class Engine(OfOneProcess):
+class Engine(NotPicklable):
     """A transport to a DynamoDB in this process. Threads may share it.
 
     Args:

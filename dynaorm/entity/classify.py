@@ -30,7 +30,7 @@ from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.table import Table
 from dynaorm.entity.template.key_part import KeyPart
 from dynaorm.errors import DecodeError
-from dynaorm.failure import Hiding, shown
+from dynaorm.failure import RedactedDict, shown
 from dynaorm.item.value import Item
 from dynaorm.record import record
 
@@ -100,7 +100,7 @@ def unknown_item(table: Table, item: Item) -> DecodeError:
     key = {name: item[name] for name in table.key_names}
     return DecodeError(
         entity=str(table),
-        key=Hiding(key, secret) if secret else key,
+        key=RedactedDict(key, secret) if secret else key,
         problems=(f"{reason}; declare one, import its module, or correct the item",),
     )
 

@@ -14,7 +14,7 @@ from typing import Any, Final, TypeVar
 
 from pydantic import BaseModel
 
-from dynaorm.failure import Remedied
+from dynaorm.failure import ValueErrorWithRemedy
 
 V = TypeVar("V")
 R = TypeVar("R")
@@ -23,7 +23,7 @@ REMEDY: Final = "let it take every value, or raise ValueError with the reason"
 _OURS: Final = ("dynaorm", "pydantic", "pydantic_core")
 
 
-class FunctionFailed(Remedied):
+class FunctionFailed(ValueErrorWithRemedy):
     """A function of the user's fails, and not by ValueError (rule 1)."""
 
     @classmethod

@@ -10,7 +10,7 @@ from dynaorm.failure import shown
 from dynaorm.item.value import Item
 
 
-class ForeignItem(NamedTuple):
+class UnexpectedItem(NamedTuple):
     """An item of another class.
 
     Attributes:
@@ -24,20 +24,20 @@ class ForeignItem(NamedTuple):
     is_related: bool = False
 
 
-def foreign_item(mapping: EntityMapping, item: Item) -> ForeignItem | None:
+def foreign_item(mapping: EntityMapping, item: Item) -> UnexpectedItem | None:
     """The item of another class under a key of ``mapping``; None if the item is an entity of the class."""
     tag = type_in(mapping.table, item)
     if tag is None:
         return None
     found = class_of_type(mapping, tag)
     if found is None:
-        return ForeignItem(
+        return UnexpectedItem(
             f"an item of the type {shown(tag.get('S', tag))}, which no declared class is called,"
         )
     if issubclass(found.entity, mapping.entity):
         return None
     key = stored_key(found, {name: item[name] for name in mapping.table.key_names})
-    return ForeignItem(f"an item of {found.entity.__name__}", key, issubclass(found.entity, mapping.root))
+    return UnexpectedItem(f"an item of {found.entity.__name__}", key, issubclass(found.entity, mapping.root))
 
 
 def not_found(mapping: EntityMapping, key: Key[object], item: Item | None, now: float) -> EntityNotFound:

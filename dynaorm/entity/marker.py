@@ -470,7 +470,7 @@ def _value_problems(values: tuple[Any, ...]) -> Iterator[str]:
 
 
 @record
-class Marked:
+class AnnotatedField:
     """A field's type, the markers, what else stands beside it, and the problems with the markers' places."""
 
     tree: TypeTree
@@ -489,7 +489,7 @@ class Marked:
         return [marker for marker in self.markers if isinstance(marker, kind)]
 
 
-def marked(name: str, info: FieldInfo) -> Marked:
+def marked(name: str, info: FieldInfo) -> AnnotatedField:
     """The markers of one field."""
     tree = type_tree(info.annotation)
     metadata = [one for one in info.metadata if not _is_marker(one)]
@@ -518,7 +518,7 @@ def marked(name: str, info: FieldInfo) -> Marked:
         for kind in MARKERS
         if kinds.count(kind) > 1
     ]
-    return Marked(_with_values(tree, markers), tuple(metadata), tuple(markers), tuple(problems))
+    return AnnotatedField(_with_values(tree, markers), tuple(metadata), tuple(markers), tuple(problems))
 
 
 def _instead(kind: type, markers: list[object]) -> str:

@@ -107,7 +107,7 @@ class PendingEffect(Protocol):
 
 
 @record
-class Unsettled:
+class PendingWrite:
     """A write was sent for the entity and its outcome is not known.
 
     Attributes:
@@ -128,7 +128,7 @@ def state_of(entity: object) -> Loaded | None:
         return found
     if isinstance(found, LazyItem):
         found = slot_of(entity)
-    return found.state if isinstance(found, Unsettled) else found
+    return found.state if isinstance(found, PendingWrite) else found
 
 
 def defaults_in(entity: object, attributes: AbstractSet[str]) -> Defaults:
@@ -142,13 +142,13 @@ def defaults_in(entity: object, attributes: AbstractSet[str]) -> Defaults:
 _slot: Final = object.__getattribute__
 
 
-def unsettled_of(entity: object) -> Unsettled | None:
+def unsettled_of(entity: object) -> PendingWrite | None:
     """The write of unknown outcome that must be settled before the entity's next write; None if there is none."""
     found = carried_by(entity)
-    return found if isinstance(found, Unsettled) else None
+    return found if isinstance(found, PendingWrite) else None
 
 
-def slot_of(entity: object) -> Loaded | Unsettled | None:
+def slot_of(entity: object) -> Loaded | PendingWrite | None:
     """The state of an entity, with its item parsed."""
     found = carried_by(entity)
     if isinstance(found, LazyItem):
@@ -163,10 +163,10 @@ def read_state_of(entity: object) -> Loaded | LazyItem:
     return found
 
 
-def carried_by(entity: object) -> Loaded | LazyItem | Unsettled | None:
+def carried_by(entity: object) -> Loaded | LazyItem | PendingWrite | None:
     """The state of an entity as it is, parsed or not."""
     try:
-        found: Loaded | LazyItem | Unsettled | None = _slot(entity, SLOT)
+        found: Loaded | LazyItem | PendingWrite | None = _slot(entity, SLOT)
     except AttributeError:
         # A write asks several times, and an exception takes four times as long as an answer.
         if hasattr(type(entity), SLOT):  # what is no entity has no place for one
@@ -175,7 +175,7 @@ def carried_by(entity: object) -> Loaded | LazyItem | Unsettled | None:
     return found
 
 
-def set_state(entity: object, state: Loaded | LazyItem | Unsettled | None) -> None:
+def set_state(entity: object, state: Loaded | LazyItem | PendingWrite | None) -> None:
     object.__setattr__(entity, SLOT, state)
 
 

@@ -10,7 +10,7 @@ from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.entity.received import received
 from dynaorm.entity.table import Table
 from dynaorm.errors import DecodeError, UsageError
-from dynaorm.failure import Hiding, shown, with_article
+from dynaorm.failure import RedactedDict, shown, with_article
 from dynaorm.item.json_body import with_bytes
 from dynaorm.item.value import AttributeValue, Item, is_item, is_value
 
@@ -128,4 +128,4 @@ def shown_key(table: Table, item: Item) -> dict[str, AttributeValue]:
     constraint = constraint_at(table, {table.pk.name: {"S": ""}, **key})
     if any(constraint in one.secrets.constraints for one in catalog.guarded.values()):
         hidden |= key.keys()
-    return Hiding(key, frozenset(hidden)) if hidden else key
+    return RedactedDict(key, frozenset(hidden)) if hidden else key

@@ -75,18 +75,18 @@ class Pause:
     """Wait this many seconds before going on.
 
     ``before_retry``: a request is sent again afterwards. If there is no time left for that, the reply is
-    ``TIME_IS_OVER``, at once.
+    ``TIMED_OUT``, at once.
     """
 
     seconds: float
     before_retry: bool = False
 
 
-TIME_IS_OVER: Final = "time is over"
+TIMED_OUT: Final = "time is over"
 
 
 @record
-class Together:
+class Parallel:
     """Run several flows concurrently, at most ``limit`` at a time.
 
     The reply is the list of their outcomes in order: the result of a flow, or the ``Exception`` it raised. No flow
@@ -97,8 +97,8 @@ class Together:
     limit: int
 
 
-Step: TypeAlias = Call | Pause | Together
-"""What a flow yields. It receives a ``Reply``, None, ``TIME_IS_OVER``, or a list of outcomes."""
+Step: TypeAlias = Call | Pause | Parallel
+"""What a flow yields. It receives a ``Reply``, None, ``TIMED_OUT``, or a list of outcomes."""
 
 Flow: TypeAlias = Generator[Step, Any, T]
 
@@ -380,7 +380,7 @@ DEFAULT_RETRY: Final = Retry()
 def waited(pauses: Iterator[float]) -> Flow[bool]:
     """Wait before the next attempt. Whether there is one: attempts and time may be spent."""
     pause = next(pauses, None)
-    return pause is not None and (yield Pause(pause, before_retry=True)) is not TIME_IS_OVER
+    return pause is not None and (yield Pause(pause, before_retry=True)) is not TIMED_OUT
 
 
 def codes_of(refusal: Refusal) -> list[str]:
@@ -448,7 +448,7 @@ def gather(flows: Sequence[Flow[T]], limit: int) -> Flow[list[T]]:
 def outcomes(flows: Sequence[Flow[T]], limit: int) -> Flow[list[T | Exception]]:
     """The results of several flows, with exceptions in place of results. Ctrl-C is raised at once."""
     if limit > 1 and len(flows) > 1:
-        replies: list[T | Exception] = yield Together(tuple(flows), limit)
+        replies: list[T | Exception] = yield Parallel(tuple(flows), limit)
         return replies
     ended: list[T | Exception] = []
     for flow in flows:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from dynaorm.argument import check_flag
 from dynaorm.entity.key import Key
 from dynaorm.entity.mapping.mapping import mapping_of
-from dynaorm.entity.state import Loaded, Unsettled, state_of, unsettled_of
+from dynaorm.entity.state import Loaded, PendingWrite, state_of, unsettled_of
 from dynaorm.entity.table import ident_of
 from dynaorm.errors import (
     ConditionFailed,
@@ -20,7 +20,7 @@ from dynaorm.errors import (
 )
 from dynaorm.flow.call import WINDOW_SECONDS, Context, Flow, waited
 from dynaorm.flow.read import with_items
-from dynaorm.flow.write import CannotRead, Found, Writing, look_at_token, resume, send
+from dynaorm.flow.write import CannotRead, Observation, PlanExecution, look_at_token, resume, send
 from dynaorm.flow.write_endings import Event, State
 from dynaorm.item.action import ConditionCheck
 from dynaorm.item.condition import all_of, exists, missing
@@ -30,7 +30,7 @@ from dynaorm.plan.changes import ItemIntents, items_to_read, merge_intents
 from dynaorm.plan.compiler import Committed, compile_plan
 from dynaorm.plan.fingerprint import revision_under_token
 from dynaorm.plan.intent import (
-    EVER,
+    NEVER_EXPIRED,
     NOTHING_READ,
     Deletion,
     Intent,
@@ -40,7 +40,7 @@ from dynaorm.plan.intent import (
     target_of_intent,
 )
 from dynaorm.plan.kinds.own_item import OWN_ITEM, ItemPurpose
-from dynaorm.plan.plan import Effect, Plan, Planned, StaleKnowledge
+from dynaorm.plan.plan import Effect, NeedsReplan, Plan, Planned
 from dynaorm.plan.same_block import effects_of_repeat, is_of_block, revision_in, token_item_of
 from dynaorm.record import replace
 
@@ -48,7 +48,7 @@ from dynaorm.record import replace
 def is_equal_block(plan: Plan, intents: Sequence[Intent], unit: UnitOfWork) -> bool:
     """Whether a plan under the caller's token is that of a block with these intents."""
     try:
-        return is_of_block(plan, merge_intents(intents, EVER), unit)
+        return is_of_block(plan, merge_intents(intents, NEVER_EXPIRED), unit)
     except DynaormError:
         return False  # The block cannot be planned from what the entities were: it is another one.
 
@@ -98,8 +98,8 @@ def _remembered_revision(plan: Plan, token_item: Planned, context: Context) -> F
     try:
         found = yield from look_at_token(token_item, context)
     except CannotRead as unread:
-        found = Found(Event.UNREAD, trouble=unread.__cause__)
-    outcome = Writing(plan, context, State.UNPLANNED).outcome_of(found)
+        found = Observation(Event.UNREAD, trouble=unread.__cause__)
+    outcome = PlanExecution(plan, context, State.UNPLANNED).outcome_of(found)
     return revision_in(found.item) if isinstance(outcome, Committed) and found.item is not None else None
 
 
@@ -191,12 +191,12 @@ def refuse_unsettled(intents: Sequence[Intent]) -> None:
             )
 
 
-def _unsettled(intent: Intent) -> Unsettled | None:
+def _unsettled(intent: Intent) -> PendingWrite | None:
     entity = target_of_intent(intent)
     return None if isinstance(entity, Key) else unsettled_of(entity)
 
 
-def _is_deleted(intent: Intent, unsettled: Unsettled, context: Context) -> Flow[bool]:
+def _is_deleted(intent: Intent, unsettled: PendingWrite, context: Context) -> Flow[bool]:
     """Settle one entity; whether the intent is its deletion, and it turned out to be deleted."""
     entity = target_of_intent(intent)
     if unsettled_of(entity) is unsettled:
@@ -208,7 +208,7 @@ def _is_deleted(intent: Intent, unsettled: Unsettled, context: Context) -> Flow[
     return isinstance(intent, Deletion) and unsettled.effect.state is None and state_of(entity) is None
 
 
-def _is_abandoned(entity: Any, unsettled: Unsettled) -> bool:
+def _is_abandoned(entity: Any, unsettled: PendingWrite) -> bool:
     """Whether the entity was inserted, and has another key now: the insert must not be sent again."""
     if unsettled.state is not None or unsettled.effect.state is None:
         return False
@@ -218,7 +218,7 @@ def _is_abandoned(entity: Any, unsettled: Unsettled) -> bool:
     )
 
 
-def _is_committed(unsettled: Unsettled, context: Context, *, read_only: bool) -> Flow[bool]:
+def _is_committed(unsettled: PendingWrite, context: Context, *, read_only: bool) -> Flow[bool]:
     try:
         return (yield from resume(unsettled.plan, context, WINDOW_SECONDS, read_only=read_only))
     except OutcomeUnknown:
@@ -336,7 +336,7 @@ def _compiled(
     except StoreError:
         # An expired entity is refused only if its block was not applied before.
         if unit.token is None or not (
-            yield from _is_applied(merge_intents(intents, EVER), NOTHING_READ, unit, context)
+            yield from _is_applied(merge_intents(intents, NEVER_EXPIRED), NOTHING_READ, unit, context)
         ):
             raise
         merged = []
@@ -364,12 +364,12 @@ def _is_applied(
     return False
 
 
-def _with_unread(reads: Reads, refusal: StaleKnowledge, context: Context) -> Flow[Reads]:
+def _with_unread(reads: Reads, refusal: NeedsReplan, context: Context) -> Flow[Reads]:
     places = ((one.mapping, one.item_key) for one in refusal.unread)
     return (yield from with_items(reads, places, context))
 
 
-def _with_refusal(reads: Reads, plan: Plan, refusal: StaleKnowledge) -> Reads:
+def _with_refusal(reads: Reads, plan: Plan, refusal: NeedsReplan) -> Reads:
     for planned in plan.actions:
         if planned.ident in refusal.foreign - reads.foreign:
             # The value may be personal data: the log names only the constraint.

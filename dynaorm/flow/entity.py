@@ -18,7 +18,7 @@ from dynaorm.item.condition import Condition
 from dynaorm.item.update import AddTo, Change, SetTo
 from dynaorm.item.value import Item
 from dynaorm.plan.edit import check_changes, check_complete, valid_changes
-from dynaorm.plan.intent import EVER, Deletion, Edit
+from dynaorm.plan.intent import NEVER_EXPIRED, Deletion, Edit
 from dynaorm.plan.plan import hydrated
 from dynaorm.plan.stored import writable_state
 from dynaorm.record import replace
@@ -38,7 +38,7 @@ def refresh(entity: Any, context: Context) -> Flow[Any]:
         )
     target = target_of(entity)
     if target.state is not None or unsettled_of(entity) is None:
-        writable_state(target.mapping, target.state, EVER)
+        writable_state(target.mapping, target.state, NEVER_EXPIRED)
     fresh = yield from load(target.mapping, target.key, context, consistent=True, required=target.name)
     if fresh is None:
         raise EntityNotFound(key=target.name)

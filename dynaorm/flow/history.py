@@ -14,7 +14,7 @@ from dynaorm.argument import check_count, check_flag
 from dynaorm.entity.declare.catalog import stored_class, version_class
 from dynaorm.entity.key import Key, identity
 from dynaorm.entity.mapping.mapping import EntityMapping
-from dynaorm.entity.state import Unsettled, put_values, set_state, state_of, unsettled_of
+from dynaorm.entity.state import PendingWrite, put_values, set_state, state_of, unsettled_of
 from dynaorm.entity.table import ident_of
 from dynaorm.entity.template.version import DELETED, PREVIOUS_DELETION, VERSION, VERSION_AT
 from dynaorm.entity.version import Version, time_of, version_of
@@ -40,7 +40,7 @@ from dynaorm.item.condition import And, Attr, BeginsWith, Compare, Condition, eq
 from dynaorm.item.path import Path, Placeholders
 from dynaorm.item.size import ACTION_LIMIT
 from dynaorm.item.value import AttributeValue, Item, same_items
-from dynaorm.plan.intent import EVER, Reads, Save
+from dynaorm.plan.intent import NEVER_EXPIRED, Reads, Save
 from dynaorm.plan.kinds.own_item import OWN_ITEM, ItemPurpose
 from dynaorm.plan.kinds.versions import VERSIONS, VersionPurpose, version_key
 from dynaorm.plan.plan import Basis, Plan, Planned
@@ -259,7 +259,7 @@ def _restore(named: Any, version: int, context: Context, *, exactly_once: bool |
         # Settling may have given the object another state and key.
         target = target_of(named)
     if target.state is not None:
-        writable_state(target.mapping, target.state, EVER)
+        writable_state(target.mapping, target.state, NEVER_EXPIRED)
     copy = yield from latest(target, context)
     if copy is None:
         raise no_latest(target)
@@ -319,7 +319,7 @@ def _wait_for(named: Any, entity: Any) -> None:
     unsettled = unsettled_of(entity)
     if unsettled is not None and type(named) is type(entity):
         effect = unsettled.effect.for_object(named, dict(vars(entity)))
-        set_state(named, Unsettled(unsettled.plan, effect, state_of(named)))
+        set_state(named, PendingWrite(unsettled.plan, effect, state_of(named)))
 
 
 def _check_latest(target: Target, copy: Any) -> None:

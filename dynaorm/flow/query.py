@@ -10,7 +10,7 @@ from dynaorm.entity.state import state_of
 from dynaorm.errors import EntityNotFound, InvalidCursor, UsageError
 from dynaorm.flow.call import Context, Flow
 from dynaorm.flow.walk import Walk
-from dynaorm.flow.wanted import WantedItems
+from dynaorm.flow.wanted import ResultFilter
 from dynaorm.query.cursor import Position, decode_cursor, encode_cursor, fingerprint_of
 from dynaorm.query.explain import explained
 from dynaorm.query.filter import Filter, canonical
@@ -40,7 +40,7 @@ def _key_queries(spec: QuerySpec, context: Context) -> KeyQueries:
 def explain(spec: QuerySpec, context: Context) -> str:
     """The requests of a query in words. Raises UsageError, InvalidValue, as ``walk_of`` does."""
     key_queries = _key_queries(spec, context)
-    return explained(spec, key_queries, is_fetching=WantedItems(spec, key_queries, context).is_fetching)
+    return explained(spec, key_queries, is_fetching=ResultFilter(spec, key_queries, context).is_fetching)
 
 
 def all_of(spec: QuerySpec, context: Context) -> Flow[Results[Any]]:

@@ -11,7 +11,7 @@ from typing import Any
 
 from dynaorm.flow.call import Call, Context, Flow, ReadCost, Reply, gather
 from dynaorm.flow.read import check_keys, part_of, repeat
-from dynaorm.flow.wanted import CONCURRENCY, Progress, WantedItems
+from dynaorm.flow.wanted import CONCURRENCY, Progress, ResultFilter
 from dynaorm.item.condition import all_of, equals, render
 from dynaorm.item.path import Placeholders
 from dynaorm.query.explain import explained_search
@@ -38,7 +38,7 @@ class _Entry(Progress):
 def explain(spec: SearchSpec, context: Context) -> str:
     """The requests of a search in words. Raises UsageError, InvalidValue, as ``matches_of`` does."""
     key_queries = key_queries_of(spec.query, context.table_name, consistent=False)
-    is_fetching = WantedItems(spec.query, key_queries, context).is_fetching
+    is_fetching = ResultFilter(spec.query, key_queries, context).is_fetching
     return explained_search(spec.query, key_queries, spec.terms, is_fetching=is_fetching)
 
 
@@ -51,7 +51,7 @@ def matches_of(spec: SearchSpec, context: Context) -> Flow[Results[Match[Any]]]:
         DecodeError: an item does not fit its class, and the session has no ``on_decode_error``.
     """
     key_queries = key_queries_of(spec.query, context.table_name, consistent=False)
-    wanted = WantedItems(spec.query, key_queries, context)
+    wanted = ResultFilter(spec.query, key_queries, context)
     cost, asked = ReadCost(), spec.count
     while True:
         calls = [repeat(_call(spec, one, asked), context) for one in key_queries.key_queries]
@@ -98,7 +98,7 @@ def _results(reply: Reply) -> Sequence[Any]:
     return found
 
 
-def _entries(one: KeyQuery, reply: Reply, wanted: WantedItems, now: float) -> list[_Entry]:
+def _entries(one: KeyQuery, reply: Reply, wanted: ResultFilter, now: float) -> list[_Entry]:
     """What an answer holds, each with what is wanted of it."""
     found: list[_Entry] = []
     for result in _results(reply):

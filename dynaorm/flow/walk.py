@@ -32,7 +32,7 @@ from dynaorm.flow.wanted import (
     FoundEntry,
     FoundItem,
     Progress,
-    WantedItems,
+    ResultFilter,
     accepted,
     accepted_to_merge,
     key_in,
@@ -215,9 +215,9 @@ class Walk:
         self._reader = reply_reader_for(spec, key_queries, is_merged=self._merge is not None)
 
     @cached_property
-    def _wanted(self) -> WantedItems:
+    def _wanted(self) -> ResultFilter:
         # Most walks need none: a reader gives them entities.
-        return WantedItems(self.spec, self._key_queries, self._context)
+        return ResultFilter(self.spec, self._key_queries, self._context)
 
     def _begin(self, progress: Progress, start: Position) -> None:
         """Let a key query begin at a position, where one is read after the other."""

@@ -238,7 +238,7 @@ CONCURRENCY: Final = 16
 """The most key queries, or batches of whole items, to read at a time."""
 
 
-class WantedItems:
+class ResultFilter:
     """Finds the wanted items of one walk.
 
     Attributes:

@@ -32,10 +32,10 @@ from dynaorm.item.action import Delete, Put, Update
 from dynaorm.item.path import attribute_path, value_at
 from dynaorm.item.update import Change, Remove, SetTo
 from dynaorm.item.value import Item, same, same_items
-from dynaorm.plan.compiler import UNFIT, Committed, verdict
+from dynaorm.plan.compiler import TYPE_MISMATCH_MESSAGES, Committed, verdict
 from dynaorm.plan.fingerprint import is_fixed
 from dynaorm.plan.kinds.required import is_as_expected
-from dynaorm.plan.plan import FAILED, Effect, FailedAction, Plan, Planned, StaleKnowledge, take_returned
+from dynaorm.plan.plan import FAILED, Effect, FailedAction, NeedsReplan, Plan, Planned, take_returned
 from dynaorm.plan.same_block import TokenMatch, compare, revision_in
 from dynaorm.record import record, replace
 
@@ -49,7 +49,7 @@ _MISMATCH: Final = "IdempotentParameterMismatchException"
 
 
 @record(quick=True)
-class Found:
+class Observation:
     """An event, and what it came with.
 
     Attributes:
@@ -78,23 +78,23 @@ def is_unbound(plan: Plan) -> bool:
 # -- an attempt --------------------------------------------------------------------------------------------------------
 
 
-def of_silence(plan: Plan, silence: NoAnswer) -> Found:
+def of_silence(plan: Plan, silence: NoAnswer) -> Observation:
     """The event of an attempt that got no answer."""
     if not silence.sent:
-        return Found(Event.UNSENT, trouble=silence)
-    return Found(Event.UNBOUND if is_unbound(plan) else Event.SILENCE, trouble=silence)
+        return Observation(Event.UNSENT, trouble=silence)
+    return Observation(Event.UNBOUND if is_unbound(plan) else Event.SILENCE, trouble=silence)
 
 
-def of_refusal(plan: Plan, refusal: Refusal, context: Context) -> Flow[Found]:
+def of_refusal(plan: Plan, refusal: Refusal, context: Context) -> Flow[Observation]:
     """The event of an attempt that DynamoDB refused. Raises CannotRead."""
     if is_retryable(refusal):
         # An earlier attempt of ours, which may be committed yet.
         is_under_way = refusal.code == "TransactionInProgressException"
-        return Found(Event.SILENCE if is_under_way else Event.BUSY, trouble=refusal)
+        return Observation(Event.SILENCE if is_under_way else Event.BUSY, trouble=refusal)
     failures, token_item = _failures(plan, refusal), plan.token_item
     is_mismatch = refusal.code == _MISMATCH and plan.token is not None
     if is_mismatch and token_item is None:
-        return Found((yield from _used_by(plan, context)), trouble=refusal)
+        return Observation((yield from _used_by(plan, context)), trouble=refusal)
     if token_item is not None and (failures or is_mismatch):
         # It is read even if nothing is wrong with it: what is in the block's way may be what the block itself wrote.
         met = next((one.item for one in failures if one.planned is token_item), None)
@@ -102,13 +102,13 @@ def of_refusal(plan: Plan, refusal: Refusal, context: Context) -> Flow[Found]:
         if seen.event is not Event.NOT_SHOWN:
             return replace(seen, trouble=refusal)
         if is_mismatch:
-            return Found(Event.FORGOTTEN, trouble=refusal)
+            return Observation(Event.FORGOTTEN, trouble=refusal)
         failures = tuple(one for one in failures if one.planned is not token_item or one.code != FAILED)
         if not failures:
-            return Found(Event.LAPSED, trouble=refusal)
+            return Observation(Event.LAPSED, trouble=refusal)
     own = next((one.item for one in failures if one.planned.has_written(one.item)), None)
     event = Event.OWN if own is not None else _of_failures(plan, failures)
-    return Found(event, own, refusal, failures)
+    return Observation(event, own, refusal, failures)
 
 
 def _of_failures(plan: Plan, failures: tuple[FailedAction, ...]) -> Event:
@@ -125,7 +125,9 @@ def _of_failures(plan: Plan, failures: tuple[FailedAction, ...]) -> Event:
 def _failures(plan: Plan, refusal: Refusal) -> tuple[FailedAction, ...]:
     if refusal.code == "ConditionalCheckFailedException":
         return (_failed(plan.actions[0], FAILED, refusal.message, refusal.item),)
-    if refusal.code == "ValidationException" and any(text in refusal.message for text in UNFIT):
+    if refusal.code == "ValidationException" and any(
+        text in refusal.message for text in TYPE_MISMATCH_MESSAGES
+    ):
         return tuple(FailedAction(one, refusal.code, refusal.message, None) for one in plan.actions)
     if refusal.code != "TransactionCanceledException":
         return ()
@@ -151,11 +153,11 @@ def _used_by(plan: Plan, context: Context) -> Flow[Event]:
 # -- the items as they are stored now ----------------------------------------------------------------------------------
 
 
-def look(plan: Plan, context: Context) -> Flow[Found]:
+def look(plan: Plan, context: Context) -> Flow[Observation]:
     """What the items show of a plan. Raises CannotRead."""
     if is_unbound(plan):
         item = yield from stored(plan.actions[0], context)
-        return Found(_shown(plan.actions[0], item), item)
+        return Observation(_shown(plan.actions[0], item), item)
     if (token_item := plan.token_item) is not None:
         found = yield from look_at_token(token_item, context)
         # While it would be remembered, the block was applied only if it is.
@@ -164,7 +166,7 @@ def look(plan: Plan, context: Context) -> Flow[Found]:
     return (yield from _look_at_items(plan, context))
 
 
-def _look_at_items(plan: Plan, context: Context) -> Flow[Found]:
+def _look_at_items(plan: Plan, context: Context) -> Flow[Observation]:
     seen: list[Event] = []
     is_unmade = plan.token_item is None
     for planned in plan.actions:
@@ -173,15 +175,15 @@ def _look_at_items(plan: Plan, context: Context) -> Flow[Found]:
             event = _shown(planned, item)
             # Nobody gives up a version, and no other plan writes one with the same time and values.
             if event is Event.OWN or (event is Event.ALIKE and planned.kind.is_permanent):
-                return Found(event, item)
+                return Observation(event, item)
             is_unmade |= event is Event.AS_BEFORE and planned.expected is not None
             seen.append(Event.UNTOLD if event is not Event.ALIKE and _is_untold(planned, item) else event)
     if not seen and plan.caller_token:
-        return Found(Event.FORGOTTEN)
+        return Observation(Event.FORGOTTEN)
     event = _of_all(seen)
     # Others may have written over the items since the token item expired. Only a revision that is still there proves
     # that the block was not applied: it does not come back.
-    return Found(event if is_unmade or event is not Event.NOT_SHOWN else Event.OTHER)
+    return Observation(event if is_unmade or event is not Event.NOT_SHOWN else Event.OTHER)
 
 
 def _of_all(seen: Collection[Event]) -> Event:
@@ -191,13 +193,13 @@ def _of_all(seen: Collection[Event]) -> Event:
     return next(event for event in (Event.UNTOLD, Event.ALIKE, Event.GONE) if event in seen)
 
 
-def look_at_token(token_item: Planned, context: Context, met: Item | None = None) -> Flow[Found]:
+def look_at_token(token_item: Planned, context: Context, met: Item | None = None) -> Flow[Observation]:
     """What the stored token item says about the block that puts its own. Raises CannotRead.
 
     ``met``: the stored one, if a refusal returned it.
     """
     item = (yield from stored(token_item, context)) if met is None else met
-    return Found(_MATCHES[compare(token_item, item, context.clock.now())], item)
+    return Observation(_MATCHES[compare(token_item, item, context.clock.now())], item)
 
 
 def _shown(planned: Planned, item: Item | None) -> Event:
@@ -313,7 +315,7 @@ def as_stored(effects: Sequence[Effect], plan: Plan, context: Context) -> Flow[l
     return found
 
 
-Outcome: TypeAlias = Committed | StaleKnowledge
+Outcome: TypeAlias = Committed | NeedsReplan
 
 # Looking up a member of an enumeration takes longer than following the table.
 _REPLY: Final = Event.REPLY
@@ -329,7 +331,7 @@ def send(plan: Plan, context: Context) -> Flow[Outcome]:
         StoreError: DynamoDB refused it, and nothing was written.
         OutcomeUnknown: it may have been written; the plan can be resumed.
     """
-    return Writing(plan, context, _SURE).to_its_end()
+    return PlanExecution(plan, context, _SURE).to_its_end()
 
 
 def resume(plan: object, context: Context, window: float, *, read_only: bool = False) -> Flow[bool]:
@@ -355,7 +357,7 @@ def resume(plan: object, context: Context, window: float, *, read_only: bool = F
     if context.clock.now() - plan.made_at >= window:
         state = State.PAST
     try:
-        outcome = yield from Writing(plan, context, state).to_its_end()
+        outcome = yield from PlanExecution(plan, context, state).to_its_end()
     except OutcomeUnknown:
         raise
     except StoreError:
@@ -379,7 +381,7 @@ def _check_tables(plan: Plan, context: Context) -> None:
             )
 
 
-class Writing:
+class PlanExecution:
     """One plan on its way to its end."""
 
     __slots__ = ("attempts", "call", "context", "in_flight", "is_resumed", "plan", "state")
@@ -415,7 +417,7 @@ class Writing:
             take_item(effects, self.plan, outcome.item)
         return outcome
 
-    def _found(self) -> Flow[Found]:
+    def _found(self) -> Flow[Observation]:
         """What happened in the end, after attempts and looks."""
         if self.state not in _SENT:
             return (yield from look(self.plan, self.context))
@@ -437,15 +439,15 @@ class Writing:
             if not (yield from waited(pauses)):
                 return replace(found, event=Event.SPENT)
 
-    def _attempt(self) -> Flow[Found]:
+    def _attempt(self) -> Flow[Observation]:
         self.attempts += 1
         # It stays so after a reply, and if anything else ends the attempt.
         self.in_flight = True
         try:
             reply = yield self.call
             if not self.plan.wants_item:
-                return Found(_REPLY)
-            return Found(_REPLY, updated_item(self.call, reply, self.plan.actions[0].table))
+                return Observation(_REPLY)
+            return Observation(_REPLY, updated_item(self.call, reply, self.plan.actions[0].table))
         except NoAnswer as silence:
             self.in_flight = False
             return of_silence(self.plan, silence)
@@ -453,7 +455,7 @@ class Writing:
             self.in_flight = False
             return (yield from of_refusal(self.plan, refusal, self.context))
 
-    def outcome_of(self, found: Found) -> Outcome:
+    def outcome_of(self, found: Observation) -> Outcome:
         """What the last event means. Raises the error that it means."""
         step = TABLE[found.event, self.state]
         if step is DONE:
@@ -461,13 +463,13 @@ class Writing:
             is_own = found.event is _REPLY or not (self.plan.caller_token or found.event is Event.SAME)
             return Committed(found.item, not is_own)
         if step is NOT_MADE:
-            return StaleKnowledge()
+            return NeedsReplan()
         outcome = self._meaning(found)
-        if isinstance(outcome, (Committed, StaleKnowledge)):
+        if isinstance(outcome, (Committed, NeedsReplan)):
             return outcome
         raise outcome from found.trouble
 
-    def _meaning(self, found: Found) -> Outcome | BaseException:
+    def _meaning(self, found: Observation) -> Outcome | BaseException:
         step = follows(found.event, self.state)
         trouble, token = found.trouble, str(self.plan.token)
         if isinstance(step, NobodyKnows):
@@ -485,7 +487,7 @@ class Writing:
         assert isinstance(trouble, (Refusal, NoAnswer))
         return spent(trouble, self.call, self.attempts)
 
-    def _unknown(self, found: Found) -> OutcomeUnknown:
+    def _unknown(self, found: Observation) -> OutcomeUnknown:
         step, trouble = follows(found.event, self.state), found.trouble
         assert isinstance(step, NobodyKnows)
         words = {"attempts": self.attempts, "code": "", "problem": "", "credentials": ""}
@@ -496,12 +498,12 @@ class Writing:
         why, remedy = (filled(text, words) for text in step)
         return OutcomeUnknown(plan=self.plan, reason=why, remedy=remedy)
 
-    def _interrupted(self, raised: BaseException) -> Found | None:
+    def _interrupted(self, raised: BaseException) -> Observation | None:
         """What an exception means that ends it, if that is an unknown outcome; None: the exception itself says it all.
 
         The objects keep the plan where it may be committed.
         """
-        found: Found | None = None
+        found: Observation | None = None
         is_kept = isinstance(raised, OutcomeUnknown)
         if not isinstance(raised, StoreError):
             found = self._interruption(raised)
@@ -521,12 +523,12 @@ class Writing:
         # Not set back after the reply: an interrupt could come between that and the new state.
         return self.in_flight and self.state is not _APPLIED
 
-    def _interruption(self, raised: BaseException) -> Found:
+    def _interruption(self, raised: BaseException) -> Observation:
         """The event of an exception that is no answer."""
         if isinstance(raised, CannotRead):
-            return Found(Event.UNREAD, trouble=raised.__cause__)
+            return Observation(Event.UNREAD, trouble=raised.__cause__)
         if not isinstance(raised, Exception):
-            return Found(Event.CUT if self._is_under_way else Event.IDLE, trouble=raised)
+            return Observation(Event.CUT if self._is_under_way else Event.IDLE, trouble=raised)
         # After a UsageError, as of missing credentials, the attempt was never made.
         is_under_way = self._is_under_way and not isinstance(raised, UsageError)
-        return Found(Event.BROKEN if is_under_way else Event.UNMADE, trouble=raised)
+        return Observation(Event.BROKEN if is_under_way else Event.UNMADE, trouble=raised)

@@ -20,7 +20,7 @@ from typing import Any, Final, Self, TypeVar
 
 from dynaorm.entity.table import Ident, Table
 from dynaorm.errors import UsageError
-from dynaorm.flow.integrity.finding import Amount, Doubt, Fact, Holding
+from dynaorm.flow.integrity.finding import Amount, Fact, Holding, Uncertainty
 from dynaorm.flow.integrity.ledger import MOST_HOLDERS, Sums, add_up
 from dynaorm.flow.integrity.scan import ScanSegment
 from dynaorm.flow.integrity.stored_check import ItemAddress
@@ -256,13 +256,13 @@ class Checkpoint:
                 found[address.ident] = decode_body(text.encode()) or None
         return found
 
-    def doubt(self, doubt: Doubt, /) -> None:
+    def doubt(self, doubt: Uncertainty, /) -> None:
         row = (doubt.source or "", doubt.reason)
         self._run("INSERT OR IGNORE INTO doubts VALUES (?, ?)", row)
 
-    def doubts(self) -> Sequence[Doubt]:
+    def doubts(self) -> Sequence[Uncertainty]:
         rows = self._run("SELECT source, reason FROM doubts ORDER BY source")
-        return [Doubt(source or None, reason) for source, reason in rows]
+        return [Uncertainty(source or None, reason) for source, reason in rows]
 
     def facts(self) -> Iterator[Fact]:
         """What is remembered, as few facts as say the same. Doubts are beside them."""

@@ -28,13 +28,13 @@ from dynaorm.errors import UsageError
 from dynaorm.failure import shown
 from dynaorm.flow.integrity.finding import (
     Amount,
-    Diagnosis,
-    Doubt,
+    CheckResult,
     Fact,
     Finding,
     Holding,
-    Judgement,
+    RepairableFinding,
     RepairResult,
+    Uncertainty,
 )
 from dynaorm.flow.integrity.judge_item import judge
 from dynaorm.flow.integrity.judge_items import judge_left
@@ -183,7 +183,7 @@ def _judged_item(
         question = json.dumps([_ITEM, json.loads(address_text(address))])
         yield from _asked(question, found)
         return
-    assert isinstance(found, Judgement)
+    assert isinstance(found, CheckResult)
     yield from (keyed(one.finding) for one in found.diagnoses)
     for fact in found.facts:
         yield keyed(fact)
@@ -196,10 +196,10 @@ def _judged_left(
 ) -> Iterator[KeyedFact]:
     ledger = MemoryLedger()
     for source, reason in declared.doubts:
-        ledger.doubt(Doubt(source or None, reason))
+        ledger.doubt(Uncertainty(source or None, reason))
     for text in facts:
         ledger.add(_fact_in(text, declared))
-    check: StoredCheck[list[Diagnosis]] = judge_left(ledger, declared.scope)
+    check: StoredCheck[list[RepairableFinding]] = judge_left(ledger, declared.scope)
     found = answer_partly(check, known)
     if isinstance(found, Asked):
         yield from _asked(json.dumps([_LEFT, facts]), found)
@@ -207,10 +207,10 @@ def _judged_left(
         yield from (keyed(one.finding) for one in found)
 
 
-def keyed(said: Finding | RepairResult | Fact | Doubt) -> KeyedFact:
+def keyed(said: Finding | RepairResult | Fact | Uncertainty) -> KeyedFact:
     """What a run says, as an engine groups it."""
     match said:
-        case Doubt():
+        case Uncertainty():
             return KeyedFact(FactKind.DOUBT, said.source or "", said.reason)
         case Holding() | Amount():
             return KeyedFact(FactKind.CONCERNS, _ident_text(said.address.ident), _fact_text(said))
@@ -224,10 +224,10 @@ def finding_of(fact: KeyedFact, declared: KeyedScope) -> Finding | RepairResult:
     return found_in(fact.text, declared.tables.values())
 
 
-def said_in(fact: KeyedFact, declared: KeyedScope) -> Fact | Doubt:
+def said_in(fact: KeyedFact, declared: KeyedScope) -> Fact | Uncertainty:
     """The fact or doubt that an engine groups."""
     if fact.kind == FactKind.DOUBT:
-        return Doubt(fact.key or None, fact.text)
+        return Uncertainty(fact.key or None, fact.text)
     return _fact_in(fact.text, declared)
 
 

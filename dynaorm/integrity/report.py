@@ -17,7 +17,7 @@ from dynaorm.entity.declare.catalog import catalog_of
 from dynaorm.entity.key import found_key
 from dynaorm.entity.table import Table
 from dynaorm.errors import UsageError
-from dynaorm.failure import MASK, Hiding, hidden_in
+from dynaorm.failure import MASK, RedactedDict, hidden_in
 from dynaorm.flow.integrity.finding import Finding, FindingKind, Outcome, RepairResult
 from dynaorm.item.value import Item
 
@@ -97,7 +97,7 @@ def _key(found: Item, hidden: Sequence[str]) -> Item:
         name: {kind: b64decode(content) if kind == "B" else content for kind, content in value.items()}
         for name, value in found.items()
     }
-    return Hiding(key, frozenset(hidden)) if hidden else key
+    return RedactedDict(key, frozenset(hidden)) if hidden else key
 
 
 def _masked(key: Item) -> Item:

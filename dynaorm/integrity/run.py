@@ -19,15 +19,15 @@ from dynaorm.errors import TableNotFound, UsageError
 from dynaorm.failure import counted
 from dynaorm.flow.call import Flow
 from dynaorm.flow.integrity.finding import (
-    Diagnosis,
-    Doubt,
     Fact,
     Finding,
     FindingKind,
     Outcome,
+    RepairableFinding,
     RepairResult,
+    Uncertainty,
 )
-from dynaorm.flow.integrity.judge_found import judged_again
+from dynaorm.flow.integrity.judge_found import recheck
 from dynaorm.flow.integrity.repair import completion, repair_flows
 from dynaorm.flow.integrity.verify import Verification, describe, verification
 from dynaorm.flow.tables import TableLocation, location_of
@@ -168,7 +168,7 @@ def backfill(session: Session, *named: Named, options: RunOptions = DEFAULT) -> 
 
 def work_on_segment(
     verb: str, session: Session, *named: Named, options: RunOptions, used: Used | None = None
-) -> Iterator[Finding | RepairResult | Fact | Doubt]:
+) -> Iterator[Finding | RepairResult | Fact | Uncertainty]:
     """One segment of a run that is divided, and at its end what has to be judged with all segments.
 
     Its checkpoint stays: the same run again reads nothing that was read, and says the same at its end.
@@ -196,7 +196,7 @@ def work_on_rest(
     session: Session,
     *named: Named,
     options: RunOptions,
-    said: Iterable[Fact | Doubt],
+    said: Iterable[Fact | Uncertainty],
     used: Used | None = None,
 ) -> Iterator[Finding | RepairResult]:
     """The end of a run that is divided: what is judged with the facts of all segments.
@@ -295,7 +295,9 @@ _WORKS: Final[Mapping[str, Callable[["_ResumableRun"], Iterator[Finding | Repair
 }
 
 
-def _within(left: int | None, diagnoses: list[Diagnosis]) -> tuple[list[Diagnosis], Diagnosis | None]:
+def _within(
+    left: int | None, diagnoses: list[RepairableFinding]
+) -> tuple[list[RepairableFinding], RepairableFinding | None]:
     """The diagnoses up to the last repair that is allowed, and the first one whose repair is not."""
     if left is None:
         return diagnoses, None
@@ -349,16 +351,16 @@ class _ResumableRun(ExitStack):
     def result_of(self, flow: Flow[Any]) -> Any:
         return self._session._run(self._name, flow)
 
-    def read_elsewhere(self, said: Iterable[Fact | Doubt]) -> None:
+    def read_elsewhere(self, said: Iterable[Fact | Uncertainty]) -> None:
         """Take over what others have learned who read the items."""
         self.work.scan_segments = []
         for one in said:
-            if isinstance(one, Doubt):
+            if isinstance(one, Uncertainty):
                 self._checkpoint.doubt(one)
             else:
                 self._checkpoint.add(one)
 
-    def facts(self) -> Iterator[Fact | Doubt]:
+    def facts(self) -> Iterator[Fact | Uncertainty]:
         """What was learned, and is not judged yet."""
         yield from self._checkpoint.facts()
         yield from self._checkpoint.doubts()
@@ -377,7 +379,7 @@ class _ResumableRun(ExitStack):
         if self._duplicates is not None and finding.kind is FindingKind.DUPLICATE:
             self._duplicates.add(finding)
 
-    def steps(self) -> Iterator[list[Diagnosis]]:
+    def steps(self) -> Iterator[list[RepairableFinding]]:
         """The diagnoses of each step. Deal with them before you ask for the next step, which saves the position."""
         self._show_progress()
         yield from map(self.result_of, self.work.steps(self._save))
@@ -417,7 +419,7 @@ def _begun(
                 problem="findings= names what is judged, so there are no segments and no position to keep",
                 remedy="leave the segments and the checkpoint out: what is repaired is not repaired twice",
             )
-        return judged_again(named, findings, context, rate=options.rate)
+        return recheck(named, findings, context, rate=options.rate)
     begin = completion if name == "backfill" else verification
     return begin(
         named,

@@ -23,7 +23,7 @@ from dynaorm.argument import (
 from dynaorm.entity.table import Table
 from dynaorm.errors import UsageError
 from dynaorm.failure import shown
-from dynaorm.flow.integrity.finding import Doubt, Fact, Finding, RepairResult
+from dynaorm.flow.integrity.finding import Fact, Finding, RepairResult, Uncertainty
 from dynaorm.flow.integrity.scan import FASTEST
 from dynaorm.flow.windows import Progress
 from dynaorm.integrity.keyed import (
@@ -324,7 +324,7 @@ def finish_tasks(
             Path(task.checkpoint).unlink(missing_ok=True)
 
 
-def _said(facts: Iterable[KeyedFact], declared: KeyedScope) -> Iterator[Fact | Doubt]:
+def _said(facts: Iterable[KeyedFact], declared: KeyedScope) -> Iterator[Fact | Uncertainty]:
     for fact in _checked_facts(facts):
         if fact.kind != FactKind.FINDING:
             yield said_in(fact, declared)

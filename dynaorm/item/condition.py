@@ -345,11 +345,11 @@ def _operand_paths(*operands: Any) -> Iterable[Path]:
     return (operand.path for operand in operands if isinstance(operand, (Attr, SizeOf)))
 
 
-class Unread(Exception):
+class UnknownAttribute(Exception):
     """The answer depends on an attribute that is not known."""
 
 
-class KnownPart(dict[str, AttributeValue]):
+class PartialItem(dict[str, AttributeValue]):
     """An item of which some attributes are known, and some are known to be absent."""
 
     __slots__ = ("_absent",)
@@ -358,9 +358,9 @@ class KnownPart(dict[str, AttributeValue]):
         super().__init__(present)
         self._absent = frozenset(absent)
 
-    def plus(self, more: Item, absent: Iterable[str] = ()) -> KnownPart:
+    def plus(self, more: Item, absent: Iterable[str] = ()) -> PartialItem:
         """The same with more attributes, and with some that are known to be absent."""
-        found = KnownPart(more, self._absent.union(absent))
+        found = PartialItem(more, self._absent.union(absent))
         for name, value in dict.items(self):
             found.setdefault(name, value)
         return found
@@ -370,7 +370,7 @@ class KnownPart(dict[str, AttributeValue]):
             return True
         if name in self._absent:
             return False
-        raise Unread(name)
+        raise UnknownAttribute(name)
 
     def __getitem__(self, name: str) -> AttributeValue:
         if name in self:
@@ -381,7 +381,7 @@ class KnownPart(dict[str, AttributeValue]):
         return dict.__getitem__(self, name) if name in self else default
 
     def _of_all(self, *_: object) -> NoReturn:
-        raise Unread("every attribute")
+        raise UnknownAttribute("every attribute")
 
     __iter__ = __len__ = __eq__ = __ne__ = __or__ = __ror__ = keys = values = items = copy = _of_all
     __hash__ = None  # as that of every dict
@@ -389,12 +389,12 @@ class KnownPart(dict[str, AttributeValue]):
 
 def is_known_in(item: Item, name: str) -> bool:
     """Whether an item is known to have an attribute."""
-    return dict.__contains__(item, name) if isinstance(item, KnownPart) else name in item
+    return dict.__contains__(item, name) if isinstance(item, PartialItem) else name in item
 
 
 def with_more(item: Item, more: Mapping[str, AttributeValue]) -> Item:
     """The item with more attributes; of one that is known in part, a part is known as before."""
-    return item.plus(more) if isinstance(item, KnownPart) else {**item, **more}
+    return item.plus(more) if isinstance(item, PartialItem) else {**item, **more}
 
 
 _ORDERED: Final[Mapping[str, Callable[[Any, Any], bool]]] = {
@@ -407,7 +407,7 @@ _ORDERED: Final[Mapping[str, Callable[[Any, Any], bool]]] = {
 
 @singledispatch
 def holds(condition: Condition, item: Item) -> bool:
-    """Whether a resolved condition holds for an item. Raises Unread where the known part of one does not say."""
+    """Whether a resolved condition holds for an item. Raises UnknownAttribute where the known part does not say."""
     raise TypeError(f"{condition!r} for {item!r} is not a condition; combine conditions of F")
 
 
@@ -423,12 +423,12 @@ def _(condition: Or, item: Item) -> bool:
 
 def _has_part(parts: Iterable[Condition], item: Item, *, holding: bool) -> bool:
     """Whether one part holds, or does not; a part that is decided may be one where others are not."""
-    unread: Unread | None = None
+    unread: UnknownAttribute | None = None
     for part in parts:
         try:
             if holds(part, item) is holding:
                 return True
-        except Unread as unknown:
+        except UnknownAttribute as unknown:
             unread = unknown
     if unread is not None:
         raise unread

@@ -26,7 +26,7 @@ from dynaorm.item.update import Change
 from dynaorm.item.value import AttributeValue, Item, same_items
 from dynaorm.plan.edit import changes_beside, created, created_if_valid, edited_image, valid_changes
 from dynaorm.plan.intent import (
-    EVER,
+    NEVER_EXPIRED,
     UNREAD,
     AsRead,
     Check,
@@ -193,7 +193,7 @@ def _resolved(intent: Intent, now: float) -> list[ItemIntents]:
     else:
         mapping = mapping_of(type(named))
         # An expired entity can be deleted.
-        state = writable_state(mapping, state_of(named), EVER if type(intent) is Deletion else now)
+        state = writable_state(mapping, state_of(named), NEVER_EXPIRED if type(intent) is Deletion else now)
         key = mapping.key_of(state.item)
     if type(intent) is Check:
         return [ItemIntents(mapping, key, checks=(ResolvedIntent(intent, mapping, state),))]
@@ -207,7 +207,7 @@ def _resolved_save(intent: Save, now: float) -> ItemIntents:
     mapping, state = mapping_of(type(entity)), state_of(entity)
     if state is None or intent.overwrite:
         if state is not None:
-            writable_state(mapping, state, EVER)
+            writable_state(mapping, state, NEVER_EXPIRED)
         valid = whole_values(mapping, entity, now, is_copy=intent.origin is not None)
         key = mapping.primary_key.of(valid.values)
         return ItemIntents(mapping, key, None, ResolvedIntent(intent, mapping, state, valid))
@@ -471,7 +471,7 @@ def _delete(one: ItemIntents, removal: ResolvedIntent[Deletion | Move], read: As
     if read is UNREAD:
         return ItemDelete(mapping, one.key)
     # What has expired can be deleted.
-    stored = _live(mapping, one.key, read, EVER)
+    stored = _live(mapping, one.key, read, NEVER_EXPIRED)
     return ItemDelete(stored.mapping, one.key, stored)
 
 

@@ -36,9 +36,9 @@ from dynaorm.plan.plan import (
     Effect,
     FailedAction,
     Judged,
+    NeedsReplan,
     Plan,
     Planned,
-    StaleKnowledge,
     check_limits,
     effects_of,
 )
@@ -48,7 +48,7 @@ from dynaorm.plan.targets import additions, with_additions
 from dynaorm.plan.values import advance, changes_of
 from dynaorm.record import record, replace
 
-UNFIT: Final = (
+TYPE_MISMATCH_MESSAGES: Final = (
     "document path",
     "incorrect data type",
     "Incorrect operand type",
@@ -70,7 +70,7 @@ class Committed:
     elsewhere: bool = False
 
 
-Verdict: TypeAlias = Committed | StaleKnowledge | DynaormError
+Verdict: TypeAlias = Committed | NeedsReplan | DynaormError
 
 
 def verdict(failures: Sequence[FailedAction], now: float, request_id: str = "") -> Verdict:
@@ -80,7 +80,7 @@ def verdict(failures: Sequence[FailedAction], now: float, request_id: str = "") 
             return Committed(one.item)
     invalid = next((one for one in failures if one.code != FAILED), None)
     if unread := tuple(one.planned for one in failures if _is_unfit(one)):
-        return StaleKnowledge(unread=unread)
+        return NeedsReplan(unread=unread)
     if invalid is not None:
         return UnexpectedRefusal(
             code=_SAME.get(invalid.code, invalid.code),
@@ -93,18 +93,18 @@ def verdict(failures: Sequence[FailedAction], now: float, request_id: str = "") 
     return _of_conditions(others or failures[:1], now)
 
 
-def _of_conditions(failures: Sequence[FailedAction], now: float) -> StoreError | StaleKnowledge:
+def _of_conditions(failures: Sequence[FailedAction], now: float) -> StoreError | NeedsReplan:
     """What it means that the conditions of some actions do not hold."""
     judged = [(one.planned, one.planned.kind.judged(one, now)) for one in failures]
     items: dict[Ident, Item | None] = {}
     foreign: frozenset[Ident] = frozenset()
     for _, outcome in judged:
-        if isinstance(outcome, StaleKnowledge):
+        if isinstance(outcome, NeedsReplan):
             items.update(outcome.items)
             foreign |= outcome.foreign
     # A stale object stays stale, whatever is learned. Its old values may belong to other entities by now.
     if (items or foreign) and not any(isinstance(one, StaleEntity) for _, one in judged):
-        return StaleKnowledge(items, foreign)
+        return NeedsReplan(items, foreign)
     return _first(judged)
 
 
@@ -116,7 +116,7 @@ def _is_unfit(failed: FailedAction) -> bool:
     is_invalid = _SAME.get(failed.code, failed.code) == "ValidationException"
     planned = failed.planned
     is_edit = planned.blind and planned.is_evidence and isinstance(planned.action, Update)
-    return is_invalid and is_edit and any(text in failed.message for text in UNFIT)
+    return is_invalid and is_edit and any(text in failed.message for text in TYPE_MISMATCH_MESSAGES)
 
 
 def _first(judged: Sequence[tuple[Planned, Judged]]) -> StoreError:

@@ -41,7 +41,7 @@ from dynaorm.item.update import (
     with_part,
 )
 from dynaorm.item.value import AttributeValue, Item, same
-from dynaorm.plan.intent import EVER
+from dynaorm.plan.intent import NEVER_EXPIRED
 from dynaorm.plan.stored import loaded_key
 from dynaorm.plan.values import (
     advance,
@@ -580,7 +580,7 @@ _NOTHING: Mapping[str, Any] = {}
 
 
 def created(
-    mapping: EntityMapping, key: Key[Any], changes: tuple[Change, ...], now: float = EVER
+    mapping: EntityMapping, key: Key[Any], changes: tuple[Change, ...], now: float = NEVER_EXPIRED
 ) -> Mapping[str, Any]:
     """The field values of the entity that an upsert creates at this time.
 

@@ -8,14 +8,14 @@ from dynaorm.entity.key import Key, stored_key
 from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
 from dynaorm.entity.state import Loaded, state_of
 from dynaorm.errors import ItemTooLarge, UsageError
-from dynaorm.failure import Hiding
+from dynaorm.failure import RedactedDict
 from dynaorm.item.action import Put
 from dynaorm.item.json_body import encode_body
 from dynaorm.item.path import scattered
 from dynaorm.item.size import ITEM_LIMIT, item_size
 from dynaorm.item.value import AttributeValue, Item
 from dynaorm.plan.changes import item_change_of, merge_intents
-from dynaorm.plan.intent import EVER, NOTHING_READ, Save, UnitOfWork
+from dynaorm.plan.intent import NEVER_EXPIRED, NOTHING_READ, Save, UnitOfWork
 from dynaorm.plan.kinds.derived_kinds import why_read
 from dynaorm.plan.kinds.own_item import OWN_ITEM, ItemPurpose
 from dynaorm.plan.plan import Effect, Plan, Planned
@@ -73,7 +73,7 @@ def inspect(entity: Any) -> Inspection:
         revision=mapping.revision_of(state.item),
         version=mapping.loader.version_of(state.item),
         # Whatever the values are, an object can be looked at.
-        changes=Hiding(
+        changes=RedactedDict(
             {name: (before[name], now.get(name)) for name in mapping.fields if name in changed},
             mapping.secrets.fields,
         ),
@@ -118,8 +118,8 @@ def _copied(value: Any) -> Any:
 def image_of(entity: Any) -> Item:
     """The same item as its class sees it, with maps in place of attributes of a prefix. It is not to be changed."""
     mapping_of(type(entity))
-    (intents,) = merge_intents([Save(entity)], EVER)
-    change = item_change_of(intents, NOTHING_READ, UnitOfWork(EVER, "", str))
+    (intents,) = merge_intents([Save(entity)], NEVER_EXPIRED)
+    change = item_change_of(intents, NOTHING_READ, UnitOfWork(NEVER_EXPIRED, "", str))
     if isinstance(change, ItemInsert | ItemUpdate):
         return change.image
     state = state_of(entity)

@@ -102,7 +102,7 @@ _CLIENT_TOKEN_LIMIT: Final = 36
 # The token is in the key of its token item, and a sort key has 1024 bytes.
 _TOKEN_LIMIT: Final = 1000
 
-EVER: Final = float("-inf")
+NEVER_EXPIRED: Final = float("-inf")
 """A time at which no entity has expired: an expired one can be deleted, and has an item."""
 
 

@@ -19,7 +19,7 @@ from dynaorm.entity.mapping.equal import is_equal
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.state import (
     Loaded,
-    Unsettled,
+    PendingWrite,
     defaults_in,
     put_values,
     set_state,
@@ -201,7 +201,7 @@ class FailedAction:
 
 
 @record
-class StaleKnowledge:
+class NeedsReplan:
     """The plan was compiled from knowledge that is out of date: compile it again with these items.
 
     ``foreign``: items that belong to other entities, and are left alone. ``unread``: updates without a read whose items
@@ -219,7 +219,7 @@ Operations: TypeAlias = Iterable[tuple[Table, frozenset[str]]]
 PartitionKey: TypeAlias = tuple[EntityMapping, Table, KeyPart | str]
 """What the partition keys of items in a table are: a template, or the text that they begin with. The class names it."""
 
-Judged: TypeAlias = StoreError | Violation | StaleKnowledge
+Judged: TypeAlias = StoreError | Violation | NeedsReplan
 """What the refusal of one action means."""
 
 
@@ -419,7 +419,7 @@ class Effect:
 
     def unsettle(self, plan: object) -> None:
         """Remember that the outcome of a plan is not known."""
-        set_state(self.entity, Unsettled(plan, self, state_of(self.entity)))
+        set_state(self.entity, PendingWrite(plan, self, state_of(self.entity)))
 
     def settle_as_before(self) -> None:
         """Forget the plan: it is not in effect."""

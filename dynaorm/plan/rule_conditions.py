@@ -2,7 +2,7 @@
 
 Rule 1. An outcome is valid if the value itself is, or if a condition on the stored attribute says so: of a sum, that
         the number is at most so much; of a longer list, that it has room. If no condition says it, the item must be
-        read, and ``Unread`` is raised.
+        read, and ``UnknownAttribute`` is raised.
 Rule 2. A condition is stricter than the rule where the attribute is absent or an element is already in a set. If it
         fails, the edit is planned again with the item that was found.
 """
@@ -22,7 +22,7 @@ from dynaorm.item.condition import (
     Compare,
     Condition,
     SizeOf,
-    Unread,
+    UnknownAttribute,
     all_of,
     any_of_conditions,
     exists,
@@ -43,7 +43,7 @@ def bounds_of(
     ``creates``: for an item that is stored already, where the edit would also make one.
 
     Raises:
-        Unread: no condition says whether the outcome is valid.
+        UnknownAttribute: no condition says whether the outcome is valid.
     """
     bounds = [one for change in changes for one in _bounds(mapping, change)]
     names = {str(change.path[0]) for change in changes}
@@ -59,7 +59,7 @@ def limits(attribute: str, bounds: Mapping[str, Any], added: Decimal) -> Iterato
 
 
 def _bounds(mapping: EntityMapping, change: Change) -> Iterator[Condition]:
-    """The conditions for one change. Raises Unread."""
+    """The conditions for one change. Raises UnknownAttribute."""
     field = mapping.fields[str(change.path[0])]
     rules = mapping.rules.fields[field.name]
     if field.in_key:
@@ -97,11 +97,11 @@ def _bounds_of_whole(
 
 def _require(is_decided: bool, change: Change) -> None:
     if not is_decided:
-        raise Unread(change)
+        raise UnknownAttribute(change)
 
 
 def _check_start(mapping: EntityMapping, change: Change) -> None:
-    """Raises Unread if what a change stores depends on the stored value as no expression of DynamoDB says."""
+    """Raises UnknownAttribute if what a change stores depends on the stored value as no expression of DynamoDB says."""
     resolver = FieldResolver(mapping)
     if isinstance(change, SetTo):
         _require(not resolver.codec(change.path).is_open, change)  # members that no class knows stay
@@ -133,7 +133,7 @@ def _bounds_of_sum(
         except InvalidValue:
             return  # resolving the change says what is wrong with it
         except (ValueError, DecimalException):
-            raise Unread(change) from None
+            raise UnknownAttribute(change) from None
 
 
 def _bounds_of_length(

@@ -20,7 +20,7 @@ from dynaorm.entity.state import Loaded
 from dynaorm.item.value import Item
 from dynaorm.plan.changes import ItemIntents
 from dynaorm.plan.fingerprint import LOADED, Fingerprints, fingerprints, revision_under_token
-from dynaorm.plan.intent import EVER, Deletion, UnitOfWork
+from dynaorm.plan.intent import NEVER_EXPIRED, Deletion, UnitOfWork
 from dynaorm.plan.kinds.token_item import TOKEN_ITEMS, Remembered, is_over
 from dynaorm.plan.plan import Effect, Plan, Planned
 from dynaorm.plan.values import new_image
@@ -98,7 +98,7 @@ def is_of_block(plan: Plan, merged: Sequence[ItemIntents], unit: UnitOfWork) -> 
     if plan.token_item is None or unit.remember is None:
         revision = revision_under_token(merged, unit)
         return any(planned.revision == revision for planned in plan.actions)
-    return compare(token_item_of(merged, unit), plan.token_item.after, EVER) is TokenMatch.SAME
+    return compare(token_item_of(merged, unit), plan.token_item.after, NEVER_EXPIRED) is TokenMatch.SAME
 
 
 def effects_of_repeat(one: ItemIntents, revision: str) -> Iterator[Effect]:

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar, Final, NamedTuple, TypeAlias, final
 
 from dynaorm.entity.declare.catalog import class_of_type, stored_class, type_in
-from dynaorm.entity.foreign_item import ForeignItem, foreign_item
+from dynaorm.entity.foreign_item import UnexpectedItem, foreign_item
 from dynaorm.entity.key import Key, stored_key
 from dynaorm.entity.mapping.derive import placed_in
 from dynaorm.entity.mapping.mapping import EntityMapping
@@ -21,7 +21,7 @@ from dynaorm.errors import (
     UsageError,
 )
 from dynaorm.failure import shown
-from dynaorm.item.condition import Condition, KnownPart, Unread
+from dynaorm.item.condition import Condition, PartialItem, UnknownAttribute
 from dynaorm.item.update import Change
 from dynaorm.item.value import AttributeValue, Item, same
 from dynaorm.record import record
@@ -344,7 +344,7 @@ def already_exists(mapping: EntityMapping, key: Item, given: Item, stored: Item)
     )
 
 
-def _remedy(mapping: EntityMapping, other: ForeignItem) -> str:
+def _remedy(mapping: EntityMapping, other: UnexpectedItem) -> str:
     if other.is_related:
         return f"get it by {other.key!r}, or replace it with session.save(entity, overwrite=True)"
     instead = f"choose another value of {', '.join(mapping.key_fields)}, or " if mapping.key_fields else ""
@@ -368,7 +368,7 @@ class KnownEntity:
         values: field values that need not be decoded.
     """
 
-    item: KnownPart
+    item: PartialItem
     values: Mapping[str, Any]
 
 
@@ -394,7 +394,7 @@ def known_by_key(mapping: EntityMapping, key: Item, like: Mapping[str, Any] | No
             item[field.attribute] = value
     if like is not None:
         found = {name: like[name] for name in mapping.key_fields if name in like} | found
-    return KnownEntity(KnownPart(item), found)
+    return KnownEntity(PartialItem(item), found)
 
 
 def check_in_every(
@@ -407,13 +407,13 @@ def check_in_every(
 
     Raises:
         InvalidValue: no entity under the key can have its place in an index.
-        Unread: it depends on what is stored.
+        UnknownAttribute: it depends on what is stored.
     """
     every = mapping.subject(known.item, known.values)
     for index in indexes:
         try:
             placed_in(mapping, index, every)
-        except Unread:
+        except UnknownAttribute:
             if _is_in(mapping, index, created):
                 raise
 

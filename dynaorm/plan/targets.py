@@ -26,7 +26,7 @@ from dynaorm.plan.edit import refuse_maintained
 from dynaorm.plan.intent import UNREAD, AsRead, Reads, UnitOfWork, target_of_intent
 from dynaorm.plan.kinds.derived import derived_items, sides_of
 from dynaorm.plan.kinds.new_target import made_of_key
-from dynaorm.plan.kinds.total_rules import Uncounted, check_totals, restricting_totals, total_bounds
+from dynaorm.plan.kinds.total_rules import TotalsAreZero, check_totals, restricting_totals, total_bounds
 from dynaorm.plan.kinds.totals import NO_TOTAL, TOTALS, TotalDelta, TotalPurpose, is_target, number_of_total
 from dynaorm.plan.plan import Basis, Planned
 from dynaorm.plan.stored import (
@@ -118,7 +118,7 @@ def _restricted(change: ItemChange, delta: TotalDelta | None) -> ItemChange:
         name: number_of_total(mapping, name, EXACT.minus(added.get(name, Decimal(0))))
         for name in restricting_totals(mapping)
     }
-    return replace(change, requires=Uncounted(totals)) if totals else change
+    return replace(change, requires=TotalsAreZero(totals)) if totals else change
 
 
 def _unchanged(one: ItemIntents) -> ItemUpdate | None:

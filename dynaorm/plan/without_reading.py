@@ -1,7 +1,7 @@
 """Edits and upserts by key that are sent without reading the item first.
 
 Rule 1. They are planned as the edit of an item of which only a part is known. What depends on the rest raises
-        ``Unread``, and then the item is read.
+        ``UnknownAttribute``, and then the item is read.
 Rule 2. What follows from an edit is computed as for an item that was read: index keys of what is stored afterwards;
         guards, versions and totals of what is stored before and afterwards, which have to be the same.
 Rule 3. One UpdateItem makes an entity or changes it, if it is decided without reading what either would be. Each
@@ -21,12 +21,12 @@ from dynaorm.entity.mapping.place import IndexPlaces
 from dynaorm.entity.mapping.stored import StoredValues
 from dynaorm.entity.table import Ident
 from dynaorm.entity.template.template import KeyValueError
-from dynaorm.item.condition import Unread
+from dynaorm.item.condition import UnknownAttribute
 from dynaorm.item.path import Path
 from dynaorm.item.update import Change, Remove, SetIfMissing, SetTo
 from dynaorm.item.value import AttributeValue, Item
 from dynaorm.plan.edit import in_their_indexes, stored_changes
-from dynaorm.plan.kinds.derived import DerivedKind, Image
+from dynaorm.plan.kinds.derived import DerivedKind, EntitySide
 from dynaorm.plan.kinds.derived_kinds import DERIVED_KINDS, holds_derived
 from dynaorm.plan.rule_conditions import bounds_of
 from dynaorm.plan.stored import ItemEdit, KnownEntity, check_in_every, known_by_key
@@ -46,45 +46,45 @@ def edit_without_reading(
         bounds = bounds_of(mapping, changes, creates=creates)
         _check_nothing_follows(mapping, key, changes)
         keys = index_changes(mapping, key, changes)
-    except Unread:
+    except UnknownAttribute:
         return None
     return ItemEdit(mapping, key, (*stored_changes(mapping, changes), *keys), bounds, creates=creates)
 
 
 def _check_nothing_follows(mapping: EntityMapping, key: Item, changes: tuple[Change, ...]) -> None:
-    """Raises Unread if an edit may change other values, or need another action than its own."""
+    """Raises UnknownAttribute if an edit may change other values, or need another action than its own."""
     fields = {str(change.path[0]) for change in changes}
     # The bounds require what a factory would make of these fields to be stored.
     dependence = mapping.dependence.in_items
     changed = dependence.dependents(fields)
     if dependence.looking(changed):
-        raise Unread("fields at which validators look")
+        raise UnknownAttribute("fields at which validators look")
     # The value may be stored under a former name, which only a write of the whole item renames.
     is_renamed = any(mapping.fields[name].formerly for name in fields)
     if is_renamed or not mapping.made_of.computed_key.isdisjoint(changed):
-        raise Unread("the primary key, or the name of an attribute")
+        raise UnknownAttribute("the primary key, or the name of an attribute")
     revision = mapping.table.revision
     if (
         revision is not None
         and revision.is_nested
         and any(map(revision.meets, _stored_paths(mapping, changes)))
     ):
-        raise Unread("the map that has the revision")
+        raise UnknownAttribute("the map that has the revision")
     for kind in DERIVED_KINDS:
         if kind.follows_from(mapping) and kind.can_differ(mapping, changed):
             known = known_by_key(mapping, key)
             later = _known_after(mapping, known, changes)
-            before = Image(mapping, key, known.item, known.values, changed)
-            after = Image(mapping, key, later.item, later.values, changed, is_stored=False)
+            before = EntitySide(mapping, key, known.item, known.values, changed)
+            after = EntitySide(mapping, key, later.item, later.values, changed, is_stored=False)
             if kind.is_permanent or _held(kind, before) != _held(kind, after):
-                raise Unread("what follows from the stored item")
+                raise UnknownAttribute("what follows from the stored item")
 
 
 def _stored_paths(mapping: EntityMapping, changes: tuple[Change, ...]) -> list[Path]:
     return [(mapping.fields[str(one.path[0])].attribute, *one.path[1:]) for one in changes]
 
 
-def _held(kind: DerivedKind[Any], image: Image) -> list[tuple[Ident, Any]]:
+def _held(kind: DerivedKind[Any], image: EntitySide) -> list[tuple[Ident, Any]]:
     return [(held.ident, held.label) for held in kind.held_by(image)]
 
 
@@ -93,7 +93,7 @@ def index_changes(mapping: EntityMapping, key: Item, changes: tuple[Change, ...]
 
     Raises:
         InvalidValue: a value cannot be part of a key, or two places of one index hold the entity.
-        Unread: they depend on what is stored.
+        UnknownAttribute: they depend on what is stored.
     """
     names = {str(change.path[0]) for change in changes}
     touched_indexes = [index for index in mapping.places.values() if not index.depends_on.isdisjoint(names)]
@@ -131,7 +131,10 @@ def _known_after(mapping: EntityMapping, before: KnownEntity, changes: tuple[Cha
 def _check_own_keys(
     mapping: EntityMapping, index: IndexPlaces, values: StoredValues, names: AbstractSet[str]
 ) -> None:
-    """Check what an edit stores in fields that are themselves the key of an index. Raises InvalidValue, Unread."""
+    """Check what an edit stores in fields that are themselves the key of an index.
+
+    Raises InvalidValue, UnknownAttribute.
+    """
     for part in (part for place in index.places for part in place.parts):
         # Whatever number the field may have can be a key; a text or binary may be too long, or empty.
         if names.isdisjoint(part.fields) or part.attribute.kind == "N":
@@ -158,7 +161,7 @@ def upsert_without_reading(
     if edit is None:
         return None
     image = new_image(mapping, key, values)
-    created = Image(mapping, key, image, values, is_stored=False)
+    created = EntitySide(mapping, key, image, values, is_stored=False)
     if not _is_one_for_all(created, {str(change.path[0]) for change in changes}):
         return None
     # A total begins at 0, which its absence means: the same unit of work may add to it.
@@ -174,7 +177,7 @@ def upsert_without_reading(
     return replace(edit, edits=(*edit.edits, *others))
 
 
-def _is_one_for_all(created: Image, changed: AbstractSet[str]) -> bool:
+def _is_one_for_all(created: EntitySide, changed: AbstractSet[str]) -> bool:
     """Whether one UpdateItem is right for every stored entity, and where nothing is stored and this one is created."""
     mapping, image = created.mapping, created.item
     untouched = (field for name, field in mapping.fields.items() if name not in changed)
@@ -184,7 +187,7 @@ def _is_one_for_all(created: Image, changed: AbstractSet[str]) -> bool:
     indexes = (one for one in mapping.places.values() if _is_filled_in(mapping, one, changed))
     try:
         check_in_every(mapping, every, mapping.subject(image, created.values), indexes)
-    except Unread:
+    except UnknownAttribute:
         return False
     return True
 

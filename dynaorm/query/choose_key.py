@@ -20,7 +20,7 @@ from dynaorm.errors import InvalidValue, UsageError
 from dynaorm.item.condition import And, Condition, equals, render
 from dynaorm.item.path import Placeholders
 from dynaorm.item.value import AttributeValue
-from dynaorm.query.key_condition import KeyCondition, Partition, SourceForm
+from dynaorm.query.key_condition import CompiledSource, KeyCondition, Partition
 from dynaorm.query.key_range import Bound, Interval, key_in, range_condition
 from dynaorm.query.query_spec import AnyOf, QuerySpec
 from dynaorm.query.source import Source
@@ -50,7 +50,7 @@ class QueryForm:
         table, source = spec.source.table, spec.source
         if spec.segments is None:
             _check_given(spec)
-        self.sources = tuple(SourceForm(one, spec) for one in spec.sources)
+        self.sources = tuple(CompiledSource(one, spec) for one in spec.sources)
         self.needs_whole = any(one.needs_whole for one in self.sources)
         self.compared = frozenset[str]().union(*map(_compared, self.sources))
         self.classes = tuple(one.mapping.entity for one in spec.sources)
@@ -155,7 +155,7 @@ def _combinations(given: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         yield dict(zip(given, chosen, strict=True))
 
 
-def _compared(form: SourceForm) -> AbstractSet[str]:
+def _compared(form: CompiledSource) -> AbstractSet[str]:
     """The attributes that hold the tested fields."""
     mapping, names = form.source.mapping, set(form.tested)
     if attributes_of(mapping, [*names]) is None:  # they follow from the whole entity

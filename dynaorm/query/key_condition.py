@@ -1,7 +1,7 @@
 """What a query asks of one source: the keys that it reads of each partition, and which of the items there are wanted.
 
-Rule 1. What follows from the class, the index, the names of the fields and the operators is a ``SourceForm``, and is
-        found once. A call only renders values.
+Rule 1. What follows from the class, the index, the names of the fields and the operators is a ``CompiledSource``, made
+        once. A call only renders values.
 Rule 2. Each source judges what was read by its own class, place and fields. It compares texts of fields. They come from
         values, or from the keys of an index entry.
 """
@@ -21,7 +21,7 @@ from dynaorm.entity.template.key_part import KeyPart
 from dynaorm.entity.template.template import KeyValueError
 from dynaorm.errors import DecodeError, UsageError
 from dynaorm.item.value import AttributeValue, Item
-from dynaorm.query.key_range import Bound, FieldTest, Interval, Operator, RangeForm, fitting
+from dynaorm.query.key_range import Bound, CompiledRange, FieldTest, Interval, Operator, fitting
 from dynaorm.query.query_spec import QuerySpec
 from dynaorm.query.source import Source, may_be_in
 from dynaorm.record import record
@@ -29,7 +29,7 @@ from dynaorm.record import record
 Partition: TypeAlias = tuple[AttributeValue, ...]
 
 
-class SourceForm:
+class CompiledSource:
     """What queries have in common that read a source, give the same fields and bound one with the same operators.
 
     Attributes:
@@ -177,12 +177,12 @@ def _are_as_stored(mapping: EntityMapping, names: Iterable[str]) -> bool:
 
 def _range_forms(
     source: Source, given: AbstractSet[str], bounded: str | None, operators: Sequence[Operator]
-) -> Iterator[RangeForm]:
+) -> Iterator[CompiledRange]:
     for number, part in enumerate(source.sort):
         is_foreign = source.index is not None and part.attribute.name not in source.table.key_names
         # An entity loads and is saved only under the primary key that its template renders. There, and in keys that are
         # made up, another spelling in UTC is looked for, so that it is found or reported.
-        form = RangeForm(
+        form = CompiledRange(
             part,
             _from_the_left(source, part, given),
             bounded,
@@ -251,7 +251,7 @@ class KeyCondition:
         bounds: the bounds on the next one.
     """
 
-    form: SourceForm
+    form: CompiledSource
     partition: Partition
     ranges: tuple[Interval, ...]
     held: tuple[tuple[str, Any], ...]

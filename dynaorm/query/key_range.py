@@ -19,7 +19,7 @@ from dynaorm.entity.template.spec import beginning
 from dynaorm.entity.template.template import KeyValueError, Piece
 from dynaorm.entity.text.ksuid import Ksuid, KsuidMs
 from dynaorm.entity.text.scalar import STR, NaiveDatetime, in_utc
-from dynaorm.failure import Remedied
+from dynaorm.failure import ValueErrorWithRemedy
 from dynaorm.item.condition import Attr, BeginsWith, Between, Compare, Condition
 from dynaorm.item.value import AttributeValue, number_text
 from dynaorm.record import record, replace
@@ -322,7 +322,7 @@ _REVERSED: Final[Mapping[str, str]] = {"<": ">", "<=": ">=", ">": "<", ">=": "<=
 _MOST_BYTES: Final = 4  # of a character in UTF-8
 
 
-class RangeForm:
+class CompiledRange:
     """What queries have in common that give some fields of a key attribute and bound one.
 
     Attributes:
@@ -522,7 +522,9 @@ class RangeForm:
         python = placeholder.scalar.python
         is_binary = self._kind == "B"
         if self._kind == "N" or (is_binary and (python not in (str, bytes) or not isinstance(value, python))):
-            problem = Remedied(f"is no beginning of a key {self.part.text!r}", "bound it: ge and lt")
+            problem = ValueErrorWithRemedy(
+                f"is no beginning of a key {self.part.text!r}", "bound it: ge and lt"
+            )
             raise KeyValueError.of(bound.field, value, problem)
         if isinstance(value, bytes) and is_binary:
             return value.decode(BYTEWISE)

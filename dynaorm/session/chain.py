@@ -10,7 +10,7 @@ from dynaorm.flow.query import explain
 from dynaorm.item.condition import Condition
 from dynaorm.query.filter import filter_of
 from dynaorm.query.query_spec import QuerySpec
-from dynaorm.transport.process import OfOneProcess
+from dynaorm.transport.process import NotPicklable
 
 E = TypeVar("E")
 
@@ -29,7 +29,7 @@ def no_condition(written: str) -> UsageError:
     )
 
 
-class Chain(OfOneProcess, Generic[E]):
+class Chain(NotPicklable, Generic[E]):
     """A query under construction. It is immutable: every method returns a new query. No method here sends anything."""
 
     _spec: QuerySpec

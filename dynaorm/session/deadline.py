@@ -13,15 +13,15 @@ from math import inf
 from typing import Any, Final, TypeVar
 
 from dynaorm.flow.call import (
-    TIME_IS_OVER,
+    TIMED_OUT,
     WINDOW_SECONDS,
     Call,
     Context,
     Flow,
     NoAnswer,
+    Parallel,
     Pause,
     Step,
-    Together,
 )
 from dynaorm.record import replace
 from dynaorm.session.watch import FlowWatch
@@ -80,13 +80,13 @@ class Deadlines:
 
     def _taken(self, step: Step, began: float, end: float) -> Flow[Any]:
         """Take a step within the time that is left. ``began``: when its request was sent first."""
-        if isinstance(step, Together):
+        if isinstance(step, Parallel):
             # They share the end of the call, but each counts the time for repetitions of its own requests (Rule 3).
             return (yield replace(step, flows=tuple(self._limited(one, end) for one in step.flows)))
         now = self._clock.monotonic()
         left = end - now
         if isinstance(step, Pause):
-            return TIME_IS_OVER if step.before_retry and step.seconds >= left else (yield step)
+            return TIMED_OUT if step.before_retry and step.seconds >= left else (yield step)
         # Rule 2.
         if left <= 0:
             raise NoAnswer(f"the {self._timeout:g} s of the session's timeout= are over", sent=False)

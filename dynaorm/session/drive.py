@@ -8,7 +8,7 @@ from threading import Event
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from dynaorm.errors import DynaormError
-from dynaorm.flow.call import Call, Clock, Flow, Pause, Reply, Together, Transport
+from dynaorm.flow.call import Call, Clock, Flow, Parallel, Pause, Reply, Transport
 from dynaorm.item.json_body import Body
 from dynaorm.late import late
 from dynaorm.transport.answer import check_reply
@@ -112,7 +112,7 @@ def _are_many(replies: tuple[Body, ...]) -> bool:
     return len(replies) > _REMEMBERED or sum(len(one.raw) for one in replies) > _REMEMBERED_BYTES
 
 
-def _together(step: Together, transport: Transport, clock: Clock, replies: Replies) -> list[Any]:
+def _together(step: Parallel, transport: Transport, clock: Clock, replies: Replies) -> list[Any]:
     """Return the outcome of every flow, in order, each run in a thread. If interrupted, wait for the running flows."""
     if not step.flows:
         return []

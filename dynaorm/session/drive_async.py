@@ -6,7 +6,7 @@ It is written by hand: tasks differ from the threads of ``drive`` in more than `
 import asyncio
 from typing import Any, Final, Protocol, TypeVar, runtime_checkable
 
-from dynaorm.flow.call import AsyncTransport, Call, Clock, Flow, Pause, Together
+from dynaorm.flow.call import AsyncTransport, Call, Clock, Flow, Parallel, Pause
 from dynaorm.session.drive import Replies
 from dynaorm.transport.process import awaited_in_time
 
@@ -67,7 +67,7 @@ async def _pause(clock: Clock, seconds: float) -> None:
         await asyncio.to_thread(clock.pause, seconds)
 
 
-async def _together(step: Together, transport: AsyncTransport, clock: Clock, replies: Replies) -> list[Any]:
+async def _together(step: Parallel, transport: AsyncTransport, clock: Clock, replies: Replies) -> list[Any]:
     """Return the outcome of every flow, in order. If cancelled, cancel the running flows and wait for them."""
     gate = asyncio.Semaphore(step.limit)
 

@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable
 from typing import Any, TypeAlias, TypeVar
 
-from dynaorm.flow.call import Call, Flow, Pause, Reply, Step, Together
+from dynaorm.flow.call import Call, Flow, Parallel, Pause, Reply, Step
 from dynaorm.record import record, replace
 from dynaorm.session.attempt import Attempt, attempt_of
 
@@ -62,7 +62,7 @@ class _Attempts:
 
     def before(self, step: Step) -> Step:
         """Note the next step. Flows that run together are observed, too."""
-        if isinstance(step, Together):
+        if isinstance(step, Parallel):
             return replace(step, flows=tuple(observed(one, self.method, self.tell) for one in step.flows))
         if isinstance(step, Pause):
             self.pause += step.seconds

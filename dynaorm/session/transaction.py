@@ -288,7 +288,7 @@ def pauses_of(context: Context, attempts: int) -> Iterator[float]:
     return replace(context.retry, attempts=attempts, seconds=seconds).pauses(context.clock)
 
 
-class Tries:
+class RunAttempts:
     """The attempts of one ``run``.
 
     Its block reads for itself, in every attempt anew. That it lost all races is no fault of what the caller gave: it is

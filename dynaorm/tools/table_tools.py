@@ -439,7 +439,7 @@ def repair(
     if findings is None:
         work = verifying.verification(named, session._context, segments=segments, rate=rate)
     else:
-        work = found_again.judged_again(named, findings, session._context, rate=rate)
+        work = found_again.recheck(named, findings, session._context, rate=rate)
     return _repair_results(session, "repair", work, _reporting(work, progress), dry_run=dry_run)
 
 

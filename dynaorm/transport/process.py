@@ -37,7 +37,7 @@ class Owner(Protocol):
         ...
 
 
-class OfOneProcess:
+class NotPicklable:
     """Base of what holds connections, or the session that does."""
 
     __slots__ = ()

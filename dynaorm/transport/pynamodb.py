@@ -30,7 +30,7 @@ from dynaorm.transport.botocore_outcome import (
 from dynaorm.transport.http.credentials import CredentialSource, GivenCredentials, checked_credentials
 from dynaorm.transport.http.given_credentials import use_credentials
 from dynaorm.transport.http.limits import LONGEST
-from dynaorm.transport.process import OfOneProcess, in_time, owned
+from dynaorm.transport.process import NotPicklable, in_time, owned
 from dynaorm.transport.settings import Endpoint, endpoint_of, proxy_for, region_of, without_password
 
 
@@ -113,7 +113,7 @@ def _config(connect_timeout: float, read_timeout: float) -> Config:
     return Config(**settings)
 
 
-class PynamoTransport(OfOneProcess):
+class PynamoTransport(NotPicklable):
     """Carries calls to DynamoDB through pynamodb, over a pool of connections that threads may share.
 
     Nothing is opened or read from the environment before the first call.

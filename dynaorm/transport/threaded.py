@@ -5,14 +5,14 @@ from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 
 from dynaorm.flow.call import Call, Reply, Transport
-from dynaorm.transport.process import OfOneProcess, owned
+from dynaorm.transport.process import NotPicklable, owned
 from dynaorm.transport.settings import Endpoint
 
 WORKERS = 50
 """As many threads as ``PynamoTransport`` keeps connections. asyncio's own executor has six on a small machine."""
 
 
-class ThreadedTransport(OfOneProcess):
+class ThreadedTransport(NotPicklable):
     """Carries calls over another transport, which may block, in threads of its own.
 
     A cancelled call continues in its thread: whether it was carried out is not known.

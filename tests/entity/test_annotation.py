@@ -8,7 +8,7 @@ from pydantic import BaseModel, create_model
 from typing_extensions import TypeAliasType, TypedDict
 
 from dynaorm import Attribute, ExpiresAt, InKey, Unique, Versioned
-from dynaorm.entity.marker import Marked, marked
+from dynaorm.entity.marker import AnnotatedField, marked
 
 Email = TypeAliasType("Email", Annotated[str, Unique("email")])
 
@@ -41,7 +41,7 @@ class Pair(NamedTuple):
     right: str
 
 
-def field(annotation: Any, default: Any = ...) -> Marked:
+def field(annotation: Any, default: Any = ...) -> AnnotatedField:
     model = create_model("Model", value=(annotation, default))
     return marked("value", model.model_fields["value"])
 

@@ -12,9 +12,9 @@ from copy import copy
 from types import FrameType
 from typing import Any, Final, NamedTuple
 
-from dynaorm.entity.state import Unsettled, carried_by, set_state
+from dynaorm.entity.state import PendingWrite, carried_by, set_state
 from dynaorm.errors import OutcomeUnknown, StoreError, TokenReused, UsageError
-from dynaorm.flow.call import TIME_IS_OVER, Call, Context, Flow, NoAnswer, Pause, Reason, Refusal, Retry
+from dynaorm.flow.call import TIMED_OUT, Call, Context, Flow, NoAnswer, Pause, Reason, Refusal, Retry
 from dynaorm.flow.write import resume, send, stored
 from dynaorm.item.action import ConditionCheck, Delete, Put, Update
 from dynaorm.item.condition import holds
@@ -291,7 +291,7 @@ class Run:
             self.is_over = what == "time is over"
             if what == "a minute passes":
                 self.clock.advance(60.0)
-            return TIME_IS_OVER if self.is_over else self.clock.pause(step.seconds)
+            return TIMED_OUT if self.is_over else self.clock.pause(step.seconds)
         late = ("a late request arrives",) if self.world.under_way else ()
         same = ("others write the same",) if _is_imitable(self.plan) else ()
         others = ("nobody", "others write", "others delete", "others write what was", *same, *late)
@@ -365,7 +365,7 @@ def faults(case: Case, run: Run, told: Told, *, is_resumed: bool, is_past: bool 
         yield "it was carried out twice"
     if run.is_blindly_repeated:
         yield "it was sent again, though that may count twice or undo what others did"
-    kept = [isinstance(carried_by(effect.entity), Unsettled) for effect in plan.effects]
+    kept = [isinstance(carried_by(effect.entity), PendingWrite) for effect in plan.effects]
     if told.ending in ("done", "not made"):
         if any(kept):
             yield "it has ended, and an object still waits"
@@ -563,7 +563,7 @@ def _whole(run: Run, mode: str) -> Iterator[tuple[str, Told]]:
     if mode == "left":
         yield from ((fault, told) for fault in faults(case, run, told, is_resumed=False))
         return
-    is_left = any(isinstance(carried_by(effect.entity), Unsettled) for effect in case.plan.effects)
+    is_left = any(isinstance(carried_by(effect.entity), PendingWrite) for effect in case.plan.effects)
     if told.ending != "unknown" and not is_left:
         return
     if mode == "past":

@@ -15,7 +15,7 @@ import pytest
 from dynaorm import Aggregate, BinaryKey, Entity, Table
 from dynaorm.errors import UsageError
 from dynaorm.flow.call import DEFAULT_RETRY, Context
-from dynaorm.flow.integrity.finding import Amount, Doubt, Holding
+from dynaorm.flow.integrity.finding import Amount, Holding, Uncertainty
 from dynaorm.flow.integrity.ledger import Ledger, MemoryLedger
 from dynaorm.flow.integrity.stored_check import ItemAddress
 from dynaorm.flow.integrity.verify import Verification, verification
@@ -110,9 +110,9 @@ def test_every_ledger_remembers_the_same(
         (place("y"), {"hours": Decimal("1000000000000000000000000000000.000000001")}),
     ]
     for reason in ("a reason", "another"):
-        ledger.doubt(Doubt(None, reason))
-    ledger.doubt(Doubt("Member", "a third"))
-    assert ledger.doubts() == [Doubt(None, "a reason"), Doubt("Member", "a third")]
+        ledger.doubt(Uncertainty(None, reason))
+    ledger.doubt(Uncertainty("Member", "a third"))
+    assert ledger.doubts() == [Uncertainty(None, "a reason"), Uncertainty("Member", "a third")]
     guard = {**key("é"), "owner": {"M": key("\ud800#B")}, "ends": {"N": "1"}}
     ledger.plan(place("é"), None)
     ledger.plan(place("é"), guard)

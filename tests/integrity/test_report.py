@@ -9,7 +9,7 @@ import pytest
 from dynaorm import Key, Table
 from dynaorm.entity.key import item_named
 from dynaorm.errors import UsageError
-from dynaorm.failure import MASK, Hiding
+from dynaorm.failure import MASK, RedactedDict
 from dynaorm.flow.integrity.finding import FindingKind, Outcome, RepairResult, finding_at
 from dynaorm.flow.integrity.stored_check import ItemAddress
 from dynaorm.integrity.report import DuplicatesFile, as_json, finding_in, repair_result_in
@@ -46,9 +46,9 @@ def test_a_line_can_be_read_back(owners: tuple[Key[Any], ...]) -> None:
 
 
 def test_a_key_with_a_secret_is_masked_but_in_a_private_file() -> None:
-    key = Hiding({"PK": {"S": "pin#hush"}, "SK": {"B": b"hush"}}, frozenset({"PK", "SK"}))
+    key = RedactedDict({"PK": {"S": "pin#hush"}, "SK": {"B": b"hush"}}, frozenset({"PK", "SK"}))
     finding = replace(
-        FINDING, item_key=key, key=OWNER, owners=(item_named(Hiding(KEY, frozenset({"SK"}))), OWNER)
+        FINDING, item_key=key, key=OWNER, owners=(item_named(RedactedDict(KEY, frozenset({"SK"}))), OWNER)
     )
     line = as_json(finding)
     assert json.loads(line)["item_key"] == {"PK": {"S": MASK}, "SK": {"B": MASK}}

@@ -23,12 +23,12 @@ from dynaorm.item.condition import (
     Contains,
     Exists,
     IsIn,
-    KnownPart,
     Missing,
     Not,
     Or,
+    PartialItem,
     SizeOf,
-    Unread,
+    UnknownAttribute,
     equals,
     holds,
     render,
@@ -239,9 +239,9 @@ def test_what_is_no_condition_is_refused() -> None:
     ],
 )
 def test_what_is_known_of_an_item_may_decide_a_condition(condition: Condition, expected: bool | None) -> None:
-    item = KnownPart({"a": {"S": "x"}}, {"c"})
+    item = PartialItem({"a": {"S": "x"}}, {"c"})
     if expected is not None:
         assert holds(condition, item) is expected
         return
-    with pytest.raises(Unread):
+    with pytest.raises(UnknownAttribute):
         holds(condition, item)

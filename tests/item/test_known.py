@@ -1,13 +1,13 @@
-"""An item of which only a part is known: whoever asks for more gets ``Unread``."""
+"""An item of which only a part is known: whoever asks for more gets ``UnknownAttribute``."""
 
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from dynaorm.item.condition import KnownPart, Unread, is_known_in, with_more
+from dynaorm.item.condition import PartialItem, UnknownAttribute, is_known_in, with_more
 
-PART = KnownPart({"a": {"S": "x"}}, {"b"})
+PART = PartialItem({"a": {"S": "x"}}, {"b"})
 
 
 def test_what_is_known_is_answered() -> None:
@@ -41,7 +41,7 @@ ASKED: dict[str, Callable[[Any], object]] = {
 
 @pytest.mark.parametrize("ask", ASKED.values(), ids=ASKED)
 def test_what_is_not_known_is_never_taken_for_absent(ask: Callable[[Any], object]) -> None:
-    with pytest.raises(Unread):
+    with pytest.raises(UnknownAttribute):
         ask(PART)
 
 
@@ -50,7 +50,7 @@ def test_more_attributes_leave_the_others_unknown() -> None:
     assert more["a"] == {"S": "y"}
     assert more["d"] == {"S": "z"}
     assert "b" not in more
-    with pytest.raises(Unread):
+    with pytest.raises(UnknownAttribute):
         more["c"]
     assert PART["a"] == {"S": "x"}
     assert with_more({"a": {"S": "x"}}, {"b": {"S": "y"}}) == {"a": {"S": "x"}, "b": {"S": "y"}}

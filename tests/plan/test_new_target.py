@@ -19,7 +19,7 @@ from dynaorm.plan.compiler import verdict
 from dynaorm.plan.intent import Deletion, Intent, Reads, Save
 from dynaorm.plan.kinds.new_target import can_be_made
 from dynaorm.plan.kinds.totals import TotalPurpose
-from dynaorm.plan.plan import FailedAction, Plan, Planned, StaleKnowledge
+from dynaorm.plan.plan import FailedAction, NeedsReplan, Plan, Planned
 from tests.plan.cast import Person, teams
 from tests.plan.compiling import NOW, OWN_REVISION, loaded, plan_of, reads_of
 
@@ -235,7 +235,7 @@ def test_who_joins_what_is_no_target_is_told_and_who_leaves_it_leaves_nothing_be
     assert (" is stored under Key(Team, team='red'), and no Team" in str(outcome)) is (found is not None)
     planned, _ = last(plan_of(leaving()))
     outcome = verdict([FailedAction(planned, "ConditionalCheckFailed", "", found)], NOW)
-    assert outcome == StaleKnowledge({planned.ident: found})
+    assert outcome == NeedsReplan({planned.ident: found})
     reads = Reads({planned.ident: found})
     assert [one.purpose.value for one in plan_of(leaving(), reads=reads).actions] == ["delete"]
     assert [one.purpose.value for one in plan_of(JOINING, reads=reads).actions] == ["insert", "aggregate"]
@@ -246,7 +246,7 @@ def test_a_target_stored_without_its_type_is_learned_and_told_by_its_key(joins: 
     intent = JOINING if joins else leaving()
     planned, _ = last(plan_of(intent))
     outcome = verdict([FailedAction(planned, "ConditionalCheckFailed", "", STORED)], NOW)
-    assert outcome == StaleKnowledge({planned.ident: STORED})
+    assert outcome == NeedsReplan({planned.ident: STORED})
     untyped: Condition = And((exists("PK"), missing("_type"), OWN_REVISION))
     assert last(plan_of(intent, reads=reads_of(teams, STORED)))[1].condition == untyped
     reads = reads_of(music, {**MONTH, "song": {"S": "s"}})

@@ -5,7 +5,7 @@ from typing import Annotated
 
 from dynaorm import Entity, Table, Unique, inspect
 from dynaorm.entity.mapping.mapping import mapping_of
-from dynaorm.entity.state import Loaded, Unsettled, state_of, unsettled_of
+from dynaorm.entity.state import Loaded, PendingWrite, state_of, unsettled_of
 from dynaorm.item.value import Item
 from dynaorm.plan.changes import merge_intents
 from dynaorm.plan.compiler import compile_plan
@@ -63,7 +63,7 @@ def test_an_entity_whose_write_got_no_answer_awaits_that_plan_and_no_other() -> 
     (effect,) = plan.effects
     assert not effect.is_awaited(plan)
     effect.unsettle(plan)
-    assert unsettled_of(one) == Unsettled(plan, effect, state_of(note()))
+    assert unsettled_of(one) == PendingWrite(plan, effect, state_of(note()))
     assert (effect.is_awaited(plan), effect.is_awaited(other)) == (True, False)
 
 

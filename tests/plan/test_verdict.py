@@ -25,7 +25,7 @@ from dynaorm.plan.intent import Check, Deletion, Edit, Save
 from dynaorm.plan.kinds.guards import GuardPurpose
 from dynaorm.plan.kinds.own_item import ItemPurpose
 from dynaorm.plan.kinds.versions import VersionPurpose
-from dynaorm.plan.plan import FailedAction, Plan, Purpose, StaleKnowledge
+from dynaorm.plan.plan import FailedAction, NeedsReplan, Plan, Purpose
 from tests.plan.cast import Audit, Coupon, Document, Loose, Stock, User, Visitor, app
 from tests.plan.compiling import NOW, plan_of, reads_of, saved
 
@@ -126,7 +126,7 @@ NUMBERED = item("Stock", _rev={"N": "3"}, left={"N": "9"})
          "with a revision of another library", "what was replaced unread", "would break the bounds of a field"],
 )  # fmt: skip
 def test_what_the_plan_did_not_expect_is_learned(plan: Plan, met: Item) -> None:
-    assert first_refused(plan, met) == StaleKnowledge({plan.actions[0].ident: met})
+    assert first_refused(plan, met) == NeedsReplan({plan.actions[0].ident: met})
 
 
 @pytest.mark.parametrize(
@@ -212,13 +212,13 @@ def test_what_was_read_by_the_library_is_learned_anew() -> None:
     stored = item("User", _rev=rev("w1"), user_id={"S": "a"}, email={"S": "x"})
     plan = plan_of(Deletion(Key(User, user_id="a")), reads=reads_of(app, stored))
     for met in ({**stored, "_rev": rev("w9")}, None):
-        assert judged(plan, {ItemPurpose.DELETE: met}) == StaleKnowledge({ident_of(app, stored): met})
+        assert judged(plan, {ItemPurpose.DELETE: met}) == NeedsReplan({ident_of(app, stored): met})
 
 
 def test_a_tombstone_under_an_insert_is_learned() -> None:
     plan = plan_of(Save(Document(doc_id="d")))
     outcome = judged(plan, {ItemPurpose.INSERT: TOMBSTONE, VersionPurpose.KEEP: {}})
-    assert outcome == StaleKnowledge({plan.actions[0].ident: TOMBSTONE})
+    assert outcome == NeedsReplan({plan.actions[0].ident: TOMBSTONE})
 
 
 # -- guards ------------------------------------------------------------------------------------------------------------
@@ -259,7 +259,7 @@ def test_releases_of_guards_of_others_are_learned_at_once_unless_the_entity_is_s
     plan = plan_of(Deletion(saved(User(user_id="1", email="a@x", phone="5"))))
     releases = [one for one in plan.actions if one.purpose is GuardPurpose.RELEASE]
     foreign = judged(plan, {GuardPurpose.RELEASE: guard_of("9")})
-    assert foreign == StaleKnowledge(foreign=frozenset(one.ident for one in releases))
+    assert foreign == NeedsReplan(foreign=frozenset(one.ident for one in releases))
     plan = saving(User(user_id="1", email="a@x"), email="b@x")
     now = item("User", _rev=rev("w9"), user_id={"S": "a"}, email={"S": "c@x"})
     error = raised(judged(plan, {ItemPurpose.UPDATE: now, GuardPurpose.RELEASE: guard_of("9")}))
@@ -366,7 +366,7 @@ NO_LIST = (
 @pytest.mark.parametrize("message", [NOWHERE, OTHER_TYPE, NO_LIST])
 def test_an_update_that_does_not_fit_the_item_is_planned_again_with_it(code: str, message: str) -> None:
     (edit,) = BLIND.actions
-    assert verdict([FailedAction(edit, code, message, None)], NOW) == StaleKnowledge(unread=(edit,))
+    assert verdict([FailedAction(edit, code, message, None)], NOW) == NeedsReplan(unread=(edit,))
 
 
 @pytest.mark.parametrize(

@@ -31,7 +31,17 @@ from dynaorm import (
 )
 from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
 from dynaorm.errors import InvalidValue
-from dynaorm.item.condition import And, Attr, Compare, Condition, Or, SizeOf, Unread, exists, missing
+from dynaorm.item.condition import (
+    And,
+    Attr,
+    Compare,
+    Condition,
+    Or,
+    SizeOf,
+    UnknownAttribute,
+    exists,
+    missing,
+)
 from dynaorm.item.update import Change, Remove, SetTo
 from dynaorm.item.value import Item
 from dynaorm.plan.changes import items_to_read, merge_intents
@@ -307,7 +317,7 @@ def keys_after(mapping: EntityMapping, key: Item, changes: tuple[Change, ...]) -
     """The changes of index keys; None if they depend on what is stored."""
     try:
         return index_changes(mapping, key, changes)
-    except Unread:
+    except UnknownAttribute:
         return None
 
 

@@ -6,7 +6,7 @@ from typing import Any
 from dynaorm.entity.template.key_part import KeyPart
 from dynaorm.item.condition import Condition, holds
 from dynaorm.item.value import AttributeValue
-from dynaorm.query.key_range import Bound, RangeForm, fitting, range_condition
+from dynaorm.query.key_range import Bound, CompiledRange, fitting, range_condition
 
 
 class Asked:
@@ -27,7 +27,7 @@ class Asked:
         bounded = bounds[0].field if bounds else None
         operators = [one.operator for one in bounds]
         self.part = part
-        self.form = RangeForm(part, equal.keys(), bounded, operators, is_foreign=is_foreign, zones=zones)
+        self.form = CompiledRange(part, equal.keys(), bounded, operators, is_foreign=is_foreign, zones=zones)
         self.keys = self.form.keys(equal, bounds)
         self._given = equal, bounds
         self.condition: Condition | None = (

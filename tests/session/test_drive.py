@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from dynaorm.errors import Unreachable
-from dynaorm.flow.call import Call, Flow, NoAnswer, Pause, Refusal, Reply, Together
+from dynaorm.flow.call import Call, Flow, NoAnswer, Parallel, Pause, Refusal, Reply
 from dynaorm.session.drive import drive
 from dynaorm.session.drive_async import drive_async
 from dynaorm.testing.clock import FakeClock
@@ -198,7 +198,7 @@ def asking(number: int) -> Flow[int]:
 
 
 def all_of(*flows: Flow[Any], limit: int) -> Flow[list[Any]]:
-    found: list[Any] = yield Together(flows, limit)
+    found: list[Any] = yield Parallel(flows, limit)
     return found
 
 
@@ -306,7 +306,7 @@ def test_ctrl_c_reaches_the_flow_that_asked_once_those_under_way_have_ended() ->
 
     def outer() -> Flow[None]:
         try:
-            yield Together((asking_nothing(), endless(ended), asking(3)), 2)
+            yield Parallel((asking_nothing(), endless(ended), asking(3)), 2)
         except KeyboardInterrupt:
             ended.append(KeyboardInterrupt)
             raise
@@ -372,7 +372,7 @@ def test_a_pause_of_a_clock_that_blocks_is_spent_in_a_thread() -> None:
 @pytest.mark.parametrize("limit", [1, 2, 8])
 def test_outcomes_come_in_order_and_no_more_calls_than_the_limit_run_at_once(limit: int) -> None:
     def together() -> Flow[list[Any]]:
-        outcomes: list[Any] = yield Together(tuple(getting(number) for number in range(5)), limit)
+        outcomes: list[Any] = yield Parallel(tuple(getting(number) for number in range(5)), limit)
         return outcomes
 
     transport = Counting()

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dynaorm.flow.call import Call, Flow, NoAnswer, Pause, Refusal, Together
+from dynaorm.flow.call import Call, Flow, NoAnswer, Parallel, Pause, Refusal
 from dynaorm.session import Attempt
 from dynaorm.session.drive import drive
 from dynaorm.session.observed import observed
@@ -28,7 +28,7 @@ def flow_of(parts: Sequence[Part], seen: list[str]) -> Flow[str]:
     """Send a request for each part, again after each failure; a tuple runs together."""
     for part in parts:
         if isinstance(part, tuple):
-            yield Together(tuple(flow_of([one], seen) for one in part), 1)
+            yield Parallel(tuple(flow_of([one], seen) for one in part), 1)
         elif part == "pause":
             yield Pause(0.5)
         else:

@@ -10,7 +10,7 @@ from typing import Any, Final
 from dynaorm.entity.codec.of_type import Codec
 from dynaorm.entity.expiry import PER_SECOND, WORDS, Unit, since_epoch
 from dynaorm.entity.text.scalar import in_utc, scalar_of
-from dynaorm.failure import Remedied, shown
+from dynaorm.failure import ValueErrorWithRemedy, shown
 from dynaorm.item.value import AttributeValue, number_text
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
@@ -28,7 +28,7 @@ def _codec(unit: Unit) -> Codec:
 
     def encode(value: Any) -> AttributeValue:
         if not isinstance(value, datetime):
-            raise Remedied(f"is {value!r}, not a datetime", "give one with a time zone")
+            raise ValueErrorWithRemedy(f"is {value!r}, not a datetime", "give one with a time zone")
         # Not value.timestamp(), a float, which would round the last microseconds of distant years up.
         return {"N": str((in_utc(value) - _EPOCH) // step)}
 

@@ -13,7 +13,7 @@ from dynaorm.entity.failing import of_user
 from dynaorm.entity.marker import Attribute, StoredForm
 from dynaorm.entity.text.scalar import Scalar, scalar_of
 from dynaorm.entity.type_tree import TypeTree, substituted, type_tree
-from dynaorm.failure import Remedied, with_article
+from dynaorm.failure import ValueErrorWithRemedy, with_article
 from dynaorm.item.value import AttributeValue, unstorable
 from dynaorm.record import replace
 
@@ -36,7 +36,7 @@ def checked(encode: Callable[[Any], AttributeValue]) -> Callable[[Any], Attribut
     def encoded(value: Any) -> AttributeValue:
         found = called(value)
         if problem := unstorable(found):
-            raise Remedied(
+            raise ValueErrorWithRemedy(
                 f"is encoded as {problem}",
                 "let encode= return what DynamoDB stores, such as {'S': 'text'} or {'N': '1.5'}",
             )

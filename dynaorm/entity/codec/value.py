@@ -14,7 +14,7 @@ from typing import Any, Final, TypeAlias
 from pydantic import SecretBytes
 
 from dynaorm.entity.text.scalar import STR, Scalar
-from dynaorm.failure import Remedied, remedy_of, shown, with_article, without_remedy
+from dynaorm.failure import ValueErrorWithRemedy, remedy_of, shown, with_article, without_remedy
 from dynaorm.item.value import AttributeValue, same
 from dynaorm.record import record, replace
 
@@ -31,7 +31,7 @@ class Unstorable(ValueError):
     """A type has no codec. The message ends with the remedy."""
 
 
-class Misfit(Remedied):
+class Misfit(ValueErrorWithRemedy):
     """A value or attribute value does not fit its codec. ``path`` leads to the wrong part."""
 
     def __init__(self, problem: str, path: tuple[str | int, ...] = (), remedy: str = "") -> None:
@@ -246,7 +246,7 @@ def text_codec(name: str, tag: str, to_text: Callable[[Any], str], from_text: Ca
         text = content(stored, tag)
         try:
             return from_text(text)
-        except Remedied as problem:
+        except ValueErrorWithRemedy as problem:
             raise Misfit(
                 f"is stored as {shown(text)}, {without_remedy(problem)}", remedy=problem.remedy
             ) from problem

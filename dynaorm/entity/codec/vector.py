@@ -14,7 +14,7 @@ from typing import Any, Final
 from dynaorm.entity.codec.value import Codec, Unstorable, optional
 from dynaorm.entity.table import VectorIndex
 from dynaorm.entity.type_tree import TypeTree
-from dynaorm.failure import Remedied, with_article
+from dynaorm.failure import ValueErrorWithRemedy, with_article
 from dynaorm.item.value import AttributeValue, number_text
 from dynaorm.record import replace
 
@@ -38,11 +38,11 @@ def vector_codec(tree: TypeTree, index: VectorIndex) -> Codec:
 def numbers_of(value: Any, index: VectorIndex) -> AttributeValue:
     """A vector as DynamoDB takes it. Raises ValueError if the index has no such vectors."""
     if not isinstance(value, list | tuple):
-        raise Remedied(
+        raise ValueErrorWithRemedy(
             f"is {with_article(type(value).__name__)}, not a list of numbers", "give a list of floats"
         )
     if len(value) != index.dimensions:
-        raise Remedied(
+        raise ValueErrorWithRemedy(
             f"is a vector of length {len(value)}, and {index} has vectors of length {index.dimensions}",
             "give the vector of the model that the index was made for",
         )
@@ -52,7 +52,7 @@ def numbers_of(value: Any, index: VectorIndex) -> AttributeValue:
 def _text_of(number: Any) -> str:
     """A number with nine digits, which tell any two 32-bit floats apart."""
     if isinstance(number, bool) or not isinstance(number, int | float):
-        raise Remedied(
+        raise ValueErrorWithRemedy(
             f"has {with_article(type(number).__name__)} in it, not a number", "give a list of floats"
         )
     try:
@@ -62,7 +62,9 @@ def _text_of(number: Any) -> str:
     else:
         is_float = isfinite(number)
     if not is_float:
-        raise Remedied(f"has {number!r} in it, which is no 32-bit float", "give finite numbers up to 3.4e38")
+        raise ValueErrorWithRemedy(
+            f"has {number!r} in it, which is no 32-bit float", "give finite numbers up to 3.4e38"
+        )
     return "0" if abs(number) < _NOTHING else number_text(Decimal(f"{number:.9g}"))
 
 
@@ -77,7 +79,7 @@ def searched_codec(codec: Codec) -> Codec:
     def encode_searched(value: Any) -> AttributeValue:
         found = encode(value)
         if "" in found.values() or b"" in found.values():
-            raise Remedied("is empty, and a search filters by it", "give a text, or None")
+            raise ValueErrorWithRemedy("is empty, and a search filters by it", "give a text, or None")
         return found
 
     return replace(codec, encode=encode_searched, is_text=False, from_text=None)

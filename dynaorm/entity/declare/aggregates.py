@@ -14,7 +14,7 @@ from datetime import timedelta
 from typing import Any, Final
 
 from dynaorm.entity.declare.catalog import catalog_of
-from dynaorm.entity.declare.keys import KeysOf
+from dynaorm.entity.declare.keys import KeyBuilder
 from dynaorm.entity.declare.registry import is_of, maintained_fields, replaces
 from dynaorm.entity.mapping.aggregate import Aggregate, AggregateMapping
 from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
@@ -28,7 +28,7 @@ _NUMBERS: Final = ("int", "Decimal", "float")
 _COMPARED: Final = {"ge": operator.ge, "gt": operator.gt, "le": operator.le, "lt": operator.lt}
 
 
-def aggregates_of(entity: type, keys: KeysOf) -> dict[str, AggregateMapping]:
+def aggregates_of(entity: type, keys: KeyBuilder) -> dict[str, AggregateMapping]:
     """The totals over a class. Problems of the declarations are added to ``keys.problems``."""
     found: dict[str, AggregateMapping] = {}
     for name, declared in declarations_of(entity, Aggregate):
@@ -55,7 +55,7 @@ def aggregates_of(entity: type, keys: KeysOf) -> dict[str, AggregateMapping]:
     return found
 
 
-def _problems(declared: Aggregate, keys: KeysOf) -> Iterator[str]:
+def _problems(declared: Aggregate, keys: KeyBuilder) -> Iterator[str]:
     target = _target(declared.target)
     if target is None:
         name = getattr(declared.target, "__name__", shown(declared.target))
@@ -93,7 +93,7 @@ def _is_names(given: Any) -> bool:
     return isinstance(given, Mapping) and all(isinstance(one, str) for pair in given.items() for one in pair)
 
 
-def _swapped(declared: Aggregate, target: EntityMapping, keys: KeysOf) -> dict[str, str]:
+def _swapped(declared: Aggregate, target: EntityMapping, keys: KeyBuilder) -> dict[str, str]:
     """The sums the right way round, if they are the wrong way round."""
     wrong = {own: total for own, total in declared.sums.items() if not keys.has(own)}
     is_swapped = all(own in target.fields and keys.has(total) for own, total in wrong.items())
@@ -111,7 +111,7 @@ def _total_problems(declared: Aggregate, target: EntityMapping) -> Iterator[str]
             yield f"{target.entity.__name__}.{name} would hold two totals; give each a field of its own"
 
 
-def _sum_problems(declared: Aggregate, target: EntityMapping, keys: KeysOf) -> Iterator[str]:
+def _sum_problems(declared: Aggregate, target: EntityMapping, keys: KeyBuilder) -> Iterator[str]:
     for name, total in declared.sums.items():
         if not keys.has(name):
             yield f"{name!r} is not a field; {suggestion(name, (*keys.attributes, *keys.computed))}"
@@ -134,7 +134,7 @@ def _type_of(target: EntityMapping, name: str) -> str | None:
     return scalar.name if scalar is not None else None
 
 
-def _key_problems(declared: Aggregate, target: EntityMapping, keys: KeysOf) -> Iterator[str]:
+def _key_problems(declared: Aggregate, target: EntityMapping, keys: KeyBuilder) -> Iterator[str]:
     label = target.entity.__name__
     for name in declared.key:
         if name not in target.key_fields:

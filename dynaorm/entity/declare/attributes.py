@@ -8,10 +8,10 @@ from pydantic import BaseModel
 
 from dynaorm.entity.declare.computed import computed_marks
 from dynaorm.entity.declare.fields import stored_places
-from dynaorm.entity.declare.keys import KeysOf
+from dynaorm.entity.declare.keys import KeyBuilder
 from dynaorm.entity.declare.options import ClassOptions
 from dynaorm.entity.mapping.field import FieldAroundRevision, FieldMapping, around_problem
-from dynaorm.entity.mapping.place import StoredPlace
+from dynaorm.entity.mapping.place import StoredComputedField
 from dynaorm.entity.table import Table
 from dynaorm.entity.template.version import BOOKKEEPING, VERSION
 
@@ -28,7 +28,7 @@ def reserved_attributes(options: ClassOptions, table: Table) -> dict[str, str]:
 
 
 def attribute_problems(
-    fields: Mapping[str, FieldMapping], options: ClassOptions, keys: KeysOf
+    fields: Mapping[str, FieldMapping], options: ClassOptions, keys: KeyBuilder
 ) -> Iterator[str]:
     """Why some fields cannot be stored in their attributes, one sentence each."""
     for one in fields.values():
@@ -36,7 +36,7 @@ def attribute_problems(
     yield from _shared(fields)
 
 
-def _problems_of(one: FieldMapping, options: ClassOptions, keys: KeysOf) -> Iterator[str]:
+def _problems_of(one: FieldMapping, options: ClassOptions, keys: KeyBuilder) -> Iterator[str]:
     if options.versioned and one.name == VERSION:
         yield f"{VERSION}: a versioned class stores the version's number under this name; rename the field"
         return
@@ -56,7 +56,7 @@ def _problems_of(one: FieldMapping, options: ClassOptions, keys: KeysOf) -> Iter
     yield from _key_attribute_problems(one, options, keys)
 
 
-def _key_attribute_problems(one: FieldMapping, options: ClassOptions, keys: KeysOf) -> Iterator[str]:
+def _key_attribute_problems(one: FieldMapping, options: ClassOptions, keys: KeyBuilder) -> Iterator[str]:
     """The problems of a field stored in a key attribute of the table or an index."""
     for former in one.formerly:
         if former in keys.table.kinds:
@@ -101,8 +101,8 @@ def _shared(fields: Mapping[str, FieldMapping]) -> Iterator[str]:
 
 
 def stored_fields(
-    entity: type[BaseModel], options: ClassOptions, fields: Mapping[str, FieldMapping], keys: KeysOf
-) -> dict[str, StoredPlace]:
+    entity: type[BaseModel], options: ClassOptions, fields: Mapping[str, FieldMapping], keys: KeyBuilder
+) -> dict[str, StoredComputedField]:
     """The computed fields that are kept as attributes, by name."""
     found = dict(stored_places(computed_marks(entity), keys))
     taken = {name: one.name for one in fields.values() for name in one.attributes if not one.in_key}

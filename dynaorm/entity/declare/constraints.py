@@ -7,12 +7,12 @@ from collections.abc import Iterator, Mapping
 from pydantic import BaseModel
 
 from dynaorm.entity.declare.computed import computed_marks
-from dynaorm.entity.declare.keys import KeysOf
+from dynaorm.entity.declare.keys import KeyBuilder
 from dynaorm.entity.declare.options import ClassOptions
 from dynaorm.entity.mapping.constraint import Constraint
 from dynaorm.entity.mapping.secret import secrets_among
 from dynaorm.entity.mapping.when import declared_when
-from dynaorm.entity.marker import Marked, Unique
+from dynaorm.entity.marker import AnnotatedField, Unique
 from dynaorm.entity.table import KeyAttribute
 from dynaorm.entity.template.compile import compile_template
 from dynaorm.entity.template.key_part import PARTITION_KEY_LIMIT, SORT_KEY_LIMIT, KeyPart, key_part
@@ -22,7 +22,7 @@ from dynaorm.record import record
 
 
 def constraints_of(
-    entity: type[BaseModel], options: ClassOptions, marks: Mapping[str, Marked], keys: KeysOf
+    entity: type[BaseModel], options: ClassOptions, marks: Mapping[str, AnnotatedField], keys: KeyBuilder
 ) -> dict[str, Constraint]:
     """The unique constraints of a class that could be compiled, by name. Problems are added to ``keys.problems``."""
     found: dict[str, Constraint] = {}
@@ -40,7 +40,7 @@ class _Declared:
     """One constraint as declared: its marker, and the field that has it."""
 
     entity: type[BaseModel]
-    keys: KeysOf
+    keys: KeyBuilder
     unique: Unique
     owner: str
 

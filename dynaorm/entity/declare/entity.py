@@ -16,7 +16,7 @@ from dynaorm.entity.declare.conditions import with_conditions
 from dynaorm.entity.declare.constraints import constraints_of
 from dynaorm.entity.declare.fields import FieldCompiler, choice_problems, expiry_problems, kept_time_problems
 from dynaorm.entity.declare.item_type import type_names_of
-from dynaorm.entity.declare.keys import KeysOf, fields_for_keys, keys_of
+from dynaorm.entity.declare.keys import KeyBuilder, fields_for_keys, keys_of
 from dynaorm.entity.declare.options import ClassOptions, misnamed_fields
 from dynaorm.entity.declare.prefixes import prefix_conflicts, prefix_problems
 from dynaorm.entity.declare.registry import conflicts, register
@@ -25,7 +25,16 @@ from dynaorm.entity.expiry import Expiry
 from dynaorm.entity.mapping.aggregate import AggregateMapping
 from dynaorm.entity.mapping.field import FieldMapping
 from dynaorm.entity.mapping.mapping import MAPPING, EntityMapping
-from dynaorm.entity.marker import Computed, CreatedAt, ExpiresAt, Marked, Stored, UpdatedAt, Versioned, marked
+from dynaorm.entity.marker import (
+    AnnotatedField,
+    Computed,
+    CreatedAt,
+    ExpiresAt,
+    Stored,
+    UpdatedAt,
+    Versioned,
+    marked,
+)
 from dynaorm.entity.table import Table
 from dynaorm.entity.template.version import BOOKKEEPING, Versioning
 from dynaorm.errors import DeclarationError
@@ -64,7 +73,7 @@ def declare(entity: type[BaseModel], options: ClassOptions) -> None:
         register(mapping)
 
 
-def _class_problems(entity: type[BaseModel], marks: Mapping[str, Marked]) -> Iterator[str]:
+def _class_problems(entity: type[BaseModel], marks: Mapping[str, AnnotatedField]) -> Iterator[str]:
     for name, mark in marks.items():
         yield from mark.problems
         if mark.find(Computed):
@@ -87,7 +96,7 @@ def _class_problems(entity: type[BaseModel], marks: Mapping[str, Marked]) -> Ite
         )
 
 
-def _dropped_markers(entity: type[BaseModel], marks: Mapping[str, Marked]) -> Iterator[str]:
+def _dropped_markers(entity: type[BaseModel], marks: Mapping[str, AnnotatedField]) -> Iterator[str]:
     declared: dict[tuple[str, str], str] = {}
     for base in entity.__mro__[1:]:
         if not issubclass(base, BaseModel) or base is BaseModel:
@@ -120,8 +129,8 @@ class _Draft:
     entity: type[BaseModel]
     options: ClassOptions
     table: Table
-    marks: Mapping[str, Marked]
-    keys: KeysOf
+    marks: Mapping[str, AnnotatedField]
+    keys: KeyBuilder
     aggregates: Mapping[str, AggregateMapping]
 
     def mapping(self) -> EntityMapping | None:

@@ -16,19 +16,19 @@ from dynaorm.entity.codec.type_name import other_type_codec
 from dynaorm.entity.codec.value import optional
 from dynaorm.entity.codec.vector import searched_codec, vector_codec
 from dynaorm.entity.core_schema import validates_default
-from dynaorm.entity.declare.keys import KeysOf, attribute_of, vector_index_of
+from dynaorm.entity.declare.keys import KeyBuilder, attribute_of, vector_index_of
 from dynaorm.entity.declare.options import ClassOptions
 from dynaorm.entity.declare.prefixes import prefixed_codec
 from dynaorm.entity.mapping.aggregate import Aggregate
 from dynaorm.entity.mapping.field import FieldAroundRevision, FieldMapping
-from dynaorm.entity.mapping.place import StoredPlace
+from dynaorm.entity.mapping.place import StoredComputedField
 from dynaorm.entity.marker import (
     MARKERS,
+    AnnotatedField,
     Attribute,
     CreatedAt,
     ExpiresAt,
     InKey,
-    Marked,
     OneOf,
     Stored,
     Unique,
@@ -44,7 +44,7 @@ from dynaorm.record import record
 
 
 def kept_time_problems(
-    entity: type[BaseModel], kind: str, marks: Mapping[str, Marked], primary: Collection[KeyPart]
+    entity: type[BaseModel], kind: str, marks: Mapping[str, AnnotatedField], primary: Collection[KeyPart]
 ) -> Iterator[str]:
     """The problems of the fields with one of the two markers, one sentence each."""
     for name, mark in marks.items():
@@ -81,7 +81,7 @@ def expiry_problems(
         yield f"{names[0]}: a versioned class cannot expire; drop ExpiresAt() or versioned="
 
 
-def choice_problems(marks: Mapping[str, Marked], keys: KeysOf) -> Iterator[str]:
+def choice_problems(marks: Mapping[str, AnnotatedField], keys: KeyBuilder) -> Iterator[str]:
     """One sentence for each field with ``OneOf`` that no query would ask for. ``marks``: also of computed fields."""
     partitions = [keys.partition, *(part for place in keys.indexes.values() for part in place.partition)]
     asked = {name for part in partitions if part is not None for name in part.fields}
@@ -97,7 +97,7 @@ def choice_problems(marks: Mapping[str, Marked], keys: KeysOf) -> Iterator[str]:
             )
 
 
-def choices_of(mark: Marked) -> tuple[Any, ...]:
+def choices_of(mark: AnnotatedField) -> tuple[Any, ...]:
     """The only values of a field; none where it takes any."""
     tree, given = mark.tree.without_none, [value for one in mark.find(OneOf) for value in one.values]
     if tree.origin is Literal:
@@ -120,8 +120,8 @@ class FieldCompiler:
 
     entity: type[BaseModel]
     options: ClassOptions
-    marks: Mapping[str, Marked]
-    keys: KeysOf
+    marks: Mapping[str, AnnotatedField]
+    keys: KeyBuilder
 
     def fields(self) -> dict[str, FieldMapping]:
         """The mappings of the fields that have one."""
@@ -180,7 +180,7 @@ class FieldCompiler:
                 f"{name}: its default {default!r} could not be stored: it {problem}; change the default or the type"
             )
 
-    def _in_key(self, name: str, mark: Marked) -> bool:
+    def _in_key(self, name: str, mark: AnnotatedField) -> bool:
         by_table = self.keys.table.key_fields == "in_key" and name in self.keys.in_primary_key
         if mark.find(InKey) and name not in self.keys.lossless:
             self.keys.problems.append(
@@ -189,7 +189,7 @@ class FieldCompiler:
             )
         return bool(mark.find(InKey)) or by_table
 
-    def _codec(self, name: str, mark: Marked) -> Codec | None:
+    def _codec(self, name: str, mark: AnnotatedField) -> Codec | None:
         attribute = next(iter(mark.find(Attribute)), None)
         if mark.find(ExpiresAt):
             if attribute is not None and attribute.codec is not None:
@@ -218,7 +218,9 @@ class FieldCompiler:
             return None
 
 
-def stored_places(marks: Mapping[str, Marked], keys: KeysOf) -> Iterator[tuple[str, StoredPlace]]:
+def stored_places(
+    marks: Mapping[str, AnnotatedField], keys: KeyBuilder
+) -> Iterator[tuple[str, StoredComputedField]]:
     """The attributes of computed fields with ``Stored``, by the fields' names. ``marks``: of all computed fields."""
     for name, mark in marks.items():
         for marker in mark.find(Stored):
@@ -234,7 +236,7 @@ def stored_places(marks: Mapping[str, Marked], keys: KeysOf) -> Iterator[tuple[s
                 continue
             yield (
                 name,
-                StoredPlace(
+                StoredComputedField(
                     name=f"the stored {name}",
                     attribute_name=name,
                     partition=(),

@@ -6,16 +6,19 @@ from collections.abc import Iterator, Mapping
 
 from dynaorm.entity.codec.type_name import why_no_type
 from dynaorm.entity.declare.fields import choices_of
-from dynaorm.entity.declare.keys import KeysOf
+from dynaorm.entity.declare.keys import KeyBuilder
 from dynaorm.entity.declare.options import ClassOptions
 from dynaorm.entity.mapping.field import FieldMapping
 from dynaorm.entity.mapping.mapping import TypeNames
-from dynaorm.entity.marker import Marked
+from dynaorm.entity.marker import AnnotatedField
 from dynaorm.entity.table import Table
 
 
 def type_names_of(
-    options: ClassOptions, marks: Mapping[str, Marked], fields: Mapping[str, FieldMapping], keys: KeysOf
+    options: ClassOptions,
+    marks: Mapping[str, AnnotatedField],
+    fields: Mapping[str, FieldMapping],
+    keys: KeyBuilder,
 ) -> TypeNames:
     """What the type attribute says of the class's items."""
     problems = keys.problems

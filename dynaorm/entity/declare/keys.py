@@ -15,7 +15,7 @@ from dynaorm.entity.mapping.aggregate import Aggregate
 from dynaorm.entity.mapping.computed import ComputedValue
 from dynaorm.entity.mapping.place import IndexMapping, UndeclaredKey, places_of
 from dynaorm.entity.mapping.when import declared_when
-from dynaorm.entity.marker import Attribute, InKey, Marked, Unique, Vector, declarations_of
+from dynaorm.entity.marker import AnnotatedField, Attribute, InKey, Unique, Vector, declarations_of
 from dynaorm.entity.table import Index, KeyAttribute, Table, TemplateText, VectorIndex
 from dynaorm.entity.template.compile import compile_template
 from dynaorm.entity.template.key_part import (
@@ -34,7 +34,7 @@ from dynaorm.record import record, replace
 
 
 @record(frozen=False)
-class KeysOf:
+class KeyBuilder:
     """The fields of a class as its keys see them, and the keys that could be compiled.
 
     Attributes:
@@ -147,8 +147,8 @@ class KeysOf:
 
 
 def fields_for_keys(
-    entity: type[BaseModel], options: ClassOptions, marks: Mapping[str, Marked], problems: list[str]
-) -> KeysOf:
+    entity: type[BaseModel], options: ClassOptions, marks: Mapping[str, AnnotatedField], problems: list[str]
+) -> KeyBuilder:
     """The fields of a class as its templates see them; no key is compiled yet. ``problems``: those found so far."""
     table = options.table
     assert table is not None
@@ -174,13 +174,13 @@ def fields_for_keys(
     nullable |= {name for name, one in computed.items() if one.nullable}
     in_key = frozenset(name for name, mark in marks.items() if mark.find(InKey))
     name = entity.__name__
-    return KeysOf(
+    return KeyBuilder(
         name, table, scalars, attributes, nullable, encoded, texts, computed, problems, in_key=in_key
     )
 
 
 def _computed(
-    entity: type[BaseModel], options: ClassOptions, marks: Mapping[str, Marked]
+    entity: type[BaseModel], options: ClassOptions, marks: Mapping[str, AnnotatedField]
 ) -> Iterator[ComputedValue]:
     """The computed fields of a class, and the nested fields that its declarations name."""
     templates: list[Any] = [options.pk, options.sk, options.versioned]
@@ -203,13 +203,13 @@ def _computed(
     yield from computed_fields(entity)
 
 
-def _scalar(mark: Marked) -> Scalar | None:
+def _scalar(mark: AnnotatedField) -> Scalar | None:
     """The scalar of a field's type, or of the form it is stored in."""
     form = next((one.codec for one in mark.find(Attribute)), None)
     return mark.scalar if form is None else form.scalar
 
 
-def attribute_of(name: str, mark: Marked, table: Table) -> str:
+def attribute_of(name: str, mark: AnnotatedField, table: Table) -> str:
     """The stored name of a field."""
     if (index := vector_index_of(mark, table)) is not None:
         return index.vector
@@ -219,13 +219,13 @@ def attribute_of(name: str, mark: Marked, table: Table) -> str:
     return found[0].name if found and found[0].name is not None else name
 
 
-def vector_index_of(mark: Marked, table: Table) -> VectorIndex | None:
+def vector_index_of(mark: AnnotatedField, table: Table) -> VectorIndex | None:
     """The index whose vectors a field holds; None if it holds none, or if there is no such index."""
     named = [table.indexes.get(one.index) for one in mark.find(Vector)]
     return next((one for one in named if isinstance(one, VectorIndex)), None)
 
 
-def keys_of(entity: type, options: ClassOptions, keys: KeysOf) -> None:
+def keys_of(entity: type, options: ClassOptions, keys: KeyBuilder) -> None:
     """Compile every key of a class into ``keys``."""
     _primary_key(keys, options)
     keys.problems += _shard_problems(keys)
@@ -235,7 +235,7 @@ def keys_of(entity: type, options: ClassOptions, keys: KeysOf) -> None:
     _undeclared_keys(keys)
 
 
-def _primary_key(keys: KeysOf, options: ClassOptions) -> None:
+def _primary_key(keys: KeyBuilder, options: ClassOptions) -> None:
     table = keys.table
     pk = options.pk or _own_template(keys, table.pk)
     if pk is None:
@@ -257,7 +257,7 @@ def _primary_key(keys: KeysOf, options: ClassOptions) -> None:
         keys.sort = keys.part("sk", sk, table.sk, sort=True)
 
 
-def _shard_problems(keys: KeysOf) -> Iterator[str]:
+def _shard_problems(keys: KeyBuilder) -> Iterator[str]:
     """A primary key that has shards of fields in it and no field itself."""
     fields = list(dict.fromkeys(name for part in keys.primary for name in part.fields))
     shards = [part.template.shards if part.template is not None else {} for part in keys.primary]
@@ -275,7 +275,7 @@ def _shard_problems(keys: KeysOf) -> Iterator[str]:
         )
 
 
-def _versioned_sort_key(keys: KeysOf, options: ClassOptions) -> None:
+def _versioned_sort_key(keys: KeyBuilder, options: ClassOptions) -> None:
     table = keys.table
     text = "v{version}_{sk}" if options.versioned is True else str(options.versioned)
     if table.sk is None or table.sk.kind == "N":
@@ -295,12 +295,12 @@ def _versioned_sort_key(keys: KeysOf, options: ClassOptions) -> None:
     keys.sort = versioned_key_part(table.sk, template, inner)
 
 
-def _own_template(keys: KeysOf, attribute: KeyAttribute) -> str | None:
+def _own_template(keys: KeyBuilder, attribute: KeyAttribute) -> str | None:
     own = keys.own_field(attribute)
     return f"{{{own}}}" if own is not None else None
 
 
-def _index(keys: KeysOf, name: str, declared: Index) -> None:
+def _index(keys: KeyBuilder, name: str, declared: Index) -> None:
     if problems := [f"{name}: {problem}" for problem in _no_texts(declared)]:
         keys.problems += problems
         return
@@ -334,7 +334,7 @@ def _index(keys: KeysOf, name: str, declared: Index) -> None:
         )
 
 
-def _undeclared_keys(keys: KeysOf) -> None:
+def _undeclared_keys(keys: KeyBuilder) -> None:
     """Compile the fields that are keys of an index in which the class declares no place."""
     parts = [*keys.primary, *(part for place in keys.indexes.values() for part in place.parts)]
     declared = {part.attribute for part in parts}
@@ -359,11 +359,11 @@ def _no_texts(declared: Index) -> Iterator[str]:
             yield f'{side}={shown(given)} is not a key template; write {side}="..."'
 
 
-def _can_be_none(keys: KeysOf, place: IndexMapping) -> bool:
+def _can_be_none(keys: KeyBuilder, place: IndexMapping) -> bool:
     return any(name in keys.nullable for part in place.parts for name in part.fields)
 
 
-def _place_problems(keys: KeysOf) -> Iterator[str]:
+def _place_problems(keys: KeyBuilder) -> Iterator[str]:
     """Why an entity could not be kept out of a place, one sentence each."""
     for index in places_of(keys.indexes.values()).values():
         for place in index.places:
@@ -381,7 +381,7 @@ def _place_problems(keys: KeysOf) -> Iterator[str]:
 
 
 def _index_parts(
-    keys: KeysOf,
+    keys: KeyBuilder,
     where: str,
     attributes: tuple[KeyAttribute, ...],
     text: TemplateText | None,
@@ -407,7 +407,7 @@ def _index_parts(
 
 
 def _index_part(
-    keys: KeysOf, where: str, attribute: KeyAttribute, text: str | None, *, sort: bool
+    keys: KeyBuilder, where: str, attribute: KeyAttribute, text: str | None, *, sort: bool
 ) -> KeyPart | None:
     of_table = next((key for key in keys.table.keys if key.name == attribute.name), None)
     if of_table is not None:

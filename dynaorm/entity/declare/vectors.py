@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from dynaorm.entity.declare.keys import KeysOf, vector_index_of
-from dynaorm.entity.marker import Attribute, InKey, Marked, Vector
+from dynaorm.entity.declare.keys import KeyBuilder, vector_index_of
+from dynaorm.entity.marker import AnnotatedField, Attribute, InKey, Vector
 from dynaorm.entity.table import Table, VectorIndex
 
 
-def vector_problems(marks: Mapping[str, Marked], keys: KeysOf) -> Iterator[str]:
+def vector_problems(marks: Mapping[str, AnnotatedField], keys: KeyBuilder) -> Iterator[str]:
     """One sentence for each vector without a place in its index, each place without a vector, and wrong markers."""
     held: set[str] = set()
     for name, mark in marks.items():

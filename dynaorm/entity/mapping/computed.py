@@ -19,7 +19,7 @@ from dynaorm.entity.codec.value import optional, text_codec
 from dynaorm.entity.mapping.field import FieldMapping
 from dynaorm.entity.template.template import KeyValueError
 from dynaorm.entity.text.scalar import Scalar
-from dynaorm.failure import Remedied
+from dynaorm.failure import ValueErrorWithRemedy
 from dynaorm.record import record
 
 _REMEDY: Final = "correct the function, or the fields that it looks at"
@@ -80,7 +80,7 @@ class ComputedValue:
             text = "" if is_hidden else f": {problem}"
             cause = None if is_hidden else problem
             wrong = f"cannot be computed ({type(problem).__name__}{text})"
-            raise NotComputed.of(self.name, None, Remedied(wrong, _REMEDY)) from cause
+            raise NotComputed.of(self.name, None, ValueErrorWithRemedy(wrong, _REMEDY)) from cause
 
 
 def with_computed(

@@ -21,7 +21,7 @@ from dynaorm.entity.core_schema import (
     path_to_fields,
 )
 from dynaorm.entity.mapping.computed import ComputedValue
-from dynaorm.entity.mapping.made_of import MadeOf
+from dynaorm.entity.mapping.made_of import DerivedFields
 from dynaorm.record import record
 
 
@@ -78,7 +78,7 @@ _NONE: Final[frozenset[str]] = frozenset()
 
 
 def dependence_of(
-    entity: type[BaseModel], computed: Mapping[str, ComputedValue], made_of: MadeOf
+    entity: type[BaseModel], computed: Mapping[str, ComputedValue], made_of: DerivedFields
 ) -> Dependence:
     """What depends on what in a class whose fields are complete."""
     info, derived = entity.model_fields, made_of.each

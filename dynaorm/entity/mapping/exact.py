@@ -24,7 +24,7 @@ from dynaorm.item.path import Prefix
 from dynaorm.item.value import AttributeValue, decimal_text, number_text
 from dynaorm.record import record, replace
 
-ExactEncoder: TypeAlias = Callable[[Mapping[str, Any]], dict[str, AttributeValue]]
+StrictEncoder: TypeAlias = Callable[[Mapping[str, Any]], dict[str, AttributeValue]]
 """Turns exact field values into attribute values. Raises KeyError or ValueError for others."""
 
 # What a node may say without adding a rule. Of a datetime that is given as such, no digit is cut off, and its codec
@@ -65,7 +65,7 @@ _NOTHING_KNOWN: Final[Node] = {"type": ""}
 _SHORT: Final = 10**38
 
 
-class Inexact(ValueError):
+class NeedsValidation(ValueError):
     """A value is not exact."""
 
 
@@ -75,7 +75,7 @@ class _HasRules(Exception):
 
 def exact_encoder_of(
     fields: Mapping[str, FieldMapping], rules: ClassRules, schema: Node
-) -> ExactEncoder | None:
+) -> StrictEncoder | None:
     """The exact encoder of a class with this core schema; None if a value may break a rule besides its type.
 
     Examples:
@@ -153,10 +153,10 @@ class _SourceWriter:
         }  # fmt: skip
         self._functions: list[str] = []
 
-    def compiled(self, body: list[str]) -> ExactEncoder:
+    def compiled(self, body: list[str]) -> StrictEncoder:
         self._function("encode", "values", body)
         exec("\n".join(self._functions), self.known)  # noqa: S102 - of names alone, each as its repr
-        encoder: ExactEncoder = self.known["encode"]
+        encoder: StrictEncoder = self.known["encode"]
         return encoder
 
     def map_of(self, fields: Iterable[StoredField], record: Node) -> list[str]:
@@ -348,7 +348,7 @@ def _is_stored_as(tag: str, codec: Codec) -> bool:
 
 
 def _refuse() -> NoReturn:
-    raise Inexact
+    raise NeedsValidation
 
 
 def _text(value: Any) -> AttributeValue:
@@ -357,5 +357,5 @@ def _text(value: Any) -> AttributeValue:
 
 def _text_of(value: Any) -> str:
     if type(value) is not str:
-        raise Inexact
+        raise NeedsValidation
     return value if value.isascii() else STR.to_text(value)

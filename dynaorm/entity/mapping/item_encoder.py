@@ -15,7 +15,7 @@ from dynaorm.record import record
 if TYPE_CHECKING:
     from dynaorm.entity.mapping import encoder as encoders
     from dynaorm.entity.mapping.encoder import Encoder
-    from dynaorm.entity.mapping.exact import ExactEncoder
+    from dynaorm.entity.mapping.exact import StrictEncoder
 else:
     late(globals(), encoders="dynaorm.entity.mapping.encoder")
 
@@ -32,7 +32,7 @@ class ItemEncoder:
 
     fields: Mapping[str, FieldMapping]
     errors: ClassErrors
-    compile_exact: Callable[[], ExactEncoder | None]
+    compile_exact: Callable[[], StrictEncoder | None]
 
     def encode(self, values: Mapping[str, Any]) -> dict[str, AttributeValue]:
         """The attributes of all fields. Raises InvalidValue."""
@@ -73,7 +73,7 @@ class ItemEncoder:
         return encoders.encoder_of(field for field in self.fields.values() if not field.in_key)
 
     @cached_property
-    def _encode_exact(self) -> ExactEncoder | None:
+    def _encode_exact(self) -> StrictEncoder | None:
         return self.compile_exact()
 
     @cached_property

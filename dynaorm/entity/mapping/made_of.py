@@ -22,7 +22,7 @@ _NONE: Final[frozenset[str]] = frozenset()
 
 
 @record(eq=False)
-class MadeOf:
+class DerivedFields:
     """The stored fields of a class that decide what follows from an entity.
 
     Attributes:
@@ -91,7 +91,7 @@ class Declared(Protocol):
     def expires(self) -> FieldMapping | None: ...
 
 
-def made_of(mapping: Declared) -> MadeOf:
+def made_of(mapping: Declared) -> DerivedFields:
     """What follows from the fields of a class."""
     names, versioning = mapping.key_fields, mapping.versioning
     expiry = _NONE if mapping.expires is None else frozenset({mapping.expires.name})
@@ -99,7 +99,7 @@ def made_of(mapping: Declared) -> MadeOf:
     whens = [one.when for group in groups for one in group.values()]
     whens += [place.when for index in mapping.places.values() for place in index.places]
     computed = (mapping.computed[name].fields for name in names if name in mapping.computed)
-    return MadeOf(
+    return DerivedFields(
         plain_key=frozenset(name for name in names if name not in mapping.computed),
         computed_key=_NONE.union(*computed),
         indexes={name: one.depends_on for name, one in mapping.places.items()},

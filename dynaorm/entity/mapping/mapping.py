@@ -23,8 +23,14 @@ from dynaorm.entity.mapping.field import FieldMapping
 from dynaorm.entity.mapping.item_encoder import ItemEncoder
 from dynaorm.entity.mapping.key_fields import KeyFields, key_fields_of
 from dynaorm.entity.mapping.loader import Loader
-from dynaorm.entity.mapping.made_of import MadeOf, made_of
-from dynaorm.entity.mapping.place import IndexMapping, IndexPlaces, StoredPlace, UndeclaredKey, places_of
+from dynaorm.entity.mapping.made_of import DerivedFields, made_of
+from dynaorm.entity.mapping.place import (
+    IndexMapping,
+    IndexPlaces,
+    StoredComputedField,
+    UndeclaredKey,
+    places_of,
+)
 from dynaorm.entity.mapping.primary_key import PrimaryKey
 from dynaorm.entity.mapping.secret import ClassErrors, Secrets, secrets_of
 from dynaorm.entity.mapping.stored import StoredValues
@@ -59,7 +65,7 @@ if TYPE_CHECKING:
     from dynaorm.entity.mapping import dependence as dependences
     from dynaorm.entity.mapping import exact, validation_rules
     from dynaorm.entity.mapping.dependence import Dependence
-    from dynaorm.entity.mapping.exact import ExactEncoder
+    from dynaorm.entity.mapping.exact import StrictEncoder
     from dynaorm.entity.mapping.validation_rules import ClassRules
 else:
     late(
@@ -121,7 +127,7 @@ class EntityMapping:
     updated: tuple[FieldMapping, ...] = ()
     computed: Mapping[str, ComputedValue] = dataclasses.field(default_factory=dict)
     undeclared: Mapping[str, UndeclaredKey] = dataclasses.field(default_factory=dict)
-    stored: Mapping[str, StoredPlace] = dataclasses.field(default_factory=dict)
+    stored: Mapping[str, StoredComputedField] = dataclasses.field(default_factory=dict)
     formerly: tuple[str, ...] = ()
     type_names: TypeNames = TypeNames(())
 
@@ -145,7 +151,7 @@ class EntityMapping:
         return dependences.dependence_of(self.entity, self.computed, self.made_of)
 
     @cached_property
-    def made_of(self) -> MadeOf:
+    def made_of(self) -> DerivedFields:
         """The stored fields that its keys, guards, versions and totals are made of."""
         return made_of(self)
 
@@ -294,7 +300,7 @@ class EntityMapping:
     def encoder(self) -> ItemEncoder:
         return ItemEncoder(self.fields, self.errors, self._compiled_exact)
 
-    def _compiled_exact(self) -> ExactEncoder | None:
+    def _compiled_exact(self) -> StrictEncoder | None:
         # A computed field may look into a container, which may change until its key is rendered.
         if not self.is_exact or self.computed:
             return None

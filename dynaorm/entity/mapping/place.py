@@ -92,7 +92,7 @@ class UndeclaredKey(IndexMapping):
 
 
 @record
-class StoredPlace(IndexMapping):
+class StoredComputedField(IndexMapping):
     """The attribute that keeps the value of a computed field: written as an index key is, and read by no query.
 
     Attributes:

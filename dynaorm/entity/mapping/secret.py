@@ -23,7 +23,7 @@ from dynaorm.entity.template.key_part import KeyPart
 from dynaorm.entity.template.template import KeyValueError
 from dynaorm.entity.type_tree import type_tree
 from dynaorm.errors import DecodeError, InvalidValue
-from dynaorm.failure import Hiding, hidden_in, remedy_of
+from dynaorm.failure import RedactedDict, hidden_in, remedy_of
 from dynaorm.item.value import AttributeValue, Item
 from dynaorm.record import record
 
@@ -99,15 +99,15 @@ class Secrets:
         """The values of fields, under a ``repr`` that masks those that are secret."""
         if not self.fields:
             return values
-        return Hiding(values, self.fields | hidden_in(values))
+        return RedactedDict(values, self.fields | hidden_in(values))
 
     def hiding_key(self, key: dict[str, AttributeValue]) -> dict[str, AttributeValue]:
         """Key attributes, under a ``repr`` that masks those that have a secret field in them."""
-        return Hiding(key, self.keys) if self.keys else key
+        return RedactedDict(key, self.keys) if self.keys else key
 
     def hiding_guard(self, constraint: str, key: Item) -> Item:
         """The key of a guard item, under a ``repr`` that masks it if its constraint has a secret field."""
-        return Hiding(key, frozenset(key)) if constraint in self.constraints else key
+        return RedactedDict(key, frozenset(key)) if constraint in self.constraints else key
 
 
 def secrets_of(

@@ -32,8 +32,8 @@ from dynaorm.entity.template.template import (
     parse,
     unescape,
 )
-from dynaorm.entity.text.scalar import ANY_TEXT, ANYTHING, STR, CharacterRun, Packing, Scalar, Shape
-from dynaorm.failure import Remedied
+from dynaorm.entity.text.scalar import ANY_TEXT, ANYTHING, STR, BinaryForm, CharacterRun, Scalar, Shape
+from dynaorm.failure import ValueErrorWithRemedy
 
 _HEX: Final = frozenset("0123456789ABCDEF")
 _UPPER: Final = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZ")
@@ -180,7 +180,7 @@ def _unescaped_piece(before: str, placeholder: Placeholder, end: str) -> Piece:
         # Also an end that the text begins and the literal completes: before "##", the text "a#" would end after its
         # "a".
         if (text + end).find(end) < len(text):
-            raise Remedied(
+            raise ValueErrorWithRemedy(
                 f"contains {end!r}, which ends {placeholder.source} in the key, and its table has escape=False",
                 f"use another value, or {{{placeholder.field}:raw}}",
             )
@@ -251,7 +251,7 @@ def _single_renderer(piece: Piece, after: str) -> Callable[[Mapping[str, Any]], 
     return render
 
 
-def _packed_renderer(piece: Piece, packing: Packing) -> Callable[[Mapping[str, Any]], bytes | None]:
+def _packed_renderer(piece: Piece, packing: BinaryForm) -> Callable[[Mapping[str, Any]], bytes | None]:
     field, pack = piece.placeholder.field, packing.pack
 
     def render(values: Mapping[str, Any]) -> bytes | None:

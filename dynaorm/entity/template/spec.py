@@ -27,7 +27,7 @@ from dynaorm.entity.text.scalar import (
     may_meet,
     pattern_of,
 )
-from dynaorm.failure import Remedied, counted, nearest, with_article
+from dynaorm.failure import ValueErrorWithRemedy, counted, nearest, with_article
 from dynaorm.record import record, replace
 
 
@@ -417,7 +417,7 @@ def _padded(placeholder: Placeholder, width: int, *, desc: bool) -> Placeholder:
         number = value if is_any_int and type(value) is int else int(to_text(value))
         if not 0 <= number <= top:
             why = "is negative" if number < 0 else f"has more than {counted(width, 'digit')}"
-            raise Remedied(
+            raise ValueErrorWithRemedy(
                 f"{why}, and {placeholder.source} holds 0 to {top}",
                 f"give it one of these, or sort by an index with sk=NumberKey({placeholder.field!r})",
             )

@@ -9,8 +9,8 @@ from typing import Any, Final, Self
 
 from dynaorm.entity.table import KeyKind
 from dynaorm.entity.template.spec import Placeholder, SpecError, placeholder_of
-from dynaorm.entity.text.scalar import Packing, Scalar, Shape, listed
-from dynaorm.failure import Remedied, nearest, remedy_of
+from dynaorm.entity.text.scalar import BinaryForm, Scalar, Shape, listed
+from dynaorm.failure import ValueErrorWithRemedy, nearest, remedy_of
 from dynaorm.record import record, replace
 
 _HALF_PAIR: Final = re.compile("[\ud800-\udfff]")
@@ -229,7 +229,7 @@ class KeyTemplate:
     shape: Shape
     render: Callable[[Mapping[str, Any]], str | bytes | None]
     pattern: re.Pattern[str]
-    packing: Packing | None = None
+    packing: BinaryForm | None = None
 
     def match(self, key: str | bytes) -> dict[str, Any] | None:
         """The values of the lossless fields of a key; None for a key that this template never renders."""
@@ -284,5 +284,5 @@ class KeyTemplate:
 
     def gap(self, missing: str, field: str, value: object) -> KeyValueError:
         """The error for a field that is given although a field before it is missing."""
-        problem = Remedied(f"comes after {missing} in {self.text!r}", f"give {missing} too")
+        problem = ValueErrorWithRemedy(f"comes after {missing} in {self.text!r}", f"give {missing} too")
         return KeyValueError.of(field, value, problem)

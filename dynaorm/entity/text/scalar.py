@@ -22,7 +22,7 @@ from uuid import UUID
 import pydantic
 
 from dynaorm.entity.type_tree import type_tree
-from dynaorm.failure import Remedied, shown, with_article
+from dynaorm.failure import ValueErrorWithRemedy, shown, with_article
 from dynaorm.item.value import number_text
 from dynaorm.record import record, replace
 
@@ -153,7 +153,7 @@ def _share(one: CharacterRun, other: CharacterRun) -> bool:
 
 
 @record
-class Packing:
+class BinaryForm:
     """The bytes that stand for a text in a binary key. They sort as the texts do.
 
     ``pack`` takes a text of the type. ``unpack`` raises ValueError for bytes that stand for no text.
@@ -202,7 +202,7 @@ class Scalar:
     grows: frozenset[str] = frozenset()
     formatted: Scalar | None = None
     bound: Callable[[Any], str] | None = None
-    packing: Packing | None = None
+    packing: BinaryForm | None = None
     in_attribute: tuple[Callable[[Any], str], Callable[[str], Any]] | None = None
     takes_ints: bool = False
     node: str = ""
@@ -245,7 +245,7 @@ def in_utc(value: datetime) -> datetime:
     if value.tzinfo is UTC:
         return value
     if value.utcoffset() is None:
-        raise Remedied("is a datetime without a time zone", "give it one (datetime.now(UTC))")
+        raise ValueErrorWithRemedy("is a datetime without a time zone", "give it one (datetime.now(UTC))")
     try:
         return value.astimezone(UTC)
     except OverflowError:
@@ -260,7 +260,7 @@ def parse_datetime(text: str) -> datetime:
     """
     value = datetime.fromisoformat(text)
     if value.utcoffset() is None:
-        raise Remedied("without a time zone", _WALL)
+        raise ValueErrorWithRemedy("without a time zone", _WALL)
     return in_utc(value)
 
 
@@ -272,7 +272,7 @@ def _wall_text(value: Any) -> str:
     if not isinstance(value, datetime):
         raise _mistyped(value, datetime)
     if value.utcoffset() is not None:
-        raise Remedied(
+        raise ValueErrorWithRemedy(
             "is a datetime with a time zone, in a field declared NaiveDatetime",
             "give its wall time (.replace(tzinfo=None)), or declare the field datetime",
         )
@@ -282,7 +282,7 @@ def _wall_text(value: Any) -> str:
 def _parse_wall_time(text: str) -> datetime:
     value = datetime.fromisoformat(text)
     if value.utcoffset() is not None:
-        raise Remedied("with a time zone", "declare it datetime, or correct the item")
+        raise ValueErrorWithRemedy("with a time zone", "declare it datetime, or correct the item")
     return value
 
 
@@ -302,7 +302,7 @@ def _mistyped(value: object, kind: type) -> ValueError:
     found = "None" if value is None else with_article(type(value).__name__)
     problem = f"is {found}, not {with_article(kind.__name__)}"
     if issubclass(kind, pydantic.SecretStr | pydantic.SecretBytes):
-        return Remedied(problem, f"give {kind.__name__}(...) of it")
+        return ValueErrorWithRemedy(problem, f"give {kind.__name__}(...) of it")
     return ValueError(problem)
 
 
@@ -357,13 +357,15 @@ def _boolean(text: str) -> bool:
 
 def _day(value: date) -> str:
     if isinstance(value, datetime):
-        raise Remedied("is a datetime, not a date", "give its .date()")
+        raise ValueErrorWithRemedy("is a datetime, not a date", "give its .date()")
     return value.isoformat()
 
 
 def _time_of_day(value: time) -> str:
     if value.tzinfo is not None:
-        raise Remedied("is a time with a time zone, which cannot be ordered without a day", "use a datetime")
+        raise ValueErrorWithRemedy(
+            "is a time with a time zone, which cannot be ordered without a day", "use a datetime"
+        )
     return value.isoformat(timespec="microseconds")
 
 
@@ -432,7 +434,7 @@ def _any_time_text(value: Any) -> str:
     if not isinstance(value, time):
         raise _mistyped(value, time)
     if value.tzinfo is not None and value.utcoffset() is None:
-        raise Remedied(
+        raise ValueErrorWithRemedy(
             f"is {shown(value)}, whose time zone has no offset without a day", remedy="use a datetime"
         )
     return value.isoformat(timespec="microseconds")
@@ -473,7 +475,7 @@ STR: Final = Scalar(
     str,
     ANY_TEXT,
     open=True,
-    packing=Packing(str.encode, bytes.decode),
+    packing=BinaryForm(str.encode, bytes.decode),
     node="str",
     is_json=True,
 )
@@ -515,7 +517,7 @@ def opaque(kind: type, to_text: Callable[[Any], str] = str) -> Scalar:
 def ksuid_scalar(kind: type[Ksuid | KsuidMs]) -> Scalar:
     """The scalar of a class of KSUIDs."""
     found = _fixed(kind, str, kind.from_base62, _KSUID_SHAPE)
-    packing = Packing(lambda text: bytes(kind.from_base62(text)), lambda key: str(kind.from_bytes(key)))
+    packing = BinaryForm(lambda text: bytes(kind.from_base62(text)), lambda key: str(kind.from_bytes(key)))
     return replace(found, packing=packing)
 
 
@@ -559,7 +561,7 @@ SCALARS: Final[Mapping[type, Scalar]] = {
     timedelta: _number(timedelta, _seconds, _from_seconds),
     UUID: replace(
         _fixed(UUID, str, UUID, _UUID_SHAPE, node="uuid"),
-        packing=Packing(lambda text: UUID(text).bytes, lambda key: str(UUID(bytes=key))),
+        packing=BinaryForm(lambda text: UUID(text).bytes, lambda key: str(UUID(bytes=key))),
     ),
     datetime: replace(
         _fixed(datetime, datetime_text, parse_datetime, (*_WALL_SHAPE, "Z"), node="datetime"),
@@ -588,7 +590,7 @@ SCALARS: Final[Mapping[type, Scalar]] = {
         python=bytes,
         shape=(CharacterRun(_HEX_DIGITS),),
         grows=_HEX_DIGITS,
-        packing=Packing(bytes.fromhex, bytes.hex),
+        packing=BinaryForm(bytes.fromhex, bytes.hex),
         node="bytes",
     ),
     pydantic.SecretStr: opaque(pydantic.SecretStr, _secret_text),

@@ -13,10 +13,10 @@ from dynaorm.entity.classify import NotAnEntity, classify
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.table import Table
 from dynaorm.errors import DynaormError
-from dynaorm.flow.integrity.finding import Diagnosis, FindingKind, Judgement, finding_of
+from dynaorm.flow.integrity.finding import CheckResult, FindingKind, RepairableFinding, finding_of
 from dynaorm.flow.integrity.judge_item import index_changes, unread, wanted_index_keys, with_changes
 from dynaorm.flow.integrity.judge_values import judge_values
-from dynaorm.flow.integrity.kinds.judged import JudgedKind, Lacking, Subject, first_doubt
+from dynaorm.flow.integrity.kinds.judged import Checker, Lacking, Subject, first_doubt
 from dynaorm.flow.integrity.kinds.judged_kinds import KINDS
 from dynaorm.flow.integrity.repair_actions import renewed
 from dynaorm.flow.integrity.scope import Scope
@@ -28,10 +28,10 @@ from dynaorm.plan.kinds.derived import Held
 from dynaorm.record import record, replace
 
 
-def complete(address: ItemAddress, scope: Scope) -> StoredCheck[Judgement]:
+def complete(address: ItemAddress, scope: Scope) -> StoredCheck[CheckResult]:
     """What the entity at an address lacks: one diagnosis for all of it, and one for each item that is taken."""
     (item,) = yield [address]
-    judgement = Judgement()
+    judgement = CheckResult()
     lacking = _entity_at(address.table, item, scope) if item is not None else None
     if lacking is not None:
         if not lacking.now.mapping.is_expired(lacking.stored, lacking.now.unit.now):
@@ -40,14 +40,14 @@ def complete(address: ItemAddress, scope: Scope) -> StoredCheck[Judgement]:
         found = classify(address.table, item)
         judgement.doubt = first_doubt(kind.doubt_about(found, address.table, item, scope) for kind in KINDS)
 
-    def again() -> StoredCheck[list[Diagnosis]]:
+    def again() -> StoredCheck[list[RepairableFinding]]:
         return (yield from complete(address, scope)).diagnoses
 
     judgement.diagnoses = [replace(one, again=again) for one in judgement.diagnoses]
     return judgement
 
 
-def _judge_stored(lacking: Lacking, scope: Scope, judgement: Judgement) -> StoredCheck[None]:
+def _judge_stored(lacking: Lacking, scope: Scope, judgement: CheckResult) -> StoredCheck[None]:
     mapping, stored, is_moved = lacking.now.mapping, lacking.stored, lacking.is_moved
     as_stored = replace(lacking.now, item=stored)
     judgement.facts += [fact for kind in KINDS for fact in kind.facts_at(as_stored, scope)]
@@ -106,10 +106,10 @@ class _Required:
 
     renewal: Renewal
     index_keys: Mapping[str, AttributeValue]
-    held: Sequence[tuple[JudgedKind, Sequence[Held[Any]]]]
+    held: Sequence[tuple[Checker, Sequence[Held[Any]]]]
 
 
-def _lacked(lacking: Lacking, required: _Required, scope: Scope) -> StoredCheck[list[Diagnosis]]:
+def _lacked(lacking: Lacking, required: _Required, scope: Scope) -> StoredCheck[list[RepairableFinding]]:
     """The diagnoses of all that an entity lacks."""
     renewal = required.renewal
     # To be stored as it loads gives an entity everything that it lacks, but for what others hold.
@@ -122,7 +122,7 @@ def _lacked(lacking: Lacking, required: _Required, scope: Scope) -> StoredCheck[
     return [*lacking.left, *([] if lacking.is_stuck else _incomplete(lacking, required.index_keys))]
 
 
-def _incomplete(lacking: Lacking, keys: Mapping[str, AttributeValue]) -> list[Diagnosis]:
+def _incomplete(lacking: Lacking, keys: Mapping[str, AttributeValue]) -> list[RepairableFinding]:
     mapping, item = lacking.now.mapping, lacking.now.item
     changes = index_changes(mapping, item, keys)
     words = [*lacking.words, *(["index keys"] if changes else [])]
@@ -135,4 +135,4 @@ def _incomplete(lacking: Lacking, keys: Mapping[str, AttributeValue]) -> list[Di
     actions = renewed(mapping, lacking.stored, image, lacking.taken, unit=lacking.now.unit)
     detail = f"it lacks {', '.join(words)}"
     finding = finding_of(FindingKind.INCOMPLETE, mapping, lacking.former_key, detail, repairable=True)
-    return [Diagnosis(finding, actions=(*actions, *lacking.checks.values()))]
+    return [RepairableFinding(finding, actions=(*actions, *lacking.checks.values()))]

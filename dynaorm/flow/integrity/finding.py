@@ -1,7 +1,7 @@
 """What a verification finds, what would repair it, and what became of it.
 
-A ``Finding`` is plain data for the reader. A ``Diagnosis`` is a finding with the actions of the one transaction that
-repairs it; they are conditional on exactly what was read.
+A ``Finding`` is plain data for the reader. A ``RepairableFinding`` has the actions of the one transaction that repairs
+it, too; they are conditional on exactly what was read.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -247,7 +247,7 @@ def left(finding: Finding, reason: str = "") -> RepairResult:
 
 
 @record
-class Diagnosis:
+class RepairableFinding:
     """A finding, the transaction that repairs it, and how to judge the item again.
 
     Attributes:
@@ -263,11 +263,11 @@ class Diagnosis:
     counted: ItemAddress | None = None
 
 
-def not_judged(address: ItemAddress, detail: str) -> Diagnosis:
+def not_judged(address: ItemAddress, detail: str) -> RepairableFinding:
     """The diagnosis of what could not be judged."""
     table, key = address.table, shown_key(address.table, address.key)
     named = found_key(catalog_of(table).mappings, key)
-    return Diagnosis(Finding(FindingKind.NOT_JUDGED, table.name, key, None, detail, False, named))
+    return RepairableFinding(Finding(FindingKind.NOT_JUDGED, table.name, key, None, detail, False, named))
 
 
 @record
@@ -303,7 +303,7 @@ Fact: TypeAlias = Holding | Amount
 
 
 @record
-class Doubt:
+class Uncertainty:
     """A reason why sums cannot be judged from the loaded declarations.
 
     Attributes:
@@ -316,7 +316,7 @@ class Doubt:
 
 
 @record(frozen=False)
-class Judgement:
+class CheckResult:
     """What is known about one item after it was judged together with the items that belong to it.
 
     Attributes:
@@ -325,6 +325,6 @@ class Judgement:
         doubt: why the item makes sums doubtful.
     """
 
-    diagnoses: list[Diagnosis] = field(default_factory=list)
+    diagnoses: list[RepairableFinding] = field(default_factory=list)
     facts: list[Fact] = field(default_factory=list)
-    doubt: Doubt | None = None
+    doubt: Uncertainty | None = None

@@ -16,7 +16,14 @@ from dynaorm.errors import UsageError
 from dynaorm.failure import MASK
 from dynaorm.flow.call import Context, Flow
 from dynaorm.flow.commit import unit_of_work
-from dynaorm.flow.integrity.finding import Diagnosis, Finding, FindingKind, Outcome, RepairResult, left
+from dynaorm.flow.integrity.finding import (
+    Finding,
+    FindingKind,
+    Outcome,
+    RepairableFinding,
+    RepairResult,
+    left,
+)
 from dynaorm.flow.integrity.kinds.judged import Run
 from dynaorm.flow.integrity.kinds.judged_kinds import KINDS
 from dynaorm.flow.integrity.ledger import MemoryLedger
@@ -32,7 +39,7 @@ _STEP = 500
 
 
 @record(frozen=False)
-class JudgedAgain(Verification):
+class Recheck(Verification):
     """A verification of the items that some findings name.
 
     Attributes:
@@ -49,7 +56,7 @@ class JudgedAgain(Verification):
     def is_read(self) -> bool:
         return not self.addresses
 
-    def steps(self, after_pages: Callable[[], object] = bool) -> Iterator[Flow[list[Diagnosis]]]:
+    def steps(self, after_pages: Callable[[], object] = bool) -> Iterator[Flow[list[RepairableFinding]]]:
         tables = {table.name: table for table in self.scope.known_tables}
         repairable = [
             (one, ItemAddress(tables[one.table], one.item_key)) for one in self.found if one.repairable
@@ -61,7 +68,7 @@ class JudgedAgain(Verification):
         for step in Verification.steps(self, after_pages):
             yield self._noting(step)
 
-    def _begin(self, found: Sequence[tuple[Finding, ItemAddress]]) -> Flow[list[Diagnosis]]:
+    def _begin(self, found: Sequence[tuple[Finding, ItemAddress]]) -> Flow[list[RepairableFinding]]:
         """Find the items to be judged, and remember what is known of them."""
         asked = [(kind, at, [key.primary_key for key in one.owners]) for one, at in found for kind in KINDS]
         checks = [kind.judged_with(at, owners) for kind, at, owners in asked]
@@ -73,20 +80,23 @@ class JudgedAgain(Verification):
                 self.ledger.add(fact)
         return []
 
-    def judge_again(self, addresses: Sequence[ItemAddress]) -> Flow[list[Diagnosis]]:
+    def judge_again(self, addresses: Sequence[ItemAddress]) -> Flow[list[RepairableFinding]]:
         # A sum is counted from all that is counted in it.
         whole = replace(self.scope, reads_everything=True)
-        run, found = Run(whole, self.limiter, self.segments, self.ledger, self.unstable), list[Diagnosis]()
+        run, found = (
+            Run(whole, self.limiter, self.segments, self.ledger, self.unstable),
+            list[RepairableFinding](),
+        )
         for kind in KINDS:
             found += yield from kind.judge_again(addresses, run)
         return found
 
-    def _noting(self, step: Flow[list[Diagnosis]]) -> Flow[list[Diagnosis]]:
+    def _noting(self, step: Flow[list[RepairableFinding]]) -> Flow[list[RepairableFinding]]:
         found = yield from step
         self.met += [one.finding for one in found]
         return found
 
-    def _judge_pages(self) -> Flow[list[Diagnosis]]:
+    def _judge_pages(self) -> Flow[list[RepairableFinding]]:
         yield from self.limiter.wait()
         return (yield from self._judge(self.addresses[:_STEP], {}))
 
@@ -106,13 +116,13 @@ class JudgedAgain(Verification):
                 yield RepairResult(one, Outcome.RESOLVED)
 
 
-def judged_again(
+def recheck(
     named: Sequence[Table | type[Any]],
     findings: Iterable[Finding],
     context: Context,
     *,
     rate: float | None = None,
-) -> JudgedAgain:
+) -> Recheck:
     """A verification of what some findings name, in these tables and classes. It has not begun.
 
     Raises:
@@ -122,7 +132,7 @@ def judged_again(
     scope = scope_of(named, lambda: unit_of_work(context), reads_everything=False)
     tables = {table.name: table for table in scope.known_tables}
     distinct = {one.identity: one for one in _checked(findings, tables)}
-    return JudgedAgain(scope, RateLimiter(context, rate), 1, MemoryLedger(), found=[*distinct.values()])
+    return Recheck(scope, RateLimiter(context, rate), 1, MemoryLedger(), found=[*distinct.values()])
 
 
 def _checked(findings: Iterable[Finding], tables: Mapping[str, Table]) -> Iterator[Finding]:

@@ -15,7 +15,13 @@ from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.stored_entity import shown_key
 from dynaorm.errors import DecodeError, DynaormError
 from dynaorm.failure import shown
-from dynaorm.flow.integrity.finding import Diagnosis, Doubt, FindingKind, Judgement, finding_at
+from dynaorm.flow.integrity.finding import (
+    CheckResult,
+    FindingKind,
+    RepairableFinding,
+    Uncertainty,
+    finding_at,
+)
 from dynaorm.flow.integrity.judge_values import judge_values
 from dynaorm.flow.integrity.kinds.judged import Subject, first_doubt
 from dynaorm.flow.integrity.kinds.judged_kinds import KINDS
@@ -28,10 +34,10 @@ from dynaorm.plan.compiler import Renewal, renewal_of
 from dynaorm.record import replace
 
 
-def judge(address: ItemAddress, scope: Scope) -> StoredCheck[Judgement]:
+def judge(address: ItemAddress, scope: Scope) -> StoredCheck[CheckResult]:
     """What is wrong with the item at an address, by itself and together with the items that belong to it."""
     (item,) = yield [address]
-    judgement = Judgement()
+    judgement = CheckResult()
     if item is None:
         return judgement
     found = classify(address.table, item)
@@ -47,7 +53,7 @@ def _judge_as(
     found: EntityMapping | NotAnEntity,
     address: ItemAddress,
     item: Item,
-    judgement: Judgement,
+    judgement: CheckResult,
     *,
     scope: Scope,
 ) -> StoredCheck[None]:
@@ -67,26 +73,26 @@ def _judge_as(
 
 
 def _again(address: ItemAddress, scope: Scope) -> Any:
-    def again() -> StoredCheck[list[Diagnosis]]:
+    def again() -> StoredCheck[list[RepairableFinding]]:
         judgement = yield from judge(address, scope)
         return judgement.diagnoses
 
     return again
 
 
-def _unknown(address: ItemAddress, item: Item) -> Diagnosis:
+def _unknown(address: ItemAddress, item: Item) -> RepairableFinding:
     attribute = address.table.type_attribute
     tag = item.get(attribute) if attribute is not None else None
     named = "" if tag is None else f"; its {attribute} is {shown(next(iter(tag.values())))}"
     detail = f"it belongs to no class of the table{named}"
     key = shown_key(address.table, item)
-    return Diagnosis(finding_at(FindingKind.UNKNOWN_ITEM, ItemAddress(address.table, key), detail))
+    return RepairableFinding(finding_at(FindingKind.UNKNOWN_ITEM, ItemAddress(address.table, key), detail))
 
 
 # -- entities ----------------------------------------------------------------------------------------------------------
 
 
-def _judge_entity(subject: Subject, scope: Scope, judgement: Judgement) -> StoredCheck[None]:
+def _judge_entity(subject: Subject, scope: Scope, judgement: CheckResult) -> StoredCheck[None]:
     mapping, item = subject.mapping, subject.item
     judgement.facts += [fact for kind in KINDS for fact in kind.facts_at(subject, scope)]
     kinds = [kind for kind in KINDS if kind.concerns(mapping, scope)]
@@ -121,7 +127,9 @@ def wanted_index_keys(renewal: Renewal) -> dict[str, AttributeValue]:
     return index_keys(renewal.mapping, renewal.mapping.subject(renewal.image))
 
 
-def unread(subject: Subject, problem: Exception, scope: Scope) -> tuple[list[Diagnosis], Doubt | None]:
+def unread(
+    subject: Subject, problem: Exception, scope: Scope
+) -> tuple[list[RepairableFinding], Uncertainty | None]:
     """What to report of an entity that cannot be read, and the doubt about the sums that may count it.
 
     It is reported also if only these sums are verified: they are judged without it.
@@ -131,18 +139,18 @@ def unread(subject: Subject, problem: Exception, scope: Scope) -> tuple[list[Dia
     if not scope.covers(mapping) and doubt is None:
         return [], None
     problems = "; ".join(problem.problems) if isinstance(problem, DecodeError) else str(problem)
-    return [Diagnosis(subject.finding(FindingKind.UNREADABLE, problems, repairable=False))], doubt
+    return [RepairableFinding(subject.finding(FindingKind.UNREADABLE, problems, repairable=False))], doubt
 
 
 def _judge_index_keys(
     subject: Subject, renewal: Renewal, wanted: Mapping[str, AttributeValue]
-) -> Iterator[Diagnosis]:
+) -> Iterator[RepairableFinding]:
     mapping, item = subject.mapping, subject.item
     if changes := index_changes(mapping, renewal.image, wanted):
         yield _wrong_index_keys(subject, changes)
     if foreign := sorted(_foreign_index_keys(mapping) & item.keys()):
         detail = f"it has {', '.join(foreign)}, but {mapping.name} declares no such index"
-        yield Diagnosis(subject.finding(FindingKind.INDEX_KEYS, detail, repairable=False))
+        yield RepairableFinding(subject.finding(FindingKind.INDEX_KEYS, detail, repairable=False))
 
 
 def index_changes(
@@ -173,7 +181,7 @@ def _foreign_index_keys(mapping: EntityMapping) -> set[str]:
     return keys - known - {*table.key_names, table.type_attribute}
 
 
-def _wrong_index_keys(subject: Subject, changes: Mapping[str, AttributeValue | None]) -> Diagnosis:
+def _wrong_index_keys(subject: Subject, changes: Mapping[str, AttributeValue | None]) -> RepairableFinding:
     mapping, item = subject.mapping, subject.item
     words = [
         f"{name} does not hold the values of its fields"
@@ -183,7 +191,7 @@ def _wrong_index_keys(subject: Subject, changes: Mapping[str, AttributeValue | N
     ]
     finding = subject.finding(FindingKind.INDEX_KEYS, "; ".join(words), repairable=True)
     image = with_changes(item, changes)
-    return Diagnosis(finding, actions=renewed(mapping, item, image, unit=subject.unit))
+    return RepairableFinding(finding, actions=renewed(mapping, item, image, unit=subject.unit))
 
 
 def _shown(value: AttributeValue | None) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dynaorm.entity.table import Ident, Table
 from dynaorm.flow.call import Context, Flow, ReadCost
 from dynaorm.flow.commit import unit_of_work
-from dynaorm.flow.integrity.finding import Diagnosis, Finding
+from dynaorm.flow.integrity.finding import Finding, RepairableFinding
 from dynaorm.flow.integrity.judge_item import judge
 from dynaorm.flow.integrity.kinds.judged_kinds import KINDS
 from dynaorm.flow.integrity.ledger import Ledger, MemoryLedger, remember
@@ -35,7 +35,7 @@ def judge_items(items: Mapping[Table, Iterable[Item]], now: float) -> list[Findi
     return [diagnosis.finding for diagnosis in _diagnoses(stored, scope)]
 
 
-def _diagnoses(stored: Mapping[Ident, tuple[ItemAddress, Item]], scope: Scope) -> Iterator[Diagnosis]:
+def _diagnoses(stored: Mapping[Ident, tuple[ItemAddress, Item]], scope: Scope) -> Iterator[RepairableFinding]:
     items = {ident: item for ident, (_, item) in stored.items()}
     ledger = MemoryLedger()
     for address, _ in stored.values():
@@ -55,16 +55,16 @@ def judge_address(address: ItemAddress, context: Context) -> Flow[list[Finding] 
     return None if found is None else [one.finding for one in found]
 
 
-def _judged(address: ItemAddress, scope: Scope) -> StoredCheck[list[Diagnosis]]:
+def _judged(address: ItemAddress, scope: Scope) -> StoredCheck[list[RepairableFinding]]:
     judgement = yield from judge(address, scope)
     ledger = MemoryLedger()
     remember(judgement, ledger)
     return [*judgement.diagnoses, *(yield from judge_left(ledger, scope))]
 
 
-def judge_left(ledger: Ledger, scope: Scope) -> StoredCheck[list[Diagnosis]]:
+def judge_left(ledger: Ledger, scope: Scope) -> StoredCheck[list[RepairableFinding]]:
     """What is wrong at the addresses of a ledger, one address after the other."""
-    found: list[Diagnosis] = []
+    found: list[RepairableFinding] = []
     for kind in KINDS:
         for address, facts in kind.left(ledger, scope):
             found += yield from kind.judge_facts(address, facts, scope, ledger.doubts())

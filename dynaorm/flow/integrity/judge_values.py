@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dynaorm.entity.table import Ident
 from dynaorm.errors import DynaormError
 from dynaorm.failure import shown
-from dynaorm.flow.integrity.finding import Diagnosis, FindingKind, finding_of
+from dynaorm.flow.integrity.finding import FindingKind, RepairableFinding, finding_of
 from dynaorm.flow.integrity.kinds.judged_kinds import KINDS
 from dynaorm.flow.integrity.repair_actions import unchanged
 from dynaorm.flow.integrity.scope import Scope
@@ -21,12 +21,12 @@ from dynaorm.item.action import Update
 from dynaorm.item.value import AttributeValue, Item, same
 from dynaorm.plan.compiler import Renewal, renewal_actions
 from dynaorm.plan.intent import Reads
-from dynaorm.plan.kinds.derived import Image
+from dynaorm.plan.kinds.derived import EntitySide
 from dynaorm.plan.plan import Planned
 from dynaorm.record import replace
 
 
-def judge_values(renewal: Renewal, scope: Scope) -> StoredCheck[list[Diagnosis]]:
+def judge_values(renewal: Renewal, scope: Scope) -> StoredCheck[list[RepairableFinding]]:
     """The values that validators change whenever the entity is loaded."""
     if not renewal.changes:
         return []
@@ -42,7 +42,7 @@ def judge_values(renewal: Renewal, scope: Scope) -> StoredCheck[list[Diagnosis]]
         return [_diagnosis(renewal, doubt=str(problem))]
 
 
-def _renewed(renewal: Renewal, scope: Scope) -> StoredCheck[Diagnosis]:
+def _renewed(renewal: Renewal, scope: Scope) -> StoredCheck[RepairableFinding]:
     mapping, unit = renewal.mapping, scope.new_unit()
     key = mapping.key_of(renewal.item)
     # Items that nobody gives up are new.
@@ -51,7 +51,7 @@ def _renewed(renewal: Renewal, scope: Scope) -> StoredCheck[Diagnosis]:
         (kind, one, image is renewal.image)
         for image in (renewal.item, renewal.image)
         for kind in kinds
-        for one in kind.derived.held_by(Image(mapping, key, image))
+        for one in kind.derived.held_by(EntitySide(mapping, key, image))
     ]
     addresses = [ItemAddress(*kind.derived.place(one)) for kind, one, _ in held]
     stored = yield from _read(addresses)
@@ -86,11 +86,11 @@ def _as_read(renewal: Renewal, planned: list[Planned]) -> tuple[Planned, ...]:
     return (replace(own, action=action), *others)
 
 
-def _diagnosis(renewal: Renewal, *, doubt: str = "", actions: tuple[Planned, ...] = ()) -> Diagnosis:
+def _diagnosis(renewal: Renewal, *, doubt: str = "", actions: tuple[Planned, ...] = ()) -> RepairableFinding:
     mapping = renewal.mapping
     key, words = mapping.key_of(renewal.item), "; ".join(_words(renewal))
     finding = finding_of(FindingKind.STORED_VALUES, mapping, key, words, repairable=bool(actions))
-    return Diagnosis(replace(finding, uncertain_because=doubt), actions=actions)
+    return RepairableFinding(replace(finding, uncertain_because=doubt), actions=actions)
 
 
 def _words(renewal: Renewal) -> Iterator[str]:

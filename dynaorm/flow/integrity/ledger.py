@@ -9,7 +9,7 @@ from decimal import Decimal
 from typing import Final, Protocol, TypeAlias
 
 from dynaorm.entity.table import Ident
-from dynaorm.flow.integrity.finding import Amount, Doubt, Fact, Holding, Judgement
+from dynaorm.flow.integrity.finding import Amount, CheckResult, Fact, Holding, Uncertainty
 from dynaorm.flow.integrity.stored_check import ItemAddress
 from dynaorm.item.value import EXACT, Item
 from dynaorm.record import record
@@ -46,16 +46,16 @@ class Ledger(Protocol):
         """What a dry run would store at some addresses, as far as it would write there."""
         ...
 
-    def doubt(self, doubt: Doubt, /) -> None:
+    def doubt(self, doubt: Uncertainty, /) -> None:
         """Remember why sums are doubtful; one reason for each class is enough."""
         ...
 
-    def doubts(self) -> Sequence[Doubt]:
+    def doubts(self) -> Sequence[Uncertainty]:
         """Why sums are doubtful."""
         ...
 
 
-def remember(judgement: Judgement, ledger: Ledger) -> None:
+def remember(judgement: CheckResult, ledger: Ledger) -> None:
     """Enter in a ledger what a judgement leaves for the end."""
     for fact in judgement.facts:
         ledger.add(fact)
@@ -76,7 +76,7 @@ class MemoryLedger:
     def __init__(self) -> None:
         self._held: dict[Ident, _Held] = {}
         self._sums: dict[Ident, tuple[ItemAddress, dict[str, Decimal]]] = {}
-        self._doubts: dict[str | None, Doubt] = {}
+        self._doubts: dict[str | None, Uncertainty] = {}
         self._planned: dict[Ident, Item | None] = {}
 
     def add(self, fact: Fact, /) -> None:
@@ -105,10 +105,10 @@ class MemoryLedger:
         idents = {address.ident for address in addresses}
         return {ident: self._planned[ident] for ident in idents if ident in self._planned}
 
-    def doubt(self, doubt: Doubt, /) -> None:
+    def doubt(self, doubt: Uncertainty, /) -> None:
         self._doubts.setdefault(doubt.source, doubt)
 
-    def doubts(self) -> Sequence[Doubt]:
+    def doubts(self) -> Sequence[Uncertainty]:
         return list(self._doubts.values())
 
 

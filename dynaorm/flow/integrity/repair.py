@@ -25,7 +25,7 @@ from dynaorm.errors import (
 from dynaorm.flow.call import Context, Flow, Pause, gather
 from dynaorm.flow.commit import unit_of_work
 from dynaorm.flow.integrity.backfill import complete
-from dynaorm.flow.integrity.finding import Diagnosis, Outcome, RepairResult, left
+from dynaorm.flow.integrity.finding import Outcome, RepairableFinding, RepairResult, left
 from dynaorm.flow.integrity.scan import RateLimiter
 from dynaorm.flow.integrity.stored_check import ItemAddress, answer_at_once
 from dynaorm.flow.integrity.verify import Verification, verification
@@ -67,7 +67,7 @@ def completion(
 
 
 def repair_flows(
-    diagnoses: Sequence[Diagnosis], work: Verification, *, dry_run: bool
+    diagnoses: Sequence[RepairableFinding], work: Verification, *, dry_run: bool
 ) -> Iterator[Flow[list[RepairResult]]]:
     """The repairs of one step, in order. Run each flow before you ask for the next."""
     # Sums are counted again together, because that may scan whole tables.
@@ -88,7 +88,7 @@ def _once(repairs: Flow[list[RepairResult]], told: set[object]) -> Flow[list[Rep
     return results
 
 
-def _repair_all(diagnoses: Sequence[Diagnosis], work: Verification) -> Flow[list[RepairResult]]:
+def _repair_all(diagnoses: Sequence[RepairableFinding], work: Verification) -> Flow[list[RepairResult]]:
     results: list[RepairResult] = []
     for _ in range(_RECOUNTS):
         ended = yield from gather([_mend(diagnosis, work.limiter) for diagnosis in diagnoses], CONCURRENCY)
@@ -112,7 +112,7 @@ def _may_differ(refusal: DynaormError | None) -> bool:
     return refusal is not None and not isinstance(refusal, UsageError)
 
 
-def _plan_all(diagnoses: Sequence[Diagnosis], work: Verification) -> Flow[list[RepairResult]]:
+def _plan_all(diagnoses: Sequence[RepairableFinding], work: Verification) -> Flow[list[RepairResult]]:
     """Sends no write."""
     results: list[RepairResult] = []
     for diagnosis in diagnoses:
@@ -120,7 +120,7 @@ def _plan_all(diagnoses: Sequence[Diagnosis], work: Verification) -> Flow[list[R
     return results
 
 
-def _plan_one(diagnosis: Diagnosis, work: Verification) -> Flow[list[RepairResult]]:
+def _plan_one(diagnosis: RepairableFinding, work: Verification) -> Flow[list[RepairResult]]:
     others: list[RepairResult] = []
     planned = work.ledger.planned(address for address, _ in _contested_in(diagnosis))
     if planned and diagnosis.again is not None:
@@ -141,7 +141,7 @@ def _plan_one(diagnosis: Diagnosis, work: Verification) -> Flow[list[RepairResul
     return [RepairResult(diagnosis.finding, Outcome.PLANNED, plan=plan), *others]
 
 
-def _contested_in(diagnosis: Diagnosis) -> Iterator[tuple[ItemAddress, Item | None]]:
+def _contested_in(diagnosis: RepairableFinding) -> Iterator[tuple[ItemAddress, Item | None]]:
     """The items that a repair writes and others may want, each with what it puts; None for one that it deletes."""
     for one in diagnosis.actions:
         if one.kind.is_contested:
@@ -152,7 +152,7 @@ def _contested_in(diagnosis: Diagnosis) -> Iterator[tuple[ItemAddress, Item | No
 # -- one repair --------------------------------------------------------------------------------------------------------
 
 
-def _plan_of(diagnosis: Diagnosis, limiter: RateLimiter) -> Plan:
+def _plan_of(diagnosis: RepairableFinding, limiter: RateLimiter) -> Plan:
     """The transaction of a repair. Raises PlanTooLarge, ItemTooLarge."""
     unit = unit_of_work(limiter.context)
     actions = _one_for_each_item(diagnosis.actions)
@@ -168,7 +168,9 @@ def _one_for_each_item(actions: Sequence[Planned]) -> tuple[Planned, ...]:
     return tuple(one for one in actions if one.purpose is not ItemPurpose.CHECK or one.ident not in written)
 
 
-def _mend(diagnosis: Diagnosis, limiter: RateLimiter) -> Flow[tuple[DynaormError | None, list[RepairResult]]]:
+def _mend(
+    diagnosis: RepairableFinding, limiter: RateLimiter
+) -> Flow[tuple[DynaormError | None, list[RepairResult]]]:
     """Repair one finding, if it still exists and needs no choice.
 
     Returns the refusal for which it is left, and what became of it. If another writer was faster, duplicate values that
@@ -199,8 +201,8 @@ def _mend(diagnosis: Diagnosis, limiter: RateLimiter) -> Flow[tuple[DynaormError
 
 
 def _found_again(
-    diagnosis: Diagnosis, found: Sequence[Diagnosis]
-) -> tuple[Diagnosis | None, list[RepairResult]]:
+    diagnosis: RepairableFinding, found: Sequence[RepairableFinding]
+) -> tuple[RepairableFinding | None, list[RepairResult]]:
     """The same problem among those of an item that was judged again, and what became of it or stands beside it.
 
     A problem that an item no longer has is resolved only if nothing else keeps the item from being right.
@@ -211,7 +213,7 @@ def _found_again(
     return again, others if others or again is not None else [RepairResult(problem, Outcome.RESOLVED)]
 
 
-def _attempt(diagnosis: Diagnosis, limiter: RateLimiter) -> Flow[DynaormError | None]:
+def _attempt(diagnosis: RepairableFinding, limiter: RateLimiter) -> Flow[DynaormError | None]:
     """None if the repair was written, otherwise why it was not, or may not have been."""
     try:
         plan = _plan_of(diagnosis, limiter)
@@ -234,7 +236,7 @@ def _attempt(diagnosis: Diagnosis, limiter: RateLimiter) -> Flow[DynaormError | 
     return Contention(attempts=1, code="ConditionalCheckFailed")
 
 
-def _judge_again(diagnosis: Diagnosis, limiter: RateLimiter) -> Flow[list[Diagnosis] | None]:
+def _judge_again(diagnosis: RepairableFinding, limiter: RateLimiter) -> Flow[list[RepairableFinding] | None]:
     """Every diagnosis of the same item as it is now; None if that cannot be known."""
     if diagnosis.again is None:
         return None

@@ -17,7 +17,7 @@ from dynaorm.item.condition import Condition, all_of, as_in, exists, missing
 from dynaorm.item.update import Change
 from dynaorm.item.value import Item
 from dynaorm.plan.intent import UnitOfWork
-from dynaorm.plan.kinds.derived import DerivedKind, Image
+from dynaorm.plan.kinds.derived import DerivedKind, EntitySide
 from dynaorm.plan.kinds.own_item import OWN_ITEM, ItemPurpose
 from dynaorm.plan.plan import Basis, Planned, Purpose
 from dynaorm.plan.values import difference
@@ -67,7 +67,7 @@ def renewed(
     final, revision = dict(image), mapping.table.revision
     if revision is not None and (is_moved or (changes and revision.stored_in(item) is not None)):
         final = revision.stamped(final, item, unit.write_id)
-    holder = Image(mapping, mapping.key_of(image), final)
+    holder = EntitySide(mapping, mapping.key_of(image), final)
     others = [one.kind.take_as_read(holder, one.label, one.stored, unit) for one in taken]
     if is_moved:
         own = (_as_deleted(mapping, item, unit), as_inserted(mapping, final, unit))

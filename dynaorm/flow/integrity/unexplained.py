@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 from dynaorm.entity.classify import classify
 from dynaorm.entity.mapping.mapping import EntityMapping
-from dynaorm.flow.integrity.finding import Diagnosis
+from dynaorm.flow.integrity.finding import RepairableFinding
 from dynaorm.flow.integrity.scope import Scope
 from dynaorm.flow.integrity.stored_check import ItemAddress
 from dynaorm.item.value import Item
@@ -18,7 +18,7 @@ from dynaorm.plan.stored import other_revision
 from dynaorm.record import replace
 
 
-def without_repair(diagnosis: Diagnosis, reason: str) -> Diagnosis:
+def without_repair(diagnosis: RepairableFinding, reason: str) -> RepairableFinding:
     """The diagnosis without its repair, if there is a reason."""
     if not reason or not diagnosis.actions:
         return diagnosis

@@ -13,7 +13,7 @@ from dynaorm.argument import check_count
 from dynaorm.entity.table import Ident, Table
 from dynaorm.flow.call import Context, Flow
 from dynaorm.flow.commit import unit_of_work
-from dynaorm.flow.integrity.finding import Diagnosis, Judgement, RepairResult, not_judged
+from dynaorm.flow.integrity.finding import CheckResult, RepairableFinding, RepairResult, not_judged
 from dynaorm.flow.integrity.judge_item import judge
 from dynaorm.flow.integrity.kinds.judged import Run
 from dynaorm.flow.integrity.kinds.judged_kinds import KINDS
@@ -38,18 +38,18 @@ class Verification(Run):
     """
 
     scan_segments: list[ScanSegment] = field(default_factory=list)
-    judge: Callable[[ItemAddress, Scope], StoredCheck[Judgement]] = judge
+    judge: Callable[[ItemAddress, Scope], StoredCheck[CheckResult]] = judge
     examined: int = 0
     is_part: bool = False
     _pages: list[ScannedPage] = field(default_factory=list)
-    _judged: list[Judgement] = field(default_factory=list)
+    _judged: list[CheckResult] = field(default_factory=list)
 
     @property
     def is_read(self) -> bool:
         """Whether every item was read; what needs all facts is judged after that."""
         return all(one.is_over for one in self.scan_segments)
 
-    def steps(self, after_pages: Callable[[], object] = bool) -> Iterator[Flow[list[Diagnosis]]]:
+    def steps(self, after_pages: Callable[[], object] = bool) -> Iterator[Flow[list[RepairableFinding]]]:
         """The steps of the work, in order. Run each step before you ask for the next.
 
         ``after_pages`` is called when the diagnoses of some pages were dealt with, and the segments have moved on.
@@ -64,7 +64,7 @@ class Verification(Run):
             yield from kind.judge_left(self)
         yield self._unjudged()
 
-    def _judge_pages(self) -> Flow[list[Diagnosis]]:
+    def _judge_pages(self) -> Flow[list[RepairableFinding]]:
         pages = yield from read_pages(self.scan_segments, self.limiter)
         self._pages = pages
         found = [(_address(page, item), item) for page in pages for item in page.items]
@@ -74,7 +74,9 @@ class Verification(Run):
             )
         )
 
-    def _judge(self, addresses: Sequence[ItemAddress], seen: Mapping[Ident, Item]) -> Flow[list[Diagnosis]]:
+    def _judge(
+        self, addresses: Sequence[ItemAddress], seen: Mapping[Ident, Item]
+    ) -> Flow[list[RepairableFinding]]:
         """The diagnoses of the items at some addresses. ``seen``: those that were just read."""
         judged = yield from answer_all(
             [self.judge(address, self.scope) for address in addresses],
@@ -95,7 +97,7 @@ class Verification(Run):
             page.finish()
         self._judged, self._pages = [], []
 
-    def _unjudged(self) -> Flow[list[Diagnosis]]:
+    def _unjudged(self) -> Flow[list[RepairableFinding]]:
         """The items whose sums changed too often to be judged or repaired."""
         yield from ()
         detail = "its totals changed each time they were counted; try again when fewer writers run"
@@ -105,7 +107,7 @@ class Verification(Run):
         """What became of what was asked for and not judged; nothing where every item is."""
         return iter(())
 
-    def judge_again(self, addresses: Sequence[ItemAddress]) -> Flow[list[Diagnosis]]:
+    def judge_again(self, addresses: Sequence[ItemAddress]) -> Flow[list[RepairableFinding]]:
         """The diagnoses of items whose numbers were counted, counted again."""
         found = []
         for kind in KINDS:
@@ -119,9 +121,9 @@ def _address(page: ScannedPage, item: Any) -> ItemAddress:
 
 
 def _diagnoses_at(
-    judge: Callable[[ItemAddress, Scope], StoredCheck[Judgement]], address: ItemAddress, scope: Scope
-) -> Callable[[], StoredCheck[list[Diagnosis]]]:
-    def begin() -> StoredCheck[list[Diagnosis]]:
+    judge: Callable[[ItemAddress, Scope], StoredCheck[CheckResult]], address: ItemAddress, scope: Scope
+) -> Callable[[], StoredCheck[list[RepairableFinding]]]:
+    def begin() -> StoredCheck[list[RepairableFinding]]:
         return (yield from judge(address, scope)).diagnoses
 
     return begin

@@ -28,7 +28,7 @@ T = TypeVar("T")
 
 
 @record(quick=True)
-class Image:
+class EntitySide:
     """An entity, as it is stored or as it will be.
 
     Attributes:
@@ -63,11 +63,11 @@ class Held(Generic[T]):
     """
 
     ident: Ident
-    image: Image
+    image: EntitySide
     label: T
 
 
-class DerivedItem(Generic[T]):
+class HolderChange(Generic[T]):
     """One item that follows from its holders.
 
     Attributes:
@@ -108,7 +108,7 @@ class DerivedKind(Kind, Generic[T]):
                 return True
         return False
 
-    def held_by(self, image: Image) -> Iterable[Held[T]]:
+    def held_by(self, image: EntitySide) -> Iterable[Held[T]]:
         """The items that an entity holds."""
         raise NotImplementedError
 
@@ -163,15 +163,15 @@ class DerivedKind(Kind, Generic[T]):
     def partition_keys(self, mapping: EntityMapping) -> Iterable[PartitionKey]:
         return ()
 
-    def actions_of_new(self, image: Image, unit: UnitOfWork) -> list[Planned]:
+    def actions_of_new(self, image: EntitySide, unit: UnitOfWork) -> list[Planned]:
         """The actions on the items of a new holder, if nobody else had or gets them."""
         raise NotImplementedError
 
-    def action(self, derived: DerivedItem[T], reads: Reads, unit: UnitOfWork) -> Planned | None:
+    def action(self, derived: HolderChange[T], reads: Reads, unit: UnitOfWork) -> Planned | None:
         """The one action that an item needs; None if it stays as it is."""
         raise NotImplementedError
 
-    def take_as_read(self, image: Image, label: T, stored: Item | None, unit: UnitOfWork) -> Planned:
+    def take_as_read(self, image: EntitySide, label: T, stored: Item | None, unit: UnitOfWork) -> Planned:
         """The action that gives an entity its item, if what is stored there is still as it was read."""
         raise NotImplementedError
 
@@ -179,18 +179,18 @@ class DerivedKind(Kind, Generic[T]):
         """Whether a holder gives up an item that was read and that it no longer holds."""
         return True
 
-    def clash(self, derived: DerivedItem[T]) -> Violation | None:
+    def clash(self, derived: HolderChange[T]) -> Violation | None:
         """Why the last of several new holders cannot hold the item, too; None if it can."""
         return None
 
-    def in_order(self, items: list[DerivedItem[T]], change: ItemChange) -> list[DerivedItem[T]]:
+    def in_order(self, items: list[HolderChange[T]], change: ItemChange) -> list[HolderChange[T]]:
         """The items that a change is the first to concern, in the order of their actions."""
         return items
 
 
 def sides_of(
     change: ItemChange, at: int, final: Item | None = None, *, has_rivals: bool = False
-) -> tuple[Image | None, Image | None]:
+) -> tuple[EntitySide | None, EntitySide | None]:
     """The images before and after a change, if they are known.
 
     ``at``: which change it is. ``final``: the item with its revision and version number, if these were given.
@@ -204,36 +204,36 @@ def sides_of(
     if before is not None:
         replaced = before.item
         if before.mapping.undeleted(replaced) is not None:
-            old = Image(before.mapping, change.key, replaced, None, changed, at)
+            old = EntitySide(before.mapping, change.key, replaced, None, changed, at)
     if type(change) is not ItemInsert and type(change) is not ItemUpdate:
         return old, None
     item = change.image if final is None else final
     values = change.values if type(change) is ItemInsert else None
-    return old, Image(change.mapping, change.key, item, values, changed, at, replaced, False)
+    return old, EntitySide(change.mapping, change.key, item, values, changed, at, replaced, False)
 
 
 def derived_items(
-    sides: Iterable[tuple[Image | None, Image | None]], kind: DerivedKind[T]
-) -> list[list[DerivedItem[T]]]:
+    sides: Iterable[tuple[EntitySide | None, EntitySide | None]], kind: DerivedKind[T]
+) -> list[list[HolderChange[T]]]:
     """For each change the items of a kind that it is the first to concern, before or after.
 
     Raises:
         StoreError: two entities cannot hold one item.
         DecodeError: a function of the class fails for a stored entity.
     """
-    items: dict[Ident, DerivedItem[T]] = {}
+    items: dict[Ident, HolderChange[T]] = {}
     clashes: list[tuple[EntityMapping, Violation]] = []
     ends = [0]
     for before, after in sides:
         try:
             for held in () if before is None else kind.held_by(before):
-                derived = items.get(held.ident) or items.setdefault(held.ident, DerivedItem())
+                derived = items.get(held.ident) or items.setdefault(held.ident, HolderChange())
                 derived.old += (held,)
         except InvalidValue as problem:
             assert before is not None  # None holds nothing
             raise _unknown(before, problem) from problem.__cause__
         for held in () if after is None else kind.held_by(after):
-            derived = items.get(held.ident) or items.setdefault(held.ident, DerivedItem())
+            derived = items.get(held.ident) or items.setdefault(held.ident, HolderChange())
             derived.new += (held,)
             if len(derived.new) > 1 and (clash := kind.clash(derived)) is not None:
                 clashes.append((held.image.mapping, clash))
@@ -244,7 +244,7 @@ def derived_items(
     return [found[start:end] for start, end in pairwise(ends)]
 
 
-def _unknown(before: Image, problem: InvalidValue) -> DecodeError:
+def _unknown(before: EntitySide, problem: InvalidValue) -> DecodeError:
     """The error for a stored entity of which nobody knows what it holds: a function of its class fails."""
     return before.mapping.errors.unreadable(before.item, (said(problem),))
 

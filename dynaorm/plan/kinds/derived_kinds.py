@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.errors import InvalidValue
-from dynaorm.plan.kinds.derived import DerivedKind, Image
+from dynaorm.plan.kinds.derived import DerivedKind, EntitySide
 from dynaorm.plan.kinds.guards import GUARDS
 from dynaorm.plan.kinds.totals import TOTALS
 from dynaorm.plan.kinds.versions import VERSIONS
@@ -21,7 +21,7 @@ def has_derived(mapping: EntityMapping) -> bool:
     return False
 
 
-def holds_derived(created: Image) -> bool:
+def holds_derived(created: EntitySide) -> bool:
     """Whether an entity that is created holds an item that follows from it, or is refused because of one."""
     kinds = [kind for kind in DERIVED_KINDS if kind.follows_from(created.mapping)]
     try:

@@ -24,15 +24,15 @@ from dynaorm.item.action import Delete, Pattern, Put
 from dynaorm.item.condition import Attr, Compare, Condition, Or, all_of, as_in, exists, missing
 from dynaorm.item.value import AttributeValue, Item, same
 from dynaorm.plan.intent import Reads, UnitOfWork
-from dynaorm.plan.kinds.derived import DerivedItem, DerivedKind, Held, Image
+from dynaorm.plan.kinds.derived import DerivedKind, EntitySide, Held, HolderChange
 from dynaorm.plan.plan import (
     FailedAction,
     Judged,
+    NeedsReplan,
     Operations,
     PartitionKey,
     Planned,
     Purpose,
-    StaleKnowledge,
 )
 from dynaorm.plan.stored import ItemChange, ItemDelete
 from dynaorm.record import record, replace
@@ -50,18 +50,18 @@ class GuardPurpose(Purpose):
 
 
 @record(quick=True)
-class Says:
+class GuardContent:
     """What the guard items of an entity say: their owner, and when they expire."""
 
     owner: AttributeValue
     expiry: int | None
 
 
-Guarded: TypeAlias = tuple[Claim, Says]
+GuardClaim: TypeAlias = tuple[Claim, GuardContent]
 """What one entity has in the guard item of a value: the value, and what its guard item says."""
 
 
-class Guards(DerivedKind[Guarded]):
+class Guards(DerivedKind[GuardClaim]):
     """The guard items of the unique values of entities."""
 
     is_contested = True
@@ -81,14 +81,14 @@ class Guards(DerivedKind[Guarded]):
     def made_of(self, mapping: EntityMapping) -> Iterable[frozenset[str]]:
         return mapping.made_of.guards.values()
 
-    def held_by(self, image: Image) -> list[Held[Guarded]]:
+    def held_by(self, image: EntitySide) -> list[Held[GuardClaim]]:
         found = _claims(image)
         if not found:
             return []
         home, says = image.mapping.table.guards.name, says_of(image)
         return [Held((home, claim[1]), image, (claim, says)) for claim in found]
 
-    def place(self, held: Held[Guarded]) -> tuple[Table, Item]:
+    def place(self, held: Held[GuardClaim]) -> tuple[Table, Item]:
         home = held.image.mapping.table.guards
         return home, held.label[0][1].in_table(home)
 
@@ -120,7 +120,7 @@ class Guards(DerivedKind[Guarded]):
         for one in mapping.constraints.values():
             yield mapping, mapping.table.guards, one.parts[0] if one.parts else f"{one.name}#"
 
-    def clash(self, derived: DerivedItem[Guarded]) -> Violation | None:
+    def clash(self, derived: HolderChange[GuardClaim]) -> Violation | None:
         *_, first, second = derived.new
         before = {one.image.at for one in derived.old}
         if first.image.at in before and second.image.at in before:
@@ -129,14 +129,16 @@ class Guards(DerivedKind[Guarded]):
         fields = second.image.mapping.constraints[constraint].fields
         return Violation(constraint, fields, value, stored_key(first.image.mapping, first.image.key))
 
-    def in_order(self, items: list[DerivedItem[Guarded]], change: ItemChange) -> list[DerivedItem[Guarded]]:
+    def in_order(
+        self, items: list[HolderChange[GuardClaim]], change: ItemChange
+    ) -> list[HolderChange[GuardClaim]]:
         if len(items) < 2 or change.before is None:
             return items
         if isinstance(change, ItemDelete):
             return items  # its class had them in this order
         names = list(change.mapping.constraints)
 
-        def place(one: DerivedItem[Guarded]) -> int:
+        def place(one: HolderChange[GuardClaim]) -> int:
             name = (one.new or one.old)[-1].label[0][0]
             return names.index(name) if name in names else 0
 
@@ -144,7 +146,7 @@ class Guards(DerivedKind[Guarded]):
 
     # -- actions -------------------------------------------------------------------------------------------------------
 
-    def action(self, derived: DerivedItem[Guarded], reads: Reads, unit: UnitOfWork) -> Planned | None:
+    def action(self, derived: HolderChange[GuardClaim], reads: Reads, unit: UnitOfWork) -> Planned | None:
         old, new = derived.old[-1] if derived.old else None, derived.new[-1] if derived.new else None
         if new is None:
             return None if old is None else _release(old, reads, unit)
@@ -159,7 +161,7 @@ class Guards(DerivedKind[Guarded]):
         purpose = GuardPurpose.CLAIM if before.owner == says.owner else GuardPurpose.PASS_ON
         return replace(taken, purpose=purpose, before={**taken.item_key, OWNER: before.owner})
 
-    def actions_of_new(self, image: Image, unit: UnitOfWork) -> list[Planned]:
+    def actions_of_new(self, image: EntitySide, unit: UnitOfWork) -> list[Planned]:
         found = _claims(image)
         if not found:
             return []
@@ -167,13 +169,15 @@ class Guards(DerivedKind[Guarded]):
         free = _unclaimed(image.mapping, says.owner, unit)  # the same for all of them
         return [claim_of(image, (claim, says), free, unit) for claim in found]
 
-    def take_as_read(self, image: Image, label: Guarded, stored: Item | None, unit: UnitOfWork) -> Planned:
+    def take_as_read(
+        self, image: EntitySide, label: GuardClaim, stored: Item | None, unit: UnitOfWork
+    ) -> Planned:
         taken = claim_of(
             image, (label[0], says_of(image)), _as_read(image.mapping.table.guards, stored), unit
         )
         return taken if stored is None else replace(taken, purpose=GuardPurpose.PASS_ON)
 
-    def is_given_up(self, held: Held[Guarded], stored: Item | None) -> bool:
+    def is_given_up(self, held: Held[GuardClaim], stored: Item | None) -> bool:
         return stored is not None and (OWNER not in stored or same(stored[OWNER], held.label[1].owner))
 
     def refused(self, mapping: EntityMapping, violations: tuple[Violation, ...]) -> UniqueViolation:
@@ -184,7 +188,7 @@ class Guards(DerivedKind[Guarded]):
     def judged(self, failed: FailedAction, now: float) -> Judged:
         planned = failed.planned
         if planned.purpose is GuardPurpose.RELEASE:
-            return StaleKnowledge(foreign=frozenset({planned.ident}))
+            return NeedsReplan(foreign=frozenset({planned.ident}))
         constraint, _, value = planned.label
         owner = None if failed.item is None else owner_named(planned, failed.item)
         return Violation(constraint, planned.mapping.constraints[constraint].fields, value, owner)
@@ -231,7 +235,7 @@ def owner_named(planned: Planned, guard: Item) -> Key[Any] | None:
     return found_key({}, without_table(owner))
 
 
-def _claims(image: Image) -> list[Claim]:
+def _claims(image: EntitySide) -> list[Claim]:
     """The unique values of an entity that are asked for."""
     mapping, item, changed = image.mapping, image.item, image.changed
     asked = mapping.constraints
@@ -243,12 +247,12 @@ def _claims(image: Image) -> list[Claim]:
     return claims(mapping, mapping.subject(item, image.values), asked)
 
 
-def says_of(image: Image) -> Says:
+def says_of(image: EntitySide) -> GuardContent:
     """What the guard items of an entity say."""
-    return Says(owner_of(image.mapping.table, image.key), image.mapping.loader.expiry_of(image.item))
+    return GuardContent(owner_of(image.mapping.table, image.key), image.mapping.loader.expiry_of(image.item))
 
 
-def claim_of(image: Image, held: Guarded, free: Condition, unit: UnitOfWork) -> Planned:
+def claim_of(image: EntitySide, held: GuardClaim, free: Condition, unit: UnitOfWork) -> Planned:
     """Put the guard item of an entity, under a condition."""
     mapping, home = image.mapping, image.mapping.table.guards
     claim, says = held
@@ -260,7 +264,7 @@ def claim_of(image: Image, held: Guarded, free: Condition, unit: UnitOfWork) -> 
     return Planned(put, GUARDS, GuardPurpose.CLAIM, mapping, image.key, None, item, label=claim)
 
 
-def _release(old: Held[Guarded], reads: Reads, unit: UnitOfWork) -> Planned | None:
+def _release(old: Held[GuardClaim], reads: Reads, unit: UnitOfWork) -> Planned | None:
     image, (claim, says) = old.image, old.label
     mapping, home = image.mapping, image.mapping.table.guards
     key = claim[1].in_table(home)

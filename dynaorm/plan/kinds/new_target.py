@@ -13,11 +13,11 @@ from dynaorm.entity.mapping.derive import index_keys
 from dynaorm.entity.mapping.field import FieldMapping
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.errors import DecodeError, UsageError
-from dynaorm.item.condition import Unread
+from dynaorm.item.condition import UnknownAttribute
 from dynaorm.item.update import Change, SetIfMissing
 from dynaorm.item.value import AttributeValue, Item
-from dynaorm.plan.intent import EVER
-from dynaorm.plan.kinds.derived import Image
+from dynaorm.plan.intent import NEVER_EXPIRED
+from dynaorm.plan.kinds.derived import EntitySide
 from dynaorm.plan.kinds.derived_kinds import holds_derived
 from dynaorm.plan.stored import KnownEntity, check_in_every, known_by_key
 from dynaorm.plan.values import times_of_new
@@ -27,7 +27,7 @@ def can_be_made(mapping: EntityMapping, key: Item) -> bool:
     """Whether an item can be made of its key; also where that is tried, and refused because of a value in the key."""
     values = stored_key(mapping, key).fields
     try:
-        return made_of_key(mapping, key, values, added=mapping.maintained, now=EVER) is not None
+        return made_of_key(mapping, key, values, added=mapping.maintained, now=NEVER_EXPIRED) is not None
     except UsageError:
         return True
 
@@ -65,13 +65,13 @@ def made_of_key(
     begun = [name for name in mapping.maintained if name in in_index and name not in added]
     item |= _encoded(mapping, times, values)
     others = _encoded(mapping, (*made, *begun), values)
-    created = Image(mapping, key, {**item, **others}, values, is_stored=False)
+    created = EntitySide(mapping, key, {**item, **others}, values, is_stored=False)
     if holds_derived(created):
         return None
     subject = mapping.subject(created.item, values)
     try:
         check_in_every(mapping, _known(mapping, key, values, made), subject, mapping.places.values())
-    except Unread:
+    except UnknownAttribute:
         return None
     item |= {**index_keys(mapping, subject), **others}
     return tuple(SetIfMissing((name,), value) for name, value in item.items() if name not in key)

@@ -26,11 +26,11 @@ from dynaorm.plan.plan import (
     FailedAction,
     Judged,
     Kind,
+    NeedsReplan,
     Operations,
     PartitionKey,
     Planned,
     Purpose,
-    StaleKnowledge,
 )
 from dynaorm.plan.stored import (
     ItemChange,
@@ -189,32 +189,32 @@ def _action(
 # -- refusals ----------------------------------------------------------------------------------------------------------
 
 
-def _judge_insert(failed: FailedAction) -> StoreError | StaleKnowledge:
+def _judge_insert(failed: FailedAction) -> StoreError | NeedsReplan:
     planned, item = failed.planned, failed.item
     if item is None:
         return ConditionFailed(key=planned.subject)
     # Of what is replaced without being read, only a read tells whether it may be, or of what class it is.
     if planned.purpose is ItemPurpose.REPLACE:
-        return StaleKnowledge({planned.ident: item})
+        return NeedsReplan({planned.ident: item})
     if planned.from_read or planned.mapping.undeleted(item) is None:
-        return StaleKnowledge({planned.ident: item})
+        return NeedsReplan({planned.ident: item})
     return already_exists(planned.mapping, planned.entity_key, planned.after or {}, item)
 
 
-def _judge_known(failed: FailedAction) -> StoreError | StaleKnowledge:
+def _judge_known(failed: FailedAction) -> StoreError | NeedsReplan:
     planned, item = failed.planned, failed.item
     mapping, key = planned.mapping, planned.subject
     if item is not None and is_as_expected(planned, item):
         return _condition_failed(planned, item)
     if planned.from_read:
-        return StaleKnowledge({planned.ident: item})
+        return NeedsReplan({planned.ident: item})
     there = mapping.undeleted(item)
     current = None if there is None else mapping.revision_of(there)
     expected = None if planned.before is None else mapping.revision_of(planned.before)
     return StaleEntity(key=key, expected=expected, found=current, stored=standing(mapping, item))
 
 
-def _judge_blind(failed: FailedAction, now: float) -> StoreError | StaleKnowledge:
+def _judge_blind(failed: FailedAction, now: float) -> StoreError | NeedsReplan:
     planned, item = failed.planned, failed.item
     mapping, key = planned.mapping, planned.subject
     creates = planned.purpose is ItemPurpose.UPSERT
@@ -223,22 +223,22 @@ def _judge_blind(failed: FailedAction, now: float) -> StoreError | StaleKnowledg
     if there is None or (planned.purpose is not ItemPurpose.DELETE and mapping.is_expired(there, now)):
         # What has expired, or a deletion left, is replaced by an insert, which has to know it.
         if creates and item is not None:
-            return StaleKnowledge({planned.ident: item})
+            return NeedsReplan({planned.ident: item})
         if creates:
             return ConditionFailed(key=key)
         return EntityNotFound(key=key)
     stored = stored_class(mapping, there)
     if stored is None or not issubclass(stored.entity, mapping.entity):
-        return StaleKnowledge({planned.ident: there}) if creates else not_found(mapping, key, there, now)
+        return NeedsReplan({planned.ident: there}) if creates else not_found(mapping, key, there, now)
     attribute = mapping.table.type_attribute
     revision = mapping.table.revision
     is_foreign = revision is not None and (revision.is_foreign(there) or not holds(revision.own, there))
     # The plan was that of an item of this very class as dynaorm writes it. With the item, another one is made.
     if stored is not mapping or is_foreign or (attribute is not None and attribute not in there):
-        return StaleKnowledge({planned.ident: there})
+        return NeedsReplan({planned.ident: there})
     if planned.basis.bounds is not None and not holds(planned.basis.bounds, there):
         # With the item, the rule itself can be checked, and the caller's condition as well.
-        return StaleKnowledge({planned.ident: there})
+        return NeedsReplan({planned.ident: there})
     return _condition_failed(planned, there)
 
 

@@ -85,7 +85,7 @@ def restricting_totals(mapping: EntityMapping) -> dict[str, str]:
 
 
 @record
-class Uncounted(Requirement):
+class TotalsAreZero(Requirement):
     """Nothing is counted in a target any more.
 
     Attributes:

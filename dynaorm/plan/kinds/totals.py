@@ -25,15 +25,15 @@ from dynaorm.failure import texts_of
 from dynaorm.item.action import Update
 from dynaorm.item.update import AddTo, Change
 from dynaorm.item.value import EXACT, AttributeValue, Item, number_text
-from dynaorm.plan.kinds.derived import DerivedItem, DerivedKind, Held, Image
+from dynaorm.plan.kinds.derived import DerivedKind, EntitySide, Held, HolderChange
 from dynaorm.plan.plan import (
     FailedAction,
     Judged,
+    NeedsReplan,
     Operations,
     PartitionKey,
     Planned,
     Purpose,
-    StaleKnowledge,
 )
 
 NO_TOTAL: Final[AttributeValue] = {"N": "0"}
@@ -105,7 +105,7 @@ class Totals(DerivedKind[Contribution]):
     def made_of(self, mapping: EntityMapping) -> Iterable[frozenset[str]]:
         return mapping.made_of.totals.values()
 
-    def held_by(self, image: Image) -> Iterator[Held[Contribution]]:
+    def held_by(self, image: EntitySide) -> Iterator[Held[Contribution]]:
         mapping, changed = image.mapping, image.changed
         if not mapping.aggregates:
             return
@@ -149,7 +149,7 @@ class Totals(DerivedKind[Contribution]):
     def partition_keys(self, mapping: EntityMapping) -> Iterable[PartitionKey]:
         return [(target, target.table, target.partition) for target in targets_of(mapping)]
 
-    def delta(self, derived: DerivedItem[Contribution]) -> TotalDelta | None:
+    def delta(self, derived: HolderChange[Contribution]) -> TotalDelta | None:
         """What the holders of totals add together, new less old; None for nothing."""
         before = {(one.label.aggregate, one.image.at) for one in derived.old}
         steps = [(one, Decimal(-1)) for one in derived.old] + [(one, Decimal(1)) for one in derived.new]
@@ -167,7 +167,7 @@ class Totals(DerivedKind[Contribution]):
         # is compiled again with the item.
         is_to_be_made = item is None and not planned.blind
         if planned.from_read or is_to_be_made or is_target(planned.mapping, item):
-            return StaleKnowledge({planned.ident: item})
+            return NeedsReplan({planned.ident: item})
         return not_found(planned.mapping, planned.subject, item, now)
 
     def reason(self, planned: Planned) -> str:
@@ -220,10 +220,10 @@ def sources_of(target: EntityMapping) -> Iterator[EntityMapping]:
 
 def contributions(mapping: EntityMapping, item: Item) -> Iterator[TotalDelta]:
     """What an entity, as it is stored, adds to each total. Raises DecodeError, UsageError."""
-    return (held.label.delta for held in TOTALS.held_by(Image(mapping, mapping.key_of(item), item)))
+    return (held.label.delta for held in TOTALS.held_by(EntitySide(mapping, mapping.key_of(item), item)))
 
 
-def _contribution(one: AggregateMapping, image: Image, values: StoredValues) -> TotalDelta | None:
+def _contribution(one: AggregateMapping, image: EntitySide, values: StoredValues) -> TotalDelta | None:
     """What an entity adds by one ``Aggregate``; None where it is not counted.
 
     A function that fails raises InvalidValue whether the entity is stored or not: it may have counted it before.

@@ -25,7 +25,7 @@ from dynaorm.item.action import Put
 from dynaorm.item.condition import missing
 from dynaorm.item.value import AttributeValue, Item, same
 from dynaorm.plan.intent import UnitOfWork
-from dynaorm.plan.kinds.derived import DerivedKind, Held, Image
+from dynaorm.plan.kinds.derived import DerivedKind, EntitySide, Held
 from dynaorm.plan.plan import FAILED, FailedAction, Planned, Purpose
 from dynaorm.plan.stored import ItemChange, ItemDelete, ItemInsert, ItemUpdate
 
@@ -76,7 +76,7 @@ class Versions(DerivedKind[int]):
     def made_of(self, mapping: EntityMapping) -> Iterable[frozenset[str]]:
         return (mapping.made_of.versions,)
 
-    def held_by(self, image: Image) -> Iterable[Held[int]]:
+    def held_by(self, image: EntitySide) -> Iterable[Held[int]]:
         if (number := _number_in(image)) is None:
             return []
         mapping = image.mapping
@@ -101,10 +101,10 @@ class Versions(DerivedKind[int]):
     def why_read(self, mapping: EntityMapping, writer: str) -> str:
         return f"is versioned, and {writer} writes no versions" if self.follows_from(mapping) else ""
 
-    def take_as_read(self, image: Image, label: int, stored: Item | None, unit: UnitOfWork) -> Planned:
+    def take_as_read(self, image: EntitySide, label: int, stored: Item | None, unit: UnitOfWork) -> Planned:
         return put_version(image, label, unit)
 
-    def actions_of_new(self, image: Image, unit: UnitOfWork) -> list[Planned]:
+    def actions_of_new(self, image: EntitySide, unit: UnitOfWork) -> list[Planned]:
         number = _number_in(image)
         return [] if number is None else [put_version(image, number, unit)]
 
@@ -149,7 +149,7 @@ class Versions(DerivedKind[int]):
 VERSIONS: Final = Versions()
 
 
-def _number_in(image: Image) -> int | None:
+def _number_in(image: EntitySide) -> int | None:
     """The version that an entity is the first to have; None if it has none, or keeps that of the stored item."""
     mapping, item, replaced = image.mapping, image.item, image.replaced
     if mapping.versioning is None or VERSION not in item:
@@ -159,7 +159,7 @@ def _number_in(image: Image) -> int | None:
     return int(item[VERSION]["N"])
 
 
-def put_version(image: Image, number: int, unit: UnitOfWork) -> Planned:
+def put_version(image: EntitySide, number: int, unit: UnitOfWork) -> Planned:
     """Put the version item of an entity, whose number was never used before."""
     mapping = image.mapping
     item = version_item(mapping, image.key, image.item, number, replaced=image.replaced)

@@ -14,12 +14,12 @@ from dynaorm.query.results import Match, Results
 from dynaorm.query.search_spec import SearchSpec
 from dynaorm.session._async.query import AsyncRunFlow
 from dynaorm.session.chain import check_conditions
-from dynaorm.transport.process import OfOneProcess
+from dynaorm.transport.process import NotPicklable
 
 E = TypeVar("E")
 
 
-class AsyncSearch(OfOneProcess, Generic[E]):
+class AsyncSearch(NotPicklable, Generic[E]):
     """A search for the nearest entities: immutable, lazy, and sent anew each time you iterate or end it.
 
     ``session.search`` makes one. It sends one SearchVectors for each partition, and one BatchGetItem for the whole

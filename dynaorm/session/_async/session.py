@@ -21,7 +21,7 @@ from dynaorm.session.settings import (
     default_async_transport,
     watch_of,
 )
-from dynaorm.transport.process import OfOneProcess
+from dynaorm.transport.process import NotPicklable
 
 if TYPE_CHECKING:
     from dynaorm.entity.key import Key
@@ -85,7 +85,7 @@ Source: TypeAlias = "type[E] | IndexOf[E]"
 """What is read: a class, or its place in an index, ``Ticket.by_status``."""
 
 
-class AsyncSession(OfOneProcess):
+class AsyncSession(NotPicklable):
     """Loads and stores entities.
 
     A session holds no entities. Threads may share a session, but not an entity.
@@ -1023,7 +1023,7 @@ class AsyncSession(OfOneProcess):
             Ticket(project='p1', number=1, status='closed')
         """
         block.check_async_run(work, attempts)
-        tries = block.Tries(block.pauses_of(self._context, attempts), retry_on)
+        tries = block.RunAttempts(block.pauses_of(self._context, attempts), retry_on)
         while True:
             tx = block.Transaction()
             try:

@@ -13,7 +13,7 @@ from dynaorm.transport.botocore_hooks import moto_is_active
 from dynaorm.transport.http.credentials import GivenCredentials, checked_credentials
 from dynaorm.transport.http.destination import Destination, find_destination
 from dynaorm.transport.http.limits import Limits
-from dynaorm.transport.process import OfOneProcess, owned
+from dynaorm.transport.process import NotPicklable, owned
 from dynaorm.transport.settings import Endpoint, without_password
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ else:
 _OF_AWS: Final = (".amazonaws.com", ".amazonaws.com.cn", ".amazonaws.eu", ".api.aws")
 
 
-class DirectSettings(OfOneProcess):
+class DirectSettings(NotPicklable):
     """The arguments of a direct transport. Nothing is read from the environment before ``find_destination``."""
 
     _opened: Any = None

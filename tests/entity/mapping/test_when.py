@@ -8,7 +8,7 @@ import pytest
 from dynaorm import Entity, F, GlobalIndex, Index, Table
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.entity.mapping.when import When
-from dynaorm.item.condition import KnownPart, Unread
+from dynaorm.item.condition import PartialItem, UnknownAttribute
 from dynaorm.item.value import Item
 
 NOON = datetime(2024, 1, 1, 12, tzinfo=UTC)
@@ -51,9 +51,9 @@ def test_a_condition_is_judged_on_the_values_of_a_stored_item(more: Item, expect
 
 def test_known_attributes_may_decide_a_condition_and_all_of_them_a_function() -> None:
     mapping = mapping_of(Thing)
-    assert when("late").holds(mapping.subject(KnownPart({"state": {"S": "old"}}))) is False
-    with pytest.raises(Unread):
-        when("late").holds(mapping.subject(KnownPart({"state": {"S": "new"}})))
-    with pytest.raises(Unread):
-        when("short").holds(mapping.subject(KnownPart(stored())))
-    assert when("short").holds(mapping.subject(KnownPart(stored(), {"state", "at"})))
+    assert when("late").holds(mapping.subject(PartialItem({"state": {"S": "old"}}))) is False
+    with pytest.raises(UnknownAttribute):
+        when("late").holds(mapping.subject(PartialItem({"state": {"S": "new"}})))
+    with pytest.raises(UnknownAttribute):
+        when("short").holds(mapping.subject(PartialItem(stored())))
+    assert when("short").holds(mapping.subject(PartialItem(stored(), {"state", "at"})))

@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
 from dynaorm.entity.table import Ident
-from dynaorm.flow.integrity.finding import Doubt, Fact, Finding
+from dynaorm.flow.integrity.finding import Fact, Finding, Uncertainty
 from dynaorm.flow.integrity.judge_item import judge
 from dynaorm.flow.integrity.judge_items import judge_items
 from dynaorm.flow.integrity.kinds.judged_kinds import KINDS
@@ -90,7 +90,7 @@ def _told(findings: list[Finding]) -> Counter[str]:
     )
 
 
-def _findings_under(facts: list[Fact], scope: Scope, stored: Any, doubts: list[Doubt]) -> list[Finding]:
+def _findings_under(facts: list[Fact], scope: Scope, stored: Any, doubts: list[Uncertainty]) -> list[Finding]:
     ledger = folded(facts)
     return [
         diagnosis.finding

@@ -7,7 +7,7 @@ from decimal import Decimal
 
 import pytest
 
-from dynaorm.flow.integrity.finding import Diagnosis, FindingKind
+from dynaorm.flow.integrity.finding import FindingKind, RepairableFinding
 from dynaorm.flow.integrity.judge_items import judge_items
 from dynaorm.flow.integrity.kinds.totals import JUDGED_TOTALS
 from dynaorm.flow.integrity.scope import Scope
@@ -133,7 +133,7 @@ def test_a_missing_target_that_could_not_have_its_total_is_reported_without_a_re
     scope = Scope((app,), (), lambda: UnitOfWork(NOW, "w", str), with_new_targets=True)
     totals = {"members": Decimal(2), "hours": Decimal("1E+30")}
 
-    def judged() -> list[Diagnosis]:
+    def judged() -> list[RepairableFinding]:
         return answer_from(JUDGED_TOTALS.judge_facts(ItemAddress(app, GROUP), totals, scope), {})
 
     (repairable,) = judged()

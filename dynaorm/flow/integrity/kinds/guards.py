@@ -28,16 +28,16 @@ from dynaorm.errors import DynaormError
 from dynaorm.failure import counted
 from dynaorm.flow.get_by import guard_expired
 from dynaorm.flow.integrity.finding import (
-    Diagnosis,
-    Doubt,
+    CheckResult,
     Fact,
     FindingKind,
     Holding,
-    Judgement,
+    RepairableFinding,
+    Uncertainty,
     finding_at,
     named_key,
 )
-from dynaorm.flow.integrity.kinds.judged import JudgedKind, Lacking, Subject
+from dynaorm.flow.integrity.kinds.judged import Checker, Lacking, Subject
 from dynaorm.flow.integrity.ledger import Ledger
 from dynaorm.flow.integrity.repair_actions import Taken, check, renewed
 from dynaorm.flow.integrity.scope import Scope
@@ -46,8 +46,8 @@ from dynaorm.flow.integrity.unexplained import listed, newer_at, newer_than, wit
 from dynaorm.item.value import Item, same
 from dynaorm.plan.compiler import Renewal, renewal_of
 from dynaorm.plan.intent import UnitOfWork
-from dynaorm.plan.kinds.derived import DerivedKind, Held, Image
-from dynaorm.plan.kinds.guards import GUARDS, Guarded, constrained_by, release_as_read, says_of
+from dynaorm.plan.kinds.derived import DerivedKind, EntitySide, Held
+from dynaorm.plan.kinds.guards import GUARDS, GuardClaim, constrained_by, release_as_read, says_of
 from dynaorm.plan.plan import Operations, Planned
 from dynaorm.record import record, replace
 
@@ -161,7 +161,10 @@ def _taken(holder: tuple[EntityMapping, Item], guard: ItemAddress, stored: Item 
     constraint = _constraint_in(guard)
     # It may hold the value only as it loads, which is not yet as it is stored.
     value = mapping.constraints[constraint].value_of(mapping.subject(item))
-    label: Guarded = (constraint, _key(guard), value), says_of(Image(mapping, mapping.key_of(item), item))
+    label: GuardClaim = (
+        (constraint, _key(guard), value),
+        says_of(EntitySide(mapping, mapping.key_of(item), item)),
+    )
     return Taken(GUARDS, label, stored)
 
 
@@ -188,7 +191,7 @@ def _not_a_guard(home: Table, item: Item) -> str:
 
 def _guards_of(mapping: EntityMapping, item: Item) -> dict[str, ItemAddress]:
     """The guard items of an entity, by constraint. Raises DynaormError if the item does not fit its class."""
-    found = GUARDS.held_by(Image(mapping, mapping.key_of(item), item))
+    found = GUARDS.held_by(EntitySide(mapping, mapping.key_of(item), item))
     return {held.label[0][0]: ItemAddress(*GUARDS.place(held)) for held in found}
 
 
@@ -217,12 +220,12 @@ class _GuardHolders:
     keeper: str = ""
 
 
-class JudgedGuards(JudgedKind):
+class GuardChecker(Checker):
     """The guard items of unique values. ``others``: the other kinds, which say what entities may come back."""
 
     derived: DerivedKind[Any] = GUARDS
 
-    def __init__(self, others: Sequence[JudgedKind]) -> None:
+    def __init__(self, others: Sequence[Checker]) -> None:
         self.others = others
 
     def concerns(self, mapping: EntityMapping, scope: Scope) -> bool:
@@ -232,17 +235,17 @@ class JudgedGuards(JudgedKind):
     def facts_beside(self, facts: Sequence[Fact]) -> Sequence[Fact]:
         return [replace(one, is_harmless=True) for one in facts if isinstance(one, Holding)]
 
-    def held(self, renewal: Renewal) -> Sequence[Held[Guarded]]:
+    def held(self, renewal: Renewal) -> Sequence[Held[GuardClaim]]:
         mapping = renewal.mapping
-        return GUARDS.held_by(Image(mapping, mapping.key_of(renewal.image), renewal.image))
+        return GUARDS.held_by(EntitySide(mapping, mapping.key_of(renewal.image), renewal.image))
 
-    def facts_of(self, subject: Subject, held: Sequence[Held[Guarded]]) -> list[Fact]:
+    def facts_of(self, subject: Subject, held: Sequence[Held[GuardClaim]]) -> list[Fact]:
         return [Holding(ItemAddress(*GUARDS.place(one)), subject.address) for one in held]
 
     def judge_entity(
-        self, subject: Subject, renewal: Renewal, held: Sequence[Held[Guarded]]
-    ) -> StoredCheck[Judgement]:
-        judgement, holder = Judgement(), (subject.mapping, subject.item)
+        self, subject: Subject, renewal: Renewal, held: Sequence[Held[GuardClaim]]
+    ) -> StoredCheck[CheckResult]:
+        judgement, holder = CheckResult(), (subject.mapping, subject.item)
         facts = self.facts_of(subject, held)
         for fact, stored in zip(facts, (yield [one.address for one in facts]), strict=True):
             says = _what_is_said(fact.address.table, stored, holder, subject.unit.now)
@@ -254,10 +257,10 @@ class JudgedGuards(JudgedKind):
 
     def judge_item(
         self, found: NotAnEntity, address: ItemAddress, item: Item, scope: Scope
-    ) -> StoredCheck[Judgement | None]:
+    ) -> StoredCheck[CheckResult | None]:
         if found is not NotAnEntity.GUARD:
             return None
-        judgement = Judgement()
+        judgement = CheckResult()
         if not _is_verified(address, scope):
             return judgement
         extra = more_than_a_guard(address.table, item)
@@ -307,19 +310,19 @@ class JudgedGuards(JudgedKind):
         address: ItemAddress,
         facts: Sequence[ItemAddress],
         scope: Scope,
-        doubts: Sequence[Doubt] = (),
-    ) -> StoredCheck[list[Diagnosis]]:
+        doubts: Sequence[Uncertainty] = (),
+    ) -> StoredCheck[list[RepairableFinding]]:
         unit = scope.new_unit()
         case = yield from _guard_holders(address, facts, scope)
         if not case.holders and case.stored is not None and not case.is_uncertain:
             case.keeper = yield from self._keeper(case)
 
-        def again() -> StoredCheck[list[Diagnosis]]:
+        def again() -> StoredCheck[list[RepairableFinding]]:
             return self.judge_facts(address, facts, scope)
 
         return [replace(one, again=again) for one in _judged(case, unit, scope)]
 
-    def obstacle(self, held: Held[Guarded], stored: Item | None, now: float, *, is_new: bool) -> str:
+    def obstacle(self, held: Held[GuardClaim], stored: Item | None, now: float, *, is_new: bool) -> str:
         if stored is None:
             return ""
         (constraint, _, _), says = held.label
@@ -330,7 +333,7 @@ class JudgedGuards(JudgedKind):
             return ""
         return f"the guard of {constraint} names another owner, which is reported by itself"
 
-    def complete(self, lacking: Lacking, held: Sequence[Held[Guarded]], scope: Scope) -> StoredCheck[None]:
+    def complete(self, lacking: Lacking, held: Sequence[Held[GuardClaim]], scope: Scope) -> StoredCheck[None]:
         mapping, unit = lacking.now.mapping, lacking.now.unit
         holder = mapping, lacking.now.item
         guards = [ItemAddress(*GUARDS.place(one)) for one in held]
@@ -381,10 +384,10 @@ def _homes_and_owners(mapping: EntityMapping) -> Iterable[Table]:
     return dict.fromkeys([mapping.table.guards, mapping.table, *owners]) if mapping.constraints else []
 
 
-def _with_extra(guard: ItemAddress, extra: Sequence[str]) -> Diagnosis:
+def _with_extra(guard: ItemAddress, extra: Sequence[str]) -> RepairableFinding:
     detail = f"a guard item has no {', '.join(extra)}"
     key = shown_key(guard.table, guard.key)
-    return Diagnosis(finding_at(FindingKind.EXTRA_ATTRIBUTES, ItemAddress(guard.table, key), detail))
+    return RepairableFinding(finding_at(FindingKind.EXTRA_ATTRIBUTES, ItemAddress(guard.table, key), detail))
 
 
 # -- all that is known of one guard item -------------------------------------------------------------------------------
@@ -448,7 +451,7 @@ def _may_hold(
     return held is not None and held.ident == guard.ident
 
 
-def _judged(case: _GuardHolders, unit: UnitOfWork, scope: Scope) -> list[Diagnosis]:
+def _judged(case: _GuardHolders, unit: UnitOfWork, scope: Scope) -> list[RepairableFinding]:
     holder = case.holders[0] if len(case.holders) == 1 else None
     says = _what_is_said(case.guard.table, case.stored, holder, unit.now)
     kind = _WRONG.get((min(len(case.holders), 2), says))
@@ -476,7 +479,7 @@ def _judged(case: _GuardHolders, unit: UnitOfWork, scope: Scope) -> list[Diagnos
     return [_diagnosis(case, kind, _why_wrong(case), _claimed(case, unit))]
 
 
-def _orphan(case: _GuardHolders, stored: Item, unit: UnitOfWork, scope: Scope) -> list[Diagnosis]:
+def _orphan(case: _GuardHolders, stored: Item, unit: UnitOfWork, scope: Scope) -> list[RepairableFinding]:
     if OWNER in stored:
         owner = case.owner.key if case.owner is not None else case.guard.key
         actions = (_release(case.guard, stored, owner, unit), *_owner_as_read(case, unit))
@@ -500,7 +503,7 @@ def _why_wrong(case: _GuardHolders) -> str:
 
 def _diagnosis(
     case: _GuardHolders, kind: FindingKind, detail: str, actions: tuple[Planned, ...] = ()
-) -> Diagnosis:
+) -> RepairableFinding:
     home = case.guard.table
     classes = [mapping for mapping, _ in case.holders] or constrained_by(_constraint_in(case.guard), home)
     owners = [stored_key(mapping, mapping.key_of(item)) for mapping, item in case.holders]
@@ -508,7 +511,7 @@ def _diagnosis(
     finding = finding_at(
         kind, ItemAddress(home, key), detail, entity=classes[0].name, repairable=bool(actions), owners=owners
     )
-    return without_repair(Diagnosis(finding, actions=actions), case.doubt)
+    return without_repair(RepairableFinding(finding, actions=actions), case.doubt)
 
 
 def _claimed(case: _GuardHolders, unit: UnitOfWork) -> tuple[Planned, ...]:
@@ -544,7 +547,7 @@ def _class_of_key(owner: ItemAddress) -> EntityMapping | None:
     return None if entity is None else mapping_of(entity)
 
 
-def _held_by_another(lacking: Lacking, guard: ItemAddress, owner: ItemAddress) -> Diagnosis:
+def _held_by_another(lacking: Lacking, guard: ItemAddress, owner: ItemAddress) -> RepairableFinding:
     mapping = lacking.now.mapping
     first = shown_key(owner.table, owner.key)
     owners = found_key(catalog_of(owner.table).mappings, first), stored_key(mapping, lacking.former_key)
@@ -553,4 +556,4 @@ def _held_by_another(lacking: Lacking, guard: ItemAddress, owner: ItemAddress) -
     finding = finding_at(
         FindingKind.DUPLICATE, ItemAddress(guard.table, key), detail, entity=mapping.name, owners=owners
     )
-    return Diagnosis(finding)
+    return RepairableFinding(finding)

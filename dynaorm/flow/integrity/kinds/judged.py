@@ -21,12 +21,12 @@ from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.table import Ident, Table
 from dynaorm.flow.call import Flow, ReadCost, gather
 from dynaorm.flow.integrity.finding import (
-    Diagnosis,
-    Doubt,
+    CheckResult,
     Fact,
     Finding,
     FindingKind,
-    Judgement,
+    RepairableFinding,
+    Uncertainty,
     finding_of,
     not_judged,
 )
@@ -94,7 +94,7 @@ class Lacking:
     attributes: dict[str, AttributeValue] = field(default_factory=dict)
     taken: list[Taken] = field(default_factory=list)
     checks: dict[Ident, Planned] = field(default_factory=dict)
-    left: list[Diagnosis] = field(default_factory=list)
+    left: list[RepairableFinding] = field(default_factory=list)
     is_stuck: bool = False
     doubt: str = ""
 
@@ -128,8 +128,8 @@ class Run:
     unstable: list[ItemAddress] = field(default_factory=list)
 
     def confirmed(
-        self, checks: Sequence[tuple[ItemAddress, Callable[[], StoredCheck[list[Diagnosis]]]]]
-    ) -> Flow[list[Diagnosis]]:
+        self, checks: Sequence[tuple[ItemAddress, Callable[[], StoredCheck[list[RepairableFinding]]]]]
+    ) -> Flow[list[RepairableFinding]]:
         """The diagnoses that remain when everything concerned is read at one moment."""
         # The checks run in several threads.
         costed = [(one, ReadCost()) for _, one in checks]
@@ -143,12 +143,12 @@ class Run:
         ]
 
 
-def _changing(address: ItemAddress) -> list[Diagnosis]:
+def _changing(address: ItemAddress) -> list[RepairableFinding]:
     detail = "what belongs to it changed each time it was read; try again when fewer writers run"
     return [not_judged(address, detail)]
 
 
-class JudgedKind:
+class Checker:
     """A kind of items that follow from entities, as it is verified; a kind overrides what concerns it.
 
     Attributes:
@@ -179,10 +179,10 @@ class JudgedKind:
 
     def judge_entity(
         self, subject: Subject, renewal: Renewal, held: Sequence[Held[Any]]
-    ) -> StoredCheck[Judgement]:
+    ) -> StoredCheck[CheckResult]:
         """The facts that what is stored does not settle, and what is wrong at once."""
         yield from ()
-        return Judgement(facts=[*self.facts_of(subject, held)])
+        return CheckResult(facts=[*self.facts_of(subject, held)])
 
     def facts_beside(self, facts: Sequence[Fact]) -> Sequence[Fact]:
         """What an entity of a class that is not verified says of items that are verified with other classes."""
@@ -190,18 +190,18 @@ class JudgedKind:
 
     def judge_item(
         self, found: NotAnEntity, address: ItemAddress, item: Item, scope: Scope
-    ) -> StoredCheck[Judgement | None]:
+    ) -> StoredCheck[CheckResult | None]:
         """What is known of an item that is no entity; None if it is not of this kind."""
         yield from ()
         return None
 
     def doubt_about(
         self, found: EntityMapping | NotAnEntity, table: Table, item: Item, scope: Scope
-    ) -> Doubt | None:
+    ) -> Uncertainty | None:
         """Why an item makes sums doubtful. ``found``: its class, or what it is instead of an entity."""
         return None
 
-    def doubt_of_unread(self, mapping: EntityMapping, scope: Scope) -> Doubt | None:
+    def doubt_of_unread(self, mapping: EntityMapping, scope: Scope) -> Uncertainty | None:
         """Why an entity that cannot be read makes sums doubtful."""
         return None
 
@@ -233,19 +233,19 @@ class JudgedKind:
         yield from ()
 
     def judge_facts(
-        self, address: ItemAddress, facts: Any, scope: Scope, doubts: Sequence[Doubt] = ()
-    ) -> StoredCheck[list[Diagnosis]]:
+        self, address: ItemAddress, facts: Any, scope: Scope, doubts: Sequence[Uncertainty] = ()
+    ) -> StoredCheck[list[RepairableFinding]]:
         """What is wrong at an address, given all facts under it."""
         raise NotImplementedError
 
-    def judge_left(self, run: Run) -> Iterator[Flow[list[Diagnosis]]]:
+    def judge_left(self, run: Run) -> Iterator[Flow[list[RepairableFinding]]]:
         """The last steps of a verification, each with the diagnoses that are confirmed."""
         left = self.left(run.ledger, run.scope)
         while window := list(islice(left, WINDOW)):
             checks = [(one, partial(self.judge_facts, one, facts, run.scope)) for one, facts in window]
             yield run.confirmed(checks)
 
-    def judge_again(self, addresses: Sequence[ItemAddress], run: Run) -> Flow[list[Diagnosis]]:
+    def judge_again(self, addresses: Sequence[ItemAddress], run: Run) -> Flow[list[RepairableFinding]]:
         """The diagnoses of items whose numbers were counted, counted again."""
         yield from ()
         return []
@@ -279,6 +279,6 @@ class JudgedKind:
         yield from ()
 
 
-def first_doubt(doubts: Iterable[Doubt | None]) -> Doubt | None:
+def first_doubt(doubts: Iterable[Uncertainty | None]) -> Uncertainty | None:
     """The first reason there is; None for none."""
     return next(filter(None, doubts), None)

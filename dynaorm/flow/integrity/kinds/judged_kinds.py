@@ -2,11 +2,11 @@
 
 from typing import Final
 
-from dynaorm.flow.integrity.kinds.guards import JudgedGuards
-from dynaorm.flow.integrity.kinds.judged import JudgedKind
+from dynaorm.flow.integrity.kinds.guards import GuardChecker
+from dynaorm.flow.integrity.kinds.judged import Checker
 from dynaorm.flow.integrity.kinds.totals import JUDGED_TOTALS
 from dynaorm.flow.integrity.kinds.versions import JUDGED_VERSIONS
 
-_OTHERS: Final[tuple[JudgedKind, ...]] = (JUDGED_VERSIONS, JUDGED_TOTALS)
+_OTHERS: Final[tuple[Checker, ...]] = (JUDGED_VERSIONS, JUDGED_TOTALS)
 
-KINDS: Final[tuple[JudgedKind, ...]] = (JudgedGuards(_OTHERS), *_OTHERS)
+KINDS: Final[tuple[Checker, ...]] = (GuardChecker(_OTHERS), *_OTHERS)

@@ -25,8 +25,15 @@ from dynaorm.entity.template.template import KeyValueError
 from dynaorm.errors import DecodeError, DynaormError
 from dynaorm.failure import shown
 from dynaorm.flow.call import Flow, gather
-from dynaorm.flow.integrity.finding import Amount, Diagnosis, Doubt, Fact, FindingKind, finding_of
-from dynaorm.flow.integrity.kinds.judged import WINDOW, JudgedKind, Run, Subject
+from dynaorm.flow.integrity.finding import (
+    Amount,
+    Fact,
+    FindingKind,
+    RepairableFinding,
+    Uncertainty,
+    finding_of,
+)
+from dynaorm.flow.integrity.kinds.judged import WINDOW, Checker, Run, Subject
 from dynaorm.flow.integrity.ledger import Ledger, Sums, add_up
 from dynaorm.flow.integrity.repair_actions import renewed
 from dynaorm.flow.integrity.scan import RateLimiter, ScanSegment, read_pages, scan_segments_of
@@ -38,7 +45,7 @@ from dynaorm.item.condition import missing
 from dynaorm.item.value import AttributeValue, Item, number_text, same_items
 from dynaorm.plan.compiler import Renewal
 from dynaorm.plan.intent import Reads, UnitOfWork
-from dynaorm.plan.kinds.derived import DerivedKind, Held, Image
+from dynaorm.plan.kinds.derived import DerivedKind, EntitySide, Held
 from dynaorm.plan.kinds.new_target import can_be_made
 from dynaorm.plan.kinds.total_rules import is_in_bounds
 from dynaorm.plan.kinds.totals import (
@@ -85,14 +92,14 @@ class Counting:
     scope: Scope
     limiter: RateLimiter
     segments: int
-    doubts: list[Doubt]
+    doubts: list[Uncertainty]
 
     def read(self, addresses: Iterable[ItemAddress]) -> Flow[dict[Ident, Item]]:
         """The items at some addresses."""
         return (yield from read_addresses(addresses, self.limiter.context, self.limiter.cost))
 
 
-class JudgedTotals(JudgedKind):
+class JudgedTotals(Checker):
     """The totals of targets."""
 
     derived: DerivedKind[Any] = TOTALS
@@ -106,7 +113,7 @@ class JudgedTotals(JudgedKind):
 
     def held(self, renewal: Renewal) -> Sequence[Held[Contribution]]:
         return list(
-            TOTALS.held_by(Image(renewal.mapping, renewal.mapping.key_of(renewal.item), renewal.item))
+            TOTALS.held_by(EntitySide(renewal.mapping, renewal.mapping.key_of(renewal.item), renewal.item))
         )
 
     def facts_of(self, subject: Subject, held: Sequence[Held[Contribution]]) -> Sequence[Fact]:
@@ -114,27 +121,31 @@ class JudgedTotals(JudgedKind):
 
     def doubt_about(
         self, found: EntityMapping | NotAnEntity, table: Table, item: Item, scope: Scope
-    ) -> Doubt | None:
+    ) -> Uncertainty | None:
         if isinstance(found, EntityMapping):
             newer = newer_than(found, item, scope) if self.concerns(found, scope) else ""
-            return Doubt(found.name, newer) if newer else None
+            return Uncertainty(found.name, newer) if newer else None
         # An item of an unknown type may belong to a class that is counted, and whose module is not loaded.
         is_strange = found is NotAnEntity.UNKNOWN and scope.reads_everything
         if not is_strange or not catalog_of(table).mappings:
             return None
         attribute = table.type_attribute
         if attribute is None:
-            return Doubt(None, f"an item of {table.name} belongs to no loaded class; load every module of it")
+            return Uncertainty(
+                None, f"an item of {table.name} belongs to no loaded class; load every module of it"
+            )
         if attribute not in item:
             return None
         tag = next(iter(item[attribute].values()))
-        return Doubt(None, f"no loaded class explains the type {shown(tag)} in {table.name}; load its module")
+        return Uncertainty(
+            None, f"no loaded class explains the type {shown(tag)} in {table.name}; load its module"
+        )
 
-    def doubt_of_unread(self, mapping: EntityMapping, scope: Scope) -> Doubt | None:
+    def doubt_of_unread(self, mapping: EntityMapping, scope: Scope) -> Uncertainty | None:
         if not any(_covers(target, scope) for target in targets_of(mapping)):
             return None
         reason = f"an item of {mapping.name} cannot be read, which may be counted; correct it or delete it"
-        return Doubt(mapping.name, reason)
+        return Uncertainty(mapping.name, reason)
 
     def operations_of_verify(self, mapping: EntityMapping) -> Operations:
         own = [mapping] if mapping.maintained else []
@@ -166,17 +177,17 @@ class JudgedTotals(JudgedKind):
                 yield address, sums
 
     def judge_facts(
-        self, address: ItemAddress, facts: Sums, scope: Scope, doubts: Sequence[Doubt] = ()
-    ) -> StoredCheck[list[Diagnosis]]:
+        self, address: ItemAddress, facts: Sums, scope: Scope, doubts: Sequence[Uncertainty] = ()
+    ) -> StoredCheck[list[RepairableFinding]]:
         (item,) = yield [address]
         return _judged((address, facts), item, scope, doubts)
 
-    def judge_left(self, run: Run) -> Iterator[Flow[list[Diagnosis]]]:
+    def judge_left(self, run: Run) -> Iterator[Flow[list[RepairableFinding]]]:
         left = self.left(run.ledger, run.scope)
         while window := list(islice(left, _TARGETS)):
             yield self._counted(window, run)
 
-    def _counted(self, window: Sequence[tuple[ItemAddress, Sums]], run: Run) -> Flow[list[Diagnosis]]:
+    def _counted(self, window: Sequence[tuple[ItemAddress, Sums]], run: Run) -> Flow[list[RepairableFinding]]:
         wrong: list[ItemAddress] = []
         for start in range(0, len(window), WINDOW * CONCURRENCY):
             portion = window[start : start + WINDOW * CONCURRENCY]
@@ -185,7 +196,7 @@ class JudgedTotals(JudgedKind):
             yield from run.limiter.wait()
         return (yield from self.judge_again(wrong, run)) if wrong else []
 
-    def judge_again(self, addresses: Sequence[ItemAddress], run: Run) -> Flow[list[Diagnosis]]:
+    def judge_again(self, addresses: Sequence[ItemAddress], run: Run) -> Flow[list[RepairableFinding]]:
         diagnoses, unstable = yield from _recount(addresses, _counting(run))
         run.unstable += unstable
         return diagnoses
@@ -276,7 +287,7 @@ def _differing(mapping: EntityMapping, item: Item, sums: Sums) -> dict[str, tupl
 
 def _recount(
     addresses: Sequence[ItemAddress], counting: Counting
-) -> Flow[tuple[list[Diagnosis], list[ItemAddress]]]:
+) -> Flow[tuple[list[RepairableFinding], list[ItemAddress]]]:
     """The diagnoses of some targets, and the targets that changed each time they were counted."""
     scope = counting.scope
     items = yield from counting.read(addresses)
@@ -350,8 +361,8 @@ def _partition(source: EntityMapping, values: Mapping[str, Any]) -> AttributeVal
 
 def _count_twice(
     addresses: Sequence[ItemAddress], segments: Callable[[], list[ScanSegment]], counting: Counting
-) -> Flow[tuple[list[Diagnosis], list[ItemAddress]]]:
-    diagnoses: list[Diagnosis] = []
+) -> Flow[tuple[list[RepairableFinding], list[ItemAddress]]]:
+    diagnoses: list[RepairableFinding] = []
     left = list(addresses)
     for _ in range(_ATTEMPTS):
         before = yield from counting.read(left)
@@ -404,7 +415,7 @@ def _count_one(table: Table, item: Item, counts: dict[Ident, _Count], counting: 
             count.add(source, delta)
 
 
-def _note(doubt: Doubt | None, counting: Counting) -> None:
+def _note(doubt: Uncertainty | None, counting: Counting) -> None:
     if doubt is not None and doubt not in counting.doubts:
         counting.doubts.append(doubt)
 
@@ -413,8 +424,8 @@ def _note(doubt: Doubt | None, counting: Counting) -> None:
 
 
 def _judged(
-    counted: tuple[ItemAddress, Sums], item: Item | None, scope: Scope, doubts: Iterable[Doubt]
-) -> list[Diagnosis]:
+    counted: tuple[ItemAddress, Sums], item: Item | None, scope: Scope, doubts: Iterable[Uncertainty]
+) -> list[RepairableFinding]:
     """What is wrong with the totals of a target, given the sums that were counted."""
     mapping = _target(*counted, item, scope)
     if mapping is None or _wrong(mapping, item, counted[1]) is None:
@@ -432,7 +443,7 @@ def _judged(
 
 def _wrong_totals(
     counted: tuple[ItemAddress, Sums], mapping: EntityMapping, item: Item, unit: UnitOfWork
-) -> Diagnosis:
+) -> RepairableFinding:
     address, totals = counted
     wrong = _differing(mapping, item, totals)
     words = [f"{name} is {stored}, and should be {wanted}" for name, (stored, wanted) in wrong.items()]
@@ -462,13 +473,15 @@ def _unread(mapping: EntityMapping, item: Item) -> str:
 
 def _diagnosis(
     mapping: EntityMapping, address: ItemAddress, detail: str, *actions: Planned, doubt: str = ""
-) -> Diagnosis:
+) -> RepairableFinding:
     key = mapping.key_of(address.key)
     finding = finding_of(FindingKind.TOTAL, mapping, key, detail, repairable=not doubt)
-    return Diagnosis(replace(finding, uncertain_because=doubt), actions=actions, counted=address)
+    return RepairableFinding(replace(finding, uncertain_because=doubt), actions=actions, counted=address)
 
 
-def _new_target(counted: tuple[ItemAddress, Sums], mapping: EntityMapping, unit: UnitOfWork) -> Diagnosis:
+def _new_target(
+    counted: tuple[ItemAddress, Sums], mapping: EntityMapping, unit: UnitOfWork
+) -> RepairableFinding:
     """The diagnosis of a target that does not exist and can be created from its key."""
     address, totals = counted
     values = stored_key(mapping, address.key).fields

@@ -25,8 +25,8 @@ from dynaorm.errors import DecodeError
 from dynaorm.failure import shown
 from dynaorm.flow.call import Context, Flow, ReadCost
 from dynaorm.flow.history import newest_version, version_beside
-from dynaorm.flow.integrity.finding import Diagnosis, FindingKind, Judgement, finding_of
-from dynaorm.flow.integrity.kinds.judged import Holds, JudgedKind, Lacking, Subject
+from dynaorm.flow.integrity.finding import CheckResult, FindingKind, RepairableFinding, finding_of
+from dynaorm.flow.integrity.kinds.judged import Checker, Holds, Lacking, Subject
 from dynaorm.flow.integrity.repair_actions import Taken, as_inserted, own_action, renewed
 from dynaorm.flow.integrity.scope import Scope
 from dynaorm.flow.integrity.stored_check import ItemAddress, SoughtAddress, StoredCheck
@@ -113,7 +113,7 @@ def newest_number(mapping: EntityMapping, key: Item) -> StoredCheck[int]:
     return 0 if found is None else version_beside(mapping, key, found)
 
 
-class JudgedVersions(JudgedKind):
+class JudgedVersions(Checker):
     """The version items, latest copies and tombstones of versioned entities."""
 
     derived: DerivedKind[Any] = VERSIONS
@@ -146,23 +146,23 @@ class JudgedVersions(JudgedKind):
 
     def judge_entity(
         self, subject: Subject, renewal: Renewal, held: Sequence[Held[int]]
-    ) -> StoredCheck[Judgement]:
-        return Judgement((yield from _judge_latest(subject.mapping, subject.item, subject.unit)))
+    ) -> StoredCheck[CheckResult]:
+        return CheckResult((yield from _judge_latest(subject.mapping, subject.item, subject.unit)))
 
     def judge_item(
         self, found: NotAnEntity, address: ItemAddress, item: Item, scope: Scope
-    ) -> StoredCheck[Judgement | None]:
+    ) -> StoredCheck[CheckResult | None]:
         if found is NotAnEntity.TOMBSTONE:
             diagnoses = yield from _judge_tombstone(address, item, scope)
-            return None if diagnoses is None else Judgement(diagnoses)
+            return None if diagnoses is None else CheckResult(diagnoses)
         latest = _latest_address(address) if found is NotAnEntity.VERSION else None
         if latest is None:
             return None
         mapping, key = latest
         mapping = version_class(mapping, item) or mapping
         if not scope.covers(mapping):
-            return Judgement()
-        return Judgement((yield from _judge_version(mapping, item, key, scope.new_unit())))
+            return CheckResult()
+        return CheckResult((yield from _judge_version(mapping, item, key, scope.new_unit())))
 
     def may_return(
         self, mapping: EntityMapping, key: Item, stored: Item | None, holds: Holds
@@ -219,12 +219,12 @@ class JudgedVersions(JudgedKind):
 JUDGED_VERSIONS: Final = JudgedVersions()
 
 
-def _key_taken(lacking: Lacking) -> Diagnosis:
+def _key_taken(lacking: Lacking) -> RepairableFinding:
     mapping, key = lacking.now.mapping, lacking.now.key
     detail = "it is stored under its former key and under its new one; delete one of them"
     owners = [stored_key(mapping, one) for one in (key, lacking.former_key)]
     finding = finding_of(FindingKind.DUPLICATE, mapping, key, detail, repairable=False)
-    return Diagnosis(replace(finding, owners=tuple(owners)))
+    return RepairableFinding(replace(finding, owners=tuple(owners)))
 
 
 # -- keys and numbers --------------------------------------------------------------------------------------------------
@@ -278,17 +278,19 @@ def _number(item: Item) -> int | None:
 
 def _diagnosis(
     kind: FindingKind, mapping: EntityMapping, key: Item, detail: str, *actions: Planned
-) -> Diagnosis:
+) -> RepairableFinding:
     finding = finding_of(kind, mapping, mapping.key_of(key), detail, repairable=bool(actions))
     if (latest := _latest_key(mapping, finding.item_key)) is not None:
         finding = replace(finding, key=stored_key(mapping, latest))
-    return Diagnosis(finding, actions=actions)
+    return RepairableFinding(finding, actions=actions)
 
 
 # -- the latest copy ---------------------------------------------------------------------------------------------------
 
 
-def _judge_latest(mapping: EntityMapping, item: Item, unit: UnitOfWork) -> StoredCheck[list[Diagnosis]]:
+def _judge_latest(
+    mapping: EntityMapping, item: Item, unit: UnitOfWork
+) -> StoredCheck[list[RepairableFinding]]:
     """The latest copy, and the version item that it repeats."""
     key, number = mapping.key_of(item), _number(item)
     if not number:
@@ -330,7 +332,9 @@ def _later(number: int, newest: int) -> str:
 # -- tombstones --------------------------------------------------------------------------------------------------------
 
 
-def _judge_tombstone(address: ItemAddress, item: Item, scope: Scope) -> StoredCheck[list[Diagnosis] | None]:
+def _judge_tombstone(
+    address: ItemAddress, item: Item, scope: Scope
+) -> StoredCheck[list[RepairableFinding] | None]:
     """A tombstone holds the number of the newest version, whose item must exist. None if it is no tombstone."""
     mapping = _class_of(address, item)
     if mapping is None:
@@ -416,7 +420,7 @@ class _LastVersion:
 
 def _judge_version(
     mapping: EntityMapping, item: Item, latest: Item, unit: UnitOfWork
-) -> StoredCheck[list[Diagnosis]]:
+) -> StoredCheck[list[RepairableFinding]]:
     """A version item, its successor and the latest copy."""
     number = _number_in_key(mapping, item)
     successor = ItemAddress(mapping.table, version_key(mapping, latest, number + 1))
@@ -454,7 +458,7 @@ def _without(mapping: EntityMapping, item: Item, names: Iterable[str], unit: Uni
     return own_action(action, ItemPurpose.UPDATE, mapping, item, before=item)
 
 
-def _judge_last(last: _LastVersion, unit: UnitOfWork) -> StoredCheck[list[Diagnosis]]:
+def _judge_last(last: _LastVersion, unit: UnitOfWork) -> StoredCheck[list[RepairableFinding]]:
     """A version item without a successor, against what stands in place of the latest copy."""
     mapping, number, copy = last.mapping, last.number, last.copy
     counted = None if copy is None else _number(copy)
@@ -477,7 +481,7 @@ def _judge_last(last: _LastVersion, unit: UnitOfWork) -> StoredCheck[list[Diagno
 
 def _judge_uncounted(
     last: _LastVersion, kind: FindingKind, counted: int, unit: UnitOfWork
-) -> StoredCheck[list[Diagnosis]]:
+) -> StoredCheck[list[RepairableFinding]]:
     """The newest version, which the latest copy or tombstone does not count, or which has none."""
     mapping, copy, number = last.mapping, last.copy, last.number
     if copy is None:
