@@ -112,7 +112,7 @@ class DynaormError(Exception):
             # Only the class's own words have names in braces. A caller's text may have braces of its own, as those of a
             # value.
             if words is getattr(type(self), name, None):
-                setattr(self, name, filled(words, vars(self)))
+                setattr(self, name, format_message(words, vars(self)))
 
     def __str__(self) -> str:
         return f"{said(self)}\n{SITE}{place_of(type(self))}" if SITE else said(self)
@@ -193,7 +193,7 @@ def counted(count: float, one: str, many: str = "") -> str:
     return f"{number} {one if count == 1 else many or f'{one}s'}"
 
 
-class _Words(dict[str, Any]):
+class _MessageFields(dict[str, Any]):
     """Values for the braces of a text. ``{counted attempts}`` is the number with its noun: ``1 attempt``."""
 
     def __missing__(self, name: str) -> str:
@@ -203,9 +203,9 @@ class _Words(dict[str, Any]):
         return counted(self[field], field.removesuffix("s"))
 
 
-def filled(text: str, values: Mapping[str, Any]) -> str:
+def format_message(text: str, values: Mapping[str, Any]) -> str:
     """A text with values in place of names in braces, and counted nouns in place of ``{counted attempts}``."""
-    return text.format_map(_Words(values))
+    return text.format_map(_MessageFields(values))
 
 
 def with_article(name: str) -> str:

@@ -13,7 +13,7 @@ from dynaorm.late import late
 from dynaorm.streams.change import Changed, Deleted, Inserted, StreamChange, Unreadable
 from dynaorm.streams.interpret import TableNames
 from dynaorm.streams.subscription import Delivery, Function, Subscriptions
-from dynaorm.transport.process import owned
+from dynaorm.transport.process import register
 
 if TYPE_CHECKING:
     import asyncio
@@ -109,7 +109,7 @@ class StreamHandler:
         self._running = threading.Lock()
         self._runner: asyncio.Runner | None = None
         self._closing: weakref.finalize[..., StreamHandler] | None = None
-        owned(self)
+        register(self)
 
     def inserted(
         self, entity: type[E], /
@@ -277,7 +277,7 @@ class StreamHandler:
             if isawaitable(outcome := function(change)):
                 await outcome
 
-    def leave_to_parent(self) -> object:
+    def reset_after_fork(self) -> object:
         """Take a loop of this process when it is needed."""
         # A thread of the parent may have held the lock at the fork; it would never be released here.
         self._running = threading.Lock()

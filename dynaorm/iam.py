@@ -22,7 +22,7 @@ from dynaorm.errors import UsageError
 from dynaorm.flow.integrity.kinds.judged_kinds import KINDS
 from dynaorm.flow.integrity.scope import Scope
 from dynaorm.plan.intent import UnitOfWork
-from dynaorm.plan.kinds.derived_kinds import DERIVED_KINDS, why_read
+from dynaorm.plan.kinds.derived_kinds import DERIVED_KINDS, reason_to_read
 from dynaorm.plan.kinds.own_item import OWN_ITEM
 from dynaorm.plan.kinds.token_item import TOKEN_ITEMS
 from dynaorm.plan.plan import Kind, Operations
@@ -202,7 +202,7 @@ def _scan(mapping: EntityMapping) -> _Grant:
 def _write(mapping: EntityMapping) -> _Grant:
     for kind in (OWN_ITEM, *DERIVED_KINDS):
         yield from _of(kind.operations_of_writes(mapping))
-    if not why_read(mapping, ""):  # it can be loaded in bulk
+    if not reason_to_read(mapping, ""):  # it can be loaded in bulk
         yield (mapping.table, None), frozenset({"BatchWriteItem"})
 
 

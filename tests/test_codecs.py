@@ -16,7 +16,7 @@ from pydantic import BaseModel, JsonValue, NaiveDatetime
 from pynamodb.attributes import JSONAttribute, UTCDateTimeAttribute
 
 from dynaorm import AnyValue, Attribute, Entity, Table, codecs
-from dynaorm.entity.codec.of_type import Codec, Unstorable, codec_of
+from dynaorm.entity.codec.of_type import Codec, UnsupportedType, codec_of
 from dynaorm.entity.marker import StoredForm
 from dynaorm.errors import DeclarationError
 from dynaorm.item.value import AttributeValue
@@ -138,7 +138,7 @@ def test_an_instant_is_no_wall_time(form: StoredForm) -> None:
         codec(form, NaiveDatetime).encode(NOON)
     with pytest.raises(ValueError, match="with a time zone"):
         codec(form, NaiveDatetime).decode({"S": "2024-05-01T12:00:00Z"})
-    with pytest.raises(Unstorable, match="is for a NaiveDatetime"):
+    with pytest.raises(UnsupportedType, match="is for a NaiveDatetime"):
         codec(form)
 
 
@@ -221,7 +221,7 @@ def test_a_text_that_unpacks_to_too_much_is_refused() -> None:
     ids=str,
 )
 def test_a_type_that_the_form_does_not_fit_is_refused(kind: Any, form: StoredForm, problem: str) -> None:
-    with pytest.raises(Unstorable, match=re.escape(problem)):
+    with pytest.raises(UnsupportedType, match=re.escape(problem)):
         codec(form, kind)
 
 

@@ -20,7 +20,7 @@ from dynaorm.description.description import (
     TotalDescription,
     UniqueDescription,
 )
-from dynaorm.entity.declare.catalog import catalog_of, once_per_table
+from dynaorm.entity.declare.catalog import cached_per_table, catalog_of
 from dynaorm.entity.mapping.constraint import Constraint
 from dynaorm.entity.mapping.field import FieldMapping
 from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
@@ -37,7 +37,7 @@ from dynaorm.item.path import Prefix
 def name_of(mapping: EntityMapping) -> str:
     """The name of a class: its Python name. Of two with one name, it is followed by the stored name in parentheses."""
     # A class that was declared again is no longer among those of its table.
-    return once_per_table(mapping.table, _names).get(mapping.entity, mapping.entity.__name__)
+    return cached_per_table(mapping.table, _names).get(mapping.entity, mapping.entity.__name__)
 
 
 def _names(table: Table) -> Mapping[type, str]:

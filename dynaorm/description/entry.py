@@ -23,7 +23,7 @@ from dynaorm.entity.template.key_part import KeyPart
 from dynaorm.entity.template.version import DELETED, PREVIOUS_DELETION, VERSION, VERSION_AT, VERSION_TYPE
 from dynaorm.errors import DynaormError
 from dynaorm.failure import MASK
-from dynaorm.item.path import attribute_path, paths_in, scattered
+from dynaorm.item.path import attribute_path, flatten_prefixes, paths_in
 from dynaorm.item.value import Item
 from dynaorm.record import record, replace
 
@@ -144,7 +144,7 @@ def check_entries(entries: object) -> list[Entry]:
 
 def _as_sent(entry: Entry) -> Entry:
     """An entry whose item is as DynamoDB has it."""
-    item = scattered(entry.item)
+    item = flatten_prefixes(entry.item)
     if item is entry.item:
         return entry
     secret = frozenset(str(attribute_path(path)[0]) for path in paths_in(entry.secret, entry.item))

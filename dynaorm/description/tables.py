@@ -13,7 +13,7 @@ from dynaorm.description.description import (
     check_description,
 )
 from dynaorm.description.questions import questions_of
-from dynaorm.entity.declare.catalog import catalog_of, once_per_table
+from dynaorm.entity.declare.catalog import cached_per_table, catalog_of
 from dynaorm.entity.table import AnyIndex, KeyAttribute, Table, VectorIndex, check_table
 from dynaorm.errors import UsageError
 from dynaorm.flow.tables import Difference, missing_table, table_differences
@@ -82,7 +82,7 @@ def describe(table: Table, /) -> TableDescription:
         'SONG#{song_id}'
     """
     check_table("describe", table)
-    return once_per_table(table, _described)
+    return cached_per_table(table, _described)
 
 
 def _described(table: Table) -> TableDescription:

@@ -53,7 +53,7 @@ class Database:
                 self._connection.close()
                 self._connection = None
 
-    def leave_to_parent(self) -> object:
+    def reset_after_fork(self) -> object:
         """Open the file anew in a forked process. A database in memory belongs to the process that made it."""
         connection, self._connection = self._connection, None
         self._lock = threading.RLock()

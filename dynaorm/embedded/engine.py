@@ -11,7 +11,7 @@ from dynaorm.embedded.refusal import InvalidAction, invalid, not_in_engine
 from dynaorm.embedded.work import Operation, Work
 from dynaorm.flow.call import Call, Clock, Reply
 from dynaorm.transport.clock import SystemClock
-from dynaorm.transport.process import NotPicklable, owned
+from dynaorm.transport.process import NotPicklable, register
 
 _HOME: Final = "arn:aws:dynamodb:us-east-1:000000000000:"
 
@@ -31,7 +31,7 @@ class Engine(NotPicklable):
         self._database = Database(file)
         self._clock: Clock = clock or SystemClock()
         self._home = home
-        owned(self)
+        register(self)
 
     def call(self, call: Call, /) -> Reply:
         """Answer a request.
@@ -57,9 +57,9 @@ class Engine(NotPicklable):
         """Close the file. What is in memory stays as long as the engine."""
         self._database.close()
 
-    def leave_to_parent(self) -> object:
+    def reset_after_fork(self) -> object:
         """Open the file anew in a forked process."""
-        return self._database.leave_to_parent()
+        return self._database.reset_after_fork()
 
 
 def _refuse_parameters(call: Call, known: _Answering) -> None:

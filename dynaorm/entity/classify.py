@@ -16,12 +16,12 @@ from enum import Enum
 from typing import Final, TypeAlias
 
 from dynaorm.entity.declare.catalog import (
+    cached_per_table,
     catalog_of,
+    check_not_redeclared,
     class_named,
     class_of_other_type,
     is_guard_of_others,
-    once_per_table,
-    refuse_replaced,
     stored_class,
     type_in,
 )
@@ -81,7 +81,7 @@ def live_class(mapping: EntityMapping, item: Item | None, now: float) -> EntityM
         return None
     stored = stored_class(mapping, item)
     if stored is None or not issubclass(stored.entity, mapping.entity):
-        refuse_replaced(mapping)
+        check_not_redeclared(mapping)
         return None
     return None if stored.is_expired(item, now) else stored
 
@@ -186,7 +186,7 @@ class KeyBeginnings:
 
 def key_beginnings(table: Table) -> KeyBeginnings:
     """What the keys of a table's classes begin with."""
-    return once_per_table(table, _key_beginnings)
+    return cached_per_table(table, _key_beginnings)
 
 
 def _key_beginnings(table: Table) -> KeyBeginnings:

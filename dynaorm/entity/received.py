@@ -8,11 +8,11 @@ from collections.abc import Mapping, Sequence
 from typing import TypeVar
 
 from dynaorm.entity.classify import NotAnEntity, class_of, key_beginnings, version_number_in
-from dynaorm.entity.declare.catalog import catalog_of, class_called, once_per_table
+from dynaorm.entity.declare.catalog import cached_per_table, catalog_of, class_called
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.table import Table
 from dynaorm.entity.template.version import VERSION_TYPE
-from dynaorm.item.path import Prefix, gathered
+from dynaorm.item.path import Prefix, nest_prefixes
 from dynaorm.item.value import Item
 
 AnyItem = TypeVar("AnyItem", Item, Item | None)
@@ -25,7 +25,7 @@ def received(table: Table, item: AnyItem) -> AnyItem:
         return item
     found = _class_of(table, item)
     prefixes = None if found is None else known.get(found)
-    return gathered(item, prefixes) if prefixes else item
+    return nest_prefixes(item, prefixes) if prefixes else item
 
 
 def each_received(table: Table, items: Sequence[AnyItem]) -> Sequence[AnyItem]:
@@ -35,7 +35,7 @@ def each_received(table: Table, items: Sequence[AnyItem]) -> Sequence[AnyItem]:
 
 def prefixes_in(table: Table) -> Mapping[EntityMapping, tuple[Prefix, ...]]:
     """The prefixes of a table's classes; those that have none are left out."""
-    return once_per_table(table, _prefixes)
+    return cached_per_table(table, _prefixes)
 
 
 def _prefixes(table: Table) -> dict[EntityMapping, tuple[Prefix, ...]]:

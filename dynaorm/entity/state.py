@@ -102,7 +102,7 @@ class PendingEffect(Protocol):
     def apply(self) -> None:
         """Give the object its next snapshot: the write is in effect."""
 
-    def settle_as_before(self) -> None:
+    def roll_back(self) -> None:
         """Give the object its former snapshot: the write is not in effect."""
 
 

@@ -33,7 +33,15 @@ from dynaorm.flow.call import (
 )
 from dynaorm.flow.commit import settle
 from dynaorm.flow.read import answered, refused, spent
-from dynaorm.flow.windows import CODES_OF_AN_ITEM, CONCURRENCY, Failure, Progress, Tally, check_many, windows
+from dynaorm.flow.windows import (
+    CODES_OF_AN_ITEM,
+    CONCURRENCY,
+    BulkProgress,
+    Failure,
+    Progress,
+    check_many,
+    windows,
+)
 from dynaorm.item.json_body import encode_body
 from dynaorm.item.size import BATCH_WRITE_LIMIT, packed, puts_of
 from dynaorm.item.value import Item
@@ -116,7 +124,7 @@ def bulk_load(
         TableNotFound, UnexpectedRefusal: no more entities can be stored.
     """
     check_many(entities, concurrency)
-    tally = Tally(entities, progress)
+    tally = BulkProgress(entities, progress)
     checked: set[type] = set()
     # A collection can be read twice, so all its classes are checked before the first request; an iterator's by window.
     if isinstance(entities, Collection):
@@ -129,7 +137,7 @@ def bulk_load(
     return tally.done
 
 
-def _check(entities: Iterable[object], checked: set[type], tally: Tally) -> None:
+def _check(entities: Iterable[object], checked: set[type], tally: BulkProgress) -> None:
     for entity in dict.fromkeys(map(type, entities)):
         if entity in checked:
             continue
@@ -140,7 +148,7 @@ def _check(entities: Iterable[object], checked: set[type], tally: Tally) -> None
         checked.add(entity)
 
 
-def _load(window: list[Any], context: Context, concurrency: int, tally: Tally) -> Flow[None]:
+def _load(window: list[Any], context: Context, concurrency: int, tally: BulkProgress) -> Flow[None]:
     """Store a window. Raises errors that would repeat for every later window."""
     # An object given twice counts in its last place (Rule 1).
     waiting = list({id(entity): entity for entity in reversed(window)}.values())[::-1]
@@ -170,7 +178,7 @@ def _load(window: list[Any], context: Context, concurrency: int, tally: Tally) -
             tally.stop(outcome)
 
 
-def _settled(entities: list[Any], context: Context, concurrency: int, tally: Tally) -> Flow[list[Any]]:
+def _settled(entities: list[Any], context: Context, concurrency: int, tally: BulkProgress) -> Flow[list[Any]]:
     """Settle the last writes of entities. Returns the entities without those that are still unsettled."""
     unsettled = [entity for entity in entities if unsettled_of(entity) is not None]
     if not unsettled:

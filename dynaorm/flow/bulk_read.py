@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 from dynaorm.argument import check_flag
 from dynaorm.entity.classify import live_class
-from dynaorm.entity.declare.catalog import refuse_replaced
+from dynaorm.entity.declare.catalog import check_not_redeclared
 from dynaorm.entity.key import Key
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.reader import ReplyReader, reader_of
@@ -143,7 +143,7 @@ def _entities(wanted: Sequence[_Wanted], stored: Mapping[_Place, Any], context: 
         found = stored.get(place)
         if found is not None and is_entity(found):
             if not isinstance(found, mapping.entity):
-                refuse_replaced(mapping)
+                check_not_redeclared(mapping)
                 found = None
             entities.append(found)
         elif found is None or (live := live_class(mapping, found, now)) is None:

@@ -40,7 +40,15 @@ from dynaorm.errors import (
 )
 from dynaorm.flow.call import Context, Flow, outcomes
 from dynaorm.flow.commit import commit
-from dynaorm.flow.windows import CODES_OF_AN_ITEM, CONCURRENCY, Failure, Progress, Tally, check_many, windows
+from dynaorm.flow.windows import (
+    CODES_OF_AN_ITEM,
+    CONCURRENCY,
+    BulkProgress,
+    Failure,
+    Progress,
+    check_many,
+    windows,
+)
 from dynaorm.item.size import ACTION_LIMIT
 from dynaorm.plan.intent import Deletion, Intent, Save
 from dynaorm.plan.kinds.derived_kinds import DERIVED_KINDS, levels_of
@@ -78,7 +86,7 @@ def save_many(
             yield entity
 
     check_many(entities, concurrency)
-    blocks = _Blocks(Save, context, per_transaction, concurrency, Tally(entities, progress))
+    blocks = _Blocks(Save, context, per_transaction, concurrency, BulkProgress(entities, progress))
     yield from blocks.write(given())
     return saved
 
@@ -96,7 +104,9 @@ def delete_many(
     Raises as ``save_many``.
     """
     check_many(targets, concurrency)
-    blocks = _Blocks(Deletion, context, per_transaction, concurrency, Tally(targets, progress), _Seen())
+    blocks = _Blocks(
+        Deletion, context, per_transaction, concurrency, BulkProgress(targets, progress), _Seen()
+    )
     yield from blocks.write(targets)
 
 
@@ -107,7 +117,7 @@ def write_each(
 
     Raises what is no ``DynaormError``, after all have ended.
     """
-    tally = Tally(entities, None)
+    tally = BulkProgress(entities, None)
     blocks = _Blocks(intent_of, context, 1, concurrency, tally)
     # Rule 3.
     some = _apart([one] for one in entities)
@@ -148,7 +158,7 @@ class _Blocks:
     context: Context
     size: int
     concurrency: int
-    tally: Tally
+    tally: BulkProgress
     seen: _Seen | None = None
 
     def write(self, subjects: Iterable[Any]) -> Flow[None]:

@@ -204,7 +204,7 @@ def _is_deleted(intent: Intent, unsettled: PendingWrite, context: Context) -> Fl
         if unsettled_of(entity) is unsettled:
             # A copy, made while the outcome was not known: the plan knows only the original.
             effect = unsettled.effect.for_object(entity)
-            effect.apply() if committed else effect.settle_as_before()
+            effect.apply() if committed else effect.roll_back()
     return isinstance(intent, Deletion) and unsettled.effect.state is None and state_of(entity) is None
 
 

@@ -17,7 +17,7 @@ from dynaorm.flow.target import target_of
 from dynaorm.item.condition import Condition
 from dynaorm.item.update import AddTo, Change, SetTo
 from dynaorm.item.value import Item
-from dynaorm.plan.edit import check_changes, check_complete, valid_changes
+from dynaorm.plan.edit import check_changes, check_complete, validate_changes
 from dynaorm.plan.intent import NEVER_EXPIRED, Deletion, Edit
 from dynaorm.plan.plan import hydrated
 from dynaorm.plan.stored import writable_state
@@ -42,10 +42,10 @@ def refresh(entity: Any, context: Context) -> Flow[Any]:
     fresh = yield from load(target.mapping, target.key, context, consistent=True, required=target.name)
     if fresh is None:
         raise EntityNotFound(key=target.name)
-    return take_over(entity, fresh)
+    return replace_state(entity, fresh)
 
 
-def take_over(entity: Any, fresh: Any) -> Any:
+def replace_state(entity: Any, fresh: Any) -> Any:
     """Give an object the values and state that were read. A frozen object, or one of another class, is replaced."""
     if type(entity) is not type(fresh) or type(entity).model_config.get("frozen"):
         return fresh
@@ -85,7 +85,7 @@ def _validated(edit: Edit) -> Edit:
     # Once, and here: the call raises the errors, before anything is read, and the edit may be compiled several times.
     mapping = target_of(edit.target).mapping
     check_changes(mapping, edit.changes)
-    return replace(edit, changes=valid_changes(mapping, edit.changes))
+    return replace(edit, changes=validate_changes(mapping, edit.changes))
 
 
 def _changes_of(verb: str, given: Sequence[Change | Mapping[str, Any]]) -> tuple[Change, ...]:

@@ -31,7 +31,7 @@ from dynaorm.errors import (
 from dynaorm.failure import counted, shown
 from dynaorm.flow.call import Call, Context, Flow, PageKeys, ReadCost, Refusal, waited
 from dynaorm.flow.commit import commit, settle, unit_of_work
-from dynaorm.flow.entity import take_over
+from dynaorm.flow.entity import replace_state
 from dynaorm.flow.read import BATCH_GET_LIMIT, answered, check_keys, get_item, get_items, refused, repeat
 from dynaorm.flow.target import Target, target_of
 from dynaorm.flow.write import send
@@ -275,10 +275,10 @@ def _restore(named: Any, version: int, context: Context, *, exactly_once: bool |
     reads = Reads({ident_of(target.mapping.table, target.key): copy})
     try:
         yield from commit([saving], context, exactly_once=exactly_once, reads=reads)
-        return entity if isinstance(named, Key) else take_over(named, entity)
+        return entity if isinstance(named, Key) else replace_state(named, entity)
     except BaseException:  # also what stops the program in the middle: Ctrl-C, a cancelled task
         if unsettled_of(entity) is None and state_of(entity) is not before:  # it is committed
-            take_over(named, entity)
+            replace_state(named, entity)
         else:
             _wait_for(named, entity)
         raise

@@ -24,7 +24,7 @@ from itertools import repeat
 from typing import Any, Final, NamedTuple, TypeAlias, TypeGuard
 
 from dynaorm.entity.classify import NotAnEntity, classify, unknown_item
-from dynaorm.entity.declare.catalog import catalog_of, rivals_of
+from dynaorm.entity.declare.catalog import catalog_of, overlapping_classes
 from dynaorm.entity.key import stored_key
 from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
 from dynaorm.entity.reader import ReplyReader, reader_of
@@ -425,7 +425,9 @@ def _hides(spec: QuerySpec, projected: AbstractSet[str]) -> bool:
     table = spec.source.table
     roots = {source.mapping.root for source in spec.sources}
     family = [one for one in catalog_of(table).mappings.values() if one.root in roots]
-    is_shared = len(family) > len(roots) or any(rivals_of(source.mapping) for source in spec.sources)
+    is_shared = len(family) > len(roots) or any(
+        overlapping_classes(source.mapping) for source in spec.sources
+    )
     asked = {table.type_attribute} if is_shared else set()
     if not spec.expired:
         asked |= {one.expires.attribute for one in family if one.expires is not None}

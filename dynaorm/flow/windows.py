@@ -32,7 +32,7 @@ Failure: TypeAlias = tuple[object, DynaormError]
 """An entity or key, and why it failed."""
 
 
-class Tally:
+class BulkProgress:
     """Counts the entities that are done, and collects those that failed.
 
     Attributes:

@@ -8,7 +8,7 @@ from typing import Final, TypeAlias
 
 from dynaorm.entity.received import received
 from dynaorm.errors import OutcomeUnknown, StoreError, TokenReused, UsageError
-from dynaorm.failure import filled, shown
+from dynaorm.failure import format_message, shown
 from dynaorm.flow.call import Call, Context, Flow, NoAnswer, Refusal, is_retryable, waited
 from dynaorm.flow.read import get_item, refused, spent, updated_item
 from dynaorm.flow.write_endings import (
@@ -24,8 +24,8 @@ from dynaorm.flow.write_endings import (
     TAKEN,
     VERDICT,
     Event,
-    NobodyKnows,
     State,
+    UnknownOutcome,
     follows,
 )
 from dynaorm.item.action import Delete, Put, Update
@@ -78,14 +78,14 @@ def is_unbound(plan: Plan) -> bool:
 # -- an attempt --------------------------------------------------------------------------------------------------------
 
 
-def of_silence(plan: Plan, silence: NoAnswer) -> Observation:
+def classify_no_answer(plan: Plan, silence: NoAnswer) -> Observation:
     """The event of an attempt that got no answer."""
     if not silence.sent:
         return Observation(Event.UNSENT, trouble=silence)
     return Observation(Event.UNBOUND if is_unbound(plan) else Event.SILENCE, trouble=silence)
 
 
-def of_refusal(plan: Plan, refusal: Refusal, context: Context) -> Flow[Observation]:
+def classify_refusal(plan: Plan, refusal: Refusal, context: Context) -> Flow[Observation]:
     """The event of an attempt that DynamoDB refused. Raises CannotRead."""
     if is_retryable(refusal):
         # An earlier attempt of ours, which may be committed yet.
@@ -272,10 +272,10 @@ def awaited(plan: Plan) -> list[Effect]:
     return [effect for effect in plan.effects if effect.is_awaited(plan)]
 
 
-def settle_as_before(plan: Plan) -> None:
+def roll_back(plan: Plan) -> None:
     """Give the waiting entities back what they were: the plan is not in effect."""
     for effect in awaited(plan):
-        effect.settle_as_before()
+        effect.roll_back()
 
 
 def take_item(effects: Sequence[Effect], plan: Plan, item: Item | None) -> None:
@@ -331,7 +331,7 @@ def send(plan: Plan, context: Context) -> Flow[Outcome]:
         StoreError: DynamoDB refused it, and nothing was written.
         OutcomeUnknown: it may have been written; the plan can be resumed.
     """
-    return PlanExecution(plan, context, _SURE).to_its_end()
+    return PlanExecution(plan, context, _SURE).run()
 
 
 def resume(plan: object, context: Context, window: float, *, read_only: bool = False) -> Flow[bool]:
@@ -357,14 +357,14 @@ def resume(plan: object, context: Context, window: float, *, read_only: bool = F
     if context.clock.now() - plan.made_at >= window:
         state = State.PAST
     try:
-        outcome = yield from PlanExecution(plan, context, state).to_its_end()
+        outcome = yield from PlanExecution(plan, context, state).run()
     except OutcomeUnknown:
         raise
     except StoreError:
-        settle_as_before(plan)
+        roll_back(plan)
         raise
     if not isinstance(outcome, Committed):
-        settle_as_before(plan)
+        roll_back(plan)
         return False
     return True
 
@@ -395,7 +395,7 @@ class PlanExecution:
         self.attempts = 0
         self.in_flight = False
 
-    def to_its_end(self) -> Flow[Outcome]:
+    def run(self) -> Flow[Outcome]:
         """Follow the table to an end, and give it to the objects."""
         effects: Sequence[Effect] = ()
         try:
@@ -450,10 +450,10 @@ class PlanExecution:
             return Observation(_REPLY, updated_item(self.call, reply, self.plan.actions[0].table))
         except NoAnswer as silence:
             self.in_flight = False
-            return of_silence(self.plan, silence)
+            return classify_no_answer(self.plan, silence)
         except Refusal as refusal:
             self.in_flight = False
-            return (yield from of_refusal(self.plan, refusal, self.context))
+            return (yield from classify_refusal(self.plan, refusal, self.context))
 
     def outcome_of(self, found: Observation) -> Outcome:
         """What the last event means. Raises the error that it means."""
@@ -472,7 +472,7 @@ class PlanExecution:
     def _meaning(self, found: Observation) -> Outcome | BaseException:
         step = follows(found.event, self.state)
         trouble, token = found.trouble, str(self.plan.token)
-        if isinstance(step, NobodyKnows):
+        if isinstance(step, UnknownOutcome):
             return self._unknown(found)
         if step is VERDICT and isinstance(trouble, Refusal):
             if found.failures:
@@ -489,13 +489,13 @@ class PlanExecution:
 
     def _unknown(self, found: Observation) -> OutcomeUnknown:
         step, trouble = follows(found.event, self.state), found.trouble
-        assert isinstance(step, NobodyKnows)
+        assert isinstance(step, UnknownOutcome)
         words = {"attempts": self.attempts, "code": "", "problem": "", "credentials": ""}
         if isinstance(trouble, UsageError):
             words |= {"problem": f": {trouble.problem}", "credentials": f"{trouble.remedy}; then "}
         elif isinstance(trouble, (Refusal, NoAnswer)):
             words["code"] = trouble.code if isinstance(trouble, Refusal) else trouble.reason
-        why, remedy = (filled(text, words) for text in step)
+        why, remedy = (format_message(text, words) for text in step)
         return OutcomeUnknown(plan=self.plan, reason=why, remedy=remedy)
 
     def _interrupted(self, raised: BaseException) -> Observation | None:
@@ -509,7 +509,7 @@ class PlanExecution:
             found = self._interruption(raised)
             step = follows(found.event, self.state)
             is_kept = step is not RAISE
-            if not isinstance(step, NobodyKnows):
+            if not isinstance(step, UnknownOutcome):
                 assert step in (RAISE, KEPT)
                 found = None
         if is_kept and not self.is_resumed:  # the objects of a plan that is resumed have it

@@ -96,7 +96,7 @@ class Step(Enum):
     KEPT = "the error itself is raised, and the plan may have been committed"
 
 
-class NobodyKnows(NamedTuple):
+class UnknownOutcome(NamedTuple):
     """A step: OutcomeUnknown, with its reason and what to do, in which names in braces are what happened."""
 
     reason: str
@@ -116,39 +116,43 @@ _OTHERS: Final = (
 _FIND_OUT: Final = "{credentials}call session.resume(error.plan), which finds out whether it was made"
 _NEXT: Final = "an attempt got no answer, and the next was refused ({code})"
 
-NO_ANSWER: Final = NobodyKnows("no answer after {counted attempts} ({code})", OutcomeUnknown.remedy)
-STOPPED: Final = NobodyKnows("an attempt got no answer, and the next could not be made{problem}", _FIND_OUT)
-UNREAD: Final = NobodyKnows("the item could not be read back{problem}", _FIND_OUT)
-MAY_ARRIVE: Final = NobodyKnows(_NEXT, _ARRIVE)
+NO_ANSWER: Final = UnknownOutcome("no answer after {counted attempts} ({code})", OutcomeUnknown.remedy)
+STOPPED: Final = UnknownOutcome(
+    "an attempt got no answer, and the next could not be made{problem}", _FIND_OUT
+)
+UNREAD: Final = UnknownOutcome("the item could not be read back{problem}", _FIND_OUT)
+MAY_ARRIVE: Final = UnknownOutcome(_NEXT, _ARRIVE)
 # The token may be forgotten, or its item expire, before the unanswered request arrives.
-ANOTHER: Final = NobodyKnows(
+ANOTHER: Final = UnknownOutcome(
     "an attempt got no answer, and the next was refused, because another block was applied under the token",
     f"give every other block its own token; {_ARRIVE}",
 )
-NOT_YET: Final = NobodyKnows("the item does not show the write, and the request may still arrive", _ARRIVE)
-OVER: Final = NobodyKnows(_NEXT, _OVER)
-LIKE_OURS: Final = NobodyKnows(
+NOT_YET: Final = UnknownOutcome("the item does not show the write, and the request may still arrive", _ARRIVE)
+OVER: Final = UnknownOutcome(_NEXT, _OVER)
+LIKE_OURS: Final = UnknownOutcome(
     "an attempt got no answer, and what is stored is as this write makes it, but others may have stored the same",
     f"call session.resume(error.plan), which says whether it is in effect; or {_GET}",
 )
-NOT_SEEN: Final = NobodyKnows("the item does not show the write, or not any more", _OVER)
-UNTOLD: Final = NobodyKnows("the item cannot show the write: it adds or appends, and no revision tells", _GET)
-NOT_AGAIN: Final = NobodyKnows(
+NOT_SEEN: Final = UnknownOutcome("the item does not show the write, or not any more", _OVER)
+UNTOLD: Final = UnknownOutcome(
+    "the item cannot show the write: it adds or appends, and no revision tells", _GET
+)
+NOT_AGAIN: Final = UnknownOutcome(
     "{code}",
     f"it is not sent again, because that could undo what others did since; {_GET}. "
     "session.resume(error.plan) only reads the item again",
 )
-PERHAPS: Final = NobodyKnows(
+PERHAPS: Final = UnknownOutcome(
     "the token is remembered for a block that differs in what it saves of loaded entities: this block, loaded from "
     "other items, or another one",
     _OTHERS,
 )
-BYTES: Final = NobodyKnows(
+BYTES: Final = UnknownOutcome(
     "the token was used in the last ten minutes, for this block or for another", _OTHERS
 )
 
 AGAIN, DOUBT, LOOK, DONE, NOT_MADE, VERDICT, TAKEN, REUSED, RAISE, KEPT = Step
-Cell: TypeAlias = Step | NobodyKnows | None
+Cell: TypeAlias = Step | UnknownOutcome | None
 ___: Final = None  # cannot happen
 
 ROWS: Final[Mapping[Event, tuple[Cell, ...]]] = {
@@ -206,7 +210,7 @@ TABLE: Final = {
 }
 
 
-def follows(event: Event, state: State) -> Step | NobodyKnows:
+def follows(event: Event, state: State) -> Step | UnknownOutcome:
     """What follows from an event."""
     cell = TABLE[event, state]
     assert cell is not None, f"{event} in {state}"

@@ -31,7 +31,7 @@ from dynaorm.entity.table import Table
 from dynaorm.errors import UsageError
 from dynaorm.flow.integrity.finding import Finding
 from dynaorm.integrity.exported import ExportFile
-from dynaorm.integrity.keyed import FactKind, KeyedFact, KeyedScope
+from dynaorm.integrity.keyed import FactKind, KeyedScope, ShuffleRecord
 from dynaorm.integrity.keyed_export import Sources, mapped, reduced, sources_of
 from dynaorm.integrity.processes import end_with_parent
 from dynaorm.integrity.report import finding_in
@@ -270,7 +270,7 @@ def _grouped(path: str, folder: str, level: int = 1) -> Iterator[_Row]:
         yield from _grouped(one, folder, level + 1)
 
 
-def _written(facts: Iterable[KeyedFact], folder: str) -> dict[str, str]:
+def _written(facts: Iterable[ShuffleRecord], folder: str) -> dict[str, str]:
     """Files of facts, one for each kind of fact."""
     paths: dict[str, str] = {}
     writers: dict[str, Any] = {}

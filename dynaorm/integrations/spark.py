@@ -16,7 +16,7 @@ from pyspark.sql.functions import min as least
 from dynaorm.entity.table import Table
 from dynaorm.errors import UsageError
 from dynaorm.integrity.exported import ExportFile
-from dynaorm.integrity.keyed import FactKind, KeyedFact, KeyedScope, keyed
+from dynaorm.integrity.keyed import FactKind, KeyedScope, ShuffleRecord, keyed
 from dynaorm.integrity.keyed_export import mapped, reduced, sources_of
 from dynaorm.integrity.tasks import SegmentTask, finish_tasks
 
@@ -129,7 +129,7 @@ def run_tasks(spark: SparkSession, tasks: Sequence[SegmentTask], /) -> DataFrame
     said = _kept(spark, divided.mapPartitions(_ran))
     said.count()  # once, whatever is done with the result
     others = said.where(col("kind") != str(FactKind.FINDING)).toLocalIterator()
-    rest = [_row(keyed(one)) for one in finish_tasks(tasks, (KeyedFact(*row) for row in others))]
+    rest = [_row(keyed(one)) for one in finish_tasks(tasks, (ShuffleRecord(*row) for row in others))]
     return _together([said, spark.createDataFrame(rest, _FACTS)], FactKind.FINDING).select("key", "text")
 
 
@@ -182,5 +182,5 @@ def _reduced(rows: Iterable[Row], scope: KeyedScope) -> Iterator[tuple[str, ...]
     return map(_row, reduced(rows, scope))
 
 
-def _row(fact: KeyedFact) -> tuple[str, ...]:
+def _row(fact: ShuffleRecord) -> tuple[str, ...]:
     return str(fact.kind), fact.key, fact.text

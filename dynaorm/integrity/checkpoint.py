@@ -30,8 +30,8 @@ from dynaorm.integrity.fact_text import (
     address_text,
     key_in,
     key_text,
-    numbers_in,
     numbers_text,
+    parse_numbers,
 )
 from dynaorm.integrity.report import private
 from dynaorm.item.json_body import decode_body, encode_body
@@ -225,7 +225,7 @@ class Checkpoint:
                     self._run("INSERT OR IGNORE INTO holders VALUES (?, ?)", (address, address_text(holder)))
             case Amount(_, numbers):
                 rows = self._run("SELECT numbers FROM sums WHERE address = ?", (address,))
-                sums = numbers_in(rows[0][0]) if rows else {}
+                sums = parse_numbers(rows[0][0]) if rows else {}
                 add_up(sums, numbers)
                 self._run("INSERT OR REPLACE INTO sums VALUES (?, ?)", (address, numbers_text(sums)))
 
@@ -242,7 +242,7 @@ class Checkpoint:
 
     def sums(self) -> Iterator[tuple[ItemAddress, Sums]]:
         for address, numbers in self._rows("SELECT address, numbers FROM sums WHERE address > ?"):
-            yield self._read(address), numbers_in(numbers)
+            yield self._read(address), parse_numbers(numbers)
 
     def plan(self, address: ItemAddress, item: Item | None, /) -> None:
         # An absent item, because no item is empty.

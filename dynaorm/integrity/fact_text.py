@@ -52,6 +52,6 @@ def numbers_text(numbers: Sums) -> str:
     return json.dumps({name: str(number) for name, number in numbers.items()}, sort_keys=True)
 
 
-def numbers_in(text: str) -> dict[str, Decimal]:
+def parse_numbers(text: str) -> dict[str, Decimal]:
     """The numbers in a text."""
     return {name: Decimal(number) for name, number in json.loads(text).items()}

@@ -39,10 +39,10 @@ from dynaorm.flow.integrity.finding import (
 from dynaorm.flow.integrity.judge_item import judge
 from dynaorm.flow.integrity.judge_items import judge_left
 from dynaorm.flow.integrity.kinds.judged_kinds import KINDS
-from dynaorm.flow.integrity.ledger import MOST_HOLDERS, MemoryLedger
+from dynaorm.flow.integrity.ledger import MOST_HOLDERS, MemoryFactStore
 from dynaorm.flow.integrity.scope import Scope, scope_of
-from dynaorm.flow.integrity.stored_check import Asked, ItemAddress, StoredCheck, answer_partly
-from dynaorm.integrity.fact_text import address_in, address_text, numbers_in, numbers_text
+from dynaorm.flow.integrity.stored_check import Asked, ItemAddress, StoredCheck, try_run
+from dynaorm.integrity.fact_text import address_in, address_text, numbers_text, parse_numbers
 from dynaorm.integrity.report import as_json, found_in
 from dynaorm.item.json_body import decode_body, encode_body
 from dynaorm.item.value import Item
@@ -69,7 +69,7 @@ class FactKind(StrEnum):
     """What is wrong, as a line of ``verify --json``. The key is the address of the item."""
 
 
-class KeyedFact(NamedTuple):
+class ShuffleRecord(NamedTuple):
     """A fact, under the key by which an engine groups it. All three are texts without line breaks."""
 
     kind: str
@@ -121,7 +121,7 @@ class KeyedScope:
         return {table.name: table for table in self.scope.known_tables}
 
 
-def facts_of(item: Item, table: str, declared: KeyedScope) -> Iterator[KeyedFact]:
+def facts_of(item: Item, table: str, declared: KeyedScope) -> Iterator[ShuffleRecord]:
     """The facts that one stored item gives.
 
     Args:
@@ -132,15 +132,15 @@ def facts_of(item: Item, table: str, declared: KeyedScope) -> Iterator[KeyedFact
     home = declared.tables[table]
     address = ItemAddress(home, {name: item[name] for name in home.key_names})
     text = encode_body(item).decode()
-    yield KeyedFact(FactKind.STORED, _ident_text(address.ident), text)
+    yield ShuffleRecord(FactKind.STORED, _ident_text(address.ident), text)
     own = encode_body(address.key).decode()
     searches = {one.ident for kind in KINDS for one in kind.searches_for(address)}
-    yield from (KeyedFact(FactKind.STORED, _ident_text(one), own) for one in searches)
+    yield from (ShuffleRecord(FactKind.STORED, _ident_text(one), own) for one in searches)
     if home in declared.scope.tables:
         yield from _judged_item(address, {address.ident: [received(home, item)]}, declared)
 
 
-def findings_of(key: str, facts: Iterable[str | Answer], declared: KeyedScope) -> Iterator[KeyedFact]:
+def findings_of(key: str, facts: Iterable[str | Answer], declared: KeyedScope) -> Iterator[ShuffleRecord]:
     """What follows from all facts under one key: findings, and facts that have to be grouped again.
 
     Args:
@@ -177,8 +177,8 @@ _QUESTION: Final = ("[1", "[2")
 
 def _judged_item(
     address: ItemAddress, known: Mapping[Ident, Sequence[Item]], declared: KeyedScope
-) -> Iterator[KeyedFact]:
-    found = answer_partly(judge(address, declared.scope), known)
+) -> Iterator[ShuffleRecord]:
+    found = try_run(judge(address, declared.scope), known)
     if isinstance(found, Asked):
         question = json.dumps([_ITEM, json.loads(address_text(address))])
         yield from _asked(question, found)
@@ -193,47 +193,47 @@ def _judged_item(
 
 def _judged_left(
     facts: Sequence[str], known: Mapping[Ident, Sequence[Item]], declared: KeyedScope
-) -> Iterator[KeyedFact]:
-    ledger = MemoryLedger()
+) -> Iterator[ShuffleRecord]:
+    ledger = MemoryFactStore()
     for source, reason in declared.doubts:
         ledger.doubt(Uncertainty(source or None, reason))
     for text in facts:
         ledger.add(_fact_in(text, declared))
     check: StoredCheck[list[RepairableFinding]] = judge_left(ledger, declared.scope)
-    found = answer_partly(check, known)
+    found = try_run(check, known)
     if isinstance(found, Asked):
         yield from _asked(json.dumps([_LEFT, facts]), found)
     else:
         yield from (keyed(one.finding) for one in found)
 
 
-def keyed(said: Finding | RepairResult | Fact | Uncertainty) -> KeyedFact:
+def keyed(said: Finding | RepairResult | Fact | Uncertainty) -> ShuffleRecord:
     """What a run says, as an engine groups it."""
     match said:
         case Uncertainty():
-            return KeyedFact(FactKind.DOUBT, said.source or "", said.reason)
+            return ShuffleRecord(FactKind.DOUBT, said.source or "", said.reason)
         case Holding() | Amount():
-            return KeyedFact(FactKind.CONCERNS, _ident_text(said.address.ident), _fact_text(said))
+            return ShuffleRecord(FactKind.CONCERNS, _ident_text(said.address.ident), _fact_text(said))
     finding = said.finding if isinstance(said, RepairResult) else said
     key = _ident_text((finding.table, *(repr(value) for value in finding.item_key.values())))
-    return KeyedFact(FactKind.FINDING, key, as_json(said, with_secrets=True))
+    return ShuffleRecord(FactKind.FINDING, key, as_json(said, with_secrets=True))
 
 
-def finding_of(fact: KeyedFact, declared: KeyedScope) -> Finding | RepairResult:
+def finding_of(fact: ShuffleRecord, declared: KeyedScope) -> Finding | RepairResult:
     """The finding in a fact ``FINDING``, or what became of it."""
     return found_in(fact.text, declared.tables.values())
 
 
-def said_in(fact: KeyedFact, declared: KeyedScope) -> Fact | Uncertainty:
+def records_of(fact: ShuffleRecord, declared: KeyedScope) -> Fact | Uncertainty:
     """The fact or doubt that an engine groups."""
     if fact.kind == FactKind.DOUBT:
         return Uncertainty(fact.key or None, fact.text)
     return _fact_in(fact.text, declared)
 
 
-def _asked(question: str, asked: Asked) -> Iterator[KeyedFact]:
+def _asked(question: str, asked: Asked) -> Iterator[ShuffleRecord]:
     for ident in asked.addresses:
-        yield KeyedFact(FactKind.ASKED, question, _ident_text(ident))
+        yield ShuffleRecord(FactKind.ASKED, question, _ident_text(ident))
 
 
 def folded(texts: Iterable[str], declared: KeyedScope) -> list[str]:
@@ -243,7 +243,7 @@ def folded(texts: Iterable[str], declared: KeyedScope) -> list[str]:
         texts: the texts of facts under one key.
         declared: what is verified.
     """
-    ledger = MemoryLedger()
+    ledger = MemoryFactStore()
     held: set[str] = set()
     for text in texts:
         fact = _fact_in(text, declared)
@@ -270,7 +270,7 @@ def _fact_in(text: str, declared: KeyedScope) -> Fact:
     address, *said = json.loads(text)
     place = address_in(address, declared.tables)
     if len(said) == 1:
-        return Amount(place, numbers_in(said[0]))
+        return Amount(place, parse_numbers(said[0]))
     holder, is_harmless = said
     return Holding(place, None if holder is None else address_in(holder, declared.tables), is_harmless)
 

@@ -13,8 +13,8 @@ from dynaorm.integrity.exported import ExportFile, items_in, open_export
 from dynaorm.integrity.keyed import (
     Answer,
     FactKind,
-    KeyedFact,
     KeyedScope,
+    ShuffleRecord,
     facts_of,
     findings_of,
     folded,
@@ -94,13 +94,13 @@ def sources_of(
 # -- in the processes of an engine -------------------------------------------------------------------------------------
 
 
-def mapped(file: ExportFile, table: str, scope: KeyedScope) -> Iterator[KeyedFact]:
+def mapped(file: ExportFile, table: str, scope: KeyedScope) -> Iterator[ShuffleRecord]:
     """The facts that the items of a data file give. Raises UsageError if it is not as its manifest says."""
     scope = _known(scope)
     return _fewer((fact for item in items_in(file) for fact in facts_of(item, table, scope)), scope)
 
 
-def reduced(rows: Iterable[Sequence[Any]], scope: KeyedScope) -> Iterator[KeyedFact]:
+def reduced(rows: Iterable[Sequence[Any]], scope: KeyedScope) -> Iterator[ShuffleRecord]:
     """What follows from rows, all rows of a key after each other.
 
     Args:
@@ -126,7 +126,7 @@ def _known(scope: KeyedScope) -> KeyedScope:
     return scope
 
 
-def _fewer(facts: Iterable[KeyedFact], scope: KeyedScope) -> Iterator[KeyedFact]:
+def _fewer(facts: Iterable[ShuffleRecord], scope: KeyedScope) -> Iterator[ShuffleRecord]:
     """As few facts as say the same, as far as a process can tell: millions of entities may add to one total."""
     waiting: dict[str, list[str]] = {}
     count = 0
@@ -142,7 +142,7 @@ def _fewer(facts: Iterable[KeyedFact], scope: KeyedScope) -> Iterator[KeyedFact]
     yield from _folded(waiting, scope)
 
 
-def _folded(waiting: Mapping[str, list[str]], scope: KeyedScope) -> Iterator[KeyedFact]:
+def _folded(waiting: Mapping[str, list[str]], scope: KeyedScope) -> Iterator[ShuffleRecord]:
     for key, texts in waiting.items():
         for text in folded(texts, scope):
-            yield KeyedFact(FactKind.CONCERNS, key, text)
+            yield ShuffleRecord(FactKind.CONCERNS, key, text)

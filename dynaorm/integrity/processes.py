@@ -24,7 +24,7 @@ from dynaorm.errors import UsageError
 from dynaorm.failure import counted
 from dynaorm.flow.integrity.finding import Finding, RepairResult
 from dynaorm.flow.windows import Progress, check_progress
-from dynaorm.integrity.keyed import FactKind, KeyedFact, finding_of
+from dynaorm.integrity.keyed import FactKind, ShuffleRecord, finding_of
 from dynaorm.integrity.run import Used
 from dynaorm.integrity.tasks import SegmentTask, check_used, checked_tasks, finish_tasks
 from dynaorm.record import replace
@@ -150,10 +150,10 @@ class _Pool(ExitStack):
         done = sum(done for done, _ in self._examined.values())
         return done, max(totals) * len(self._tasks) if totals else None
 
-    def facts(self) -> Iterator[KeyedFact]:
+    def facts(self) -> Iterator[ShuffleRecord]:
         """The facts of all tasks."""
         self._facts.seek(0)
-        return (KeyedFact(*json.loads(line)) for line in self._facts)
+        return (ShuffleRecord(*json.loads(line)) for line in self._facts)
 
     def _stop(self) -> None:
         for one in self._running.values():
@@ -172,7 +172,7 @@ class _Process:
         self.task = task
         self.is_over = False
         self._facts = _file()
-        self._told = _Told()
+        self._told = _SeenFindings()
         self._ends = 0
         self._start()
 
@@ -201,7 +201,7 @@ class _Process:
             self._ends = 0
             yield kind, said
 
-    def _found(self, fact: KeyedFact) -> Iterator[tuple[str, Any]]:
+    def _found(self, fact: ShuffleRecord) -> Iterator[tuple[str, Any]]:
         """A finding, unless a process that was killed has told it."""
         found = finding_of(fact, self.task.declared)
         is_done = isinstance(found, RepairResult) and not found.is_left
@@ -238,7 +238,7 @@ class _Process:
         self._told.close()
 
 
-class _Told:
+class _SeenFindings:
     """The findings that a task has told of, in a temporary file: there may be one for each item.
 
     They are compared as they are, because a finding that was taken for another one would be lost.

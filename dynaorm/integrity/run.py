@@ -28,7 +28,7 @@ from dynaorm.flow.integrity.finding import (
     Uncertainty,
 )
 from dynaorm.flow.integrity.judge_found import recheck
-from dynaorm.flow.integrity.repair import completion, repair_flows
+from dynaorm.flow.integrity.repair import backfill_run, repair_flows
 from dynaorm.flow.integrity.verify import Verification, describe, verification
 from dynaorm.flow.tables import TableLocation, location_of
 from dynaorm.flow.windows import Progress, check_progress
@@ -166,7 +166,7 @@ def backfill(session: Session, *named: Named, options: RunOptions = DEFAULT) -> 
         yield from _mended(run)
 
 
-def work_on_segment(
+def run_segment(
     verb: str, session: Session, *named: Named, options: RunOptions, used: Used | None = None
 ) -> Iterator[Finding | RepairResult | Fact | Uncertainty]:
     """One segment of a run that is divided, and at its end what has to be judged with all segments.
@@ -191,7 +191,7 @@ def work_on_segment(
         yield from run.facts()
 
 
-def work_on_rest(
+def run_final(
     verb: str,
     session: Session,
     *named: Named,
@@ -420,7 +420,7 @@ def _begun(
                 remedy="leave the segments and the checkpoint out: what is repaired is not repaired twice",
             )
         return recheck(named, findings, context, rate=options.rate)
-    begin = completion if name == "backfill" else verification
+    begin = backfill_run if name == "backfill" else verification
     return begin(
         named,
         context,

@@ -28,16 +28,16 @@ from dynaorm.flow.integrity.scan import FASTEST
 from dynaorm.flow.windows import Progress
 from dynaorm.integrity.keyed import (
     FactKind,
-    KeyedFact,
     KeyedScope,
+    ShuffleRecord,
     finding_of,
     keyed,
     modules_of,
     name_of,
-    said_in,
+    records_of,
     target_named,
 )
-from dynaorm.integrity.run import RunOptions, Used, work_on_rest, work_on_segment
+from dynaorm.integrity.run import RunOptions, Used, run_final, run_segment
 from dynaorm.record import record
 from dynaorm.session.session import Session
 from dynaorm.tools.line_file import path_of
@@ -93,7 +93,7 @@ class SegmentTask:
     foreign_attributes: tuple[str, ...] = ()
     modules: tuple[str, ...] = ()
 
-    def run(self, progress: Progress | None = None, used: Used | None = None) -> Iterator[KeyedFact]:
+    def run(self, progress: Progress | None = None, used: Used | None = None) -> Iterator[ShuffleRecord]:
         """Do the task, and say what came of it.
 
         What was found is among the facts: ``findings_in`` reads it. The others are for ``finish_tasks``. A task that
@@ -128,7 +128,7 @@ class SegmentTask:
             foreign_attributes=self.foreign_attributes,
         )
         with self.session() as session:
-            for one in work_on_segment(self.verb, session, *self.named(), options=options, used=used):
+            for one in run_segment(self.verb, session, *self.named(), options=options, used=used):
                 yield keyed(one)
 
     @property
@@ -170,13 +170,13 @@ def check_used(used: object) -> None:
         check_plain_function("used={}", used, takes=2)
 
 
-def _checked_facts(facts: Iterable[object]) -> Iterator[KeyedFact]:
+def _checked_facts(facts: Iterable[object]) -> Iterator[ShuffleRecord]:
     """The facts of an iterable, one by one. Raise UsageError for anything else."""
     remedy = "give what task.run() yields"
     if not isinstance(facts, Iterable):
         raise UsageError(problem=f"facts={shown(facts)} cannot be iterated", remedy=remedy)
     for one in facts:
-        if not isinstance(one, KeyedFact):
+        if not isinstance(one, ShuffleRecord):
             raise UsageError(problem=f"{shown(one)} is no fact of a task", remedy=remedy)
         yield one
 
@@ -258,7 +258,9 @@ def _check_begin(verb: object, targets: tuple[object, ...]) -> None:
         raise UsageError(problem="nothing was named", remedy="name tables, entity classes, or both")
 
 
-def findings_in(tasks: Sequence[SegmentTask], facts: Iterable[KeyedFact]) -> Iterator[Finding | RepairResult]:
+def findings_in(
+    tasks: Sequence[SegmentTask], facts: Iterable[ShuffleRecord]
+) -> Iterator[Finding | RepairResult]:
     """The findings among some facts, or what became of them.
 
     Args:
@@ -283,7 +285,7 @@ def findings_in(tasks: Sequence[SegmentTask], facts: Iterable[KeyedFact]) -> Ite
 
 
 def finish_tasks(
-    tasks: Sequence[SegmentTask], facts: Iterable[KeyedFact], *, used: Used | None = None
+    tasks: Sequence[SegmentTask], facts: Iterable[ShuffleRecord], *, used: Used | None = None
 ) -> Iterator[Finding | RepairResult]:
     """Judge, and repair, what only all segments together tell, when all tasks have come to their ends.
 
@@ -318,13 +320,13 @@ def finish_tasks(
     named = first.named()
     with first.session() as session:
         said = _said(facts, first.declared)
-        yield from work_on_rest(first.verb, session, *named, options=options, said=said, used=used)
+        yield from run_final(first.verb, session, *named, options=options, said=said, used=used)
     for task in tasks:
         if task.checkpoint is not None:
             Path(task.checkpoint).unlink(missing_ok=True)
 
 
-def _said(facts: Iterable[KeyedFact], declared: KeyedScope) -> Iterator[Fact | Uncertainty]:
+def _said(facts: Iterable[ShuffleRecord], declared: KeyedScope) -> Iterator[Fact | Uncertainty]:
     for fact in _checked_facts(facts):
         if fact.kind != FactKind.FINDING:
-            yield said_in(fact, declared)
+            yield records_of(fact, declared)

@@ -113,7 +113,7 @@ def prefix_of(beginning: str) -> Prefix:
     return Prefix(f"{beginning}*")
 
 
-def gathered(item: Item, prefixes: Sequence[Prefix]) -> Item:
+def nest_prefixes(item: Item, prefixes: Sequence[Prefix]) -> Item:
     """An item as DynamoDB has it, with maps of the attributes that begin with some prefixes."""
     found: dict[str, AttributeValue] = {}
     for name, value in item.items():
@@ -137,7 +137,7 @@ def has_maps(*items: Item) -> bool:
     return bool(_made) and not all(map(_made.isdisjoint, items))
 
 
-def scattered(item: Item) -> Item:
+def flatten_prefixes(item: Item) -> Item:
     """The item as DynamoDB has it; the same object if it has no map of attributes."""
     if not _made or _made.isdisjoint(item):
         return item

@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from typing import Any, Final, TypeVar
 
 from dynaorm.item.json_body import Request
-from dynaorm.item.path import scattered
+from dynaorm.item.path import flatten_prefixes
 from dynaorm.item.value import AttributeValue, Item
 
 KB: Final = 1024
@@ -30,7 +30,7 @@ ACTION_LIMIT: Final = 100
 
 def item_size(item: Item) -> int:
     """Bytes of an item or key: its attribute names in UTF-8 and its values."""
-    return _members_size(scattered(item))
+    return _members_size(flatten_prefixes(item))
 
 
 def _members_size(members: Item) -> int:
@@ -40,7 +40,7 @@ def _members_size(members: Item) -> int:
 def size_bound(item: Item) -> int:
     """An upper bound of ``item_size`` that is quicker to compute, because every save is checked against 400 KB."""
     try:
-        return _size_bound(scattered(item))
+        return _size_bound(flatten_prefixes(item))
     # A value of a form that DynamoDB does not have today.
     except (TypeError, AttributeError):
         return item_size(item)
@@ -152,7 +152,8 @@ def puts_of(table: str, items: Sequence[tuple[Item, bytes]]) -> Request:
     puts = b",".join([b'{"PutRequest":{"Item":%b}}' % text for _, text in items])
     body = b'{"RequestItems":{%b:[%b]}}' % (json.dumps(table).encode(), puts)
     return Request(
-        {"RequestItems": {table: [{"PutRequest": {"Item": scattered(item)}} for item, _ in items]}}, body
+        {"RequestItems": {table: [{"PutRequest": {"Item": flatten_prefixes(item)}} for item, _ in items]}},
+        body,
     )
 
 

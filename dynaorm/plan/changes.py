@@ -24,7 +24,7 @@ from dynaorm.item.path import overlaps
 from dynaorm.item.resolve import resolve
 from dynaorm.item.update import Change
 from dynaorm.item.value import AttributeValue, Item, same_items
-from dynaorm.plan.edit import changes_beside, created, created_if_valid, edited_image, valid_changes
+from dynaorm.plan.edit import changes_beside, created, created_if_valid, edited_image, validate_changes
 from dynaorm.plan.intent import (
     NEVER_EXPIRED,
     UNREAD,
@@ -40,7 +40,7 @@ from dynaorm.plan.intent import (
     condition_of,
     target_of_intent,
 )
-from dynaorm.plan.kinds.derived_kinds import DERIVED_KINDS, has_derived, why_read
+from dynaorm.plan.kinds.derived_kinds import DERIVED_KINDS, has_derived, reason_to_read
 from dynaorm.plan.stored import (
     ItemChange,
     ItemCheck,
@@ -56,13 +56,13 @@ from dynaorm.plan.stored import (
     writable_state,
 )
 from dynaorm.plan.values import (
-    advance,
+    apply_field_changes,
     changed_values,
-    in_place_of,
     new_image,
-    over_origin,
-    under_present_names,
+    validated_for_overwrite,
     whole_values,
+    with_current_names,
+    with_unknown_attributes,
 )
 from dynaorm.plan.without_reading import edit_without_reading, upsert_without_reading
 from dynaorm.record import record, replace
@@ -171,7 +171,7 @@ def _with_blind_edit(one: ItemIntents, now: float) -> ItemIntents:
     if edit.read_first:
         return one
     beside = changes_beside(mapping, now, creates=edit.creates) if edit.changes else ()
-    changes = (*edit.changes, *valid_changes(mapping, beside))
+    changes = (*edit.changes, *validate_changes(mapping, beside))
     if values is None:
         blind = edit_without_reading(mapping, one.key, changes)
     else:
@@ -349,7 +349,7 @@ def _is_replaced_unread(mapping: EntityMapping, save: Save) -> bool:
     """Whether an entity of the class is replaced by one PutItem: nothing depends on what it was."""
     return not (
         save.condition is not None
-        or why_read(mapping, "a Put")
+        or reason_to_read(mapping, "a Put")
         or mapping.created
         # The next number follows from the one that is stored.
         or (mapping.table.revision is not None and mapping.table.revision.kind == "N")
@@ -514,7 +514,7 @@ def _insert(one: ItemIntents, save: Save, write: ResolvedIntent[Any], valid: Val
     mapping = one.mapping
     image = new_image(mapping, one.key, valid.values, valid.encoded)
     if save.origin is not None:
-        image = over_origin(mapping, image, save.origin)
+        image = with_unknown_attributes(mapping, image, save.origin)
     return ItemInsert(mapping, one.key, image, save.entity, valid.values, valid.altered, write.state)
 
 
@@ -526,7 +526,7 @@ def _insert_where_read(
     # CreatedAt stays that of the entity that is replaced. What has expired is absent, so it has none.
     if read is not None and save.overwrite and not has_expired(mapping, read, now):
         stored = StoredItem(stored_class(mapping, read) or mapping, read)
-        valid = in_place_of(mapping, valid, save.entity, stored)
+        valid = validated_for_overwrite(mapping, valid, save.entity, stored)
     placed = _placed(_insert(one, save, write, valid), read, overwrite=save.overwrite, now=now)
     if placed.before is not None and mapping.undeleted(placed.before.item) is not None:
         _check_replaced(save.replacing, placed.before, one.key)
@@ -562,7 +562,7 @@ def _update(one: ItemIntents, save: Save, write: ResolvedIntent[Any]) -> ItemUpd
     before, loaded = StoredItem(mapping, state.item), LoadedEntity(save.entity, state)
     if not changes:
         return ItemCheck(mapping, one.key, before, loaded, altered=altered, is_sent=is_asked)
-    image = advance(mapping, state.item, changes, write.valid.values)
+    image = apply_field_changes(mapping, state.item, changes, write.valid.values)
     return ItemUpdate(mapping, one.key, before, image, frozenset(changes), loaded, altered=altered)
 
 
@@ -570,7 +570,7 @@ def _move(one: ItemIntents, entity: Any, write: ResolvedIntent[Any]) -> ItemInse
     mapping, valid, state = one.mapping, write.valid, write.state
     assert state is not None  # a move of a new entity has been refused
     # What depends on the whole entity is computed from an item under the new key.
-    image = advance(mapping, {**state.item, **one.key}, write.changes, valid.values)
+    image = apply_field_changes(mapping, {**state.item, **one.key}, write.changes, valid.values)
     return ItemInsert(mapping, one.key, image, entity, valid.values, valid.altered, state)
 
 
@@ -622,7 +622,7 @@ def _edit_known(
 def _is_unchanged(before: StoredItem, image: Item) -> bool:
     """Whether an edit has no effect. To rename attributes and classes alone, nothing is written."""
     return same_items(before.item, image) or same_items(
-        under_present_names(before.mapping, before.item), image
+        with_current_names(before.mapping, before.item), image
     )
 
 

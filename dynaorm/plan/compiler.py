@@ -45,7 +45,7 @@ from dynaorm.plan.plan import (
 from dynaorm.plan.same_block import token_item_of
 from dynaorm.plan.stored import ItemChange, ItemUpdate, StoredItem
 from dynaorm.plan.targets import additions, with_additions
-from dynaorm.plan.values import advance, changes_of
+from dynaorm.plan.values import apply_field_changes, changes_of
 from dynaorm.record import record, replace
 
 TYPE_MISMATCH_MESSAGES: Final = (
@@ -281,7 +281,7 @@ def _advanced(
 ) -> dict[str, AttributeValue]:
     values = vars(mapping.loader.hydrate(item))
     in_keys = {name: values[name] for name in changes if mapping.fields[name].in_key}
-    image = advance(mapping, item, changes, in_keys)
+    image = apply_field_changes(mapping, item, changes, in_keys)
     wanted = index_keys(mapping, mapping.subject(image, in_keys))
     return {name: value for name, value in image.items() if name not in mapping.made_up} | wanted
 

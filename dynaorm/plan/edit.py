@@ -44,12 +44,12 @@ from dynaorm.item.value import AttributeValue, Item, same
 from dynaorm.plan.intent import NEVER_EXPIRED
 from dynaorm.plan.stored import loaded_key
 from dynaorm.plan.values import (
-    advance,
+    apply_field_changes,
     over_stored,
     says,
     times_of_changed,
     times_of_new,
-    under_present_names,
+    with_current_names,
 )
 from dynaorm.record import replace
 
@@ -57,21 +57,21 @@ _Judge: TypeAlias = Callable[[Path, Any], Any]
 """The value to store for one that goes to a path. An index leads to the elements of a list or set."""
 
 
-def valid_changes(mapping: EntityMapping, changes: tuple[Change, ...]) -> tuple[Change, ...]:
+def validate_changes(mapping: EntityMapping, changes: tuple[Change, ...]) -> tuple[Change, ...]:
     """The changes with the values that the validators of their places give. Raises InvalidValue.
 
-    A value whose validators may look at other fields stays as it is (see ``judged_with``).
+    A value whose validators may look at other fields stays as it is (see ``validate_with_entity``).
     """
 
     def judge(path: Path, value: Any) -> Any:
-        if looks_around(mapping, path):
+        if depends_on_other_fields(mapping, path):
             return _repeatable(mapping, path, value)
         return valid_at(mapping, path, value, {})
 
     return tuple(_judged(mapping, change, judge) for change in changes)
 
 
-def judged_with(
+def validate_with_entity(
     mapping: EntityMapping, changes: tuple[Change, ...], values: Callable[[], Mapping[str, Any]]
 ) -> tuple[Change, ...]:
     """The changes with the values whose validators may look at other fields, too.
@@ -83,7 +83,7 @@ def judged_with(
 
     def judge(path: Path, value: Any) -> Any:
         nonlocal found
-        if not looks_around(mapping, path):
+        if not depends_on_other_fields(mapping, path):
             return value
         if found is None:
             found = values()
@@ -96,7 +96,7 @@ def judged_with(
     return tuple(_judged(mapping, one, judge) for one in changes)
 
 
-def looks_around(mapping: EntityMapping, path: Path) -> bool:
+def depends_on_other_fields(mapping: EntityMapping, path: Path) -> bool:
     """Whether the validators of a place may look at other fields."""
     if len(path) == 1:
         return mapping.rules.fields[str(path[0])].takes_info
@@ -349,7 +349,7 @@ def edited_image(
         UsageError: DynamoDB could not make the change (appending to a number, say).
         DecodeError: the stored item cannot become an entity.
     """
-    changes = judged_with(
+    changes = validate_with_entity(
         mapping, in_their_indexes(mapping, changes), lambda: vars(mapping.loader.hydrate(before))
     )
     plain = tuple(change for change in changes if not mapping.fields[str(change.path[0])].in_key)
@@ -361,14 +361,14 @@ def edited_image(
     }
     resolved = _over_stored(mapping, before, plain)
     names = frozenset(str(change.path[0]) for change in changes)
-    renamed = under_present_names(mapping, before)
+    renamed = with_current_names(mapping, before)
     start = with_parents(mapping, renamed, plain, lambda name: values_in(mapping, before, (name,))[0])
     outcome = outcome_of(mapping, start, plain, resolved, refusal="cannot be changed so")
     changed = {
         name: outcome.get(mapping.fields[name].attribute) for name in names if not mapping.fields[name].in_key
     }
     try:
-        after = advance(mapping, before, {**changed, **dict.fromkeys(overrides)}, overrides)
+        after = apply_field_changes(mapping, before, {**changed, **dict.fromkeys(overrides)}, overrides)
     except DecodeError:
         # A function of the declaration was called before the outcome was validated.
         _validated_outcome(mapping, before, outcome, names)
@@ -473,7 +473,7 @@ def _corrected(
             found[name] = over_stored(
                 mapping, field, (stored, loaded[name], found[name]), is_renewed=is_renewed
             )
-    return advance(mapping, after, found, valid.values), names | found.keys()
+    return apply_field_changes(mapping, after, found, valid.values), names | found.keys()
 
 
 def _validated_outcome(mapping: EntityMapping, before: Item, after: Item, names: frozenset[str]) -> Validated:
@@ -565,7 +565,7 @@ def _over_stored(mapping: EntityMapping, before: Item, changes: tuple[Change, ..
         return resolved
     if (loaded := _loaded(mapping, before)) is None:
         return resolved
-    stored, was = under_present_names(mapping, before), mapping.encoder.encode(loaded)
+    stored, was = with_current_names(mapping, before), mapping.encoder.encode(loaded)
     return tuple(_merged(one, codecs, stored, was) for one in resolved)
 
 
@@ -592,7 +592,7 @@ def created(
     # Nothing is stored, so what would be set where it is missing is set.
     beside = changes_beside(mapping, now, creates=True)
     changes = (*changes, *(SetTo(one.path, one.value) for one in beside))
-    changes = judged_with(mapping, changes, lambda: {**_defaults(mapping), **given})
+    changes = validate_with_entity(mapping, changes, lambda: {**_defaults(mapping), **given})
     others: list[Change] = []
     for change in changes:
         if isinstance(change, SetTo) and len(change.path) == 1:

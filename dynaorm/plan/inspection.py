@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from dynaorm.entity.declare.catalog import catalog_of, rivals_of
+from dynaorm.entity.declare.catalog import catalog_of, overlapping_classes
 from dynaorm.entity.key import Key, stored_key
 from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
 from dynaorm.entity.state import Loaded, state_of
@@ -11,12 +11,12 @@ from dynaorm.errors import ItemTooLarge, UsageError
 from dynaorm.failure import RedactedDict
 from dynaorm.item.action import Put
 from dynaorm.item.json_body import encode_body
-from dynaorm.item.path import scattered
+from dynaorm.item.path import flatten_prefixes
 from dynaorm.item.size import ITEM_LIMIT, item_size
 from dynaorm.item.value import AttributeValue, Item
 from dynaorm.plan.changes import item_change_of, merge_intents
 from dynaorm.plan.intent import NEVER_EXPIRED, NOTHING_READ, Save, UnitOfWork
-from dynaorm.plan.kinds.derived_kinds import why_read
+from dynaorm.plan.kinds.derived_kinds import reason_to_read
 from dynaorm.plan.kinds.own_item import OWN_ITEM, ItemPurpose
 from dynaorm.plan.plan import Effect, Plan, Planned
 from dynaorm.plan.stored import ItemInsert, ItemUpdate
@@ -103,7 +103,7 @@ def item_of(entity: Any, /) -> dict[str, AttributeValue]:
         >>> item_of(Song(song_id="1"))
         {'PK': {'S': 'SONG#1'}, 'SK': {'S': 'SONG'}, '_type': {'S': 'Song'}, 'song_id': {'S': '1'}}
     """
-    return {name: _copied(value) for name, value in scattered(image_of(entity)).items()}
+    return {name: _copied(value) for name, value in flatten_prefixes(image_of(entity)).items()}
 
 
 def _copied(value: Any) -> Any:
@@ -185,7 +185,7 @@ def load_of(entity: Any, revision: str, now: float) -> Load:
     item = new_image(mapping, key, valid.values, valid.encoded)
     if mapping.table.revision is not None:
         item = mapping.table.revision.stamped(item, None, revision)
-    text = encode_body(scattered(item))
+    text = encode_body(flatten_prefixes(item))
     # A value of a form that DynamoDB does not have today counts with its text in Python, which may be longer.
     if len(text) > ITEM_LIMIT // 4 and (size := item_size(item)) > ITEM_LIMIT:
         raise ItemTooLarge(key=stored_key(mapping, key), bytes=size)
@@ -203,13 +203,13 @@ def check_loadable(entity: type[Any]) -> None:
             remedy="use session.save_many(...), which raises it",
         )
     family = [one for one in catalog_of(mapping.table).mappings.values() if one.root is mapping.root]
-    for one in (mapping, *family, *rivals_of(mapping)):
+    for one in (mapping, *family, *overlapping_classes(mapping)):
         _check_class(entity, one)
 
 
 def _check_class(entity: type[Any], mapping: EntityMapping) -> None:
     """``mapping``: the class, or one that shares its keys, so that its items may be replaced."""
-    if why := why_read(mapping, "bulk_load"):
+    if why := reason_to_read(mapping, "bulk_load"):
         name, other = entity.__name__, mapping.entity.__name__
         raise UsageError(
             problem=f"{name} {why}" if name == other else f"{name} shares its keys with {other}, which {why}",

@@ -39,7 +39,7 @@ class Save:
 class Edit:
     """Change some fields of the entity under a key.
 
-    ``changes``: in field names and Python values, as ``check_changes`` allows and ``valid_changes`` gives them.
+    ``changes``: in field names and Python values, as ``check_changes`` allows and ``validate_changes`` gives them.
     ``read_first``: read the item, and change it only if it is as it was read.
     ``creates``: if there is no entity under the key, create it from the key, its defaults and the changes.
     ``touches``: write a new revision even if nothing changes.

@@ -376,7 +376,7 @@ class Effect:
         if self.values is None:
             set_state(self.entity, self.state)
         elif self.spares_frozen and type(self.entity).model_config.get("frozen"):
-            self.settle_as_before()
+            self.roll_back()
         else:
             put_values(self.entity, self._values_to_put(self.values))
             set_state(self.entity, self.state)
@@ -415,18 +415,20 @@ class Effect:
         if values is None:
             return replace(self, entity=entity)
         values = {**values, **(self.values or {})}
-        return replace(self, entity=entity, values=values, spares_frozen=True, before=held_in(entity, values))
+        return replace(
+            self, entity=entity, values=values, spares_frozen=True, before=field_values(entity, values)
+        )
 
     def unsettle(self, plan: object) -> None:
         """Remember that the outcome of a plan is not known."""
         set_state(self.entity, PendingWrite(plan, self, state_of(self.entity)))
 
-    def settle_as_before(self) -> None:
+    def roll_back(self) -> None:
         """Forget the plan: it is not in effect."""
         set_state(self.entity, state_of(self.entity))
 
 
-def held_in(entity: Any, names: Iterable[str]) -> dict[str, Any]:
+def field_values(entity: Any, names: Iterable[str]) -> dict[str, Any]:
     """What an object holds in these fields, copied, so that a later change in place is noticed."""
     held = vars(entity)
     return {name: _copied(held[name]) for name in names if name in held}
@@ -481,7 +483,7 @@ def _written_effect(
 def _giving(entity: Any, state: Loaded, values: Mapping[str, Any], *, spares_frozen: bool = False) -> Effect:
     if not values:
         return Effect(entity, state)
-    return Effect(entity, state, values, spares_frozen, held_in(entity, values))
+    return Effect(entity, state, values, spares_frozen, field_values(entity, values))
 
 
 # -- of the item that DynamoDB returned --------------------------------------------------------------------------------
@@ -536,8 +538,8 @@ def _snapshot(
 
 _RETURNED = {"Update": "ALL_NEW", "Delete": "ALL_OLD"}
 # A value of a form that DynamoDB does not have today counts with its text in Python, which may be longer than its JSON.
-_SURELY = 4
-_MUCH = 2**63
+_JSON_FACTOR = 4
+_NO_LIMIT = 2**63
 
 
 @record(quick=True)
@@ -673,13 +675,13 @@ def check_limits(plan: Plan) -> Plan:
         return plan
     # JSON is longer than what it stores, so the length of the request says enough of most plans.
     is_short = len(plan.actions) <= ACTION_LIMIT
-    sent = len(plan.shared_request.body) if is_short else _MUCH
+    sent = len(plan.shared_request.body) if is_short else _NO_LIMIT
     for planned in plan.actions:
-        if planned.kind.most_bytes is None and not (sent < ITEM_LIMIT // _SURELY and _is_sent(planned)):
+        if planned.kind.most_bytes is None and not (sent < ITEM_LIMIT // _JSON_FACTOR and _is_sent(planned)):
             item = _written(planned) if planned.after is None else planned.after
             if size_bound(item) > ITEM_LIMIT and (size := item_size(item)) > ITEM_LIMIT:
                 raise ItemTooLarge(key=planned.subject, bytes=size)
-    if sent > TRANSACTION_LIMIT // _SURELY:
+    if sent > TRANSACTION_LIMIT // _JSON_FACTOR:
         total = sum(sent_bytes(planned.action) for planned in plan.actions)
         if not is_short or (total > TRANSACTION_LIMIT and plan.is_transaction):
             refused = [printable(_sentence(one)) for one in plan.actions[ACTION_LIMIT : ACTION_LIMIT + 1]]

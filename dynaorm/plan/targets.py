@@ -24,8 +24,8 @@ from dynaorm.item.value import EXACT, same
 from dynaorm.plan.changes import ItemIntents
 from dynaorm.plan.edit import refuse_maintained
 from dynaorm.plan.intent import UNREAD, AsRead, Reads, UnitOfWork, target_of_intent
-from dynaorm.plan.kinds.derived import derived_items, sides_of
-from dynaorm.plan.kinds.new_target import made_of_key
+from dynaorm.plan.kinds.derived import before_and_after, derived_items
+from dynaorm.plan.kinds.new_target import create_from_key
 from dynaorm.plan.kinds.total_rules import TotalsAreZero, check_totals, restricting_totals, total_bounds
 from dynaorm.plan.kinds.totals import NO_TOTAL, TOTALS, TotalDelta, TotalPurpose, is_target, number_of_total
 from dynaorm.plan.plan import Basis, Planned
@@ -64,7 +64,7 @@ def _with_additions(
     written = {ident_of(one.mapping.table, one.key): _own_totals(one) for one in changes}
     intents = {one.ident: one for one in merged}
     left: list[TotalDelta] = []
-    items = derived_items((sides_of(one, at) for at, one in enumerate(written.values())), TOTALS)
+    items = derived_items((before_and_after(one, at) for at, one in enumerate(written.values())), TOTALS)
     found = (TOTALS.delta(derived) for some in items for derived in some)
     deltas = {delta.ident: delta for delta in found if delta is not None}
     for ident, delta in deltas.items():
@@ -201,7 +201,7 @@ def addition(delta: TotalDelta, reads: Reads, unit: UnitOfWork) -> Planned | Non
         check_totals(mapping, read, delta.totals)
     changes, made = delta.additions, None
     if delta.joined:
-        made = made_of_key(mapping, delta.key, delta.values, added=delta.totals, now=unit.now)
+        made = create_from_key(mapping, delta.key, delta.values, added=delta.totals, now=unit.now)
     own_revision, raised = _raised(table.revision, read, unit)
     there, kind = exists(table.pk.name), all_of(_is_of_kind(mapping, read), own_revision)
     condition = all_of(there, kind)

@@ -216,7 +216,9 @@ def whole_values(mapping: EntityMapping, entity: Any, now: float, *, is_copy: bo
     return _validated_at(mapping, values, times, spared=spared)
 
 
-def in_place_of(mapping: EntityMapping, valid: Validated, entity: Any, before: StoredItem) -> Validated:
+def validated_for_overwrite(
+    mapping: EntityMapping, valid: Validated, entity: Any, before: StoredItem
+) -> Validated:
     """The same for an object that replaces a stored entity: with the time at which that was created."""
     former = before.mapping.created
     if not (mapping.created and former) or before.mapping.undeleted(before.item) is None:
@@ -333,7 +335,7 @@ def new_image(
     return {**key, **index_keys(mapping, mapping.subject(image, values)), **image}
 
 
-def advance(
+def apply_field_changes(
     mapping: EntityMapping,
     before: Item,
     changes: Mapping[str, AttributeValue | None],
@@ -349,7 +351,7 @@ def advance(
     Raises:
         InvalidValue: an index key cannot hold a value.
     """
-    after, in_keys = under_present_names(mapping, before), dict[str, Any]()
+    after, in_keys = with_current_names(mapping, before), dict[str, Any]()
     for name, value in changes.items():
         field = mapping.fields[name]
         if field.in_key:
@@ -373,7 +375,7 @@ def _put(item: dict[str, AttributeValue], attribute: str, value: AttributeValue 
         item[attribute] = value
 
 
-def under_present_names(mapping: EntityMapping, item: Item) -> dict[str, AttributeValue]:
+def with_current_names(mapping: EntityMapping, item: Item) -> dict[str, AttributeValue]:
     """The item with every field under its present attribute name, and its class under its present name."""
     found = dict(item)
     kind = mapping.table.type_attribute
@@ -387,7 +389,7 @@ def under_present_names(mapping: EntityMapping, item: Item) -> dict[str, Attribu
     return found
 
 
-def over_origin(mapping: EntityMapping, image: Item, origin: Item) -> dict[str, AttributeValue]:
+def with_unknown_attributes(mapping: EntityMapping, image: Item, origin: Item) -> dict[str, AttributeValue]:
     """The item of a new entity: what no class knows, and the spelling of its values, as in the item it comes from."""
     origin = origin if mapping.table.revision is None else mapping.table.revision.without(origin)
     unknown = {name: value for name, value in origin.items() if name not in mapping.known_attributes}

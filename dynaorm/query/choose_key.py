@@ -12,7 +12,7 @@ from collections.abc import Set as AbstractSet
 from itertools import product
 from typing import Any
 
-from dynaorm.entity.declare.catalog import once_per_table
+from dynaorm.entity.declare.catalog import cached_per_table
 from dynaorm.entity.mapping.part import attributes_of
 from dynaorm.entity.reader import ReplyReader
 from dynaorm.entity.table import Table
@@ -123,7 +123,7 @@ def form_of(spec: QuerySpec) -> QueryForm:
     # A form keeps its sources, so no other source has their ids.
     bounds = tuple([(one.field, one.operator) for one in spec.bounds]) if spec.bounds else ()
     key = tuple(map(id, spec.sources)), tuple(spec.equal), bounds, spec.segments is not None
-    forms = once_per_table(spec.sources[0].mapping.table, _forms)
+    forms = cached_per_table(spec.sources[0].mapping.table, _forms)
     if (found := forms.get(key)) is None:
         found = forms[key] = QueryForm(spec)
     return found

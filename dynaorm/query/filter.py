@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from typing import Final
 
-from dynaorm.entity.declare.catalog import catalog_of, names_of, not_of_others, once_per_table
+from dynaorm.entity.declare.catalog import cached_per_table, catalog_of, names_of, not_of_others
 from dynaorm.entity.mapping.field import respelled
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.mapping.part import values_in
@@ -169,7 +169,7 @@ class _FilterForm:
 
 def _form_of(spec: QuerySpec) -> _FilterForm:
     mapping = spec.source.mapping
-    forms = once_per_table(mapping.table, _forms)
+    forms = cached_per_table(mapping.table, _forms)
     paths = frozenset().union(*map(paths_of, spec.filters))
     if (found := forms.get((mapping, paths))) is None:
         found = forms[mapping, paths] = _FilterForm(mapping, paths)

@@ -5,7 +5,7 @@ from functools import cached_property
 from typing import Any
 
 from dynaorm.entity.classify import literal_beginning
-from dynaorm.entity.declare.catalog import catalog_of, once_per_table, refuse_replaced
+from dynaorm.entity.declare.catalog import cached_per_table, catalog_of, check_not_redeclared
 from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
 from dynaorm.entity.mapping.place import IndexMapping
 from dynaorm.entity.table import AnyIndex, IndexOf, KeyAttribute, Table
@@ -202,9 +202,9 @@ def source_of(named: Any) -> Source:
 def known_source(entity: type[Any], place: str | None) -> Source:
     """The source of a class, or of one of its places in indexes. Raises UsageError if it was declared again."""
     mapping = mapping_of(entity)
-    sources = once_per_table(mapping.table, _sources)
+    sources = cached_per_table(mapping.table, _sources)
     if (found := sources.get((entity, place))) is None:
-        refuse_replaced(mapping)
+        check_not_redeclared(mapping)
         found = Source(mapping, None if place is None else mapping.indexes[place])
         sources[entity, place] = found
     return found

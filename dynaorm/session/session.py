@@ -983,7 +983,7 @@ class Session(NotPicklable):
         with block.collecting(self, tx):
             yield
         # After ``with``, not in it: a block that raises sends nothing.
-        self._run("transaction", commit.commit(block.to_send(tx), self._context, tx.token, tx.remember))
+        self._run("transaction", commit.commit(block.close_block(tx), self._context, tx.token, tx.remember))
 
     def run(
         self,

@@ -254,7 +254,7 @@ class Transaction:
             )
 
 
-def to_send(tx: Transaction) -> list[Intent]:
+def close_block(tx: Transaction) -> list[Intent]:
     """The intents that a block collected. What is raised from now on is the verdict on them."""
     tx._is_sent = True
     return tx._intents
@@ -403,7 +403,7 @@ def intents_of(session: object, work: Callable[[Transaction], object]) -> list[I
     tx = Transaction()
     with collecting(session, tx):
         work(tx)
-    return to_send(tx)
+    return close_block(tx)
 
 
 async def intents_of_async(session: object, work: Callable[[Transaction], object]) -> list[Intent]:
@@ -415,7 +415,7 @@ async def intents_of_async(session: object, work: Callable[[Transaction], object
         found = work(tx)
         if isawaitable(found):
             await found
-    return to_send(tx)
+    return close_block(tx)
 
 
 def refuse_inside(session: object, verb: str, call: str = "") -> None:

@@ -18,7 +18,7 @@ from dynaorm.entity.stored_entity import no_entity, shown_key
 from dynaorm.entity.table import Table, table_namer
 from dynaorm.errors import DecodeError, UsageError
 from dynaorm.failure import shown
-from dynaorm.item.path import scattered
+from dynaorm.item.path import flatten_prefixes
 from dynaorm.item.value import Item, same
 from dynaorm.record import replace
 from dynaorm.streams.change import AnyChange, Changed, Deleted, Inserted, Internal, StreamChange, Unreadable
@@ -192,7 +192,7 @@ def _received(one: StreamRecord, table: Table) -> StreamRecord:
 
 
 def _as_sent(image: Item | None) -> Item | None:
-    return None if image is None else scattered(image)
+    return None if image is None else flatten_prefixes(image)
 
 
 def _malformation(one: StreamRecord, table: Table) -> str:

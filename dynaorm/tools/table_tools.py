@@ -143,7 +143,7 @@ async def apply(
     """
     context = session._context
     application.check_apply(table, wait, progress, backfill)
-    work = repairs.completion([table], context, segments=segments, rate=rate)
+    work = repairs.backfill_run([table], context, segments=segments, rate=rate)
     flow = application.apply_table(table, context, wait=wait, progress=progress, backfill=backfill)
     steps = await run_write(session, "apply", flow)
     left: list[RepairResult] = []
@@ -476,7 +476,7 @@ def backfill(
         []
     """
     check_flag("dry_run={}", dry_run)
-    work = repairs.completion(named, session._context, segments=segments, rate=rate)
+    work = repairs.backfill_run(named, session._context, segments=segments, rate=rate)
     return _repair_results(session, "backfill", work, _reporting(work, progress), dry_run=dry_run)
 
 

@@ -29,7 +29,7 @@ from dynaorm.record import replace
 class Owner(Protocol):
     """An object that holds what belongs to the process that made it."""
 
-    def leave_to_parent(self) -> object:
+    def reset_after_fork(self) -> object:
         """Become as if nothing had been opened yet. Called in a forked child, before anything else runs there.
 
         Returns what must not be deleted there; None for nothing.
@@ -54,13 +54,13 @@ _owners: WeakSet[Owner] = WeakSet()
 _left: list[object] = []
 
 
-def owned(owner: Owner) -> None:
+def register(owner: Owner) -> None:
     """From now on, let the object know when it finds itself in a forked child."""
     _owners.add(owner)
 
 
 def _begin_child() -> None:
-    _left.extend([owner.leave_to_parent() for owner in [*_owners]])
+    _left.extend([owner.reset_after_fork() for owner in [*_owners]])
 
 
 if hasattr(os, "register_at_fork"):  # Windows has no fork

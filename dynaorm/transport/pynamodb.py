@@ -30,7 +30,7 @@ from dynaorm.transport.botocore_outcome import (
 from dynaorm.transport.http.credentials import CredentialSource, GivenCredentials, checked_credentials
 from dynaorm.transport.http.given_credentials import use_credentials
 from dynaorm.transport.http.limits import LONGEST
-from dynaorm.transport.process import NotPicklable, in_time, owned
+from dynaorm.transport.process import NotPicklable, in_time, register
 from dynaorm.transport.settings import Endpoint, endpoint_of, proxy_for, region_of, without_password
 
 
@@ -53,7 +53,7 @@ class StreamsTransport:
         self._credentials = credentials
         self._opening = threading.Lock()
         self._client: Any = None
-        owned(self)
+        register(self)
 
     def call(self, call: Call, /) -> Reply:
         """Make one attempt. Raises what the transports raise."""
@@ -76,7 +76,7 @@ class StreamsTransport:
         if client is not None:
             client.close()
 
-    def leave_to_parent(self) -> object:
+    def reset_after_fork(self) -> object:
         """Make a client of this process with the next call."""
         self._opening = threading.Lock()
         client, self._client = self._client, None
@@ -166,7 +166,7 @@ class PynamoTransport(NotPicklable):
         self._credentials = checked_credentials(credentials)
         timeouts = (connect_timeout, read_timeout)
         self._streams = StreamsTransport(region, endpoint, profile, timeouts, credentials=self._credentials)
-        owned(self)
+        register(self)
 
     def __repr__(self) -> str:
         endpoint = without_password(self.endpoint)
@@ -232,7 +232,7 @@ class PynamoTransport(NotPicklable):
             connection.close()
         self._streams.close()
 
-    def leave_to_parent(self) -> object:
+    def reset_after_fork(self) -> object:
         """Make a client of this process with the next call."""
         self._opening = threading.Lock()
         connection, self._connection = self._connection, None

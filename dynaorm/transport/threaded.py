@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 
 from dynaorm.flow.call import Call, Reply, Transport
-from dynaorm.transport.process import NotPicklable, owned
+from dynaorm.transport.process import NotPicklable, register
 from dynaorm.transport.settings import Endpoint
 
 WORKERS = 50
@@ -21,7 +21,7 @@ class ThreadedTransport(NotPicklable):
     def __init__(self, inner: Transport) -> None:
         self._inner = inner
         self._threads = ThreadPoolExecutor(WORKERS, "dynaorm")
-        owned(self)
+        register(self)
 
     @property
     def server(self) -> Endpoint | None:
@@ -58,7 +58,7 @@ class ThreadedTransport(NotPicklable):
         if close is not None:
             close()
 
-    def leave_to_parent(self) -> object:
+    def reset_after_fork(self) -> object:
         """Take threads of this process."""
         threads, self._threads = self._threads, ThreadPoolExecutor(WORKERS, "dynaorm")
         return threads

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from dynaorm import BinaryKey, Entity, NumberKey, Table
 from dynaorm.entity.classify import NotAnEntity, classify
-from dynaorm.entity.declare.catalog import rivals_of
+from dynaorm.entity.declare.catalog import overlapping_classes
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.errors import DeclarationError, InvalidValue
 from dynaorm.item.action import Put
@@ -26,7 +26,7 @@ NOW = 1_700_000_000.0
 WHAT = {
     VersionPurpose.KEEP: NotAnEntity.VERSION,
     GuardPurpose.CLAIM: NotAnEntity.GUARD,
-    ItemPurpose.BURY: NotAnEntity.TOMBSTONE,
+    ItemPurpose.TOMBSTONE: NotAnEntity.TOMBSTONE,
 }
 
 # Texts that look like guards, versions, escapes and other classes' keys.
@@ -132,7 +132,9 @@ def check(planned: Planned) -> None:
     key = mapping.key_of(item)
     if expected is NotAnEntity.TOMBSTONE:
         assert classify(mapping.table, {**key, "deleted": item["deleted"]}) is NotAnEntity.TOMBSTONE
-    elif not may_be_a_guard(mapping, key) and not any(one.key_matches(key) for one in rivals_of(mapping)):
+    elif not may_be_a_guard(mapping, key) and not any(
+        one.key_matches(key) for one in overlapping_classes(mapping)
+    ):
         # An index that carries keys alone says no more. If the key could be that of several classes, it says less.
         assert classify(mapping.table, key) is expected
 

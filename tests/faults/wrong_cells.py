@@ -9,7 +9,17 @@ from collections.abc import Iterator
 from typing import Any
 
 from dynaorm.flow import write, write_endings
-from dynaorm.flow.write_endings import DONE, KEPT, NOT_MADE, PERHAPS, RAISE, Cell, Event, NobodyKnows, State
+from dynaorm.flow.write_endings import (
+    DONE,
+    KEPT,
+    NOT_MADE,
+    PERHAPS,
+    RAISE,
+    Cell,
+    Event,
+    State,
+    UnknownOutcome,
+)
 from tests.faults.endings_cases import cases
 from tests.faults.worlds import faulty_runs
 
@@ -26,7 +36,7 @@ class Watched(dict[Any, Any]):
 
 def wrong_steps(cell: Cell, state: State) -> Iterator[Cell]:
     """A step of each kind that is not the right one."""
-    if not isinstance(cell, NobodyKnows):
+    if not isinstance(cell, UnknownOutcome):
         yield PERHAPS
     if cell is not DONE:
         yield DONE

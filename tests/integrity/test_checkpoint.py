@@ -16,7 +16,7 @@ from dynaorm import Aggregate, BinaryKey, Entity, Table
 from dynaorm.errors import UsageError
 from dynaorm.flow.call import DEFAULT_RETRY, Context
 from dynaorm.flow.integrity.finding import Amount, Holding, Uncertainty
-from dynaorm.flow.integrity.ledger import Ledger, MemoryLedger
+from dynaorm.flow.integrity.ledger import FactStore, MemoryFactStore
 from dynaorm.flow.integrity.stored_check import ItemAddress
 from dynaorm.flow.integrity.verify import Verification, verification
 from dynaorm.integrity.checkpoint import Checkpoint
@@ -75,21 +75,21 @@ def resumed() -> Iterator[Resumed]:
         yield resume
 
 
-def in_memory(resumed: Resumed, tmp_path: Path) -> Ledger:
-    return MemoryLedger()
+def in_memory(resumed: Resumed, tmp_path: Path) -> FactStore:
+    return MemoryFactStore()
 
 
-def in_a_temporary_file(resumed: Resumed, tmp_path: Path) -> Ledger:
+def in_a_temporary_file(resumed: Resumed, tmp_path: Path) -> FactStore:
     return resumed(None)[0]
 
 
-def in_a_file(resumed: Resumed, tmp_path: Path) -> Ledger:
+def in_a_file(resumed: Resumed, tmp_path: Path) -> FactStore:
     return resumed(tmp_path / "checkpoint")[0]
 
 
 @pytest.mark.parametrize("ledger_in", [in_memory, in_a_temporary_file, in_a_file])
 def test_every_ledger_remembers_the_same(
-    ledger_in: Callable[[Resumed, Path], Ledger], resumed: Resumed, tmp_path: Path
+    ledger_in: Callable[[Resumed, Path], FactStore], resumed: Resumed, tmp_path: Path
 ) -> None:
     ledger = ledger_in(resumed, tmp_path)
     ledger.add(Holding(place("a")))

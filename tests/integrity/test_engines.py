@@ -20,8 +20,8 @@ from dynaorm.integrity.exported import open_export
 from dynaorm.integrity.keyed import (
     Answer,
     FactKind,
-    KeyedFact,
     KeyedScope,
+    ShuffleRecord,
     facts_of,
     findings_of,
     folded,
@@ -140,9 +140,9 @@ def in_memory(tables: dict[str, list[dict[str, Any]]], chance: Random) -> list[s
         fact for table, items in tables.items() for item in items for fact in facts_of(item, table, declared)
     ]
     stored = grouped(facts, FactKind.STORED)
-    done: list[KeyedFact] = []
+    done: list[ShuffleRecord] = []
 
-    def settle(some: list[KeyedFact]) -> None:
+    def settle(some: list[ShuffleRecord]) -> None:
         while some:
             done.extend(some)
             asked = grouped(some, FactKind.ASKED)
@@ -174,7 +174,7 @@ def in_memory(tables: dict[str, list[dict[str, Any]]], chance: Random) -> list[s
     return sorted(one.text for one in done if one.kind == FactKind.FINDING)
 
 
-def grouped(facts: list[KeyedFact], kind: FactKind) -> dict[str, list[Any]]:
+def grouped(facts: list[ShuffleRecord], kind: FactKind) -> dict[str, list[Any]]:
     found: dict[str, list[Any]] = {}
     for one in facts:
         if one.kind == kind:

@@ -12,11 +12,11 @@ from dynaorm.item.path import (
     Placeholders,
     Prefix,
     attribute_path,
-    gathered,
+    flatten_prefixes,
     is_member,
+    nest_prefixes,
     paths_in,
     prefix_of,
-    scattered,
 )
 from dynaorm.item.size import item_size
 
@@ -27,9 +27,9 @@ ITEMS = st.dictionaries(NAMES, st.sampled_from([{"S": "x"}, {"M": {"p.a": {"N": 
 
 @given(ITEMS)
 def test_an_item_that_was_gathered_is_scattered_into_the_same(item: dict[str, Any]) -> None:
-    found = gathered(item, (P, Q))
-    assert scattered(found) == item
-    assert gathered(found, (P, Q)) == found
+    found = nest_prefixes(item, (P, Q))
+    assert flatten_prefixes(found) == item
+    assert nest_prefixes(found, (P, Q)) == found
     assert not any(is_member(name, prefix) for name in found for prefix in (P, Q))
     assert item_size(found) == item_size(item)
 
@@ -50,5 +50,8 @@ def test_a_path_leads_to_an_attribute() -> None:
 
 
 def test_the_paths_of_a_map_are_those_of_its_members_in_some_items() -> None:
-    before, after = gathered({"p.a": {"S": "x"}, "PK": {"S": "y"}}, (P,)), gathered({"p.b": {"S": "x"}}, (P,))
+    before, after = (
+        nest_prefixes({"p.a": {"S": "x"}, "PK": {"S": "y"}}, (P,)),
+        nest_prefixes({"p.b": {"S": "x"}}, (P,)),
+    )
     assert paths_in(["PK", P], before, after) == [("PK",), (P, "a"), (P, "b")]

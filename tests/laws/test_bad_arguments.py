@@ -451,7 +451,7 @@ MADE_BY_DYNAORM: Final = {
 MADE_BY_OTHERS: Final = {"Entity", "PageOf", "Problem", "Clock", "Transport", "AsyncTransport", "Reply"}
 """Models, which pydantic validates, and protocols."""
 CALLED_BY_DYNAORM: Final = {
-    *("call", "leave_to_parent", "pause", "pauses", "id_for", "check", "counts", "strikes", "run"),
+    *("call", "reset_after_fork", "pause", "pauses", "id_for", "check", "counts", "strikes", "run"),
     *(
         "current_session",
         "current_async_session",

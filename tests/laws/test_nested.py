@@ -19,7 +19,7 @@ from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
 from dynaorm.entity.state import state_of
 from dynaorm.item.value import AttributeValue
 from dynaorm.plan.edit import edited_image
-from dynaorm.plan.values import advance, changes_of
+from dynaorm.plan.values import apply_field_changes, changes_of
 from tests.laws.nested_values import AV, CASES, OLD, A, Address, B, m
 
 Step = str | int
@@ -131,7 +131,7 @@ def saved(mapping: EntityMapping, entity: Any) -> dict[str, AttributeValue]:
     """The item that saving an entity leaves."""
     state = state_of(entity)
     assert state is not None
-    return advance(mapping, state.item, changes_of(mapping, vars(entity), state), {})
+    return apply_field_changes(mapping, state.item, changes_of(mapping, vars(entity), state), {})
 
 
 def put(value: Any, path: tuple[Step, ...], new: Any) -> Any:

@@ -18,7 +18,7 @@ from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.errors import UsageError
 from dynaorm.item.field import FieldPath
 from dynaorm.item.update import Change
-from dynaorm.plan.edit import check_changes, created, edited_image, valid_changes
+from dynaorm.plan.edit import check_changes, created, edited_image, validate_changes
 from dynaorm.plan.without_reading import edit_without_reading
 from tests.laws.nested_values import AV, m
 
@@ -141,7 +141,7 @@ def change_of(place: list[Step], leaf: str) -> tuple[Change, ...]:
         path = step.path(path)
     changes = (LEAVES[leaf][0](path),)
     check_changes(MAPPING, changes)
-    return valid_changes(MAPPING, changes)
+    return validate_changes(MAPPING, changes)
 
 
 def changed(holder: Holder, place: list[Step], leaf: str) -> Holder:

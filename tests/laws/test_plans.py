@@ -22,7 +22,7 @@ from dynaorm.errors import BulkError, DynaormError, OutcomeUnknown, UsageError
 from dynaorm.flow.call import Call
 from dynaorm.item.action import ConditionCheck, Delete, Put, Update
 from dynaorm.item.condition import holds
-from dynaorm.item.path import Prefix, scattered
+from dynaorm.item.path import Prefix, flatten_prefixes
 from dynaorm.item.update import AddTo, Append, Change, Discard, Prepend, Remove, SetIfMissing, SetTo
 from dynaorm.item.value import AttributeValue, Item
 from dynaorm.testing import FakeClock, Fault, FaultyTransport
@@ -94,15 +94,15 @@ def applied(before: Items, plan: Plan) -> Items | None:
             return None
         match action:
             case Put():
-                after[place] = scattered(action.item)
+                after[place] = flatten_prefixes(action.item)
             case Delete():
                 after.pop(place, None)
             case Update():
-                after[place] = scattered(changed(old or key, action.changes))
+                after[place] = flatten_prefixes(changed(old or key, action.changes))
             case ConditionCheck():
                 pass
         if planned.after is not None:
-            assert comparable({"M": after[place]}) == comparable({"M": scattered(planned.after)}), (
+            assert comparable({"M": after[place]}) == comparable({"M": flatten_prefixes(planned.after)}), (
                 planned.purpose
             )
     return after

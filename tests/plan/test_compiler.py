@@ -182,7 +182,7 @@ def test_a_versioned_delete_leaves_a_tombstone_of_key_and_number() -> None:
         },
         equals("_rev", {"S": "w1"}),
     )
-    assert (main.purpose, guard.purpose) == (ItemPurpose.BURY, GuardPurpose.RELEASE)
+    assert (main.purpose, guard.purpose) == (ItemPurpose.TOMBSTONE, GuardPurpose.RELEASE)
 
 
 # -- units of work: one action per item, in the order of the calls -----------------------------------------------------

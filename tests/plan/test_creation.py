@@ -13,7 +13,7 @@ from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.errors import InvalidValue, UsageError
 from dynaorm.item.update import Change, apply_changes
 from dynaorm.plan.changes import items_to_read, merge_intents
-from dynaorm.plan.edit import check_complete, created, valid_changes
+from dynaorm.plan.edit import check_complete, created, validate_changes
 from dynaorm.plan.intent import Edit
 from dynaorm.plan.values import new_image
 from dynaorm.plan.without_reading import upsert_without_reading
@@ -73,7 +73,7 @@ CHANGES: dict[str, list[Change]] = {
 
 
 def upsert(kind: type[Hits], *changes: Change) -> Edit:
-    valid = valid_changes(mapping_of(kind), changes)
+    valid = validate_changes(mapping_of(kind), changes)
     return Edit(Key(kind, page="/"), valid, creates=True)
 
 

@@ -19,7 +19,7 @@ from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.errors import DecodeError, InvalidValue, KeyChanged, UnknownField, UsageError
 from dynaorm.item.update import Change
 from dynaorm.item.value import AttributeValue, Item
-from dynaorm.plan.edit import check_changes, edited_image, valid_changes
+from dynaorm.plan.edit import check_changes, edited_image, validate_changes
 from dynaorm.plan.intent import Save
 from tests.plan.cast import Held, Parcel, Size
 from tests.plan.compiling import plan_of, stored
@@ -120,7 +120,7 @@ def test_what_can_never_be_is_refused_without_reading(
 ) -> None:
     with pytest.raises(error, match=message):
         check_changes(mapping_of(entity), (change,))
-        valid_changes(mapping_of(entity), (change,))
+        validate_changes(mapping_of(entity), (change,))
 
 
 NEEDY: Item = {"PK": {"S": "NEEDY#l"}, "SK": {"S": "N"}, "name": {"S": "l"}}

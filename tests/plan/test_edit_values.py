@@ -9,7 +9,7 @@ from dynaorm import Entity, F, Table
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.errors import InvalidValue
 from dynaorm.item.update import AddTo, Append, Change, Discard, Prepend, SetIfMissing, SetTo
-from dynaorm.plan.edit import judged_with, valid_changes
+from dynaorm.plan.edit import validate_changes, validate_with_entity
 
 
 def at_most(value: int, info: ValidationInfo) -> int:
@@ -57,7 +57,7 @@ LINE = Line(sku="a")
     ],
 )
 def test_a_value_is_converted_by_the_type_of_its_place(change: Change, expected: Change) -> None:
-    assert valid_changes(mapping_of(Order), (change,)) == (expected,)
+    assert validate_changes(mapping_of(Order), (change,)) == (expected,)
 
 
 @pytest.mark.parametrize(
@@ -71,7 +71,7 @@ def test_a_value_is_converted_by_the_type_of_its_place(change: Change, expected:
 )
 def test_a_wrong_value_is_refused_with_its_place(change: Change, message: str) -> None:
     with pytest.raises(InvalidValue, match=message):
-        valid_changes(mapping_of(Order), (change,))
+        validate_changes(mapping_of(Order), (change,))
 
 
 @pytest.mark.parametrize(
@@ -85,14 +85,16 @@ def test_a_value_whose_validators_look_around_is_judged_with_the_entity(
     change: Change, before: dict[str, Any], message: str
 ) -> None:
     mapping = mapping_of(Order)
-    (waiting,) = valid_changes(mapping, (change,))
+    (waiting,) = validate_changes(mapping, (change,))
     assert waiting == change
     with pytest.raises(InvalidValue, match=message):
-        judged_with(mapping, (waiting,), lambda: before)
-    (found,) = judged_with(mapping, (waiting,), lambda: {"lines": [Line()]})
+        validate_with_entity(mapping, (waiting,), lambda: before)
+    (found,) = validate_with_entity(mapping, (waiting,), lambda: {"lines": [Line()]})
     assert found != waiting
 
 
 def test_the_entity_is_not_asked_for_where_no_validator_looks_at_it() -> None:
     changes = (F.counts["a"].set(7),)
-    assert judged_with(mapping_of(Order), changes, lambda: pytest.fail("it was asked for")) == changes
+    assert (
+        validate_with_entity(mapping_of(Order), changes, lambda: pytest.fail("it was asked for")) == changes
+    )

@@ -26,12 +26,12 @@ from dynaorm.item.value import AttributeValue, Item
 from dynaorm.plan.stored import loaded_key, refuse_other_revision, writable_state
 from dynaorm.plan.values import (
     UNSTORABLE,
-    advance,
+    apply_field_changes,
     changes_of,
     new_image,
-    over_origin,
-    under_present_names,
     unvalidated_changes,
+    with_current_names,
+    with_unknown_attributes,
 )
 from tests.plan.cast import Loose, Numbered, Stock
 from tests.plan.compiling import NOW
@@ -89,7 +89,7 @@ def changes(entity: Any) -> dict[str, AttributeValue | None]:
 def advanced(entity: Any) -> dict[str, AttributeValue]:
     state = state_of(entity)
     assert state is not None
-    return advance(mapping_of(type(entity)), state.item, changes(entity), {})
+    return apply_field_changes(mapping_of(type(entity)), state.item, changes(entity), {})
 
 
 def test_keys_of_an_index_without_a_changed_field_are_not_rendered() -> None:
@@ -123,7 +123,7 @@ def test_the_next_change_gives_an_item_the_present_names_of_its_class_and_attrib
     found: Item = {"holder": {"S": "new"}}
     if kind:
         found = {**found, "_type": {"S": "Other" if kind == "Other" else "Ticket"}}
-    assert under_present_names(mapping_of(Ticket), item) == found
+    assert with_current_names(mapping_of(Ticket), item) == found
 
 
 def test_only_loaded_live_latest_entities_may_be_written() -> None:
@@ -298,4 +298,7 @@ def test_what_no_class_knows_is_as_in_the_item_that_an_entity_comes_from_whateve
 ) -> None:
     other: AttributeValue = {"S": "of another program"}
     image: Item = {"number": {"N": "1"}}
-    assert over_origin(mapping_of(Ticket), image, {**image, name: other}) == {**image, name: other}
+    assert with_unknown_attributes(mapping_of(Ticket), image, {**image, name: other}) == {
+        **image,
+        name: other,
+    }

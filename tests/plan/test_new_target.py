@@ -17,7 +17,7 @@ from dynaorm.item.condition import And, Condition, Or, equals, exists, missing
 from dynaorm.item.update import AddTo, Change, SetIfMissing, SetTo
 from dynaorm.plan.compiler import verdict
 from dynaorm.plan.intent import Deletion, Intent, Reads, Save
-from dynaorm.plan.kinds.new_target import can_be_made
+from dynaorm.plan.kinds.new_target import can_create_from_key
 from dynaorm.plan.kinds.totals import TotalPurpose
 from dynaorm.plan.plan import FailedAction, NeedsReplan, Plan, Planned
 from tests.plan.cast import Person, teams
@@ -120,7 +120,9 @@ def test_without_type_and_revision_a_target_that_lives_in_its_key_is_made_by_add
 def is_made(entity: type[Entity], value: str = "y") -> bool:
     """Whether an item of the class can be made of a key with this value in each field."""
     mapping = mapping_of(entity)
-    return can_be_made(mapping, mapping.primary_key.rendered(dict.fromkeys(mapping.key_fields, value)))
+    return can_create_from_key(
+        mapping, mapping.primary_key.rendered(dict.fromkeys(mapping.key_fields, value))
+    )
 
 
 def test_a_target_whose_key_its_class_refuses_is_not_made() -> None:

@@ -7,7 +7,7 @@ from decimal import Decimal
 from enum import Enum, Flag
 from typing import Any
 
-from dynaorm.entity.codec.value import NONE, Codec, Misfit, Unstorable, scalar_codec
+from dynaorm.entity.codec.value import NONE, Codec, CodecError, UnsupportedType, scalar_codec
 from dynaorm.entity.text.scalar import scalar_of
 from dynaorm.failure import shown
 from dynaorm.item.value import AttributeValue
@@ -43,7 +43,7 @@ def _choice_codec(
         ((tag, _),) = encoded.items()
         other = by_stored.setdefault(_token(encoded), choice)
         if other is not choice:
-            raise Unstorable(
+            raise UnsupportedType(
                 f"{choice!r} and {other!r} of {name} have the same attribute value; give them different values"
             )
         by_tag[tag] = codec
@@ -54,7 +54,7 @@ def _choice_codec(
         try:
             return stored_as[type(value), value]
         except (KeyError, TypeError):
-            raise Misfit(f"is {shown(value)}, not a value of {name}") from None
+            raise CodecError(f"is {shown(value)}, not a value of {name}") from None
 
     def decode(stored: AttributeValue) -> Any:
         try:
@@ -70,7 +70,7 @@ def _codec_of_value(name: str, value: Any) -> Codec:
         return NONE
     scalar = None if isinstance(value, Enum) else scalar_of(type(value))
     if scalar is None:
-        raise Unstorable(
+        raise UnsupportedType(
             f"the value {value!r} of {name} cannot be stored; give its members str or int values, "
             f"or use Attribute(encode=..., decode=...)"
         )
@@ -91,13 +91,13 @@ def _decode_missing(
             return missing(by_tag[tag].decode(stored))
         except ValueError:
             pass
-    raise Misfit(f"is stored as {tag} {shown(found)}, which is not a value of {name}")
+    raise CodecError(f"is stored as {tag} {shown(found)}, which is not a value of {name}")
 
 
 def _flag_codec(kind: type[Flag]) -> Codec:
     def encode(value: Any) -> AttributeValue:
         if not isinstance(value, kind):
-            raise Misfit(f"is {shown(value)}, not a value of {kind.__name__}")
+            raise CodecError(f"is {shown(value)}, not a value of {kind.__name__}")
         return {"N": str(value.value)}
 
     def decode(stored: AttributeValue) -> Any:
@@ -105,7 +105,7 @@ def _flag_codec(kind: type[Flag]) -> Codec:
         try:
             return kind(int(str(found)))
         except ValueError:
-            raise Misfit(
+            raise CodecError(
                 f"is stored as {shown(dict(stored))}, which is not a value of {kind.__name__}"
             ) from None
 

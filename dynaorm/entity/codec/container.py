@@ -14,10 +14,10 @@ from dynaorm.entity.codec.depth import one_deeper
 from dynaorm.entity.codec.value import (
     TEXT,
     Codec,
+    CodecError,
     Member,
     Merge,
-    Misfit,
-    Unstorable,
+    UnsupportedType,
     content,
     encode_text_map,
     encode_texts,
@@ -171,7 +171,7 @@ def set_codec(kind: type[set[Any] | frozenset[Any]], element: Codec) -> Codec:
     """``set[X]`` and ``frozenset[X]`` of strings, numbers or bytes, as SS, NS or BS, sorted by their texts."""
     tag = _only_tag(element)
     if tag is None:
-        raise Unstorable(
+        raise UnsupportedType(
             f"a DynamoDB set holds only strings, only numbers or only bytes, so {kind.__name__}[...] of anything else "
             f"cannot be stored; use list[...]"
         )
@@ -184,7 +184,7 @@ def set_codec(kind: type[set[Any] | frozenset[Any]], element: Codec) -> Codec:
             return {"L": []}
         texts = {encode_one(one)[tag] for one in value}
         if len(texts) < len(value):
-            raise Misfit("contains values with the same text, which would be stored as one")
+            raise CodecError("contains values with the same text, which would be stored as one")
         return {set_tag: sorted(texts)}
 
     def decode(stored: AttributeValue) -> Any:
@@ -199,7 +199,7 @@ def dict_codec(key: Codec, element: Codec, key_name: str) -> Codec:
     """``dict[K, X]``, as M. The keys must have one text."""
     tag = _only_tag(key)
     if tag is None or tag == "B":
-        raise Unstorable(
+        raise UnsupportedType(
             f"the keys of a DynamoDB map are strings, and the values of {key_name} do not have one text each; "
             f"use dict[str, ...], or a list of pairs"
         )
@@ -215,7 +215,7 @@ def dict_codec(key: Codec, element: Codec, key_name: str) -> Codec:
         except ValueError:
             raise _misfit_in_dict(value, to_name, encode_one) from None
         if len(found) < len(value):
-            raise Misfit("has keys with the same text, which would be stored as one")
+            raise CodecError("has keys with the same text, which would be stored as one")
         return {"M": found}
 
     def decode(stored: AttributeValue) -> Any:
@@ -280,12 +280,12 @@ def _name_of(to_name: Callable[[Any], str], from_name: Callable[[str], Any], key
 
 def _misfit_in_dict(
     values: Mapping[Any, Any], convert_key: Callable[[Any], Any], convert: Callable[[Any], Any]
-) -> Misfit:
+) -> CodecError:
     for name in values:
         try:
             convert_key(name)
         except ValueError as problem:
-            return Misfit(f"has a key that {without_remedy(problem)}", remedy=remedy_of(problem))
+            return CodecError(f"has a key that {without_remedy(problem)}", remedy=remedy_of(problem))
     return _first_misfit(convert, ((str(name), held) for name, held in values.items()))
 
 
@@ -295,7 +295,7 @@ def _only_tag(codec: Codec) -> str | None:
 
 def _each(convert: Sequence[Callable[[Any], Any]], values: Sequence[Any]) -> Iterator[Any]:
     if len(values) != len(convert):
-        raise Misfit(f"has {counted(len(values), 'member')}, not {len(convert)}")
+        raise CodecError(f"has {counted(len(values), 'member')}, not {len(convert)}")
     for index, (one, value) in enumerate(zip(convert, values, strict=True)):
         try:
             yield one(value)
@@ -305,14 +305,14 @@ def _each(convert: Sequence[Callable[[Any], Any]], values: Sequence[Any]) -> Ite
 
 def _first_misfit(
     convert: Callable[[Any], Any], values: Iterable[tuple[int, Any] | tuple[str, Any]]
-) -> Misfit:
+) -> CodecError:
     """The problem with the place where it is. Converts the values again, so that the usual path need not keep track."""
     for step, value in values:
         try:
             convert(value)
         except ValueError as problem:
             return inside(step, problem)
-    return Misfit(
+    return CodecError(
         "contains a value that was refused only the first time",
         remedy="make encode= and decode= pure functions",
     )

@@ -16,7 +16,7 @@ from pydantic.types import EncodedBytes, EncodedStr, Strict
 from pydantic_core import PydanticUndefined
 from typing_extensions import ReadOnly
 
-from dynaorm.entity.codec.value import Unstorable
+from dynaorm.entity.codec.value import UnsupportedType
 from dynaorm.entity.marker import Attribute, marked
 from dynaorm.entity.type_tree import TypeTree, hints_of, substituted, type_tree
 from dynaorm.record import record
@@ -58,7 +58,7 @@ class Meta:
 
 
 def meta_of(metadata: Sequence[object]) -> Meta:
-    """The metadata that affects storing. Raises Unstorable for metadata that decodes the value on each validation."""
+    """The metadata that affects storing. Raises UnsupportedType for what decodes the value on each validation."""
     found = Meta()
     for one in metadata:
         _refuse_decoding(one)
@@ -77,11 +77,11 @@ def meta_of(metadata: Sequence[object]) -> Meta:
 
 def _refuse_decoding(one: object) -> None:
     if one is _JSON or isinstance(one, _JSON):
-        raise Unstorable(
+        raise UnsupportedType(
             "Json[...] parses text, and a loaded value is not text any more; declare the type inside of Json[...]"
         )
     if isinstance(one, EncodedBytes | EncodedStr):
-        raise Unstorable(
+        raise UnsupportedType(
             f"{type(one).__name__} decodes on every validation, so a loaded value would be decoded twice; "
             f"declare plain bytes or str, and decode the value before validation"
         )
@@ -107,7 +107,7 @@ def fields_of(kind: Any, arguments: Mapping[Any, Any]) -> Iterator[FieldOf]:
     """The fields of a model, dataclass, TypedDict or NamedTuple, in order; ``arguments`` replace its type variables.
 
     Raises:
-        Unstorable: an annotation cannot be resolved, or a stored field could not be passed to the constructor.
+        UnsupportedType: an annotation cannot be resolved, or a stored field could not be passed to the constructor.
     """
     if issubclass(kind, BaseModel):
         yield from _model_fields(kind)
@@ -121,9 +121,9 @@ def fields_of(kind: Any, arguments: Mapping[Any, Any]) -> Iterator[FieldOf]:
             yield FieldOf(name, type_tree(substituted(hints.get(name, Any), arguments)))
 
 
-def unresolved(name: str, problem: NameError) -> Unstorable:
+def unresolved(name: str, problem: NameError) -> UnsupportedType:
     """The error for a class or alias with an annotation that cannot be resolved."""
-    return Unstorable(
+    return UnsupportedType(
         f"the annotations of {name} cannot be resolved ({problem}); define {name} and the names in it at the "
         f"top of a module"
     )
@@ -146,10 +146,12 @@ def _model_fields(model: type[BaseModel]) -> Iterator[FieldOf]:
 def _field(owner: type, name: str, info: FieldInfo, annotation: Any) -> FieldOf:
     mark = marked(name, info)
     if mark.problems:
-        raise Unstorable(f"{owner.__name__}.{mark.problems[0]}")
+        raise UnsupportedType(f"{owner.__name__}.{mark.problems[0]}")
     attributes = mark.find(Attribute)
     if any(one.prefix is not None for one in attributes):
-        raise Unstorable(f"{owner.__name__}.{name}: only a field of an entity has a prefix; drop prefix=")
+        raise UnsupportedType(
+            f"{owner.__name__}.{name}: only a field of an entity has a prefix; drop prefix="
+        )
     return FieldOf(
         name=name,
         tree=type_tree(annotation),
@@ -165,7 +167,7 @@ def _dataclass_fields(kind: Any, arguments: Mapping[Any, Any]) -> Iterator[Field
     for name, info in _field_infos(kind).items():
         if info.init_var:
             if info.is_required():
-                raise Unstorable(
+                raise UnsupportedType(
                     f"{kind.__name__}.{name} is an InitVar, which is not stored but needed to load; "
                     f"give it a default"
                 )
@@ -173,7 +175,7 @@ def _dataclass_fields(kind: Any, arguments: Mapping[Any, Any]) -> Iterator[Field
             yield _field(kind, name, info, substituted(info.annotation, arguments))
     for one in dataclasses.fields(kind):
         if not one.init and one.compare:
-            raise Unstorable(
+            raise UnsupportedType(
                 f"{kind.__name__}.{one.name} has init=False, so a stored value could not be passed to the class; "
                 f"write compare=False if it follows from the other fields, or drop init=False"
             )

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Final
 
-from dynaorm.entity.codec.value import Codec, Misfit
+from dynaorm.entity.codec.value import Codec, CodecError
 from dynaorm.item.value import AttributeValue
 from dynaorm.record import replace
 
@@ -57,8 +57,8 @@ def _check(value: AttributeValue, level: int) -> None:
         row, level = below, level + 1
 
 
-def _too_deep() -> Misfit:
-    return Misfit(
+def _too_deep() -> CodecError:
+    return CodecError(
         f"is nested too deeply: DynamoDB has {LEVELS} levels, and the attribute itself is the first",
         remedy="nest it less deeply, or store it as text: Attribute(codec=PYNAMODB_JSON)",
     )

@@ -114,7 +114,7 @@ class StoredField(Member):
         return found
 
     def decode_into(self, values: dict[str, Any], stored: Mapping[str, AttributeValue]) -> None:
-        """Add the value to those of a map; nothing if pydantic takes the default. Raises Misfit."""
+        """Add the value to those of a map; nothing if pydantic takes the default. Raises CodecError."""
         value = self.stored_in(stored) or self.implied
         if value is not None:
             try:

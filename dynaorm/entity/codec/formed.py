@@ -8,7 +8,15 @@ from typing import Any
 from pydantic import JsonValue
 
 from dynaorm.entity.codec.json import AnyValue
-from dynaorm.entity.codec.value import ANY_DEPTH, NULL, Codec, Misfit, Unstorable, optional, text_codec
+from dynaorm.entity.codec.value import (
+    ANY_DEPTH,
+    NULL,
+    Codec,
+    CodecError,
+    UnsupportedType,
+    optional,
+    text_codec,
+)
 from dynaorm.entity.failing import of_user
 from dynaorm.entity.marker import Attribute, StoredForm
 from dynaorm.entity.text.scalar import Scalar, scalar_of
@@ -21,9 +29,9 @@ from dynaorm.record import replace
 def foreign_codec(tree: TypeTree, attribute: Attribute) -> Codec:
     """The codec of ``Attribute(encode=, decode=)``. Its functions never receive None if the type is ``X | None``."""
     if attribute.codec is not None:
-        raise Unstorable("Attribute() has codec= beside encode= or decode=; keep one way")
+        raise UnsupportedType("Attribute() has codec= beside encode= or decode=; keep one way")
     if attribute.encode is None or attribute.decode is None:
-        raise Unstorable("Attribute() has only one of encode= and decode=; give both")
+        raise UnsupportedType("Attribute() has only one of encode= and decode=; give both")
     decode = of_user("decode=", attribute.decode, "cannot be decoded, because")
     codec = Codec(checked(attribute.encode), decode, frozenset(), levels=ANY_DEPTH)
     return optional(codec) if tree.accepts_none else codec
@@ -49,7 +57,7 @@ def formed_codec(tree: TypeTree, form: StoredForm, inner: Callable[[], Codec]) -
     """The codec of a type in another form; ``inner`` gives the type's own codec.
 
     Raises:
-        Unstorable: the form cannot hold the values of the type.
+        UnsupportedType: the form cannot hold the values of the type.
     """
     if form.scalar is not None:
         codec = _scalar_codec(tree, form, form.scalar)
@@ -69,7 +77,7 @@ def _scalar_codec(tree: TypeTree, form: StoredForm, scalar: Scalar) -> Codec:
     found = scalar_of(tree)
     if found is None or found.python is not scalar.python:
         kind = scalar.python.__name__
-        raise Unstorable(f"{form!r} is for {with_article(kind)}; use that type, or drop codec=")
+        raise UnsupportedType(f"{form!r} is for {with_article(kind)}; use that type, or drop codec=")
     tag, bound = scalar.tag, scalar.bound
     codec = replace(text_codec(scalar.name, tag, scalar.to_text, scalar.from_text), form=repr(form))
     return codec if bound is None else replace(codec, bound=lambda value: {tag: bound(value)})
@@ -79,7 +87,7 @@ def _wrapped(form: StoredForm, inner: Codec) -> Codec:
     tags = inner.tags - {"NULL"}
     if form.inner and not (tags and tags <= form.inner):
         found = "/".join(sorted(tags)) or "values of any type"
-        raise Unstorable(
+        raise UnsupportedType(
             f"{form!r} holds {'/'.join(sorted(form.inner))}, and the type is stored as {found}; use another type"
         )
     encode, decode, wrap, unwrap = inner.encode, inner.decode, form.wrap, form.unwrap
@@ -90,7 +98,7 @@ def _wrapped(form: StoredForm, inner: Codec) -> Codec:
         try:
             return wrap(encode(value))
         except RecursionError:
-            raise Misfit("is nested too deeply to be converted", remedy="nest it less deeply") from None
+            raise CodecError("is nested too deeply to be converted", remedy="nest it less deeply") from None
 
     def decode_wrapped(stored: AttributeValue) -> Any:
         return None if "NULL" in stored and inner.nullable else decode(unwrap(stored))

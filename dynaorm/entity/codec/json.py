@@ -13,7 +13,7 @@ from typing import Any, Final
 from typing_extensions import TypeAliasType
 
 from dynaorm.entity.codec.container import merge_list, merge_map
-from dynaorm.entity.codec.value import ANY_DEPTH, NULL, Codec, Misfit, content, inside
+from dynaorm.entity.codec.value import ANY_DEPTH, NULL, Codec, CodecError, content, inside
 from dynaorm.entity.text.scalar import STR, whole
 from dynaorm.failure import shown
 from dynaorm.item.value import AttributeValue, number_text, set_of
@@ -22,7 +22,7 @@ from dynaorm.item.value import AttributeValue, number_text, set_of
 def _number(value: Any) -> AttributeValue:
     text = number_text(value)
     if _from_number(text) != value:
-        raise Misfit(
+        raise CodecError(
             f"is {shown(value)}, which would be loaded as {_from_number(text)!r}",
             remedy="declare a type for it, or store text",
         )
@@ -39,7 +39,7 @@ def _from_number(text: str) -> int | float | Decimal:
     except InvalidOperation:
         exact = Decimal("NaN")
     if not exact.is_finite():
-        raise Misfit(f"is stored as {shown(text)}, which is not a number")
+        raise CodecError(f"is stored as {shown(text)}, which is not a number")
     if exact == exact.to_integral_value():
         return whole(exact)
     near = float(text)
@@ -53,13 +53,13 @@ def _list(value: list[Any]) -> AttributeValue:
 def _dict(value: dict[Any, Any]) -> AttributeValue:
     strange = next((name for name in value if not isinstance(name, str)), None)
     if strange is not None:
-        raise Misfit(f"has the key {shown(strange)}, not a str")
+        raise CodecError(f"has the key {shown(strange)}, not a str")
     return {"M": {STR.to_text(name): _part(encode, name, one) for name, one in value.items()}}
 
 
 def _set(value: set[Any]) -> AttributeValue:
     if not value:
-        raise Misfit("is an empty set, which DynamoDB does not have", remedy="give None")
+        raise CodecError("is an empty set, which DynamoDB does not have", remedy="give None")
     return set_of(map(encode, value))
 
 
@@ -87,7 +87,7 @@ def encode(value: Any) -> AttributeValue:
         (found for kind, found in _ENCODE.items() if isinstance(value, kind)), None
     )
     if way is None:
-        raise Misfit(f"is {shown(value)}, which is not a value of JSON or DynamoDB")
+        raise CodecError(f"is {shown(value)}, which is not a value of JSON or DynamoDB")
     return way(value)
 
 
@@ -129,14 +129,14 @@ _TYPES: Final = frozenset({"NULL", "BOOL", "N", "S", "L", "M"})
 
 
 def _decode_json(stored: AttributeValue) -> Any:
-    """The JSON value of an attribute value. Raises Misfit for a part that JSON has not."""
+    """The JSON value of an attribute value. Raises CodecError for a part that JSON has not."""
     for tag, found in stored.items():
         if tag in ("L", "M"):
             if tag == "L":
                 return [_part(_decode_json, index, one) for index, one in enumerate(found)]
             return {name: _part(_decode_json, name, one) for name, one in found.items()}
         if tag not in _TYPES:
-            raise Misfit(f"is stored as {tag}, which JsonValue cannot hold; {_DECLARE}")
+            raise CodecError(f"is stored as {tag}, which JsonValue cannot hold; {_DECLARE}")
     return decode(stored)
 
 
@@ -144,13 +144,13 @@ _DECLARE: Final = "use AnyValue, or declare its type"
 
 
 def _of_limited_depth(convert: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """The same, with a Misfit for a stored value that is nested too deeply for Python."""
+    """The same, with a CodecError for a stored value that is nested too deeply for Python."""
 
     def converted(value: Any) -> Any:
         try:
             return convert(value)
         except RecursionError:
-            raise Misfit("is nested too deeply: DynamoDB has 32 levels") from None
+            raise CodecError("is nested too deeply: DynamoDB has 32 levels") from None
 
     return converted
 
@@ -162,7 +162,7 @@ JSON: Final = Codec(
 
 def _checked_number(value: Any) -> AttributeValue:
     if not isinstance(value, int | float) or isinstance(value, bool):
-        raise Misfit(f"is {shown(value)}, not a number")
+        raise CodecError(f"is {shown(value)}, not a number")
     return _number(value)
 
 

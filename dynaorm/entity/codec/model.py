@@ -20,7 +20,16 @@ from pydantic import ValidationError
 from dynaorm.entity.codec.container import merge_map
 from dynaorm.entity.codec.depth import one_deeper
 from dynaorm.entity.codec.field import StoredField
-from dynaorm.entity.codec.value import Codec, Misfit, Unstorable, content, inside, merge, mistyped, varied
+from dynaorm.entity.codec.value import (
+    Codec,
+    CodecError,
+    UnsupportedType,
+    content,
+    inside,
+    merge,
+    mistyped,
+    varied,
+)
 from dynaorm.entity.state import LOADING
 from dynaorm.failure import shown, with_article
 from dynaorm.item.value import AttributeValue
@@ -28,12 +37,12 @@ from dynaorm.record import record
 
 
 def check_names(owner: str, members: Sequence[StoredField]) -> None:
-    """Raises Unstorable if two fields have the same attribute name."""
+    """Raises UnsupportedType if two fields have the same attribute name."""
     taken: dict[str, str] = {}
     for member in members:
         for attribute in member.attributes:
             if attribute in taken:
-                raise Unstorable(
+                raise UnsupportedType(
                     f"{owner}.{member.name} is stored as {attribute!r}, and so is {owner}.{taken[attribute]}; "
                     f"rename one with Attribute(...)"
                 )
@@ -65,7 +74,7 @@ class _Plan:
         assert self.extra is not None
         for name, value in values.items():
             if name in self.known:
-                raise Misfit(
+                raise CodecError(
                     f"has an extra field {name!r}, and a declared field is stored under this name",
                     remedy="rename one",
                 )
@@ -151,12 +160,12 @@ def typed_dict_codec(name: str, members: Sequence[StoredField], *, extra: Codec 
             raise mistyped(value, name)
         missing = required - value.keys()
         if missing:
-            raise Misfit(
+            raise CodecError(
                 f"is {shown(value)}, {with_article(name)} without {', '.join(map(repr, sorted(missing)))}"
             )
         beyond = {key: held for key, held in value.items() if key not in by_name}
         if beyond and extra is None:
-            raise Misfit(
+            raise CodecError(
                 f"has keys that {name} does not declare: {', '.join(map(repr, beyond))}",
                 remedy="remove or declare them",
             )
@@ -213,17 +222,17 @@ def instance_codec(annotation: Any, codec: Codec) -> Codec:
             )
         except ValidationError as problem:
             first = problem.errors(include_url=False, include_input=False)[0]
-            raise Misfit(first["msg"], first["loc"]) from problem
+            raise CodecError(first["msg"], first["loc"]) from problem
 
     return varied(codec, decode=decode)
 
 
 def refuse_other_class(value: Any, kind: type) -> None:
-    """Raises Misfit, except for a generic model and its parametrization, which pydantic treats as one class."""
+    """Raises CodecError, except for a generic model and its parametrization, which pydantic treats as one class."""
     if _generic_origin(type(value)) is _generic_origin(kind):
         return
     if isinstance(value, kind):
-        raise Misfit(
+        raise CodecError(
             f"is {with_article(type(value).__name__)} and would be loaded as {with_article(kind.__name__)}",
             remedy=f"declare a discriminated union of both, or give {with_article(kind.__name__)}",
         )

@@ -33,7 +33,7 @@ from dynaorm.entity.codec.field import StoredField
 from dynaorm.entity.codec.formed import foreign_codec, formed_codec, of_json
 from dynaorm.entity.codec.json import ANY, JSON, NUMBER, PLAIN, AnyValue
 from dynaorm.entity.codec.leaf import leaf_codec, secret_codec
-from dynaorm.entity.codec.value import Codec, Reference, Unstorable, optional, varied
+from dynaorm.entity.codec.value import Codec, Reference, UnsupportedType, optional, varied
 from dynaorm.entity.type_tree import CONTAINERS, TypeTree, is_record, type_tree
 from dynaorm.late import late
 from dynaorm.record import replace
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 else:
     late(globals(), model="dynaorm.entity.codec.model", union="dynaorm.entity.codec.union")
 
-__all__ = ["Codec", "Unstorable", "codec_of"]
+__all__ = ["Codec", "UnsupportedType", "codec_of"]
 
 _NOTHING: Final = Meta()
 _OWN: Final = "or Attribute(encode=..., decode=...)"
@@ -71,7 +71,7 @@ def codec_of(annotation: Any, metadata: Sequence[object] = (), *, strict: bool =
         strict: its model has ``strict=True``, so pydantic accepts only instances of dataclasses.
 
     Raises:
-        Unstorable: the type has no codec. The message ends with the remedy.
+        UnsupportedType: the type has no codec. The message ends with the remedy.
     """
     resolution = _Resolution()
     codec = resolution.of(type_tree(annotation), meta_of(metadata), strict=strict)
@@ -184,7 +184,7 @@ class _Resolution:
         def check() -> None:
             for name, codec in codecs.items():
                 if field not in (codec.members or ()):
-                    raise Unstorable(
+                    raise UnsupportedType(
                         f"{name} has no field {field!r}, the discriminator; give it one of a Literal type"
                     )
 
@@ -194,7 +194,7 @@ class _Resolution:
     def _chosen(self, members: Sequence[TypeTree], choose: Callable[[Any], Any], *, strict: bool) -> Codec:
         tagged = {one.tag: member for member in members for one in member.metadata if isinstance(one, Tag)}
         if len(tagged) < len(members):
-            raise Unstorable(
+            raise UnsupportedType(
                 "a union with a function as discriminator has a member without Tag(...); give it one"
             )
         codecs: dict[Hashable, Codec] = {tag: self.of(one, strict=strict) for tag, one in tagged.items()}
@@ -206,9 +206,9 @@ class _Resolution:
         # tuple[()] has no arguments either, but it has types for all of its elements.
         is_bare = not tree.arguments or kind is Sequence
         if kind in _BARE and is_bare and (kind is not tuple or tree.plain != tuple[()]):
-            raise Unstorable(f"{_BARE[kind]} {_OWN}")
+            raise UnsupportedType(f"{_BARE[kind]} {_OWN}")
         if not isinstance(kind, type):
-            raise Unstorable(_not_a_class(tree))
+            raise UnsupportedType(_not_a_class(tree))
         if kind in CONTAINERS:
             return self._container(tree, CONTAINERS[kind], strict=strict)
         if issubclass(kind, pydantic.Secret) and tree.parts:
@@ -219,7 +219,7 @@ class _Resolution:
             return self._record(tree, kind, meta, strict=strict)
         codec = leaf_codec(kind)
         if codec is None:
-            raise Unstorable(_no_codec(tree))
+            raise UnsupportedType(_no_codec(tree))
         return codec
 
     def _container(self, tree: TypeTree, kind: type, *, strict: bool) -> Codec:
@@ -263,14 +263,14 @@ class _Resolution:
     def _field(self, owner: type, one: FieldOf, *, strict: bool) -> Codec:
         try:
             return self.of(one.tree, one.meta, strict=strict)
-        except Unstorable as problem:
-            raise Unstorable(f"{owner.__name__}.{one.name}: {problem}") from None
+        except UnsupportedType as problem:
+            raise UnsupportedType(f"{owner.__name__}.{one.name}: {problem}") from None
 
     def _extra(self, kind: type, config: Mapping[str, Any]) -> Codec | None:
         if config.get("extra") != "allow":
             return None
         if is_dataclass(kind):
-            raise Unstorable(
+            raise UnsupportedType(
                 f"{kind.__name__} is a dataclass with extra='allow', which keeps extra values beside its fields; "
                 f"write a model with extra='allow', or drop it"
             )

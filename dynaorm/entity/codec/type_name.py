@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from dynaorm.entity.codec.value import Codec, Misfit, varied
+from dynaorm.entity.codec.value import Codec, CodecError, varied
 from dynaorm.entity.table import Table
 from dynaorm.item.value import AttributeValue
 
@@ -22,7 +22,7 @@ def other_type_codec(codec: Codec, table: Table, name: str) -> Codec:
         found = encode(value)
         owner = table.rules.types.get(str(found.get("S")), name)
         if owner != name:
-            raise Misfit(f"is the type of {owner}, which would load the item", remedy=f"make a {owner}")
+            raise CodecError(f"is the type of {owner}, which would load the item", remedy=f"make a {owner}")
         return found
 
     return varied(codec, encode=encode_other, bound=codec.bound or encode, is_text=False, from_text=None)

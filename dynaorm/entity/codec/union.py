@@ -7,7 +7,7 @@ Rule 2. The discriminator decides the member as it does in pydantic, so pydantic
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from typing import Any
 
-from dynaorm.entity.codec.value import NULL, Codec, Member, Merge, Misfit, Unstorable, content, merge
+from dynaorm.entity.codec.value import NULL, Codec, CodecError, Member, Merge, UnsupportedType, content, merge
 from dynaorm.entity.failing import of_user
 from dynaorm.failure import shown
 from dynaorm.item.value import AttributeValue, same
@@ -35,7 +35,7 @@ def union_codec(members: Sequence[tuple[str, Codec]], later: Callable[[Callable[
     def decode(stored: AttributeValue) -> Any:
         codec = member_of(stored)
         if codec is None:
-            raise Misfit(f"is stored as {', '.join(stored)}, which is not {names}")
+            raise CodecError(f"is stored as {', '.join(stored)}, which is not {names}")
         return codec.decode(stored)
 
     encode = _first_that_fits(codecs, names)
@@ -59,7 +59,7 @@ def _refuse_same_tags(members: Sequence[tuple[str, Codec]]) -> None:
     for name, codec in members:
         for tag in sorted(codec.tags):
             if tag in owners:
-                raise Unstorable(
+                raise UnsupportedType(
                     f"{owners[tag]} and {name} are both stored as {tag}, so loading could not choose between them; "
                     f"keep one of them, make each a model with a Literal field and name that in "
                     f"Field(discriminator=...), or use Attribute(encode=..., decode=...)"
@@ -71,7 +71,7 @@ def _refuse_unknown_tags(members: Sequence[tuple[str, Codec]]) -> None:
     _refuse_same_tags(members)
     for name, codec in members:
         if not codec.tags:
-            raise Unstorable(
+            raise UnsupportedType(
                 f"{name} has its own encode=, so loading could not recognize it in a union; "
                 f"give encode= and decode= for the whole union"
             )
@@ -84,11 +84,11 @@ def _first_that_fits(codecs: Sequence[Codec], names: str) -> Callable[[Any], Att
         known = by_type.get(type(value))
         if known is not None:
             return known.encode(value)
-        within: Misfit | None = None
+        within: CodecError | None = None
         for codec in codecs:
             try:
                 found = codec.encode(value)
-            except Misfit as problem:
+            except CodecError as problem:
                 # A problem inside the value means that the value itself belongs to this member.
                 within = within or (problem if problem.path else None)
             except ValueError:
@@ -98,7 +98,7 @@ def _first_that_fits(codecs: Sequence[Codec], names: str) -> Callable[[Any], Att
                 if type(value) is not dict:
                     by_type[type(value)] = codec
                 return found
-        raise within or Misfit(f"is {shown(value)}, not {names}")
+        raise within or CodecError(f"is {shown(value)}, not {names}")
 
     return encode
 
@@ -106,7 +106,7 @@ def _first_that_fits(codecs: Sequence[Codec], names: str) -> Callable[[Any], Att
 def discriminated_codec(members: Mapping[str, Codec], field: str) -> Codec:
     """The codec of a union of models, dataclasses or typed dicts, chosen by the value of ``field``."""
     if any(codec.tags != {"M"} for codec in members.values()):
-        raise Unstorable(
+        raise UnsupportedType(
             f"a union with the discriminator {field!r} has a member without fields; leave the discriminator out, "
             f"or put the member into a model"
         )
@@ -116,7 +116,7 @@ def discriminated_codec(members: Mapping[str, Codec], field: str) -> Codec:
     def decode(stored: AttributeValue) -> Any:
         codec = member_of(stored)
         if codec is None:
-            raise Misfit(f"is stored with a {field!r} that none of {', '.join(members)} has")
+            raise CodecError(f"is stored with a {field!r} that none of {', '.join(members)} has")
         values = codec.decode(stored)
         if type(values) is dict:
             values.setdefault(field, None)  # pydantic chooses by what is given, not by defaults
@@ -247,7 +247,7 @@ def chosen_codec(members: Mapping[Hashable, Codec], choose: Callable[[Any], Hash
     def decode(stored: AttributeValue) -> Any:
         codec = member_of(stored)
         if codec is None:
-            raise Misfit(
+            raise CodecError(
                 f"is stored as {', '.join(stored)}, for which the discriminator chooses no member of the union"
             )
         return codec.decode(stored)
@@ -255,12 +255,12 @@ def chosen_codec(members: Mapping[Hashable, Codec], choose: Callable[[Any], Hash
     def encode(value: Any) -> AttributeValue:
         tag = choose(value)
         if tag not in members:
-            raise Misfit(
+            raise CodecError(
                 f"is {shown(value)}, for which the discriminator returns {tag!r}, which is not a Tag of the union"
             )
         stored = members[tag].encode(value)
         if member_of(stored) is not members[tag]:
-            raise Misfit(
+            raise CodecError(
                 f"is {shown(value)}, for which the discriminator chooses another member when it is a dict of field "
                 f"names; make the discriminator accept such dicts"
             )

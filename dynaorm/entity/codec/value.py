@@ -27,11 +27,11 @@ _LARGEST_INT: Final = 10**38 - 1
 _SMALLEST_INT: Final = -_LARGEST_INT
 
 
-class Unstorable(ValueError):
+class UnsupportedType(ValueError):
     """A type has no codec. The message ends with the remedy."""
 
 
-class Misfit(ValueErrorWithRemedy):
+class CodecError(ValueErrorWithRemedy):
     """A value or attribute value does not fit its codec. ``path`` leads to the wrong part."""
 
     def __init__(self, problem: str, path: tuple[str | int, ...] = (), remedy: str = "") -> None:
@@ -41,11 +41,11 @@ class Misfit(ValueErrorWithRemedy):
         self.path = path
 
 
-def inside(step: str | int, problem: Exception) -> Misfit:
+def inside(step: str | int, problem: Exception) -> CodecError:
     """The same problem with a longer path, which begins at the container."""
-    if isinstance(problem, Misfit):
-        return Misfit(problem.problem, (step, *problem.path), problem.remedy)
-    return Misfit(without_remedy(problem), (step,), remedy_of(problem))
+    if isinstance(problem, CodecError):
+        return CodecError(problem.problem, (step, *problem.path), problem.remedy)
+    return CodecError(without_remedy(problem), (step,), remedy_of(problem))
 
 
 @record
@@ -205,10 +205,10 @@ def _decode_alike(codec: Codec, one: AttributeValue, other: AttributeValue) -> b
         return False
 
 
-def mistyped(value: object, wanted: str) -> Misfit:
+def mistyped(value: object, wanted: str) -> CodecError:
     """The error for a value of another type."""
     found = "None" if value is None else with_article(type(value).__name__)
-    return Misfit(f"is {found}, not {with_article(wanted)}")
+    return CodecError(f"is {found}, not {with_article(wanted)}")
 
 
 def content(stored: AttributeValue, tag: str) -> Any:
@@ -217,7 +217,7 @@ def content(stored: AttributeValue, tag: str) -> Any:
         return stored[tag]
     except KeyError:
         # The message does not show the content, which may be a secret.
-        raise Misfit(f"is stored as {', '.join(stored)}, not as {tag}") from None
+        raise CodecError(f"is stored as {', '.join(stored)}, not as {tag}") from None
 
 
 def optional(codec: Codec) -> Codec:
@@ -225,7 +225,7 @@ def optional(codec: Codec) -> Codec:
     if codec.nullable:
         return codec
     if "NULL" in codec.tags:
-        raise Unstorable("two kinds of None would both be stored as NULL; drop one of them")
+        raise UnsupportedType("two kinds of None would both be stored as NULL; drop one of them")
     encode, decode = codec.encode, codec.decode
     return varied(
         codec,
@@ -247,11 +247,11 @@ def text_codec(name: str, tag: str, to_text: Callable[[Any], str], from_text: Ca
         try:
             return from_text(text)
         except ValueErrorWithRemedy as problem:
-            raise Misfit(
+            raise CodecError(
                 f"is stored as {shown(text)}, {without_remedy(problem)}", remedy=problem.remedy
             ) from problem
         except (ValueError, ArithmeticError) as problem:
-            raise Misfit(f"is stored as {shown(text)}, which is not {with_article(name)}") from problem
+            raise CodecError(f"is stored as {shown(text)}, which is not {with_article(name)}") from problem
 
     return Codec(encode, decode, frozenset({tag}), from_text=from_text)
 
@@ -340,7 +340,7 @@ def binary_codec(to_bytes: Callable[[Any], bytes], from_bytes: Callable[[bytes],
     def decode(stored: AttributeValue) -> Any:
         found = content(stored, "B")
         if not isinstance(found, bytes | bytearray | memoryview):
-            raise Misfit(f"is stored as B with {with_article(type(found).__name__)}, not bytes")
+            raise CodecError(f"is stored as B with {with_article(type(found).__name__)}, not bytes")
         return from_bytes(bytes(found))
 
     return Codec(lambda value: {"B": to_bytes(value)}, decode, frozenset({"B"}))
@@ -370,7 +370,7 @@ SECRET_BYTES: Final = binary_codec(_secret_bytes, SecretBytes)
 
 def _nothing(value: Any) -> AttributeValue:
     if value is not None:
-        raise Misfit(f"is {shown(value)}, not None")
+        raise CodecError(f"is {shown(value)}, not None")
     return NULL
 
 

@@ -11,7 +11,7 @@ from decimal import Decimal
 from math import isfinite
 from typing import Any, Final
 
-from dynaorm.entity.codec.value import Codec, Unstorable, optional
+from dynaorm.entity.codec.value import Codec, UnsupportedType, optional
 from dynaorm.entity.table import VectorIndex
 from dynaorm.entity.type_tree import TypeTree
 from dynaorm.failure import ValueErrorWithRemedy, with_article
@@ -23,10 +23,10 @@ _NOTHING: Final = 2.0**-150
 
 
 def vector_codec(tree: TypeTree, index: VectorIndex) -> Codec:
-    """The codec of a field that holds the vectors of an index. Raises Unstorable for a type without them."""
+    """The codec of a field that holds the vectors of an index. Raises UnsupportedType for a type without them."""
     whole = tree.without_none
     if whole.origin not in (list, tuple) or [one.plain for one in whole.parts][:1] != [float]:
-        raise Unstorable("Vector() needs a field of numbers; write list[float]")
+        raise UnsupportedType("Vector() needs a field of numbers; write list[float]")
 
     def encode(value: Any) -> AttributeValue:
         return numbers_of(value, index)

@@ -35,7 +35,7 @@ class Catalog(TableRules):
         mappings: the classes stored in the table, by entity name.
         guarded: the classes whose guard items are stored in the table.
         counted: the classes that maintain totals in the table.
-        memo: the results of ``once_per_table``.
+        memo: the results of ``cached_per_table``.
     """
 
     mappings: Mapping[str, EntityMapping] = field(default_factory=dict)
@@ -66,7 +66,7 @@ def catalog_of(table: Table) -> Catalog:
     return rules if isinstance(rules, Catalog) else Catalog()
 
 
-def once_per_table(table: Table, build: Callable[[Table], T]) -> T:
+def cached_per_table(table: Table, build: Callable[[Table], T]) -> T:
     """``build(table)``, called once until another class joins the table: for lookup structures of higher floors."""
     memo = catalog_of(table).memo
     if build not in memo:
@@ -95,7 +95,7 @@ def names_of(mapping: EntityMapping) -> tuple[str, ...]:
 
 def class_named(table: Table, name: object) -> EntityMapping | None:
     """The class that declares a value of the type attribute, as its name or a former one; None for no class."""
-    return once_per_table(table, _by_type).get(str(name))
+    return cached_per_table(table, _by_type).get(str(name))
 
 
 def _by_type(table: Table) -> dict[str, EntityMapping]:
@@ -111,12 +111,12 @@ def class_of_type(mapping: EntityMapping, tag: AttributeValue) -> EntityMapping 
     """The class that the type of an item under a key of ``mapping`` means; None for no class."""
     if "S" not in tag:
         return None
-    return class_named(mapping.table, tag["S"]) or once_per_table(mapping.table, _open).get(mapping.root)
+    return class_named(mapping.table, tag["S"]) or cached_per_table(mapping.table, _open).get(mapping.root)
 
 
 def class_of_other_type(table: Table, item: Item) -> EntityMapping | None:
     """The class that takes an item whose type no class declares, by its key; None for no class."""
-    found = (one for one in once_per_table(table, _open).values() if one.key_matches(item))
+    found = (one for one in cached_per_table(table, _open).values() if one.key_matches(item))
     return next(found, None)
 
 
@@ -157,7 +157,7 @@ def entities_of(mapping: EntityMapping, revision: condition.Condition | None) ->
 def constraint_at(table: Table, key: Item) -> str:
     """The name of the constraint whose guard items have a key like this one."""
     named = str(key[table.pk.name].get("S", "")).partition("#")[0]
-    found = [one for one in once_per_table(table, _constraints_with_keys) if one.matches(key)]
+    found = [one for one in cached_per_table(table, _constraints_with_keys) if one.matches(key)]
     # A template that loses a part of the value ({x:upper}) matches more than it renders.
     rendered = [one.name for one in found if _is_rendered(one, key)]
     if rendered or not found:
@@ -182,12 +182,12 @@ def _constraints_with_keys(table: Table) -> list[Constraint]:
 
 def is_guard_of_others(table: Table, item: Item) -> bool:
     """Whether the key of an item is that of a guard item that another library writes too."""
-    return any(one.matches(item) for one in once_per_table(table, _constraints_with_keys))
+    return any(one.matches(item) for one in cached_per_table(table, _constraints_with_keys))
 
 
 def are_several(mapping: EntityMapping) -> bool:
     """Whether other classes share the keys of this one."""
-    return mapping.root in once_per_table(mapping.table, _roots_of_several)
+    return mapping.root in cached_per_table(mapping.table, _roots_of_several)
 
 
 def _roots_of_several(table: Table) -> frozenset[type]:
@@ -217,7 +217,7 @@ def stored_class(mapping: EntityMapping, item: Item) -> EntityMapping | None:
     return found if found is not None and issubclass(found.entity, mapping.root) else None
 
 
-def refuse_replaced(mapping: EntityMapping) -> None:
+def check_not_redeclared(mapping: EntityMapping) -> None:
     """Raises UsageError for a class that was declared again, or whose base was: reads find the items of the new one."""
     current = catalog_of(mapping.table).mappings.get(mapping.name)
     if current is None or current.entity is not mapping.entity:
@@ -244,9 +244,9 @@ def keys_may_meet(left: EntityMapping, right: EntityMapping) -> bool:
     )
 
 
-def rivals_of(mapping: EntityMapping) -> tuple[EntityMapping, ...]:
+def overlapping_classes(mapping: EntityMapping) -> tuple[EntityMapping, ...]:
     """The classes of other families whose keys could meet those of this one. The type attribute tells them apart."""
-    return once_per_table(mapping.table, _rivals).get(mapping.root, ())
+    return cached_per_table(mapping.table, _rivals).get(mapping.root, ())
 
 
 def _rivals(table: Table) -> dict[type, tuple[EntityMapping, ...]]:
@@ -260,7 +260,7 @@ def _rivals(table: Table) -> dict[type, tuple[EntityMapping, ...]]:
 
 def expiring(mapping: EntityMapping) -> tuple[EntityMapping, ...]:
     """The classes with expiry times whose items may be stored under a key of this one, its own family among them."""
-    return once_per_table(mapping.table, _expiring).get(mapping.root, ())
+    return cached_per_table(mapping.table, _expiring).get(mapping.root, ())
 
 
 def _expiring(table: Table) -> dict[type, tuple[EntityMapping, ...]]:
@@ -269,14 +269,14 @@ def _expiring(table: Table) -> dict[type, tuple[EntityMapping, ...]]:
         one.root: tuple(
             other
             for other in known
-            if other.expires is not None and (other.root is one.root or other in rivals_of(one))
+            if other.expires is not None and (other.root is one.root or other in overlapping_classes(one))
         )
         for one in known
     }
 
 
 def _refuse_ambiguous(mapping: EntityMapping, item: Item) -> None:
-    others = [one.entity.__name__ for one in rivals_of(mapping) if one.key_matches(item)]
+    others = [one.entity.__name__ for one in overlapping_classes(mapping) if one.key_matches(item)]
     if others:
         attribute = mapping.table.type_attribute
         problem = f"{attribute}: is absent, and the key could be that of {', '.join(others)}"

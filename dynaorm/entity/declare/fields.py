@@ -11,7 +11,7 @@ from pydantic import BaseModel
 from pydantic_core import PydanticUndefined
 
 from dynaorm.entity.codec.expiry import EXPIRIES, is_expiry
-from dynaorm.entity.codec.of_type import Codec, Unstorable, codec_of
+from dynaorm.entity.codec.of_type import Codec, UnsupportedType, codec_of
 from dynaorm.entity.codec.type_name import other_type_codec
 from dynaorm.entity.codec.value import optional
 from dynaorm.entity.codec.vector import searched_codec, vector_codec
@@ -213,7 +213,7 @@ class FieldCompiler:
             if isinstance(attribute, Prefix):
                 return prefixed_codec(codec)
             return searched_codec(codec) if attribute in self.keys.table.searched else codec
-        except Unstorable as problem:
+        except UnsupportedType as problem:
             self.keys.problems.append(f"{name}: {problem}")
             return None
 
@@ -231,7 +231,7 @@ def stored_places(
                 continue
             try:
                 codec = codec_of(mark.tree, mark.metadata)
-            except Unstorable as problem:
+            except UnsupportedType as problem:
                 keys.problems.append(f"{name}: {problem}")
                 continue
             yield (

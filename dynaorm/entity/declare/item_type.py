@@ -9,7 +9,7 @@ from dynaorm.entity.declare.fields import choices_of
 from dynaorm.entity.declare.keys import KeyBuilder
 from dynaorm.entity.declare.options import ClassOptions
 from dynaorm.entity.mapping.field import FieldMapping
-from dynaorm.entity.mapping.mapping import TypeNames
+from dynaorm.entity.mapping.mapping import Discriminator
 from dynaorm.entity.marker import AnnotatedField
 from dynaorm.entity.table import Table
 
@@ -19,18 +19,18 @@ def type_names_of(
     marks: Mapping[str, AnnotatedField],
     fields: Mapping[str, FieldMapping],
     keys: KeyBuilder,
-) -> TypeNames:
+) -> Discriminator:
     """What the type attribute says of the class's items."""
     problems = keys.problems
     field = next((one for one in fields.values() if one.attribute == options.own_type), None)
     if options.is_told or options.takes_others:
         problems += _problems(options, keys.table, field)
     if field is None:
-        return TypeNames((options.name, *options.formerly), takes_others=options.takes_others)
+        return Discriminator((options.name, *options.formerly), takes_others=options.takes_others)
     choices = tuple(str(field.codec.encode(one).get("S")) for one in choices_of(marks[field.name]))
     if choices and options.takes_others:
         problems.append(f"{field.name}: has only some types, and name='*' takes all others; write name=None")
-    return TypeNames(choices, field.name, takes_others=not choices)
+    return Discriminator(choices, field.name, takes_others=not choices)
 
 
 def _problems(options: ClassOptions, table: Table, field: FieldMapping | None) -> Iterator[str]:

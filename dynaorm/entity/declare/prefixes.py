@@ -7,7 +7,7 @@ Rule 1. An attribute that begins with a prefix is a member. So nothing else that
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from dynaorm.entity.codec.value import Codec, Misfit, Unstorable
+from dynaorm.entity.codec.value import Codec, CodecError, UnsupportedType
 from dynaorm.entity.declare.catalog import catalog_of
 from dynaorm.entity.declare.registry import replaces
 from dynaorm.entity.mapping.field import FieldMapping
@@ -19,10 +19,10 @@ from dynaorm.record import replace
 
 
 def prefixed_codec(codec: Codec) -> Codec:
-    """The codec of a field whose members are attributes. Raises Unstorable for what is no ``dict[str, ...]``."""
+    """The codec of a field whose members are attributes. Raises UnsupportedType for what is no ``dict[str, ...]``."""
     is_dict = codec.tags == {"M"} and codec.element is not None and codec.key is None
     if not is_dict or codec.nullable:
-        raise Unstorable("only the members of a dict can be attributes; write dict[str, ...]")
+        raise UnsupportedType("only the members of a dict can be attributes; write dict[str, ...]")
 
     def encode(value: Any) -> AttributeValue:
         found = codec.encode(value)
@@ -35,7 +35,7 @@ def prefixed_codec(codec: Codec) -> Codec:
 
 def _check_name(name: str) -> str:
     if not name:
-        raise Misfit(
+        raise CodecError(
             "has an empty key, and a key is the rest of an attribute's name", remedy="give it a name"
         )
     return name

@@ -16,7 +16,7 @@ from pydantic_core import CoreSchema, SchemaError, SchemaValidator, core_schema
 
 from dynaorm.entity.classify import key_beginnings, literal_beginning
 from dynaorm.entity.core_schema import Node, as_schema, validator_of
-from dynaorm.entity.declare.catalog import catalog_of, names_of, once_per_table
+from dynaorm.entity.declare.catalog import cached_per_table, catalog_of, names_of
 from dynaorm.entity.internal_items import TOKEN_PREFIX
 from dynaorm.entity.json_reader.item_key import HasKey, KeyContents
 from dynaorm.entity.json_reader.model import JsonModel, json_model
@@ -344,7 +344,7 @@ def json_reader_of(
     table: Table, wanted: tuple[type, ...], operation: str, names: tuple[str, ...] | None = None
 ) -> JsonReader | None:
     """The reader of replies about these classes and their subclasses. See ``reader_of``."""
-    return once_per_table(table, _Readers).reader(wanted, operation, names)
+    return cached_per_table(table, _Readers).reader(wanted, operation, names)
 
 
 class _Readers:

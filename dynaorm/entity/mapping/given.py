@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pydantic import BaseModel
 
-from dynaorm.entity.codec.value import Misfit, inside
+from dynaorm.entity.codec.value import CodecError, inside
 from dynaorm.entity.mapping.secret import ClassErrors
 from dynaorm.late import late
 
@@ -27,7 +27,7 @@ _NOTHING: Final[Mapping[str, Any]] = {}
 
 
 def refuse_subclasses(given: Any, value: Any) -> None:
-    """Raises Misfit if validation made an instance of a class from one of a subclass."""
+    """Raises CodecError if validation made an instance of a class from one of a subclass."""
     if given is value:
         return
     if isinstance(given, type(value)) and (isinstance(value, BaseModel) or is_dataclass(value)):
@@ -35,7 +35,7 @@ def refuse_subclasses(given: Any, value: Any) -> None:
     for step, one, other in _parts(given, value):
         try:
             refuse_subclasses(one, other)
-        except Misfit as problem:
+        except CodecError as problem:
             raise inside(step, problem) from None
 
 

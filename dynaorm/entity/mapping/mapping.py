@@ -47,7 +47,7 @@ from dynaorm.record import record
 
 
 @record
-class TypeNames:
+class Discriminator:
     """What the type attribute says of the items of a class.
 
     Attributes:
@@ -129,7 +129,7 @@ class EntityMapping:
     undeclared: Mapping[str, UndeclaredKey] = dataclasses.field(default_factory=dict)
     stored: Mapping[str, StoredComputedField] = dataclasses.field(default_factory=dict)
     formerly: tuple[str, ...] = ()
-    type_names: TypeNames = TypeNames(())
+    type_names: Discriminator = Discriminator(())
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Another process that has the same class may resume a plan of unknown outcome.

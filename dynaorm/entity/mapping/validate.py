@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from pydantic import ValidationError
 from pydantic_core import SchemaValidator
 
-from dynaorm.entity.codec.value import Codec, Misfit
+from dynaorm.entity.codec.value import Codec, CodecError
 from dynaorm.entity.mapping.equal import is_equal
 from dynaorm.entity.mapping.given import refuse_iterators, refuse_subclasses
 from dynaorm.entity.mapping.mapping import EntityMapping
@@ -111,7 +111,7 @@ def _altered(mapping: EntityMapping, given: Mapping[str, Any], values: Mapping[s
             if mapping.rules.fields[name].holds_instances:
                 try:
                     refuse_subclasses(before, value)
-                except Misfit as problem:
+                except CodecError as problem:
                     raise mapping.errors.invalid(name, before, problem) from None
             altered[name] = value
     refuse_iterators(mapping.errors, given, altered)
@@ -256,7 +256,7 @@ def _judged(mapping: EntityMapping, place: _Place, values: Mapping[str, Any]) ->
     except Exception as raised:  # noqa: BLE001 - as in ``validated``
         errors = mapping.errors
         if isinstance(raised, ValueError) and not isinstance(raised, ValidationError):
-            text = Misfit(f"{where}{without_remedy(raised)}", remedy=remedy_of(raised))
+            text = CodecError(f"{where}{without_remedy(raised)}", remedy=remedy_of(raised))
             raise errors.invalid(field, given, text) from errors.cause_of(field, raised)
         refused = errors.refused(raised, {field: given}, field, before=where)
         raise refused from errors.cause_of_refusal(raised, (field,))

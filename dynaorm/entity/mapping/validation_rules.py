@@ -231,7 +231,7 @@ def rules_of(entity: type[BaseModel]) -> ClassRules:
     whole = validator_of(renewed) if is_nested else entity.__pydantic_validator__
     is_limited = has_rules_of_texts(config)
     is_stable = not any(_may_change(one) for one in nodes) and (BUILDS_AS_GIVEN or not is_nested)
-    looks_around = any(takes_info(one) for one in nodes)
+    depends_on_other_fields = any(takes_info(one) for one in nodes)
     of_class = any(is_function(one) or has_own_code(one) for one in path)
     definitions = definitions_of(schema)
     rules = {
@@ -242,9 +242,12 @@ def rules_of(entity: type[BaseModel]) -> ClassRules:
         whole=cast(SchemaValidator, whole),
         single=single,
         is_stable=is_stable,
-        takes_info=looks_around,
+        takes_info=depends_on_other_fields,
         of_class=of_class,
-        is_separate=is_stable and not looks_around and not of_class and not any(map(makes_of_others, nodes)),
+        is_separate=is_stable
+        and not depends_on_other_fields
+        and not of_class
+        and not any(map(makes_of_others, nodes)),
         fields=rules,
         nested=NestedPlaces(schema),
         spared=_spared(entity, single, rules),

@@ -16,12 +16,12 @@ from dynaorm.errors import DynaormError
 from dynaorm.flow.integrity.finding import CheckResult, FindingKind, RepairableFinding, finding_of
 from dynaorm.flow.integrity.judge_item import index_changes, unread, wanted_index_keys, with_changes
 from dynaorm.flow.integrity.judge_values import judge_values
-from dynaorm.flow.integrity.kinds.judged import Checker, Lacking, Subject, first_doubt
+from dynaorm.flow.integrity.kinds.judged import Checker, MissingParts, Subject, first_doubt
 from dynaorm.flow.integrity.kinds.judged_kinds import KINDS
 from dynaorm.flow.integrity.repair_actions import renewed
 from dynaorm.flow.integrity.scope import Scope
 from dynaorm.flow.integrity.stored_check import ItemAddress, StoredCheck
-from dynaorm.flow.integrity.unexplained import not_ours, without_repair
+from dynaorm.flow.integrity.unexplained import reason_not_to_write, without_repair
 from dynaorm.item.value import AttributeValue, Item
 from dynaorm.plan.compiler import Renewal, renewal_of
 from dynaorm.plan.kinds.derived import Held
@@ -47,7 +47,7 @@ def complete(address: ItemAddress, scope: Scope) -> StoredCheck[CheckResult]:
     return judgement
 
 
-def _judge_stored(lacking: Lacking, scope: Scope, judgement: CheckResult) -> StoredCheck[None]:
+def _judge_stored(lacking: MissingParts, scope: Scope, judgement: CheckResult) -> StoredCheck[None]:
     mapping, stored, is_moved = lacking.now.mapping, lacking.stored, lacking.is_moved
     as_stored = replace(lacking.now, item=stored)
     judgement.facts += [fact for kind in KINDS for fact in kind.facts_at(as_stored, scope)]
@@ -70,24 +70,24 @@ def _judge_stored(lacking: Lacking, scope: Scope, judgement: CheckResult) -> Sto
     judgement.facts += [fact for kind, some in summed for fact in kind.facts_of(lacking.now, some)]
     if scope.covers(mapping):
         found = yield from _lacked(lacking, _Required(renewal, keys, held), scope)
-        reason = lacking.doubt or not_ours(mapping, stored, scope)
+        reason = lacking.doubt or reason_not_to_write(mapping, stored, scope)
         judgement.diagnoses = [without_repair(one, reason) for one in found]
 
 
 # -- what is stored ----------------------------------------------------------------------------------------------------
 
 
-def _entity_at(table: Table, item: Item, scope: Scope) -> Lacking | None:
+def _entity_at(table: Table, item: Item, scope: Scope) -> MissingParts | None:
     """An entity that may be stored under the key that its class had before it was versioned; None for no entity."""
     unit = scope.new_unit()
     found = classify(table, item)
     if isinstance(found, EntityMapping):
-        return Lacking(item, Subject(found, _under_new_key(found, item) or item, unit))
+        return MissingParts(item, Subject(found, _under_new_key(found, item) or item, unit))
     if found is NotAnEntity.UNKNOWN and (table.type_attribute is None or table.type_attribute not in item):
         for mapping in scope.mappings:
             moved = _under_new_key(mapping, item) if mapping.table is table else None
             if moved is not None:
-                return Lacking(item, Subject(mapping, moved, unit))
+                return MissingParts(item, Subject(mapping, moved, unit))
     return None
 
 
@@ -109,7 +109,7 @@ class _Required:
     held: Sequence[tuple[Checker, Sequence[Held[Any]]]]
 
 
-def _lacked(lacking: Lacking, required: _Required, scope: Scope) -> StoredCheck[list[RepairableFinding]]:
+def _lacked(lacking: MissingParts, required: _Required, scope: Scope) -> StoredCheck[list[RepairableFinding]]:
     """The diagnoses of all that an entity lacks."""
     renewal = required.renewal
     # To be stored as it loads gives an entity everything that it lacks, but for what others hold.
@@ -122,7 +122,7 @@ def _lacked(lacking: Lacking, required: _Required, scope: Scope) -> StoredCheck[
     return [*lacking.left, *([] if lacking.is_stuck else _incomplete(lacking, required.index_keys))]
 
 
-def _incomplete(lacking: Lacking, keys: Mapping[str, AttributeValue]) -> list[RepairableFinding]:
+def _incomplete(lacking: MissingParts, keys: Mapping[str, AttributeValue]) -> list[RepairableFinding]:
     mapping, item = lacking.now.mapping, lacking.now.item
     changes = index_changes(mapping, item, keys)
     words = [*lacking.words, *(["index keys"] if changes else [])]

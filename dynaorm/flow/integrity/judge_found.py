@@ -26,10 +26,10 @@ from dynaorm.flow.integrity.finding import (
 )
 from dynaorm.flow.integrity.kinds.judged import Run
 from dynaorm.flow.integrity.kinds.judged_kinds import KINDS
-from dynaorm.flow.integrity.ledger import MemoryLedger
+from dynaorm.flow.integrity.ledger import MemoryFactStore
 from dynaorm.flow.integrity.scan import RateLimiter
 from dynaorm.flow.integrity.scope import scope_of
-from dynaorm.flow.integrity.stored_check import ItemAddress, answer_all
+from dynaorm.flow.integrity.stored_check import ItemAddress, run_batched
 from dynaorm.flow.integrity.verify import Verification
 from dynaorm.flow.windows import windows
 from dynaorm.record import record, replace
@@ -72,7 +72,7 @@ class Recheck(Verification):
         """Find the items to be judged, and remember what is known of them."""
         asked = [(kind, at, [key.primary_key for key in one.owners]) for one, at in found for kind in KINDS]
         checks = [kind.judged_with(at, owners) for kind, at, owners in asked]
-        beside = yield from answer_all(checks, {}, self.limiter.context, self.limiter.cost)
+        beside = yield from run_batched(checks, {}, self.limiter.context, self.limiter.cost)
         addresses = [*(at for _, at in found), *(one for some in beside for one in some)]
         self.addresses = [*{one.ident: one for one in addresses}.values()]
         for kind, at, owners in asked:
@@ -132,7 +132,7 @@ def recheck(
     scope = scope_of(named, lambda: unit_of_work(context), reads_everything=False)
     tables = {table.name: table for table in scope.known_tables}
     distinct = {one.identity: one for one in _checked(findings, tables)}
-    return Recheck(scope, RateLimiter(context, rate), 1, MemoryLedger(), found=[*distinct.values()])
+    return Recheck(scope, RateLimiter(context, rate), 1, MemoryFactStore(), found=[*distinct.values()])
 
 
 def _checked(findings: Iterable[Finding], tables: Mapping[str, Table]) -> Iterator[Finding]:

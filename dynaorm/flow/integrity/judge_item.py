@@ -28,7 +28,7 @@ from dynaorm.flow.integrity.kinds.judged_kinds import KINDS
 from dynaorm.flow.integrity.repair_actions import renewed
 from dynaorm.flow.integrity.scope import Scope
 from dynaorm.flow.integrity.stored_check import ItemAddress, StoredCheck
-from dynaorm.flow.integrity.unexplained import not_ours, without_repair
+from dynaorm.flow.integrity.unexplained import reason_not_to_write, without_repair
 from dynaorm.item.value import AttributeValue, Item, same
 from dynaorm.plan.compiler import Renewal, renewal_of
 from dynaorm.record import replace
@@ -118,7 +118,7 @@ def _judge_entity(subject: Subject, scope: Scope, judgement: CheckResult) -> Sto
         judgement.diagnoses += [
             without_repair(one, doubt) for one in (yield from judge_values(renewal, scope))
         ]
-        doubt = not_ours(mapping, item, scope)
+        doubt = reason_not_to_write(mapping, item, scope)
         judgement.diagnoses = [without_repair(one, doubt) for one in judgement.diagnoses]
 
 

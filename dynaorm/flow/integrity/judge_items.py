@@ -11,9 +11,9 @@ from dynaorm.flow.commit import unit_of_work
 from dynaorm.flow.integrity.finding import Finding, RepairableFinding
 from dynaorm.flow.integrity.judge_item import judge
 from dynaorm.flow.integrity.kinds.judged_kinds import KINDS
-from dynaorm.flow.integrity.ledger import Ledger, MemoryLedger, remember
+from dynaorm.flow.integrity.ledger import FactStore, MemoryFactStore, remember
 from dynaorm.flow.integrity.scope import Scope
-from dynaorm.flow.integrity.stored_check import ItemAddress, StoredCheck, answer_at_once, answer_from
+from dynaorm.flow.integrity.stored_check import ItemAddress, StoredCheck, answer_from, run_in_one_read
 from dynaorm.item.value import Item
 from dynaorm.plan.intent import UnitOfWork
 
@@ -37,7 +37,7 @@ def judge_items(items: Mapping[Table, Iterable[Item]], now: float) -> list[Findi
 
 def _diagnoses(stored: Mapping[Ident, tuple[ItemAddress, Item]], scope: Scope) -> Iterator[RepairableFinding]:
     items = {ident: item for ident, (_, item) in stored.items()}
-    ledger = MemoryLedger()
+    ledger = MemoryFactStore()
     for address, _ in stored.values():
         judgement = answer_from(judge(address, scope), items)
         yield from judgement.diagnoses
@@ -51,18 +51,18 @@ def judge_address(address: ItemAddress, context: Context) -> Flow[list[Finding] 
     Totals are not judged: they need every item that they count. None if the items change all the time.
     """
     scope = Scope((address.table,), (), lambda: unit_of_work(context), reads_everything=False)
-    found = yield from answer_at_once(lambda: _judged(address, scope), context, ReadCost())
+    found = yield from run_in_one_read(lambda: _judged(address, scope), context, ReadCost())
     return None if found is None else [one.finding for one in found]
 
 
 def _judged(address: ItemAddress, scope: Scope) -> StoredCheck[list[RepairableFinding]]:
     judgement = yield from judge(address, scope)
-    ledger = MemoryLedger()
+    ledger = MemoryFactStore()
     remember(judgement, ledger)
     return [*judgement.diagnoses, *(yield from judge_left(ledger, scope))]
 
 
-def judge_left(ledger: Ledger, scope: Scope) -> StoredCheck[list[RepairableFinding]]:
+def judge_left(ledger: FactStore, scope: Scope) -> StoredCheck[list[RepairableFinding]]:
     """What is wrong at the addresses of a ledger, one address after the other."""
     found: list[RepairableFinding] = []
     for kind in KINDS:

@@ -16,7 +16,7 @@ from dynaorm.flow.integrity.kinds.judged_kinds import KINDS
 from dynaorm.flow.integrity.repair_actions import unchanged
 from dynaorm.flow.integrity.scope import Scope
 from dynaorm.flow.integrity.stored_check import ItemAddress, StoredCheck
-from dynaorm.flow.integrity.unexplained import not_ours
+from dynaorm.flow.integrity.unexplained import reason_not_to_write
 from dynaorm.item.action import Update
 from dynaorm.item.value import AttributeValue, Item, same
 from dynaorm.plan.compiler import Renewal, renewal_actions
@@ -57,12 +57,12 @@ def _renewed(renewal: Renewal, scope: Scope) -> StoredCheck[RepairableFinding]:
     stored = yield from _read(addresses)
     found = [(*one, stored[address.ident]) for one, address in zip(held, addresses, strict=True)]
     obstacles = (kind.obstacle(one, item, unit.now, is_new=is_new) for kind, one, is_new, item in found)
-    if doubt := next(filter(None, (not_ours(mapping, renewal.item, scope), *obstacles)), ""):
+    if doubt := next(filter(None, (reason_not_to_write(mapping, renewal.item, scope), *obstacles)), ""):
         return _diagnosis(renewal, doubt=doubt)
     not_given_up = {
         address.ident
         for address, (kind, one, _, item) in zip(addresses, found, strict=True)
-        if not kind.derived.is_given_up(one, item)
+        if not kind.derived.should_release(one, item)
     }
     planned = renewal_actions(renewal, Reads(stored, frozenset(not_given_up)), unit)
     return _diagnosis(renewal, actions=_as_read(renewal, planned))

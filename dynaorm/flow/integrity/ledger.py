@@ -20,7 +20,7 @@ MOST_HOLDERS: Final = 40
 Sums: TypeAlias = Mapping[str, Decimal]
 
 
-class Ledger(Protocol):
+class FactStore(Protocol):
     """The memory of a verification, kept in memory or in a file."""
 
     def add(self, fact: Fact, /) -> None:
@@ -55,7 +55,7 @@ class Ledger(Protocol):
         ...
 
 
-def remember(judgement: CheckResult, ledger: Ledger) -> None:
+def remember(judgement: CheckResult, ledger: FactStore) -> None:
     """Enter in a ledger what a judgement leaves for the end."""
     for fact in judgement.facts:
         ledger.add(fact)
@@ -70,7 +70,7 @@ class _Held:
     is_wrong: bool = False
 
 
-class MemoryLedger:
+class MemoryFactStore:
     """A ledger kept in memory."""
 
     def __init__(self) -> None:

@@ -27,7 +27,7 @@ from dynaorm.flow.commit import unit_of_work
 from dynaorm.flow.integrity.backfill import complete
 from dynaorm.flow.integrity.finding import Outcome, RepairableFinding, RepairResult, left
 from dynaorm.flow.integrity.scan import RateLimiter
-from dynaorm.flow.integrity.stored_check import ItemAddress, answer_at_once
+from dynaorm.flow.integrity.stored_check import ItemAddress, run_in_one_read
 from dynaorm.flow.integrity.verify import Verification, verification
 from dynaorm.flow.windows import CONCURRENCY, windows
 from dynaorm.flow.write import send
@@ -50,7 +50,7 @@ _INVALID: Final = "ValidationException"
 _OF_THIS_PLAN: Final = (FAILED, "TransactionCanceledException", _INVALID)
 
 
-def completion(
+def backfill_run(
     named: Sequence[Table | type[Any]],
     context: Context,
     *,
@@ -125,7 +125,7 @@ def _plan_one(diagnosis: RepairableFinding, work: Verification) -> Flow[list[Rep
     planned = work.ledger.planned(address for address, _ in _contested_in(diagnosis))
     if planned and diagnosis.again is not None:
         limiter = work.limiter
-        found = yield from answer_at_once(diagnosis.again, limiter.context, limiter.cost, planned)
+        found = yield from run_in_one_read(diagnosis.again, limiter.context, limiter.cost, planned)
         again, others = _found_again(diagnosis, found or ())
         if again is None:
             return others
@@ -240,4 +240,4 @@ def _judge_again(diagnosis: RepairableFinding, limiter: RateLimiter) -> Flow[lis
     """Every diagnosis of the same item as it is now; None if that cannot be known."""
     if diagnosis.again is None:
         return None
-    return (yield from answer_at_once(diagnosis.again, limiter.context, limiter.cost))
+    return (yield from run_in_one_read(diagnosis.again, limiter.context, limiter.cost))

@@ -68,7 +68,7 @@ def renewed(
     if revision is not None and (is_moved or (changes and revision.stored_in(item) is not None)):
         final = revision.stamped(final, item, unit.write_id)
     holder = EntitySide(mapping, mapping.key_of(image), final)
-    others = [one.kind.take_as_read(holder, one.label, one.stored, unit) for one in taken]
+    others = [one.kind.claim_if_unchanged(holder, one.label, one.stored, unit) for one in taken]
     if is_moved:
         own = (_as_deleted(mapping, item, unit), as_inserted(mapping, final, unit))
         return (*own, *others)

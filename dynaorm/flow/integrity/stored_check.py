@@ -39,7 +39,7 @@ class ItemAddress:
         return ident_of(self.table, self.key)
 
 
-class SoughtAddress(ABC):
+class Lookup(ABC):
     """Asks for the key of an item that is found by a search, so only where something looks wrong."""
 
     @property
@@ -61,7 +61,7 @@ class SoughtAddress(ABC):
         """The key of the item, strongly consistent."""
 
 
-Address: TypeAlias = ItemAddress | SoughtAddress
+Address: TypeAlias = ItemAddress | Lookup
 
 StoredCheck: TypeAlias = Generator[Sequence[Address], Sequence[Item | None], T]
 """Yields the addresses of items, is sent the items in that order (None if absent), and returns its result."""
@@ -104,7 +104,7 @@ class Asked:
     addresses: Mapping[Ident, Address]
 
 
-def answer_partly(check: StoredCheck[T], known: Mapping[Ident, Sequence[Item]]) -> T | Asked:
+def try_run(check: StoredCheck[T], known: Mapping[Ident, Sequence[Item]]) -> T | Asked:
     """The result of a check, or everything that it has asked for if some of that is not known.
 
     Args:
@@ -128,7 +128,7 @@ def _item_of(items: Sequence[Item], address: Address) -> Item | None:
     return next(iter(items), None) if isinstance(address, ItemAddress) else address.among(items)
 
 
-def answer_all(
+def run_batched(
     checks: Iterable[StoredCheck[T]], seen: Mapping[Ident, Item], context: Context, cost: ReadCost
 ) -> Flow[list[T]]:
     """The results of many checks, answered together by strongly consistent reads.
@@ -160,7 +160,7 @@ def read_addresses(addresses: Iterable[Address], context: Context, cost: ReadCos
     addresses = list(addresses)
     sought = yield from _search(addresses, context, cost)
     for address in addresses:
-        if isinstance(address, SoughtAddress):
+        if isinstance(address, Lookup):
             continue
         of_table.setdefault(address.table.name, (address.table, []))[1].append(address.key)
     batches = [
@@ -183,7 +183,7 @@ def _search(addresses: Iterable[Address], context: Context, cost: ReadCost) -> F
     """The keys of the items that have to be searched for."""
     found: dict[Ident, Item | None] = {}
     for one in addresses:
-        if isinstance(one, SoughtAddress):
+        if isinstance(one, Lookup):
             found[one.ident] = yield from one.search(context, cost)
     return found
 
@@ -203,7 +203,7 @@ class _Snapshot:
         return [self.items[address.ident] for address in wanted]
 
 
-def answer_at_once(
+def run_in_one_read(
     begin: Callable[[], StoredCheck[T]],
     context: Context,
     cost: ReadCost,

@@ -26,17 +26,17 @@ def without_repair(diagnosis: RepairableFinding, reason: str) -> RepairableFindi
     return replace(diagnosis, finding=finding, actions=())
 
 
-def not_ours(mapping: EntityMapping, item: Item, scope: Scope) -> str:
+def reason_not_to_write(mapping: EntityMapping, item: Item, scope: Scope) -> str:
     """Why an entity must not be written: another library keeps its revision, or a newer declaration wrote it.
 
     Empty if it may be written.
     """
     if problem := other_revision(mapping, item):
         return f"{problem}; if another library keeps it, give the table another revision_attribute="
-    return newer_than(mapping, item, scope)
+    return written_by_newer_code(mapping, item, scope)
 
 
-def newer_than(mapping: EntityMapping, item: Item, scope: Scope) -> str:
+def written_by_newer_code(mapping: EntityMapping, item: Item, scope: Scope) -> str:
     """Why an entity may have been written by a newer declaration of its class; empty if it was not."""
     table = mapping.table
     if table.revision is not None and table.revision.stored_in(item) is None:
@@ -53,10 +53,14 @@ def newer_than(mapping: EntityMapping, item: Item, scope: Scope) -> str:
     return ""
 
 
-def newer_at(address: ItemAddress, item: Item | None, scope: Scope) -> str:
-    """``newer_than`` for the item at an address; empty if that is no entity."""
+def written_by_newer_code_at(address: ItemAddress, item: Item | None, scope: Scope) -> str:
+    """``written_by_newer_code`` for the item at an address; empty if that is no entity."""
     found = classify(address.table, item) if item is not None else None
-    return newer_than(found, item, scope) if item is not None and isinstance(found, EntityMapping) else ""
+    return (
+        written_by_newer_code(found, item, scope)
+        if item is not None and isinstance(found, EntityMapping)
+        else ""
+    )
 
 
 def listed(names: Iterable[str]) -> str:

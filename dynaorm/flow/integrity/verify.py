@@ -17,10 +17,10 @@ from dynaorm.flow.integrity.finding import CheckResult, RepairableFinding, Repai
 from dynaorm.flow.integrity.judge_item import judge
 from dynaorm.flow.integrity.kinds.judged import Run
 from dynaorm.flow.integrity.kinds.judged_kinds import KINDS
-from dynaorm.flow.integrity.ledger import MemoryLedger, remember
+from dynaorm.flow.integrity.ledger import MemoryFactStore, remember
 from dynaorm.flow.integrity.scan import RateLimiter, ScannedPage, ScanSegment, read_pages, scan_segments_of
 from dynaorm.flow.integrity.scope import Scope, scope_of
-from dynaorm.flow.integrity.stored_check import ItemAddress, StoredCheck, answer_all
+from dynaorm.flow.integrity.stored_check import ItemAddress, StoredCheck, run_batched
 from dynaorm.flow.read import describe_table
 from dynaorm.item.value import Item
 from dynaorm.record import record
@@ -78,7 +78,7 @@ class Verification(Run):
         self, addresses: Sequence[ItemAddress], seen: Mapping[Ident, Item]
     ) -> Flow[list[RepairableFinding]]:
         """The diagnoses of the items at some addresses. ``seen``: those that were just read."""
-        judged = yield from answer_all(
+        judged = yield from run_batched(
             [self.judge(address, self.scope) for address in addresses],
             seen,
             self.limiter.context,
@@ -156,7 +156,7 @@ def verification(
     scope = scope_of(named, lambda: unit_of_work(context), reads_everything=everything)
     parts = scan_segments_of(scope.tables, segments, segment)
     limiter = RateLimiter(context, rate)
-    return Verification(scope, limiter, segments, MemoryLedger(), scan_segments=parts, is_part=is_part)
+    return Verification(scope, limiter, segments, MemoryFactStore(), scan_segments=parts, is_part=is_part)
 
 
 def check_segments(segments: int, segment: int | None) -> None:

@@ -123,7 +123,7 @@ class DerivedKind(Kind, Generic[T]):
         """The table and the primary key of an item that is held."""
         raise NotImplementedError
 
-    def why_read(self, mapping: EntityMapping, writer: str) -> str:
+    def reason_to_read(self, mapping: EntityMapping, writer: str) -> str:
         """What a Put would lose or leave behind in place of an entity that was not read; empty for nothing.
 
         ``writer``: what makes the Put, for the sentence.
@@ -171,11 +171,13 @@ class DerivedKind(Kind, Generic[T]):
         """The one action that an item needs; None if it stays as it is."""
         raise NotImplementedError
 
-    def take_as_read(self, image: EntitySide, label: T, stored: Item | None, unit: UnitOfWork) -> Planned:
+    def claim_if_unchanged(
+        self, image: EntitySide, label: T, stored: Item | None, unit: UnitOfWork
+    ) -> Planned:
         """The action that gives an entity its item, if what is stored there is still as it was read."""
         raise NotImplementedError
 
-    def is_given_up(self, held: Held[T], stored: Item | None) -> bool:
+    def should_release(self, held: Held[T], stored: Item | None) -> bool:
         """Whether a holder gives up an item that was read and that it no longer holds."""
         return True
 
@@ -188,7 +190,7 @@ class DerivedKind(Kind, Generic[T]):
         return items
 
 
-def sides_of(
+def before_and_after(
     change: ItemChange, at: int, final: Item | None = None, *, has_rivals: bool = False
 ) -> tuple[EntitySide | None, EntitySide | None]:
     """The images before and after a change, if they are known.
@@ -266,12 +268,12 @@ def derived_actions(
     if not asked:  # Most classes have nothing but their own items.
         return actions
     if _is_one_insert(changes):  # Nothing is stored, so all items are new and different.
-        _, image = sides_of(changes[0], 0, finals[0])
+        _, image = before_and_after(changes[0], 0, finals[0])
         assert image is not None
         return [[one for kind in asked for one in kind.actions_of_new(image, unit)]]
     several = len(changes) > 1
     sides = [
-        sides_of(one, at, item, has_rivals=several)
+        before_and_after(one, at, item, has_rivals=several)
         for at, (one, item) in enumerate(zip(changes, finals, strict=True))
     ]
     for kind in asked:

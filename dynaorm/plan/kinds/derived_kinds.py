@@ -30,9 +30,9 @@ def holds_derived(created: EntitySide) -> bool:
         return True
 
 
-def why_read(mapping: EntityMapping, writer: str) -> str:
+def reason_to_read(mapping: EntityMapping, writer: str) -> str:
     """What a Put would lose or leave behind in place of an entity that was not read; empty for nothing."""
-    return next(filter(None, (kind.why_read(mapping, writer) for kind in DERIVED_KINDS)), "")
+    return next(filter(None, (kind.reason_to_read(mapping, writer) for kind in DERIVED_KINDS)), "")
 
 
 def levels_of(mappings: Iterable[EntityMapping]) -> dict[EntityMapping, int]:

@@ -92,7 +92,7 @@ class Guards(DerivedKind[GuardClaim]):
         home = held.image.mapping.table.guards
         return home, held.label[0][1].in_table(home)
 
-    def why_read(self, mapping: EntityMapping, writer: str) -> str:
+    def reason_to_read(self, mapping: EntityMapping, writer: str) -> str:
         if not mapping.constraints:
             return ""
         return (
@@ -169,7 +169,7 @@ class Guards(DerivedKind[GuardClaim]):
         free = _unclaimed(image.mapping, says.owner, unit)  # the same for all of them
         return [claim_of(image, (claim, says), free, unit) for claim in found]
 
-    def take_as_read(
+    def claim_if_unchanged(
         self, image: EntitySide, label: GuardClaim, stored: Item | None, unit: UnitOfWork
     ) -> Planned:
         taken = claim_of(
@@ -177,7 +177,7 @@ class Guards(DerivedKind[GuardClaim]):
         )
         return taken if stored is None else replace(taken, purpose=GuardPurpose.PASS_ON)
 
-    def is_given_up(self, held: Held[GuardClaim], stored: Item | None) -> bool:
+    def should_release(self, held: Held[GuardClaim], stored: Item | None) -> bool:
         return stored is not None and (OWNER not in stored or same(stored[OWNER], held.label[1].owner))
 
     def refused(self, mapping: EntityMapping, violations: tuple[Violation, ...]) -> UniqueViolation:

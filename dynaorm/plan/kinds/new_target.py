@@ -23,16 +23,16 @@ from dynaorm.plan.stored import KnownEntity, check_in_every, known_by_key
 from dynaorm.plan.values import times_of_new
 
 
-def can_be_made(mapping: EntityMapping, key: Item) -> bool:
+def can_create_from_key(mapping: EntityMapping, key: Item) -> bool:
     """Whether an item can be made of its key; also where that is tried, and refused because of a value in the key."""
     values = stored_key(mapping, key).fields
     try:
-        return made_of_key(mapping, key, values, added=mapping.maintained, now=NEVER_EXPIRED) is not None
+        return create_from_key(mapping, key, values, added=mapping.maintained, now=NEVER_EXPIRED) is not None
     except UsageError:
         return True
 
 
-def made_of_key(
+def create_from_key(
     mapping: EntityMapping, key: Item, values: Mapping[str, Any], *, added: Collection[str], now: float
 ) -> tuple[Change, ...] | None:
     """The changes that make an item of its key, as far as it is not stored; None if the key does not say all of it.

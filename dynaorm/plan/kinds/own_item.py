@@ -52,7 +52,7 @@ class ItemPurpose(Purpose):
     UPSERT = "upsert"
     REPLACE = "replace"
     DELETE = "delete"
-    BURY = "bury"
+    TOMBSTONE = "bury"
     CHECK = "check"
     PURGE = "purge"
 
@@ -183,7 +183,7 @@ def _action(
         return Delete(table, key, condition), ItemPurpose.DELETE
     if type(change) is ItemUpdate:
         return Update(table, key, difference(change.before.item, image), condition), ItemPurpose.UPDATE
-    return Put(table, image, condition), ItemPurpose.BURY
+    return Put(table, image, condition), ItemPurpose.TOMBSTONE
 
 
 # -- refusals ----------------------------------------------------------------------------------------------------------
@@ -257,7 +257,7 @@ _REASONS: Final[Mapping[Purpose, str]] = {
     ItemPurpose.UPSERT: "create {name} if it is not stored, otherwise write the changes",
     ItemPurpose.REPLACE: "replace {name}{provided}",
     ItemPurpose.DELETE: "delete {name}{provided}",
-    ItemPurpose.BURY: "delete {name}, leaving a tombstone that keeps its version number{provided}",
+    ItemPurpose.TOMBSTONE: "delete {name}, leaving a tombstone that keeps its version number{provided}",
     ItemPurpose.CHECK: "write nothing, but refuse everything unless {name} is as expected",
     ItemPurpose.PURGE: "remove the tombstone of {name}, the last of its items",
 }

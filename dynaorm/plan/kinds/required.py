@@ -34,7 +34,7 @@ says whom a refusal concerns: not the caller, but the plan, which is compiled ag
 from collections.abc import Iterable
 from typing import Final
 
-from dynaorm.entity.declare.catalog import entities_of, expiring, of_type, once_per_table
+from dynaorm.entity.declare.catalog import cached_per_table, entities_of, expiring, of_type
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.table import Table
 from dynaorm.errors import UsageError
@@ -166,7 +166,7 @@ def _absent_or_expired(mapping: EntityMapping, absent: Condition, unit: UnitOfWo
 
 def _required_of_class(mapping: EntityMapping, *, is_there: bool, is_written: bool) -> Condition | None:
     """What an action by key requires of every item of the class. It is made and rendered once."""
-    made = once_per_table(mapping.table, _conditions_made)
+    made = cached_per_table(mapping.table, _conditions_made)
     kind = mapping, is_there, is_written
     if kind not in made:
         table = mapping.table

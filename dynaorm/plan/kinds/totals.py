@@ -120,7 +120,7 @@ class Totals(DerivedKind[Contribution]):
         delta = held.label.delta
         return delta.mapping.table, delta.key
 
-    def why_read(self, mapping: EntityMapping, writer: str) -> str:
+    def reason_to_read(self, mapping: EntityMapping, writer: str) -> str:
         if mapping.aggregates:
             return f"keeps totals in other entities ({', '.join(mapping.aggregates)}), and {writer} adds nothing up"
         if mapping.maintained:

@@ -98,10 +98,12 @@ class Versions(DerivedKind[int]):
         mapping = held.image.mapping
         return mapping.table, version_key(mapping, held.image.key, held.label)
 
-    def why_read(self, mapping: EntityMapping, writer: str) -> str:
+    def reason_to_read(self, mapping: EntityMapping, writer: str) -> str:
         return f"is versioned, and {writer} writes no versions" if self.follows_from(mapping) else ""
 
-    def take_as_read(self, image: EntitySide, label: int, stored: Item | None, unit: UnitOfWork) -> Planned:
+    def claim_if_unchanged(
+        self, image: EntitySide, label: int, stored: Item | None, unit: UnitOfWork
+    ) -> Planned:
         return put_version(image, label, unit)
 
     def actions_of_new(self, image: EntitySide, unit: UnitOfWork) -> list[Planned]:

@@ -989,7 +989,9 @@ class AsyncSession(NotPicklable):
         with block.collecting(self, tx):
             yield
         # After ``with``, not in it: a block that raises sends nothing.
-        await self._run("transaction", commit.commit(block.to_send(tx), self._context, tx.token, tx.remember))
+        await self._run(
+            "transaction", commit.commit(block.close_block(tx), self._context, tx.token, tx.remember)
+        )
 
     async def run(
         self,

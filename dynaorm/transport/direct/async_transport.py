@@ -13,7 +13,7 @@ from dynaorm.transport.answer import STREAM_READS
 from dynaorm.transport.direct.settings import DirectSettings
 from dynaorm.transport.http.async_connection import AsyncConnectionPool
 from dynaorm.transport.http.destination import Destination
-from dynaorm.transport.http.exchange import Exchange
+from dynaorm.transport.http.exchange import RequestCodec
 from dynaorm.transport.http.limits import Limits
 from dynaorm.transport.http.route import route_to
 from dynaorm.transport.process import prepared_in_a_thread
@@ -122,7 +122,7 @@ class _AsyncDirect:
     """
 
     def __init__(self, destination: Destination, limits: Limits) -> None:
-        self._exchange = Exchange(destination)
+        self._exchange = RequestCodec(destination)
         self._route = route_to(destination)
         self._limits = limits
         self._pools: dict[asyncio.AbstractEventLoop, AsyncConnectionPool] = {}

@@ -13,7 +13,7 @@ from dynaorm.transport.botocore_hooks import moto_is_active
 from dynaorm.transport.http.credentials import GivenCredentials, checked_credentials
 from dynaorm.transport.http.destination import Destination, find_destination
 from dynaorm.transport.http.limits import Limits
-from dynaorm.transport.process import NotPicklable, owned
+from dynaorm.transport.process import NotPicklable, register
 from dynaorm.transport.settings import Endpoint, without_password
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ class DirectSettings(NotPicklable):
         self.timeout = timeout
         self.connect_timeout = connect_timeout
         self.pool_size = pool_size
-        owned(self)
+        register(self)
 
     def __repr__(self) -> str:
         return (
@@ -71,7 +71,7 @@ class DirectSettings(NotPicklable):
         """The server that requests are sent to; None before the first call."""
         return self._server
 
-    def leave_to_parent(self) -> object:
+    def reset_after_fork(self) -> object:
         """Find the destination anew with the next call, and open connections of this process."""
         self._opening = threading.Lock()
         opened, self._opened = self._opened, None

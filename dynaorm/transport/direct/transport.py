@@ -13,7 +13,7 @@ from dynaorm.transport.answer import STREAM_READS
 from dynaorm.transport.direct.settings import DirectSettings
 from dynaorm.transport.http.connection import ConnectionPool
 from dynaorm.transport.http.destination import Destination
-from dynaorm.transport.http.exchange import Exchange
+from dynaorm.transport.http.exchange import RequestCodec
 from dynaorm.transport.http.limits import Limits
 from dynaorm.transport.http.route import route_to
 from dynaorm.transport.process import prepared
@@ -110,7 +110,7 @@ class _Opened(Protocol):
 
 class _Direct:
     def __init__(self, destination: Destination, limits: Limits) -> None:
-        self._exchange = Exchange(destination)
+        self._exchange = RequestCodec(destination)
         self._pool = ConnectionPool(route_to(destination), limits)
 
     def call(self, call: Call, /) -> Reply:

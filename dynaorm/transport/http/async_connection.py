@@ -32,7 +32,7 @@ from dynaorm.transport.http.exchange import SignedRequest
 from dynaorm.transport.http.http_answer import AnswerReader, HttpAnswer, Malformed
 from dynaorm.transport.http.limits import Limits
 from dynaorm.transport.http.route import Route, check_tunnel
-from dynaorm.transport.process import owned
+from dynaorm.transport.process import register
 
 
 class AsyncConnection(asyncio.BufferedProtocol):
@@ -58,7 +58,7 @@ class AsyncConnection(asyncio.BufferedProtocol):
         self._is_secure = False
         self.closed: asyncio.Future[None] = loop.create_future()
         self.idle_since = loop.time()
-        owned(self)
+        register(self)
 
     async def secure(self, route: Route) -> None:
         """Speak TLS from now on, if the route wants it."""
@@ -119,7 +119,7 @@ class AsyncConnection(asyncio.BufferedProtocol):
         else:
             self._transport.abort()
 
-    def leave_to_parent(self) -> object:
+    def reset_after_fork(self) -> object:
         """Close this process's copy of the socket, and nothing else."""
         self._close_socket()
         return self

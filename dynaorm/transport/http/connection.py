@@ -24,7 +24,7 @@ from dynaorm.transport.http.exchange import SignedRequest
 from dynaorm.transport.http.http_answer import AnswerReader, HttpAnswer, Malformed
 from dynaorm.transport.http.limits import Limits
 from dynaorm.transport.http.route import Route, check_tunnel
-from dynaorm.transport.process import in_time, owned
+from dynaorm.transport.process import in_time, register
 
 IDLE_SECONDS = 60.0
 """A connection that was idle for longer is not used again: a firewall may have dropped it without a word."""
@@ -41,7 +41,7 @@ class Connection:
         self._socket = opened
         self._is_readable = readable(opened)
         self.idle_since = time.monotonic()
-        owned(self)
+        register(self)
 
     def exchange(self, message: memoryview, limits: Limits) -> HttpAnswer:
         """Send a request and receive its answer. After NoAnswer, close the connection."""
@@ -74,7 +74,7 @@ class Connection:
         """Close it, without TLS's farewell."""
         self._socket.close()
 
-    def leave_to_parent(self) -> None:
+    def reset_after_fork(self) -> None:
         """Close this process's copy of the socket. A pool takes the connection for one that has ended."""
         self._socket.close()
 

@@ -54,7 +54,7 @@ class GivenCredentials(Protocol):
     def get_frozen_credentials(self) -> object: ...
 
 
-class AskedCredentials:
+class CheckedCredentials:
     """Credentials of another program. Whatever goes wrong when they are asked for is an error that names them.
 
     botocore can use them, too.
@@ -119,11 +119,11 @@ def _flaw_of(found: object) -> str:
 
 def checked_credentials(given: GivenCredentials | None) -> CredentialSource | None:
     """The credentials that a caller gives. Raises UsageError if they cannot be asked for."""
-    if given is None or isinstance(given, FixedCredentials | AskedCredentials):
+    if given is None or isinstance(given, FixedCredentials | CheckedCredentials):
         return given
     if callable(getattr(given, "get_frozen_credentials", None)):
         name = f"what you gave as credentials= ({type(given).__name__})"
-        return AskedCredentials(
+        return CheckedCredentials(
             cast("CredentialSource", given), name, "correct it, or what it asks, or give other credentials="
         )
     raise UsageError(

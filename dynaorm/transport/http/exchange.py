@@ -22,7 +22,7 @@ from dynaorm.item.json_body import encode_body
 from dynaorm.late import late
 from dynaorm.record import record
 from dynaorm.transport.answer import reply_of
-from dynaorm.transport.http.credentials import AskedCredentials, Credentials, FixedCredentials
+from dynaorm.transport.http.credentials import CheckedCredentials, Credentials, FixedCredentials
 from dynaorm.transport.http.destination import ANY_ACCOUNT, Destination, OnlyBotocore
 from dynaorm.transport.http.http_answer import HttpAnswer
 from dynaorm.transport.settings import Endpoint
@@ -207,7 +207,7 @@ _PLAIN_IN_A_TRACE: Final = "-=;:+&[]{}\"',"
 _NOT_IN_A_USER_AGENT: Final = r"[^A-Za-z0-9!$%&'*+\-.^_`|~,]"
 
 
-class Exchange:
+class RequestCodec:
     """Makes the requests to one destination and reads its answers. It may be shared by threads."""
 
     def __init__(self, destination: Destination) -> None:
@@ -221,7 +221,7 @@ class Exchange:
     @property
     def may_block(self) -> bool:
         """Whether asking for credentials now may wait for a service or a program."""
-        return isinstance(self._credentials, AskedCredentials) and self._credentials.may_block()
+        return isinstance(self._credentials, CheckedCredentials) and self._credentials.may_block()
 
     def credentials(self) -> Credentials:
         """The credentials of this moment.

@@ -1,6 +1,6 @@
 """Which credentials a session of botocore uses: those that the caller gives, or those that botocore finds.
 
-Either way, botocore gets ``AskedCredentials``, so that a provider that fails is named wherever it is asked.
+Either way, botocore gets ``CheckedCredentials``, so that a provider that fails is named wherever it is asked.
 """
 
 from typing import Any
@@ -8,7 +8,7 @@ from typing import Any
 from botocore.session import Session
 
 from dynaorm.transport.aws_configuration import failure_of, provider_called
-from dynaorm.transport.http.credentials import AskedCredentials, CredentialSource
+from dynaorm.transport.http.credentials import CheckedCredentials, CredentialSource
 
 
 def use_credentials(session: Session, credentials: CredentialSource | None) -> None:
@@ -43,5 +43,5 @@ class _Finder:
             except Exception as error:
                 raise failure_of(error, culprit, remedy) from error
             if found is not None:
-                return AskedCredentials(found, culprit, remedy)
+                return CheckedCredentials(found, culprit, remedy)
         return None

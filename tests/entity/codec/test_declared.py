@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from typing_extensions import ReadOnly, TypeAliasType, TypedDict
 
 from dynaorm.entity.codec.declared import fields_of
-from dynaorm.entity.codec.of_type import Unstorable, codec_of
+from dynaorm.entity.codec.of_type import UnsupportedType, codec_of
 from dynaorm.entity.marker import Attribute, Unique
 
 T = TypeVar("T")
@@ -69,7 +69,7 @@ def test_the_arguments_of_a_generic_class_fill_in_its_variables() -> None:
         "M": {"many": {"L": [{"N": "1"}]}, "one": {"N": "2"}}
     }
     assert codec_of(Pair[str]).encode(Pair("a", "b")) == {"L": [{"S": "a"}, {"S": "b"}]}
-    with pytest.raises(Unstorable, match="is a type variable; write a type instead"):
+    with pytest.raises(UnsupportedType, match="is a type variable; write a type instead"):
         codec_of(Generic_)
 
 
@@ -84,9 +84,9 @@ class Seeded:
 
 
 def test_a_field_that_could_not_be_given_back_has_no_codec() -> None:
-    with pytest.raises(Unstorable, match=r"Computed.area has init=False, .* write compare=False"):
+    with pytest.raises(UnsupportedType, match=r"Computed.area has init=False, .* write compare=False"):
         codec_of(Computed)
-    with pytest.raises(Unstorable, match=r"Seeded.seed is an InitVar, .* give it a default"):
+    with pytest.raises(UnsupportedType, match=r"Seeded.seed is an InitVar, .* give it a default"):
         codec_of(Seeded)
 
 
@@ -95,10 +95,10 @@ def test_an_annotation_that_cannot_be_resolved_has_no_codec() -> None:
     class Lost:
         one: "Nowhere"  # type: ignore[name-defined]  # noqa: F821
 
-    with pytest.raises(Unstorable, match="define Lost and the names in it at the top of a module"):
+    with pytest.raises(UnsupportedType, match="define Lost and the names in it at the top of a module"):
         codec_of(Lost)
     alias = TypeAliasType("alias", "list[Nowhere]")  # type: ignore[name-defined]  # noqa: F821
-    with pytest.raises(Unstorable, match="the annotations of alias cannot be resolved"):
+    with pytest.raises(UnsupportedType, match="the annotations of alias cannot be resolved"):
         codec_of(alias)
 
 
@@ -107,7 +107,7 @@ class Misplaced(BaseModel):
 
 
 def test_a_marker_that_would_mean_a_part_of_a_nested_field_has_no_codec() -> None:
-    with pytest.raises(Unstorable, match=r"Misplaced.names: Unique\(\) stands inside the type"):
+    with pytest.raises(UnsupportedType, match=r"Misplaced.names: Unique\(\) stands inside the type"):
         codec_of(Misplaced)
 
 

@@ -8,7 +8,7 @@ import pytest
 from pydantic import Base64Bytes, BaseModel, Field, Json, JsonValue, RootModel, TypeAdapter
 from typing_extensions import TypeAliasType, TypedDict
 
-from dynaorm.entity.codec.of_type import Unstorable, codec_of
+from dynaorm.entity.codec.of_type import UnsupportedType, codec_of
 from dynaorm.entity.marker import Attribute
 
 T = TypeVar("T")
@@ -132,7 +132,7 @@ def test_paths_go_through_a_type_that_contains_itself() -> None:
     ids=str,
 )
 def test_a_type_without_a_codec_is_refused_with_a_remedy(annotation: Any, problem: str) -> None:
-    with pytest.raises(Unstorable, match=problem):
+    with pytest.raises(UnsupportedType, match=problem):
         codec_of(annotation)
 
 
@@ -145,7 +145,7 @@ class Outer(BaseModel):
 
 
 def test_a_problem_inside_of_models_says_where_it_is() -> None:
-    with pytest.raises(Unstorable, match=r"Outer.inner: Inner.anything: Any cannot be stored"):
+    with pytest.raises(UnsupportedType, match=r"Outer.inner: Inner.anything: Any cannot be stored"):
         codec_of(Outer)
 
 
@@ -155,5 +155,5 @@ class Page(BaseModel, Generic[T]):
 
 def test_a_generic_model_needs_its_arguments() -> None:
     assert codec_of(Page[str]).encode(Page[str](items=["a"])) == {"M": {"items": {"L": [{"S": "a"}]}}}
-    with pytest.raises(Unstorable, match=r"Page.items: ~T is a type variable; .* as in Page\[int\]"):
+    with pytest.raises(UnsupportedType, match=r"Page.items: ~T is a type variable; .* as in Page\[int\]"):
         codec_of(Page)

@@ -8,7 +8,7 @@ import pytest
 from pydantic import BaseModel, Discriminator, Field, Tag, TypeAdapter
 from typing_extensions import TypedDict
 
-from dynaorm.entity.codec.of_type import Unstorable, codec_of
+from dynaorm.entity.codec.of_type import UnsupportedType, codec_of
 from dynaorm.entity.marker import Attribute
 
 
@@ -44,7 +44,7 @@ Pet = Annotated[Cat | Dog | Bird, Field(discriminator="kind")]
     ],
 )
 def test_members_stored_alike_have_no_codec(annotation: Any) -> None:
-    with pytest.raises(Unstorable, match=r"are both stored as (S|N|M|L), so .* or use Attribute\("):
+    with pytest.raises(UnsupportedType, match=r"are both stored as (S|N|M|L), so .* or use Attribute\("):
         codec_of(annotation)
 
 
@@ -69,9 +69,9 @@ def test_paths_go_into_the_members_of_a_discriminated_union() -> None:
 
 
 def test_a_discriminator_needs_models_that_have_it() -> None:
-    with pytest.raises(Unstorable, match="has a member without fields"):
+    with pytest.raises(UnsupportedType, match="has a member without fields"):
         codec_of(Annotated[Cat | int, Discriminator("kind")])
-    with pytest.raises(Unstorable, match="Cat has no field 'sort', the discriminator"):
+    with pytest.raises(UnsupportedType, match="Cat has no field 'sort', the discriminator"):
         codec_of(Annotated[Cat | Dog, Discriminator("sort")])
 
 
@@ -101,7 +101,7 @@ def test_a_function_that_knows_instances_only_is_noticed_when_saving() -> None:
 
 
 def test_a_function_as_discriminator_needs_tags() -> None:
-    with pytest.raises(Unstorable, match=r"a member without Tag\(...\); give it one"):
+    with pytest.raises(UnsupportedType, match=r"a member without Tag\(...\); give it one"):
         codec_of(Annotated[Cat | Dog, Discriminator(by_dict_too)])
 
 
@@ -110,5 +110,5 @@ def test_a_type_with_an_encode_of_its_own_is_no_member_of_a_union() -> None:
         complex, Attribute(encode=lambda value: {"S": str(value)}, decode=lambda av: complex(av["S"]))
     ]
     assert codec_of(own | None).encode(1j) == {"S": "1j"}
-    with pytest.raises(Unstorable, match="has its own encode=, so loading could not"):
+    with pytest.raises(UnsupportedType, match="has its own encode=, so loading could not"):
         codec_of(own | int)

@@ -3,7 +3,7 @@
 from typing import Annotated
 
 from dynaorm import Aggregate, Entity, Table, Unique
-from dynaorm.entity.declare.catalog import catalog_of, once_per_table, stored_class
+from dynaorm.entity.declare.catalog import cached_per_table, catalog_of, stored_class
 from dynaorm.entity.mapping.mapping import mapping_of
 
 guards = Table("guards")
@@ -41,7 +41,7 @@ def test_a_table_lists_the_classes_with_items_guards_and_totals_in_it() -> None:
 
 def test_a_catalog_is_replaced_and_never_changed_when_a_class_joins() -> None:
     table = Table("growing")
-    before, found = catalog_of(table), once_per_table(table, lambda _: "an empty table")
+    before, found = catalog_of(table), cached_per_table(table, lambda _: "an empty table")
 
     class Leaf(Entity, table=table, pk="{name}", sk="L"):
         name: str
@@ -63,12 +63,12 @@ def test_what_is_derived_from_a_catalog_is_built_once_until_a_class_joins() -> N
     class Leaf(Entity, table=table, pk="LEAF#{name}", sk="L"):
         name: str
 
-    assert [once_per_table(table, build), once_per_table(table, build), built] == [1, 1, [1]]
+    assert [cached_per_table(table, build), cached_per_table(table, build), built] == [1, 1, [1]]
 
     class Twig(Entity, table=table, pk="TWIG#{name}", sk="L"):
         name: str
 
-    assert [once_per_table(table, build), built] == [2, [1, 2]]
+    assert [cached_per_table(table, build), built] == [2, [1, 2]]
 
 
 def test_an_item_under_a_key_is_of_the_class_of_its_family_that_its_type_names() -> None:

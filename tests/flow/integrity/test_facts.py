@@ -13,7 +13,7 @@ from dynaorm.flow.integrity.finding import Fact, Finding, Uncertainty
 from dynaorm.flow.integrity.judge_item import judge
 from dynaorm.flow.integrity.judge_items import judge_items
 from dynaorm.flow.integrity.kinds.judged_kinds import KINDS
-from dynaorm.flow.integrity.ledger import MemoryLedger
+from dynaorm.flow.integrity.ledger import MemoryFactStore
 from dynaorm.flow.integrity.scope import Scope
 from dynaorm.flow.integrity.stored_check import ItemAddress, answer_from
 from dynaorm.plan.intent import UnitOfWork
@@ -46,8 +46,8 @@ def damage(items: Items, do: str, place: int) -> None:
             item[name] = others[place % len(others)][name]
 
 
-def folded(facts: Sequence[Fact]) -> MemoryLedger:
-    ledger = MemoryLedger()
+def folded(facts: Sequence[Fact]) -> MemoryFactStore:
+    ledger = MemoryFactStore()
     for fact in facts:
         ledger.add(fact)
     return ledger

@@ -10,7 +10,7 @@ import pytest
 from dynaorm.flow.call import Call, Refusal, is_retryable
 from dynaorm.transport.http.credentials import FixedCredentials
 from dynaorm.transport.http.destination import Destination
-from dynaorm.transport.http.exchange import Exchange, SignedRequest
+from dynaorm.transport.http.exchange import RequestCodec, SignedRequest
 from dynaorm.transport.http.http_answer import HttpAnswer
 from dynaorm.transport.settings import endpoint_of
 
@@ -19,15 +19,15 @@ GET = Call("GetItem", {"TableName": "app", "Key": {"PK": {"B": b"\xff"}}})
 
 
 @pytest.fixture
-def exchange() -> Exchange:
-    return Exchange(Destination(endpoint_of("http://localhost:8000"), "eu-west-1", KEYS, None, None))
+def exchange() -> RequestCodec:
+    return RequestCodec(Destination(endpoint_of("http://localhost:8000"), "eu-west-1", KEYS, None, None))
 
 
 def time_of(request: SignedRequest) -> float:
     return datetime.fromisoformat(request.headers["X-Amz-Date"]).timestamp()
 
 
-def refuse(exchange: Exchange, code: str, date: str | None) -> Refusal:
+def refuse(exchange: RequestCodec, code: str, date: str | None) -> Refusal:
     """What is made of a refusal of a request signed now."""
     headers = {} if date is None else {"date": date}
     body = json.dumps({"__type": f"x#{code}", "message": "Signature expired"}).encode()
@@ -36,7 +36,7 @@ def refuse(exchange: Exchange, code: str, date: str | None) -> Refusal:
     return caught.value
 
 
-def test_a_request_names_its_operation_and_carries_the_call(exchange: Exchange) -> None:
+def test_a_request_names_its_operation_and_carries_the_call(exchange: RequestCodec) -> None:
     request = exchange.request(GET, KEYS)
     assert request.headers["X-Amz-Target"] == "DynamoDB_20120810.GetItem"
     assert request.body == b'{"TableName":"app","Key":{"PK":{"B":"/w=="}}}'
@@ -46,7 +46,7 @@ def test_a_request_names_its_operation_and_carries_the_call(exchange: Exchange) 
 @pytest.mark.parametrize("code", ["InvalidSignatureException", "RequestTimeTooSkewed", "RequestExpired"])
 @pytest.mark.parametrize("hours", [-30, 5])
 def test_after_a_signature_of_another_time_requests_are_signed_with_the_servers(
-    exchange: Exchange, code: str, hours: int
+    exchange: RequestCodec, code: str, hours: int
 ) -> None:
     theirs = time.time() + hours * 3600
     refusal = refuse(exchange, code, formatdate(theirs, usegmt=True))
@@ -55,13 +55,13 @@ def test_after_a_signature_of_another_time_requests_are_signed_with_the_servers(
     assert abs(time_of(exchange.request(GET, KEYS)) - theirs) < 60
 
 
-def test_a_signature_refused_at_the_same_time_is_one_of_wrong_keys(exchange: Exchange) -> None:
+def test_a_signature_refused_at_the_same_time_is_one_of_wrong_keys(exchange: RequestCodec) -> None:
     refusal = refuse(exchange, "InvalidSignatureException", formatdate(usegmt=True))
     assert refusal.code == "InvalidSignatureException"
     assert not is_retryable(refusal)
 
 
-def test_a_clock_is_set_once_so_that_wrong_keys_are_not_tried_for_ever(exchange: Exchange) -> None:
+def test_a_clock_is_set_once_so_that_wrong_keys_are_not_tried_for_ever(exchange: RequestCodec) -> None:
     theirs = formatdate(time.time() + 7200, usegmt=True)
     assert is_retryable(refuse(exchange, "InvalidSignatureException", theirs))
     assert not is_retryable(refuse(exchange, "InvalidSignatureException", theirs))
@@ -70,6 +70,6 @@ def test_a_clock_is_set_once_so_that_wrong_keys_are_not_tried_for_ever(exchange:
 @pytest.mark.parametrize(
     "date", [None, "", "yesterday", "Mon, 99 Foo 2024 00:00:00 GMT", "Mon, 01 Jan 99999 00:00:00 GMT"]
 )
-def test_without_the_servers_time_nothing_is_set(exchange: Exchange, date: str | None) -> None:
+def test_without_the_servers_time_nothing_is_set(exchange: RequestCodec, date: str | None) -> None:
     assert refuse(exchange, "InvalidSignatureException", date).code == "InvalidSignatureException"
     assert abs(time_of(exchange.request(GET, KEYS)) - time.time()) < 60

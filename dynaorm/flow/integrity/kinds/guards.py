@@ -37,12 +37,17 @@ from dynaorm.flow.integrity.finding import (
     finding_at,
     named_key,
 )
-from dynaorm.flow.integrity.kinds.judged import Checker, Lacking, Subject
-from dynaorm.flow.integrity.ledger import Ledger
+from dynaorm.flow.integrity.kinds.judged import Checker, MissingParts, Subject
+from dynaorm.flow.integrity.ledger import FactStore
 from dynaorm.flow.integrity.repair_actions import Taken, check, renewed
 from dynaorm.flow.integrity.scope import Scope
 from dynaorm.flow.integrity.stored_check import ItemAddress, StoredCheck
-from dynaorm.flow.integrity.unexplained import listed, newer_at, newer_than, without_repair
+from dynaorm.flow.integrity.unexplained import (
+    listed,
+    without_repair,
+    written_by_newer_code,
+    written_by_newer_code_at,
+)
 from dynaorm.item.value import Item, same
 from dynaorm.plan.compiler import Renewal, renewal_of
 from dynaorm.plan.intent import UnitOfWork
@@ -299,7 +304,7 @@ class GuardChecker(Checker):
         is_guard = bool(constrained_by(_constraint_in(address), address.table))
         return [Holding(address), *holders] if is_guard else holders
 
-    def left(self, ledger: Ledger, scope: Scope) -> Iterator[tuple[ItemAddress, Sequence[ItemAddress]]]:
+    def left(self, ledger: FactStore, scope: Scope) -> Iterator[tuple[ItemAddress, Sequence[ItemAddress]]]:
         # An entity that holds an item for this scope may hold others, too.
         for address, holders in ledger.holdings():
             if _is_verified(address, scope):
@@ -333,7 +338,9 @@ class GuardChecker(Checker):
             return ""
         return f"the guard of {constraint} names another owner, which is reported by itself"
 
-    def complete(self, lacking: Lacking, held: Sequence[Held[GuardClaim]], scope: Scope) -> StoredCheck[None]:
+    def complete(
+        self, lacking: MissingParts, held: Sequence[Held[GuardClaim]], scope: Scope
+    ) -> StoredCheck[None]:
         mapping, unit = lacking.now.mapping, lacking.now.unit
         holder = mapping, lacking.now.item
         guards = [ItemAddress(*GUARDS.place(one)) for one in held]
@@ -427,11 +434,11 @@ def _add_holder(case: _GuardHolders, address: ItemAddress, item: Item | None, sc
 
 
 def _doubt(case: _GuardHolders, scope: Scope) -> str:
-    reasons = [newer_than(mapping, item, scope) for mapping, item in case.holders]
+    reasons = [written_by_newer_code(mapping, item, scope) for mapping, item in case.holders]
     if case.stored is not None:
         reasons += [_not_a_guard(case.guard.table, case.stored), _owner_doubt(case.guard, case.stored)]
     if case.owner is not None:
-        reasons.append(newer_at(case.owner, case.owner_item, scope))
+        reasons.append(written_by_newer_code_at(case.owner, case.owner_item, scope))
     return next(filter(None, reasons), "")
 
 
@@ -547,7 +554,7 @@ def _class_of_key(owner: ItemAddress) -> EntityMapping | None:
     return None if entity is None else mapping_of(entity)
 
 
-def _held_by_another(lacking: Lacking, guard: ItemAddress, owner: ItemAddress) -> RepairableFinding:
+def _held_by_another(lacking: MissingParts, guard: ItemAddress, owner: ItemAddress) -> RepairableFinding:
     mapping = lacking.now.mapping
     first = shown_key(owner.table, owner.key)
     owners = found_key(catalog_of(owner.table).mappings, first), stored_key(mapping, lacking.former_key)

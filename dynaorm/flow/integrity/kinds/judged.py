@@ -30,11 +30,11 @@ from dynaorm.flow.integrity.finding import (
     finding_of,
     not_judged,
 )
-from dynaorm.flow.integrity.ledger import Ledger
+from dynaorm.flow.integrity.ledger import FactStore
 from dynaorm.flow.integrity.repair_actions import Taken
 from dynaorm.flow.integrity.scan import RateLimiter
 from dynaorm.flow.integrity.scope import Scope
-from dynaorm.flow.integrity.stored_check import ItemAddress, SoughtAddress, StoredCheck, answer_at_once
+from dynaorm.flow.integrity.stored_check import ItemAddress, Lookup, StoredCheck, run_in_one_read
 from dynaorm.flow.windows import CONCURRENCY
 from dynaorm.item.value import AttributeValue, Item
 from dynaorm.plan.compiler import Renewal
@@ -73,7 +73,7 @@ class Subject:
 
 
 @record(frozen=False)
-class Lacking:
+class MissingParts:
     """An entity, and what it lacks of what its class declares; each kind adds to that.
 
     Attributes:
@@ -124,7 +124,7 @@ class Run:
     scope: Scope
     limiter: RateLimiter
     segments: int
-    ledger: Ledger
+    ledger: FactStore
     unstable: list[ItemAddress] = field(default_factory=list)
 
     def confirmed(
@@ -133,7 +133,7 @@ class Run:
         """The diagnoses that remain when everything concerned is read at one moment."""
         # The checks run in several threads.
         costed = [(one, ReadCost()) for _, one in checks]
-        flows = [answer_at_once(one, self.limiter.context, cost) for one, cost in costed]
+        flows = [run_in_one_read(one, self.limiter.context, cost) for one, cost in costed]
         found = yield from gather(flows, CONCURRENCY)
         self.limiter.cost.take(cost for _, cost in costed)
         return [
@@ -205,7 +205,7 @@ class Checker:
         """Why an entity that cannot be read makes sums doubtful."""
         return None
 
-    def searches_for(self, address: ItemAddress) -> Iterable[SoughtAddress]:
+    def searches_for(self, address: ItemAddress) -> Iterable[Lookup]:
         """The searches of judgements that may find the item at an address."""
         return ()
 
@@ -228,7 +228,7 @@ class Checker:
 
     # -- all facts under one address -----------------------------------------------------------------------------------
 
-    def left(self, ledger: Ledger, scope: Scope) -> Iterator[tuple[ItemAddress, Any]]:
+    def left(self, ledger: FactStore, scope: Scope) -> Iterator[tuple[ItemAddress, Any]]:
         """The addresses that are judged at the end, each with what the ledger has under it."""
         yield from ()
 
@@ -274,7 +274,7 @@ class Checker:
         """An item stored under the key that its class had before it declared this kind, under the one it has now."""
         return None
 
-    def complete(self, lacking: Lacking, held: Sequence[Held[Any]], scope: Scope) -> StoredCheck[None]:
+    def complete(self, lacking: MissingParts, held: Sequence[Held[Any]], scope: Scope) -> StoredCheck[None]:
         """Add to what an entity lacks."""
         yield from ()
 

@@ -34,19 +34,19 @@ from dynaorm.flow.integrity.finding import (
     finding_of,
 )
 from dynaorm.flow.integrity.kinds.judged import WINDOW, Checker, Run, Subject
-from dynaorm.flow.integrity.ledger import Ledger, Sums, add_up
+from dynaorm.flow.integrity.ledger import FactStore, Sums, add_up
 from dynaorm.flow.integrity.repair_actions import renewed
 from dynaorm.flow.integrity.scan import RateLimiter, ScanSegment, read_pages, scan_segments_of
 from dynaorm.flow.integrity.scope import Scope
 from dynaorm.flow.integrity.stored_check import ItemAddress, StoredCheck, read_addresses
-from dynaorm.flow.integrity.unexplained import newer_than, not_ours, without_repair
+from dynaorm.flow.integrity.unexplained import reason_not_to_write, without_repair, written_by_newer_code
 from dynaorm.flow.windows import CONCURRENCY
 from dynaorm.item.condition import missing
 from dynaorm.item.value import AttributeValue, Item, number_text, same_items
 from dynaorm.plan.compiler import Renewal
 from dynaorm.plan.intent import Reads, UnitOfWork
 from dynaorm.plan.kinds.derived import DerivedKind, EntitySide, Held
-from dynaorm.plan.kinds.new_target import can_be_made
+from dynaorm.plan.kinds.new_target import can_create_from_key
 from dynaorm.plan.kinds.total_rules import is_in_bounds
 from dynaorm.plan.kinds.totals import (
     TOTALS,
@@ -123,7 +123,7 @@ class JudgedTotals(Checker):
         self, found: EntityMapping | NotAnEntity, table: Table, item: Item, scope: Scope
     ) -> Uncertainty | None:
         if isinstance(found, EntityMapping):
-            newer = newer_than(found, item, scope) if self.concerns(found, scope) else ""
+            newer = written_by_newer_code(found, item, scope) if self.concerns(found, scope) else ""
             return Uncertainty(found.name, newer) if newer else None
         # An item of an unknown type may belong to a class that is counted, and whose module is not loaded.
         is_strange = found is NotAnEntity.UNKNOWN and scope.reads_everything
@@ -162,7 +162,7 @@ class JudgedTotals(Checker):
         # Without an answer, the item is read to find out whether the update was made.
         return [(one.table, frozenset({"UpdateItem", "GetItem"})) for one in (*own, *targets_of(mapping))]
 
-    def left(self, ledger: Ledger, scope: Scope) -> Iterator[tuple[ItemAddress, Sums]]:
+    def left(self, ledger: FactStore, scope: Scope) -> Iterator[tuple[ItemAddress, Sums]]:
         if not scope.reads_everything:
             return
         verified = [
@@ -254,7 +254,9 @@ def _target(address: ItemAddress, sums: Sums, item: Item | None, scope: Scope) -
     """The class of a target that exists or can be created; None if no totals are kept in it, or verified."""
     if item is None:
         mapping = _class_to_make(address, sums) if scope.with_new_targets else None
-        is_made = mapping is not None and _covers(mapping, scope) and can_be_made(mapping, address.key)
+        is_made = (
+            mapping is not None and _covers(mapping, scope) and can_create_from_key(mapping, address.key)
+        )
         return mapping if is_made else None
     found = classify(address.table, item)
     if not isinstance(found, EntityMapping) or found.is_expired(item, scope.new_unit().now):
@@ -437,7 +439,7 @@ def _judged(
         diagnosis = _new_target(counted, mapping, unit)
     else:
         diagnosis = _wrong_totals(counted, mapping, item, unit)
-        reasons.append(not_ours(mapping, item, scope))
+        reasons.append(reason_not_to_write(mapping, item, scope))
     return [without_repair(diagnosis, next(filter(None, reasons), ""))]
 
 

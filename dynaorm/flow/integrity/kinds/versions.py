@@ -26,10 +26,10 @@ from dynaorm.failure import shown
 from dynaorm.flow.call import Context, Flow, ReadCost
 from dynaorm.flow.history import newest_version, version_beside
 from dynaorm.flow.integrity.finding import CheckResult, FindingKind, RepairableFinding, finding_of
-from dynaorm.flow.integrity.kinds.judged import Checker, Holds, Lacking, Subject
+from dynaorm.flow.integrity.kinds.judged import Checker, Holds, MissingParts, Subject
 from dynaorm.flow.integrity.repair_actions import Taken, as_inserted, own_action, renewed
 from dynaorm.flow.integrity.scope import Scope
-from dynaorm.flow.integrity.stored_check import ItemAddress, SoughtAddress, StoredCheck
+from dynaorm.flow.integrity.stored_check import ItemAddress, Lookup, StoredCheck
 from dynaorm.flow.integrity.unexplained import without_repair
 from dynaorm.item.action import ConditionCheck, Update
 from dynaorm.item.condition import all_of, as_in, exists, missing
@@ -81,7 +81,7 @@ _WRONG: Final[Mapping[tuple[CopyState, VersionState], FindingKind]] = {
 
 
 @record
-class _NewestVersion(SoughtAddress):
+class _NewestVersion(Lookup):
     """Asks for the newest version item of an entity. ``key``: that of its latest copy, which need not exist."""
 
     mapping: EntityMapping
@@ -118,7 +118,7 @@ class JudgedVersions(Checker):
 
     derived: DerivedKind[Any] = VERSIONS
 
-    def searches_for(self, address: ItemAddress) -> Iterable[SoughtAddress]:
+    def searches_for(self, address: ItemAddress) -> Iterable[Lookup]:
         return (_NewestVersion(*latest) for latest in _latest_addresses(address))
 
     def operations_of_verify(self, mapping: EntityMapping) -> Operations:
@@ -194,7 +194,7 @@ class JudgedVersions(Checker):
         latest = template.latest_around(stored)
         return None if latest is None else {**item, sort.name: {sort.kind: latest}}
 
-    def complete(self, lacking: Lacking, held: Sequence[Held[int]], scope: Scope) -> StoredCheck[None]:
+    def complete(self, lacking: MissingParts, held: Sequence[Held[int]], scope: Scope) -> StoredCheck[None]:
         mapping, key = lacking.now.mapping, lacking.now.key
         number = mapping.loader.version_of(lacking.stored) or None  # dynaorm numbers versions from 1
         newest = 0 if number is not None else (yield from newest_number(mapping, key))
@@ -219,7 +219,7 @@ class JudgedVersions(Checker):
 JUDGED_VERSIONS: Final = JudgedVersions()
 
 
-def _key_taken(lacking: Lacking) -> RepairableFinding:
+def _key_taken(lacking: MissingParts) -> RepairableFinding:
     mapping, key = lacking.now.mapping, lacking.now.key
     detail = "it is stored under its former key and under its new one; delete one of them"
     owners = [stored_key(mapping, one) for one in (key, lacking.former_key)]
@@ -508,7 +508,10 @@ def _buried(last: _LastVersion, unit: UnitOfWork) -> tuple[Planned, ...]:
     tombstone = tombstone_of(mapping.key_of(last.key), last.number, kind, unit)
     if revision is not None:
         tombstone = revision.stamped(tombstone, None, unit.write_id)
-    return (replace(as_inserted(mapping, tombstone, unit), purpose=ItemPurpose.BURY), *last.as_read(unit))
+    return (
+        replace(as_inserted(mapping, tombstone, unit), purpose=ItemPurpose.TOMBSTONE),
+        *last.as_read(unit),
+    )
 
 
 def _counting(last: _LastVersion, tombstone: Item, unit: UnitOfWork) -> tuple[Planned, ...]:
