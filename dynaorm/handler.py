@@ -236,9 +236,6 @@ class StreamHandler:
     def dispatch(self, change: StreamChange, /) -> None:
         """Call the functions for one change, such as one of ``dynaorm.tools.follow``. Raises what they raise.
 
-        Args:
-            change: the change.
-
         Raises:
             DecodeError: the change is ``Unreadable``, and no function is given to ``unreadable``.
             UsageError: a function is asynchronous, and an event loop is running in this thread, where you can await
@@ -263,9 +260,6 @@ class StreamHandler:
 
     async def dispatch_async(self, change: StreamChange, /) -> None:
         """Call the functions for one change in the running event loop, as ``dispatch`` does.
-
-        Args:
-            change: the change.
 
         Examples:
             ```python

@@ -163,7 +163,6 @@ def samples(table: Table, per_class: int = 2, seeds: Iterable[str] | None = None
     items of a ``guard_table`` are among them; those of targets in other tables are not.
 
     Args:
-        table: the table.
         per_class: how many entities of each class; fewer where the keys or unique values of a class allow no more, and
             more where one has to be in an index, or not, as ``when=`` says.
         seeds: lines of JSON, such as an open file, as ``dynaorm.testing.load_seeds`` reads them. The items are then

@@ -66,9 +66,6 @@ def describe(table: Table, /) -> TableDescription:
 
     The classes are those that are declared now: import their modules first.
 
-    Args:
-        table: the table.
-
     Raises:
         UsageError: it is no Table.
 

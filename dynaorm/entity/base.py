@@ -148,7 +148,6 @@ def detached(entity: E, /, **changes: Any) -> E:
     """A new entity with the same values and ``changes``. Saving it inserts it, even if the original was loaded.
 
     Args:
-        entity: the entity.
         **changes: fields with other values.
 
     Raises:

@@ -74,7 +74,6 @@ class Expiry:
         """Whether an item has expired. What is no time never does.
 
         Args:
-            item: the item.
             now: seconds since the epoch; fractions of the unit in the item do not count.
             margin: by how many seconds other clocks may differ. An item has expired if it has by all of them.
         """

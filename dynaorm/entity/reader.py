@@ -21,7 +21,6 @@ class ReplyReader(Protocol):
         """The entities of a reply; None where the codecs must read it.
 
         Args:
-            reply: the reply.
             now: the time, in epoch seconds, to leave out expired entities; None to include them.
         """
 

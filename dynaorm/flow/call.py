@@ -134,7 +134,6 @@ class Refusal(Exception):
         message: its message.
         reasons: of a cancelled transaction.
         item: the stored item.
-        request_id: the id of the request.
 
     Examples:
         >>> raise Refusal("ConditionalCheckFailedException", "The conditional request failed")
@@ -356,7 +355,6 @@ class Retry:
         """The pause in seconds before each repetition; it ends when attempts or time are spent.
 
         Args:
-            clock: the clock.
             began: the clock's monotonic time before the first attempt, which takes time, too; None for now.
             age: the age in seconds that a plan had then. Its token does not live longer.
         """

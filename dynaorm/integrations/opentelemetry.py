@@ -57,7 +57,6 @@ def instrument(
     Each attempt is an event of the span. Nothing that is exported has a key, a value or an expression.
 
     Args:
-        session: a ``Session`` or an ``AsyncSession``.
         tracer_provider: gives the tracer; the global one by default.
         meter_provider: gives the meter; the global one by default.
 

@@ -139,9 +139,6 @@ PROBLEMS: Final[Mapping[type[DynaormError], Problem]] = {
 def problem_of(error: DynaormError) -> Problem:
     """The problem details of an error; an internal error for one that is not the client's concern.
 
-    Args:
-        error: the error.
-
     Examples:
         >>> problem_of(EntityNotFound(key=Key(User, user_id="9"))).title
         'Not found'

@@ -144,7 +144,6 @@ def findings_of(key: str, facts: Iterable[str | Answer], declared: KeyedScope) -
     """What follows from all facts under one key: findings, and facts that have to be grouped again.
 
     Args:
-        key: the key.
         facts: under the key of a question, every answer; under an address, the texts of all facts ``CONCERNS``.
         declared: what is verified.
     """

@@ -49,9 +49,6 @@ def inspect(entity: Any) -> Inspection:
 
     A field whose value cannot be stored is among the changes.
 
-    Args:
-        entity: the entity.
-
     Raises:
         UsageError: its class is not mapped to a table.
 
@@ -87,9 +84,6 @@ def item_of(entity: Any, /) -> dict[str, AttributeValue]:
     because the write gives these. The item of a loaded entity is the stored one with your changes: unknown attributes,
     revision, version and these times are those that were loaded.
     Binary values are bytes. The item is yours: changing it does not change the entity. ``entity_of`` is the reverse.
-
-    Args:
-        entity: the entity.
 
     Raises:
         InvalidValue: a value is not valid, or cannot be stored or be part of a key.

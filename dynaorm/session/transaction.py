@@ -86,7 +86,6 @@ class Transaction:
         """Insert a new entity, or write the changed fields of a loaded one.
 
         Args:
-            entity: the entity.
             condition: what must hold for the stored entity, or for the new one.
             overwrite: replace any entity of the class that is stored under the key.
             replacing: as ``overwrite``, if this condition holds for the stored entity, or if it has expired.
@@ -183,9 +182,6 @@ class Transaction:
 
     def move(self, entity: E, /) -> E:
         """Store a loaded entity under the primary key that its fields now give.
-
-        Args:
-            entity: the entity.
 
         Raises:
             UsageError: the class is not mapped to a table, or the block has ended.

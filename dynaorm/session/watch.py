@@ -56,7 +56,6 @@ class Listener:
 
     Args:
         name: the name of the function in the log.
-        function: the function.
     """
 
     def __init__(self, name: str, function: Callable[..., object]) -> None:

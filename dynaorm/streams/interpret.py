@@ -104,7 +104,6 @@ def changes(
     one is a ``Deleted`` and an ``Inserted``.
 
     Args:
-        event: the event.
         *tables: the table of the records. With several tables, or with ``table_names``, the name of the table in each
             record decides. Records of other tables are left out, and those without a name are ``Unreadable``.
         table_names: physical table names, as for ``Session``.

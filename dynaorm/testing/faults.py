@@ -60,9 +60,6 @@ class Fault:
     def counts(self, call: Call) -> bool:
         """Whether this fault counts the call.
 
-        Args:
-            call: a call.
-
         Examples:
             >>> lost_answer(operation="PutItem").counts(Call("GetItem", {}))
             False
@@ -263,7 +260,6 @@ class FaultyTransport:
 
     Args:
         inner: the transport that carries the calls.
-        *faults: the faults.
 
     Examples:
         >>> from dynaorm.testing.transports import ScriptedTransport

@@ -37,9 +37,6 @@ def snapshot(plan: Plan) -> str:
     Everything else is shown as it is sent, so the test must fix random values of an entity, such as a ``new_ksuid()``
     key.
 
-    Args:
-        plan: the plan.
-
     Examples:
         >>> from dynaorm import Entity, Session, Table
         >>> class Song(Entity, table=Table("songs", sk=None), pk="SONG#{song_id}"):

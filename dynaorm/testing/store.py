@@ -114,9 +114,6 @@ class Store:
     def create(self, *tables: Table) -> None:
         """Create tables. No fault strikes, and the calls are not recorded.
 
-        Args:
-            *tables: the tables.
-
         Examples:
             >>> store = Store(PynamoTransport(region="eu-west-1"), mark="test")
             >>> store.create(app)

@@ -123,7 +123,6 @@ async def apply(
     with ``backfill=False`` first, deploy, then call it again. See "Changing a model".
 
     Args:
-        session: a ``Session`` or an ``AsyncSession``.
         table: what is declared.
         backfill: complete the entities of the table.
         segments: as for ``verify``.
@@ -174,7 +173,6 @@ async def dump(
     the table to S3.
 
     Args:
-        session: a ``Session`` or an ``AsyncSession``.
         table: what is read. Guard items in a ``guard_table`` are in that table's own dump.
         target: the path of a new file, which is compressed if it ends with ``.gz``; or an open binary file. An
             asynchronous session writes it in a thread, so that other tasks go on.
@@ -230,7 +228,6 @@ async def load(
     it is in its line is done, so a load can be repeated. Attributes that no class knows are kept.
 
     Args:
-        session: a ``Session`` or an ``AsyncSession``.
         table: what is written.
         source: the path of a file, which is compressed if it ends with ``.gz``; an open binary file; or a list of
             them, such as all files of an export. A file may also be what ``aws dynamodb scan`` prints, a file of
@@ -328,7 +325,6 @@ def follow(
     Use AWS Lambda or the Kinesis adapter for more. Every change can come again after a restart.
 
     Args:
-        session: a ``Session`` or an ``AsyncSession``.
         table: a table whose stream is on, see ``Table(stream=...)``.
         after: the ``checkpoint`` of the last change that you handled; None for the oldest record, which is at most
             24 hours old.
@@ -380,7 +376,6 @@ def verify(
     false findings. Guard items and totals are checked at the end.
 
     Args:
-        session: a ``Session`` or an ``AsyncSession``.
         *named: tables and classes.
         segments: the number of parts that a table is divided into, several of which are read at the same time.
         rate: the capacity units per second to stay below, for reads and writes together.
@@ -418,7 +413,6 @@ def repair(
     item is checked again. You can repair a table while others write to it, and repeat or interrupt a repair.
 
     Args:
-        session: a ``Session`` or an ``AsyncSession``.
         *named: tables and classes.
         segments: as for ``verify``.
         rate: as for ``verify``.
@@ -460,7 +454,6 @@ def backfill(
     changed.
 
     Args:
-        session: a ``Session`` or an ``AsyncSession``.
         *named: tables and classes.
         segments: as for ``verify``.
         rate: as for ``verify``.
@@ -494,7 +487,6 @@ async def prune(
     The newest version always stays. An interrupted call can be repeated. Give ``keep`` or ``older_than``.
 
     Args:
-        session: a ``Session`` or an ``AsyncSession``.
         target: an entity, or its ``Key``.
         keep: delete all versions but the newest so many.
         older_than: delete the versions from before this time.
@@ -520,7 +512,6 @@ async def purge(session: EitherSession, target: Key[Any] | Any, /) -> int:
     An interrupted call can be repeated.
 
     Args:
-        session: a ``Session`` or an ``AsyncSession``.
         target: the ``Key`` of the entity, or the deleted object.
 
     Raises:

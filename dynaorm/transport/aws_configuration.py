@@ -88,7 +88,6 @@ def failure_of(error: Exception, culprit: str = "", remedy: str = "") -> UsageEr
     """The error that stands for one that was raised before any request was sent to DynamoDB.
 
     Args:
-        error: the error.
         culprit: who raised it, if that is known.
         remedy: what to do about the culprit; "" for what fits the error.
     """

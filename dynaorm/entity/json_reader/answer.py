@@ -60,7 +60,6 @@ class ClassByKey:
     """Finds the classes of items by their keys.
 
     Args:
-        table: the table.
         wanted: the classes to write into replies.
     """
 
@@ -195,7 +194,6 @@ class JsonReader:
     """Reads replies about some classes of a table.
 
     Args:
-        table: the table.
         models: the classes.
         operation: ``GetItem``, ``Query``, ``Scan``, or ``BatchGetItem`` of one table.
         names: attributes to return for every item besides its key; None to return neither.

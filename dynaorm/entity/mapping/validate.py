@@ -209,7 +209,6 @@ def validated_part(
         mapping: the class.
         path: where the part is: ``("address", "city")``. Any index leads to the elements of a list or set.
         codec: the codec of the part.
-        value: the value.
         beside: what its validators may look at: the values of the fields beside it.
 
     Raises:

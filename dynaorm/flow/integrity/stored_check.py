@@ -108,7 +108,6 @@ def try_run(check: StoredCheck[T], known: Mapping[Ident, Sequence[Item]]) -> T |
     """The result of a check, or everything that it has asked for if some of that is not known.
 
     Args:
-        check: the check.
         known: for each address, the items that it can mean: at most one, or all that a search would find.
     """
     asked: dict[Ident, Address] = {}
@@ -134,7 +133,6 @@ def run_batched(
     """The results of many checks, answered together by strongly consistent reads.
 
     Args:
-        checks: the checks.
         seen: items that were just read and need not be read again.
         context: the session's settings.
         cost: what the reads consume is added to it.

@@ -202,9 +202,6 @@ class AsyncSession(NotPicklable):
         TTL is enabled if a class of the table declares ``ExpiresAt()``, and the stream if the table declares one.
         Nothing else of an existing table is changed.
 
-        Args:
-            table: the table.
-
         Raises:
             UsageError: the table exists with other keys, without a declared index, with an index that lacks declared
                 attributes, or with another stream.
@@ -218,7 +215,6 @@ class AsyncSession(NotPicklable):
         """Delete a table with everything in it, and wait until it is gone. A table that is gone already is no error.
 
         Args:
-            table: the table.
             name: its physical name, so that no configuration deletes another table than the one you mean.
             guard_table: the physical name of its guard table, if that is to be deleted too. It stays otherwise, because
                 other tables may share it.
@@ -364,9 +360,6 @@ class AsyncSession(NotPicklable):
 
         Updates the object in place and returns it; for a frozen class, returns a new object.
 
-        Args:
-            entity: the entity.
-
         Raises:
             EntityNotFound: the entity no longer exists.
             UsageError: the entity is new, or was read at a version.
@@ -503,7 +496,6 @@ class AsyncSession(NotPicklable):
         BatchGetItem reads 100 keys.
 
         Args:
-            keys: the keys.
             consistent: whether the reads are strongly consistent; default as the session says.
             concurrency: the number of requests at a time; 8 unless given.
 
@@ -563,7 +555,6 @@ class AsyncSession(NotPicklable):
         An unchanged entity sends nothing without a ``condition``.
 
         Args:
-            entity: the entity.
             condition: what must hold for the stored entity, or for the new one.
             overwrite: replace any entity of the class that is stored under the key. One PutItem, where nothing is
                 derived from the entity: no unique values, versions, totals, time of creation or numbered revision.
@@ -747,7 +738,6 @@ class AsyncSession(NotPicklable):
         """Store a loaded entity under the primary key that its fields now give, in one transaction with its guards.
 
         Args:
-            entity: the entity.
             exactly_once: changes nothing unless the key is unchanged, because a move is always a transaction with a
                 token.
 
@@ -928,7 +918,6 @@ class AsyncSession(NotPicklable):
         of two entities with the same key, the last one stays.
 
         Args:
-            entities: the entities.
             concurrency: as for ``save_many``.
             progress: as for ``save_many``.
 
@@ -1042,7 +1031,6 @@ class AsyncSession(NotPicklable):
         """Return the plan of ``save(entity)``: its actions and the reason for each. No request is sent.
 
         Args:
-            entity: the entity.
             condition: that of ``save``.
 
         Raises:
