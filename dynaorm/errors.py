@@ -673,7 +673,7 @@ class Unreachable(StoreError):
 
 
 class TokenReused(StoreError):
-    """Another request used the token within the last ten minutes.
+    """The token is remembered for another block.
 
     Attributes:
         token: the token.
@@ -688,9 +688,7 @@ class TokenReused(StoreError):
     """
 
     token: str
-    problem: str = (
-        "the token {token!r} was used for another request in the last ten minutes; nothing was written"
-    )
+    problem: str = "the token {token!r} is remembered for another block; nothing was written"
     remedy: str = "use the same token only for the same changes, and give every other transaction its own"
 
 

@@ -9,7 +9,7 @@ Rule 4. ``dynamodb:LeadingKeys`` restricts partition keys. It is possible only i
         literal text. A Scan names no key, so no statement with that condition allows one.
 """
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final, Literal, TypeAlias, get_args
 
 from dynaorm.argument import all_of, check_flag, check_kind
@@ -29,27 +29,14 @@ from dynaorm.plan.plan import Kind, Operations
 
 __all__ = ["iam_policy"]
 
-Purpose: TypeAlias = Literal[
-    "read",
-    "scan",
-    "write",
-    "remember",
-    "follow",
-    "create",
-    "compare",
-    "apply",
-    "delete_table",
-    "verify",
-    "repair",
-]
+Purpose: TypeAlias = Literal["read", "write", "tools", "table"]
 """What a program does with its tables: ``actions=`` of ``iam_policy``."""
 
 _VERSION: Final = "2012-10-17"
 _READ: Final = frozenset({"GetItem", "BatchGetItem", "Query"})
-_KEYED: Final = ("read", "write", "remember")
-_CREATE: Final = frozenset({"CreateTable", "DescribeTable"})
-_COMPARE: Final = frozenset({"DescribeTable", "DescribeTimeToLive"})
-_TTL: Final = frozenset({"DescribeTimeToLive", "UpdateTimeToLive"})
+_KEYED: Final = ("read", "write")
+_DESCRIBE: Final = frozenset({"DescribeTable", "DescribeTimeToLive"})
+_TABLE: Final = _DESCRIBE | {"CreateTable", "DeleteTable", "UpdateTable"}
 _FOLLOW: Final = frozenset({"DescribeStream", "GetShardIterator", "GetRecords"})
 
 _Resource: TypeAlias = tuple[Table, str | None]
@@ -59,6 +46,8 @@ _Resource: TypeAlias = tuple[Table, str | None]
 _STREAMS: Final = "stream/*"
 
 _Grants: TypeAlias = dict[_Resource, set[str]]
+
+_KINDS: Final[tuple[Kind, ...]] = (OWN_ITEM, *DERIVED_KINDS, TOKEN_ITEMS)
 
 
 def iam_policy(
@@ -74,18 +63,12 @@ def iam_policy(
 
     The purposes:
 
-    - ``"read"``: ``get``, ``get_by``, ``get_many``, ``snapshot``, ``exists``, ``refresh``, ``query``, ``collection``,
-      ``history``, ``diff``
-    - ``"scan"``: ``scan``
-    - ``"write"``: everything that saves, updates, moves or deletes, with the reads that belong to it
-    - ``"remember"``: what ``transaction(remember=...)`` needs in addition to ``"write"``
-    - ``"follow"``: ``follow``
-    - ``"create"``: ``create_table``
-    - ``"compare"``: ``compare_table``, also from the command line (``dynaorm diff``)
-    - ``"apply"``: ``plan_apply`` and ``apply``; to complete entities, it also needs ``"repair"``
-    - ``"delete_table"``: ``delete_table``
-    - ``"verify"``: ``verify``, also from the command line
-    - ``"repair"``: ``repair`` and ``backfill``
+    - ``"read"``: what reads entities by key, index or query
+    - ``"write"``: what saves, updates, moves or deletes, with the reads that belong to it and the token items
+    - ``"tools"``: what works on whole tables: ``scan``, ``dump``, ``load``, ``follow``, ``compare_table``, ``verify``,
+      ``repair``, ``backfill``. To load entities, it also needs ``"write"``.
+    - ``"table"``: ``create_table``, ``apply``, ``delete_table``. ``apply`` with ``backfill`` also needs
+      ``"tools"``.
 
     Subclasses that are loaded are included, and so are the tables of guards and of totals.
 
@@ -96,8 +79,8 @@ def iam_policy(
         actions: the purposes.
         table_names: physical table names, as for ``Session``.
         partition: ``"aws"``, ``"aws-cn"``, ``"aws-us-gov"``.
-        leading_keys: restrict ``"read"``, ``"write"`` and ``"remember"`` to the partition keys of these classes and of
-            token items (``dynamodb:LeadingKeys``). The other purposes scan tables or name no keys.
+        leading_keys: restrict ``"read"`` and ``"write"`` to the partition keys of these classes and of token items
+            (``dynamodb:LeadingKeys``). The other purposes scan tables or name no keys.
 
     Raises:
         UsageError: a class is not mapped; a purpose is unknown; or ``leading_keys`` is impossible, because a key begins
@@ -107,8 +90,9 @@ def iam_policy(
         >>> from dynaorm import Entity, Table
         >>> class Song(Entity, table=Table("songs"), pk="SONG#{song_id}", sk="SONG"):
         ...     song_id: str
-        >>> iam_policy(Song, account="123456789012", region="eu-west-1", actions="scan")["Statement"]
-        [{'Sid': 'DynaormScan1', 'Effect': 'Allow', 'Action': ['dynamodb:Scan'], \
+        >>> iam_policy(Song, account="123456789012", region="eu-west-1", actions="read")["Statement"]
+        [{'Sid': 'DynaormItems1', 'Effect': 'Allow', \
+'Action': ['dynamodb:BatchGetItem', 'dynamodb:GetItem', 'dynamodb:Query'], \
 'Resource': ['arn:aws:dynamodb:eu-west-1:123456789012:table/songs']}]
     """
     for name, text in (("account", account), ("region", region), ("partition", partition)):
@@ -118,14 +102,11 @@ def iam_policy(
     family = _families(entities)
     arn = _arns(f"arn:{partition}:dynamodb:{region}:{account}:table/", table_names)
     keyed, statements = _granted(family, [one for one in purposes if one in _KEYED]), []
-    for purpose in ("scan", "follow", "create", "compare", "apply", "delete_table", "verify", "repair"):
-        if purpose in purposes:
-            # A Sid has only letters and digits (IAM User Guide, "Sid").
-            name = f"Dynaorm{purpose.title().replace('_', '')}"
-            statements += _statements(name, _granted(family, [purpose]), arn, {})
+    for purpose in (one for one in purposes if one not in _KEYED):
+        statements += _statements(f"Dynaorm{purpose.title()}", _granted(family, [purpose]), arn, {})
     keys: dict[_Resource, tuple[str, ...]] = {}
     if leading_keys:
-        kinds: list[Kind] = [OWN_ITEM, *DERIVED_KINDS, *([TOKEN_ITEMS] if "remember" in purposes else [])]
+        kinds = _KINDS if "write" in purposes else _KINDS[:-1]  # only writes store token items
         keys = {resource: _patterns(resource, family, kinds) for resource in keyed}
     return {"Version": _VERSION, "Statement": [*_statements("DynaormItems", keyed, arn, keys), *statements]}
 
@@ -189,82 +170,35 @@ def _read(mapping: EntityMapping) -> _Grant:
         yield from _of(kind.operations_of_reads(mapping))
 
 
-def _scan(mapping: EntityMapping) -> _Grant:
-    yield (mapping.table, None), frozenset({"Scan"})
-    for index in mapping.indexes.values():
-        if mapping.table.indexes[index.name].kind == "vector":
-            continue
-        yield (mapping.table, index.name), frozenset({"Scan"})
-        if mapping.table.indexes[index.name].projection != "ALL":  # the whole items are fetched by key
-            yield (mapping.table, None), frozenset({"BatchGetItem"})
-
-
 def _write(mapping: EntityMapping) -> _Grant:
-    for kind in (OWN_ITEM, *DERIVED_KINDS):
+    for kind in _KINDS:
         yield from _of(kind.operations_of_writes(mapping))
     if not reason_to_read(mapping, ""):  # it can be loaded in bulk
         yield (mapping.table, None), frozenset({"BatchWriteItem"})
 
 
-def _remember(mapping: EntityMapping) -> _Grant:
-    yield from _of(TOKEN_ITEMS.operations_of_writes(mapping))
-
-
-def _follow(mapping: EntityMapping) -> _Grant:
-    # It names the stream.
-    yield (mapping.table, None), frozenset({"DescribeTable"})
-    yield (mapping.table, _STREAMS), _FOLLOW
-
-
-def _create(mapping: EntityMapping) -> _Grant:
-    for table in _made_together(mapping.table):
-        yield (table, None), _CREATE if table.ttl_attribute is None else _CREATE | _TTL
-        if table.stream is not None:
-            yield (table, None), frozenset({"UpdateTable"})
-
-
-def _compare(mapping: EntityMapping) -> _Grant:
-    for table in mapping.table.homes:
-        yield (table, None), _COMPARE
-
-
-def _apply(mapping: EntityMapping) -> _Grant:
-    yield from _compare(mapping)
-    yield from _create(mapping)
-    for table in mapping.table.homes:
-        if table.stream is not None or any(one.kind != "local" for one in table.indexes.values()):
-            yield (table, None), frozenset({"UpdateTable"})
-
-
-def _delete_table(mapping: EntityMapping) -> _Grant:
-    for table in _made_together(mapping.table):
-        yield (table, None), frozenset({"DeleteTable", "DescribeTable"})
-
-
-def _made_together(table: Table) -> Iterator[Table]:
-    """The tables that ``create_table`` creates with a table."""
-    yield table
-    if table.guard_table is not None:
-        yield from _made_together(table.guard_table)
-
-
-def _verify(mapping: EntityMapping) -> _Grant:
-    for table in _scope(mapping).tables:
-        yield (table, None), frozenset({"Scan", "DescribeTable"})
+def _tools(mapping: EntityMapping) -> _Grant:
+    scope = _scope(mapping)
+    for table in dict.fromkeys((*mapping.table.homes, *scope.known_tables)):
+        yield (table, None), _DESCRIBE
+    for table in scope.tables:
+        yield (table, None), frozenset({"Scan"})
+    for index in mapping.indexes.values():
+        if (declared := mapping.table.indexes[index.name]).kind != "vector":
+            yield (mapping.table, index.name), frozenset({"Scan"})
+            if declared.projection != "ALL":  # the whole items are fetched by key
+                yield (mapping.table, None), frozenset({"BatchGetItem"})
     # What looks wrong is confirmed by TransactGetItems, whose action is GetItem.
-    yield (mapping.table, None), frozenset({"GetItem"})
+    yield (mapping.table, None), frozenset({"BatchWriteItem", "GetItem", "UpdateItem"})
+    yield (mapping.table, _STREAMS), _FOLLOW
     for kind in KINDS:
         yield from _of(kind.operations_of_verify(mapping))
-
-
-def _repair(mapping: EntityMapping) -> _Grant:
-    yield from _verify(mapping)
-    for table in _scope(mapping).known_tables:
-        yield (table, None), frozenset({"DescribeTable"})
-    if mapping.made_up or not mapping.rules.is_separate:
-        yield (mapping.table, None), frozenset({"UpdateItem"})
-    for kind in KINDS:
         yield from _of(kind.operations_of_repair(mapping))
+
+
+def _table(mapping: EntityMapping) -> _Grant:
+    for table in mapping.table.homes:
+        yield (table, None), _TABLE if table.ttl_attribute is None else _TABLE | {"UpdateTimeToLive"}
 
 
 def _scope(mapping: EntityMapping) -> Scope:
@@ -278,25 +212,16 @@ def _of(operations: Operations) -> _Grant:
 
 _GRANTS: Final[Mapping[str, Callable[[EntityMapping], _Grant]]] = {
     "read": _read,
-    "scan": _scan,
     "write": _write,
-    "remember": _remember,
-    "follow": _follow,
-    "create": _create,
-    "compare": _compare,
-    "apply": _apply,
-    "delete_table": _delete_table,
-    "verify": _verify,
-    "repair": _repair,
+    "tools": _tools,
+    "table": _table,
 }
 
 
 # -- with which keys ---------------------------------------------------------------------------------------------------
 
 
-def _patterns(
-    resource: _Resource, family: Iterable[EntityMapping], kinds: Collection[Kind]
-) -> tuple[str, ...]:
+def _patterns(resource: _Resource, family: Iterable[EntityMapping], kinds: Iterable[Kind]) -> tuple[str, ...]:
     """What the partition keys used in a table or index look like. Raises UsageError where one can be anything."""
     table, index = resource
     found: dict[str, None] = {}

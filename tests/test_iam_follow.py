@@ -11,12 +11,8 @@ def test_a_follower_describes_the_table_and_reads_its_streams() -> None:
         name: str
 
     arn = "arn:aws:dynamodb:eu-west-1:123456789012:table/streamed"
-    policy = iam_policy(Streamed, account="123456789012", region="eu-west-1", actions=["follow", "create"])
-    assert [(one["Action"], one["Resource"]) for one in policy["Statement"]] == [
-        (["dynamodb:DescribeTable"], [arn]),
-        (
-            ["dynamodb:DescribeStream", "dynamodb:GetRecords", "dynamodb:GetShardIterator"],
-            [f"{arn}/stream/*"],
-        ),
-        (["dynamodb:CreateTable", "dynamodb:DescribeTable", "dynamodb:UpdateTable"], [arn]),
-    ]
+    policy = iam_policy(Streamed, account="123456789012", region="eu-west-1", actions="tools")
+    found = {action: one["Resource"] for one in policy["Statement"] for action in one["Action"]}
+    assert found["dynamodb:DescribeTable"] == [arn]
+    for name in ("DescribeStream", "GetRecords", "GetShardIterator"):
+        assert found[f"dynamodb:{name}"] == [f"{arn}/stream/*"]

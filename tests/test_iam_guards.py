@@ -17,7 +17,7 @@ def test_guard_items_under_keys_of_another_library_are_leading_keys() -> None:
         email: Annotated[str, Unique(pk="_unique#Member#email#{email}", sk="_unique#")]
 
     policy = json.dumps(iam_policy(Member, **WHERE, actions="write", leading_keys=True))
-    assert '["MEMBER#*", "_unique#Member#email#*"]' in policy
+    assert '["#token#*", "MEMBER#*", "_unique#Member#email#*"]' in policy
 
     class Open(Entity, table=Table("open-members"), pk="MEMBER#{name}", sk="M"):
         name: str

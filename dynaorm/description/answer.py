@@ -11,7 +11,7 @@ from typing import Any
 from dynaorm.argument import check_kind
 from dynaorm.description.classes import name_of
 from dynaorm.description.description import AccessPattern
-from dynaorm.description.entry import Entry, check_entries, check_entry, item_as_read
+from dynaorm.description.entry import Entry, check_entries, check_entry
 from dynaorm.entity.declare.catalog import catalog_of
 from dynaorm.entity.key import identity
 from dynaorm.entity.mapping.derive import claims
@@ -51,7 +51,7 @@ def values_of(question: AccessPattern, entry: Entry) -> Mapping[str, Any] | None
     mapping = mapping_of(entry.cls)
     names = question.fields_by_class[asking]
     try:
-        stored = mapping.subject(item_as_read(entry))
+        stored = mapping.subject(entry.item)
         values = {name: stored[name] for name in names}
         if question.constraint is not None:
             claimed = {name for name, _, _ in claims(mapping, stored)}
@@ -172,5 +172,4 @@ def _reads(query: KeyQuery, within: Condition | None, sources: tuple[Source, ...
     if within is None or not holds(within, entry.item):
         return False
     mapping = mapping_of(entry.cls)
-    item = item_as_read(entry)
-    return query.accepts(mapping, mapping.subject(item), item)
+    return query.accepts(mapping, mapping.subject(entry.item), entry.item)

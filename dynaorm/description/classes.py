@@ -31,7 +31,6 @@ from dynaorm.entity.table import Table
 from dynaorm.entity.template.key_part import KeyPart
 from dynaorm.entity.template.template import KeyTemplate
 from dynaorm.entity.type_tree import TypeTree, type_tree
-from dynaorm.item.path import Prefix
 
 
 def name_of(mapping: EntityMapping) -> str:
@@ -208,7 +207,6 @@ def _marks(mapping: EntityMapping, field: FieldMapping) -> Iterator[str]:
         "created at": field in mapping.created,
         "updated at": field in mapping.updated,
         "total": field.name in mapping.maintained,
-        "prefix": isinstance(field.attribute, Prefix),
     }
     yield from (mark for mark, is_so in marks.items() if is_so)
 

@@ -177,8 +177,8 @@ class FieldDescription:
         default: its static default, as Python text; None without one, and for a secret field.
         stored_in_key: whether it is stored in a key alone.
         marks: what else is declared of it: ``"unique"``, ``"versioned"``, ``"expires"``, ``"expires in ms"``,
-            ``"created at"``, ``"updated at"``, ``"total"``, ``"one of"``; ``"prefix"`` of a dict whose members are
-            attributes; ``"computed"`` of a stored computed field.
+            ``"created at"``, ``"updated at"``, ``"total"``, ``"one of"``; ``"computed"`` of a stored computed
+            field.
         secret: whether its values are masked.
         formerly: its earlier attribute names.
         doc: its description, as given to pydantic; empty without one.

@@ -16,14 +16,12 @@ from dynaorm.entity.internal_items import OWNER, key_in, owner_in
 from dynaorm.entity.mapping.derive import placed_in
 from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
 from dynaorm.entity.mapping.place import IndexMapping
-from dynaorm.entity.received import received
 from dynaorm.entity.stored_entity import checked_item
 from dynaorm.entity.table import Table, check_table
 from dynaorm.entity.template.key_part import KeyPart
 from dynaorm.entity.template.version import DELETED, PREVIOUS_DELETION, VERSION, VERSION_AT, VERSION_TYPE
 from dynaorm.errors import DynaormError
 from dynaorm.failure import MASK
-from dynaorm.item.path import attribute_path, flatten_prefixes, paths_in
 from dynaorm.item.value import Item
 from dynaorm.record import record, replace
 
@@ -94,15 +92,10 @@ def _masked(item: Item, secret: frozenset[str]) -> dict[str, Any]:
     return {name: {"S": MASK} if name in secret else value for name, value in item.items()}
 
 
-def item_as_read(entry: Entry) -> Item:
-    """The item of an entry as the rules of its class see it: with maps in place of the attributes of a prefix."""
-    return entry.item if entry.cls is None else received(mapping_of(entry.cls).table, entry.item)
-
-
 def entity_in(entry: Entry) -> Any:
     """The entity of an entry that is one. Raises DecodeError."""
     assert entry.cls is not None
-    return mapping_of(entry.cls).loader.hydrate(item_as_read(entry))
+    return mapping_of(entry.cls).loader.hydrate(entry.item)
 
 
 def classify(item: Mapping[str, Any], table: Table, /) -> Entry:
@@ -126,7 +119,7 @@ def classify(item: Mapping[str, Any], table: Table, /) -> Entry:
         'entity'
     """
     check_table("classify", table)
-    return _as_sent(_entry(received(table, checked_item(item)), table))
+    return _entry(checked_item(item), table)
 
 
 _OWN_ENTRIES: Final = "give entries of samples(table), or classify(item, table)"
@@ -140,15 +133,6 @@ def check_entry(written: str, entry: object) -> None:
 def check_entries(entries: object) -> list[Entry]:
     """The entries of a collection. Raise UsageError for anything else."""
     return all_of("entries={}", entries, Entry, "an Entry", remedy=_OWN_ENTRIES)
-
-
-def _as_sent(entry: Entry) -> Entry:
-    """An entry whose item is as DynamoDB has it."""
-    item = flatten_prefixes(entry.item)
-    if item is entry.item:
-        return entry
-    secret = frozenset(str(attribute_path(path)[0]) for path in paths_in(entry.secret, entry.item))
-    return replace(entry, item=item, secret=secret)
 
 
 def _entry(stored: Item, table: Table) -> Entry:

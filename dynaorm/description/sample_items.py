@@ -3,12 +3,12 @@
 Rule 1. The same declarations give the same bytes, in every process: values count up, times and revisions are fixed.
 Rule 2. An entity is written as a save writes it, so its guards, its versions and the totals that count it are there.
 Rule 3. Entities share partitions where their sort keys differ, because that is what a key design is about.
-Rule 4. One entity of a class is in each place of an index, claims each unique value and is counted in each total, and
-        one is not, as ``when=`` says. More entities are made for that than were asked for, if it takes more.
+Rule 4. Where ``when=`` compares fields with values, one entity has these values, and one has others. More entities are
+        made for that than were asked for, if it takes more. A function of ``when=`` is not looked into: give seeds.
 """
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import timedelta
 from typing import Any, Final
@@ -17,7 +17,6 @@ from pydantic import ValidationError
 from pydantic.fields import FieldInfo
 
 from dynaorm.argument import check_count, check_kind
-from dynaorm.description.deciding_values import Membership, memberships
 from dynaorm.description.entry import Entry, classify
 from dynaorm.description.factory import FAR, built, choices, counted_for, problems_in, type_of_field
 from dynaorm.description.tables_in_memory import TablesInMemory
@@ -31,6 +30,7 @@ from dynaorm.entity.type_tree import TypeTree
 from dynaorm.errors import AlreadyExists, DynaormError, EntityNotFound, UniqueViolation, UsageError
 from dynaorm.failure import said, shown, suggestion
 from dynaorm.flow.lines import entity_from_json
+from dynaorm.item.condition import And, Attr, BeginsWith, Between, Compare, Condition, IsIn, Or, SizeOf
 from dynaorm.plan.inspection import item_of
 from dynaorm.plan.intent import Save
 from dynaorm.record import record
@@ -246,27 +246,13 @@ class _Maker:
         # A target may have been made already for what it counts.
         if not made:
             self._make_one(mapping, {}, is_whole=True)
-        for one in memberships(mapping):
-            for is_in in (True, False):
-                if all(one.has(mapping, entity) is not is_in for entity in made):
-                    self._make_member(mapping, one, is_in=is_in)
+        for given in _deciding_values(mapping):
+            if not any(given.items() <= vars(entity).items() for entity in made):
+                with suppress(UsageError):
+                    self._make_one(mapping, given, is_whole=False)
         while len(made) < self.per_class:
             if not self._make_one(mapping, {}, is_whole=not made):
                 break
-
-    def _make_member(self, mapping: EntityMapping, membership: Membership, *, is_in: bool) -> None:
-        """Make an entity that is in, or is not, if there is one."""
-        number = self.numbers.get(mapping.root, 0) + 1
-
-        def is_wanted(entity: Any) -> bool:
-            return membership.has(mapping, entity) is is_in
-
-        for given in membership.attempts(mapping):
-            for is_whole in (False, True):
-                with suppress(UsageError):
-                    if is_wanted(self._entity(mapping, number, given, is_whole=is_whole)):
-                        self._make_one(mapping, given, is_whole=is_whole, is_wanted=is_wanted)
-                        return
 
     def _make_one(
         self,
@@ -275,15 +261,12 @@ class _Maker:
         *,
         is_whole: bool,
         depth: int = 0,
-        is_wanted: Callable[[Any], bool] = lambda _: True,
     ) -> bool:
         """Make an entity with these values, and write it. False: there is none whose key and unique values are free."""
         taken: DynaormError | None = None
         for _ in range(_ATTEMPTS):
             number = self.numbers[mapping.root] = self.numbers.get(mapping.root, 0) + 1
             entity = self._entity(mapping, number, given, is_whole=is_whole)
-            if not is_wanted(entity):
-                continue
             try:
                 self._write(entity, depth)
             except (AlreadyExists, UniqueViolation) as error:
@@ -363,6 +346,40 @@ class _Maker:
                 }
                 found = {own: value for own, value in values.items() if own in mapping.fields} | found
         return found
+
+
+def _deciding_values(mapping: EntityMapping) -> Iterator[dict[str, Any]]:
+    """Values with which the conditions of ``when=`` hold, each followed by others."""
+    declared: tuple[Any, ...] = (
+        *mapping.indexes.values(),
+        *mapping.constraints.values(),
+        *mapping.aggregates.values(),
+    )
+    for when in (one.when for one in declared if one.when is not None):
+        values = _values_in(when.given) if isinstance(when.given, Condition) else {}
+        if values.keys() <= mapping.fields.keys() - mapping.managed:
+            yield values
+            for name, value in values.items():
+                info = mapping.entity.model_fields[name]
+                others = [*choices(type_of_field(info)), *([] if info.is_required() else [info.default])]
+                yield {name: next((one for one in others if one != value), value)}
+
+
+def _values_in(condition: Condition) -> dict[str, Any]:
+    """The values that a condition compares fields with, so that it holds for an entity that has them."""
+    match condition:
+        case And(parts):
+            return {name: value for part in parts for name, value in _values_in(part).items()}
+        case Or((first, *_)):
+            return _values_in(first)
+        case (
+            Compare(Attr((str(name),)), "=" | "<=" | ">=", value)
+            | Between(Attr((str(name),)), value, _)
+            | IsIn(Attr((str(name),)), (value, *_))
+            | BeginsWith((str(name),), value)
+        ) if not isinstance(value, Attr | SizeOf):
+            return {name: value}
+    return {}
 
 
 def _value(mapping: EntityMapping, name: str, tree: TypeTree, number: int) -> Any:

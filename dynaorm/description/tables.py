@@ -91,7 +91,7 @@ def _described(table: Table) -> TableDescription:
         indexes=tuple(_index(table, one) for one in table.indexes.values()),
         type_attribute=table.type_attribute,
         revision_attribute=table.revision_attribute,
-        revision_type=None if table.revision is None else table.revision.attribute_type,
+        revision_type=None if table.revision is None else table.revision.kind,
         ttl_attribute=table.ttl_attribute,
         stream=table.stream,
         guard_table=None if table.guard_table is None else table.guard_table.name,

@@ -47,7 +47,7 @@ class Entity(BaseModel, metaclass=ModelMetaclass, defer_build=True):
         table: the ``Table`` that stores it; None makes a subclass of a mapped class a plain model.
         pk, sk: key templates of literal text and ``{field}`` or ``{field:spec}``.
         name: a stable name, the value of the type attribute; default the name of the class. None: a field of the class
-            is the type attribute. ``"*"``: the class also takes items whose type no class of the table declares.
+            is the type attribute.
         formerly: earlier names, which stored items may still have; the next save that changes an item renames it.
         unique: composite unique constraints, ``{"name": ("field", ...)}``.
         versioned: True, or a sort key template with ``{version}`` (and ``{sk}``).

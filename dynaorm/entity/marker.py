@@ -355,8 +355,6 @@ class Attribute:
         encode: turns a value into an attribute value (``{"S": ...}``), for types dynaorm does not know.
         decode: the reverse.
         codec: how the value is stored, in its attribute and in keys: one of ``dynaorm.codecs``.
-        prefix: for a field of the type ``dict[str, ...]``: each member is an attribute of the item, whose name is the
-            prefix and the member's key.
 
     Examples:
         >>> class Place(Entity, table=app, pk="PLACE#{id}", sk="PLACE"):
@@ -364,11 +362,6 @@ class Attribute:
         ...     state: Annotated[str, Attribute("State#Name", formerly="state")]
         >>> item_of(Place(id="1", state="ME"))["State#Name"]
         {'S': 'ME'}
-        >>> class Space(Entity, table=app, pk="SPACE#{id}", sk="SPACE"):
-        ...     id: str
-        ...     properties: Annotated[dict[str, str], Attribute(prefix="p.")] = {}
-        >>> item_of(Space(id="1", properties={"owner": "ada"}))["p.owner"]
-        {'S': 'ada'}
     """
 
     name: str | None = None
@@ -376,7 +369,6 @@ class Attribute:
     encode: Callable[[Any], AttributeValue] | None = None
     decode: Callable[[Any], Any] | None = None
     codec: StoredForm | None = None
-    prefix: str | None = None
 
     def __init__(
         self,
@@ -386,14 +378,12 @@ class Attribute:
         decode: Callable[[Any], Any] | None = None,
         *,
         codec: StoredForm | None = None,
-        prefix: str | None = None,
     ) -> None:
         object.__setattr__(self, "name", name)
         object.__setattr__(self, "formerly", _names(formerly))
         object.__setattr__(self, "encode", encode)
         object.__setattr__(self, "decode", decode)
         object.__setattr__(self, "codec", codec)
-        object.__setattr__(self, "prefix", prefix)
 
 
 MARKERS = (
@@ -415,7 +405,7 @@ def _names(given: Any) -> tuple[Any, ...]:
     return (given,) if isinstance(given, str) or not isinstance(given, Iterable) else tuple(given)
 
 
-_TEXTS: Final = ("name", "pk", "sk", "index", "prefix")
+_TEXTS: Final = ("name", "pk", "sk", "index")
 _FUNCTIONS: Final = ("normalize", "encode", "decode")
 
 
@@ -430,23 +420,11 @@ def argument_problems(marker: object) -> Iterator[str]:
         if given is not None and not callable(given):
             yield f"{kind}({name}={shown(given)}) is not a function; give one without calling it"
     yield from _no_choice(marker)
-    if isinstance(marker, Attribute) and isinstance(marker.prefix, str):
-        yield from _prefix_problems(marker)
     shared, codec = getattr(marker, "shared", False), getattr(marker, "codec", None)
     if not isinstance(shared, bool):
         yield f"{kind}(shared={shown(shared)}) is neither True nor False; give one of them"
     if codec is not None and not isinstance(codec, StoredForm):
         yield f"{kind}(codec={shown(codec)}) is no form; give one of dynaorm.codecs"
-
-
-def _prefix_problems(marker: Attribute) -> Iterator[str]:
-    """Why members cannot be stored under a prefix, one sentence each."""
-    if not marker.prefix:
-        yield "Attribute(prefix='') would make every attribute a member; give the beginning of their names"
-    others = ("name", "formerly", "encode", "decode", "codec")
-    if given := [one for one in others if getattr(marker, one)]:
-        names = " and ".join(f"{one}=" for one in given)
-        yield f"Attribute(prefix={marker.prefix!r}) stores each member by itself; drop {names}"
 
 
 def _no_choice(marker: object) -> Iterator[str]:

@@ -16,7 +16,7 @@ from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.mapping.validate import validated_field
 from dynaorm.entity.text.scalar import SCALARS
 from dynaorm.errors import UnknownField, UsageError
-from dynaorm.item.path import Path, PathSource, Prefix, Role, dotted, value_at
+from dynaorm.item.path import Path, PathSource, Role, dotted, value_at
 from dynaorm.item.value import AttributeValue
 from dynaorm.record import replace
 
@@ -59,11 +59,7 @@ class FieldResolver:
         names = self._places(field)
         found = [PathSource(stored=name, missing=names[:place]) for place, name in enumerate(names)]
         codec, is_stored = field.codec, field.is_always_stored and not field.formerly
-        if isinstance(field.attribute, Prefix):
-            is_stored = True  # it is always there, perhaps without members
-            if not rest:
-                raise self._no_whole(field)
-        elif (value := self._absent_value(field)) is not None:
+        if (value := self._absent_value(field)) is not None:
             found.append(PathSource(value=value, missing=names))
         for step in rest:
             attribute, inner = self._step(codec, step, path)
@@ -77,13 +73,6 @@ class FieldResolver:
             ]
             codec, is_stored = inner, False
         return tuple(found)
-
-    def _no_whole(self, field: FieldMapping) -> UsageError:
-        return UsageError(
-            problem=f"{self._mapping.entity.__name__}.{field.name} is stored as any number of attributes, and no "
-            "condition names them all",
-            remedy=f'name a member: F.{field.name}["key"]',
-        )
 
     def start(self, path: Path) -> AttributeValue | None:
         """The value that a change of an absent attribute starts from; None for an empty one, or zero."""

@@ -7,7 +7,6 @@ from typing import Any, Final, TypeVar, overload
 from dynaorm.entity.classify import NotAnEntity, class_of
 from dynaorm.entity.declare.catalog import catalog_of, constraint_at, stored_class, type_in
 from dynaorm.entity.mapping.mapping import mapping_of
-from dynaorm.entity.received import received
 from dynaorm.entity.table import Table
 from dynaorm.errors import DecodeError, UsageError
 from dynaorm.failure import RedactedDict, shown, with_article
@@ -48,7 +47,7 @@ def entity_of(item: Mapping[str, Any], source: Any, /) -> Any:
     """
     wanted = None if isinstance(source, Table) else mapping_of(source)
     table = source if wanted is None else wanted.table
-    stored = received(table, checked_item(item))
+    stored = checked_item(item)
     found = class_of(table, stored)
     if isinstance(found, NotAnEntity):
         raise no_entity(table, stored, found)

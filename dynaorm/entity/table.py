@@ -550,8 +550,6 @@ def _key_problems(table: Table, indexes: tuple[AnyIndex, ...]) -> Iterator[str]:
             names.append(attribute.name)
             if kinds.setdefault(attribute.name, attribute.kind) != attribute.kind:
                 yield f"{index}: {attribute.name!r} is a key of two types; use one type everywhere"
-    if table.revision is not None and table.revision.is_nested and table.revision.attribute in kinds:
-        yield f"{table.revision.attribute!r} is a key, and not the map of {table.revision.name!r}; name another map"
 
 
 # Vector indexes of a table, and numbers of a vector (Amazon DynamoDB API Reference, CreateTable, SearchVectors).

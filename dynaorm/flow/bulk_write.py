@@ -51,7 +51,8 @@ from dynaorm.flow.windows import (
 )
 from dynaorm.item.size import ACTION_LIMIT
 from dynaorm.plan.intent import Deletion, Intent, Save
-from dynaorm.plan.kinds.derived_kinds import DERIVED_KINDS, levels_of
+from dynaorm.plan.kinds.derived_kinds import levels_of
+from dynaorm.plan.kinds.totals import contended
 from dynaorm.record import record
 
 E = TypeVar("E")
@@ -256,7 +257,7 @@ def _targets(subject: Any) -> Iterator[object]:
     if mapping is None:
         return
     given = subject.fields if is_key else vars(subject)
-    for target, key in (named for kind in DERIVED_KINDS for named in kind.contended(mapping)):
+    for target, key in contended(mapping):
         values = _values(mapping, given, key.values())
         # A text, because a value need not be hashable. Two spellings of one target only mean a conflict, which is
         # repeated.

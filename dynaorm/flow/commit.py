@@ -10,11 +10,9 @@ from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.entity.state import Loaded, PendingWrite, state_of, unsettled_of
 from dynaorm.entity.table import ident_of
 from dynaorm.errors import (
-    ConditionFailed,
     Contention,
     DynaormError,
     OutcomeUnknown,
-    StaleEntity,
     StoreError,
     UsageError,
 )
@@ -28,8 +26,8 @@ from dynaorm.item.value import Item
 from dynaorm.late import late
 from dynaorm.plan.changes import ItemIntents, items_to_read, merge_intents
 from dynaorm.plan.compiler import Committed, compile_plan
-from dynaorm.plan.fingerprint import revision_under_token
 from dynaorm.plan.intent import (
+    A_DAY,
     NEVER_EXPIRED,
     NOTHING_READ,
     Deletion,
@@ -41,94 +39,58 @@ from dynaorm.plan.intent import (
 )
 from dynaorm.plan.kinds.own_item import OWN_ITEM, ItemPurpose
 from dynaorm.plan.plan import Effect, NeedsReplan, Plan, Planned
-from dynaorm.plan.same_block import effects_of_repeat, is_of_block, revision_in, token_item_of
+from dynaorm.plan.same_block import TokenMatch, compare, effects_of_repeat, revision_in, token_item_of
 from dynaorm.record import replace
 
 
 def is_equal_block(plan: Plan, intents: Sequence[Intent], unit: UnitOfWork) -> bool:
     """Whether a plan under the caller's token is that of a block with these intents."""
+    assert plan.token_item is not None
     try:
-        return is_of_block(plan, merge_intents(intents, NEVER_EXPIRED), unit)
+        ours = token_item_of(merge_intents(intents, NEVER_EXPIRED), unit)
     except DynaormError:
         return False  # The block cannot be planned from what the entities were: it is another one.
+    return compare(ours, plan.token_item.after, NEVER_EXPIRED) is TokenMatch.SAME
 
 
 def is_applied(merged: Sequence[ItemIntents], reads: Reads, unit: UnitOfWork, context: Context) -> Flow[bool]:
-    """Whether an equal block was applied before: the items that it deleted are gone, so this one cannot be planned.
+    """Whether an equal block was applied before, which is why this one cannot be planned.
 
-    Its token item proves it, or else one item that carries its revision. Saved entities become what is stored.
-    """
-    if unit.remember is None:
-        return (yield from _with_stored(merged, reads, revision_under_token(merged, unit), context))
-    plan, token_item = _failing_check(merged[0], unit), token_item_of(merged, unit)
-    revision = yield from _remembered_revision(plan, token_item, context)
-    if revision is None:
-        return False
-    for one in merged:
-        for effect in effects_of_repeat(one, revision):
-            effect.apply()
-    yield from _with_stored(merged, reads, revision, context)
-    return True
-
-
-def _with_stored(merged: Sequence[ItemIntents], reads: Reads, revision: str, context: Context) -> Flow[bool]:
-    """Whether an item carries the revision of the block. Saved entities whose items do become what is stored."""
-    is_found = False
-    reads = yield from with_items(reads, ((one.mapping, one.key) for one in merged), context)
-    for one in merged:
-        item = reads.items[one.ident]
-        if item is None or one.mapping.table.mark_of(item) != revision:
-            continue
-        is_found = True
-        if (write := one.stored) is not None:
-            fresh = dict.fromkeys([*one.mapping.maintained, *write.valid.altered]) or None
-            Effect(write.intent.entity, Loaded(item), fresh).with_item(one.mapping, item).apply()
-    return is_found
-
-
-def _remembered_revision(plan: Plan, token_item: Planned, context: Context) -> Flow[str | None]:
-    """The revision of an equal block that was applied before, of which this one cannot be planned; None if none was.
-
-    ``plan``: one that writes nothing, under the block's token.
+    The token item proves it. Saved entities become what is stored.
 
     Raises:
         TokenReused: the token item remembers another block.
-        OutcomeUnknown: nobody knows which, or it cannot be read; the error has ``plan``.
+        OutcomeUnknown: nobody knows which, or it cannot be read.
     """
+    token_item = token_item_of(merged, unit)
     try:
         found = yield from look_at_token(token_item, context)
     except CannotRead as unread:
         found = Observation(Event.UNREAD, trouble=unread.__cause__)
-    outcome = PlanExecution(plan, context, State.UNPLANNED).outcome_of(found)
-    return revision_in(found.item) if isinstance(outcome, Committed) and found.item is not None else None
+    if found.event is Event.NOT_SHOWN:
+        return False
+    plan = Plan((_failing_check(merged[0], unit), token_item), unit.write_id, made_at=unit.now)
+    PlanExecution(plan, context, State.SURE).outcome_of(found)  # raises, unless the block was applied
+    revision = revision_in(found.item or {})
+    assert revision is not None
+    reads = yield from with_items(reads, ((one.mapping, one.key) for one in merged), context)
+    for one in merged:
+        for effect in effects_of_repeat(one, revision):
+            effect.apply()
+        item, write = reads.items[one.ident], one.stored
+        if write is not None and item is not None and one.mapping.table.mark_of(item) == revision:
+            fresh = dict.fromkeys([*one.mapping.maintained, *write.valid.altered]) or None
+            Effect(write.intent.entity, Loaded(item), fresh).with_item(one.mapping, item).apply()
+    return True
 
 
-def check_token_is_unused(one: ItemIntents, unit: UnitOfWork, context: Context) -> Flow[None]:
-    """Raises OutcomeUnknown if the token was used: perhaps for this block, which then is what stands in its own way.
-
-    Only DynamoDB knows. A check that always fails is sent under the token: it writes nothing, and uses up nothing.
-    """
-    plan = _failing_check(one, unit)
-    try:
-        yield from send(plan, context)
-    except (ConditionFailed, StaleEntity):
-        return
-    except OutcomeUnknown:
-        raise
-    except StoreError as trouble:
-        raise OutcomeUnknown(
-            plan=plan, reason=f"whether the token was used is not known: {trouble}"
-        ) from trouble
-
-
-def _failing_check(one: ItemIntents, unit: UnitOfWork) -> Plan:
-    """A plan that writes nothing: a check that always fails."""
+def _failing_check(one: ItemIntents, unit: UnitOfWork) -> Planned:
+    """An action that always fails, so that its plan writes nothing."""
     table, pk = one.mapping.table, one.mapping.table.pk.name
     never = all_of(exists(pk), missing(pk))
     assert never is not None
     check = ConditionCheck(unit.table_name(table.name), one.key, never)
-    planned = Planned(check, OWN_ITEM, ItemPurpose.CHECK, one.mapping, one.key)
-    return Plan((planned,), unit.token, made_at=unit.now, caller_token=True)
+    return Planned(check, OWN_ITEM, ItemPurpose.CHECK, one.mapping, one.key)
 
 
 if TYPE_CHECKING:
@@ -171,7 +133,7 @@ def settled_before(intents: Sequence[Intent], unit: UnitOfWork, context: Context
         return None
     for unsettled in (one for one in map(_unsettled, intents) if one is not None):
         plan = unsettled.plan
-        if isinstance(plan, Plan) and plan.caller_token and plan.token == unit.token:
+        if isinstance(plan, Plan) and plan.token_item is not None and plan.token_item.label == unit.token:
             if not is_equal_block(plan, intents, unit):
                 return None
             if (yield from _is_committed(unsettled, context, read_only=False)):
@@ -229,12 +191,6 @@ def _is_committed(unsettled: PendingWrite, context: Context, *, read_only: bool)
         return False
 
 
-if TYPE_CHECKING:
-    import logging
-else:
-    late(globals(), logging="logging")
-
-
 def unit_of_work(
     context: Context,
     token: str | None = None,
@@ -243,7 +199,7 @@ def unit_of_work(
     exactly_once: bool | None = None,
 ) -> UnitOfWork:
     """The circumstances of a new unit of work. ``exactly_once``: None for the setting of the session."""
-    clock, seconds = context.clock, None if duration is None else duration.total_seconds()
+    clock, seconds = context.clock, A_DAY if duration is None else duration.total_seconds()
     if exactly_once is None:
         exactly_once = context.exactly_once
     else:
@@ -336,7 +292,7 @@ def _compiled(
     except StoreError:
         # An expired entity is refused only if its block was not applied before.
         if unit.token is None or not (
-            yield from _is_applied(merge_intents(intents, NEVER_EXPIRED), NOTHING_READ, unit, context)
+            yield from is_applied(merge_intents(intents, NEVER_EXPIRED), NOTHING_READ, unit, context)
         ):
             raise
         merged = []
@@ -348,20 +304,9 @@ def _compiled(
         # What is wrong with the block by itself, and not with what is stored, an applied block did not have.
         is_of_stored = isinstance(refusal, StoreError) or bool(reads.items)
         is_known = unit.token is None or not is_of_stored
-        if is_known or not (yield from _is_applied(merged, reads, unit, context)):
+        if is_known or not (yield from is_applied(merged, reads, unit, context)):
             raise
-        return merged, reads, Plan((), unit.token, made_at=unit.now, caller_token=True)
-
-
-def _is_applied(
-    merged: Sequence[ItemIntents], reads: Reads, unit: UnitOfWork, context: Context
-) -> Flow[bool]:
-    """Whether an equal block under the same token was applied before. Raises TokenReused for another block."""
-    if (yield from is_applied(merged, reads, unit, context)):
-        return True
-    if unit.remember is None:
-        yield from check_token_is_unused(merged[0], unit, context)
-    return False
+        return merged, reads, Plan((), None, made_at=unit.now)
 
 
 def _with_unread(reads: Reads, refusal: NeedsReplan, context: Context) -> Flow[Reads]:

@@ -20,7 +20,6 @@ from dynaorm.entity.classify import NotAnEntity, class_of
 from dynaorm.entity.declare.catalog import catalog_of
 from dynaorm.entity.mapping.equal import is_equal
 from dynaorm.entity.mapping.mapping import EntityMapping
-from dynaorm.entity.received import received
 from dynaorm.entity.state import set_state
 from dynaorm.entity.stored_entity import no_entity
 from dynaorm.entity.table import Table, check_table
@@ -231,7 +230,7 @@ class LineLoad:
         new: dict[int, _New] = {}
         for place, item in items:
             try:
-                one = self._new(place, received(self.table, item))
+                one = self._new(place, item)
             except DecodeError as problem:
                 failures.append((place, problem))
             else:

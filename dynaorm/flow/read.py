@@ -11,7 +11,6 @@ from dynaorm.entity.classify import live_class
 from dynaorm.entity.key import Key
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.reader import ReplyReader, reader_of
-from dynaorm.entity.received import each_received, received
 from dynaorm.entity.state import is_entity
 from dynaorm.entity.table import Ident, KeyAttribute, KeyKind, Table, contents_of, ident_of
 from dynaorm.errors import Contention, StoreError, TableNotFound, Throttled, UnexpectedRefusal, Unreachable
@@ -60,7 +59,7 @@ def updated_item(call: Call, reply: Reply, table: Table) -> Item | None:
         check_keys(call.operation, [item], table.keys)
     except Unreachable as trouble:
         raise NoAnswer(trouble.reason) from None
-    return received(table, item)
+    return item
 
 
 def check_item(operation: str, item: Any) -> None:
@@ -96,7 +95,7 @@ def items_at_once(reply: Reply, tables: Sequence[Table]) -> list[Item | None]:
     items: list[Item | None] = [one.get("Item") for one in responses]
     for item, table in zip(items, tables, strict=True):
         check_keys("TransactGetItems", [] if item is None else [item], table.keys)
-    return [received(table, item) for item, table in zip(items, tables, strict=True)]
+    return items
 
 
 def _is_finite(text: str) -> bool:
@@ -206,7 +205,7 @@ def get_item(table: Table, key: Item, context: Context) -> Flow[Item | None]:
     reply = yield from _get(table, key, context, consistent=True)
     item: Item | None = reply.get("Item")
     check_keys("GetItem", [] if item is None else [item], table.keys)
-    return received(table, item)
+    return item
 
 
 def get_items_at_once(
@@ -342,7 +341,7 @@ def find_items(
 def _items_in(reply: Reply, table: Table, name: str) -> list[tuple[Ident, Any, Item]]:
     items = [dict(item) for item in reply.get("Responses", {}).get(name, [])]
     check_keys("BatchGetItem", items, table.keys)
-    return [(contents_of(table, item), item, item) for item in each_received(table, items)]
+    return [(contents_of(table, item), item, item) for item in items]
 
 
 def load(
@@ -364,7 +363,6 @@ def load(
     if reading is None:
         if (item := reply.get("Item")) is not None:
             check_keys("GetItem", [item], mapping.table.keys)
-            item = received(mapping.table, item)
     else:
         found = next(iter(reading.found), None)
         if found is None or is_entity(found):

@@ -28,7 +28,6 @@ from dynaorm.entity.declare.catalog import catalog_of, overlapping_classes
 from dynaorm.entity.key import stored_key
 from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
 from dynaorm.entity.reader import ReplyReader, reader_of
-from dynaorm.entity.received import each_received
 from dynaorm.entity.state import LazyItem, Loaded, ParsedReply, is_entity, read_state_of
 from dynaorm.entity.table import Ident, Table, contents_of
 from dynaorm.errors import DecodeError
@@ -258,7 +257,7 @@ class ResultFilter:
     def buffer(self, progress: Progress, key_query: KeyQuery, found: Sequence[Any], now: float) -> None:
         """Buffer what is wanted of a page."""
         is_whole, buffered = self._spec.source.is_whole, progress.buffered
-        for one in each_received(self._table, found):
+        for one in found:
             if is_entity(one):
                 buffered.append(one)
             elif not is_whole:

@@ -6,7 +6,6 @@ The conversation is here, and the objects that it changes; every decision is in 
 from collections.abc import Collection, Iterator, Sequence
 from typing import Final, TypeAlias
 
-from dynaorm.entity.received import received
 from dynaorm.errors import OutcomeUnknown, StoreError, TokenReused, UsageError
 from dynaorm.failure import format_message, shown
 from dynaorm.flow.call import Call, Context, Flow, NoAnswer, Refusal, is_retryable, waited
@@ -19,7 +18,6 @@ from dynaorm.flow.write_endings import (
     LOOK,
     NOT_MADE,
     RAISE,
-    REUSED,
     TABLE,
     TAKEN,
     VERDICT,
@@ -29,11 +27,10 @@ from dynaorm.flow.write_endings import (
     follows,
 )
 from dynaorm.item.action import Delete, Put, Update
-from dynaorm.item.path import attribute_path, value_at
+from dynaorm.item.path import value_at
 from dynaorm.item.update import Change, Remove, SetTo
 from dynaorm.item.value import Item, same, same_items
 from dynaorm.plan.compiler import TYPE_MISMATCH_MESSAGES, Committed, verdict
-from dynaorm.plan.fingerprint import is_fixed
 from dynaorm.plan.kinds.required import is_as_expected
 from dynaorm.plan.plan import FAILED, Effect, FailedAction, NeedsReplan, Plan, Planned, take_returned
 from dynaorm.plan.same_block import TokenMatch, compare, revision_in
@@ -45,7 +42,6 @@ _MATCHES: Final = {
     TokenMatch.PERHAPS: Event.PERHAPS,
     TokenMatch.FREE: Event.NOT_SHOWN,
 }
-_MISMATCH: Final = "IdempotentParameterMismatchException"
 
 
 @record(quick=True)
@@ -92,17 +88,12 @@ def classify_refusal(plan: Plan, refusal: Refusal, context: Context) -> Flow[Obs
         is_under_way = refusal.code == "TransactionInProgressException"
         return Observation(Event.SILENCE if is_under_way else Event.BUSY, trouble=refusal)
     failures, token_item = _failures(plan, refusal), plan.token_item
-    is_mismatch = refusal.code == _MISMATCH and plan.token is not None
-    if is_mismatch and token_item is None:
-        return Observation((yield from _used_by(plan, context)), trouble=refusal)
-    if token_item is not None and (failures or is_mismatch):
+    if token_item is not None and failures:
         # It is read even if nothing is wrong with it: what is in the block's way may be what the block itself wrote.
         met = next((one.item for one in failures if one.planned is token_item), None)
         seen = yield from look_at_token(token_item, context, met)
         if seen.event is not Event.NOT_SHOWN:
             return replace(seen, trouble=refusal)
-        if is_mismatch:
-            return Observation(Event.FORGOTTEN, trouble=refusal)
         failures = tuple(one for one in failures if one.planned is not token_item or one.code != FAILED)
         if not failures:
             return Observation(Event.LAPSED, trouble=refusal)
@@ -139,15 +130,7 @@ def _failures(plan: Plan, refusal: Refusal) -> tuple[FailedAction, ...]:
 
 
 def _failed(planned: Planned, code: str, message: str, item: Item | None) -> FailedAction:
-    return FailedAction(planned, code, message, received(planned.table, item))
-
-
-def _used_by(plan: Plan, context: Context) -> Flow[Event]:
-    """By which block the token was used for other bytes."""
-    for planned in plan.actions:
-        if planned.revision is not None and planned.has_written((yield from stored(planned, context))):
-            return Event.SAME
-    return Event.REUSED if is_fixed(plan) else Event.FORGOTTEN
+    return FailedAction(planned, code, message, item)
 
 
 # -- the items as they are stored now ----------------------------------------------------------------------------------
@@ -178,8 +161,6 @@ def _look_at_items(plan: Plan, context: Context) -> Flow[Observation]:
                 return Observation(event, item)
             is_unmade |= event is Event.AS_BEFORE and planned.expected is not None
             seen.append(Event.UNTOLD if event is not Event.ALIKE and _is_untold(planned, item) else event)
-    if not seen and plan.caller_token:
-        return Observation(Event.FORGOTTEN)
     event = _of_all(seen)
     # Others may have written over the items since the token item expired. Only a revision that is still there proves
     # that the block was not applied: it does not come back.
@@ -238,7 +219,7 @@ def _is_untold(planned: Planned, item: Item | None) -> bool:
 
 def _is_made(item: Item, change: Change) -> bool | None:
     """Whether an item shows a change; None for one that cannot be seen in the item, because it adds or appends."""
-    if len(attribute_path(change.path)) != 1:
+    if len(change.path) != 1:
         return None
     found = value_at(item, change.path)
     if isinstance(change, SetTo):
@@ -460,7 +441,7 @@ class PlanExecution:
         step = TABLE[found.event, self.state]
         if step is DONE:
             # Only the answer itself says that it was this plan, and not an equal block with other bytes.
-            is_own = found.event is _REPLY or not (self.plan.caller_token or found.event is Event.SAME)
+            is_own = found.event is _REPLY or self.plan.token_item is None
             return Committed(found.item, not is_own)
         if step is NOT_MADE:
             return NeedsReplan()
@@ -471,7 +452,7 @@ class PlanExecution:
 
     def _meaning(self, found: Observation) -> Outcome | BaseException:
         step = follows(found.event, self.state)
-        trouble, token = found.trouble, str(self.plan.token)
+        trouble, token_item = found.trouble, self.plan.token_item
         if isinstance(step, UnknownOutcome):
             return self._unknown(found)
         if step is VERDICT and isinstance(trouble, Refusal):
@@ -479,11 +460,8 @@ class PlanExecution:
                 return verdict(found.failures, self.context.clock.now(), trouble.request_id)
             only = self.plan.actions[0].reason if len(self.plan.actions) == 1 else ""
             return refused(trouble, self.call, only)
-        if step is TAKEN:
-            problem = f"the token {token!r} is remembered for another block; nothing was written"
-            return TokenReused(token=token, problem=problem)
-        if step is REUSED:
-            return TokenReused(token=token)
+        if step is TAKEN and token_item is not None:
+            return TokenReused(token=token_item.label)
         assert isinstance(trouble, (Refusal, NoAnswer))
         return spent(trouble, self.call, self.attempts)
 

@@ -12,7 +12,7 @@ Rule 3. A committed transaction answers its token with success. So if one that i
 Rule 4. A plain write that no revision and no token binds is not made again after an attempt without an answer: it could
         count twice, or undo what others did since. Its item is read, and only the plan's own revision, or nothing where
         it deletes, says that it was made. An insert is bound: it is sent again, under absence.
-Rule 5. A token item, or else a revision that no other block writes, proves the whole block: a transaction is atomic.
+Rule 5. A token item, or a revision that no other block writes, proves the whole block: a transaction is atomic.
         What other plans write too is no evidence: guard items, totals, an item that is missing. Without a revision, a
         block is in effect if every one of its items shows it. A number that counts the writes does not say whose.
 Rule 6. What is settled by reading alone is in effect if the items show it. If they do not, it is not, as soon as no
@@ -38,7 +38,6 @@ class State(Enum):
     LOOK = "an attempt of a write that nothing binds got no answer: its item is read"
     WITHIN = "nothing is sent, and an earlier request may still arrive: the items are read"
     PAST = "no request can arrive any more: the items are read"
-    UNPLANNED = "the block cannot be planned, perhaps because it was applied before: its token item is read"
     APPLIED = "the plan is committed, and the objects are to become what is stored: the items are read"
 
     # Every write asks the table. That of Enum takes the name's, in Python.
@@ -71,11 +70,9 @@ class Event(Enum):
     REPLACED = "a revision that the transaction is bound to was replaced"
     NOT_SHOWN = "no item shows the plan"
     UNTOLD = "no item can show the plan: it adds or appends, and no revision tells by whom"
-    SAME = "the block was applied: its token item, or an item with its revision, says so"
+    SAME = "the block was applied: its token item says so"
     REMEMBERED = "another block was applied: its token item says so"
-    REUSED = "DynamoDB knows the token from other bytes, and an equal block would have sent the same"
     PERHAPS = "this block or another one was applied under the token"
-    FORGOTTEN = "the token was used, and nothing says by whom"
     LAPSED = "only the token item was in the way, and its time is over by now"
 
     __hash__ = object.__hash__
@@ -91,7 +88,6 @@ class Step(Enum):
     NOT_MADE = "not committed, and it never will be: compile it again"
     VERDICT = "the refusal counts: it becomes the error that names its cause"
     TAKEN = "TokenReused: a token item remembers another block"
-    REUSED = "TokenReused: DynamoDB remembers another request"
     RAISE = "the error itself is raised"
     KEPT = "the error itself is raised, and the plan may have been committed"
 
@@ -122,7 +118,7 @@ STOPPED: Final = UnknownOutcome(
 )
 UNREAD: Final = UnknownOutcome("the item could not be read back{problem}", _FIND_OUT)
 MAY_ARRIVE: Final = UnknownOutcome(_NEXT, _ARRIVE)
-# The token may be forgotten, or its item expire, before the unanswered request arrives.
+# The token item may expire before the unanswered request arrives.
 ANOTHER: Final = UnknownOutcome(
     "an attempt got no answer, and the next was refused, because another block was applied under the token",
     f"give every other block its own token; {_ARRIVE}",
@@ -147,62 +143,57 @@ PERHAPS: Final = UnknownOutcome(
     "other items, or another one",
     _OTHERS,
 )
-BYTES: Final = UnknownOutcome(
-    "the token was used in the last ten minutes, for this block or for another", _OTHERS
-)
 
-AGAIN, DOUBT, LOOK, DONE, NOT_MADE, VERDICT, TAKEN, REUSED, RAISE, KEPT = Step
+AGAIN, DOUBT, LOOK, DONE, NOT_MADE, VERDICT, TAKEN, RAISE, KEPT = Step
 Cell: TypeAlias = Step | UnknownOutcome | None
 ___: Final = None  # cannot happen
 
 ROWS: Final[Mapping[Event, tuple[Cell, ...]]] = {
-    # event            SURE       DOUBT       RESUMED     LOOK       WITHIN    PAST      UNPLANNED  APPLIED
+    # event            SURE       DOUBT       RESUMED     LOOK       WITHIN    PAST      APPLIED
     #
     # An attempt. Only a reply, or DynamoDB's word that nothing was written, is certain; Rules 1, 2 and 4.
-    Event.REPLY:      (DONE,      DONE,       DONE,       ___,       ___,      ___,      ___,       ___),
-    Event.UNSENT:     (AGAIN,     AGAIN,      AGAIN,      ___,       ___,      ___,      ___,       ___),
-    Event.BUSY:       (AGAIN,     AGAIN,      AGAIN,      ___,       ___,      ___,      ___,       ___),
-    Event.SILENCE:    (DOUBT,     DOUBT,      DOUBT,      ___,       ___,      ___,      ___,       ___),
-    Event.UNBOUND:    (LOOK,      ___,        ___,        ___,       ___,      ___,      ___,       ___),
-    Event.SPENT:      (RAISE,     NO_ANSWER,  NO_ANSWER,  ___,       ___,      ___,      ___,       ___),
-    Event.REFUSED:    (VERDICT,   MAY_ARRIVE, MAY_ARRIVE, ___,       ___,      ___,      ___,       ___),
+    Event.REPLY:      (DONE,      DONE,       DONE,       ___,       ___,      ___,      ___),
+    Event.UNSENT:     (AGAIN,     AGAIN,      AGAIN,      ___,       ___,      ___,      ___),
+    Event.BUSY:       (AGAIN,     AGAIN,      AGAIN,      ___,       ___,      ___,      ___),
+    Event.SILENCE:    (DOUBT,     DOUBT,      DOUBT,      ___,       ___,      ___,      ___),
+    Event.UNBOUND:    (LOOK,      ___,        ___,        ___,       ___,      ___,      ___),
+    Event.SPENT:      (RAISE,     NO_ANSWER,  NO_ANSWER,  ___,       ___,      ___,      ___),
+    Event.REFUSED:    (VERDICT,   MAY_ARRIVE, MAY_ARRIVE, ___,       ___,      ___,      ___),
     #
     # An exception that is no answer. It says nothing of the request under way, nor of those before; Rule 7.
-    Event.UNMADE:     (RAISE,     STOPPED,    STOPPED,    STOPPED,   KEPT,     KEPT,     ___,       KEPT),
-    Event.BROKEN:     (KEPT,      STOPPED,    STOPPED,    ___,       ___,      ___,      ___,       ___),
-    Event.CUT:        (KEPT,      KEPT,       KEPT,       ___,       ___,      ___,      ___,       ___),
-    Event.IDLE:       (RAISE,     KEPT,       KEPT,       KEPT,      KEPT,     KEPT,     ___,       KEPT),
+    Event.UNMADE:     (RAISE,     STOPPED,    STOPPED,    STOPPED,   KEPT,     KEPT,     KEPT),
+    Event.BROKEN:     (KEPT,      STOPPED,    STOPPED,    ___,       ___,      ___,      ___),
+    Event.CUT:        (KEPT,      KEPT,       KEPT,       ___,       ___,      ___,      ___),
+    Event.IDLE:       (RAISE,     KEPT,       KEPT,       KEPT,      KEPT,     KEPT,     KEPT),
     # What is read decides, also where a token was used before, and where others may have written since.
-    Event.UNREAD:     (UNREAD,    UNREAD,     UNREAD,     UNREAD,    UNREAD,   UNREAD,   UNREAD,    UNREAD),
+    Event.UNREAD:     (UNREAD,    UNREAD,     UNREAD,     UNREAD,    UNREAD,   UNREAD,   UNREAD),
     #
     # An item, which came with the refusal or was read. Nobody else writes the plan's revision; Rule 2.
-    Event.OWN:        (DONE,      DONE,       DONE,       DONE,      DONE,     DONE,     ___,       ___),
+    Event.OWN:        (DONE,      DONE,       DONE,       DONE,      DONE,     DONE,     ___),
     # Others may have deleted it as well: what was wanted is so.
-    Event.GONE:       (VERDICT,   DONE,       DONE,       DONE,      DONE,     DONE,     ___,       ___),
+    Event.GONE:       (VERDICT,   DONE,       DONE,       DONE,      DONE,     DONE,     ___),
     # Without a revision, others may have stored the same. Whoever only asks later whether it is in effect has his
     # answer; a write that others made is not this one.
-    Event.ALIKE:      (VERDICT,   LIKE_OURS,  DONE,       NOT_AGAIN, DONE,     DONE,     ___,       ___),
+    Event.ALIKE:      (VERDICT,   LIKE_OURS,  DONE,       NOT_AGAIN, DONE,     DONE,     ___),
     # The write may still arrive; later, an item that is as before proves that it did not; Rule 6.
-    Event.AS_BEFORE:  (VERDICT,   OVER,       OVER,       NOT_AGAIN, NOT_SEEN, NOT_MADE, ___,       ___),
+    Event.AS_BEFORE:  (VERDICT,   OVER,       OVER,       NOT_AGAIN, NOT_SEEN, NOT_MADE, ___),
     # Others may have written over it. If it were said not to be made, the caller might count it twice.
-    Event.OTHER:      (VERDICT,   OVER,       OVER,       NOT_AGAIN, NOT_SEEN, NOT_SEEN, ___,       ___),
+    Event.OTHER:      (VERDICT,   OVER,       OVER,       NOT_AGAIN, NOT_SEEN, NOT_SEEN, ___),
     #
     # A transaction. A condition that failed now may hold when the request arrives, but for a revision; Rule 3. In the
     # same sending, an earlier attempt may have been committed meanwhile, and what it deleted be what is refused.
-    Event.FAILED:     (VERDICT,   MAY_ARRIVE, MAY_ARRIVE, ___,       ___,      ___,      ___,       ___),
-    Event.REPLACED:   (VERDICT,   MAY_ARRIVE, VERDICT,    ___,       ___,      ___,      ___,       ___),
-    Event.NOT_SHOWN:  (___,       ___,        ___,        ___,       NOT_YET,  NOT_MADE, NOT_MADE,  ___),
-    Event.UNTOLD:     (___,       ___,        ___,        ___,       NOT_YET,  UNTOLD,   ___,       ___),
+    Event.FAILED:     (VERDICT,   MAY_ARRIVE, MAY_ARRIVE, ___,       ___,      ___,      ___),
+    Event.REPLACED:   (VERDICT,   MAY_ARRIVE, VERDICT,    ___,       ___,      ___,      ___),
+    Event.NOT_SHOWN:  (___,       ___,        ___,        ___,       NOT_YET,  NOT_MADE, ___),
+    Event.UNTOLD:     (___,       ___,        ___,        ___,       NOT_YET,  UNTOLD,   ___),
     #
     # A token of the caller's. It tells equal blocks from others, in every process; Rule 5.
-    Event.SAME:       (DONE,      DONE,       DONE,       ___,       DONE,     DONE,     DONE,      ___),
-    # DynamoDB keeps one block per token, and the table one token item: so this one was not applied. It may be yet, if
-    # the token is forgotten before an attempt arrives that got no answer.
-    Event.REMEMBERED: (TAKEN,     ANOTHER,    ANOTHER,    ___,       NOT_YET,  NOT_MADE, TAKEN,     ___),
-    Event.REUSED:     (REUSED,    ANOTHER,    ANOTHER,    ___,       ___,      ___,      ___,       ___),
-    Event.PERHAPS:    (PERHAPS,   PERHAPS,    PERHAPS,    ___,       PERHAPS,  PERHAPS,  PERHAPS,   ___),
-    Event.FORGOTTEN:  (BYTES,     BYTES,      BYTES,      ___,       BYTES,    BYTES,    ___,       ___),
-    Event.LAPSED:     (NOT_MADE,  MAY_ARRIVE, MAY_ARRIVE, ___,       ___,      ___,      ___,       ___),
+    Event.SAME:       (DONE,      DONE,       DONE,       ___,       DONE,     DONE,     ___),
+    # The table keeps one token item per token: so this block was not applied. It may be yet, if that item expires
+    # before an attempt arrives that got no answer.
+    Event.REMEMBERED: (TAKEN,     ANOTHER,    ANOTHER,    ___,       NOT_YET,  NOT_MADE, ___),
+    Event.PERHAPS:    (PERHAPS,   PERHAPS,    PERHAPS,    ___,       PERHAPS,  PERHAPS,  ___),
+    Event.LAPSED:     (NOT_MADE,  MAY_ARRIVE, MAY_ARRIVE, ___,       ___,      ___,      ___),
 }  # fmt: skip
 
 TABLE: Final = {

@@ -22,7 +22,6 @@ from importlib import import_module
 from typing import Any, Final, NamedTuple
 
 from dynaorm.entity.declare.catalog import catalog_of, neither_table_nor_class
-from dynaorm.entity.received import each_received, received
 from dynaorm.entity.table import Ident, Table
 from dynaorm.errors import UsageError
 from dynaorm.failure import shown
@@ -137,7 +136,7 @@ def facts_of(item: Item, table: str, declared: KeyedScope) -> Iterator[ShuffleRe
     searches = {one.ident for kind in KINDS for one in kind.searches_for(address)}
     yield from (ShuffleRecord(FactKind.STORED, _ident_text(one), own) for one in searches)
     if home in declared.scope.tables:
-        yield from _judged_item(address, {address.ident: [received(home, item)]}, declared)
+        yield from _judged_item(address, {address.ident: [item]}, declared)
 
 
 def findings_of(key: str, facts: Iterable[str | Answer], declared: KeyedScope) -> Iterator[ShuffleRecord]:
@@ -157,9 +156,7 @@ def findings_of(key: str, facts: Iterable[str | Answer], declared: KeyedScope) -
         known = {}
         for text, items in answers.items():
             ident = _ident_in(text)
-            table = declared.tables.get(str(ident[0]))
-            # What a search finds are keys, and it is under no table's name.
-            known[ident] = items if table is None else each_received(table, items)
+            known[ident] = items
         question = json.loads(key)
     else:
         known, question = {}, [_LEFT, folded([str(one) for one in facts], declared)]

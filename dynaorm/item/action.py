@@ -9,7 +9,7 @@ from dataclasses import field
 from typing import Any, Final, TypeAlias, final
 
 from dynaorm.item.condition import Condition, Or, render
-from dynaorm.item.path import Placeholders, flatten_prefixes
+from dynaorm.item.path import Placeholders
 from dynaorm.item.update import Change, render_update
 from dynaorm.item.value import AttributeValue, Item
 from dynaorm.record import record
@@ -79,7 +79,7 @@ def operation_of(action: Action) -> str:
 def to_wire(action: Action) -> dict[str, dict[str, Any]]:
     """The action as TransactWriteItems takes it. The value under ``Put`` is also the request of a PutItem."""
     if type(action) is Put:
-        wire: dict[str, Any] = {"TableName": action.table, "Item": flatten_prefixes(action.item)}
+        wire: dict[str, Any] = {"TableName": action.table, "Item": action.item}
     elif type(action) is Update:
         return {"Update": _update_wire(action)}
     else:

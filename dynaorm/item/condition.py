@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import operator
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from decimal import Decimal
 from functools import cache, singledispatch
 from typing import Any, ClassVar, Final, NoReturn, TypeAlias
@@ -18,7 +18,7 @@ from dynaorm.errors import UsageError
 from dynaorm.failure import counted
 from dynaorm.item.path import EXPRESSION_LIMIT, Path, Placeholders, value_at
 from dynaorm.item.value import AttributeValue, Item, same
-from dynaorm.record import record
+from dynaorm.record import FIELDS, record
 
 # DynamoDB Developer Guide, "Service, account, and table quotas": operands of IN, and operators of an expression.
 _IN_LIMIT: Final = 100
@@ -71,9 +71,6 @@ class Condition:
     def _rendered(self, placeholders: Placeholders) -> str:
         raise NotImplementedError
 
-    def _paths(self) -> Iterable[Path]:
-        raise NotImplementedError
-
 
 def render(condition: Condition, placeholders: Placeholders) -> str:
     """The expression of a resolved condition. Raises UsageError if it is longer than DynamoDB accepts."""
@@ -98,7 +95,19 @@ def _operators_in(text: str) -> int:
 
 def paths_of(condition: Condition) -> frozenset[Path]:
     """Every path in a condition."""
-    return frozenset(condition._paths())
+    return frozenset(_paths_in(condition))
+
+
+def _paths_in(part: Any) -> Iterator[Path]:
+    if isinstance(part, tuple):
+        for one in part:
+            yield from _paths_in(one)
+    elif isinstance(part, (Condition, Attr, SizeOf)):
+        for name in getattr(part, FIELDS):
+            if name == "path":
+                yield getattr(part, name)
+            else:
+                yield from _paths_in(getattr(part, name))
 
 
 @record(quick=True)
@@ -112,9 +121,6 @@ class Compare(Condition):
     def _rendered(self, placeholders: Placeholders) -> str:
         left = _operand_text(self.left, placeholders)
         return f"{left} {self.operator} {_operand_text(self.right, placeholders)}"
-
-    def _paths(self) -> Iterable[Path]:
-        return _operand_paths(self.left, self.right)
 
 
 @record
@@ -130,9 +136,6 @@ class Between(Condition):
             return _never(self.operand, placeholders)
         operand, low, high = (_operand_text(one, placeholders) for one in (self.operand, self.low, self.high))
         return f"{operand} BETWEEN {low} AND {high}"
-
-    def _paths(self) -> Iterable[Path]:
-        return _operand_paths(self.operand, self.low, self.high)
 
 
 @record
@@ -151,9 +154,6 @@ class IsIn(Condition):
         texts = [f"{operand} IN ({', '.join(portion)})" for portion in portions]
         return texts[0] if len(texts) == 1 else f"({' OR '.join(texts)})"
 
-    def _paths(self) -> Iterable[Path]:
-        return _operand_paths(self.operand, *self.values)
-
 
 @record
 class BeginsWith(Condition):
@@ -164,9 +164,6 @@ class BeginsWith(Condition):
 
     def _rendered(self, placeholders: Placeholders) -> str:
         return f"begins_with({placeholders.path(self.path)}, {_operand_text(self.prefix, placeholders)})"
-
-    def _paths(self) -> Iterable[Path]:
-        return _operand_paths(Attr(self.path), self.prefix)
 
 
 @record
@@ -179,9 +176,6 @@ class Contains(Condition):
     def _rendered(self, placeholders: Placeholders) -> str:
         return f"contains({placeholders.path(self.path)}, {_operand_text(self.value, placeholders)})"
 
-    def _paths(self) -> Iterable[Path]:
-        return _operand_paths(Attr(self.path), self.value)
-
 
 @record
 class Exists(Condition):
@@ -191,9 +185,6 @@ class Exists(Condition):
 
     def _rendered(self, placeholders: Placeholders) -> str:
         return f"attribute_exists({placeholders.path(self.path)})"
-
-    def _paths(self) -> Iterable[Path]:
-        return (self.path,)
 
 
 @record
@@ -205,9 +196,6 @@ class Missing(Condition):
     def _rendered(self, placeholders: Placeholders) -> str:
         return f"attribute_not_exists({placeholders.path(self.path)})"
 
-    def _paths(self) -> Iterable[Path]:
-        return (self.path,)
-
 
 @record
 class HasType(Condition):
@@ -218,9 +206,6 @@ class HasType(Condition):
 
     def _rendered(self, placeholders: Placeholders) -> str:
         return f"attribute_type({placeholders.path(self.path)}, {placeholders.value({'S': self.tag})})"
-
-    def _paths(self) -> Iterable[Path]:
-        return (self.path,)
 
 
 @record
@@ -234,9 +219,6 @@ class And(Condition):
     def _rendered(self, placeholders: Placeholders) -> str:
         return " AND ".join(_part_text(part, _AND, placeholders) for part in self.parts)
 
-    def _paths(self) -> Iterable[Path]:
-        return (path for part in self.parts for path in part._paths())
-
 
 @record(quick=True)
 class Or(Condition):
@@ -249,9 +231,6 @@ class Or(Condition):
     def _rendered(self, placeholders: Placeholders) -> str:
         return " OR ".join(_part_text(part, _OR, placeholders) for part in self.parts)
 
-    def _paths(self) -> Iterable[Path]:
-        return (path for part in self.parts for path in part._paths())
-
 
 @record
 class Not(Condition):
@@ -263,9 +242,6 @@ class Not(Condition):
 
     def _rendered(self, placeholders: Placeholders) -> str:
         return f"NOT {_part_text(self.part, _ATOM, placeholders)}"
-
-    def _paths(self) -> Iterable[Path]:
-        return self.part._paths()
 
 
 def equals(attribute: str, value: AttributeValue) -> Condition:
@@ -339,10 +315,6 @@ def _operand_text(operand: Any, placeholders: Placeholders) -> str:
     if isinstance(operand, SizeOf):
         return f"size({placeholders.path(operand.path)})"
     return placeholders.value(operand)
-
-
-def _operand_paths(*operands: Any) -> Iterable[Path]:
-    return (operand.path for operand in operands if isinstance(operand, (Attr, SizeOf)))
 
 
 class UnknownAttribute(Exception):

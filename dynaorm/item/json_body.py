@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, Final
 from pydantic_core import PydanticSerializationError, from_json, to_json
 
 from dynaorm.failure import counted
-from dynaorm.item.path import flatten_prefixes
 from dynaorm.item.value import Item, is_item
 from dynaorm.late import late
 
@@ -198,7 +197,7 @@ _SETS: Final = ("SS", "NS", "BS")
 
 def item_line(item: Item) -> bytes:
     """The line of an item, with its end."""
-    return encode_body({ITEM: _members(flatten_prefixes(item))}) + b"\n"
+    return encode_body({ITEM: _members(item)}) + b"\n"
 
 
 def item_in(line: bytes) -> dict[str, Any]:

@@ -12,7 +12,6 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from typing import Any, Final, TypeVar
 
 from dynaorm.item.json_body import Request
-from dynaorm.item.path import flatten_prefixes
 from dynaorm.item.value import AttributeValue, Item
 
 KB: Final = 1024
@@ -30,17 +29,13 @@ ACTION_LIMIT: Final = 100
 
 def item_size(item: Item) -> int:
     """Bytes of an item or key: its attribute names in UTF-8 and its values."""
-    return _members_size(flatten_prefixes(item))
-
-
-def _members_size(members: Item) -> int:
-    return sum(_text_size(name) + _value_size(value) for name, value in members.items())
+    return sum(_text_size(name) + _value_size(value) for name, value in item.items())
 
 
 def size_bound(item: Item) -> int:
     """An upper bound of ``item_size`` that is quicker to compute, because every save is checked against 400 KB."""
     try:
-        return _size_bound(flatten_prefixes(item))
+        return _size_bound(item)
     # A value of a form that DynamoDB does not have today.
     except (TypeError, AttributeError):
         return item_size(item)
@@ -90,7 +85,7 @@ def _list_size(elements: Collection[AttributeValue]) -> int:
 
 def _map_size(members: Item) -> int:
     # 3 bytes for the map itself, and 1 for each member, as in a list.
-    return 3 + len(members) + _members_size(members)
+    return 3 + len(members) + item_size(members)
 
 
 _SIZES: Final[Mapping[str, Callable[[Any], int]]] = {
@@ -151,10 +146,7 @@ def puts_of(table: str, items: Sequence[tuple[Item, bytes]]) -> Request:
     """The request of a BatchWriteItem that puts items, each given with the JSON of it."""
     puts = b",".join([b'{"PutRequest":{"Item":%b}}' % text for _, text in items])
     body = b'{"RequestItems":{%b:[%b]}}' % (json.dumps(table).encode(), puts)
-    return Request(
-        {"RequestItems": {table: [{"PutRequest": {"Item": flatten_prefixes(item)}} for item, _ in items]}},
-        body,
-    )
+    return Request({"RequestItems": {table: [{"PutRequest": {"Item": item}} for item, _ in items]}}, body)
 
 
 def _sent_bytes(item: Item, text: bytes) -> int:

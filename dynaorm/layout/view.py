@@ -29,7 +29,6 @@ from dynaorm.description.entry import VERSION_ATTRIBUTES, Entry, EntryKind, chec
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.errors import UsageError
 from dynaorm.failure import MASK, counted, shown, suggestion
-from dynaorm.item.path import is_member
 from dynaorm.item.size import item_size
 from dynaorm.item.text import key_text, name_text, value_text
 from dynaorm.item.value import AttributeValue, Item
@@ -508,7 +507,6 @@ class _Viewer:
             if name in in_view or not self._is_projected(name):
                 continue
             known = fields.get(name) or former.get(name)
-            known = known or next((one for one in fields.values() if is_member(name, one.attribute)), None)
             value, is_secret = visible[name], name in entry.secret
             is_expiry = known is not None and "expires" in known.marks
             role = self._role(entry, name, known)

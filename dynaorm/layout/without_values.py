@@ -13,12 +13,11 @@ from typing import Any, Final
 
 from dynaorm.description.classes import name_of
 from dynaorm.description.description import ClassDescription, TemplateDescription
-from dynaorm.description.entry import Entry, item_as_read
+from dynaorm.description.entry import Entry
 from dynaorm.description.tables import describe
 from dynaorm.entity.internal_items import OWNER
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.entity.table import Table
-from dynaorm.item.path import Prefix, is_member
 from dynaorm.item.text import key_text
 from dynaorm.item.value import AttributeValue, Item
 from dynaorm.layout.view import number_in_key, pieces_of
@@ -56,8 +55,7 @@ class _StandIns:
         self._known: dict[str, tuple[str, int]] = {}
         self._counts: Counter[str] = Counter()
 
-    def entry(self, given: Entry) -> Entry:
-        entry = _with_maps(given)
+    def entry(self, entry: Entry) -> Entry:
         cls = self._class(entry)
         own = cls if entry.kind in ("entity", "version", "tombstone") else None
         keys = {
@@ -122,16 +120,6 @@ class _StandIns:
             self._known[text] = field, self._counts[counted]
         field, number = self._known[text]
         return f"{number:0{len(text)}d}" if is_number else f"{field}-{number}"
-
-
-def _with_maps(entry: Entry) -> Entry:
-    """An entry with one attribute in place of those of a prefix."""
-    item = item_as_read(entry)
-    prefixes = [name for name in item if isinstance(name, Prefix)]
-    secret = {one for one in prefixes if any(is_member(name, one) for name in entry.secret)}
-    # A plain name: what stands for the values of a prefix is no map of attributes.
-    item = {f"{name.beginning}*" if isinstance(name, Prefix) else name: one for name, one in item.items()}
-    return replace(entry, item=item, secret=entry.secret | secret) if prefixes else entry
 
 
 def _as_in_keys(

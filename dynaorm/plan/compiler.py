@@ -26,10 +26,8 @@ from dynaorm.errors import (
 from dynaorm.item.action import ConditionCheck, Update
 from dynaorm.item.value import AttributeValue, Item
 from dynaorm.plan.changes import ItemIntents, item_change_of
-from dynaorm.plan.fingerprint import in_order, revision_under_token
 from dynaorm.plan.intent import Deletion, Reads, UnitOfWork
-from dynaorm.plan.kinds.derived import derived_actions
-from dynaorm.plan.kinds.derived_kinds import DERIVED_KINDS
+from dynaorm.plan.kinds.derived_kinds import derived_actions
 from dynaorm.plan.kinds.own_item import final_item, own_action
 from dynaorm.plan.plan import (
     FAILED,
@@ -46,7 +44,7 @@ from dynaorm.plan.same_block import token_item_of
 from dynaorm.plan.stored import ItemChange, ItemUpdate, StoredItem
 from dynaorm.plan.targets import additions, with_additions
 from dynaorm.plan.values import apply_field_changes, changes_of
-from dynaorm.record import record, replace
+from dynaorm.record import record
 
 TYPE_MISMATCH_MESSAGES: Final = (
     "document path",
@@ -89,7 +87,7 @@ def verdict(failures: Sequence[FailedAction], now: float, request_id: str = "") 
             reasons=tuple(one.code for one in failures),
             action=invalid.planned.reason,
         )
-    others = [one for one in failures if not one.planned.kind.is_secondary]
+    others = [one for one in failures if not one.planned.kind.is_permanent]
     return _of_conditions(others or failures[:1], now)
 
 
@@ -142,11 +140,6 @@ def _first(judged: Sequence[tuple[Planned, Judged]]) -> StoreError:
     return causes[0]
 
 
-# Sums are added to by all changes together.
-_NUMBERED: Final = tuple(kind for kind in DERIVED_KINDS if kind.is_numbered)
-_OF_ONE_CHANGE: Final = tuple(kind for kind in DERIVED_KINDS if not kind.is_summed)
-
-
 def compile_plan(merged: Sequence[ItemIntents], reads: Reads, unit: UnitOfWork) -> Plan:
     """The plan of a unit of work, from its merged intents.
 
@@ -158,22 +151,12 @@ def compile_plan(merged: Sequence[ItemIntents], reads: Reads, unit: UnitOfWork) 
     for one in merged:  # a loop, here and below, because every save takes this way
         if (change := item_change_of(one, reads, unit)) is not None:
             changes.append(change)  # noqa: PERF401 - see above
-    if unit.token is not None and unit.remember is None:
-        # An equal block writes the same revision, and finds by it that it was applied before.
-        unit = replace(unit, write_id=revision_under_token(merged, unit))
     actions, effects = planned_changes(changes, merged, reads, unit)
-    if unit.remember is not None and merged:
+    if unit.token is not None and merged:
         actions.append(token_item_of(merged, unit))
-    if unit.token is not None:
-        # DynamoDB takes a token with other bytes for another block.
-        actions = [replace(one, action=in_order(one.action)) for one in actions]
-    token = unit.token
-    if token is None and _is_transaction(actions, unit):
-        token = unit.write_id
+    token = unit.write_id if _is_transaction(actions, unit) else None
     wants_item = _wants_item(actions) or _returns_deleted(merged)
-    return check_limits(
-        Plan(tuple(actions), token, tuple(effects), unit.now, unit.token is not None, wants_item)
-    )
+    return check_limits(Plan(tuple(actions), token, tuple(effects), unit.now, wants_item))
 
 
 def planned_changes(
@@ -185,13 +168,13 @@ def planned_changes(
     own: list[Planned | None] = []
     untold: list[int] = []  # which own actions rely on the answer to say what others wrote beside them
     for change in changes:
-        final = final_item(change, _NUMBERED, unit)
+        final = final_item(change, unit)
         finals.append(final)
         planned = own_action(change, final, unit)
         if planned is not None and planned.basis.expected_values is not None and _is_untold(change, changes):
             untold.append(len(own))
         own.append(planned)
-    derived = derived_actions(changes, finals, _OF_ONE_CHANGE, reads=reads, unit=unit)
+    derived = derived_actions(changes, finals, reads, unit)
     added = additions(contributions, reads, unit) if contributions else []
     # Only now it is known whether all is one plain write: a transaction answers nothing, so these have to rely on more.
     if untold and _is_transaction([*filter(None, own), *chain(*derived), *added], unit):

@@ -24,7 +24,7 @@ from dynaorm.entity.mapping.validate import Validated, validated, validated_fiel
 from dynaorm.entity.resolve import FieldResolver
 from dynaorm.entity.state import Loaded
 from dynaorm.errors import DecodeError, InvalidValue, KeyChanged, UsageError
-from dynaorm.item.path import Path, Prefix, value_at
+from dynaorm.item.path import Path, value_at
 from dynaorm.item.update import (
     AddTo,
     Append,
@@ -421,15 +421,11 @@ def outcome_of(
     resolver = FieldResolver(mapping)
     paths = {resolver.attribute(change.path): change.path for change in changes}
     try:
-        found = apply_changes(start, [_of_whole_set(resolver, paths, start, change) for change in resolved])
+        return apply_changes(start, [_of_whole_set(resolver, paths, start, change) for change in resolved])
     except ValueError as problem:
         raise UsageError(
             problem=f"{mapping.entity.__name__} {refusal}: {problem}", remedy=by_whole_fields(changes)
         ) from problem
-    for prefix in [name for name in found if isinstance(name, Prefix)]:
-        if not found[prefix]["M"]:
-            del found[prefix]
-    return found
 
 
 def _of_whole_set(resolver: FieldResolver, paths: Mapping[Path, Path], item: Item, change: Change) -> Change:

@@ -11,7 +11,6 @@ from dynaorm.errors import ItemTooLarge, UsageError
 from dynaorm.failure import RedactedDict
 from dynaorm.item.action import Put
 from dynaorm.item.json_body import encode_body
-from dynaorm.item.path import flatten_prefixes
 from dynaorm.item.size import ITEM_LIMIT, item_size
 from dynaorm.item.value import AttributeValue, Item
 from dynaorm.plan.changes import item_change_of, merge_intents
@@ -97,7 +96,7 @@ def item_of(entity: Any, /) -> dict[str, AttributeValue]:
         >>> item_of(Song(song_id="1"))
         {'PK': {'S': 'SONG#1'}, 'SK': {'S': 'SONG'}, '_type': {'S': 'Song'}, 'song_id': {'S': '1'}}
     """
-    return {name: _copied(value) for name, value in flatten_prefixes(image_of(entity)).items()}
+    return {name: _copied(value) for name, value in image_of(entity).items()}
 
 
 def _copied(value: Any) -> Any:
@@ -110,7 +109,7 @@ def _copied(value: Any) -> Any:
 
 
 def image_of(entity: Any) -> Item:
-    """The same item as its class sees it, with maps in place of attributes of a prefix. It is not to be changed."""
+    """The same item, which is not to be changed."""
     mapping_of(type(entity))
     (intents,) = merge_intents([Save(entity)], NEVER_EXPIRED)
     change = item_change_of(intents, NOTHING_READ, UnitOfWork(NEVER_EXPIRED, "", str))
@@ -179,7 +178,7 @@ def load_of(entity: Any, revision: str, now: float) -> Load:
     item = new_image(mapping, key, valid.values, valid.encoded)
     if mapping.table.revision is not None:
         item = mapping.table.revision.stamped(item, None, revision)
-    text = encode_body(flatten_prefixes(item))
+    text = encode_body(item)
     # A value of a form that DynamoDB does not have today counts with its text in Python, which may be longer.
     if len(text) > ITEM_LIMIT // 4 and (size := item_size(item)) > ITEM_LIMIT:
         raise ItemTooLarge(key=stored_key(mapping, key), bytes=size)
@@ -192,7 +191,7 @@ def check_loadable(entity: type[Any]) -> None:
     revision = mapping.table.revision
     if revision is not None and revision.kind == "N":
         raise UsageError(
-            problem=f"{mapping.table} keeps the number {revision.name!r}, by which other writers see that an item "
+            problem=f"{mapping.table} keeps the number {revision.attribute!r}, by which other writers see that an item "
             "changed, and bulk_load would set it back to 1",
             remedy="use session.save_many(...), which raises it",
         )

@@ -4,7 +4,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import field
 from datetime import timedelta
 from enum import Enum
-from hashlib import sha256
 from typing import Any, Final, TypeAlias, final
 
 from dynaorm.entity.key import Key
@@ -97,10 +96,11 @@ def condition_of(intent: Intent) -> Condition | None:
     return None if type(intent) is Move else intent.condition
 
 
-# That of DynamoDB's ClientRequestToken (Amazon DynamoDB API Reference, TransactWriteItems).
-_CLIENT_TOKEN_LIMIT: Final = 36
 # The token is in the key of its token item, and a sort key has 1024 bytes.
 _TOKEN_LIMIT: Final = 1000
+
+A_DAY: Final = 86400.0
+"""How long a token is remembered if the caller does not say it: longer than anybody resumes a plan."""
 
 NEVER_EXPIRED: Final = float("-inf")
 """A time at which no entity has expired: an expired one can be deleted, and has an item."""
@@ -114,9 +114,9 @@ class UnitOfWork:
         now: the time, in seconds since the epoch; read once.
         write_id: the identifier of this unit of work; its items get it as their revision.
         table_name: gives the physical name of a declared table.
-        token: the caller's own client request token.
+        token: the caller's own token, which a token item remembers.
         exactly_once: send even a single action as a transaction with a token.
-        remember: for how many seconds a token item remembers the caller's token; None: there is none.
+        remember: for how many seconds it does.
     """
 
     now: float
@@ -124,7 +124,7 @@ class UnitOfWork:
     table_name: Callable[[str], str]
     token: str | None = None
     exactly_once: bool = False
-    remember: float | None = None
+    remember: float = A_DAY
 
 
 def check_token(token: object, remember: object = None) -> None:
@@ -160,13 +160,6 @@ def _check_text(token: str) -> None:
             problem=f"the token {shown(token)} has {counted(size, 'byte')}",
             remedy=f"use 1 to {_TOKEN_LIMIT} bytes",
         )
-
-
-def client_token(token: str) -> str:
-    """What DynamoDB gets as the token: one that is too long for it becomes a hash, the same in every process."""
-    if len(token) <= _CLIENT_TOKEN_LIMIT:
-        return token
-    return sha256(token.encode()).hexdigest()[:_CLIENT_TOKEN_LIMIT]
 
 
 class NotRead(Enum):

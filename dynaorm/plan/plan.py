@@ -38,7 +38,6 @@ from dynaorm.item.size import ACTION_LIMIT, ITEM_LIMIT, TRANSACTION_LIMIT, item_
 from dynaorm.item.text import key_text, name_text, printable
 from dynaorm.item.update import AddTo, Append, Change, Prepend, SetTo
 from dynaorm.item.value import AttributeValue, Item, same, same_items
-from dynaorm.plan.intent import client_token
 from dynaorm.plan.stored import ItemChange, ItemCheck, ItemDelete, ItemInsert, ItemUpdate, Requirement
 from dynaorm.plan.values import unsaved_changes
 from dynaorm.record import record, replace
@@ -172,11 +171,6 @@ class Planned:
         return type(self.action) is not ConditionCheck
 
     @property
-    def is_repeatable(self) -> bool:
-        """Whether an equal block sends the same action, whatever is stored, and whenever it runs."""
-        return self.kind.is_repeatable(self)
-
-    @property
     def reason(self) -> str:
         """Why it is in its plan."""
         return self.kind.reason(self)
@@ -230,15 +224,14 @@ class Kind:
 
     Attributes:
         is_evidence: an item of a plan that is stored proves that the plan was committed: no other plan writes it.
-        is_secondary: its refusal only says that another writer was first, if another action was refused, too.
-        is_permanent: nobody gives up an item or takes over another's, so the new holder alone says what follows.
+        is_permanent: nobody gives up an item or takes over another's, so the new holder alone says what follows. Its
+            refusal only says that another writer was first, if another action was refused, too.
         is_contested: several entities may want one item, so what is right depends on what it says.
         is_memory: its item remembers that the block was applied. It is the last of the block.
         most_bytes: the size that no item of the kind exceeds; None if each has to be measured.
     """
 
     is_evidence = False
-    is_secondary = False
     is_permanent = False
     is_contested = False
     is_memory = False
@@ -267,13 +260,6 @@ class Kind:
     def reason(self, planned: Planned) -> str:
         """Why an action is in its plan."""
         raise NotImplementedError
-
-    def is_repeatable(self, planned: Planned) -> bool:
-        """Whether the action of an equal block is equal, whatever is stored, and whenever it runs."""
-        # The clock says which times a write sets, and what counts as expired in a table with TTL.
-        mapping = planned.mapping
-        asks_clock = bool(mapping.timed) or mapping.expires is not None or planned.table.expiry is not None
-        return not asks_clock and not planned.from_read and planned.before is None
 
     def said(self, planned: Planned) -> str:
         """The item in words that a log may have: without its values."""
@@ -548,10 +534,9 @@ class _PlanFields:
 
     Attributes:
         actions: in the order sent; the reasons of a refusal come back in the same order.
-        token: the client request token of a transaction, or the caller's text that it follows from.
+        token: the client request token of a transaction.
         effects: what becomes of the entity objects.
         made_at: when it was compiled, in seconds since the epoch; DynamoDB remembers a token for ten minutes.
-        caller_token: the token was the caller's own.
         wants_item: a single update asks for the item as it leaves it.
     """
 
@@ -559,7 +544,6 @@ class _PlanFields:
     token: str | None
     effects: tuple[Effect, ...] = ()
     made_at: float = 0.0
-    caller_token: bool = False
     wants_item: bool = False
 
 
@@ -583,7 +567,7 @@ class Plan(_PlanFields):
 
     @property
     def token_item(self) -> Planned | None:
-        """The action that remembers the caller's token: the last one; None if the block did not ask for it."""
+        """The action that remembers the caller's token: the last one; None without such a token."""
         last = self.actions[-1] if self.actions else None
         return last if last is not None and last.kind.is_memory else None
 
@@ -617,7 +601,7 @@ class Plan(_PlanFields):
             return Request(
                 {
                     "TransactItems": [to_wire(planned.action) for planned in self.actions],
-                    "ClientRequestToken": None if self.token is None else client_token(self.token),
+                    "ClientRequestToken": self.token,
                 }
             )
         ((kind, request),) = to_wire(self.actions[0].action).items()

@@ -28,7 +28,6 @@ from dynaorm.item.condition import (
     exists,
     missing,
 )
-from dynaorm.item.path import Prefix
 from dynaorm.item.update import AddTo, Append, Change, Discard, Prepend, Remove, SetIfMissing, SetTo
 from dynaorm.item.value import EXACT, SET_TAGS, number_text
 
@@ -69,8 +68,6 @@ def _bounds(mapping: EntityMapping, change: Change) -> Iterator[Condition]:
     if len(change.path) > 1:
         _require(_is_part_valid(mapping, rules, change), change)
     else:
-        # Which attributes it replaces, only what is stored can tell.
-        _require(not isinstance(field.attribute, Prefix), change)
         yield from _bounds_of_whole(mapping, field, rules, change)
 
 

@@ -267,12 +267,8 @@ def other_revision(mapping: EntityMapping, item: Item) -> str:
     revision = mapping.table.revision
     if revision is None or not revision.is_foreign(item):
         return ""
-    stored = revision.stored_in(item)
-    if stored is None:
-        (tag,) = item[revision.attribute]
-        return f"{revision.name}: {revision.attribute} is stored as {tag}, not as a map"
-    ((tag, content),) = stored.items()
-    return f"{revision.name}: is stored as {tag} {shown(content)}, and {_REVISIONS[revision.kind]}"
+    ((tag, content),) = item[revision.attribute].items()
+    return f"{revision.attribute}: is stored as {tag} {shown(content)}, and {_REVISIONS[revision.kind]}"
 
 
 def refuse_other_revision(mapping: EntityMapping, item: Item) -> None:

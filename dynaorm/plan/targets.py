@@ -14,12 +14,10 @@ from dynaorm.entity.declare.catalog import catalog_of, of_type
 from dynaorm.entity.declare.registry import is_of
 from dynaorm.entity.key import stored_key
 from dynaorm.entity.mapping.mapping import EntityMapping
-from dynaorm.entity.revision import Revision
 from dynaorm.entity.table import ident_of
 from dynaorm.errors import EntityNotFound
 from dynaorm.item.action import Update
 from dynaorm.item.condition import Condition, all_of, any_of_conditions, exists, missing
-from dynaorm.item.update import Change
 from dynaorm.item.value import EXACT, same
 from dynaorm.plan.changes import ItemIntents
 from dynaorm.plan.edit import refuse_maintained
@@ -202,18 +200,18 @@ def addition(delta: TotalDelta, reads: Reads, unit: UnitOfWork) -> Planned | Non
     changes, made = delta.additions, None
     if delta.joined:
         made = create_from_key(mapping, delta.key, delta.values, added=delta.totals, now=unit.now)
-    own_revision, raised = _raised(table.revision, read, unit)
+    own_revision = None if table.revision is None else table.revision.own
     there, kind = exists(table.pk.name), all_of(_is_of_kind(mapping, read), own_revision)
     condition = all_of(there, kind)
     if made is not None:
         changes = (*made, *changes)
-        if not _is_untyped(mapping, read) and not _begins_once_read(table.revision, read):
+        if not _is_untyped(mapping, read):
             condition = any_of_conditions(missing(table.pk.name), kind) if kind is not None else None
     return Planned(
         Update(
             unit.table_name(table.name),
             delta.key,
-            (*changes, *raised),
+            changes if table.revision is None else (*changes, table.revision.change(unit.write_id)),
             all_of(condition, total_bounds(mapping, delta.totals)),
         ),
         TOTALS,
@@ -222,23 +220,6 @@ def addition(delta: TotalDelta, reads: Reads, unit: UnitOfWork) -> Planned | Non
         delta.key,
         basis=Basis(blind=made is None, from_read=not delta.joined),
     )
-
-
-def _raised(
-    revision: Revision | None, read: AsRead, unit: UnitOfWork
-) -> tuple[Condition | None, tuple[Change, ...]]:
-    """What an action requires of the revision of a target, and its change."""
-    if revision is None:
-        return None, ()
-    if read is UNREAD:
-        return revision.own, (revision.change(unit.write_id),)
-    condition, change = revision.raised_in(read or {}, unit.write_id)
-    return condition, (change,)
-
-
-def _begins_once_read(revision: Revision | None, read: AsRead) -> bool:
-    """Whether a target that is not stored is made only once that is known: DynamoDB cannot begin a nested revision."""
-    return read is UNREAD and revision is not None and revision.is_nested
 
 
 def _is_of_kind(mapping: EntityMapping, read: AsRead) -> Condition | None:

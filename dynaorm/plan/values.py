@@ -1,6 +1,6 @@
 """The values that a write stores: fields of objects, times, images."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from math import isfinite
 from typing import Any, Final
@@ -15,11 +15,9 @@ from dynaorm.entity.mapping.part import values_in
 from dynaorm.entity.mapping.validate import Validated, unchanged, validated
 from dynaorm.entity.state import Loaded, state_of
 from dynaorm.errors import InvalidValue, UnknownField
-from dynaorm.item.path import Prefix, has_maps
 from dynaorm.item.update import Change, Remove, SetTo
 from dynaorm.item.value import AttributeValue, Item, same
 from dynaorm.plan.stored import StoredItem
-from dynaorm.record import replace
 
 
 def times_of_new(mapping: EntityMapping, now: float) -> dict[str, Any]:
@@ -410,16 +408,4 @@ def difference(before: Item, after: Item) -> tuple[Change, ...]:
         if value is not (stored := before.get(name)) and value != stored and not same(value, stored)
     ]
     changes += [Remove((name,)) for name in before if name not in after]
-    if has_maps(after, before):
-        changes = [each for one in changes for each in _by_members(one, before)]
     return tuple(changes)
-
-
-def _by_members(change: Change, before: Item) -> Iterable[Change]:
-    """A change of an attribute; in place of one of a map of attributes, those of its members."""
-    (name,) = change.path
-    if not isinstance(name, Prefix):
-        return [change]
-    after = change.value["M"] if isinstance(change, SetTo) else {}
-    found = difference(before[name]["M"] if name in before else {}, after)
-    return [replace(one, path=(name, *one.path)) for one in found]

@@ -63,13 +63,6 @@ def _check_nothing_follows(mapping: EntityMapping, key: Item, changes: tuple[Cha
     is_renamed = any(mapping.fields[name].formerly for name in fields)
     if is_renamed or not mapping.made_of.computed_key.isdisjoint(changed):
         raise UnknownAttribute("the primary key, or the name of an attribute")
-    revision = mapping.table.revision
-    if (
-        revision is not None
-        and revision.is_nested
-        and any(map(revision.meets, _stored_paths(mapping, changes)))
-    ):
-        raise UnknownAttribute("the map that has the revision")
     for kind in DERIVED_KINDS:
         if kind.follows_from(mapping) and kind.can_differ(mapping, changed):
             known = known_by_key(mapping, key)
@@ -154,8 +147,6 @@ def upsert_without_reading(
     """
     # DynamoDB refuses a nested path where nothing is stored.
     if not (changes and values) or any(len(change.path) > 1 for change in changes):
-        return None
-    if mapping.table.revision is not None and mapping.table.revision.is_nested:
         return None
     edit = edit_without_reading(mapping, key, changes, creates=True)
     if edit is None:

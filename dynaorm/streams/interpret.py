@@ -13,12 +13,10 @@ from dynaorm.entity.classify import NotAnEntity, class_of
 from dynaorm.entity.declare.catalog import catalog_of, version_class
 from dynaorm.entity.key import Key, found_key, stored_key
 from dynaorm.entity.mapping.mapping import EntityMapping
-from dynaorm.entity.received import prefixes_in, received
 from dynaorm.entity.stored_entity import no_entity, shown_key
 from dynaorm.entity.table import Table, table_namer
 from dynaorm.errors import DecodeError, UsageError
 from dynaorm.failure import shown
-from dynaorm.item.path import flatten_prefixes
 from dynaorm.item.value import Item, same
 from dynaorm.record import replace
 from dynaorm.streams.change import AnyChange, Changed, Deleted, Inserted, Internal, StreamChange, Unreadable
@@ -161,7 +159,6 @@ def changes_in(one: StreamRecord, table: Table) -> Iterator[AnyChange]:
         error = DecodeError(entity="a stream record", key={}, problems=(problem,), remedy=_CHECK)
         yield Unreadable(one.raw, error, found_key({}, {}), one.sequence, one.at)
         return
-    one = _received(one, table)
     try:
         before, after = before_and_after(one, table)
     except DecodeError as unsaid:
@@ -181,17 +178,7 @@ def changes_in(one: StreamRecord, table: Table) -> Iterator[AnyChange]:
         kind = after or before
         assert isinstance(kind, NotAnEntity)  # there is an item before or after
         key: Key[Any] = found_key({}, shown_key(table, one.key))
-        yield Internal(kind.value, _as_sent(one.old), _as_sent(one.new), key, one.sequence, one.at)
-
-
-def _received(one: StreamRecord, table: Table) -> StreamRecord:
-    if not prefixes_in(table):
-        return one
-    return replace(one, old=received(table, one.old), new=received(table, one.new))
-
-
-def _as_sent(image: Item | None) -> Item | None:
-    return None if image is None else flatten_prefixes(image)
+        yield Internal(kind.value, one.old, one.new, key, one.sequence, one.at)
 
 
 def _malformation(one: StreamRecord, table: Table) -> str:

@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Annotated
 
-from pydantic import Field, SecretStr
+from pydantic import SecretStr
 
 from dynaorm import Attribute, CreatedAt, Entity, Unique, UpdatedAt, Versioned
 from tests.cast.tables import app
@@ -28,8 +28,7 @@ class Letter(Entity, table=app, pk="LETTER#{name}", sk="L", versioned="r_{versio
 
 
 class Safe(Entity, table=app, pk="SAFE#{number}", sk="S", name="safe"):
-    """Keeps a secret, and a dict whose members are attributes of the item."""
+    """Keeps a secret."""
 
     number: int
     code: Annotated[SecretStr, Attribute("Code")]
-    labels: Annotated[dict[str, str], Attribute(prefix="label.")] = Field(default={})

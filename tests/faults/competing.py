@@ -2,13 +2,11 @@
 
 from typing import Any
 
-from pydantic import BaseModel
-
 from dynaorm import Entity, F, Key, NumberRevision, Session, Table, inspect
 from dynaorm.errors import AlreadyExists, ConditionFailed, StaleEntity
 
 shared = Table("shared")
-leases = Table("leases", revision_attribute=NumberRevision("info.counter"))
+leases = Table("leases", revision_attribute=NumberRevision("counter"))
 
 
 class Lock(Entity, table=shared, pk="LOCK#{name}", sk="LOCK"):
@@ -32,14 +30,10 @@ class Balance(Entity, table=shared, pk="BALANCE#{name}", sk="BALANCE"):
     fence: int = 0
 
 
-class Info(BaseModel):
-    host: str = ""
-
-
 class Lease(Entity, table=leases, pk="LEASE#{shard}", sk="LEASE"):
     shard: str
     owner: str = ""
-    info: Info
+    host: str = ""
 
 
 class Job(Entity, table=shared, pk="JOB#{number}", sk="JOB"):
@@ -87,7 +81,7 @@ def lease(session: Session, me: str, rounds: int) -> list[int]:
             try:
                 if found.owner:
                     continue
-                is_same = F.info.counter == _number(found)
+                is_same = F.counter == _number(found)
                 taken = session.update(LEASE, F.owner.set(me), condition=is_same)
             except ConditionFailed:
                 continue

@@ -113,47 +113,33 @@ def _without_revision() -> Iterator[tuple[str, Case]]:
 
 def tokens() -> Iterator[tuple[str, Case]]:
     """Blocks under a token: it is new, or an equal block was applied before, or another one."""
-    there = stored(Stock(sku="a"))
-    yield from _forgotten(there)
-    yield "token check", Case(plan(Check(Key(Stock, sku="a")), token="T"), (there,), can_be_seen=False)
+    there, unit = stored(Stock(sku="a")), dict[str, Any](token="T", remember=DAY)
+    yield "token check", Case(plan(Check(Key(Stock, sku="a")), **unit), (there,), can_be_seen=False)
     yield from _expired(there)
-    for label, unit in (("token", {"token": "T"}), ("remembered", {"token": "T", "remember": DAY})):
-        for block, intents in _blocks().items():
-            again, first = plan(*intents(1), **unit), plan(*intents(1), write_id="first", **unit)
-            other = plan(*intents(2), write_id="other", **unit)
-            before = () if block == "insert" else (there,)
-            asks = _asking(partial(intents, 1), unit)
-            yield f"{label} {block}", Case(again, before, again=asks)
-            # What a save of a loaded entity sets may follow from what was loaded.
-            is_known, is_told = label == "remembered", block != "save"
-            yield (
-                f"{label} {block} again",
-                Case(again, (*before, first), earlier="equal", can_be_told=is_known, again=asks),
-            )
-            yield (
-                f"{label} {block} after another",
-                Case(again, (*before, other), earlier="another", can_be_told=is_told, again=asks),
-            )
-        yield from _loaded_anew(label, unit, there)
-        yield from _read_first(label, unit)
+    for block, intents in _blocks().items():
+        again, first = plan(*intents(1), **unit), plan(*intents(1), write_id="first", **unit)
+        other = plan(*intents(2), write_id="other", **unit)
+        before = () if block == "insert" else (there,)
+        asks = _asking(partial(intents, 1), unit)
+        yield f"token {block}", Case(again, before, again=asks)
+        yield (
+            f"token {block} again",
+            Case(again, (*before, first), earlier="equal", can_be_told=True, again=asks),
+        )
+        # What a save of a loaded entity sets may follow from what was loaded.
+        is_told = block != "save"
+        yield (
+            f"token {block} after another",
+            Case(again, (*before, other), earlier="another", can_be_told=is_told, again=asks),
+        )
+    yield from _loaded_anew(unit, there)
+    yield from _read_first(unit)
 
 
-def _asking(intents: Callable[[], Sequence[Intent]], unit: Any) -> Callable[[Context], Flow[bool]] | None:
-    """What asks the token item, if there is one, whether the block was applied before."""
-    if "remember" not in unit:
-        return None
+def _asking(intents: Callable[[], Sequence[Intent]], unit: Any) -> Callable[[Context], Flow[bool]]:
+    """What asks the token item whether the block was applied before."""
     work = UnitOfWork(NOW, "ours", str, **unit)
     return lambda context: is_applied(merge_intents(intents(), NOW), NOTHING_READ, work, context)
-
-
-def _forgotten(there: Plan) -> Iterator[tuple[str, Case]]:
-    """DynamoDB has forgotten the token, and the item has the revision of an equal block."""
-    for block in ("insert", "save"):
-        intents, before = _blocks()[block], () if block == "insert" else (there,)
-        first = plan(*intents(1), token="T", write_id="first")
-        again = plan(*intents(1), token="T")
-        case = Case(again, (*before, first), earlier="equal", is_forgotten=True)
-        yield f"token {block} again after long", case
 
 
 def _expired(there: Plan) -> Iterator[tuple[str, Case]]:
@@ -164,10 +150,10 @@ def _expired(there: Plan) -> Iterator[tuple[str, Case]]:
         other = plan(*add(2), made_at=NOW - DAY + until, write_id="other", **unit)
         asks = None if until > 0 else _asking(partial(add, 1), unit)
         case = Case(plan(*add(1), **unit), (there, other), is_forgotten=True, again=asks)
-        yield f"remembered {label}", case
+        yield f"token {label}", case
 
 
-def _loaded_anew(label: str, unit: Any, there: Plan) -> Iterator[tuple[str, Case]]:
+def _loaded_anew(unit: Any, there: Plan) -> Iterator[tuple[str, Case]]:
     """An equal block that adds one to what it loads: run again, it differs, as another block would."""
     first = plan(Save(loaded(Stock(sku="a"), left=1)), write_id="first", **unit)
     anew = (plan(Deletion(Key(Stock, sku="a"))), stored(Stock(sku="a", left=5)))
@@ -176,7 +162,7 @@ def _loaded_anew(label: str, unit: Any, there: Plan) -> Iterator[tuple[str, Case
         return (Save(loaded(Stock(sku="a", left=5), left=6)),)
 
     case = Case(plan(*saving(), **unit), (there, first, *anew), earlier="equal", again=_asking(saving, unit))
-    yield f"{label} save again, loaded anew", case
+    yield "token save again, loaded anew", case
 
 
 def _blocks() -> dict[str, Any]:
@@ -189,16 +175,16 @@ def _blocks() -> dict[str, Any]:
     }
 
 
-def _read_first(label: str, unit: Any) -> Iterator[tuple[str, Case]]:
+def _read_first(unit: Any) -> Iterator[tuple[str, Case]]:
     """A deletion of a guarded entity depends on what was read: run again, it sends other bytes."""
     removal, user = Deletion(Key(User, name="a")), User(name="a", email="a@x")
     first = plan(removal, reads=read(user), write_id="first", **unit)
     there = stored(user)
-    yield f"{label} guarded", Case(plan(removal, reads=read(user), **unit), (there,))
+    yield "token guarded", Case(plan(removal, reads=read(user), **unit), (there,))
     # It was deleted, and stored anew by others: the block reads that, and runs again.
     anew = stored(User(name="a", email="b@x"), "anew")
     again = plan(removal, reads=read(User(name="a", email="b@x"), "anew"), **unit)
-    yield f"{label} guarded again", Case(again, (there, first, anew), earlier="equal")
+    yield "token guarded again", Case(again, (there, first, anew), earlier="equal")
 
 
 def cases() -> dict[str, Case]:

@@ -164,7 +164,7 @@ def test_a_lock_and_a_lease_have_one_holder_and_jobs_and_requests_are_done_once(
         key = {"PK": text(f"JOB#{number}"), "SK": text("JOB")}
         arena.put(**key, _type=text("Job"), number={"N": str(number)}, receipt=text(""), _rev=text("r"))
     lease = {"PK": text("LEASE#s"), "SK": text("LEASE"), "shard": text("s"), "owner": text("")}
-    arena.put(**lease, _type=text("Lease"), info={"M": {"host": text("h"), "counter": {"N": "1"}}})
+    arena.put(**lease, _type=text("Lease"), host=text("h"), counter={"N": "1"})
     made = arena.race(*(("compete", {"me": str(me), "rounds": rounds}) for me in range(3)))
     # Nobody else changed what the lock guards between a read and the write of what follows from it.
     held = sorted(fence for each in made for fence in each["lock"])
@@ -176,10 +176,8 @@ def test_a_lock_and_a_lease_have_one_holder_and_jobs_and_requests_are_done_once(
     assert numbers == [*range(2, 3 * 3 * rounds + 2)]
     takes = [each["lease"][at : at + 3] for each in made for at in range(0, 3 * rounds, 3)]
     assert all(take == [*range(take[0], take[0] + 3)] for take in takes), "nobody wrote while another held it"
-    assert arena.get("LEASE#s", "LEASE")["info"]["M"] == {
-        "host": text("h"),
-        "counter": {"N": str(numbers[-1])},
-    }
+    stored = arena.get("LEASE#s", "LEASE")
+    assert (stored["host"], stored["counter"]) == (text("h"), {"N": str(numbers[-1])})
     assert sorted(job for each in made for job in each["jobs"]) == [*jobs]
     assert not [item for item in arena.items() if item["PK"]["S"].startswith("JOB#")]
     assert made[0]["answers"] == made[1]["answers"] == made[2]["answers"]
@@ -230,8 +228,8 @@ def test_a_block_whose_process_died_after_sending_is_recognised_by_its_token(are
     process.communicate("go\n", timeout=PATIENCE)
     assert process.returncode == EXIT_STATUS
     committed = arena.items()
-    assert len(committed) == 5
-    assert arena.run("register", token=arena.table) == committed[2]["_rev"]["S"]
+    assert len(committed) == 6
+    assert arena.run("register", token=arena.table) == committed[3]["_rev"]["S"]
     assert arena.items() == committed
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from dynaorm import Entity, F, Key, NumberKey, Retry, Session, Table, tools
-from dynaorm.errors import OutcomeUnknown, TokenReused, UsageError
+from dynaorm.errors import TokenReused, UsageError
 from dynaorm.testing import FakeClock, assert_consistent, lost_request
 from tests.faults.remembering import (
     DAY,
@@ -67,33 +67,27 @@ def test_another_block_is_refused_and_nothing_of_it_is_written(
     assert items(store) == found
 
 
-def test_a_token_that_was_used_without_remembering_it_is_not_said_to_be_unused(
-    store: Store, token: str
-) -> None:
-    session = store.line().session
-    session.save(Stock(sku="x", left=5))
-    with session.transaction(token=token) as tx:
-        count(tx)
-    found = items(store)
-
-    def block() -> None:
-        with session.transaction(token=token, remember=DAY) as tx:
-            count(tx)
-
-    with pytest.raises(OutcomeUnknown, match="last ten minutes"):
-        block()
-    assert items(store) == found
-
-
 # -- how long ----------------------------------------------------------------------------------------------------------
 
 
-def test_a_token_is_remembered_for_ten_minutes_at_least_as_dynamodb_does(moto: Store, token: str) -> None:
+def test_a_token_is_remembered_for_ten_minutes_at_least(moto: Store, token: str) -> None:
     session = moto.line().session
     session.save(Stock(sku="x", left=5))
     for seconds, left in ((0.0, 4), (599.0, 4), (2.0, 3)):
         moto.clock.advance(seconds)
         with session.transaction(token=token, remember=timedelta(seconds=1)) as tx:
+            count(tx)
+        assert session.get_one(Stock, sku="x").left == left
+
+
+def test_a_token_is_remembered_for_a_day_unless_the_caller_says_for_how_long(
+    store: Store, token: str
+) -> None:
+    session = store.line().session
+    session.save(Stock(sku="x", left=5))
+    for seconds, left in ((0.0, 4), (DAY.total_seconds() - 1, 4), (2.0, 3)):
+        store.clock.advance(seconds)
+        with session.transaction(token=token) as tx:
             count(tx)
         assert session.get_one(Stock, sku="x").left == left
 
@@ -112,7 +106,7 @@ def test_the_token_item(moto: Store, token: str) -> None:
     assert item["_until"] == item["until"] == until
     assert item["_revision"] == entities(moto)[repr({"S": "USER#2"})]["_rev"]
     (call,) = wire.calls
-    assert call.request["ClientRequestToken"] == token
+    assert call.request["ClientRequestToken"] == item["_revision"]["S"]
     assert len(call.request["TransactItems"]) == 3
 
 
@@ -138,18 +132,14 @@ def test_no_read_returns_the_token_item_and_no_tool_touches_it(moto: Store, toke
 
 
 def test_the_plan_says_what_remembering_costs(moto: Store, token: str) -> None:
+    def block() -> None:
+        line = moto.line(lost_request(times=9), retry=Retry(attempts=1))
+        with line.session.transaction(token=token) as tx:
+            tx.save(Stock(sku="x"))
 
-    def plan_of(remember: timedelta | None) -> Any:
-        def block() -> None:
-            line = moto.line(lost_request(times=9), retry=Retry(attempts=1))
-            with line.session.transaction(token=token, remember=remember) as tx:
-                tx.save(Stock(sku="x"))
-
-        return moto.unknown(block)
-
-    plain, remembered = plan_of(None), plan_of(DAY)
-    assert remembered.write_units == plain.write_units + 3  # one of them for the inverted index
-    assert remembered.explain().splitlines()[-1] == (
+    plan: Any = moto.unknown(block)
+    assert plan.write_units == 6  # 2 for each item, and 1 for its entry in the inverted index
+    assert plan.explain().splitlines()[-1] == (
         f"2. Put Remembering PK=#token#{token} SK=#token#{token}: remember the token {token!r}, "
         "if it is not remembered yet"
     )

@@ -40,7 +40,7 @@ def wrong_steps(cell: Cell, state: State) -> Iterator[Cell]:
         yield PERHAPS
     if cell is not DONE:
         yield DONE
-    if cell not in (NOT_MADE, RAISE, write_endings.VERDICT, write_endings.TAKEN, write_endings.REUSED):
+    if cell not in (NOT_MADE, RAISE, write_endings.VERDICT, write_endings.TAKEN):
         yield NOT_MADE
     # The objects of a plan that is resumed have it already.
     if cell in (KEPT, RAISE) and state not in (State.WITHIN, State.PAST):

@@ -290,34 +290,34 @@ def test_guard_items_without_an_owner_get_the_one_entity_that_holds_their_value(
     assert stored["email#nobody@x"] == guards[4]
 
 
-nested = Table("nested", revision_attribute=NumberRevision("kept.number"))
-nested_before = Table("nested", revision_attribute=NumberRevision("kept.number"))
+numbered = Table("numbered", revision_attribute=NumberRevision("number"))
+numbered_before = Table("numbered", revision_attribute=NumberRevision("number"))
 
 
-class OldSeat(Entity, table=nested_before, pk="SEAT#{number}", sk="SEAT", name="Seat"):
+class OldSeat(Entity, table=numbered_before, pk="SEAT#{number}", sk="SEAT", name="Seat"):
     number: int
     row: str
 
 
-class Row(Entity, table=nested, pk="ROW#{row}", sk="ROW"):
+class Row(Entity, table=numbered, pk="ROW#{row}", sk="ROW"):
     row: str
     seats: int = 0
 
 
-class Seat(Entity, table=nested, pk="SEAT#{number}", sk="SEAT"):
+class Seat(Entity, table=numbered, pk="SEAT#{number}", sk="SEAT"):
     number: int
     row: str
     in_row = Aggregate(Row, count="seats")
 
 
-def test_a_missing_target_is_made_where_the_revision_is_a_member_of_a_map(moto: Raw) -> None:
-    moto.create(nested)
+def test_a_missing_target_is_made_where_the_revision_is_a_number(moto: Raw) -> None:
+    moto.create(numbered)
     moto.session.save_many([OldSeat(number=number, row="a") for number in (1, 2)])
-    assert [one.outcome for one in tools.backfill(moto.session, nested)] == [Outcome.REPAIRED]
+    assert [one.outcome for one in tools.backfill(moto.session, numbered)] == [Outcome.REPAIRED]
     row = moto.session.get_one(Row, row="a")
     assert (row.seats, inspect(row).revision) == (2, "1")
-    assert list(tools.verify(moto.session, nested)) == []
-    moto.client.delete_table(TableName="nested")
+    assert list(tools.verify(moto.session, numbered)) == []
+    moto.client.delete_table(TableName="numbered")
 
 
 def test_why_a_total_cannot_be_corrected_is_told(moto: Raw) -> None:
@@ -329,12 +329,12 @@ def test_why_a_total_cannot_be_corrected_is_told(moto: Raw) -> None:
                 raise Refusal("ValidationException", "the table is no good")
             return moto.transport.call(call)
 
-    moto.create(nested)
+    moto.create(numbered)
     moto.session.save(OldSeat(number=1, row="a"))
-    (left,) = tools.backfill(Session(transport=Refusing()), nested)
+    (left,) = tools.backfill(Session(transport=Refusing()), numbered)
     assert (left.outcome, left.finding.kind) == (Outcome.SKIPPED, FindingKind.TOTAL)
     assert "the table is no good" in left.reason
-    moto.client.delete_table(TableName="nested")
+    moto.client.delete_table(TableName="numbered")
 
 
 class OldText(Entity, table=before, pk="TEXT#{number}", sk="TEXT", versioned=True, name="Text"):

@@ -117,9 +117,6 @@ def _filters(draw: st.DrawFn, declared: Declared, drawn: Sequence[Row]) -> tuple
                 draw(st.integers(0, 3)),
             ),
         )
-    if declared.schema.prefixed and draw(st.booleans()):
-        operators = draw(st.sampled_from(["<", ">=", "==", "!="]))
-        return ((draw(st.sampled_from(["held.n", "held.m"])), operators, draw(st.integers(0, 2))),)
     fields = [("at", "< <= > >= == !="), ("row", "< >"), ("size", "< >= == !="), ("flag", "== !=")]
     if any(row.bare for row in drawn):
         fields.pop()  # what an absent attribute means to a condition is a law of its own

@@ -115,7 +115,7 @@ def _before(now: Spec, pick: Pick) -> Spec:
         "codec": {"codec": pick(("iso", "pynamodb", "milliseconds")) if now.codec not in ("", "ms") else now.codec},
         "subclass": {"subclass": ""},
         "name": {"formerly": "was" if now.formerly and now.typed == "own" else now.formerly},
-        "revision": {"revision": "" if now.revision not in ("nested", "around") else now.revision},
+        "revision": {"revision": ""},
         **{name: {name: ""} for name in SINCE},
     }  # fmt: skip
     for name in {pick(sorted(changes)) for _ in range(pick((1, 2, 3, 5)))}:

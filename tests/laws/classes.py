@@ -40,7 +40,6 @@ TIMES: Final = tuple(
     for step in (0, 1, 15_000, 1_000_000, 59_123_000, 60_000_000, 3_600_000_000, 86_400_000_000)
 )
 PARTS: Final = (1, 2, 3)
-HELD: Final[tuple[dict[str, int], ...]] = ({}, {"n": 1}, {"n": 2, "m": 1})
 # DynamoDB deletes what expired the day before, and keeps what did so long ago.
 YESTERDAY: Final = NOON - timedelta(days=1)
 LONG_AGO, LATER = datetime(2000, 1, 1, tzinfo=UTC), datetime(2100, 1, 1, tzinfo=UTC)
@@ -134,8 +133,7 @@ class Schema:
         has_type: the items have a type attribute.
         projection: that of the second index; the first projects all.
         classes: in the order of declaration.
-        revision: the path of a number that others keep as the revision; an empty text for dynaorm's own.
-        prefixed: the classes have a dict whose members are attributes.
+        revision: the attribute of a number that others keep as the revision; an empty text for dynaorm's own.
         told: a field of each class says the type of its items. That of the first class may have any type.
     """
 
@@ -145,7 +143,6 @@ class Schema:
     classes: tuple[ClassSpec, ...]
     revision: str = ""
     told: bool = False
-    prefixed: bool = False
 
 
 # Sort keys of one collection, told apart by their literals or levels; {0} is the class's number.
@@ -196,10 +193,9 @@ def schemas(draw: st.DrawFn, *, families: bool = True, numbered: bool = False) -
         if families and has_type and draw(st.booleans()):
             own = classes[-1]
             classes.append(ClassSpec(f"D{number}", own.name, own.pk, own.sk, renamed, own.indexes, in_key))
-    revision = draw(st.sampled_from(["", "changes", "info.changes"])) if numbered else ""
+    revision = draw(st.sampled_from(["", "changes"])) if numbered else ""
     told = numbered and has_type and all(one.parent is None for one in classes) and draw(st.booleans())
-    prefixed = numbered and not draw(st.integers(0, 2))
-    return Schema(kind, has_type, projection, tuple(classes), revision, told, prefixed)
+    return Schema(kind, has_type, projection, tuple(classes), revision, told)
 
 
 @st.composite
@@ -299,9 +295,6 @@ def _class(
         keywords["name"] = None
         kind = Literal[f"{spec.name}-0", f"{spec.name}-1"] if classes else str
         annotations["kind"] = Annotated[kind, Attribute("_type")]
-    if schema.prefixed:
-        annotations["held"] = Annotated[dict[str, int], Attribute(prefix="held.")]
-        space["held"] = {}
     if spec.sk is not None:
         keywords["sk"] = spec.sk
     made: type[Entity] = types.new_class(spec.name, (Entity,), keywords, lambda own: own.update(space))
@@ -366,8 +359,7 @@ def entity_of(declared: Declared, row: Row, number: int) -> Any:
     kind: Any = declared.classes[row.kind]
     spec = declared.spec(kind)
     told = {"kind": f"{row.kind}-{number % 2}"} if declared.schema.told else {}
-    held = {"held": HELD[number % 3]} if declared.schema.prefixed else {}
-    return kind(**{spec.own(name): value for name, value in row.values}, **told, **held, row=number)
+    return kind(**{spec.own(name): value for name, value in row.values}, **told, row=number)
 
 
 def respelled(item: Mapping[str, Any], row: Row, at: datetime) -> dict[str, Any]:

@@ -64,10 +64,6 @@ class Info(BaseModel):
     seen: Annotated[datetime | None, Attribute("seenAt", codec=ISO_SECONDS)] = None
 
 
-class Kept(BaseModel):
-    by: str = "us"
-
-
 class Spec(NamedTuple):
     """One setting for each declaration. Each is a text, and an empty text is the plain case.
 
@@ -98,8 +94,8 @@ CHOICES: Final[Mapping[str, Sequence[str]]] = {
     "sort": ("S", "S", "S", "N", "B", ""),
     "key": ("", "", "desc", "computed", "nested", "one of"),
     "in_key": ("", "", "field", "table"),
-    "typed": ("own", "own", "none", "field", "others"),
-    "revision": ("text", "text", "", "number", "start", "nested", "around"),
+    "typed": ("own", "own", "none", "field"),
+    "revision": ("text", "text", "", "number", "start"),
     "escape": ("yes", "yes", "no"),
     "guards": ("", "", "apart"),
     "versioned": ("", "", "", "all", "some", "padded", "template"),
@@ -137,7 +133,7 @@ def fitting(spec: Spec) -> Spec:
         spec = spec._replace(typed="own" if spec.typed == "field" else spec.typed)
     if spec.expires:
         spec = spec._replace(counted="")
-    if spec.typed not in ("own", "others"):
+    if spec.typed != "own":
         spec = spec._replace(subclass="")
     is_odd = (spec.sort != "S" or spec.key != "") and spec.in_key == "field"
     spec = spec._replace(in_key="" if is_odd or spec.key in ("computed", "nested") else spec.in_key)
@@ -173,8 +169,6 @@ REVISIONS: Final[Mapping[str, Any]] = {
     "": None,
     "number": NumberRevision("changes"),
     "start": NumberRevision("changes", start=-1),
-    "nested": NumberRevision("kept.number", start=4),
-    "around": NumberRevision("kept.number"),
 }
 
 
@@ -233,7 +227,7 @@ def _table_of(spec: Spec, guards: Table | None) -> Table:
         TABLE,
         sk=sorts[spec.sort],
         indexes=[indexes[one] for one in spec.indexes],
-        type_attribute={"own": "_type", "none": None, "field": "kind", "others": "_type"}[spec.typed],
+        type_attribute={"own": "_type", "none": None, "field": "kind"}[spec.typed],
         revision_attribute=REVISIONS[spec.revision],
         guard_table=guards,
         escape=spec.escape == "yes",
@@ -258,7 +252,7 @@ def _keywords(spec: Spec, table: Table) -> dict[str, Any]:
         "unique": {"pair": ("text", "num")} if "composite" in spec.unique else {},
     }
     found |= {name: value for name, value in said.items() if value}
-    names = {"field": None, "others": "*", **({"own": "Former"} if spec.formerly == "was" else {})}
+    names = {"field": None, **({"own": "Former"} if spec.formerly == "was" else {})}
     return found | ({"name": names[spec.typed]} if spec.typed in names else {})
 
 
@@ -323,8 +317,6 @@ def _kept(spec: Spec) -> dict[str, tuple[Any, Any]]:
         found["changed_iso"] = Annotated[datetime | None, UpdatedAt(), iso], None
     if spec.typed == "field":
         found["kind"] = Literal["x", "y"], "x"
-    if spec.revision == "around":
-        found["kept"] = Kept, ...
     return found
 
 
@@ -430,7 +422,6 @@ VALUES: Final[Mapping[str, Sequence[Any]]] = {
     "note": (None, "n1", "n2"),
     "until": (None, None, LATER, YESTERDAY),
     "kind": ("x", "y"),
-    "kept": (Kept(), Kept(by="them")),
     "more": (0, 1),
 }
 

@@ -119,13 +119,12 @@ class Expected:
     def _special(self, one: Values) -> Stored:
         """The attributes that have a meaning, and those that may be absent."""
         spec, label = self.spec, self.label(one)
-        until, kept = one.get("until"), one.get("kept")
+        until = one.get("until")
         found: dict[str, Any] = {
             "tags": {"SS": sorted(one["tags"])} if one["tags"] else None,
             "extra": None if one["extra"] is None else _any(one["extra"]),
             "until": None if until is None else {"N": self.until(until)},
             "kind": {"S": one["kind"]} if spec.typed == "field" else None,
-            "kept": None if kept is None else {"M": {"by": {"S": kept.by}}},
             "more": {"N": str(one["more"])} if "more" in one else None,
             "theLabel": {"S": label} if label is not None and "stored" in spec.computed else None,
         }

@@ -186,7 +186,7 @@ class Checked:
             assert item["_rev"]["S"]
             assert old is None or (old["_rev"] == item["_rev"]) == (old == item)
         elif self.spec.revision:
-            first = {"number": 1, "start": 0, "nested": 5, "around": 1}[self.spec.revision]
+            first = {"number": 1, "start": 0}[self.spec.revision]
             number, stood = number_in(item), self.known.ones.get(place)
             until = None if stood is None else stood.values.get("until")
             if old is None or (until is not None and until <= self.now and number == first):
@@ -200,11 +200,7 @@ class Checked:
         spec, found = self.spec, dict(copy.deepcopy(item))
         for name in ("_rev", "changes", *(("version", "version_at") if spec.versioned else ())):
             found.pop(name, None)
-        if spec.revision in ("nested", "around"):
-            del found["kept"]["M"]["number"]
-            if spec.revision == "nested":
-                assert found.pop("kept") == {"M": {}}
-        if spec.typed in ("own", "others"):
+        if spec.typed == "own":
             assert found.pop("_type")["S"] in (one.former or one.kind, one.kind)
         if one.former and "remark" in found:
             assert "note" not in found
@@ -246,7 +242,7 @@ class Checked:
             assert "num" in latest
             assert "state" not in latest
         else:
-            own = {*_plain(item)} - {*self.expected.index_keys(one.values), "theLabel", "kept"}
+            own = {*_plain(item)} - {*self.expected.index_keys(one.values), "theLabel"}
             assert own <= {*latest}, own - {*latest}
         assert latest == {name: value for name, value in _plain(item).items() if name in latest}
         for version in found.values():
@@ -283,16 +279,12 @@ class Checked:
 def _plain(item: Item) -> Stored:
     """What a version and the latest copy have in common."""
     unlike = {"SK", "_type", "_rev", "changes", "previous_deletion", "version_type"}
-    found = {name: one for name, one in item.items() if name not in unlike}
-    if "kept" in found:
-        members = {name: one for name, one in found["kept"]["M"].items() if name != "number"}
-        found["kept"] = {"M": members}
-    return found
+    return {name: one for name, one in item.items() if name not in unlike}
 
 
 def number_in(item: Item) -> int | None:
     """The revision of an item, if it is a number."""
-    found = item.get("changes") or item.get("kept", {"M": {}})["M"].get("number")
+    found = item.get("changes")
     return None if found is None else int(found["N"])
 
 

@@ -89,11 +89,11 @@ def check_sound(engine: Transport, random: Random) -> None:
         recorder = Recorder(read_only(classes, raw))
         session = session_on(recorder)
         assert list(tools.verify(session, *scope)) == [], scope
-        check_policy(recorder, scope, "verify")
+        check_policy(recorder, scope, "tools")
         assert list(tools.repair(session, *scope)) == [], scope
         new = [one.finding for one in tools.backfill(session, *scope, dry_run=True)]
         assert [one for one in new if "does not exist" not in one.detail] == [], scope
-        check_policy(recorder, scope, "repair")
+        check_policy(recorder, scope, "tools")
     check_reads(session_on(read_only(classes, raw)), classes, raw)
 
 

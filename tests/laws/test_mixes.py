@@ -39,7 +39,6 @@ from tests.laws.mixed_classes import (
     SMALL,
     TABLE,
     Info,
-    Kept,
     Pick,
     Spec,
     Values,
@@ -460,8 +459,6 @@ def upsert(world: World) -> None:
     is_there = stood is not None and world.model.is_live(stood, world.now)
     start = stood.copy() if stood is not None and is_there else of_key_and_defaults(world, values)
     given, found = change_of(world, start)
-    if "kept" in values and "kept" not in found:
-        given, found = [*given, F.kept.set(Kept())], {**found, "kept": Kept()}
     if world.spec.sort == "B":
         given = [*given, F.n.set(start.values["n"])]
     new = start.copy(**world.model.normal({**start.values, **found}))
@@ -739,14 +736,11 @@ def be_written(world: World) -> None:
     one.more = {"zz": {"M": {"n": {"N": str(len(world.log))}}}}
     item |= one.more
     if (number := number_in(item)) is not None and spec.revision != "text":
-        holder = item["kept"]["M"] if "kept" in item else item
-        holder["number" if "kept" in item else "changes"] = {"N": str(number + 1)}
+        item["changes"] = {"N": str(number + 1)}
     if one.kind == "Thing" and spec.typed == "own" and spec.formerly:
         one.former = "Former"
         if "note" in item:
             item["remark"] = item.pop("note")
-    if one.kind == "Thing" and spec.typed == "others":
-        one.former = "Alien"
     item |= {"_type": {"S": one.former}} if one.former else {}
     world.engine.call(Call("PutItem", {"TableName": TABLE, "Item": item}))
     world.log.append(f"another program writes {world.model.place(one.values)}")

@@ -13,7 +13,7 @@ from dynaorm.errors import DynaormError
 from dynaorm.transport import Transport
 from tests.laws.test_plans import WRITES, World, chosen
 from tests.laws.test_writes import assigned, change_for, new_entity
-from tests.laws.written_classes import INDEXES, SPECS, Spec, needed
+from tests.laws.written_classes import INDEXES, SPECS, Spec
 
 Part: TypeAlias = Callable[[Transaction], object]
 """One call in a block."""
@@ -129,7 +129,7 @@ def test_the_plan_of_a_block_is_what_the_block_then_sends(
 ) -> None:
     world = World(spec, engine_with_table)
     for name, text in (("a", "Bobby"), ("b", "other")):
-        world.session()[0].save(world.kind(name=name, text=text, **needed(world.spec)))
+        world.session()[0].save(world.kind(name=name, text=text))
         world.go_on()
     for _ in range(data.draw(st.integers(1, 4))):
         if not world.live:

@@ -17,18 +17,16 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 from dynaorm import F, Key, Plan, Retry, Session, Table, detached, inspect
-from dynaorm.entity.received import received
 from dynaorm.errors import BulkError, DynaormError, OutcomeUnknown, UsageError
 from dynaorm.flow.call import Call
 from dynaorm.item.action import ConditionCheck, Delete, Put, Update
 from dynaorm.item.condition import holds
-from dynaorm.item.path import Prefix, flatten_prefixes
 from dynaorm.item.update import AddTo, Append, Change, Discard, Prepend, Remove, SetIfMissing, SetTo
 from dynaorm.item.value import AttributeValue, Item
 from dynaorm.testing import FakeClock, Fault, FaultyTransport
 from dynaorm.transport import NoAnswer, Transport
 from tests.laws.test_writes import assigned, change_for, new_entity
-from tests.laws.written_classes import INDEXES, OTHERS, SPECS, Kind, Spec, check_derived, make, needed
+from tests.laws.written_classes import INDEXES, OTHERS, SPECS, Kind, Spec, check_derived, make
 
 WRITES: Final = frozenset({"PutItem", "UpdateItem", "DeleteItem", "TransactWriteItems"})
 
@@ -89,22 +87,20 @@ def applied(before: Items, plan: Plan) -> Items | None:
         action = planned.action
         key = action.item if isinstance(action, Put) else action.key
         place = key["PK"]["S"], key["SK"]["S"]
-        old = received(planned.table, before.get(place))
+        old = before.get(place)
         if action.condition is not None and not holds(action.condition, old or {}):
             return None
         match action:
             case Put():
-                after[place] = flatten_prefixes(action.item)
+                after[place] = action.item
             case Delete():
                 after.pop(place, None)
             case Update():
-                after[place] = flatten_prefixes(changed(old or key, action.changes))
+                after[place] = changed(old or key, action.changes)
             case ConditionCheck():
                 pass
         if planned.after is not None:
-            assert comparable({"M": after[place]}) == comparable({"M": flatten_prefixes(planned.after)}), (
-                planned.purpose
-            )
+            assert comparable({"M": after[place]}) == comparable({"M": planned.after}), planned.purpose
     return after
 
 
@@ -115,9 +111,6 @@ def changed(item: Item, changes: Iterable[Change]) -> Item:
         *parents, name = change.path
         there, here = item, after
         for step in parents:
-            if isinstance(step, Prefix):  # attributes need no map
-                there = {step: {"M": {}}, **there}
-                here.setdefault(step, {"M": {}})
             there, here = there[str(step)]["M"], here[str(step)]["M"]
         value = outcome(change, there.get(str(name)))
         if value is None:
@@ -381,7 +374,7 @@ def test_what_a_plan_says_is_what_is_sent_and_what_the_table_becomes(
 ) -> None:
     world = World(spec._replace(other=other), engine_with_table)
     for name, text in (("a", "Bobby"), ("b", "other")):
-        world.session()[0].save(world.kind(name=name, text=text, **needed(spec)))
+        world.session()[0].save(world.kind(name=name, text=text))
         world.go_on()
     for _ in range(data.draw(st.integers(1, 5))):
         if not world.live:

@@ -39,7 +39,6 @@ from tests.laws.written_classes import (
     SPECS,
     TEXTS,
     TIMES,
-    Kept,
     Kind,
     Place,
     Spec,
@@ -208,7 +207,6 @@ def value_for(world: Any, name: str, draw: Any) -> Any:
     inputs: dict[str, tuple[Any, ...]] = {
         "name": TEXTS, "text": TEXTS, "number": spec.number.inputs, "many": spec.many.inputs,
         **dict.fromkeys(KEPT, TIMES),
-        "kept": (Kept(), {"by": "US"}, Kept.model_construct(by="THEM"), {"by": 1}, None),
         "kind": ("x", "y", "z", 5, None),
         "other": spec.other.inputs, "note": (None, "small", "echo", "Note", 5), "until": TIMES,
     }  # fmt: skip
@@ -219,8 +217,6 @@ def new_entity(world: Any, draw: Any) -> Any:
     given = {name: value_for(world, name, draw) for name in world.kind.model_fields if draw(st.booleans())}
     given.setdefault("name", draw(st.sampled_from(["a", "Bob"])))
     given.setdefault("text", draw(st.sampled_from(["a", "b", "Bob"])))
-    if world.spec.revision == "around":
-        given.setdefault("kept", Kept())
     return world.kind.model_construct(**given)
 
 
@@ -341,16 +337,13 @@ def upsert(world: World, draw: Any) -> None:
     text = value_for(world, "text", draw)
     start = entity if entity is not None else world.kind.model_construct(name=name, text=text)
     change, field, value = change_for(world, start, draw)
-    kept = {"kept": Kept()} if world.spec.revision == "around" else {}
-    expected = constructed(world.kind, {**vars(start), **kept, "text": text, field: value})
+    expected = constructed(world.kind, {**vars(start), "text": text, field: value})
     if expected is not None and expected["name"] != name:
         expected = None
     returned: list[Any] = []
 
     def make_it() -> None:
         changes = [change] if field == "text" else [F.text.set(text), change]
-        if world.spec.revision == "around" and field != "kept":
-            changes.append(F.kept.set(kept["kept"]))
         returned.append(world.session.upsert(Key(world.kind, name=name), *changes))
 
     objects = () if entity is None else (entity,)

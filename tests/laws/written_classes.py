@@ -119,10 +119,6 @@ OTHERS: Final = (
          Place.model_construct(city="x", floor=-1), {"city": 1})),
     Kind(Place | None, None, (Place(city="Oslo"), {"city": "BERN", "floor": "2"}, None)),
     Kind(dict[str, Annotated[int, Field(ge=0)]], {}, ({}, {"a": 1}, {"a": "2"}, {"a": -1})),
-    Kind(Annotated[dict[str, Annotated[int, Field(ge=0)]], Attribute(prefix="p.")], {},
-         ({}, {"a": 1}, {"a": "2"}, {"a": -1}, {"b": 1})),
-    Kind(Annotated[dict[str, AnyValue], Attribute(prefix="p.")], {},
-         ({}, {"a": [1, None]}, {"a": 1j}, {"a": None, "b": {"c": "d"}})),
     Kind(float, 0.5, (1, 0.25, "0.5", "x", inf)),
     Kind(Decimal | None, None, (Decimal("0.10"), Decimal("1" * 38), Decimal("1" * 39), "NaN")),
     Kind(AnyValue, None, (None, "a", {"a": [1, 2.5]}, [None, True], nested(32), nested(33), inf,
@@ -169,25 +165,12 @@ class Spec(NamedTuple):
     counted: bool
 
 
-REVISIONS: Final = ("", "text", "text", "number", "nested", "around")
-"""How a table keeps a revision: not at all, as a text, as a number, as a number in a map that no class declares, and
-as one in a map that the class declares."""
+REVISIONS: Final = ("", "text", "text", "number")
+"""How a table keeps a revision: not at all, as a text, or as a number."""
 
 
-TYPED: Final = ("", "", "own", "own", "own", "field", "any", "others")
-"""Who says the type of an item: nobody, dynaorm, a field with two values, a field with any, or dynaorm in a class that
-takes the types of others, too."""
-
-
-class Kept(BaseModel):
-    """The map around a revision."""
-
-    by: Annotated[str, AfterValidator(str.lower)] = "us"
-
-
-def needed(spec: Spec) -> dict[str, Any]:
-    """What a new entity has to be given besides its name."""
-    return {"kept": Kept()} if spec.revision == "around" else {}
+TYPED: Final = ("", "", "own", "own", "own", "field", "any")
+"""Who says the type of an item: nobody, dynaorm, a field with two values, or a field with any."""
 
 
 _ANY: Final = st.builds(
@@ -386,15 +369,7 @@ _UNVERSIONED: Final = frozenset(
 
 def _versioned(spec: Spec, item: Item) -> Item:
     """What a version repeats of the latest copy."""
-    found: Item = {name: one for name, one in item.items() if name not in _UNVERSIONED}
-    if "kept" in found:
-        kept = {name: one for name, one in found["kept"]["M"].items() if name != "number"}
-        found = {**found, "kept": {"M": kept}} if spec.revision == "around" else _without(found, "kept")
-    return found
-
-
-def _without(item: Item, name: str) -> Item:
-    return {one: value for one, value in item.items() if one != name}
+    return {name: one for name, one in item.items() if name not in _UNVERSIONED}
 
 
 def _counted(spec: Spec, table: Table) -> Aggregate:
@@ -425,8 +400,8 @@ def make(spec: Spec) -> type[Entity]:
         body["rule"] = RULES[spec.rule]()
     if spec.versioned:
         keywords["versioned"] = True
-    if spec.typed in ("field", "any", "others"):
-        keywords["name"] = "*" if spec.typed == "others" or spec.versioned else None
+    if says_type(spec):
+        keywords["name"] = None
     members = {"__annotations__": annotations, "__module__": __name__, **body}
     return types.new_class("Thing", (Entity,), keywords, lambda namespace: namespace.update(members))
 
@@ -495,8 +470,6 @@ def fields_of(spec: Spec) -> tuple[dict[str, Any], dict[str, Any]]:
             "changed_iso": Annotated[datetime | None, UpdatedAt(), Attribute("changedAt", codec=ISO_SECONDS)],
         }
         defaults |= dict.fromkeys(KEPT)
-    if spec.revision == "around":
-        annotations["kept"] = Kept
     if says_type(spec):
         annotations["kind"] = Literal["x", "y"] if spec.typed == "field" else str
         defaults["kind"] = "x"
@@ -515,8 +488,5 @@ def table_of(spec: Spec) -> Table:
     if says_type(spec):
         settings["type_attribute"] = "kind"
     if spec.revision != "text":
-        settings["revision_attribute"] = {
-            "": None,
-            "number": NumberRevision("version_number"),
-        }.get(spec.revision, NumberRevision("kept.number"))
+        settings["revision_attribute"] = NumberRevision("version_number") if spec.revision else None
     return Table("written", indexes=INDEXES, **settings)

@@ -169,7 +169,6 @@ class Namespace(Entity, table=catalog, pk="NAMESPACE", sk="{namespace}"):
     namespace: str
     created: Created = None
     updated: Updated = None
-    properties: Annotated[dict[str, str], Attribute(prefix="p.")] = {}  # noqa: RUF012 - pydantic copies it
 
 
 class IcebergTable(Entity, table=catalog, pk="{namespace}.{name}", sk="{namespace}"):

@@ -176,14 +176,13 @@ RECORDED: Final[Mapping[str, tuple[Entity, dict[str, Any]]]] = {
         ),
     ),
     "PyIceberg, a namespace": (
-        Namespace(namespace="sales", created=STARTED, updated=STARTED, properties={"owner": "ada"}),
+        Namespace(namespace="sales", created=STARTED, updated=STARTED),
         item(
             identifier="NAMESPACE",
             namespace="sales",
             v=REVISION,
             created_at=MILLISECONDS,
             updated_at=MILLISECONDS,
-            **{"p.owner": "ada"},
         ),
     ),
     "PyIceberg, a table": (

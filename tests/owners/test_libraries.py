@@ -17,9 +17,9 @@ import boto3
 import pytest
 from botocore.client import BaseClient
 
-from dynaorm import Entity, F, Key, Table, detached, inspect, tools
+from dynaorm import Entity, Key, Table, detached, inspect, tools
 from dynaorm.entity.mapping.mapping import mapping_of
-from dynaorm.errors import AlreadyExists, ConditionFailed, StaleEntity
+from dynaorm.errors import AlreadyExists, StaleEntity
 from dynaorm.testing import FakeClock, strict_moto, tables_of
 from dynaorm.transport import Transport
 from tests.owners import models
@@ -310,7 +310,7 @@ def test_pyiceberg_and_dynaorm_share_a_catalog(both: Both) -> None:
     made = library._get_create_table_item("sales", "orders", {}, "s3://b/1.json")
     catalog._put_dynamo_item(made, "attribute_not_exists(identifier)")
     sales, orders = both.read(Namespace, IcebergTable)
-    assert (sales.properties, orders.metadata) == ({"owner": "ada"}, "s3://b/1.json")
+    assert (sales.namespace, orders.metadata) == ("sales", "s3://b/1.json")
     assert both.ours(lambda: session.save(Namespace(namespace="hr"))) == ["PutItem"]
     with pytest.raises(errors.NamespaceAlreadyExistsError):
         catalog.create_namespace("hr")
@@ -322,40 +322,6 @@ def test_pyiceberg_and_dynaorm_share_a_catalog(both: Both) -> None:
     assert both.ours(lambda: names.extend(key.fields["name"] for key in of_sales)) == ["Query"]
     assert both.theirs(lambda: catalog.list_tables("sales")) == ["Query"]
     assert [("sales", name) for name in names] == catalog.list_tables("sales")
-
-
-def test_pyiceberg_and_dynaorm_share_the_properties_of_a_namespace(both: Both) -> None:
-    library = pytest.importorskip("pyiceberg.catalog.dynamodb", reason=WHERE)
-    session = both.session
-    catalog = library.DynamoDbCatalog("c", **{"dynamodb.region": REGION})
-    catalog.create_namespace("sales", {"owner": "ada"})
-    # A change of theirs makes ours stale; ours is bound to the version that it read.
-    sales = session.get_one(Namespace, namespace="sales")
-    catalog.update_namespace_properties("sales", None, {"team": "x"})
-    sales.properties["owner"] = "bob"
-    with pytest.raises(StaleEntity):
-        session.save(sales)
-    sales = session.get_one(Namespace, namespace="sales")
-    sales.properties |= {"owner": "bob", "comment": "of all years"}
-    del sales.properties["team"]
-    assert both.ours(lambda: session.save(sales)) == ["UpdateItem"]
-    assert catalog.load_namespace_properties("sales") == {"owner": "bob", "comment": "of all years"}
-    # One property by key is one UpdateItem, on a condition on another one.
-    key, change = Key(Namespace, namespace="sales"), F.properties.owner.set("eve")
-    is_bobs = F.properties["owner"] == "bob"
-    assert both.ours(lambda: session.update(key, change, condition=is_bobs)) == ["UpdateItem"]
-    assert catalog.load_namespace_properties("sales")["owner"] == "eve"
-    with pytest.raises(ConditionFailed) as failed:
-        session.update(key, change, condition=is_bobs)
-    assert failed.value.stored.properties == {"owner": "eve", "comment": "of all years"}
-    # All of them by key have to be read first; a filter names a member.
-    assert both.ours(lambda: session.update(key, {"properties": {"owner": "ada"}})) == [
-        "GetItem",
-        "UpdateItem",
-    ]
-    assert catalog.load_namespace_properties("sales") == {"owner": "ada"}
-    owned = session.query(Namespace).filter(F.properties.owner == "ada").all()
-    assert [one.namespace for one in owned] == ["sales"]
 
 
 class Wraps:

@@ -121,16 +121,11 @@ def test_exactly_once_makes_a_transaction_of_a_single_action() -> None:
     assert "ReturnValues" not in plan.to_request()["TransactItems"][0]["Update"]
 
 
-def test_a_callers_token_makes_a_transaction_whose_revision_follows_from_token_and_content() -> None:
-    first = plan_of(Save(Stock(sku="a")), token="T", write_id="w8")
-    again = plan_of(Save(Stock(sku="a")), token="T", write_id="w9")
-    assert first.to_request() == again.to_request()
-    assert (first.token, first.caller_token) == ("T", True)
-    revisions = {
-        plan_of(Save(Stock(sku=sku, left=left)), token=token).actions[0].revision
-        for sku, left, token in [("a", 0, "T"), ("b", 0, "T"), ("a", 1, "T"), ("a", 0, "U")]
-    }
-    assert len(revisions) == 4
+def test_a_callers_token_makes_a_transaction_that_puts_a_token_item() -> None:
+    plan = plan_of(Save(Stock(sku="a")), token="T", write_id="w8")
+    assert (plan.token, plan.actions[0].revision) == ("w8", "w8")
+    assert plan.token_item is plan.actions[1]
+    assert plan.token_item.label == "T"
 
 
 # -- guards and versions -----------------------------------------------------------------------------------------------

@@ -9,18 +9,17 @@ from pydantic import AfterValidator
 from dynaorm import Entity, ExpiresAt, F, GlobalIndex, Index, InKey, Key, NumberKey, NumberRevision, Table
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.errors import UsageError
+from dynaorm.flow.commit import is_equal_block
 from dynaorm.item.action import Put
 from dynaorm.item.condition import Attr, Compare, Or, holds, missing
 from dynaorm.item.value import Item
 from dynaorm.plan.changes import merge_intents
 from dynaorm.plan.compiler import compile_plan
-from dynaorm.plan.fingerprint import is_fixed
 from dynaorm.plan.intent import NOTHING_READ, Check, Deletion, Edit, Intent, Save, UnitOfWork
 from dynaorm.plan.kinds.own_item import ItemPurpose
 from dynaorm.plan.kinds.token_item import TokenPurpose
 from dynaorm.plan.plan import Plan, Planned
-from dynaorm.plan.same_block import TokenMatch, compare, effects_of_repeat, is_of_block, revision_in
-from dynaorm.record import replace
+from dynaorm.plan.same_block import TokenMatch, compare, effects_of_repeat, revision_in
 from tests.plan.compiling import NOW, stored
 
 homes = Table("remember-guards", pk="id", sk=None)
@@ -52,7 +51,7 @@ class Numbered(Entity, table=numbered, pk="NUMBERED#{name}", sk="N"):
     city: str = ""
 
 
-def unit(now: float = NOW, seconds: float | None = 3600.0) -> UnitOfWork:
+def unit(now: float = NOW, seconds: float = 3600.0) -> UnitOfWork:
     return UnitOfWork(now, "w2", str, "T", remember=seconds)
 
 
@@ -93,11 +92,6 @@ def match(first: Intent, second: Intent) -> TokenMatch:
     return compare(action_of(second), token_item(first), NOW)
 
 
-def test_a_block_that_is_remembered_is_not_fixed_because_its_token_item_says_when_it_ends() -> None:
-    assert is_fixed(replace(plan_of(ADD), actions=plan_of(ADD).actions[:-1]))
-    assert not is_fixed(plan_of(ADD))
-
-
 def test_it_is_put_in_the_table_of_the_guard_items_as_the_last_action() -> None:
     plan = plan_of(ADD)
     assert [planned.purpose for planned in plan.actions] == [ItemPurpose.UPDATE, TokenPurpose.REMEMBER]
@@ -125,18 +119,14 @@ def test_it_costs_two_units_and_those_of_the_indexes_on_the_keys_of_the_table() 
     assert plan_of(ADD).write_units == 4
     song = Song(name="s")
     units = [compile_plan(merge_intents([Save(song)], NOW), NOTHING_READ, one).write_units for one in (
-        unit(), UnitOfWork(NOW, "w2", str, "T"))]  # fmt: skip
+        unit(), UnitOfWork(NOW, "w2", str, exactly_once=True))]  # fmt: skip
     assert units == [6, 3]
 
 
-def test_the_block_of_a_plan_is_known_with_and_without_one() -> None:
-    for one in (unit(), UnitOfWork(NOW, "w2", str, "T")):
-        merged = merge_intents([ADD], NOW)
-        plan = compile_plan(merged, NOTHING_READ, one)
-        assert is_of_block(plan, merged, one)
-        assert not is_of_block(plan, merge_intents([REMOVE], NOW), one)
-    first, again = UnitOfWork(NOW, "w2", str, "T"), unit()
-    assert is_of_block(compile_plan(merged, NOTHING_READ, first), merged, again)
+def test_the_block_of_a_plan_is_known() -> None:
+    plan = plan_of(ADD)
+    assert is_equal_block(plan, [ADD], unit())
+    assert not is_equal_block(plan, [REMOVE], unit())
 
 
 @pytest.mark.parametrize(

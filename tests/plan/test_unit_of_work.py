@@ -1,15 +1,12 @@
 """Tokens and durations that cannot be used are refused before anything is planned."""
 
-import re
 from datetime import timedelta
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from dynaorm.errors import UsageError
-from dynaorm.plan.intent import check_token, client_token
+from dynaorm.plan.intent import check_token
 
 DAY = timedelta(days=1)
 
@@ -66,16 +63,3 @@ def test_any_other_is_refused_with_the_way_out(token: Any, remember: Any, said: 
 def test_a_token_of_more_than_1000_bytes_is_refused(token: str, size: int) -> None:
     with pytest.raises(UsageError, match=rf"^the token '.*' has {size} bytes; use 1 to 1000 bytes$"):
         check_token(token)
-
-
-@given(st.text(min_size=1, max_size=36))
-def test_dynamodb_gets_a_token_that_it_takes_as_it_is(token: str) -> None:
-    assert client_token(token) == token
-
-
-@given(st.text(min_size=37, max_size=80), st.text(min_size=1, max_size=80))
-def test_of_a_longer_token_dynamodb_gets_one_that_no_other_token_has(token: str, other: str) -> None:
-    given_to_it = client_token(token)
-    assert re.fullmatch("[0-9a-f]{36}", given_to_it)
-    assert given_to_it == client_token(token)
-    assert token == other or given_to_it != client_token(other)

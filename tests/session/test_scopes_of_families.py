@@ -123,7 +123,7 @@ def test_verifying_a_class_asks_for_no_targets_of_classes_that_are_not_verified(
     recorder = Recorder(moto)
     with Session(transport=recorder) as own:
         assert list(tools.verify(own, Right)) == []
-    assert recorder.needed <= allowed(iam_policy(Right, **WHERE, actions="verify"))
+    assert recorder.needed <= allowed(iam_policy(Right, **WHERE, actions="tools"))
 
 
 def test_what_is_wrong_with_a_constraint_is_found_with_the_classes_that_have_it(

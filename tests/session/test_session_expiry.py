@@ -48,5 +48,5 @@ def test_no_ttl_is_declared_on_milliseconds(session: Session, wire: FaultyTransp
     assert not any("TimeToLive" in call.operation for call in wire.calls)
     assert tools.compare_table(session, leases) == ()
     assert "dynamodb:UpdateTimeToLive" not in json.dumps(
-        iam_policy(Lease, account="1", region="r", actions="create")
+        iam_policy(Lease, account="1", region="r", actions="table")
     )

@@ -1,4 +1,4 @@
-"""Types that a field of the class says, and types that nobody declared."""
+"""Types that a field of the class says."""
 
 import types
 from collections.abc import Callable
@@ -13,7 +13,7 @@ from dynaorm.errors import AlreadyExists, DeclarationError, EntityNotFound, Inva
 from dynaorm.streams import Changed, changes
 from dynaorm.testing import FaultyTransport, factory
 from dynaorm.transport import Transport
-from tests.cast.seen import items, operations, put
+from tests.cast.seen import items, operations
 
 log = Table("types-of-fields", type_attribute="type", indexes=[GlobalIndex("by_type", pk="type", sk="id")])
 
@@ -36,27 +36,7 @@ class Note(Entity, table=log, pk="NOTE#{id}", sk="N"):
     id: str
 
 
-shop = Table("types-of-nobody", type_attribute="kind")
-
-
-class Thing(Entity, table=shop, name="*", pk="THING#{id}", sk="T", versioned=True):
-    id: str
-    size: int = 0
-
-
-class Chair(Thing):
-    legs: int = 4
-
-
-class Tag(Entity, table=shop, pk="TAG#{id}", sk="T"):
-    id: str
-
-
 ENTRY, CREATED = Key(Entry, id="1"), Key(Created, id="2")
-STRANGE = {
-    "PK": {"S": "THING#1"}, "SK": {"S": "v0_T"}, "kind": {"S": "lamp"}, "id": {"S": "1"}, "_rev": {"S": "r"},
-    "version": {"N": "0"}, "watts": {"N": "40"},
-}  # fmt: skip
 
 
 @pytest.fixture
@@ -151,42 +131,6 @@ def test_a_stream_and_a_factory_know_the_classes(session: Session, moto: Transpo
     assert [one.name for one in describe(log).classes] == ["Entry", "Created", "Note"]
 
 
-# -- types that nobody declared ----------------------------------------------------------------------------------------
-
-
-def test_an_item_of_a_type_that_nobody_declared_is_the_base_and_keeps_its_type(
-    session: Session, moto: Transport
-) -> None:
-    put(moto, STRANGE, shop)
-    thing = session.get_one(Thing, id="1")
-    assert type(thing) is Thing
-    assert session.scan(Thing).all() == [thing]
-    thing.size = 5
-    session.save(thing)
-    stored = items(moto, shop)["THING#1 v0_T"]
-    assert (stored["kind"], stored["watts"], stored["size"]) == ({"S": "lamp"}, {"N": "40"}, {"N": "5"})
-    session.update(Key(Thing, id="1"), F.size.add(1))
-    session.delete(Key(Thing, id="1"))
-    assert session.get(Thing, id="1") is None
-    assert session.restore(Key(Thing, id="1"), version=1).size == 5
-
-
-def test_new_entities_have_the_name_of_their_class(session: Session, moto: Transport) -> None:
-    thing, chair = session.save(Thing(id="1")), session.save(Chair(id="2"))
-    kinds = [one["kind"]["S"] for one in items(moto, shop).values() if one["SK"] == {"S": "v0_T"}]
-    assert sorted(kinds) == ["Chair", "Thing"]
-    assert session.scan(Thing).all() == [thing, chair]
-    assert session.scan(Chair).all() == [chair]
-    assert list(tools.verify(session, shop)) == []
-
-
-def test_a_type_that_nobody_declared_is_unknown_elsewhere(session: Session, moto: Transport) -> None:
-    put(moto, {**STRANGE, "PK": {"S": "TAG#1"}, "SK": {"S": "T"}}, shop)
-    assert session.get(Tag, id="1") is None
-    (finding,) = tools.verify(session, shop)
-    assert finding.kind.value == "unknown item"
-
-
 # -- declarations ------------------------------------------------------------------------------------------------------
 
 
@@ -217,7 +161,6 @@ def declare(annotation: Any, *, table: Table = refused, attribute: str = "type",
         (str, {"versioned": True}, "says the type, and versions have none"),
         (str, {"formerly": "Old"}, "formerly= renames what dynaorm writes"),
         (str, {"table": Table("types-none", type_attribute=None)}, "has no type attribute"),
-        (Letter, {"name": "*"}, "has only some types, and name='\\*' takes all others; write name=None"),
         (str, {"name": "Refused"}, "'type' holds the entity's name"),
         (str, {"name": "R", "attribute": "a", "formerly": 3}, "formerly=3 names no former class; write formerly="),
         (str, {"name": "R", "attribute": "a", "formerly": "Old", "table": Table("types-not", type_attribute=None)},
@@ -242,10 +185,12 @@ def test_two_classes_do_not_declare_one_type(annotation: Any) -> None:
 def test_two_classes_whose_keys_could_meet_do_not_both_take_all_other_types() -> None:
     table = Table("types-rivals", type_attribute="type")
 
-    class One(Entity, table=table, name="*", pk="{id}", sk="X"):
+    class One(Entity, table=table, name=None, pk="{id}", sk="X"):
         id: str
+        type: str
 
     with pytest.raises(DeclarationError, match="it takes every type that nobody declared, and so does One"):
 
-        class Two(Entity, table=table, name="*", pk="{id}", sk="X"):
+        class Two(Entity, table=table, name=None, pk="{id}", sk="X"):
             id: str
+            type: str

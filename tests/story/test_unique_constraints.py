@@ -101,10 +101,9 @@ def layout(request: pytest.FixtureRequest, engine: Engine) -> Layout:
 def test_registering_is_one_transaction_of_three_puts_and_stores_the_user_and_two_guards(
     engine: Engine, layout: Layout
 ) -> None:
-    with engine.session() as session, session.transaction(token=engine.name("TRANSACTION1")) as tx:
+    with engine.session() as session, session.transaction() as tx:
         tx.save(layout.user(BOBBY))
     assert engine.operations == ["TransactWriteItems"]
-    assert engine.calls[0].request["ClientRequestToken"] == engine.name("TRANSACTION1")
     assert engine.sent(layout.table) == [
         ("Put", layout.partition(BOBBY)),
         ("Put", "userName#btables"),
@@ -115,7 +114,7 @@ def test_registering_is_one_transaction_of_three_puts_and_stores_the_user_and_tw
 
 def test_the_registration_is_sent_as_the_article_writes_it_published(moto: Engine) -> None:
     moto.create(published)
-    with moto.session() as session, session.transaction(token="TRANSACTION1") as tx:
+    with moto.session() as session, session.transaction() as tx:
         tx.save(Layout(published, User, in_published_layout).user(BOBBY))
     owner = {"M": {"pk": {"S": "b201c1f2-238e-461f-88e6-0e606fbc3c51"}}}
     free = {
@@ -127,7 +126,7 @@ def test_the_registration_is_sent_as_the_article_writes_it_published(moto: Engin
     }
     (call,) = moto.calls
     assert call.request == {
-        "ClientRequestToken": "TRANSACTION1",
+        "ClientRequestToken": call.request["ClientRequestToken"],
         "TransactItems": [
             {
                 "Put": {
@@ -157,7 +156,7 @@ def test_a_phony_bobby_is_refused_for_the_third_action_alone_and_nothing_of_him_
         session.save(layout.user(BOBBY))
         with (
             pytest.raises(UniqueViolation) as refused,
-            session.transaction(token=engine.name("TRANSACTION2")) as tx,
+            session.transaction() as tx,
         ):
             phony = tx.save(layout.user(PHONY))
         assert engine.reasons == [None, None, "ConditionalCheckFailed"]

@@ -159,7 +159,7 @@ MEMBERS: Final = ("1", "2")
 BADGES: Final = ("p", "q", None)
 NOTES: Final = ("1", "2", "3")
 TOKENS: Final = ("1", "2", "3", "4", "5", "6", "7", "8")
-REMEMBERED: Final = frozenset("1234")
+FOR_AN_HOUR: Final = frozenset("1234")
 AMOUNTS: Final = (1, 100)
 
 

@@ -9,12 +9,7 @@ from tests.torture.entities import Purse, Receipt, Till
 from tests.torture.journal import Effect
 from tests.torture.operations import Operation, Results, World
 
-REMEMBERED = timedelta(hours=1)
-
-
-def is_remembered(token: str) -> bool:
-    """Whether the blocks of a token remember it: their last digit decides."""
-    return token[-1] in hot.REMEMBERED
+AN_HOUR = timedelta(hours=1)
 
 
 def pay(world: World) -> Operation | None:
@@ -31,7 +26,7 @@ def paying(token: str, purse: str, amount: int) -> Operation:
     """The block of a token: it counts in the till of the token and in a purse, and inserts a receipt."""
 
     def send(session: Session) -> Results:
-        remember = REMEMBERED if is_remembered(token) else None
+        remember = AN_HOUR if token[-1] in hot.FOR_AN_HOUR else None
         with session.transaction(token=token, remember=remember) as tx:
             tx.update(Key(Till, id=token), F.runs.add(amount))
             tx.update(Key(Purse, id=purse), F.total.add(amount))

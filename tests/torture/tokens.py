@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final, TypeAlias
 
 from tests.torture.checker import Violation
-from tests.torture.entities import REMEMBERED
 from tests.torture.history import Run
 from tests.torture.journal import ACKNOWLEDGED, REFUSED, UNKNOWN, Record, operation_of
 
@@ -41,16 +40,13 @@ def refused_blocks_were_not_applied(run: Run, payments: Payments) -> Iterator[Vi
 
 
 def repeats_are_recognised(run: Run, payments: Payments) -> Iterator[Violation]:
-    """A block that runs again after it was acknowledged is not refused.
-
-    If its token is remembered, its outcome is known, too, unless an answer was lost.
-    """
+    """A block that runs again after it was acknowledged is not refused. Unless an answer was lost, it is recognised."""
     for token, records in payments.items():
         for record in records:
             if not _is_repeat(record, records) or record.error in TRANSIENT:
                 continue
             unknown = record.outcome == UNKNOWN and record.error and not record.unanswered
-            if record.outcome == REFUSED or (unknown and token[-1] in REMEMBERED):
+            if record.outcome == REFUSED or unknown:
                 yield Violation("repeats are recognised", str(record), f"the till has {_runs(run, token)}")
 
 
@@ -74,8 +70,8 @@ def purses_add_up(run: Run, payments: Payments) -> Iterator[Violation]:
 
 
 def what_is_remembered_was_applied(run: Run, payments: Payments) -> Iterator[Violation]:
-    """A token item is stored for each remembered token that was applied, and for no other."""
-    wanted = {token for token in payments if token[-1] in REMEMBERED and _runs(run, token)}
+    """A token item is stored for each token whose block was applied, and for no other."""
+    wanted = {token for token in payments if _runs(run, token)}
     for token in sorted(wanted ^ run.table.tokens.keys()):
         said = f"the till has {_runs(run, token)}, stored is {run.table.tokens.get(token)}"
         yield Violation("what is remembered was applied", token, said)

@@ -148,10 +148,6 @@ def _field(owner: type, name: str, info: FieldInfo, annotation: Any) -> FieldOf:
     if mark.problems:
         raise UnsupportedType(f"{owner.__name__}.{mark.problems[0]}")
     attributes = mark.find(Attribute)
-    if any(one.prefix is not None for one in attributes):
-        raise UnsupportedType(
-            f"{owner.__name__}.{name}: only a field of an entity has a prefix; drop prefix="
-        )
     return FieldOf(
         name=name,
         tree=type_tree(annotation),

@@ -13,7 +13,6 @@ from functools import cached_property
 from typing import Any, Final
 
 from dynaorm.entity.codec.value import NULL, Member, inside, merge
-from dynaorm.item.path import Prefix
 from dynaorm.item.value import AttributeValue, same
 from dynaorm.record import record
 
@@ -52,9 +51,8 @@ class StoredField(Member):
 
     @cached_property
     def empty_is_absent(self) -> bool:
-        """What is empty is stored as an absent attribute: a set (rule 2), and a dict whose members are attributes."""
-        can_be_empty = self.codec.is_set or isinstance(self.attribute, Prefix)
-        return can_be_empty and not (self.none_is_absent or self.can_be_missing)
+        """What is empty is stored as an absent attribute: a set (rule 2)."""
+        return self.codec.is_set and not (self.none_is_absent or self.can_be_missing)
 
     @property
     def can_be_absent(self) -> bool:

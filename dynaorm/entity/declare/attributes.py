@@ -10,7 +10,7 @@ from dynaorm.entity.declare.computed import computed_marks
 from dynaorm.entity.declare.fields import stored_places
 from dynaorm.entity.declare.keys import KeyBuilder
 from dynaorm.entity.declare.options import ClassOptions
-from dynaorm.entity.mapping.field import FieldAroundRevision, FieldMapping, around_problem
+from dynaorm.entity.mapping.field import FieldMapping
 from dynaorm.entity.mapping.place import StoredComputedField
 from dynaorm.entity.table import Table
 from dynaorm.entity.template.version import BOOKKEEPING, VERSION
@@ -21,7 +21,7 @@ def reserved_attributes(options: ClassOptions, table: Table) -> dict[str, str]:
     revision = table.revision
     known = (
         (None if options.own_type else table.type_attribute, "the entity's name"),
-        (None if revision is None or revision.is_nested else revision.attribute, "the revision"),
+        (None if revision is None else revision.attribute, "the revision"),
     )
     reserved = {name: what for name, what in known if name is not None}
     return {**reserved, **BOOKKEEPING} if options.versioned else reserved
@@ -44,8 +44,6 @@ def _problems_of(one: FieldMapping, options: ClassOptions, keys: KeyBuilder) -> 
         return
     if not one.attribute:
         yield f"{one.name}: Attribute('') is no name; write Attribute(\"Name\")"
-    if isinstance(one, FieldAroundRevision) and (problem := around_problem(one)):
-        yield f"{one.name}: {problem}"
     reserved = reserved_attributes(options, keys.table)
     for attribute in one.attributes:
         if attribute in reserved:

@@ -10,7 +10,7 @@ from pydantic import BaseModel
 
 from dynaorm.entity.core_schema import is_model_of_fields
 from dynaorm.entity.declare.aggregates import aggregate_conflicts, aggregates_of
-from dynaorm.entity.declare.attributes import attribute_problems, reserved_attributes, stored_fields
+from dynaorm.entity.declare.attributes import attribute_problems, stored_fields
 from dynaorm.entity.declare.computed import computed_marks, marker_problems
 from dynaorm.entity.declare.conditions import with_conditions
 from dynaorm.entity.declare.constraints import constraints_of
@@ -18,7 +18,6 @@ from dynaorm.entity.declare.fields import FieldCompiler, choice_problems, expiry
 from dynaorm.entity.declare.item_type import type_names_of
 from dynaorm.entity.declare.keys import KeyBuilder, fields_for_keys, keys_of
 from dynaorm.entity.declare.options import ClassOptions, misnamed_fields
-from dynaorm.entity.declare.prefixes import prefix_conflicts, prefix_problems
 from dynaorm.entity.declare.registry import conflicts, register
 from dynaorm.entity.declare.vectors import vector_problems
 from dynaorm.entity.expiry import Expiry
@@ -65,7 +64,6 @@ def declare(entity: type[BaseModel], options: ClassOptions) -> None:
         if mapping is not None:
             mapping = with_conditions(mapping, problems)
             problems += [*_family_problems(mapping), *conflicts(mapping), *aggregate_conflicts(mapping)]
-            problems += prefix_conflicts(mapping)
         if problems or mapping is None:
             raise DeclarationError(entity=entity.__name__, problems=tuple(dict.fromkeys(problems)))
         # First, because other threads may meet the class as soon as it has joined.
@@ -141,11 +139,6 @@ class _Draft:
         expires = self._expires(fields)
         self.keys.problems += attribute_problems(fields, self.options, self.keys)
         stored = stored_fields(self.entity, self.options, fields, self.keys)
-        others = (
-            *(one.attribute for one in stored.values()),
-            *reserved_attributes(self.options, self.table),
-        )
-        self.keys.problems += prefix_problems(fields, others, self.table)
         if self.keys.partition is None or len(self.keys.primary) != len(self.table.keys):
             return None
         return EntityMapping(

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from enum import Enum
-from functools import partial
 from typing import Any, Literal
 
 from pydantic import BaseModel
@@ -18,9 +17,8 @@ from dynaorm.entity.codec.vector import searched_codec, vector_codec
 from dynaorm.entity.core_schema import validates_default
 from dynaorm.entity.declare.keys import KeyBuilder, attribute_of, vector_index_of
 from dynaorm.entity.declare.options import ClassOptions
-from dynaorm.entity.declare.prefixes import prefixed_codec
 from dynaorm.entity.mapping.aggregate import Aggregate
-from dynaorm.entity.mapping.field import FieldAroundRevision, FieldMapping
+from dynaorm.entity.mapping.field import FieldMapping
 from dynaorm.entity.mapping.place import StoredComputedField
 from dynaorm.entity.marker import (
     MARKERS,
@@ -36,10 +34,8 @@ from dynaorm.entity.marker import (
     Vector,
     Versioned,
 )
-from dynaorm.entity.revision import NestedRevision
 from dynaorm.entity.table import Index
 from dynaorm.entity.template.key_part import KeyPart
-from dynaorm.item.path import Prefix
 from dynaorm.record import record
 
 
@@ -145,13 +141,7 @@ class FieldCompiler:
         if has_static_value and not validates_default(self.entity, name):
             self._check_default(name, codec, default)
         attribute, in_key = attribute_of(name, mark, self.keys.table), self._in_key(name, mark)
-        if has_static_value and isinstance(attribute, Prefix) and default:
-            # An empty dict is no attribute either, so absence could mean both.
-            self.keys.problems.append(
-                f"{name}: its default {default!r} could not be told from an empty dict, because both would be "
-                "absent; write = {}, and let the program give new entities their members"
-            )
-        return self._kind_of_field(attribute, is_stored=not in_key)(
+        return FieldMapping(
             name=name,
             attribute=attribute,
             codec=codec,
@@ -163,12 +153,6 @@ class FieldCompiler:
             versioned=bool(mark.find(Versioned)),
             exact=codec.exact and not (mark.find(ExpiresAt) or mark.find(Vector)),
         )
-
-    def _kind_of_field(self, attribute: str, *, is_stored: bool) -> Callable[..., FieldMapping]:
-        revision = self.keys.table.revision
-        if is_stored and isinstance(revision, NestedRevision) and revision.attribute == attribute:
-            return partial(FieldAroundRevision, revision=revision)
-        return FieldMapping
 
     def _check_default(self, name: str, codec: Codec, default: object) -> None:
         if isinstance(default, MARKERS):
@@ -210,8 +194,6 @@ class FieldCompiler:
             attribute = attribute_of(name, mark, self.keys.table)
             if attribute == self.options.own_type and not choices_of(mark):
                 codec = other_type_codec(codec, self.keys.table, self.options.name)
-            if isinstance(attribute, Prefix):
-                return prefixed_codec(codec)
             return searched_codec(codec) if attribute in self.keys.table.searched else codec
         except UnsupportedType as problem:
             self.keys.problems.append(f"{name}: {problem}")

@@ -23,28 +23,24 @@ def type_names_of(
     """What the type attribute says of the class's items."""
     problems = keys.problems
     field = next((one for one in fields.values() if one.attribute == options.own_type), None)
-    if options.is_told or options.takes_others:
+    if options.is_told:
         problems += _problems(options, keys.table, field)
     if field is None:
-        return Discriminator((options.name, *options.formerly), takes_others=options.takes_others)
+        return Discriminator((options.name, *options.formerly))
     choices = tuple(str(field.codec.encode(one).get("S")) for one in choices_of(marks[field.name]))
-    if choices and options.takes_others:
-        problems.append(f"{field.name}: has only some types, and name='*' takes all others; write name=None")
     return Discriminator(choices, field.name, takes_others=not choices)
 
 
 def _problems(options: ClassOptions, table: Table, field: FieldMapping | None) -> Iterator[str]:
     """One sentence for each reason. ``field``: the one that is stored as the type attribute."""
-    said = "name=None" if options.is_told else "name='*'"
     if table.type_attribute is None:
-        yield f"{said}: {table} has no type attribute; write Table(type_attribute=...), or drop {said}"
+        yield f"name=None: {table} has no type attribute; write Table(type_attribute=...), or drop name=None"
         return
     if field is None:
-        if options.is_told:
-            yield (
-                f"name=None: no field is stored as {table.type_attribute!r}, the type attribute of {table}; declare "
-                f"kind: Annotated[str, Attribute({table.type_attribute!r})], or drop name=None"
-            )
+        yield (
+            f"name=None: no field is stored as {table.type_attribute!r}, the type attribute of {table}; declare "
+            f"kind: Annotated[str, Attribute({table.type_attribute!r})], or drop name=None"
+        )
         return
     if options.formerly:
         yield f"formerly= renames what dynaorm writes, and {field.name} says the type; drop it"

@@ -29,7 +29,6 @@ from dynaorm.entity.template.template import KeyTemplate, TemplateError, is_temp
 from dynaorm.entity.template.version import VersionTemplate, versioned
 from dynaorm.entity.text.scalar import Scalar, scalar_of
 from dynaorm.failure import counted, nearest, shown
-from dynaorm.item.path import prefix_of
 from dynaorm.record import record, replace
 
 
@@ -214,8 +213,6 @@ def attribute_of(name: str, mark: AnnotatedField, table: Table) -> str:
     if (index := vector_index_of(mark, table)) is not None:
         return index.vector
     found = mark.find(Attribute)
-    if found and found[0].prefix is not None:
-        return prefix_of(found[0].prefix)
     return found[0].name if found and found[0].name is not None else name
 
 

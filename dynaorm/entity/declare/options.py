@@ -69,7 +69,6 @@ class ClassOptions:
     Attributes:
         name: what messages, versions and tools call the class.
         is_told: a field of the class is the type attribute.
-        takes_others: the class takes types that nobody declared.
         root: the class that declared the keys.
         problems: the problems of the keywords.
     """
@@ -79,7 +78,6 @@ class ClassOptions:
     sk: str | None = None
     name: str = ""
     is_told: bool = False
-    takes_others: bool = False
     formerly: tuple[str, ...] = ()
     unique: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     versioned: bool | str = False
@@ -90,7 +88,7 @@ class ClassOptions:
     @property
     def own_type(self) -> str | None:
         """The type attribute, if it is a field of the class; None where dynaorm writes it."""
-        if self.table is None or not (self.is_told or self.takes_others):
+        if self.table is None or not self.is_told:
             return None
         return self.table.type_attribute
 
@@ -152,9 +150,8 @@ def _named(own: Mapping[str, Any], default: str, *, is_told: bool) -> dict[str, 
     if name is not None and not isinstance(name, str):
         name = default  # it is a problem of the class
     if name is None:
-        return {"name": default, "is_told": True, "takes_others": False}
-    takes_others = name == ANY
-    return {"name": default if takes_others else name, "is_told": False, "takes_others": takes_others}
+        return {"name": default, "is_told": True}
+    return {"name": name, "is_told": False}
 
 
 def _keywords(names: Sequence[str]) -> str:

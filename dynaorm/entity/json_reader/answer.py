@@ -21,7 +21,6 @@ from dynaorm.entity.internal_items import TOKEN_PREFIX
 from dynaorm.entity.json_reader.item_key import HasKey, KeyContents
 from dynaorm.entity.json_reader.model import JsonModel, json_model
 from dynaorm.entity.mapping.mapping import EntityMapping
-from dynaorm.entity.received import prefixes_in
 from dynaorm.entity.state import (
     BETWEEN,
     LOADING,
@@ -364,8 +363,6 @@ class _Readers:
     def _made(
         self, wanted: tuple[type, ...], operation: str, names: tuple[str, ...] | None
     ) -> JsonReader | None:
-        if prefixes_in(self._table):  # what was read as JSON would have to be gathered again
-            return None
         mappings = [
             one for one in catalog_of(self._table).mappings.values() if issubclass(one.entity, wanted)
         ]

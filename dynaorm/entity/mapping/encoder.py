@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeAlias
 
 from dynaorm.entity.mapping.field import FieldMapping
-from dynaorm.item.path import Prefix
 from dynaorm.item.value import AttributeValue
 
 Encoder: TypeAlias = Callable[[Mapping[str, Any]], dict[str, AttributeValue | None]]
@@ -39,11 +38,7 @@ def encoder_of(fields: Iterable[FieldMapping]) -> Encoder:
         if field.codec.is_text:
             test = f"type(value := values[{field.name!r}]) is str and value.isascii()"
             made = f'{{"S": value}} if {test} else {encode}(value)'
-        attribute = repr(field.attribute)
-        if isinstance(field.attribute, Prefix):
-            attribute = f"name_{number}"
-            names[attribute] = field.attribute
-        lines.append(f"        {attribute}: {made},\n")
+        lines.append(f"        {field.attribute!r}: {made},\n")
     exec(f"def encode(values):\n    return {{\n{''.join(lines)}    }}", names)  # noqa: S102 - of names alone, each as its repr
     encoder: Encoder = names["encode"]
     return encoder

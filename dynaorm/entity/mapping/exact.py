@@ -20,7 +20,6 @@ from dynaorm.entity.core_schema import Node, has_own_code, path_to_fields
 from dynaorm.entity.mapping.field import FieldMapping
 from dynaorm.entity.mapping.validation_rules import ClassRules, has_rules_of_texts
 from dynaorm.entity.text.scalar import NODES, STR
-from dynaorm.item.path import Prefix
 from dynaorm.item.value import AttributeValue, decimal_text, number_text
 from dynaorm.record import record, replace
 
@@ -173,8 +172,7 @@ class _SourceWriter:
     def line(self, field: StoredField, node: Node) -> str:
         """The expression of a field's attribute value, None for an absent one."""
         codec, given = field.codec, f"(one := values[{field.name!r}])"
-        # Its depth is to be checked, or the names of its members.
-        if codec.levels >= LEVELS or isinstance(field.attribute, Prefix):
+        if codec.levels >= LEVELS:  # its depth is to be checked
             raise _HasRules
         if codec.is_set:
             return self._set(field, node, given)

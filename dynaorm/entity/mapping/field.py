@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Any, Final
 
 from dynaorm.entity.codec.field import StoredField
 from dynaorm.entity.codec.of_type import Codec
-from dynaorm.entity.revision import NestedRevision
 from dynaorm.item.condition import is_known_in, with_more
-from dynaorm.item.value import AttributeValue, Item
+from dynaorm.item.value import Item
 from dynaorm.record import record
 
 _INSTANT: Final = datetime(2000, 1, 1, tzinfo=UTC)
@@ -36,42 +35,6 @@ class FieldMapping(StoredField):
         """The decoded value; the static default if the attribute is absent."""
         found = self.stored_in(item) or self.implied
         return self.default if found is None else self.codec.decode(found)
-
-
-@record
-class FieldAroundRevision(FieldMapping):
-    """A field whose map also has the revision of the item, which is no part of its value.
-
-    Attributes:
-        revision: it.
-    """
-
-    revision: NestedRevision = NestedRevision("")
-
-    def stored_in(self, item: Mapping[str, AttributeValue]) -> AttributeValue | None:
-        found = item.get(self.attribute)
-        return None if found is None else self.revision.declared_in(found)
-
-
-def around_problem(field: FieldAroundRevision) -> str:
-    """Why the map of a field cannot have the revision in it, with what to do; empty if it can."""
-    codec, revision = field.codec, field.revision
-    if codec.tags != {"M"} or codec.members is None or not field.required or field.formerly:
-        return (
-            f"{revision.name!r} is the revision, so every item has the map {field.attribute!r}; declare it as a "
-            "required field whose type is a model"
-        )
-    member = revision.stamped({}, None, "")[field.attribute]
-    try:
-        takes = codec.decode(member) != codec.decode({"M": {}})
-    except ValueError:
-        takes = True
-    if takes:
-        return (
-            f"its type takes {'.'.join(revision.inside)!r}, which holds the revision; drop that member, or let the "
-            "type ignore what it does not declare. inspect(entity).revision tells the number"
-        )
-    return ""
 
 
 def is_time_text(codec: Codec) -> bool:

@@ -40,7 +40,7 @@ from dynaorm.entity.template.key_part import KeyPart
 from dynaorm.entity.template.version import BOOKKEEPING, DELETED, VERSION, VERSION_AT, Versioning
 from dynaorm.errors import UsageError
 from dynaorm.failure import shown
-from dynaorm.item.path import Path, Prefix
+from dynaorm.item.path import Path
 from dynaorm.item.value import AttributeValue, Item
 from dynaorm.late import late
 from dynaorm.record import record
@@ -201,11 +201,6 @@ class EntityMapping:
         return places_of((*self.indexes.values(), *self.undeclared.values(), *self.stored.values()))
 
     @cached_property
-    def prefixes(self) -> tuple[Prefix, ...]:
-        """What the attributes begin with that are members of one of its fields."""
-        return tuple(one.attribute for one in self.fields.values() if isinstance(one.attribute, Prefix))
-
-    @cached_property
     def made_up(self) -> frozenset[str]:
         """The attributes that follow from its fields: the key attributes of its indexes, and stored computed fields."""
         return frozenset(name for index in self.places.values() for name in index.made_up)
@@ -259,9 +254,7 @@ class EntityMapping:
         revision = self.table.revision
         if revision is None or revision.kind == "S":
             return None
-        around = next((one for one in self.fields.values() if one.attribute == revision.attribute), None)
-        path = revision.path if around is None else (around.name, *revision.path[1:])
-        return None if around is None and path[0] in self.fields else path
+        return None if revision.attribute in self.fields else revision.path
 
     @cached_property
     def bookkeeping(self) -> tuple[str, ...]:

@@ -26,8 +26,6 @@ def attributes_of(mapping: EntityMapping, names: Sequence[str]) -> frozenset[str
             found |= {part.attribute.name for part in mapping.key_parts() if name in part.lossless}
         else:
             found.update(field.attributes)
-    if not found.isdisjoint(mapping.prefixes):
-        return None  # no projection names all members
     return frozenset(found)
 
 

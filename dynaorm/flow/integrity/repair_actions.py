@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.item.action import ConditionCheck, Delete, Put, Update
 from dynaorm.item.condition import Condition, all_of, as_in, exists, missing
-from dynaorm.item.update import Change
+from dynaorm.item.update import Change, SetTo
 from dynaorm.item.value import Item
 from dynaorm.plan.intent import UnitOfWork
 from dynaorm.plan.kinds.derived import DerivedKind, EntitySide
@@ -65,7 +65,7 @@ def renewed(
     compared = [*also, *(str(change.path[0]) for change in changes)]
     compared += item if any(one.kind.is_permanent for one in taken) else ()
     final, revision = dict(image), mapping.table.revision
-    if revision is not None and (is_moved or (changes and revision.stored_in(item) is not None)):
+    if revision is not None and (is_moved or (changes and revision.attribute in item)):
         final = revision.stamped(final, item, unit.write_id)
     holder = EntitySide(mapping, mapping.key_of(image), final)
     others = [one.kind.claim_if_unchanged(holder, one.label, one.stored, unit) for one in taken]
@@ -111,9 +111,9 @@ def update(
     """Change the item of an entity, under a new revision if it has one. ``also``: more attributes to compare."""
     table = mapping.table
     changes = tuple(changes)
-    is_revised = table.revision is not None and table.revision.stored_in(item) is not None
+    is_revised = table.revision is not None and table.revision.attribute in item
     if table.revision is not None and is_revised:
-        changes = table.revision.among(changes, item, unit.write_id)
+        changes += (SetTo(table.revision.path, table.revision.after(item, unit.write_id)),)
     action = Update(
         unit.table_name(table.name), mapping.key_of(item), changes, unchanged(mapping, item, also)
     )

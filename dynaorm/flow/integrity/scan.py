@@ -8,7 +8,6 @@ from dataclasses import field
 from typing import Any, Final
 
 from dynaorm.argument import check_amount
-from dynaorm.entity.received import each_received
 from dynaorm.entity.table import Table
 from dynaorm.flow.call import Call, Context, Flow, PageKeys, Pause, ReadCost, gather
 from dynaorm.flow.read import check_keys, repeat
@@ -161,4 +160,4 @@ def _page(segment: ScanSegment, limiter: RateLimiter, cost: ReadCost, limit: int
     after = reply.get("LastEvaluatedKey")
     check_keys(call.operation, reply.get("Items", ()), segment.table.keys)
     check_keys(call.operation, () if after is None else (after,), segment.table.keys)
-    return ScannedPage(segment, each_received(segment.table, reply.get("Items", ())), after)
+    return ScannedPage(segment, reply.get("Items", ()), after)

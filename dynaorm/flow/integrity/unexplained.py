@@ -39,7 +39,7 @@ def reason_not_to_write(mapping: EntityMapping, item: Item, scope: Scope) -> str
 def written_by_newer_code(mapping: EntityMapping, item: Item, scope: Scope) -> str:
     """Why an entity may have been written by a newer declaration of its class; empty if it was not."""
     table = mapping.table
-    if table.revision is not None and table.revision.stored_in(item) is None:
+    if table.revision is not None and table.revision.attribute not in item:
         return ""
     of_every_item = {*table.key_names, table.type_attribute, table.revision_attribute}
     if unknown := sorted(

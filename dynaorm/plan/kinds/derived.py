@@ -8,10 +8,10 @@ Rule 3. Only a kind knows its action, what a refusal of that means, and how it i
 Rule 4. A repair takes an item for its holder in place of what was read, whatever that was.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from itertools import pairwise
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeAlias, TypeVar
 
 from dynaorm.entity.declare.catalog import catalog_of
 from dynaorm.entity.mapping.mapping import EntityMapping
@@ -19,12 +19,15 @@ from dynaorm.entity.table import Ident, Table
 from dynaorm.errors import DecodeError, InvalidValue, Violation
 from dynaorm.failure import said
 from dynaorm.item.value import Item
-from dynaorm.plan.intent import Reads, UnitOfWork
+from dynaorm.plan.intent import UnitOfWork
 from dynaorm.plan.plan import Kind, Operations, PartitionKey, Planned
 from dynaorm.plan.stored import ItemChange, ItemCheck, ItemInsert, ItemUpdate
 from dynaorm.record import record
 
 T = TypeVar("T")
+
+Sides: TypeAlias = "tuple[EntitySide | None, EntitySide | None]"
+"""The entity before and after a change, where it is known."""
 
 
 @record(quick=True)
@@ -85,12 +88,10 @@ class DerivedKind(Kind, Generic[T]):
 
     Attributes:
         is_summed: an item is the sum over its holders, so judging one asks for all of them.
-        is_numbered: the item of a holder says which one it holds, as ``numbered`` gives it.
         noun: what its items are called.
     """
 
     is_summed = False
-    is_numbered = False
     noun: str
 
     def follows_from(self, mapping: EntityMapping) -> bool:
@@ -112,13 +113,6 @@ class DerivedKind(Kind, Generic[T]):
         """The items that an entity holds."""
         raise NotImplementedError
 
-    def numbered(self, change: ItemChange, image: Item | None, unit: UnitOfWork) -> Item | None:
-        """The item of an entity, as it will be, with the number of the item that it will hold.
-
-        ``image``: the item without; None for a deletion, which leaves nothing or what keeps the number.
-        """
-        raise NotImplementedError
-
     def place(self, held: Held[T]) -> tuple[Table, Item]:
         """The table and the primary key of an item that is held."""
         raise NotImplementedError
@@ -130,20 +124,9 @@ class DerivedKind(Kind, Generic[T]):
         """
         return ""
 
-    def contended(self, mapping: EntityMapping) -> Iterable[tuple[type[Any], Mapping[str, str]]]:
-        """The classes of the items that writes of several entities of a class may meet in.
-
-        Each with the fields of its key, and the fields of the entity that name them.
-        """
-        return ()
-
     def classes_with_items_in(self, table: Table) -> Iterable[EntityMapping]:
         """The classes whose items of this kind are in a table, which may be another one than theirs."""
         return catalog_of(table).mappings.values()
-
-    def stored_before(self, mapping: EntityMapping) -> Iterable[EntityMapping]:
-        """The classes of the entities that must be stored before an entity of a class, because it changes them."""
-        return ()
 
     def tables_beside(self, mapping: EntityMapping) -> Iterable[Table]:
         """The tables of all items that say what items of this kind have to be, of entities of a class."""
@@ -163,14 +146,6 @@ class DerivedKind(Kind, Generic[T]):
     def partition_keys(self, mapping: EntityMapping) -> Iterable[PartitionKey]:
         return ()
 
-    def actions_of_new(self, image: EntitySide, unit: UnitOfWork) -> list[Planned]:
-        """The actions on the items of a new holder, if nobody else had or gets them."""
-        raise NotImplementedError
-
-    def action(self, derived: HolderChange[T], reads: Reads, unit: UnitOfWork) -> Planned | None:
-        """The one action that an item needs; None if it stays as it is."""
-        raise NotImplementedError
-
     def claim_if_unchanged(
         self, image: EntitySide, label: T, stored: Item | None, unit: UnitOfWork
     ) -> Planned:
@@ -185,14 +160,10 @@ class DerivedKind(Kind, Generic[T]):
         """Why the last of several new holders cannot hold the item, too; None if it can."""
         return None
 
-    def in_order(self, items: list[HolderChange[T]], change: ItemChange) -> list[HolderChange[T]]:
-        """The items that a change is the first to concern, in the order of their actions."""
-        return items
-
 
 def before_and_after(
     change: ItemChange, at: int, final: Item | None = None, *, has_rivals: bool = False
-) -> tuple[EntitySide | None, EntitySide | None]:
+) -> Sides:
     """The images before and after a change, if they are known.
 
     ``at``: which change it is. ``final``: the item with its revision and version number, if these were given.
@@ -214,9 +185,7 @@ def before_and_after(
     return old, EntitySide(change.mapping, change.key, item, values, changed, at, replaced, False)
 
 
-def derived_items(
-    sides: Iterable[tuple[EntitySide | None, EntitySide | None]], kind: DerivedKind[T]
-) -> list[list[HolderChange[T]]]:
+def derived_items(sides: Iterable[Sides], kind: DerivedKind[T]) -> list[list[HolderChange[T]]]:
     """For each change the items of a kind that it is the first to concern, before or after.
 
     Raises:
@@ -249,70 +218,3 @@ def derived_items(
 def _unknown(before: EntitySide, problem: InvalidValue) -> DecodeError:
     """The error for a stored entity of which nobody knows what it holds: a function of its class fails."""
     return before.mapping.errors.unreadable(before.item, (said(problem),))
-
-
-def derived_actions(
-    changes: Sequence[ItemChange],
-    finals: Sequence[Item | None],
-    kinds: Sequence[DerivedKind[Any]],
-    *,
-    reads: Reads,
-    unit: UnitOfWork,
-) -> list[list[Planned]]:
-    """For each change the actions on the items that it is the first to concern, kind by kind.
-
-    ``finals``: the items of the changes as they will be stored, where that is known. Raises StoreError.
-    """
-    actions: list[list[Planned]] = [[]] if len(changes) == 1 else [[] for _ in changes]
-    asked = _kinds_concerned(changes, kinds)
-    if not asked:  # Most classes have nothing but their own items.
-        return actions
-    if _is_one_insert(changes):  # Nothing is stored, so all items are new and different.
-        _, image = before_and_after(changes[0], 0, finals[0])
-        assert image is not None
-        return [[one for kind in asked for one in kind.actions_of_new(image, unit)]]
-    several = len(changes) > 1
-    sides = [
-        before_and_after(one, at, item, has_rivals=several)
-        for at, (one, item) in enumerate(zip(changes, finals, strict=True))
-    ]
-    for kind in asked:
-        if kind.is_permanent:
-            for own, (_, after) in zip(actions, sides, strict=True):
-                own.extend(kind.actions_of_new(after, unit) if after is not None else ())
-            continue
-        for own, change, items in zip(actions, changes, derived_items(sides, kind), strict=True):
-            found = [kind.action(derived, reads, unit) for derived in kind.in_order(items, change)]
-            own.extend([one for one in found if one is not None])
-    return actions
-
-
-def _is_one_insert(changes: Sequence[ItemChange]) -> bool:
-    change = changes[0]
-    return len(changes) == 1 and type(change) is ItemInsert and change.before is None
-
-
-def _kinds_concerned(
-    changes: Sequence[ItemChange], kinds: Sequence[DerivedKind[Any]]
-) -> list[DerivedKind[Any]]:
-    """The kinds of which an item may differ afterwards."""
-    found = []
-    for kind in kinds:
-        for change in changes:  # a loop, because every save asks
-            before = change.before
-            mapping = change.mapping
-            if kind.follows_from(mapping) or (
-                before is not None and before.mapping is not mapping and kind.follows_from(before.mapping)
-            ):
-                if len(changes) > 1 or _can_differ(kind, change):
-                    found.append(kind)
-                break
-    return found
-
-
-def _can_differ(kind: DerivedKind[Any], change: ItemChange) -> bool:
-    """Whether an item of a kind can differ after a change that is the only one of its unit of work."""
-    # A version is also kept of an item that never had one.
-    return (
-        kind.is_permanent or type(change) is not ItemUpdate or kind.can_differ(change.mapping, change.changed)
-    )

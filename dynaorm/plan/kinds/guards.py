@@ -9,7 +9,7 @@ Rule 4. Two entities that end up with one value are refused here, unless both ha
 Rule 5. A repair knows what is stored, so its claim and its release compare the owner and the expiry that were read.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from typing import Any, Final, TypeAlias
 
@@ -24,7 +24,7 @@ from dynaorm.item.action import Delete, Pattern, Put
 from dynaorm.item.condition import Attr, Compare, Condition, Or, all_of, as_in, exists, missing
 from dynaorm.item.value import AttributeValue, Item, same
 from dynaorm.plan.intent import Reads, UnitOfWork
-from dynaorm.plan.kinds.derived import DerivedKind, EntitySide, Held, HolderChange
+from dynaorm.plan.kinds.derived import DerivedKind, EntitySide, Held, HolderChange, Sides, derived_items
 from dynaorm.plan.plan import (
     FailedAction,
     Judged,
@@ -129,45 +129,7 @@ class Guards(DerivedKind[GuardClaim]):
         fields = second.image.mapping.constraints[constraint].fields
         return Violation(constraint, fields, value, stored_key(first.image.mapping, first.image.key))
 
-    def in_order(
-        self, items: list[HolderChange[GuardClaim]], change: ItemChange
-    ) -> list[HolderChange[GuardClaim]]:
-        if len(items) < 2 or change.before is None:
-            return items
-        if isinstance(change, ItemDelete):
-            return items  # its class had them in this order
-        names = list(change.mapping.constraints)
-
-        def place(one: HolderChange[GuardClaim]) -> int:
-            name = (one.new or one.old)[-1].label[0][0]
-            return names.index(name) if name in names else 0
-
-        return sorted(items, key=place)
-
     # -- actions -------------------------------------------------------------------------------------------------------
-
-    def action(self, derived: HolderChange[GuardClaim], reads: Reads, unit: UnitOfWork) -> Planned | None:
-        old, new = derived.old[-1] if derived.old else None, derived.new[-1] if derived.new else None
-        if new is None:
-            return None if old is None else _release(old, reads, unit)
-        image, says = new.image, new.label[1]
-        if old is None:
-            return claim_of(image, new.label, _unclaimed(image.mapping, says.owner, unit), unit)
-        before = old.label[1]
-        if before == says:
-            return None
-        condition = _passed_on(image.mapping.table.guards, before.owner, says.owner, unit)
-        taken = claim_of(image, new.label, condition, unit)
-        purpose = GuardPurpose.CLAIM if before.owner == says.owner else GuardPurpose.PASS_ON
-        return replace(taken, purpose=purpose, before={**taken.item_key, OWNER: before.owner})
-
-    def actions_of_new(self, image: EntitySide, unit: UnitOfWork) -> list[Planned]:
-        found = _claims(image)
-        if not found:
-            return []
-        says = says_of(image)
-        free = _unclaimed(image.mapping, says.owner, unit)  # the same for all of them
-        return [claim_of(image, (claim, says), free, unit) for claim in found]
 
     def claim_if_unchanged(
         self, image: EntitySide, label: GuardClaim, stored: Item | None, unit: UnitOfWork
@@ -214,6 +176,61 @@ class Guards(DerivedKind[GuardClaim]):
 
 
 GUARDS: Final = Guards()
+
+
+def guard_actions(
+    changes: Sequence[ItemChange], sides: Sequence[Sides], reads: Reads, unit: UnitOfWork
+) -> Iterator[Iterable[Planned]]:
+    """For each change the actions on the guard items that it is the first to concern. Raises StoreError."""
+    before, after = sides[0]
+    if len(changes) == 1 and before is None and after is not None:
+        # Nothing is stored, so all values are new and different.
+        yield _claims_of_new(after, unit)
+        return
+    for change, items in zip(changes, derived_items(sides, GUARDS), strict=True):
+        yield filter(None, [_action(derived, reads, unit) for derived in _in_order(items, change)])
+
+
+def _in_order(items: list[HolderChange[GuardClaim]], change: ItemChange) -> list[HolderChange[GuardClaim]]:
+    """The items that a change is the first to concern, in the order of their actions."""
+    if len(items) < 2 or change.before is None:
+        return items
+    if isinstance(change, ItemDelete):
+        return items  # its class had them in this order
+    names = list(change.mapping.constraints)
+
+    def place(one: HolderChange[GuardClaim]) -> int:
+        name = (one.new or one.old)[-1].label[0][0]
+        return names.index(name) if name in names else 0
+
+    return sorted(items, key=place)
+
+
+def _action(derived: HolderChange[GuardClaim], reads: Reads, unit: UnitOfWork) -> Planned | None:
+    """The one action that an item needs; None if it stays as it is."""
+    old, new = derived.old[-1] if derived.old else None, derived.new[-1] if derived.new else None
+    if new is None:
+        return None if old is None else _release(old, reads, unit)
+    image, says = new.image, new.label[1]
+    if old is None:
+        return claim_of(image, new.label, _unclaimed(image.mapping, says.owner, unit), unit)
+    before = old.label[1]
+    if before == says:
+        return None
+    condition = _passed_on(image.mapping.table.guards, before.owner, says.owner, unit)
+    taken = claim_of(image, new.label, condition, unit)
+    purpose = GuardPurpose.CLAIM if before.owner == says.owner else GuardPurpose.PASS_ON
+    return replace(taken, purpose=purpose, before={**taken.item_key, OWNER: before.owner})
+
+
+def _claims_of_new(image: EntitySide, unit: UnitOfWork) -> list[Planned]:
+    """The actions on the items of a new entity, if nobody else had or gets them."""
+    found = _claims(image)
+    if not found:
+        return []
+    says = says_of(image)
+    free = _unclaimed(image.mapping, says.owner, unit)  # the same for all of them
+    return [claim_of(image, (claim, says), free, unit) for claim in found]
 
 
 def constrained_by(constraint: str, home: Table) -> list[EntityMapping]:

@@ -7,7 +7,7 @@ Rule 1. If the refused action was compiled from a read of the session, or from t
 """
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Final
+from typing import Final
 
 from dynaorm.entity.declare.catalog import stored_class
 from dynaorm.entity.foreign_item import not_found
@@ -20,8 +20,8 @@ from dynaorm.item.condition import Condition, holds
 from dynaorm.item.update import SetTo
 from dynaorm.item.value import AttributeValue, Item
 from dynaorm.plan.intent import UnitOfWork
-from dynaorm.plan.kinds.derived import DerivedKind
 from dynaorm.plan.kinds.required import is_as_expected, required_of
+from dynaorm.plan.kinds.versions import numbered
 from dynaorm.plan.plan import (
     FailedAction,
     Judged,
@@ -87,10 +87,6 @@ class OwnItem(Kind):
             return _judge_insert(failed)
         return _judge_blind(failed, now) if planned.blind else _judge_known(failed)
 
-    def is_repeatable(self, planned: Planned) -> bool:
-        # What default factories give to an upsert may differ.
-        return super().is_repeatable(planned) and planned.purpose is not ItemPurpose.UPSERT
-
     def reason(self, planned: Planned) -> str:
         text = _REASONS[planned.purpose].format(name=planned.name, provided=_provided(planned)) + _placed(
             planned
@@ -106,16 +102,13 @@ class OwnItem(Kind):
 OWN_ITEM: Final = OwnItem()
 
 
-def final_item(
-    change: ItemChange, kinds: Iterable[DerivedKind[Any]], unit: UnitOfWork
-) -> Mapping[str, AttributeValue] | None:
+def final_item(change: ItemChange, unit: UnitOfWork) -> Mapping[str, AttributeValue] | None:
     """The item that a change leaves, with its numbers and its revision; None if it leaves none, or it is not known.
 
-    ``kinds``: those that are numbered. A revision that is a text is the same for the whole unit of work.
+    A revision that is a text is the same for the whole unit of work.
     """
     image: Item | None = change.image if type(change) is ItemInsert or type(change) is ItemUpdate else None
-    for kind in kinds:
-        image = kind.numbered(change, image, unit)
+    image = numbered(change, image, unit)
     revision = change.mapping.table.revision
     if image is None or revision is None:
         return image

@@ -51,7 +51,7 @@ from dynaorm.item.condition import (
     missing,
     render,
 )
-from dynaorm.item.path import Path, Placeholders, paths_in, value_at
+from dynaorm.item.path import Path, Placeholders, value_at
 from dynaorm.item.value import AttributeValue, Item, same
 from dynaorm.plan.intent import UnitOfWork
 from dynaorm.plan.plan import NOTHING_EXPECTED, Basis, Planned
@@ -245,5 +245,4 @@ def _relied_on(change: ItemChange, before: StoredItem, *, is_told: bool) -> list
     found.update(mapping.bookkeeping)
     if (revision := mapping.table.revision) is not None and revision.kind == "N":
         found.add(revision.attribute)
-    after = change.image if type(change) is ItemInsert or type(change) is ItemUpdate else {}
-    return paths_in(found - {key.name for key in mapping.table.keys}, before.item, after)
+    return [(name,) for name in sorted(found - {key.name for key in mapping.table.keys})]

@@ -8,7 +8,7 @@ that runs again, is decided in ``plan/same_block.py``. Its key and the names of 
 from collections.abc import Iterable
 from decimal import InvalidOperation
 from math import ceil, isfinite
-from typing import Final, NamedTuple
+from typing import Final
 
 from dynaorm.entity.internal_items import (
     BLOCK,
@@ -28,7 +28,7 @@ from dynaorm.item.value import Item
 from dynaorm.plan.intent import UnitOfWork
 from dynaorm.plan.plan import FailedAction, Judged, Kind, Operations, PartitionKey, Planned, Purpose
 
-# DynamoDB remembers a token for ten minutes, so a token item that expires earlier would free nothing.
+# A request can arrive, and a plan be resumed, within nine minutes: until then, the item must say what became of it.
 _AT_LEAST: Final = 600.0
 
 
@@ -36,18 +36,6 @@ class TokenPurpose(Purpose):
     """Why the action on a token item is in a plan."""
 
     REMEMBER = "remember"
-
-
-class Remembered(NamedTuple):
-    """What a token item holds for its block.
-
-    Attributes:
-        token: the caller's token.
-        first_formula: the fingerprints of the block as token items without a mark have them.
-    """
-
-    token: str
-    first_formula: str
 
 
 class TokenItems(Kind):
@@ -62,28 +50,29 @@ class TokenItems(Kind):
         return token_home(mapping.table)
 
     def operations_of_writes(self, mapping: EntityMapping) -> Operations:
-        return [(self.home(mapping), frozenset({"PutItem", "GetItem"}))]
+        home = self.home(mapping)
+        return [] if why_no_token_items(home) else [(home, frozenset({"PutItem", "GetItem"}))]
 
     def partition_keys(self, mapping: EntityMapping) -> Iterable[PartitionKey]:
-        return [(mapping, self.home(mapping), TOKEN_PREFIX)]
+        home = self.home(mapping)
+        return [] if why_no_token_items(home) else [(mapping, home, TOKEN_PREFIX)]
 
-    def remember(
-        self, holder: tuple[EntityMapping, Item], fingerprints: str, held: Remembered, unit: UnitOfWork
-    ) -> Planned:
+    def remember(self, holder: tuple[EntityMapping, Item], fingerprints: str, unit: UnitOfWork) -> Planned:
         """Put the token item of a block, if none is stored or the stored one has expired.
 
         ``holder``: the class and the key of the block's first entity. Raises UsageError if its table cannot hold one.
         """
-        mapping, key = holder
+        (mapping, key), token = holder, unit.token
+        assert token is not None
         home = self.home(mapping)
         if problem := why_no_token_items(home):
             raise UsageError(
-                problem=f"the table cannot remember the token {held.token!r}: {problem}",
+                problem=f"the table cannot remember the token {token!r}: {problem}",
                 remedy="give the table guard_table=, another table with string keys",
             )
-        until = {"N": str(ceil(unit.now + max(unit.remember or 0.0, _AT_LEAST)))}
+        until = {"N": str(ceil(unit.now + max(unit.remember, _AT_LEAST)))}
         item = {
-            **token_key(home, held.token),
+            **token_key(home, token),
             BLOCK: {"S": fingerprints},
             REVISION: {"S": unit.write_id},
             UNTIL: until,
@@ -92,17 +81,14 @@ class TokenItems(Kind):
             item[home.ttl_attribute] = until
         free = any_of_conditions(missing(home.pk.name), _over(unit.now))
         put = Put(unit.table_name(home.name), item, free)
-        return Planned(put, self, TokenPurpose.REMEMBER, mapping, key, after=item, label=held)
+        return Planned(put, self, TokenPurpose.REMEMBER, mapping, key, after=item, label=token)
 
     def judged(self, failed: FailedAction, now: float) -> Judged:
         # Whoever sends the plan compares the two blocks first.
         return ConditionFailed(key=failed.planned.subject)
 
-    def is_repeatable(self, planned: Planned) -> bool:
-        return False  # It says when it ends.
-
     def reason(self, planned: Planned) -> str:
-        return f"remember the token {planned.label.token!r}, if it is not remembered yet"
+        return f"remember the token {planned.label!r}, if it is not remembered yet"
 
 
 def _over(now: float) -> Compare:

@@ -127,15 +127,6 @@ class Totals(DerivedKind[Contribution]):
             return f"has totals ({', '.join(mapping.maintained)}), and {writer} would write over them"
         return ""
 
-    def contended(self, mapping: EntityMapping) -> Iterator[tuple[type[Any], Mapping[str, str]]]:
-        for one in mapping.aggregates.values():
-            yield one.target, one.key
-        if mapping.maintained:
-            yield mapping.entity, {name: name for name in mapping.key_fields}
-
-    def stored_before(self, mapping: EntityMapping) -> Iterable[EntityMapping]:
-        return targets_of(mapping)
-
     def tables_beside(self, mapping: EntityMapping) -> Iterable[Table]:
         for target in (mapping, *targets_of(mapping)):
             yield from (one.table for one in (*sources_of(target), target))
@@ -199,6 +190,17 @@ def _when_counted(target: EntityMapping, totals: Iterable[str]) -> Iterable[str]
             if text and is_of(target, mapping_of(one.target)) and {*one.maintained} & {*totals}:
                 texts[f"; {source.entity.__name__}.{one.name} counts where {text}"] = None
     return texts
+
+
+def contended(mapping: EntityMapping) -> Iterator[tuple[type[Any], Mapping[str, str]]]:
+    """The classes of the items in which writes of several entities of a class may meet.
+
+    Each with the fields of its key, and the fields of the entity that name them.
+    """
+    for one in mapping.aggregates.values():
+        yield one.target, one.key
+    if mapping.maintained:
+        yield mapping.entity, {name: name for name in mapping.key_fields}
 
 
 def targets_of(source: EntityMapping) -> list[EntityMapping]:

@@ -62,9 +62,7 @@ class Versions(DerivedKind[int]):
     """The version items of versioned entities; a label is the number."""
 
     is_evidence = True
-    is_secondary = True
     is_permanent = True
-    is_numbered = True
     noun = "versions"
 
     def __reduce__(self) -> str:
@@ -82,18 +80,6 @@ class Versions(DerivedKind[int]):
         mapping = image.mapping
         return [Held(ident_of(mapping.table, version_key(mapping, image.key, number)), image, number)]
 
-    def numbered(self, change: ItemChange, image: Item | None, unit: UnitOfWork) -> Item | None:
-        mapping, before = change.mapping, change.before
-        versioning = mapping.versioning
-        if versioning is None:
-            return image
-        number = 0 if before is None else mapping.loader.version_of(before.item) or 0
-        if type(change) is ItemDelete:
-            return tombstone_of(change.key, number, class_of_version(mapping), unit)
-        if image is not None and isinstance(change, (ItemInsert, ItemUpdate)) and _is_due(change, versioning):
-            return {**image, **stamp(number + 1, unit)}
-        return image
-
     def place(self, held: Held[int]) -> tuple[Table, Item]:
         mapping = held.image.mapping
         return mapping.table, version_key(mapping, held.image.key, held.label)
@@ -105,14 +91,6 @@ class Versions(DerivedKind[int]):
         self, image: EntitySide, label: int, stored: Item | None, unit: UnitOfWork
     ) -> Planned:
         return put_version(image, label, unit)
-
-    def actions_of_new(self, image: EntitySide, unit: UnitOfWork) -> list[Planned]:
-        number = _number_in(image)
-        return [] if number is None else [put_version(image, number, unit)]
-
-    def is_repeatable(self, planned: Planned) -> bool:
-        # A version that is put has the time of its write.
-        return super().is_repeatable(planned) and not isinstance(planned.action, Put)
 
     def judged(self, failed: FailedAction, now: float) -> StoreError:
         """The version is stored already, though the latest copy is as expected.
@@ -149,6 +127,29 @@ class Versions(DerivedKind[int]):
 
 
 VERSIONS: Final = Versions()
+
+
+def numbered(change: ItemChange, image: Item | None, unit: UnitOfWork) -> Item | None:
+    """The item that a change leaves, with the number of its version.
+
+    ``image``: the item without; None for a deletion, which leaves nothing or a tombstone.
+    """
+    mapping, before = change.mapping, change.before
+    versioning = mapping.versioning
+    if versioning is None:
+        return image
+    number = 0 if before is None else mapping.loader.version_of(before.item) or 0
+    if type(change) is ItemDelete:
+        return tombstone_of(change.key, number, class_of_version(mapping), unit)
+    if image is not None and isinstance(change, (ItemInsert, ItemUpdate)) and _is_due(change, versioning):
+        return {**image, **stamp(number + 1, unit)}
+    return image
+
+
+def kept_version(image: EntitySide, unit: UnitOfWork) -> list[Planned]:
+    """The action that keeps the version of an entity, if it is the first to have the number."""
+    number = _number_in(image)
+    return [] if number is None else [put_version(image, number, unit)]
 
 
 def _number_in(image: EntitySide) -> int | None:

@@ -945,22 +945,20 @@ class AsyncSession(NotPicklable):
         If the block raises, nothing is sent.
 
         Args:
-            token: an identifier of your own, 1 to 1000 bytes. An equal block with it is applied only once within ten
-                minutes, even if another process runs it again. Blocks are equal if you give the same changes; stored
-                values do not matter. If the token was used and nothing stored shows whether it was for this block, the
-                error is OutcomeUnknown.
-            remember: add one item to the block, which remembers the token for that long, at least ten minutes. An equal
-                block is then recognised whatever happened to the entities since, and changes nothing. The item is
-                stored with the guard items of the first entity, and costs two write units. DynamoDB deletes it if TTL
-                is enabled: see the documentation.
+            token: an identifier of your own, 1 to 1000 bytes. An equal block with it is applied only once, whatever
+                happened to the entities since, and whatever process runs it again. Blocks are equal if you give the
+                same changes; stored values do not matter. The block stores one more item, which remembers the token.
+                It is stored with the guard items of the first entity, and costs two write units.
+            remember: how long the token is remembered, at least ten minutes; None for a day. DynamoDB deletes the item
+                afterwards if TTL is enabled: see the documentation.
 
         Raises:
             UsageError: the token is empty or too long; ``remember`` is not a positive duration, or has no token; the
                 table of guard items has no string keys.
             PlanTooLarge: the block needs more than 100 actions or 4 MB; nothing was sent.
             SameItemTwice: two writes of the block are about one item, and cannot be one action.
-            TokenReused: the token was used with other changes.
-            OutcomeUnknown: no answer came; or the token was used, perhaps for this block.
+            TokenReused: the token is remembered for other changes.
+            OutcomeUnknown: no answer came; or the token is remembered, perhaps for this block.
             DynaormError: as for the single writes.
 
         Examples:
