@@ -290,8 +290,8 @@ def test_guard_items_without_an_owner_get_the_one_entity_that_holds_their_value(
     assert stored["email#nobody@x"] == guards[4]
 
 
-numbered = Table("numbered", revision_attribute=NumberRevision("number"))
-numbered_before = Table("numbered", revision_attribute=NumberRevision("number"))
+numbered = Table("numbered", revision_attribute=NumberRevision("changes"))
+numbered_before = Table("numbered", revision_attribute=NumberRevision("changes"))
 
 
 class OldSeat(Entity, table=numbered_before, pk="SEAT#{number}", sk="SEAT", name="Seat"):
