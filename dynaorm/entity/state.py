@@ -181,11 +181,16 @@ def set_state(entity: object, state: Loaded | LazyItem | PendingWrite | None) ->
 
 def put_values(entity: BaseModel, values: Mapping[str, Any]) -> None:
     """Give an object, frozen or not, other values. What its cached properties made of the old ones is dropped."""
-    held = vars(entity)
     if values:
-        for name in held.keys() - type(entity).model_fields.keys():
-            del held[name]
-        held.update(values)
+        drop_cached(entity)
+        vars(entity).update(values)
+
+
+def drop_cached(entity: BaseModel) -> None:
+    """Let the cached properties of an object be computed again."""
+    held = vars(entity)
+    for name in held.keys() - type(entity).model_fields.keys():
+        del held[name]
 
 
 # The beginning of the first item of a reply. In a text, each of these quotes would have a backslash; and no attribute

@@ -13,7 +13,7 @@ from dynaorm.entity.mapping.field import FieldMapping
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.mapping.part import values_in
 from dynaorm.entity.mapping.validate import Validated, unchanged, validated
-from dynaorm.entity.state import Loaded, state_of
+from dynaorm.entity.state import Loaded, drop_cached, state_of
 from dynaorm.errors import InvalidValue, UnknownField
 from dynaorm.item.update import Change, Remove, SetTo
 from dynaorm.item.value import AttributeValue, Item, same
@@ -270,7 +270,7 @@ def unsaved_changes(
 
 
 def _values_of(mapping: EntityMapping, entity: Any) -> Mapping[str, Any]:
-    """The values that an object holds, among them those of cached properties.
+    """The values that an object holds. Its cached properties may be older, and are computed again when used.
 
     Raises:
         UnknownField: one is of no field, because ``model_copy(update=...)`` takes any name.
@@ -280,6 +280,7 @@ def _values_of(mapping: EntityMapping, entity: Any) -> Mapping[str, Any]:
         for name in values.keys() - mapping.fields.keys():
             if not name.startswith("_") and not hasattr(type(entity), name):
                 raise UnknownField(entity=mapping.entity.__name__, field=name, known=tuple(mapping.fields))
+        drop_cached(entity)
     return values
 
 

@@ -1,5 +1,6 @@
 """Computed fields in filters, and where DynamoDB would have to look at them."""
 
+from collections.abc import Callable
 from datetime import UTC, datetime
 
 import pytest
@@ -83,3 +84,39 @@ def test_a_filter_whose_function_fails_is_reported(session: Session, moto: Trans
         assert [problem.problems for problem in problems] == [
             ("share: cannot be computed (ZeroDivisionError: integer division or modulo by zero); " + remedy,)
         ]
+
+
+def in_transaction(session: Session, event: Event) -> None:
+    with session.transaction() as tx:
+        tx.save(event)
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda session, event: session.save(event),
+        lambda session, event: session.save(event, overwrite=True),
+        lambda session, event: session.save_many([event]),
+        lambda session, event: session.bulk_load([event]),
+        in_transaction,
+    ],
+    ids=["save", "overwrite", "save_many", "bulk_load", "transaction"],
+)
+@pytest.mark.parametrize("score", [1, 12])
+def test_a_cached_value_is_that_of_what_was_saved(
+    session: Session, write: Callable[[Session, Event], object], score: int
+) -> None:
+    event = session.save(Event(event_id="1", at=JANUARY, score=1))
+    event.score = 13 - score
+    assert event.rank == ("tin" if event.score == 1 else "gold")
+    event.score = score
+    write(session, event)
+    (stored,) = session.query(Event.by_rank)
+    assert event.rank == event.model_dump()["rank"] == stored.rank == ("tin" if score == 1 else "gold")
+
+
+def test_a_copy_with_another_value_loses_what_was_cached_of_the_old_one(session: Session) -> None:
+    event = session.save(Event(event_id="1", at=JANUARY, score=1))
+    assert event.rank == "tin"
+    copy = session.save(event.model_copy(update={"score": 12}))
+    assert (copy.rank, event.rank) == ("gold", "tin")
