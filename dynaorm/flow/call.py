@@ -489,6 +489,14 @@ class ReadCost:
         self.read_units += units
 
 
+def last_key(reply: Reply) -> Item | None:
+    """The key after which the next page of a read begins; None after the last page.
+
+    An empty one, as other engines answer, is none (Amazon DynamoDB API Reference, Query and Scan).
+    """
+    return reply.get("LastEvaluatedKey") or None
+
+
 K = TypeVar("K")
 
 

@@ -29,7 +29,7 @@ from dynaorm.errors import (
     UsageError,
 )
 from dynaorm.failure import counted, shown
-from dynaorm.flow.call import Call, Context, Flow, PageKeys, ReadCost, Refusal, waited
+from dynaorm.flow.call import Call, Context, Flow, PageKeys, ReadCost, Refusal, last_key, waited
 from dynaorm.flow.commit import commit, settle, unit_of_work
 from dynaorm.flow.entity import replace_state
 from dynaorm.flow.read import BATCH_GET_LIMIT, answered, check_keys, get_item, get_items, refused, repeat
@@ -529,7 +529,7 @@ def newest_version(
         items = reply.get("Items", ())
         check_keys("Query", items, table.keys)
         found = max([found, *(version_beside(mapping, key, one) for one in items)])
-        after = page_keys.checked("Query", reply.get("LastEvaluatedKey"))
+        after = page_keys.checked("Query", last_key(reply))
         if after is None:
             return found
         request = {**request, "ExclusiveStartKey": after}

@@ -25,7 +25,7 @@ from typing import Any, Final, TypeAlias
 from dynaorm.entity.state import ParsedReply, is_entity
 from dynaorm.entity.table import KeyAttribute
 from dynaorm.errors import Unreachable
-from dynaorm.flow.call import Call, Context, Flow, ReadCost, Reply, gather
+from dynaorm.flow.call import Call, Context, Flow, ReadCost, Reply, gather, last_key
 from dynaorm.flow.read import BATCH_GET_LIMIT, check_keys, repeat
 from dynaorm.flow.wanted import (
     CONCURRENCY,
@@ -438,7 +438,7 @@ class Walk:
                 key_query.operation, (one for one in items if not page or not is_entity(one)), self._keys
             )
         rest = page.rest if page else reply
-        if (last := rest.get("LastEvaluatedKey")) is not None:
+        if (last := last_key(rest)) is not None:
             check_keys(key_query.operation, (last,), self._keys)
         progress.advance(rest, len(items))
         found = self._accepted(page, key_query) if page else items

@@ -31,7 +31,7 @@ from dynaorm.entity.reader import ReplyReader, reader_of
 from dynaorm.entity.state import LazyItem, Loaded, ParsedReply, is_entity, read_state_of
 from dynaorm.entity.table import Ident, Table, contents_of
 from dynaorm.errors import DecodeError
-from dynaorm.flow.call import Context, Flow, PageKeys, ReadCost, Reply, gather
+from dynaorm.flow.call import Context, Flow, PageKeys, ReadCost, Reply, gather, last_key
 from dynaorm.flow.read import BATCH_GET_LIMIT, check_item, find_items
 from dynaorm.item.value import AttributeValue, Item
 from dynaorm.query.filter import Filter
@@ -85,7 +85,7 @@ class Progress:
         self.cost.add(reply)
         self.pages += 1
         self.scanned += reply.get("ScannedCount", count)
-        last = reply.get("LastEvaluatedKey")
+        last = last_key(reply)
         if last is not None:
             self.page_keys = self.page_keys or PageKeys()
             self.page_keys.checked(self.key_query.operation, last)

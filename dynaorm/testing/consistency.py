@@ -10,7 +10,7 @@ from dynaorm.entity.stored_entity import checked_item
 from dynaorm.entity.table import Table
 from dynaorm.errors import TableNotFound
 from dynaorm.failure import counted
-from dynaorm.flow.call import Call, Context, Flow, PageKeys
+from dynaorm.flow.call import Call, Context, Flow, PageKeys, last_key
 from dynaorm.flow.integrity.finding import Finding, FindingKind
 from dynaorm.flow.integrity.judge_items import judge_items
 from dynaorm.flow.read import repeat
@@ -121,7 +121,7 @@ def _items(name: str, context: Context) -> Flow[list[Item]]:
     while True:
         reply = yield from repeat(Call("Scan", request), context)
         found += reply["Items"]
-        last = page_keys.checked("Scan", reply.get("LastEvaluatedKey"))
+        last = page_keys.checked("Scan", last_key(reply))
         if last is None:
             return found
         request = {**request, "ExclusiveStartKey": last}

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from dynaorm.argument import check_amount
 from dynaorm.entity.table import Table
-from dynaorm.flow.call import Call, Context, Flow, PageKeys, Pause, ReadCost, gather
+from dynaorm.flow.call import Call, Context, Flow, PageKeys, Pause, ReadCost, gather, last_key
 from dynaorm.flow.read import check_keys, repeat
 from dynaorm.flow.windows import CONCURRENCY
 from dynaorm.item.condition import Attr, Compare, render
@@ -157,7 +157,7 @@ def _page(segment: ScanSegment, limiter: RateLimiter, cost: ReadCost, limit: int
     call = segment.request(limiter.context.table_name(segment.table.name), limit)
     reply = yield from repeat(call, limiter.context)
     cost.add(reply)
-    after = reply.get("LastEvaluatedKey")
+    after = last_key(reply)
     check_keys(call.operation, reply.get("Items", ()), segment.table.keys)
     check_keys(call.operation, () if after is None else (after,), segment.table.keys)
     return ScannedPage(segment, reply.get("Items", ()), after)

@@ -11,6 +11,7 @@ from dynaorm import Entity, Key, Retry, Session, Table, tools
 from dynaorm.errors import Throttled, Unreachable
 from dynaorm.flow.call import Call, PageKeys, Reply
 from dynaorm.item.value import Item
+from dynaorm.testing import ScriptedTransport
 from dynaorm.testing.clock import FakeClock
 from dynaorm.testing.consistency import assert_consistent
 
@@ -79,6 +80,13 @@ def test_a_read_of_endless_pages_ends(name: str, length: int) -> None:
     session = Session(transport=Endless(length), clock=FakeClock(jitter=0))
     with pytest.raises(Unreachable, match="is the endpoint a DynamoDB"):
         READS[name](session)
+
+
+@pytest.mark.parametrize("name", READS)
+def test_an_empty_last_key_ends_a_read(name: str) -> None:
+    """So says the API reference; DynamoDB itself leaves it out."""
+    transport = ScriptedTransport(*[{"Items": [], "Count": 0, "ScannedCount": 0, "LastEvaluatedKey": {}}] * 3)
+    assert not READS[name](Session(transport=transport, clock=FakeClock(jitter=0)))
 
 
 def test_a_batch_that_never_shrinks_ends() -> None:
