@@ -94,6 +94,15 @@ class Ruled(Entity, table=app, pk="RULED#{name}", sk="R"):
     ] = 0
 
 
+class Twice(Entity, table=app, pk="TWICE#{name}", sk="T"):
+    name: str
+    home: Label
+    work: Label | None = None
+    labels: list[Label] = Field(default_factory=list)
+    part: Part = Part()
+    parts: list[Part] = Field(default_factory=list)
+
+
 class Boxed(Entity, table=app, pk="BOXED#{name}", sk="B"):
     name: str
     boxes: dict[str, Label] = Field(default_factory=dict)
@@ -183,6 +192,10 @@ CASES: dict[type[Entity], tuple[list[Any], list[Any]]] = {
         [F.visits.add(1), (F.title.set("x"), F.parts.append("p")), F.address.city.set("x"),
          (F.status.set("done"), F.queue.set("r")), (F.status.remove(), F.queue.set("r"))],
         [F.status.set("done"), F.status.remove()],
+    ),
+    Twice: (
+        [F.home.text.set("x"), F.work.set(None), F.labels.append(Label(text="x"))],
+        [F.part["size"].set(1), F.parts.append(Part())],
     ),
     Coupon: ([F.left.add(1)], [F.alias.set("x"), F.until.set(NOON)]),
     Fleeting: ([F.until.set(NOON)], []),

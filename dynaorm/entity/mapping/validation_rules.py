@@ -160,7 +160,7 @@ _ALIKE: Final[Mapping[str, type | None]] = {
     "list": list, "tuple": tuple, "set": set, "frozenset": frozenset, "dict": dict, "enum": None, "literal": None,
 }  # fmt: skip
 _HARMLESS: Final = NODES.keys() | _CHOICES | {
-    "any", "none", "complex", "is-instance", "default",
+    "any", "none", "complex", "is-instance", "default", "definition-ref",
     "nullable", "union", "list", "set", "frozenset", "dict", "model", "model-fields", "model-field", "typed-dict",
     "typed-dict-field", "dataclass", "dataclass-args", "dataclass-field", "json-or-python", "lax-or-strict",
 }  # fmt: skip
@@ -335,7 +335,7 @@ def _field_rules(schema: Node, is_limited: bool, definitions: Mapping[str, Node]
         has_choices=any(one["type"] in _CHOICES for one in nodes),
         holds_instances=any(one["type"] in _HOLDS_INSTANCES for one in nodes),
         bounds=_bounds(schema),
-        lengths=None if is_limited else _lengths(schema),
+        lengths=None if is_limited else _lengths(schema, definitions),
     )
 
 
@@ -359,9 +359,9 @@ def _bounds(node: Node) -> Mapping[str, Any] | None:
     return limits if limits.keys() <= known else None
 
 
-def _lengths(node: Node) -> tuple[int, int | None] | None:
+def _lengths(node: Node, definitions: Mapping[str, Node]) -> tuple[int, int | None] | None:
     if node["type"] not in ("list", "set", "frozenset"):
         return None
-    if not all(map(_is_harmless, nodes_of(node.get("items_schema")))):
+    if not all(map(_is_harmless, referred(node.get("items_schema") or {"type": "any"}, definitions))):
         return None
     return node.get("min_length") or 0, node.get("max_length")
