@@ -144,7 +144,7 @@ def apply(
     backfill: Annotated[
         bool,
         Option(
-            "Complete the entities that lack index keys, guard items, versions or totals.",
+            "Where an index or a guard table is added: complete the entities that lack something.",
             names=("--backfill/--no-backfill",),
         ),
     ] = True,
@@ -160,8 +160,9 @@ def apply(
 ) -> int:
     """Create what is declared and missing: tables, global indexes, TTL, streams. Then complete older entities.
 
-    Shows its plan and asks. What would need something to be deleted is left, with the reason. An interrupted run is
-    continued by the same command. Deploy new classes to every writer before their entities are completed.
+    Shows its plan and asks. A table that is as declared is not read. What would need something to be deleted is left,
+    with the reason. After an interrupted run, call it again, then backfill. Deploy new classes to every writer before
+    their entities are completed.
 
     Example: dynaorm apply shop.models:app --region eu-west-1 --no-backfill
     """

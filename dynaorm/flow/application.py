@@ -9,7 +9,7 @@ Rule 3. Nothing is deleted, switched off or replaced. What would need that is le
 Rule 4. A table with other keys than declared is taken for another table, and nothing in it is changed.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import field
 from datetime import timedelta
 from typing import Any, Final, Literal, TypeAlias
@@ -34,7 +34,7 @@ from dynaorm.flow.tables import (
     location_of,
 )
 from dynaorm.plan.kinds.derived_kinds import has_derived
-from dynaorm.record import record
+from dynaorm.record import record, replace
 
 WAIT: Final = 86400.0
 """The default number of seconds to wait for DynamoDB to end one change of a table."""
@@ -109,7 +109,7 @@ class ApplyPlan:
         tables: where they are, and how large; DynamoDB updates the sizes every six hours.
         changes: everything that differs from the declaration, and what is done about it.
         waits: what is waited for first, in words, such as an index that is being created.
-        backfills: the tables whose entities are completed afterwards.
+        backfills: the tables whose entities are completed afterwards, because an index or guard table is added.
 
     Examples:
         >>> [step.text for step in plan_apply(session, Table("songs")).steps]
@@ -232,18 +232,21 @@ def plan_apply(table: Table, context: Context, *, backfill: bool = True) -> Flow
     """
     check_apply(table, WAIT, None, backfill)
     tables: list[TableLocation] = []
-    backfills: list[TableLocation] = []
     changes: list[PlannedChange] = []
     waits: list[str] = []
+    can_lack = False
     for one in reversed(table.homes):
         live = yield from live_table(one, context)
         location = location_of(one, context.table_name(one.name), live.description)
         tables.append(location)
         changes += _changes(live)
         waits += [f"{location.name}: {text}" for text in _in_change(live.description)]
-        if backfill and one is table and live.description and not _is_another(live) and _derives(one):
-            backfills.append(location)
-    return ApplyPlan(tuple(tables), tuple(changes), tuple(waits), tuple(backfills))
+        if one is table:  # the last one
+            can_lack = bool(live.description) and not _is_another(live) and _derives(one)
+    plan = ApplyPlan(tuple(tables), tuple(changes), tuple(waits), ())
+    if backfill and can_lack and _is_added(plan.steps, has_waited=bool(waits)):
+        return replace(plan, backfills=tuple(tables[-1:]))
+    return plan
 
 
 def can_backfill(table: Table, context: Context) -> Flow[bool]:
@@ -258,21 +261,27 @@ def apply_table(
     *,
     wait: float = WAIT,
     progress: OnProgress | None = None,
-    backfill: bool = True,
-) -> Flow[tuple[TableStep, ...]]:
-    """Bring a table and its guard table to their declarations. Returns the requests that were made.
+) -> Flow[tuple[tuple[TableStep, ...], bool]]:
+    """Bring a table and its guard table to their declarations.
 
-    ``backfill``: checked here, because the caller looks at it only afterwards.
+    Returns the requests that were made, and whether an index or a table was added meanwhile.
 
     Raises:
-        UsageError: an argument is not valid; a change took longer than ``wait``.
+        UsageError: a change took longer than ``wait``.
         StoreError: DynamoDB refused a request.
     """
-    check_apply(table, wait, progress, backfill)
     made: list[TableStep] = []
+    has_waited = False
     for one in reversed(table.homes):
-        made += yield from _Application(one, context, wait, progress).run()
-    return tuple(made)
+        work = _Application(one, context, wait, progress)
+        made += yield from work.run()
+        has_waited |= work.has_waited
+    return tuple(made), _is_added(made, has_waited=has_waited)
+
+
+def _is_added(steps: Iterable[TableStep], *, has_waited: bool) -> bool:
+    """Whether an index or a table is added, so that entities may lack something. ``backfill`` looks at any time."""
+    return has_waited or any(step.operation == "CreateTable" or _creates_index(step) for step in steps)
 
 
 def _derives(table: Table) -> bool:
@@ -345,6 +354,7 @@ class _Application:
         sent: the same step, as long as it was sent and is not seen to be made.
         trouble: the last refusal of that step.
         was_busy: DynamoDB was changing the table when it was last seen.
+        has_waited: it was seen to be changed, perhaps by an earlier call.
         since: when the present wait began.
         poll: the length of the next pause.
         told: what ``progress`` was called with last.
@@ -359,6 +369,7 @@ class _Application:
     sent: TableStep | None = None
     trouble: Refusal | None = None
     was_busy: bool = False
+    has_waited: bool = False
     since: float = 0.0
     poll: float = _FIRST_POLL
     told: ApplyProgress | None = None
@@ -371,6 +382,7 @@ class _Application:
             wanted = [step for one in _changes(live) for step in one.steps]
             busy = _in_change(live.description)
             if busy:
+                self.has_waited = True
                 self._tell("waiting", f"{'; '.join(busy)}{self._refused_with}")
                 self._check_time(self.wait, f"is not done: {'; '.join(busy)}")
             else:

@@ -20,10 +20,15 @@ else:
 
 
 def get(
-    named: Any, keywords: Mapping[str, Any], context: Context, *, required: bool = False
+    named: Any,
+    keywords: Mapping[str, Any],
+    context: Context,
+    unnamed: tuple[Any, ...] = (),
+    *,
+    required: bool = False,
 ) -> Flow[Any | None]:
     """The entity under a key, now or at a version or time; None if there is none, and it is not required."""
-    key, options = key_and_options(named, keywords)
+    key, options = key_and_options(named, keywords, unnamed)
     target = target_of(key)
     asked = key if required else None
     if options:
@@ -49,9 +54,11 @@ def _get_with(
     return (yield from load(target.mapping, target.key, context, consistent=consistent, required=required))
 
 
-def get_one(named: Any, keywords: Mapping[str, Any], context: Context) -> Flow[Any]:
+def get_one(
+    named: Any, keywords: Mapping[str, Any], context: Context, unnamed: tuple[Any, ...] = ()
+) -> Flow[Any]:
     """The entity under a key, as ``get`` does. Raises EntityNotFound if there is none."""
-    found = yield from get(named, keywords, context, required=True)
+    found = yield from get(named, keywords, context, unnamed, required=True)
     if found is None:
         key, options = key_and_options(named, keywords)
         raise history.not_there(key, options) if options else EntityNotFound(key=key)

@@ -20,6 +20,8 @@ from dynaorm.query.source import Source, source_of
 from dynaorm.record import record, replace
 
 _NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
+_METHODS: Final = {"consistent": "", "descending": "", "expired": "", "limit": "...", "filter": "..."}
+"""Methods that callers take for keywords, with their arguments."""
 
 
 @record
@@ -211,6 +213,9 @@ class QuerySpec:
             else:
                 mappings = [source.mapping for source in self.sources]
                 known = dict.fromkeys(field for one in mappings for field in (*one.fields, *one.computed))
+                if name in _METHODS:
+                    remedy = f"it is a method of the query: write query({self}, ...).{name}({_METHODS[name]})"
+                    raise UnknownField(entity=str(self), field=name, known=(), remedy=remedy)
                 raise UnknownField(entity=str(self), field=name, known=tuple(known))
 
 

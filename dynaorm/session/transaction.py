@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from datetime import timedelta
 from inspect import isawaitable
-from typing import Any, Final, TypeAlias, TypeVar
+from typing import Any, Final, Never, TypeAlias, TypeVar, overload
 from weakref import ref
 
 from dynaorm.argument import check_count, check_flag, check_function, check_plain_function
@@ -24,7 +24,7 @@ from dynaorm.errors import (
 from dynaorm.failure import shown
 from dynaorm.flow.call import Context, Flow, Pause
 from dynaorm.flow.entity import edit_of, touch_of, upsert_of
-from dynaorm.flow.target import target_of
+from dynaorm.flow.target import key_or_object, target_of
 from dynaorm.item.condition import Condition
 from dynaorm.item.resolve import resolve
 from dynaorm.item.update import Change
@@ -105,6 +105,7 @@ class Transaction:
         /,
         *changes: Change | Mapping[str, Any],
         condition: Condition | None = None,
+        **_fields: Never,
     ) -> None:
         """Change some fields of a loaded entity, or of the entity with a key.
 
@@ -121,6 +122,7 @@ class Transaction:
             >>> with session.transaction() as tx:
             ...     tx.update(Key(User, user_id="1"), F.visits.add(1))
         """
+        key_or_object("update", target, _fields)
         self._add(edit_of(target, changes, checked_condition(target, condition)), None)
 
     def upsert(
@@ -129,6 +131,7 @@ class Transaction:
         /,
         *changes: Change | Mapping[str, Any],
         condition: Condition | None = None,
+        **_fields: Never,
     ) -> None:
         """Change the entity with a key; if there is none, create it from the key, its defaults and the changes.
 
@@ -145,13 +148,19 @@ class Transaction:
             >>> with session.transaction() as tx:
             ...     tx.upsert(Key(Ticket, project="p1", number=3), F.status.set("new"))
         """
+        key_or_object("upsert", target, _fields)
         self._add(upsert_of(target, changes, checked_condition(target, condition)), None)
 
-    def delete(self, target: Key[Any] | Any, /, *, condition: Condition | None = None) -> None:
+    @overload
+    def delete(self, target: type[Any], /, *, condition: Condition | None = None, **fields: Any) -> None: ...
+    @overload
+    def delete(self, target: Key[Any] | Any, /, *, condition: Condition | None = None) -> None: ...
+    def delete(self, target: Any, /, *, condition: Condition | None = None, **fields: Any) -> None:
         """Delete a loaded entity, or the entity with a key.
 
         Args:
-            target: a loaded entity, or a ``Key``.
+            target: a loaded entity, a ``Key``, or the class.
+            **fields: the fields of the key, beside a class. One with the name of an option needs a ``Key``.
             condition: what must hold for the stored entity.
 
         Raises:
@@ -161,7 +170,8 @@ class Transaction:
             >>> with session.transaction() as tx:
             ...     tx.delete(Key(Ticket, project="p1", number=2))
         """
-        self._add(Deletion(target, checked_condition(target, condition)), None)
+        named = key_or_object("delete", target, fields, by_fields=True)
+        self._add(Deletion(named, checked_condition(named, condition)), None)
 
     def touch(self, entity: Any, /) -> None:
         """Write a new revision of a loaded entity, and nothing else, if it is unchanged since it was loaded.

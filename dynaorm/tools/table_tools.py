@@ -114,17 +114,17 @@ async def apply(
 ) -> Applied:
     """Bring a live table and its guard table to their declarations, as far as nothing is removed.
 
-    Creates a table that does not exist, adds global indexes one at a time, and switches TTL and the stream on. Then
-    it completes the entities that lack index keys, guard items, versions or totals, as the function ``backfill``
-    does. Each step is judged from the live table, so you can repeat an interrupted call. What would need something to
-    be deleted or replaced is left, with the reason.
+    Creates a table that does not exist, adds global indexes one at a time, and switches TTL and the stream on. Where
+    it adds an index or a guard table, it then completes the entities, as the function ``backfill`` does. A table that
+    is as declared is not read. Each step is judged from the live table, so you can repeat an interrupted call; then
+    call ``backfill``, too. What would need something to be deleted or replaced is left, with the reason.
 
     Deploy classes with new constraints, indexes or totals to all writers before the entities are completed: call it
-    with ``backfill=False`` first, deploy, then call it again. See "Changing a model".
+    with ``backfill=False``, deploy, then call ``backfill``. See "Changing a model".
 
     Args:
         table: what is declared.
-        backfill: complete the entities of the table.
+        backfill: complete the entities where something is added.
         segments: as for ``verify``.
         rate: as for ``verify``.
         wait: the seconds to wait at most for DynamoDB to end one change, such as filling an index.
@@ -143,10 +143,10 @@ async def apply(
     context = session._context
     application.check_apply(table, wait, progress, backfill)
     work = repairs.backfill_run([table], context, segments=segments, rate=rate)
-    flow = application.apply_table(table, context, wait=wait, progress=progress, backfill=backfill)
-    steps = await run_write(session, "apply", flow)
+    flow = application.apply_table(table, context, wait=wait, progress=progress)
+    steps, is_added = await run_write(session, "apply", flow)
     left: list[RepairResult] = []
-    if backfill and await run(session, "apply", application.can_backfill(table, context)):
+    if backfill and is_added and await run(session, "apply", application.can_backfill(table, context)):
         repaired = _repair_results(session, "apply", work, dry_run=False)
         left = [result async for result in repaired if result.is_left]
     plan = await run(session, "apply", application.plan_apply(table, context, backfill=False))

@@ -157,19 +157,26 @@ def test_entities_of_an_older_declaration_are_completed(moto: Transport) -> None
 
     name = f"applied-{next(_NUMBERS)}"
     names = {declared.name: name, older.name: name, guards.name: f"{name}-guards"}
-    with Session(transport=moto, clock=FakeClock(), table_names=names) as session:
+    sent: list[str] = []
+    with Session(
+        transport=moto,
+        clock=FakeClock(),
+        table_names=names,
+        on_attempt=lambda attempt: sent.append(attempt.operation),
+    ) as session:
         session.create_table(older)
         session.save_many([Old(number=str(one), email=f"{one % 3}@x", note="n") for one in range(4)])
-        assert tools.apply(session, declared, backfill=False).findings == ()
-        assert session.query(Task.by_note, note="n").all() == []
         applied = tools.apply(session, declared, segments=2)
-        assert applied.steps == ()
         # Two tasks have one address. Nobody but a person can choose.
         assert [one.finding.kind.value for one in applied.findings] == ["duplicate value"]
         assert str(applied).splitlines()[-1] == f"needs a decision: {applied.findings[0].finding}"
         assert not applied.is_complete
         assert len(session.query(Task.by_note, note="n").all()) == 4
         assert [one.kind.value for one in tools.verify(session, Task)] == ["duplicate value"]
+        # The table is as declared now, so nothing of it is read.
+        sent.clear()
+        assert tools.plan_apply(session, declared).backfills == tools.apply(session, declared).findings == ()
+        assert {*sent} == {"DescribeTable", "DescribeTimeToLive"}
 
 
 def test_a_live_ttl_that_concerns_no_entity_leaves_the_table_complete(moto: Transport) -> None:

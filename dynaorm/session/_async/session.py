@@ -6,11 +6,12 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Literal, Never, Self, TypeAlias, TypeVar, overload
 
 from dynaorm.argument import check_flag
 from dynaorm.errors import DecodeError, SessionClosed, StoreError
 from dynaorm.flow.call import DEFAULT_RETRY, WINDOW_SECONDS, AsyncTransport, Clock, Flow, Retry
+from dynaorm.flow.target import key_or_object
 from dynaorm.flow.windows import CONCURRENCY, Progress
 from dynaorm.late import late
 from dynaorm.session.drive_async import drive_async
@@ -243,7 +244,7 @@ class AsyncSession(NotPicklable):
         as_of: datetime | None = None,
         consistent: bool | None = None,
     ) -> E | None: ...
-    async def get(self, target: Any, /, **fields: Any) -> Any:
+    async def get(self, target: Any, /, *_unnamed: Any, **fields: Any) -> Any:
         """Return the entity with a key, or None.
 
         An entity read with ``version=`` or ``as_of=`` is read-only.
@@ -272,7 +273,7 @@ class AsyncSession(NotPicklable):
             >>> await session.get(User, user_id="2") is None
             True
         """
-        return await self._run("get", gets.get(target, fields, self._context))
+        return await self._run("get", gets.get(target, fields, self._context, _unnamed))
 
     @overload
     async def get_one(self, target: type[E], /, **fields: Any) -> E: ...
@@ -286,7 +287,7 @@ class AsyncSession(NotPicklable):
         as_of: datetime | None = None,
         consistent: bool | None = None,
     ) -> E: ...
-    async def get_one(self, target: Any, /, **fields: Any) -> Any:
+    async def get_one(self, target: Any, /, *_unnamed: Any, **fields: Any) -> Any:
         """Return the entity with a key, as ``get`` does, or raise an error.
 
         Args:
@@ -310,7 +311,7 @@ class AsyncSession(NotPicklable):
             >>> await session.get_one(User, user_id="1")
             User(user_id='1', email='liz@x.com', name='Liz', visits=0)
         """
-        return await self._run("get_one", gets.get_one(target, fields, self._context))
+        return await self._run("get_one", gets.get_one(target, fields, self._context, _unnamed))
 
     async def get_by(self, entity: type[E], /, **fields: Any) -> E | None:
         """Return the entity that holds a unique value, or None.
@@ -336,7 +337,7 @@ class AsyncSession(NotPicklable):
     async def exists(self, target: type[Any], /, **fields: Any) -> bool: ...
     @overload
     async def exists(self, target: Key[Any], /, *, consistent: bool | None = None) -> bool: ...
-    async def exists(self, target: Any, /, **fields: Any) -> bool:
+    async def exists(self, target: Any, /, *_unnamed: Any, **fields: Any) -> bool:
         """Return whether ``get`` finds an entity.
 
         Args:
@@ -353,7 +354,7 @@ class AsyncSession(NotPicklable):
             >>> await session.exists(User, user_id="1")
             True
         """
-        return await self._run("exists", gets.get(target, fields, self._context)) is not None
+        return await self._run("exists", gets.get(target, fields, self._context, _unnamed)) is not None
 
     async def refresh(self, entity: E, /) -> E:
         """Read a loaded entity again, strongly consistent.
@@ -612,6 +613,7 @@ class AsyncSession(NotPicklable):
         *changes: Change | Mapping[str, Any],
         condition: Condition | None = None,
         exactly_once: bool | None = None,
+        **_fields: Any,
     ) -> Any:
         """Change some fields, and return the entity as this update left it.
 
@@ -638,6 +640,7 @@ class AsyncSession(NotPicklable):
             >>> await session.update(Key(User, user_id="1"), F.visits.add(1), condition=F.visits < 10)
             User(user_id='1', email='liz@x.com', name='Liz', visits=1)
         """
+        key_or_object("update", target, _fields)
         edit = verbs.edit_of(target, changes, block.checked_condition(target, condition))
         return await self._write("update", verbs.update(edit, self._context, exactly_once=exactly_once))
 
@@ -648,6 +651,7 @@ class AsyncSession(NotPicklable):
         *changes: Change | Mapping[str, Any],
         condition: Condition | None = None,
         exactly_once: bool | None = None,
+        **_fields: Never,
     ) -> E:
         """Change the entity with a key; if there is none, create it from the key, its defaults and the changes.
 
@@ -675,6 +679,7 @@ class AsyncSession(NotPicklable):
             >>> await session.upsert(Key(Ticket, project="p1", number=3), F.status.set("new"))
             Ticket(project='p1', number=3, status='new')
         """
+        key_or_object("upsert", target, _fields)
         edit = verbs.upsert_of(target, changes, block.checked_condition(target, condition))
         found: E = await self._write("upsert", verbs.update(edit, self._context, exactly_once=exactly_once))
         return found
@@ -759,12 +764,24 @@ class AsyncSession(NotPicklable):
     @overload
     async def delete(
         self,
-        target: Key[Any] | Any,
+        target: type[E],
+        /,
+        *,
+        condition: Condition | None = None,
+        returning: Literal[True],
+        exactly_once: bool | None = None,
+        **fields: Any,
+    ) -> E | None: ...
+    @overload
+    async def delete(
+        self,
+        target: type[Any],
         /,
         *,
         condition: Condition | None = None,
         returning: Literal[False] = False,
         exactly_once: bool | None = None,
+        **fields: Any,
     ) -> None: ...
     @overload
     async def delete(
@@ -786,14 +803,25 @@ class AsyncSession(NotPicklable):
         returning: Literal[True],
         exactly_once: bool | None = None,
     ) -> E | None: ...
+    @overload
     async def delete(
         self,
         target: Key[Any] | Any,
         /,
         *,
         condition: Condition | None = None,
+        returning: Literal[False] = False,
+        exactly_once: bool | None = None,
+    ) -> None: ...
+    async def delete(
+        self,
+        target: Any,
+        /,
+        *,
+        condition: Condition | None = None,
         returning: bool = False,
         exactly_once: bool | None = None,
+        **fields: Any,
     ) -> Any:
         """Delete a loaded entity, or the entity with a key, and release its unique values.
 
@@ -801,7 +829,8 @@ class AsyncSession(NotPicklable):
         delete what another writer created since.
 
         Args:
-            target: a loaded entity, or a ``Key``.
+            target: a loaded entity, a ``Key``, or the class.
+            **fields: the fields of the key, beside a class. One with the name of an option needs a ``Key``.
             condition: what must hold for the stored entity.
             returning: return what was deleted. DeleteItem says it; a transaction, which does not, reads it first.
             exactly_once: send a transaction with a token, which can be repeated. Default as the session says.
@@ -821,12 +850,13 @@ class AsyncSession(NotPicklable):
         Examples:
             >>> await session.delete(Key(Ticket, project="p1", number=2), returning=True)
             Ticket(project='p1', number=2, status='closed')
-            >>> await session.delete(Key(User, user_id="1"))
+            >>> await session.delete(User, user_id="1")
             >>> await session.get_by(User, email="liz@x.com") is None
             True
         """
         check_flag("returning={}", returning)
-        removal = intent.Deletion(target, block.checked_condition(target, condition), returning)
+        named = key_or_object("delete", target, fields, by_fields=True)
+        removal = intent.Deletion(named, block.checked_condition(named, condition), returning)
         return await self._write("delete", verbs.delete(removal, self._context, exactly_once=exactly_once))
 
     # -- writing many entities -------------------------------------------------------------------------------------
