@@ -405,6 +405,10 @@ def _price(one: AccessPattern) -> str:
     if one.order:
         parts.append(f"sorted by {_order(one.order)}")
     parts.append(_CONSISTENT[one.consistent])
+    if one.beside:
+        parts.append(
+            f"reads and pays for {' and '.join(one.beside)} between, too (another prefix or an index does not)"
+        )
     return ", ".join(parts)
 
 

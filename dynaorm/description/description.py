@@ -353,6 +353,7 @@ class AccessPattern:
         operations: the DynamoDB operations, in order: ``("Query",)``. BatchGetItem follows where an index does not
             have all attributes, and is not counted in ``requests``.
         consistent: whether a strongly consistent read is ``"always"`` made, ``"optional"`` or ``"never"`` possible.
+        beside: other classes whose keys lie between those of the answer: their items are read and paid for, too.
 
     Examples:
         >>> description = describe(app)
@@ -372,6 +373,7 @@ class AccessPattern:
     requests: int
     operations: tuple[str, ...]
     consistent: Consistency
+    beside: tuple[str, ...] = ()
 
     @property
     def fields(self) -> tuple[str, ...]:

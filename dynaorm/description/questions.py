@@ -104,6 +104,14 @@ def _along_keys(question: AccessPattern, sources: Sequence[Source]) -> AccessPat
         requests=_partitions(source),
         operations=("Query",) if source.is_whole else ("Query", "BatchGetItem"),
         consistent=consistent,
+        beside=tuple(
+            dict.fromkeys(
+                name_of(mapping)
+                for one in sources
+                for mapping in one.beside()
+                if not issubclass(mapping.entity, tuple(each.mapping.entity for each in sources))
+            )
+        ),
     )
 
 

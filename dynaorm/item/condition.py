@@ -342,7 +342,7 @@ class PartialItem(dict[str, AttributeValue]):
             return True
         if name in self._absent:
             return False
-        raise UnknownAttribute(name)
+        raise UnknownAttribute(f"the call does not say what is in {name}")
 
     def __getitem__(self, name: str) -> AttributeValue:
         if name in self:
@@ -353,7 +353,7 @@ class PartialItem(dict[str, AttributeValue]):
         return dict.__getitem__(self, name) if name in self else default
 
     def _of_all(self, *_: object) -> NoReturn:
-        raise UnknownAttribute("every attribute")
+        raise UnknownAttribute("it depends on every attribute")
 
     __iter__ = __len__ = __eq__ = __ne__ = __or__ = __ror__ = keys = values = items = copy = _of_all
     __hash__ = None  # as that of every dict

@@ -243,7 +243,8 @@ def cost_of(question: AccessPattern) -> str:
         each[question.operations[0]] = question.requests
     told = " + ".join(name if number == 1 else f"{number} x {name}" for name, number in each.items())
     consistent = {"always": ", consistent", "optional": "", "never": ", eventually consistent"}
-    return f"{told}{consistent[question.consistent]}"
+    beside = f", reads {' and '.join(question.beside)}, too" if question.beside else ""
+    return f"{told}{consistent[question.consistent]}{beside}"
 
 
 def _list(texts: Iterable[str]) -> str:

@@ -84,7 +84,7 @@ class ResolvedIntent(Generic[T_co]):
             validated again.
         changes: the fields in which the values of a loaded entity differ from what is stored; none of one that is
             stored whole.
-        blind: of a change by key, what happens to an item that is not read; None if it has to be read first.
+        blind: of a change by key, what happens to an item that is not read, or why it has to be read first.
     """
 
     intent: T_co
@@ -92,7 +92,7 @@ class ResolvedIntent(Generic[T_co]):
     state: Loaded | None
     valid: Validated = Validated({})
     changes: Mapping[str, AttributeValue | None] = _NO_CHANGES
-    blind: ItemEdit | None = None
+    blind: ItemEdit | str = ""
 
 
 @record(quick=True)
@@ -172,6 +172,7 @@ def _with_blind_edit(one: ItemIntents, now: float) -> ItemIntents:
         return one
     beside = changes_beside(mapping, now, creates=edit.creates) if edit.changes else ()
     changes = (*edit.changes, *validate_changes(mapping, beside))
+    blind: ItemEdit | str
     if values is None:
         blind = edit_without_reading(mapping, one.key, changes)
     else:
@@ -334,7 +335,7 @@ def _needs_reading(one: ItemIntents) -> bool:
         # What is replaced may have guards, versions and totals, which only its item tells.
         return write.intent.overwrite and not _is_replaced_unread(write.mapping, write.intent)
     if write is not None and type(write.intent) is Edit and write.state is None:
-        return write.blind is None
+        return type(write.blind) is not ItemEdit
     if removal is not None and type(removal.intent) is Deletion and removal.state is None:
         # The same for what a deletion by key releases. A Put in its place would require that nothing is stored.
         return write is not None or removal.intent.read_first or has_derived(removal.mapping)
@@ -582,7 +583,7 @@ def _edit(
         known, loaded = StoredItem(mapping, state.item), LoadedEntity(edit.target, state)
         return _edit_known(one, edit, known, loaded, now=now)
     if read is UNREAD:
-        assert write.blind is not None  # otherwise the item has been read
+        assert isinstance(write.blind, ItemEdit)  # otherwise the item has been read
         return write.blind
     try:
         before = _live(mapping, one.key, read, now)
@@ -591,7 +592,9 @@ def _edit(
             raise
         return _creation(one, edit, read, now=now)
     # Who asked for the read takes what was read for what the update was made of.
-    return _edit_known(one, edit, replace(before, as_loaded=edit.read_first), None, now=now)
+    why_read = write.blind if isinstance(write.blind, str) else ""
+    before = replace(before, as_loaded=edit.read_first, why_read=why_read)
+    return _edit_known(one, edit, before, None, now=now)
 
 
 def _edit_known(

@@ -62,6 +62,7 @@ class Basis:
         from_read: what is expected came from a read of ours, not from the caller's entity.
         bounds: of a ``blind`` action, the part of its condition that holds it to the rules of its fields.
         requires: of a deletion, what else must hold.
+        why_read: of an update by key, why the item was read.
     """
 
     expected: str | None = None
@@ -71,6 +72,7 @@ class Basis:
     from_read: bool = False
     bounds: Condition | None = None
     requires: Requirement | None = None
+    why_read: str = ""
 
 
 NOTHING_EXPECTED: Final = Basis()

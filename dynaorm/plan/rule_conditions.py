@@ -92,9 +92,15 @@ def _bounds_of_whole(
             yield from _bounds_of_length(field, rules.lengths or (0, None), _count(change))
 
 
+def _unread(change: Change) -> UnknownAttribute:
+    return UnknownAttribute(
+        f"only what is stored says what this change of {change.path[0]} makes, and whether it is valid"
+    )
+
+
 def _require(is_decided: bool, change: Change) -> None:
     if not is_decided:
-        raise UnknownAttribute(change)
+        raise _unread(change)
 
 
 def _check_start(mapping: EntityMapping, change: Change) -> None:
@@ -130,7 +136,7 @@ def _bounds_of_sum(
         except InvalidValue:
             return  # resolving the change says what is wrong with it
         except (ValueError, DecimalException):
-            raise UnknownAttribute(change) from None
+            raise _unread(change) from None
 
 
 def _bounds_of_length(

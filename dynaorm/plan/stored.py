@@ -39,12 +39,14 @@ class StoredItem:
         item: its attributes.
         from_read: a read by the session found it; otherwise the caller's object was loaded from it.
         as_loaded: the caller asked that the whole item is as it was loaded.
+        why_read: of an update by key, why it was read.
     """
 
     mapping: EntityMapping
     item: Item
     from_read: bool = False
     as_loaded: bool = False
+    why_read: str = ""
 
 
 class Requirement:

@@ -36,18 +36,18 @@ from dynaorm.record import replace
 
 def edit_without_reading(
     mapping: EntityMapping, key: Item, changes: tuple[Change, ...], *, creates: bool = False
-) -> ItemEdit | None:
+) -> ItemEdit | str:
     """An edit by key, with the index keys that follow from it, and the condition on which its outcome is valid.
 
-    None if the edit needs the stored item: for its rules, or for a key, guard, version or total.
+    If the edit needs the stored item, why: for its rules, or for a key, guard, version or total.
     """
     changes = in_their_indexes(mapping, changes)
     try:
         bounds = bounds_of(mapping, changes, creates=creates)
         _check_nothing_follows(mapping, key, changes)
         keys = index_changes(mapping, key, changes)
-    except UnknownAttribute:
-        return None
+    except UnknownAttribute as unread:
+        return str(unread)
     return ItemEdit(mapping, key, (*stored_changes(mapping, changes), *keys), bounds, creates=creates)
 
 
@@ -58,11 +58,11 @@ def _check_nothing_follows(mapping: EntityMapping, key: Item, changes: tuple[Cha
     dependence = mapping.dependence.in_items
     changed = dependence.dependents(fields)
     if dependence.looking(changed):
-        raise UnknownAttribute("fields at which validators look")
+        raise UnknownAttribute("validators may look at what changes")
     # The value may be stored under a former name, which only a write of the whole item renames.
     is_renamed = any(mapping.fields[name].formerly for name in fields)
     if is_renamed or not mapping.made_of.computed_key.isdisjoint(changed):
-        raise UnknownAttribute("the primary key, or the name of an attribute")
+        raise UnknownAttribute("a key is computed of what changes, or a field has a former name")
     for kind in DERIVED_KINDS:
         if kind.follows_from(mapping) and kind.can_differ(mapping, changed):
             known = known_by_key(mapping, key)
@@ -70,7 +70,7 @@ def _check_nothing_follows(mapping: EntityMapping, key: Item, changes: tuple[Cha
             before = EntitySide(mapping, key, known.item, known.values, changed)
             after = EntitySide(mapping, key, later.item, later.values, changed, is_stored=False)
             if kind.is_permanent or _held(kind, before) != _held(kind, after):
-                raise UnknownAttribute("what follows from the stored item")
+                raise UnknownAttribute(f"{kind.noun} may follow from what changes")
 
 
 def _stored_paths(mapping: EntityMapping, changes: tuple[Change, ...]) -> list[Path]:
@@ -140,21 +140,22 @@ def _check_own_keys(
 
 def upsert_without_reading(
     mapping: EntityMapping, key: Item, changes: tuple[Change, ...], values: Mapping[str, Any]
-) -> ItemEdit | None:
-    """The UpdateItem that makes the entity or changes it; None if what is stored has to be read.
+) -> ItemEdit | str:
+    """The UpdateItem that makes the entity or changes it, or why what is stored has to be read.
 
     ``values`` are those of the entity that would be created; none if it cannot be.
     """
+    one_for_all = "no UpdateItem is right both for a new entity and for every stored one"
     # DynamoDB refuses a nested path where nothing is stored.
     if not (changes and values) or any(len(change.path) > 1 for change in changes):
-        return None
+        return one_for_all
     edit = edit_without_reading(mapping, key, changes, creates=True)
-    if edit is None:
-        return None
+    if isinstance(edit, str):
+        return edit
     image = new_image(mapping, key, values)
     created = EntitySide(mapping, key, image, values, is_stored=False)
     if not _is_one_for_all(created, {str(change.path[0]) for change in changes}):
-        return None
+        return one_for_all
     # A total begins at 0, which its absence means: the same unit of work may add to it.
     own = {*key, *(mapping.fields[name].attribute for name in mapping.maintained)}
     own |= {str(one.path[0]) for one in edit.edits}

@@ -1,6 +1,7 @@
 """The requests of a query in words."""
 
 from collections.abc import Iterable, Iterator
+from itertools import takewhile
 
 from dynaorm.failure import MASK, counted
 from dynaorm.item.condition import And, Condition, Or, all_of, paths_of, render
@@ -9,6 +10,7 @@ from dynaorm.item.text import printable
 from dynaorm.item.value import AttributeValue
 from dynaorm.query.filter import mappings_of
 from dynaorm.query.key_query import KeyQueries, KeyQuery
+from dynaorm.query.key_range import EVERYTHING
 from dynaorm.query.query_spec import QuerySpec
 
 
@@ -111,6 +113,7 @@ def _secrets(spec: QuerySpec) -> set[str]:
 
 def _afterwards(spec: QuerySpec, key_queries: KeyQueries, *, is_fetching: bool) -> Iterator[str]:
     table = key_queries.key_queries[0].request["TableName"]
+    yield from _read_in_vain(spec, key_queries.key_queries)
     if any(one.wanted for one in key_queries.key_queries):
         yield "dynaorm drops what it reads beyond the keys that were asked for."
     if is_fetching:
@@ -124,6 +127,33 @@ def _afterwards(spec: QuerySpec, key_queries: KeyQueries, *, is_fetching: bool) 
         yield f"A key in which another program wrote {field} without its zeros may be left out."
     if spec.limit is not None:
         yield f"It ends with the first {spec.limit}."
+
+
+def _read_in_vain(spec: QuerySpec, key_queries: Iterable[KeyQuery]) -> Iterator[str]:
+    """What lies between the wanted keys, and what to do about it."""
+    asked = tuple(source.mapping.entity for source in spec.sources)
+    names = {
+        mapping.entity.__name__: None
+        for one in key_queries
+        if one.partition and not (one.ranges and all(each.is_point for each in one.ranges))
+        for source in spec.sources
+        for mapping in source.beside(_beginning(one))
+        if not issubclass(mapping.entity, asked)
+    }
+    if names:
+        yield (
+            f"Items of {', '.join(names)} lie between these keys, and are read and paid for, too: give {spec} another "
+            "prefix of its sort key, or an index."
+        )
+
+
+def _beginning(one: KeyQuery) -> str:
+    """The text with which all sort keys begin that are read."""
+    first = one.ranges[0] if one.ranges else EVERYTHING
+    if not (isinstance(first.low, str) and isinstance(first.high, str)):
+        return ""
+    pairs = zip(first.low, first.high, strict=False)
+    return "".join(low for low, _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
 
 
 def _doubtful_entries(spec: QuerySpec, key_queries: KeyQueries) -> Iterator[str]:

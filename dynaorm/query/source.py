@@ -10,7 +10,7 @@ from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
 from dynaorm.entity.mapping.place import IndexMapping
 from dynaorm.entity.table import AnyIndex, IndexOf, KeyAttribute, Table
 from dynaorm.entity.template.key_part import KeyPart
-from dynaorm.entity.text.scalar import may_meet
+from dynaorm.entity.text.scalar import may_meet, shape_of_text
 from dynaorm.errors import UsageError
 from dynaorm.failure import shown
 from dynaorm.item.value import Item
@@ -138,6 +138,34 @@ class Source:
         return (
             () if own is None else tuple(one for one in self.other_places if _may_share_partition(own, one))
         )
+
+    def beside(self, beginning: str = "") -> tuple[EntityMapping, ...]:
+        """The other classes whose keys lie between those of this one: a query of it reads, and pays for, their items.
+
+        ``beginning``: that of the sort keys that are read; all keys of this class if it is shorter than theirs.
+        """
+        found = []
+        for mapping in catalog_of(self.table).mappings.values():
+            if self.index is None:
+                others = [Source(mapping)]
+            else:
+                places = mapping.places.get(self.index.name)
+                others = [Source(mapping, place) for place in (() if places is None else places.places)]
+            if not issubclass(mapping.entity, self.mapping.entity) and any(
+                self._reaches(one, beginning) for one in others
+            ):
+                found.append(mapping)
+        return tuple(found)
+
+    def _reaches(self, other: "Source", beginning: str) -> bool:
+        """Whether keys of another source may lie between those that are read of this one."""
+        partitions = zip(self.partition, other.partition, strict=True)
+        if not all(may_meet(own.shape, part.shape) for own, part in partitions):
+            return False
+        if not self.sort or self.sort[0].attribute.kind != "S":
+            return True
+        read = max(literal_beginning(self.sort[0]), beginning, key=len)
+        return may_meet(shape_of_text(read), other.sort[0].shape)
 
     def may_hold(self, entry: Item) -> bool:
         """Whether an index entry may be in this place, by the literal texts that its keys begin with."""

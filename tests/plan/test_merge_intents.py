@@ -18,6 +18,7 @@ from dynaorm.item.condition import And
 from dynaorm.item.update import SetTo, apply_changes
 from dynaorm.plan.changes import ItemIntents, merge_intents
 from dynaorm.plan.intent import Check, Deletion, Edit, Intent, Move, Save
+from dynaorm.plan.stored import ItemEdit
 from dynaorm.record import replace
 from tests.plan.cast import Coupon, Document, Fragile, Stock, User
 from tests.plan.compiling import NOW, committed, loaded, plan_of, saved
@@ -256,7 +257,7 @@ def test_upserts_of_one_entity_are_one_upsert_and_no_update() -> None:
     one = merged(adding, noting)
     assert one.write is not None
     assert one.write.intent == Edit(key, (*adding.changes, *noting.changes), creates=True)
-    assert one.write.blind is not None
+    assert isinstance(one.write.blind, ItemEdit)
     made = apply_changes(one.key, one.write.blind.edits)
     assert mapping_of(Stock).loader.hydrate(made) == Stock(sku="s", left=1, note="x")
     with pytest.raises(SameItemTwice) as refused:

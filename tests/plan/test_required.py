@@ -47,7 +47,7 @@ BASIC: Final = frozenset({"_type", "leaf", "shade", "GSI1PK", "GSI1SK"})
 ALL: Final = BASIC | {"colour", "note", "of others"}
 
 
-def parts(kind: Any, **flags: bool) -> tuple[Any, Item, StoredItem]:
+def parts(kind: Any, **flags: Any) -> tuple[Any, Item, StoredItem]:
     item = stored(kind(leaf="1"), **{"of others": 1})
     return (
         mapping_of(kind),

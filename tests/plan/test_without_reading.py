@@ -181,7 +181,7 @@ def key_of(entity: type[Entity]) -> Item:
 
 def needs_reading(mapping: EntityMapping, key: Item, changes: tuple[Change, ...]) -> bool:
     try:
-        return edit_without_reading(mapping, key, changes) is None
+        return isinstance(edit_without_reading(mapping, key, changes), str)
     except InvalidValue:
         return False  # refused at once
 

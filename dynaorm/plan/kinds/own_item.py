@@ -94,9 +94,9 @@ class OwnItem(Kind):
         if (requires := planned.basis.requires) is not None:
             text += requires.said()
         is_said = planned.blind and planned.purpose is ItemPurpose.REPLACE
-        return text + (
-            ", and only under the caller's condition" if planned.basis.has_condition and not is_said else ""
-        )
+        if planned.basis.has_condition and not is_said:
+            text += ", and only under the caller's condition"
+        return f"{text}; read first, because {why}" if (why := planned.basis.why_read) else text
 
 
 OWN_ITEM: Final = OwnItem()

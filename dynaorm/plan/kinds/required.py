@@ -101,7 +101,9 @@ def required_of(change: ItemChange, unit: UnitOfWork, *, is_told: bool) -> tuple
     )
     if before is None and not (is_blind or from_read or has_condition):
         return condition, NOTHING_EXPECTED  # of most inserts
-    return condition, Basis(expected, expected_values, has_condition, is_blind, from_read, bounds, requires)
+    why_read = "" if before is None else before.why_read
+    basis = Basis(expected, expected_values, has_condition, is_blind, from_read, bounds, requires, why_read)
+    return condition, basis
 
 
 def is_as_expected(planned: Planned, item: Item | None) -> bool:
