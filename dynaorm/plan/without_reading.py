@@ -94,9 +94,9 @@ def index_changes(mapping: EntityMapping, key: Item, changes: tuple[Change, ...]
         return ()
     after = _known_after(mapping, known_by_key(mapping, key), changes)
     values = mapping.subject(after.item, after.values)
-    written = [index for index in touched_indexes if index.made_up]
+    written = [index for index in touched_indexes if not index.decided_by.isdisjoint(names) and index.made_up]
     for index in touched_indexes:
-        if not index.made_up:
+        if index not in written:
             _check_own_keys(mapping, index, values, names)
     wanted = index_keys(mapping, values, written)
     made_up = dict.fromkeys(name for index in written for name in index.made_up)

@@ -51,7 +51,15 @@ from dynaorm.plan.without_reading import edit_without_reading, index_changes
 from tests.plan.cast import Audit, Both, Coupon, Document, Held, Person, Renamed, Stock
 from tests.plan.compiling import NOW
 
-app = Table("blind-app", indexes=[GlobalIndex("GSI1"), GlobalIndex("GSI2")])
+app = Table(
+    "blind-app",
+    indexes=[
+        GlobalIndex("GSI1"),
+        GlobalIndex("GSI2"),
+        GlobalIndex("Ranks", sk=NumberKey("rank")),
+        GlobalIndex("Titles", sk="heading"),
+    ],
+)
 BLIND, READS = False, True
 NOON = datetime(2024, 1, 1, 12, tzinfo=UTC)
 
@@ -101,6 +109,16 @@ class Twice(Entity, table=app, pk="TWICE#{name}", sk="T"):
     labels: list[Label] = Field(default_factory=list)
     part: Part = Part()
     parts: list[Part] = Field(default_factory=list)
+
+
+class Ranked(Entity, table=app, pk="RANKED#{name}", sk="R"):
+    name: str
+    queue: str = "q"
+    rank: int = 0
+    heading: str | None = None
+    by_rank = Index("Ranks", pk="QUEUE#{queue}", sk="{rank}")
+    by_heading = Index("Titles", pk="QUEUE#{queue}", sk="{heading}")
+    by_name = Index("GSI1", pk="NAMES", sk="{name}")
 
 
 class Boxed(Entity, table=app, pk="BOXED#{name}", sk="B"):
@@ -194,8 +212,12 @@ CASES: dict[type[Entity], tuple[list[Any], list[Any]]] = {
         [F.status.set("done"), F.status.remove()],
     ),
     Twice: (
-        [F.home.text.set("x"), F.work.set(None), F.labels.append(Label(text="x"))],
+        [F.home.text.set("x"), F.work.text.set("y"), F.labels.append(Label(text="x"))],
         [F.part["size"].set(1), F.parts.append(Part())],
+    ),
+    Ranked: (  # a text that may be None decides whether the entity is in the index
+        [F.rank.set(1), F.rank.add(1), F.rank.set_if_missing(1)],
+        [F.queue.set("r"), F.heading.set("x"), F.heading.remove()],
     ),
     Coupon: ([F.left.add(1)], [F.alias.set("x"), F.until.set(NOON)]),
     Fleeting: ([F.until.set(NOON)], []),

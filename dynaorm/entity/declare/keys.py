@@ -320,14 +320,17 @@ def _index(keys: KeyBuilder, name: str, declared: Index) -> None:
     sort = _index_parts(keys, f"{name}: sk", index.sk, declared.sk_text, sort=True)
     parts = [part for part in (*partition, *sort) if part is not None]
     if len(parts) == len(partition) + len(sort):
+        made_up = {name for part in parts if part.made_up for name in part.fields}
+        fields = {name for part in parts for name in part.fields}
         keys.indexes[name] = IndexMapping(
             index.name,
             name,
             tuple(parts[: len(partition)]),
             tuple(parts[len(partition) :]),
-            keys.stored(name for part in parts for name in part.fields),
-            any(name in keys.computed for part in parts for name in part.fields),
+            keys.stored(fields),
+            any(name in keys.computed for name in fields),
             declared_when(f"{keys.entity}.{name}", declared.when, frozenset(keys.attributes)),
+            frozenset(fields - keys.stored(made_up) - keys.nullable - keys.computed.keys()),
         )
 
 

@@ -32,6 +32,7 @@ class IndexMapping:
         key_fields: the fields that the key is made of.
         is_computed: the key has a computed or nested field in it.
         when: the condition under which an entity is there; None for every entity.
+        moving: the fields that are key attributes themselves, and never None: they decide about no other attribute.
     """
 
     name: str
@@ -41,6 +42,7 @@ class IndexMapping:
     key_fields: frozenset[str]
     is_computed: bool = False
     when: When | None = None
+    moving: frozenset[str] = frozenset()
 
     @property
     def parts(self) -> tuple[KeyPart, ...]:
@@ -50,6 +52,12 @@ class IndexMapping:
     def fields(self) -> frozenset[str]:
         """The fields that decide whether an entity is there, and under which key."""
         return self.key_fields if self.when is None else self.key_fields | self.when.fields
+
+    @property
+    def deciding(self) -> frozenset[str]:
+        """The fields that decide about its made-up attributes."""
+        found = self.key_fields - self.moving
+        return found if self.when is None else found | self.when.fields
 
     @property
     def made_up(self) -> tuple[str, ...]:
@@ -124,13 +132,15 @@ class IndexPlaces:
     Attributes:
         name: the name of the index.
         places: the places.
-        depends_on: the fields that decide about its made-up attributes: its own, and those of every index that shares
-            such an attribute, directly or through a third. The keys of these indexes are rendered together.
+        depends_on: the fields of its keys, and of those of every index that shares a made-up attribute with it,
+            directly or through a third. The keys of these indexes are rendered together.
+        decided_by: those of them that decide about the made-up attributes.
     """
 
     name: str
     places: tuple[IndexMapping, ...]
     depends_on: frozenset[str] = frozenset()
+    decided_by: frozenset[str] = frozenset()
 
     @cached_property
     def fields(self) -> frozenset[str]:
@@ -160,16 +170,28 @@ def places_of(indexes: Iterable[IndexMapping]) -> dict[str, IndexPlaces]:
     for one in indexes:
         by_name[one.name] = (*by_name.get(one.name, ()), one)
     alone = [IndexPlaces(name, places) for name, places in by_name.items()]
-    found = [IndexPlaces(one.name, one.places, _deciding(one, alone)) for one in alone]
+    found = [
+        _with_fields(one, [place for other in _sharing(one, alone) for place in other.places])
+        for one in alone
+    ]
     # The condition of a place may look at a field that lives in the key of a plain one, which is rendered first.
     return {one.name: one for one in sorted(found, key=lambda one: not one.is_plain)}
 
 
-def _deciding(index: IndexPlaces, indexes: Iterable[IndexPlaces]) -> frozenset[str]:
-    """The fields of an index and of all that share a made-up attribute with it, directly or through a third."""
-    names, fields, others = {*index.made_up}, index.fields, [*indexes]
+def _with_fields(index: IndexPlaces, places: Iterable[IndexMapping]) -> IndexPlaces:
+    """The places of an index with the fields of all these places."""
+    places = [*places]
+    depends_on = frozenset(field for place in places for field in place.fields)
+    return IndexPlaces(
+        index.name, index.places, depends_on, frozenset(field for place in places for field in place.deciding)
+    )
+
+
+def _sharing(index: IndexPlaces, indexes: Iterable[IndexPlaces]) -> list[IndexPlaces]:
+    """An index and all that share a made-up attribute with it, directly or through a third."""
+    names, found, others = {*index.made_up}, [index], [one for one in indexes if one is not index]
     while sharing := [one for one in others if not names.isdisjoint(one.made_up)]:
         others = [one for one in others if one not in sharing]
         names.update(name for one in sharing for name in one.made_up)
-        fields = fields.union(*(one.fields for one in sharing))
-    return fields
+        found += sharing
+    return found
