@@ -8,6 +8,7 @@ Rule 2. Each source judges what was read by its own class, place and fields. It 
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from contextlib import suppress
 from functools import cached_property
 from itertools import product
 from typing import Any, TypeAlias
@@ -16,10 +17,10 @@ from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.mapping.part import values_in
 from dynaorm.entity.mapping.place import IndexMapping
 from dynaorm.entity.mapping.stored import StoredValues
-from dynaorm.entity.mapping.validate import fitted
+from dynaorm.entity.mapping.validate import fitted, validated_field
 from dynaorm.entity.template.key_part import KeyPart
 from dynaorm.entity.template.template import KeyValueError
-from dynaorm.errors import DecodeError, UsageError
+from dynaorm.errors import DecodeError, InvalidValue, UsageError
 from dynaorm.item.value import AttributeValue, Item
 from dynaorm.query.key_range import Bound, CompiledRange, FieldTest, Interval, Operator, fitting
 from dynaorm.query.query_spec import QuerySpec
@@ -86,7 +87,7 @@ class CompiledSource:
             InvalidValue: a value cannot be part of the key.
         """
         own = equal if self._has_all else {name: equal[name] for name in self.names}
-        held = tuple((name, own[name]) for name in self.held) if self.held else ()
+        held = tuple((name, self._as_loaded(name, own)) for name in self.held) if self.held else ()
         try:
             if self.is_named:
                 ranges = self._intervals(own, bounds)
@@ -110,6 +111,13 @@ class CompiledSource:
             equal = {**equal, field: value} if field in equal else equal
             bounds = [one.fitted(problem.value, value) for one in bounds]
             return self.conditions(equal, bounds, partitions)
+
+    def _as_loaded(self, name: str, values: Mapping[str, Any]) -> Any:
+        """A given value as entities have it: a template takes the value of an Enum for its member, and the reverse."""
+        mapping = self.source.mapping
+        with suppress(InvalidValue):
+            return validated_field(mapping, name, values) if name in mapping.fields else values[name]
+        return values[name]
 
     def _intervals(self, values: Mapping[str, Any], bounds: Sequence[Bound]) -> tuple[Interval, ...]:
         return tuple([one.keys(values, bounds) for one in self.ranges])

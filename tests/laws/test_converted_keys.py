@@ -122,3 +122,18 @@ def test_the_beginning_of_a_text_is_no_value_of_the_field() -> None:
         with pytest.raises(InvalidValue, match="is an int, not a str"):
             session.query(Month, month="2024-01").begins_with(at=5).all()
         assert sent == []
+
+
+@pytest.mark.parametrize("stores_values", [False, True])
+@pytest.mark.parametrize("value", [Colour.RED, "red"])
+def test_a_shard_of_an_enum_is_read_by_its_member_and_by_its_value(stores_values: bool, value: Any) -> None:
+    class Car(
+        Entity, table=Table("cars"), pk="CARS#{colour:shard4}", sk="{name}", use_enum_values=stores_values
+    ):
+        name: str
+        colour: Colour
+
+    with opened(Car) as (session, _):
+        car = session.save(Car(name="a", colour=Colour.RED))
+        assert session.query(Car, colour=value).all() == [car]
+        assert session.query(Car, colour=any_of(value)).keys().all() == [Key(Car, colour=value, name="a")]
