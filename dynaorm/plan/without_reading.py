@@ -22,7 +22,6 @@ from dynaorm.entity.mapping.stored import StoredValues
 from dynaorm.entity.table import Ident
 from dynaorm.entity.template.template import KeyValueError
 from dynaorm.item.condition import UnknownAttribute
-from dynaorm.item.path import Path
 from dynaorm.item.update import Change, Remove, SetIfMissing, SetTo
 from dynaorm.item.value import AttributeValue, Item
 from dynaorm.plan.edit import in_their_indexes, stored_changes
@@ -71,10 +70,6 @@ def _check_nothing_follows(mapping: EntityMapping, key: Item, changes: tuple[Cha
             after = EntitySide(mapping, key, later.item, later.values, changed, is_stored=False)
             if kind.is_permanent or _held(kind, before) != _held(kind, after):
                 raise UnknownAttribute(f"{kind.noun} may follow from what changes")
-
-
-def _stored_paths(mapping: EntityMapping, changes: tuple[Change, ...]) -> list[Path]:
-    return [(mapping.fields[str(one.path[0])].attribute, *one.path[1:]) for one in changes]
 
 
 def _held(kind: DerivedKind[Any], image: EntitySide) -> list[tuple[Ident, Any]]:
