@@ -56,11 +56,11 @@ _REMEDIES: Final[Mapping[str, str]] = {
 # An endpoint that leaves VectorIndexes out of CreateTable finds attributes that no key has.
 _NO_VECTORS: Final = (
     "Number of attributes in KeySchema does not exactly match",
-    "moto has no vector indexes",
+    "does not have the parameter VectorIndex",
 )
 _NO_INDEX: Final = "does not have the specified index"
 _WITH_INDEX: Final = "create it: apply the table, which also completes what was stored without its keys"
-_WITH_VECTORS: Final = "moto has no vector indexes: test on ministack (dynaorm.testing.Ministack)"
+_WITH_VECTORS: Final = "it has no vector indexes: test on ministack (dynaorm.testing.Ministack)"
 
 # A signature of another time is refused under the code of a wrong one; only the message tells.
 _OF_ANOTHER_TIME: Final = ("Signature expired", "Signature not yet current")

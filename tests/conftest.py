@@ -15,12 +15,12 @@ from botocore.loaders import create_loader
 from hypothesis import Phase, settings
 
 from dynaorm import Session
-from dynaorm.testing import FakeClock, FaultyTransport, strict_moto, tables_of
+from dynaorm.testing import FakeClock, FaultyTransport, tables_of
 from dynaorm.testing.endpoint import transport_to
 from dynaorm.testing.ministack import Ministack, find_ministack
 from dynaorm.transport import Call, Transport
-from dynaorm.transport.pynamodb import PynamoTransport
-from tests.raw_tables import REGION, aws_client
+from tests.memory import MEMORY
+from tests.raw_tables import PlainClient, aws_client
 
 ROOT = Path(__file__).parents[1]
 
@@ -93,7 +93,7 @@ def one_loader(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(botocore.session, "create_loader", lambda *_: loader)
 
 
-# -- strict moto, one for each module and emptied for each test --------------------------------------------------------
+# -- an engine in memory, one for each module and emptied for each test ------------------------------------------------
 
 
 @pytest.fixture
@@ -103,16 +103,15 @@ def clock() -> FakeClock:
 
 
 @pytest.fixture(scope="session")
-def moto_transport(credentials: None) -> Iterator[Transport]:
-    """Made once, because that takes long. It reaches whatever moto answers at the time."""
-    with closing(PynamoTransport(region=REGION)) as transport:
-        yield transport
+def moto_transport() -> Transport:
+    """It reaches the engine of the test."""
+    return MEMORY
 
 
 @pytest.fixture(scope="module")
 def engine(moto_transport: Transport) -> Iterator[Transport]:
     """A transport to a DynamoDB in this process."""
-    with strict_moto():
+    with MEMORY.empty():
         yield moto_transport
 
 
@@ -140,14 +139,13 @@ def session(request: pytest.FixtureRequest, wire: FaultyTransport, clock: FakeCl
         yield session
 
 
-# -- both engines, each with a transport and AWS's own client, made once -----------------------------------------------
+# -- both engines, each with a transport and a raw client, made once -----------------------------------------------
 
 
 @pytest.fixture(scope="session")
-def moto_line(moto_transport: Transport) -> Iterator[tuple[Transport, Any]]:
-    """They reach whatever moto answers at the time."""
-    with closing(aws_client(None)) as client:
-        yield moto_transport, client
+def moto_line(moto_transport: Transport) -> tuple[Transport, Any]:
+    """They reach the engine of the test."""
+    return moto_transport, PlainClient(moto_transport)
 
 
 @pytest.fixture(scope="session")

@@ -7,6 +7,7 @@ import botocore.session
 
 from dynaorm import Table
 from dynaorm.testing.clock import FakeClock
+from dynaorm.transport import Call, Transport
 
 REGION = "us-east-1"
 
@@ -14,9 +15,20 @@ REGION = "us-east-1"
 _AWS = botocore.session.get_session()
 
 
-def aws_client(endpoint: str | None) -> Any:
-    """AWS's own low-level client, for an endpoint or for moto in this process."""
+def aws_client(endpoint: str) -> Any:
+    """AWS's own low-level client."""
     return _AWS.create_client("dynamodb", region_name=REGION, endpoint_url=endpoint)
+
+
+class PlainClient:
+    """The methods of AWS's low-level client over a transport: ``put_item(TableName=..., Item=...)``."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+    def __getattr__(self, name: str) -> Callable[..., dict[str, Any]]:
+        operation = name.title().replace("_", "")
+        return lambda **request: dict(self._transport.call(Call(operation, request)))
 
 
 class RawTables:

@@ -23,14 +23,15 @@ from dynaorm import (
     Unique,
     tools,
 )
+from dynaorm.embedded.engine import Engine
 from dynaorm.errors import EntityNotFound, UsageError
 from dynaorm.flow.call import Call
 from dynaorm.flow.integrity.finding import FindingKind
 from dynaorm.flow.tables import definition
 from dynaorm.iam import iam_policy
 from dynaorm.integrity.run import RunOptions, backfill, repair, table_locations, verify
-from dynaorm.testing import FakeClock, FaultyTransport, lost_answer, strict_moto
-from dynaorm.transport.pynamodb import PynamoTransport
+from dynaorm.testing import FakeClock, FaultyTransport, lost_answer
+from dynaorm.transport import Transport
 from tests.iam_requests import WHERE, Allowed, allowed, asked
 
 plain = Table(
@@ -199,7 +200,7 @@ class Badge(Entity, table=teams, pk="TEAM#{team}", sk="B#{number}"):
     in_team = Aggregate(Team, count="badges")
 
 
-def damaged(session: Session, transport: PynamoTransport) -> None:
+def damaged(session: Session, transport: Transport) -> None:
     """Something for every repair and every completion to do."""
 
     def change(operation: str, table: str, **request: Any) -> None:
@@ -278,38 +279,38 @@ def applied(session: Session, wire: FaultyTransport) -> list[Call]:
 def sent(credentials: None) -> dict[str, list[Call]]:
     """What sessions send, by purpose."""
     found: dict[str, list[Call]] = {}
-    with strict_moto():
-        wire = FaultyTransport(PynamoTransport(region="eu-west-1"))
-        session = Session(transport=wire, clock=FakeClock())
+    engine = Engine()
+    wire = FaultyTransport(engine)
+    session = Session(transport=wire, clock=FakeClock())
 
-        def created(session: Session) -> None:
-            for table in (plain, guarded, totals, kept):
-                session.create_table(table)
+    def created(session: Session) -> None:
+        for table in (plain, guarded, totals, kept):
+            session.create_table(table)
 
-        def done(work: Callable[[Session], object]) -> list[Call]:
-            wire.calls.clear()
-            work(session)
-            return list(wire.calls)
+    def done(work: Callable[[Session], object]) -> list[Call]:
+        wire.calls.clear()
+        work(session)
+        return list(wire.calls)
 
-        def compared(session: Session) -> None:
-            for table in (plain, guarded, totals, kept):
-                tools.compare_table(session, table)
+    def compared(session: Session) -> None:
+        for table in (plain, guarded, totals, kept):
+            tools.compare_table(session, table)
 
-        def deleted(session: Session) -> None:
-            for table in (plain, guarded, totals, kept):
-                guards = table.guard_table.name if table.guard_table is not None else None
-                session.delete_table(table, name=table.name, guard_table=guards)
+    def deleted(session: Session) -> None:
+        for table in (plain, guarded, totals, kept):
+            guards = table.guard_table.name if table.guard_table is not None else None
+            session.delete_table(table, name=table.name, guard_table=guards)
 
-        made = done(created)
-        found["write"], found["read"] = done(all_written), done(read)
-        found["tools"] = done(scanned)
-        damaged(session, PynamoTransport(region="eu-west-1"))
-        found["tools"] += done(verified)
-        wire.inject(lost_answer(times=100, operation="UpdateItem"))
-        found["tools"] += done(repaired)
-        wire.inject()
-        found["tools"] += done(compared)
-        found["table"] = [*made, *done(compared), *done(deleted), *applied(session, wire)]
+    made = done(created)
+    found["write"], found["read"] = done(all_written), done(read)
+    found["tools"] = done(scanned)
+    damaged(session, engine)
+    found["tools"] += done(verified)
+    wire.inject(lost_answer(times=100, operation="UpdateItem"))
+    found["tools"] += done(repaired)
+    wire.inject()
+    found["tools"] += done(compared)
+    found["table"] = [*made, *done(compared), *done(deleted), *applied(session, wire)]
     return found
 
 

@@ -4,14 +4,22 @@ from __future__ import annotations
 
 import threading
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from dynaorm.embedded.engine import Engine
 from dynaorm.errors import UsageError
 from dynaorm.flow.call import Call, Reply
-from dynaorm.transport.threaded import ThreadedTransport
+from dynaorm.late import late
 
-IN_PROCESS: Final = ("memory:", "sqlite:")
+if TYPE_CHECKING:
+    from dynaorm.embedded import engine as engines
+    from dynaorm.embedded.engine import Engine
+    from dynaorm.transport import threaded
+else:
+    # Every session asks whether its endpoint is one of these.
+    late(globals(), engines="dynaorm.embedded.engine", threaded="dynaorm.transport.threaded")
+
+IN_MEMORY: Final = "memory:"
+IN_PROCESS: Final = (IN_MEMORY, "sqlite:")
 """What these endpoints begin with."""
 
 _shared: Final[dict[str, Engine]] = {}
@@ -30,17 +38,17 @@ def engine_at(endpoint: str) -> Engine:
             raise UsageError(
                 problem=f"endpoint={endpoint!r} names no file", remedy="give endpoint='sqlite:dev.db'"
             )
-        return Engine(str(Path(name).resolve()))
+        return engines.Engine(str(Path(name).resolve()))
     if not name:
-        return Engine()
+        return engines.Engine()
     with _sharing:
-        return _shared.setdefault(name, Engine())
+        return _shared.setdefault(name, engines.Engine())
 
 
-def async_engine_at(endpoint: str) -> AsyncEngine | ThreadedTransport:
+def async_engine_at(endpoint: str) -> AsyncEngine | threaded.ThreadedTransport:
     """The same for an asynchronous session. What may wait for another process waits in a thread."""
     engine = engine_at(endpoint)
-    return ThreadedTransport(engine) if endpoint.startswith("sqlite:") else AsyncEngine(engine)
+    return threaded.ThreadedTransport(engine) if endpoint.startswith("sqlite:") else AsyncEngine(engine)
 
 
 class AsyncEngine:

@@ -9,8 +9,7 @@ from __future__ import annotations
 import json
 import sqlite3
 import threading
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, TypeVar
 from zlib import crc32
 
@@ -61,9 +60,10 @@ class Database:
         self._is_lost = self._file is None and connection is not None
         return connection
 
-    @contextmanager
-    def transaction(self, *, writing: bool, seconds: float | None = None) -> Iterator[sqlite3.Connection]:
-        """Use the database alone: all of the block is stored, or nothing if it raises.
+    def alone(
+        self, work: Callable[[sqlite3.Connection], T], *, writing: bool, seconds: float | None = None
+    ) -> T:
+        """Call a function that uses the database alone: all of what it writes is stored, or nothing if it raises.
 
         Raises:
             NoAnswer: another process uses the file for too long. Nothing was written.
@@ -77,7 +77,7 @@ class Database:
                 connection.execute(f"PRAGMA busy_timeout = {int(patience * 1000)}")
             try:
                 self._begin(connection, writing=writing)
-                yield connection
+                result = work(connection)
             except BaseException as error:
                 if connection.in_transaction:
                     connection.execute("ROLLBACK")
@@ -88,6 +88,7 @@ class Database:
                 raise
             if connection.in_transaction:
                 connection.execute("COMMIT")
+            return result
         finally:
             self._lock.release()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from sqlite3 import Connection
 from typing import Final, NamedTuple
 
 from dynaorm.embedded import reads, streams, tables, writes
@@ -45,13 +46,14 @@ class Engine(NotPicklable):
             raise not_in_engine(f"the operation {call.operation}")
         if not known.required <= call.request.keys() or not call.request.keys() <= known.parameters:
             _refuse_parameters(call, known)
-        with self._database.transaction(writing=known.writes, seconds=call.timeout) as connection:
-            try:
-                return known.answer(
-                    Work(self._database, connection, self._clock.now, self._home), call.request
-                )
-            except InvalidAction as problem:
-                raise invalid(str(problem)) from None
+
+        def answer(connection: Connection) -> Reply:
+            return known.answer(Work(self._database, connection, self._clock.now, self._home), call.request)
+
+        try:
+            return self._database.alone(answer, writing=known.writes, seconds=call.timeout)
+        except InvalidAction as problem:
+            raise invalid(str(problem)) from None
 
     def close(self) -> None:
         """Close the file. What is in memory stays as long as the engine."""
@@ -117,12 +119,12 @@ _OPERATIONS: Final[Mapping[str, _Answering]] = {
     "CreateTable": _answering(
         tables.create_table,
         "TableName KeySchema AttributeDefinitions",
-        f"GlobalSecondaryIndexes LocalSecondaryIndexes VectorIndexes {_TABLE}",
+        f"GlobalSecondaryIndexes LocalSecondaryIndexes {_TABLE}",
     ),
     "UpdateTable": _answering(
         tables.update_table,
         "TableName",
-        f"AttributeDefinitions GlobalSecondaryIndexUpdates VectorIndexUpdates {_TABLE}",
+        f"AttributeDefinitions GlobalSecondaryIndexUpdates {_TABLE}",
     ),
     "DescribeTable": _answering(tables.describe_table, "TableName", writes=False),
     "DeleteTable": _answering(tables.delete_table, "TableName"),

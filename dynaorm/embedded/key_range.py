@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, TypeAlias
 
-from dynaorm.embedded.keys import after, beginning, key_bytes
+from dynaorm.embedded.keys import after, beginning, part_of_key
 from dynaorm.embedded.refusal import invalid, invalid_parameter
 from dynaorm.embedded.shape import Shape, check_not_empty
 from dynaorm.item.condition import And, Attr, BeginsWith, Between, Compare, Condition, Not, Or
@@ -30,18 +30,18 @@ def key_range(shape: Shape, condition: Condition | None) -> tuple[bytes, bytes, 
         if name in clauses:
             raise _not_supported("KeyConditionExpressions must only contain one condition per key")
         clauses[name] = clause
-    values = []
+    partition = b""
     for name, kind in shape.partition:
         if name not in clauses:
             raise _missed(name)
         clause = clauses.pop(name)
         if not isinstance(clause, Compare) or clause.operator != "=":
             raise invalid("Query key condition not supported")
-        values.append(_value(name, kind, clause.right))
+        partition += _part(name, kind, clause.right)
     low, high = _sort_range(shape, clauses)
     for name in clauses:
         raise _missed(name)
-    return key_bytes(*values), low, high
+    return partition, low, high
 
 
 def _sort_range(shape: Shape, clauses: dict[str, _Clause]) -> Range:
@@ -51,7 +51,7 @@ def _sort_range(shape: Shape, clauses: dict[str, _Clause]) -> Range:
         if clause is None:
             break
         if isinstance(clause, Compare) and clause.operator == "=":
-            prefix += key_bytes(_value(name, kind, clause.right))
+            prefix += _part(name, kind, clause.right)
             continue
         return _range(prefix, name, kind, clause)
     return prefix, after(prefix)
@@ -59,12 +59,12 @@ def _sort_range(shape: Shape, clauses: dict[str, _Clause]) -> Range:
 
 def _range(prefix: bytes, name: str, kind: str, clause: _Clause) -> Range:
     if isinstance(clause, BeginsWith):
-        start = prefix + beginning(_value(name, kind, clause.prefix))
+        start = prefix + beginning(kind, _content(name, kind, clause.prefix))
         return start, after(start)
     if isinstance(clause, Between):
-        low, high = (prefix + key_bytes(_value(name, kind, bound)) for bound in (clause.low, clause.high))
+        low, high = (prefix + _part(name, kind, bound) for bound in (clause.low, clause.high))
         return low, after(high)
-    key = prefix + key_bytes(_value(name, kind, clause.right))
+    key = prefix + _part(name, kind, clause.right)
     behind = after(key)
     assert behind is not None
     match clause.operator:
@@ -106,10 +106,14 @@ def _name(clause: _Clause) -> str:
     return str(path[0])
 
 
-def _value(name: str, kind: str, value: Any) -> Any:
+def _part(name: str, kind: str, value: Any) -> bytes:
+    return part_of_key(kind, _content(name, kind, value))
+
+
+def _content(name: str, kind: str, value: Any) -> Any:
     if isinstance(value, dict) and kind in value:
         check_not_empty(name, value)
-        return value
+        return value[kind]
     if not isinstance(value, dict):
         raise _not_supported("Invalid operand: a key attribute is compared with a value only")
     raise invalid_parameter("Condition parameter type does not match schema type")

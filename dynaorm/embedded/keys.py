@@ -8,9 +8,7 @@ Rule 2. Numbers sort by value: a sign, the exponent, the digits; those of negati
 from __future__ import annotations
 
 from decimal import Decimal
-from typing import Final
-
-from dynaorm.item.value import AttributeValue
+from typing import Any, Final
 
 _END: Final = b"\0\1"
 _ZERO: Final = b"\2"
@@ -18,15 +16,14 @@ _LEAST_EXPONENT: Final = -130
 _UPSIDE_DOWN: Final = bytes.maketrans(b"0123456789", b"9876543210")
 
 
-def key_bytes(*values: AttributeValue) -> bytes:
-    """The bytes of a key, of one side: partition or sort."""
-    return b"".join([beginning(value) + _END for value in values])
+def part_of_key(kind: str, content: Any) -> bytes:
+    """The bytes of one part of a key, of one side: partition or sort."""
+    return beginning(kind, content) + _END
 
 
-def beginning(value: AttributeValue) -> bytes:
+def beginning(kind: str, content: Any) -> bytes:
     """What the bytes of all parts begin with that begin with a value."""
-    ((tag, content),) = value.items()
-    raw: bytes = content.encode() if tag == "S" else content if tag == "B" else _number(content)
+    raw: bytes = content.encode() if kind == "S" else content if kind == "B" else _number(content)
     return raw.replace(b"\0", b"\0\2")
 
 

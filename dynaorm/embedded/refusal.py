@@ -23,7 +23,9 @@ def invalid_parameter(message: str) -> Refusal:
 
 def not_in_engine(what: str) -> Refusal:
     """The refusal of what DynamoDB has, and the engine has not."""
-    return invalid(f"dynaorm's embedded DynamoDB does not have {what}; use moto, an emulator or AWS for it")
+    return invalid(
+        f"dynaorm's embedded DynamoDB does not have {what}: use ministack, another emulator or AWS"
+    )
 
 
 def not_found(message: str = "Requested resource not found") -> Refusal:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Final, TypeAlias
 
-from dynaorm.embedded.keys import key_bytes
+from dynaorm.embedded.keys import part_of_key
 from dynaorm.embedded.refusal import INVALID, InvalidAction, invalid, invalid_parameter
 from dynaorm.failure import counted
 from dynaorm.item.value import AttributeValue, Item
@@ -33,6 +33,7 @@ class Shape:
         is_global: whether it is a global index.
         partition: its partition key.
         sort: its sort key.
+        names: the names of both.
         projected: the attributes of its entries; None for all.
     """
 
@@ -41,22 +42,18 @@ class Shape:
     is_global: bool
     partition: Keys
     sort: Keys
+    names: tuple[str, ...]
     projected: frozenset[str] | None
 
     def place_of(self, attributes: Mapping[str, AttributeValue]) -> Place | None:
         """Where an item lies; None if it lacks one of the key attributes or has it with another type."""
         try:
             return (
-                key_bytes(*({kind: attributes[name][kind]} for name, kind in self.partition)),
-                key_bytes(*({kind: attributes[name][kind]} for name, kind in self.sort)),
+                b"".join([part_of_key(kind, attributes[name][kind]) for name, kind in self.partition]),
+                b"".join([part_of_key(kind, attributes[name][kind]) for name, kind in self.sort]),
             )
         except KeyError:
             return None
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The names of its key attributes."""
-        return tuple([name for name, _ in (*self.partition, *self.sort)])
 
 
 @record
@@ -88,13 +85,14 @@ class Layout:
 
     def key_place(self, key: Item) -> Place:
         """Where the item with a key lies. Raises InvalidAction for another key, Refusal for an empty or long one."""
-        for name, _ in (*self.base.partition, *self.base.sort):
+        place = self.base.place_of(key)
+        for name in self.base.names:
             if name in key:
                 check_not_empty(name, key[name])
-        place = self.base.place_of(key)
         if place is None or len(key) != len(self.base.names):
             raise InvalidAction("The provided key element does not match the schema")
-        self._check_length(self.base, key)
+        if len(place[0]) + len(place[1]) > _MOST_BYTES[1]:
+            self._check_length(self.base, key)
         return place
 
     def item_place(self, item: Item) -> Place:
@@ -190,11 +188,12 @@ def _shape(
         tuple((key["AttributeName"], types[key["AttributeName"]]) for key in schema if key["KeyType"] == side)
         for side in ("HASH", "RANGE")
     )
+    names = tuple(name for name, _ in (*partition, *sort))
     if index is None or base is None:
-        return Shape(f'"{table}"', None, False, partition, sort, None)
+        return Shape(f'"{table}"', None, False, partition, sort, names, None)
     projection = index["Projection"]
     projected = None
     if projection["ProjectionType"] != "ALL":
-        names = (name for name, _ in (*base.partition, *base.sort, *partition, *sort))
-        projected = frozenset((*names, *projection.get("NonKeyAttributes", ())))
-    return Shape(f'"{table}:{index["IndexName"]}"', index["IndexName"], is_global, partition, sort, projected)
+        projected = frozenset((*base.names, *names, *projection.get("NonKeyAttributes", ())))
+    name = index["IndexName"]
+    return Shape(f'"{table}:{name}"', name, is_global, partition, sort, names, projected)

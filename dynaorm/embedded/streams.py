@@ -36,8 +36,8 @@ def record_change(work: Work, layout: Layout, before: Item | None, after: Item |
     some = before if after is None else after
     assert some is not None
     images: dict[str, Item] = {"Keys": {name: some[name] for name in layout.base.names}}
-    images |= {name: item for name, item in (("NewImage", after), ("OldImage", before))
-               if item is not None and name in _IMAGES[view]}  # fmt: skip
+    sides = (("NewImage", after), ("OldImage", before))
+    images |= {name: item for name, item in sides if item is not None and name in _IMAGES[view]}
     number = last + 1
     content = {
         "eventID": f"{number:032x}",
@@ -87,8 +87,7 @@ def describe_stream(work: Work, request: Mapping[str, Any]) -> Reply:
     """Answer a DescribeStream."""
     arn = request["StreamArn"]
     stream = _stream(work, arn)
-    layout = work.database.layout(work.connection, stream["TableName"])
-    is_open = layout is not None and layout.view is not None and layout.description["LatestStreamArn"] == arn
+    is_open = _is_open(work, stream)
     first, last = work.execute(
         'SELECT MIN(number), MAX(number) FROM ":records" WHERE arn = ?', arn
     ).fetchone()
@@ -149,12 +148,17 @@ def get_records(work: Work, request: Mapping[str, Any]) -> Reply:
             break
         last = number
         records.append(decode_body(record))
-    reply: dict[str, Any] = {"Records": records}
+    goes_on = bool(records) or _is_open(work, stream)
+    return {"Records": records, **({"NextShardIterator": f"{arn}|{last}"} if goes_on else {})}
+
+
+def _is_open(work: Work, stream: Mapping[str, Any]) -> bool:
     layout = work.database.layout(work.connection, stream["TableName"])
-    is_open = layout is not None and layout.view is not None and layout.description["LatestStreamArn"] == arn
-    if records or is_open:
-        reply["NextShardIterator"] = f"{arn}|{last}"
-    return reply
+    return (
+        layout is not None
+        and layout.view is not None
+        and layout.description["LatestStreamArn"] == stream["StreamArn"]
+    )
 
 
 def _stream(work: Work, arn: str) -> dict[str, Any]:

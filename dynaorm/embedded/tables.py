@@ -19,7 +19,6 @@ _NAME_LENGTH: Final = (3, 255)
 _MOST_PARTS: Final = 4
 _MOST_INDEXES: Final = {INDEXES[0]: 20, INDEXES[1]: 5}
 _MOST_TABLES: Final = 100
-VECTORS: Final = "VectorIndexes"
 _THROUGHPUT: Final = {"NumberOfDecreasesToday": 0, "ReadCapacityUnits": 0, "WriteCapacityUnits": 0}
 _SETTINGS: Final = ("DeletionProtectionEnabled", "OnDemandThroughput")
 """Parameters that a table only remembers."""
@@ -41,7 +40,7 @@ def create_table(work: Work, request: Mapping[str, Any]) -> Reply:
         "AttributeDefinitions": request["AttributeDefinitions"],
         "TableSizeBytes": 0,
     }
-    for kind in (*INDEXES, VECTORS):
+    for kind in INDEXES:
         if indexes := request.get(kind):
             description[kind] = [_index(arn, index) for index in indexes]
     _configure(description, {"BillingMode": "PROVISIONED", **request})
@@ -99,18 +98,14 @@ def update_table(work: Work, request: Mapping[str, Any]) -> Reply:
         each["AttributeName"]: each
         for each in (*description["AttributeDefinitions"], *request.get("AttributeDefinitions", ()))
     }
-    updates = [
-        (kind, *next(iter(update.items())))
-        for kind, argument in ((INDEXES[0], "GlobalSecondaryIndexUpdates"), (VECTORS, "VectorIndexUpdates"))
-        for update in request.get(argument) or ()
-    ]
-    if len([verb for _, verb, _ in updates if verb != "Update"]) > 1:
+    updates = [next(iter(update.items())) for update in request.get("GlobalSecondaryIndexUpdates") or ()]
+    if len([verb for verb, _ in updates if verb != "Update"]) > 1:
         raise Refusal(
             "LimitExceededException",
             "Subscriber limit exceeded: Only 1 online index can be created or deleted simultaneously per table",
         )
-    for kind, verb, index in updates:
-        _change_index(description, kind, verb, index)
+    for verb, index in updates:
+        _change_index(description, verb, index)
     used = _key_attributes(description)
     description["AttributeDefinitions"] = [each for name, each in definitions.items() if name in used]
     _configure(description, request)
@@ -119,8 +114,9 @@ def update_table(work: Work, request: Mapping[str, Any]) -> Reply:
     return {"TableDescription": _kept(work, description)}
 
 
-def _change_index(description: dict[str, Any], kind: str, verb: str, index: Mapping[str, Any]) -> None:
-    name, indexes = index["IndexName"], description.get(kind, [])
+def _change_index(description: dict[str, Any], verb: str, index: Mapping[str, Any]) -> None:
+    name, kind = index["IndexName"], INDEXES[0]
+    indexes = description.get(kind, [])
     is_there = any(each["IndexName"] == name for each in indexes)
     if verb == "Create":
         if is_there:
@@ -262,7 +258,7 @@ def _check(description: Mapping[str, Any]) -> None:
     partition, sort = _sides(description["KeySchema"])
     if len(partition) != 1 or len(sort) > 1 or partition == sort:
         raise invalid_parameter("Invalid KeySchema: a table has one HASH key and at most one RANGE key")
-    names = [index["IndexName"] for kind in (*INDEXES, VECTORS) for index in description.get(kind, ())]
+    names = [index["IndexName"] for kind in INDEXES for index in description.get(kind, ())]
     if len({*names}) < len(names):
         raise invalid_parameter(f"Duplicate index name: {max(names, key=names.count)}")
     for kind in INDEXES:
@@ -323,5 +319,4 @@ def _sides(schema: Iterable[Mapping[str, str]]) -> tuple[list[str], list[str]]:
 def _key_attributes(description: Mapping[str, Any]) -> set[str]:
     schemas = [description["KeySchema"]]
     schemas += [index["KeySchema"] for kind in INDEXES for index in description.get(kind, ())]
-    schemas += [index.get("SearchSchema", ()) for index in description.get(VECTORS, ())]
     return {key["AttributeName"] for schema in schemas for key in schema}

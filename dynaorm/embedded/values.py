@@ -67,7 +67,7 @@ def _stored(value: Any, depth: int) -> AttributeValue:
             if tag not in _KINDS
             else f"{tag} of an attribute value is a {type(content).__name__}"
         )
-    if depth > _NESTING_LIMIT:
+    if tag in ("L", "M") and content and depth == _NESTING_LIMIT:
         raise invalid(
             "Nesting Levels have exceeded supported limits: "
             "Attributes in the item have nested levels beyond supported limit"

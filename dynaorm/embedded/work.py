@@ -94,6 +94,8 @@ def consumed(
     indexes: Mapping[tuple[str, str], float] | None = None,
 ) -> dict[str, Any]:
     """``ConsumedCapacity`` of one table, if the request asks for it; ``units`` are those of the table itself."""
+    if "ReturnConsumedCapacity" not in request:
+        return {}
     wanted = choice(request, "ReturnConsumedCapacity", "NONE", "TOTAL", "INDEXES")
     if wanted == "NONE":
         return {}

@@ -28,6 +28,7 @@ from dynaorm.item.size import (
     REQUEST_LIMIT,
     TRANSACTION_LIMIT,
     item_size,
+    size_bound,
     write_units,
 )
 from dynaorm.item.update import apply_changes
@@ -76,10 +77,15 @@ class Action:
             after = apply_changes(base, changes_for(base, self.changes))
         except ValueError as problem:
             raise InvalidAction(_update_problem(problem)) from None
-        if item_size(after) > ITEM_LIMIT:
+        if is_too_large(after):
             raise InvalidAction("Item size to update has exceeded the maximum allowed size")
         self.layout.check_index_keys(after)
         return after
+
+
+def is_too_large(item: Item) -> bool:
+    """Whether an item has more than 400 KB."""
+    return size_bound(item) > ITEM_LIMIT and item_size(item) > ITEM_LIMIT
 
 
 def _update_problem(problem: ValueError) -> str:
@@ -96,7 +102,7 @@ def prepared(work: Work, kind: Kind, request: Mapping[str, Any]) -> Action:
     layout = work.layout(request["TableName"])
     changes, condition = bound(request, "UpdateExpression", "ConditionExpression")
     given = stored_values(request["Item" if kind == "Put" else "Key"])
-    if kind == "Put" and item_size(given) > ITEM_LIMIT:
+    if kind == "Put" and is_too_large(given):
         raise invalid(_TOO_LARGE)
     for path, _ in changes or ():
         if path[0] in layout.base.names:

@@ -8,6 +8,7 @@ from inspect import isawaitable, iscoroutinefunction, unwrap
 from typing import TYPE_CHECKING, Final, cast
 
 from dynaorm.argument import check_amount, check_flag, check_plain_function
+from dynaorm.embedded.address import IN_PROCESS, async_engine_at, engine_at
 from dynaorm.entity.table import table_namer
 from dynaorm.errors import DecodeError, UsageError
 from dynaorm.failure import counted, shown
@@ -17,7 +18,6 @@ from dynaorm.session.watch import FlowWatch, Watch
 from dynaorm.transport.clock import SystemClock
 
 if TYPE_CHECKING:
-    from dynaorm.embedded import address as embedded
     from dynaorm.session import deadline
     from dynaorm.session.watch import OnAttempt
     from dynaorm.transport import async_default as async_defaults
@@ -29,7 +29,6 @@ else:
         async_defaults="dynaorm.transport.async_default",
         deadline="dynaorm.session.deadline",
         defaults="dynaorm.transport.default",
-        embedded="dynaorm.embedded.address",
     )
 
 _LONGEST: Final = 1_000_000.0  # seconds, as for the limits of transports
@@ -121,14 +120,14 @@ def default_transport(
 ) -> Transport:
     """Return the default transport. Raises UsageError for credentials that cannot be asked for."""
     if place := _embedded(endpoint):
-        return embedded.engine_at(place)
+        return engine_at(place)
     return defaults.DefaultTransport(region, endpoint, profile, credentials=credentials)
 
 
 def _embedded(endpoint: str | None) -> str:
     """The endpoint that names a DynamoDB in this process; empty for another one, and for what is no text."""
     named: object = os.environ.get("AWS_ENDPOINT_URL_DYNAMODB", "") if endpoint is None else endpoint
-    return named if isinstance(named, str) and named.startswith(("memory:", "sqlite:")) else ""
+    return named if isinstance(named, str) and named.startswith(IN_PROCESS) else ""
 
 
 def default_async_transport(
@@ -139,7 +138,7 @@ def default_async_transport(
 ) -> AsyncTransport:
     """Return the default transport of an asynchronous session. Raises UsageError as ``default_transport``."""
     if place := _embedded(endpoint):
-        return embedded.async_engine_at(place)
+        return async_engine_at(place)
     return async_defaults.AsyncDefaultTransport(region, endpoint, profile, credentials=credentials)
 
 

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 ENDPOINT_VARIABLE = "DYNAORM_ENDPOINT"
 MOTO, MEMORY, MINISTACK = "moto", "memory", "ministack"
 UNCHECKED = "dynaorm_unchecked"
-_IN_MEMORY = "memory:"
 
 _STORE: "pytest.StashKey[Store]" = pytest.StashKey()
 _LEFT: "pytest.StashKey[str]" = pytest.StashKey()
@@ -88,6 +87,8 @@ def dynaorm_endpoint(pytestconfig: pytest.Config) -> Iterator[str | None]:
     ``--dynaorm-endpoint``, or ``DYNAORM_ENDPOINT`` in the environment, or ``dynaorm_endpoint`` in pytest's
     configuration: an endpoint, ``moto``, ``memory`` or ``ministack``.
     """
+    from dynaorm.embedded.address import IN_MEMORY, IN_PROCESS
+
     named = (
         pytestconfig.getoption("--dynaorm-endpoint")
         or os.environ.get(ENDPOINT_VARIABLE)
@@ -95,14 +96,14 @@ def dynaorm_endpoint(pytestconfig: pytest.Config) -> Iterator[str | None]:
     )
     if named == MOTO:
         yield None
-    elif named in (MEMORY, _IN_MEMORY):
-        yield f"{_IN_MEMORY}{uuid.uuid4()}"
+    elif named in (MEMORY, IN_MEMORY):
+        yield f"{IN_MEMORY}{uuid.uuid4()}"
     elif named == MINISTACK:
         from dynaorm.testing.ministack import Ministack
 
         with Ministack() as server:
             yield server.endpoint
-    elif "://" in named or named.startswith((_IN_MEMORY, "sqlite:")):
+    elif "://" in named or named.startswith(IN_PROCESS):
         yield named
     else:
         raise pytest.UsageError(
@@ -121,15 +122,14 @@ def dynaorm_moto() -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def dynaorm_transport(dynaorm_endpoint: str | None) -> "Iterator[Transport]":
-    """The transport to the engine, for raw DynamoDB calls; one for all tests.
+    """The transport to the engine, for raw DynamoDB calls; one for all tests. boto3 sees the tables of moto, too.
 
     ``DYNAORM_TRANSPORT=direct`` goes to a URL over ``DirectTransport``.
     """
     if dynaorm_endpoint is None:
-        from dynaorm.transport.pynamodb import PynamoTransport
+        from dynaorm.testing.moto_engine import MotoTransport
 
-        with closing(PynamoTransport(region="us-east-1")) as transport:
-            yield transport
+        yield MotoTransport(region="us-east-1")
     else:
         from dynaorm.testing.endpoint import transport_to
 
@@ -170,6 +170,7 @@ def dynaorm_store(
     ``assert_consistent`` checks the items, unless the test is marked ``dynaorm_unchecked`` or the configuration has
     ``dynaorm_check = false``.
     """
+    from dynaorm.embedded.address import IN_MEMORY
     from dynaorm.testing.store import Store
     from dynaorm.testing.tables import tables_of
 
@@ -180,7 +181,7 @@ def dynaorm_store(
     marked = [source for marker in request.node.iter_markers("dynaorm_tables") for source in marker.args]
     store = Store(
         request.getfixturevalue("dynaorm_transport"),
-        mark=None if (dynaorm_endpoint or _IN_MEMORY).startswith(_IN_MEMORY) else uuid.uuid4().hex[:12],
+        mark=None if (dynaorm_endpoint or IN_MEMORY).startswith(IN_MEMORY) else uuid.uuid4().hex[:12],
         clock=dynaorm_clock,
     )
     request.node.stash[_STORE] = store

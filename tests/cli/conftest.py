@@ -1,7 +1,8 @@
-"""Tables on ministack with something to verify, and commands on them."""
+"""Tables in a file with something to verify, and commands on them, also in other processes."""
 
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,28 +11,42 @@ import pytest
 from dynaorm import Session
 from dynaorm.cli.entry import main
 from dynaorm.item.value import Item
+from dynaorm.testing.endpoint import transport_to
 from dynaorm.transport import Call, Transport
 from tests.cast.seen import items
 from tests.cli.desk import bare, desk, fill
 from tests.conftest import ROOT
 from tests.integrity.conftest import created
 from tests.integrity.zoo import TABLES, Raw
-from tests.raw_tables import REGION
+from tests.raw_tables import REGION, PlainClient
 
 TARGETS = [f"tests.integrity.zoo:{name}" for name in ("app", "keepers", "far", "plain")]
 
 
+@pytest.fixture(scope="session")
+def endpoint(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A DynamoDB in a file, shared with other tests."""
+    return f"sqlite:{tmp_path_factory.mktemp('engine') / 'tables.db'}"
+
+
+@pytest.fixture(scope="session")
+def engine_line(endpoint: str) -> Iterator[tuple[Transport, Any]]:
+    """A transport and a raw client to it."""
+    with closing(transport_to(endpoint)) as transport:
+        yield transport, PlainClient(transport)
+
+
 @pytest.fixture
-def zoo(ministack_line: tuple[Transport, Any], unique_name: Any) -> Iterator[Raw]:
-    for raw in created(Raw(ministack_line[1], unique_name, ministack_line[0])):
+def zoo(engine_line: tuple[Transport, Any], unique_name: Any) -> Iterator[Raw]:
+    for raw in created(Raw(engine_line[1], unique_name, engine_line[0])):
         raw.fill()
         yield raw
 
 
 @pytest.fixture
-def where(ministack_endpoint: str, zoo: Raw) -> list[str]:
+def where(endpoint: str, zoo: Raw) -> list[str]:
     names = [f"{table.name}={zoo.name(table.name)}" for table in TABLES]
-    return ["--endpoint", ministack_endpoint, *(part for name in names for part in ("--table-name", name))]
+    return ["--endpoint", endpoint, *(part for name in names for part in ("--table-name", name))]
 
 
 @dataclass
@@ -63,11 +78,9 @@ _FILLED: dict[str, list[Item]] = {}
 
 
 @pytest.fixture
-def desk_session(
-    ministack_line: tuple[Transport, Any], unique_name: Callable[[str], str]
-) -> Iterator[Session]:
+def desk_session(engine_line: tuple[Transport, Any], unique_name: Callable[[str], str]) -> Iterator[Session]:
     """A session on the tables of ``desk``, filled."""
-    transport, _ = ministack_line
+    transport, _ = engine_line
     with Session(transport=transport, table_names=unique_name) as session:
         for table in (desk, bare):
             session.create_table(table)
@@ -87,10 +100,10 @@ def desk_session(
 
 
 @pytest.fixture
-def at_desk(desk_session: Session, unique_name: Callable[[str], str], ministack_endpoint: str) -> list[str]:
+def at_desk(desk_session: Session, unique_name: Callable[[str], str], endpoint: str) -> list[str]:
     """The options of a command on the tables of ``desk``, filled."""
     names = [part for one in (desk, bare) for part in ("--table-name", f"{one.name}={unique_name(one.name)}")]
-    return ["--endpoint", ministack_endpoint, "--region", REGION, *names]
+    return ["--endpoint", endpoint, "--region", REGION, *names]
 
 
 @pytest.fixture

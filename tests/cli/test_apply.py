@@ -1,4 +1,4 @@
-"""``apply``: live tables become as they are declared, on ministack in another process."""
+"""``apply``: live tables become as they are declared."""
 
 import json
 import os
@@ -32,10 +32,10 @@ class Book(Entity, table=declared, pk="BOOK#{isbn}", sk="BOOK"):
 
 
 @pytest.fixture
-def live(ministack_line: tuple[Transport, Any], unique_name: Callable[[str], str]) -> Iterator[Session]:
+def live(engine_line: tuple[Transport, Any], unique_name: Callable[[str], str]) -> Iterator[Session]:
     """A session on a table that was made before its index and its constraint were declared."""
     name = unique_name(declared.name)
-    with Session(transport=ministack_line[0], table_names={declared.name: name}) as session:
+    with Session(transport=engine_line[0], table_names={declared.name: name}) as session:
         session.create_table(before)
         session.save_many([OldBook(isbn=str(one), slug=f"s{one}") for one in range(3)])
         yield session
@@ -43,9 +43,9 @@ def live(ministack_line: tuple[Transport, Any], unique_name: Callable[[str], str
 
 
 @pytest.fixture
-def where(ministack_endpoint: str, live: Session) -> list[str]:
+def where(endpoint: str, live: Session) -> list[str]:
     name = live._context.table_name(declared.name)
-    return ["--endpoint", ministack_endpoint, "--region", REGION, "--table-name", f"{declared.name}={name}"]
+    return ["--endpoint", endpoint, "--region", REGION, "--table-name", f"{declared.name}={name}"]
 
 
 def test_the_plan_says_where_what_and_what_it_costs_and_nothing_is_written_without_yes(

@@ -1,4 +1,4 @@
-"""The commands, on ministack in another process: what they say, and how they end."""
+"""The commands: what they say, and how they end."""
 
 import json
 import os
@@ -10,21 +10,20 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import closing
-from http.client import HTTPConnection
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib import import_module
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 from uuid import uuid4
 
 import pytest
 
 from dynaorm import Session, tools
+from dynaorm.item.json_body import decode_body, encode_body
+from dynaorm.transport import Call, Refusal, Transport
 from tests.cli.conftest import TARGETS, Command
 from tests.conftest import ROOT
 from tests.integrity.zoo import TABLES, Raw, app, key_of, member, text
-from tests.raw_tables import aws_client
 
 
 def told(output: str) -> list[Any]:
@@ -128,11 +127,11 @@ def test_what_needs_a_choice_is_left(dynaorm: Command, zoo: Raw, where: list[str
 
 @pytest.mark.parametrize("command", ["verify", "repair", "backfill"])
 def test_it_says_in_which_account_region_and_table_it_works(
-    dynaorm: Command, zoo: Raw, where: list[str], ministack_endpoint: str, command: str
+    dynaorm: Command, zoo: Raw, where: list[str], endpoint: str, command: str
 ) -> None:
     run = dynaorm(command, TARGETS[0], *where)
     said = run.stderr.splitlines()
-    place = f"account 000000000000, Region us-east-1, endpoint {ministack_endpoint}, about "
+    place = f"account 000000000000, Region us-east-1, endpoint {endpoint}, about "
     assert said[0].startswith(f"{command}: table zoo = {zoo.name('zoo')}, {place}")
     line = json.loads(dynaorm(command, TARGETS[0], *where, "--json").stdout.splitlines()[0])
     assert line.pop("items") >= 0
@@ -144,7 +143,7 @@ def test_it_says_in_which_account_region_and_table_it_works(
         "name": zoo.name("zoo"),
         "account": "000000000000",
         "region": "us-east-1",
-        "endpoint": ministack_endpoint,
+        "endpoint": endpoint,
         "writes": False,
     }
     writes = command != "verify"
@@ -227,9 +226,9 @@ def test_a_run_that_goes_on_ends_with_the_status_of_all_that_was_found(
     ids=lambda one: "-".join(one) or "nothing" if isinstance(one, list) else "",
 )
 def test_what_cannot_be_done_says_why(
-    dynaorm: Command, ministack_endpoint: str, arguments: list[str], says: str
+    dynaorm: Command, endpoint: str, arguments: list[str], says: str
 ) -> None:
-    run = dynaorm(*arguments, *(["--endpoint", ministack_endpoint] if arguments else []))
+    run = dynaorm(*arguments, *(["--endpoint", endpoint] if arguments else []))
     assert run.returncode == 2
     assert says.lower() in run.stderr.lower()
     assert "Traceback" not in run.stderr
@@ -252,30 +251,32 @@ def test_a_file_of_another_program_is_left_as_it_is(
 
 
 def test_secrets_in_keys_are_masked_also_by_a_run_that_goes_on(
-    dynaorm: Command, ministack_endpoint: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    dynaorm: Command,
+    endpoint: str,
+    engine_line: tuple[Transport, Any],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     name = f"vaults{uuid4().hex[:12]}"
     (tmp_path / f"{name}.py").write_text(_VAULT.format(name=name))
     monkeypatch.syspath_prepend(tmp_path)
     module = import_module(name)
-    options = ["--endpoint", ministack_endpoint, "--region", "us-east-1"]
-    with Session(endpoint=ministack_endpoint, region="us-east-1") as session:
+    options = ["--endpoint", endpoint, "--region", "us-east-1"]
+    with Session(endpoint=endpoint, region="us-east-1") as session:
         session.create_table(module.app)
         session.bulk_load([module.Vault(pin="hush-1"), module.Vault(pin="hush-2")])
         session.save(module.Keeper(name="a", pin="hush-3"))
-    with closing(aws_client(ministack_endpoint)) as client:
-        client.put_item(TableName=name, Item={"PK": text("VAULT#hush-4"), "SK": text("?")})
-        client.put_item(TableName=name, Item={**key_of("pin#hush-5"), "more": text("x")})
-        client.delete_item(TableName=name, Key=key_of("pin#hush-3"))
-        client.put_item(
-            TableName=name, Item={**key_of("pin#hush-6"), "owner": {"M": key_of("KEEPER#gone", "K")}}
-        )
-        client.update_item(
-            TableName=name,
-            Key=key_of("VAULT#hush-1", "V"),
-            UpdateExpression="SET n = :n",
-            ExpressionAttributeValues={":n": text("no number")},
-        )
+    client = engine_line[1]
+    client.put_item(TableName=name, Item={"PK": text("VAULT#hush-4"), "SK": text("?")})
+    client.put_item(TableName=name, Item={**key_of("pin#hush-5"), "more": text("x")})
+    client.delete_item(TableName=name, Key=key_of("pin#hush-3"))
+    client.put_item(TableName=name, Item={**key_of("pin#hush-6"), "owner": {"M": key_of("KEEPER#gone", "K")}})
+    client.update_item(
+        TableName=name,
+        Key=key_of("VAULT#hush-1", "V"),
+        UpdateExpression="SET n = :n",
+        ExpressionAttributeValues={":n": text("no number")},
+    )
     checkpoint = str(tmp_path / "checkpoint")
     for more in ([], ["--json"], ["--json", "--at-most", "0", "--yes", "--checkpoint", checkpoint]):
         for _ in range(2):
@@ -347,11 +348,11 @@ def test_a_terminal_shows_a_bar(where: list[str]) -> None:
 
 # -- permissions that are missing --------------------------------------------------------------------------------------
 class Denying(ThreadingHTTPServer):
-    """A server that passes requests on to ministack, except those of one operation once some were passed on."""
+    """A server that passes requests on to an engine, except those of one operation once some were passed on."""
 
-    def __init__(self, endpoint: str) -> None:
+    def __init__(self, engine: Transport) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
-        self.behind = urlsplit(endpoint).netloc
+        self.engine = engine
         self.operation, self.passes = "", 0
 
     @property
@@ -377,11 +378,10 @@ class _Handler(BaseHTTPRequestHandler):
             denial = {"__type": "com.amazon.coral.service#AccessDeniedException", "Message": message}
             self._answer(400, json.dumps(denial).encode())
             return
-        behind = HTTPConnection(self.server.behind, timeout=30)
-        behind.request("POST", "/", body, dict(self.headers))
-        found = behind.getresponse()
-        self._answer(found.status, found.read())
-        behind.close()
+        try:
+            self._answer(200, encode_body(self.server.engine.call(Call(operation, decode_body(body)))))
+        except Refusal as refusal:
+            self._answer(400, encode_body({"__type": refusal.code, "message": refusal.message}))
 
     def _answer(self, status: int, body: bytes) -> None:
         self.send_response(status)
@@ -394,8 +394,8 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 @pytest.fixture
-def denying(ministack_endpoint: str) -> Iterator[Denying]:
-    with Denying(ministack_endpoint) as server:
+def denying(engine_line: tuple[Transport, Any]) -> Iterator[Denying]:
+    with Denying(engine_line[0]) as server:
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
         thread.start()
         yield server

@@ -1,4 +1,4 @@
-"""``diff``: what differs between declared tables and live ones, on ministack in another process."""
+"""``diff``: what differs between declared tables and live ones."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -23,15 +23,15 @@ AT = "tests.cli.test_diff:declared"
 @pytest.fixture
 def compared(
     dynaorm: Command,
-    ministack_line: tuple[Transport, Any],
-    ministack_endpoint: str,
+    engine_line: tuple[Transport, Any],
+    endpoint: str,
     unique_name: Callable[[str], str],
 ) -> Iterator[Command]:
     """Runs ``diff`` on a table that differs from its declaration."""
-    transport, client = ministack_line
+    transport, client = engine_line
     name = unique_name(declared.name)
     transport.call(Call("CreateTable", definition(_LIVE, name)))
-    where = ["--endpoint", ministack_endpoint, "--region", REGION, "--table-name", f"{declared.name}={name}"]
+    where = ["--endpoint", endpoint, "--region", REGION, "--table-name", f"{declared.name}={name}"]
     yield lambda *arguments: dynaorm("diff", *arguments, *where)
     client.delete_table(TableName=name)
 
@@ -76,13 +76,13 @@ def test_templates_change_one_index_at_a_time(compared: Command) -> None:
 
 
 def test_a_table_that_is_as_declared_is_clean(
-    dynaorm: Command, ministack_line: tuple[Transport, Any], ministack_endpoint: str, unique_name: Any
+    dynaorm: Command, engine_line: tuple[Transport, Any], endpoint: str, unique_name: Any
 ) -> None:
     name = unique_name(declared.name)
-    where = ["--endpoint", ministack_endpoint, "--region", REGION, "--table-name", f"{declared.name}={name}"]
+    where = ["--endpoint", endpoint, "--region", REGION, "--table-name", f"{declared.name}={name}"]
     run = dynaorm("diff", AT, *where)
     assert (run.returncode, run.stdout.splitlines()[0]) == (1, f"{name}: there is no table {name!r}")
-    with Session(transport=ministack_line[0], table_names={declared.name: name}) as session:
+    with Session(transport=engine_line[0], table_names={declared.name: name}) as session:
         session.create_table(declared)
         run = dynaorm("diff", AT, *where)
         assert (run.returncode, run.stdout, run.stderr) == (0, "", "the live tables are as declared\n")

@@ -21,6 +21,7 @@ from dynaorm.description import Entry, describe, samples, values_of
 from dynaorm.entity.declare.catalog import catalog_of
 from dynaorm.flow.call import Call, Transport
 from dynaorm.item.value import Item
+from dynaorm.testing.endpoint import transport_to
 from tests.conftest import ROOT
 from tests.raw_tables import REGION
 
@@ -48,8 +49,7 @@ def _here(credentials: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) ->
     monkeypatch.setattr(sys, "path", [str(ROOT), str(ROOT / "examples"), *sys.path])
     monkeypatch.delenv("COLUMNS", raising=False)
     monkeypatch.setenv("AWS_REGION", REGION)
-    # In a Region that AWS does not have, moto fails in place of answering.
-    monkeypatch.setenv("MOTO_ALLOW_NONEXISTENT_REGION", "true")
+    monkeypatch.setenv("AWS_ENDPOINT_URL_DYNAMODB", f"memory:{tmp_path}")
 
 
 class Target(NamedTuple):
@@ -154,7 +154,7 @@ def command_named(name: str) -> click.Command:
     return found
 
 
-# A browser would open, and other processes would leave moto.
+# A browser would open, and other processes have no access to memory.
 UNTOUCHED: Final = {"--open", "--processes"}
 OPTIONS: Final[dict[str, list[click.Option]]] = {
     name: [
@@ -261,20 +261,21 @@ def make_files(folder: Path) -> None:
 
 
 @pytest.fixture
-def stored(moto: Transport) -> Transport:
+def stored(tmp_path: Path) -> Transport:
     """The tables of ``STORED`` with their items."""
-    with Session(transport=moto) as session:
+    memory = transport_to(f"memory:{tmp_path}")
+    with Session(transport=memory) as session:
         for target in (one for module in STORED for one in targets_in(module)):
             for table in dict.fromkeys((target.table, target.table.guards)):
                 session.create_table(table)
             for entry in target.entries:
-                _put(moto, target.table, entry.item)
-    return moto
+                _put(memory, target.table, entry.item)
+    return memory
 
 
-def _put(moto: Transport, table: Table, item: Item) -> None:
+def _put(memory: Transport, table: Table, item: Item) -> None:
     home = table if all(name in item for name in table.key_names) else table.guards
-    moto.call(Call("PutItem", {"TableName": home.name, "Item": item}))
+    memory.call(Call("PutItem", {"TableName": home.name, "Item": item}))
 
 
 def test_whatever_is_typed_a_command_ends_as_documented(

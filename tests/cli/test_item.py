@@ -16,9 +16,9 @@ GUARD = "guard item: reserves email for Agent(agent='liz'); the owner exists and
 
 
 @pytest.fixture
-def raw(ministack_line: tuple[Transport, Any], unique_name: Callable[[str], str]) -> Any:
+def raw(engine_line: tuple[Transport, Any], unique_name: Callable[[str], str]) -> Any:
     """AWS's own client, bound to the table of the desk."""
-    client, name = ministack_line[1], unique_name(desk.name)
+    client, name = engine_line[1], unique_name(desk.name)
 
     class Raw:
         def put(self, partition: str, sort: str, **attributes: Any) -> None:

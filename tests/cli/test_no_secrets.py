@@ -59,9 +59,9 @@ def secret(*words: object) -> SecretStr:
 
 
 @pytest.fixture
-def live(ministack_line: tuple[Transport, Any], unique_name: Callable[[str], str]) -> Iterator[Session]:
+def live(engine_line: tuple[Transport, Any], unique_name: Callable[[str], str]) -> Iterator[Session]:
     """A table with secrets in every place, older than its declarations, and with things that are wrong."""
-    transport, client = ministack_line
+    transport, client = engine_line
     name = unique_name(vault.name)
     with Session(transport=transport, table_names={vault.name: name}) as session:
         session.create_table(before)
@@ -118,12 +118,12 @@ PRIVATE = {"findings", "checkpoint", "dump", "entities"}
 def test_no_job_tells_a_secret_but_to_a_private_file(
     dynaorm: Command,
     live: Session,
-    ministack_endpoint: str,
+    endpoint: str,
     tmp_path: Path,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     name = live._context.table_name(vault.name)
-    where = ["--endpoint", ministack_endpoint, "--region", REGION, "--table-name", f"{vault.name}={name}"]
+    where = ["--endpoint", endpoint, "--region", REGION, "--table-name", f"{vault.name}={name}"]
     told: dict[str, str] = {}
     with caplog.at_level(logging.DEBUG, logger="dynaorm"):
         for number, command in enumerate(commands(tmp_path)):

@@ -17,10 +17,10 @@ AT = "tests.integrity.shop:now"
 
 
 @pytest.fixture
-def live(ministack_line: tuple[Transport, Any], unique_name: Callable[[str], str]) -> Iterator[Session]:
+def live(engine_line: tuple[Transport, Any], unique_name: Callable[[str], str]) -> Iterator[Session]:
     """A shop whose items are older than its declarations."""
     name = unique_name(now.name)
-    with Session(transport=ministack_line[0], table_names={now.name: name}) as session:
+    with Session(transport=engine_line[0], table_names={now.name: name}) as session:
         session.create_table(Table("shop"))
         fill(session)
         tools.apply(session, now, backfill=False)
@@ -29,10 +29,10 @@ def live(ministack_line: tuple[Transport, Any], unique_name: Callable[[str], str
 
 
 def test_processes_complete_the_entities_and_the_command_says_what_they_did(
-    dynaorm: Command, live: Session, ministack_endpoint: str, tmp_path: Path
+    dynaorm: Command, live: Session, endpoint: str, tmp_path: Path
 ) -> None:
     name = live._context.table_name(now.name)
-    where = ["--endpoint", ministack_endpoint, "--region", REGION, "--table-name", f"{now.name}={name}"]
+    where = ["--endpoint", endpoint, "--region", REGION, "--table-name", f"{now.name}={name}"]
     run = dynaorm(
         "backfill", AT, *where, "--checkpoint", str(tmp_path / "at"), "--processes", "2", "--yes", "--json"
     )

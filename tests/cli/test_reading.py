@@ -1,4 +1,4 @@
-"""``get``, ``get-by``, ``query`` and ``history`` on moto in the same process."""
+"""``get``, ``get-by``, ``query`` and ``history`` in the same process."""
 
 import json
 from collections.abc import Callable
@@ -201,11 +201,11 @@ def test_explain_sends_nothing(dynaorm: Command) -> None:
 
 
 def test_an_item_that_does_not_fit_is_left_out_and_the_command_fails(
-    ask: Command, ministack_line: tuple[Transport, Any], unique_name: Callable[[str], str]
+    ask: Command, engine_line: tuple[Transport, Any], unique_name: Callable[[str], str]
 ) -> None:
     key = {"PK": {"S": "ORG#acme"}, "SK": {"S": "CASE#002"}, "_type": {"S": "Case"}}
     item = {**key, "org": {"S": "acme"}, "number": {"N": "2"}, "created": {"S": "\x1b[31m"}}
-    ministack_line[1].put_item(TableName=unique_name(desk.name), Item=item)
+    engine_line[1].put_item(TableName=unique_name(desk.name), Item=item)
     run = ask("query", f"{AT}:Case", "org=acme")
     assert names(run) == ["Case(org='acme', number=1)", "Case(org='acme', number=3)"]
     assert run.returncode == 2

@@ -1,4 +1,4 @@
-"""``dump`` and ``load``: whole tables to files and back, on ministack in another process."""
+"""``dump`` and ``load``: whole tables to files and back."""
 
 import json
 import os
@@ -27,9 +27,9 @@ class Note(Entity, table=box, pk="NOTE#{number}", sk="NOTE"):
 
 
 @pytest.fixture
-def live(ministack_line: tuple[Transport, Any], unique_name: Callable[[str], str]) -> Iterator[Session]:
+def live(engine_line: tuple[Transport, Any], unique_name: Callable[[str], str]) -> Iterator[Session]:
     name = unique_name(box.name)
-    with Session(transport=ministack_line[0], table_names={box.name: name}) as session:
+    with Session(transport=engine_line[0], table_names={box.name: name}) as session:
         session.create_table(box)
         session.save_many([Note(number=str(one), slug=f"s{one}") for one in range(3)])
         yield session
@@ -37,9 +37,9 @@ def live(ministack_line: tuple[Transport, Any], unique_name: Callable[[str], str
 
 
 @pytest.fixture
-def where(ministack_endpoint: str, live: Session) -> list[str]:
+def where(endpoint: str, live: Session) -> list[str]:
     name = live._context.table_name(box.name)
-    return ["--endpoint", ministack_endpoint, "--region", REGION, "--table-name", f"{box.name}={name}"]
+    return ["--endpoint", endpoint, "--region", REGION, "--table-name", f"{box.name}={name}"]
 
 
 def empty(live: Session) -> None:

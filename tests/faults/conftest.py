@@ -8,15 +8,15 @@ import pytest
 from dynaorm.flow.call import Transport
 from dynaorm.testing import tables_of
 from dynaorm.testing.clock import FakeClock
-from dynaorm.testing.moto_engine import strict_moto
 from tests.faults.store import Store
+from tests.memory import MEMORY
 
 
 @pytest.fixture
 def moto(
     request: pytest.FixtureRequest, clock: FakeClock, moto_line: tuple[Transport, Any]
 ) -> Iterator[Store]:
-    with strict_moto(clock=clock):
+    with MEMORY.empty(clock=clock):
         yield Store(*moto_line, clock, str).create(*tables_of(request.module))
 
 

@@ -10,8 +10,8 @@ from dynaorm import Entity, F, Key, Retry, Session, Table
 from dynaorm.testing.clock import FakeClock
 from dynaorm.testing.endpoint import transport_to
 from dynaorm.testing.faults import FaultyTransport, lost_answer
-from dynaorm.testing.moto_engine import strict_moto
 from dynaorm.transport import Transport
+from tests.memory import MEMORY
 
 app = Table("Sequences")
 bare = Table("BareSequences", revision_attribute=None)
@@ -64,7 +64,7 @@ def test_whatever_is_lost_an_update_exactly_once_counts_once_and_returns_its_own
     moto_transport: Transport, lost: set[int], steps: list[tuple[bool, int]], kind: type[Sequence | Bare]
 ) -> None:
     key = Key(kind, name="orders")
-    with strict_moto():
+    with MEMORY.empty():
         engine, clock = moto_transport, FakeClock()
         faults = [lost_answer(at=at, operation="TransactWriteItems") for at in lost]
         session = Session(transport=FaultyTransport(engine, *faults), clock=clock)

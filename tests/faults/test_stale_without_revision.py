@@ -9,9 +9,10 @@ from hypothesis import strategies as st
 
 from dynaorm import Entity, F, Key, Session, Table
 from dynaorm.errors import StaleEntity
-from dynaorm.testing import FakeClock, strict_moto
+from dynaorm.testing import FakeClock
 from dynaorm.transport import Transport
 from tests.faults.store import Store
+from tests.memory import MEMORY
 
 bare = Table("Bare", revision_attribute=None)
 normal = Table("Normal")
@@ -140,7 +141,7 @@ def test_an_object_without_revision_deletes_exactly_what_it_was_loaded_as(
         if kind is Note:
             session.update(key, F.stars.set(values[1]))
 
-    with strict_moto():
+    with MEMORY.empty():
         session = Session(transport=moto_transport, clock=FakeClock())
         session.create_table(bare)
         session.save(kind(name="a"))

@@ -11,8 +11,9 @@ from pydantic import Field
 from dynaorm import Aggregate, Entity, F, Key, Session, Table, Transaction, Unique, inspect
 from dynaorm.errors import OutcomeUnknown, StoreError
 from dynaorm.flow.call import Call
-from dynaorm.testing import FakeClock, FaultyTransport, assert_consistent, lost_answer, strict_moto
+from dynaorm.testing import FakeClock, FaultyTransport, assert_consistent, lost_answer
 from dynaorm.transport import Transport
+from tests.memory import MEMORY
 
 app = Table("App")
 
@@ -89,7 +90,7 @@ def test_a_block_that_is_run_again_under_its_token_changes_nothing_more(
             objects = [write(tx, *one) for one in writes]
         return [one for one in objects if one is not None]
 
-    with strict_moto():
+    with MEMORY.empty():
         engine, clock = moto_transport, FakeClock()
         setup = session()
         prepare(setup, before)
@@ -121,7 +122,7 @@ def test_what_an_earlier_run_saved_has_the_totals_that_are_stored(
                 tx.update(Key(Page, slug="a"), F.size.add(1))
             return tx.save(Shelf(shelf="a")), tx.save(Book(slug="a", shelf="a", size=3))
 
-    with strict_moto():
+    with MEMORY.empty():
         setup = Session(transport=moto_transport)
         prepare(setup, ("nothing", "stored", "stored", "nothing"))
         block()

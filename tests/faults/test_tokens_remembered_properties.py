@@ -16,9 +16,9 @@ from dynaorm.testing import (
     conflict,
     lost_answer,
     lost_request,
-    strict_moto,
 )
 from dynaorm.transport import Transport
+from tests.memory import MEMORY
 
 app = Table("App")
 HOUR = timedelta(hours=1)
@@ -77,7 +77,7 @@ def test_a_block_is_applied_once_in_the_time_it_is_remembered(
     steps: list[tuple[tuple[tuple[type[Any], str], ...], list[Any], float]],
 ) -> None:
     clock = FakeClock()
-    with strict_moto(clock=clock):
+    with MEMORY.empty(clock=clock):
         engine = moto_transport
         setup = Session(transport=engine, clock=clock)
         setup.create_table(app)

@@ -56,7 +56,7 @@ def test_a_write_that_reads_for_itself_repeats_a_lost_race_and_is_never_stale(
 
 
 def test_threads_share_a_session_and_lose_nothing(moto: Store) -> None:
-    """Each thread loads its own object; strict moto answers one request at a time, in any order."""
+    """Each thread loads its own object; the engine answers one request at a time, in any order."""
     session = moto.line(retry=Retry(attempts=100)).session
     session.save(Page(name="home", text=""))
 

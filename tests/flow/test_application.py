@@ -196,12 +196,12 @@ def test_a_live_ttl_that_concerns_no_entity_leaves_the_table_complete(moto: Tran
         assert "by 'theirs', which no class stores: left, because it is harmless; leave it" in left
 
 
-def test_an_asynchronous_session_applies_likewise(moto: Transport) -> None:
+def test_an_asynchronous_session_applies_likewise() -> None:
     asyncio.run(_applied_async())
 
 
 async def _applied_async() -> None:
-    async with AsyncSession(region="us-east-1", clock=FakeClock()) as session:
+    async with AsyncSession(endpoint="memory:", clock=FakeClock()) as session:
         table = Table("applied-async", indexes=[GlobalIndex("GSI1")])
         told: list[str] = []
         applied = await tools.apply(session, table, progress=lambda one: told.append(str(one)))

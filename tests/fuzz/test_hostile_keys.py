@@ -31,8 +31,6 @@ from dynaorm.flow.call import Call
 from dynaorm.item.size import item_size
 from dynaorm.plan.kinds.guards import GUARDS
 from dynaorm.testing.clock import FakeClock
-from dynaorm.testing.moto_engine import strict_moto
-from dynaorm.transport.pynamodb import PynamoTransport
 
 app = Table("keys-app", indexes=[GlobalIndex("GSI1")])
 bare = Table("keys-bare")
@@ -212,13 +210,10 @@ def test_nothing_is_planned_whose_key_dynamodb_would_refuse(entity: Any) -> None
 
 @pytest.fixture(scope="module")
 def session(credentials: None) -> Iterator[Session]:
-    with strict_moto():
-        engine = PynamoTransport(region="eu-west-1")
-        opened = Session(transport=engine, clock=FakeClock(jitter=0), consistent=True)
+    with Session(endpoint="memory:", clock=FakeClock(jitter=0), consistent=True) as opened:
         for table in TABLES:
             opened.create_table(table)
         yield opened
-        engine.close()
 
 
 def key_of(entity: Any) -> Key[Any]:

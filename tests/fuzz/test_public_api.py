@@ -26,7 +26,6 @@ from dynaorm.errors import (
 )
 from dynaorm.flow.call import Call, Transport
 from dynaorm.testing.clock import FakeClock
-from dynaorm.testing.moto_engine import strict_moto
 from tests.counted_rules import CountingMachine, rule, run_counted
 from tests.fuzz.api_model import (
     KEYS,
@@ -47,6 +46,7 @@ from tests.fuzz.api_model import (
     made,
     values_of,
 )
+from tests.memory import MEMORY
 
 IDENTS = st.sampled_from([(kind, key) for kind, (_, keys) in KEYS.items() for key in keys])
 PICK = st.integers(0, 99)
@@ -383,7 +383,7 @@ class Machine(CountingMachine):
 
 
 def test_every_answer_is_always_as_the_model_says(moto_transport: Transport) -> None:
-    with strict_moto():
+    with MEMORY.empty():
         for table in TABLES:
             Session(transport=moto_transport).create_table(table)
 

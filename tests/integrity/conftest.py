@@ -1,4 +1,4 @@
-"""Two DynamoDBs with the tables of the zoo: strict moto in this process, ministack in another."""
+"""Two DynamoDBs with the tables of the zoo: dynaorm's in this process, ministack in another."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from dynaorm.flow.call import Transport
-from dynaorm.testing.moto_engine import strict_moto
 from tests.integrity.zoo import TABLES, Raw
+from tests.memory import MEMORY
 
 
 def created(raw: Raw) -> Iterator[Raw]:
@@ -19,7 +19,7 @@ def created(raw: Raw) -> Iterator[Raw]:
 
 @pytest.fixture
 def moto(moto_line: tuple[Transport, Any]) -> Iterator[Raw]:
-    with strict_moto():
+    with MEMORY.empty():
         transport, client = moto_line
         yield from created(Raw(client, str, transport))
 

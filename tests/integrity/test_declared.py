@@ -14,7 +14,6 @@ from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.errors import UsageError
 from dynaorm.integrity.declared import declared_digest
 from dynaorm.integrity.run import RunOptions, repair
-from dynaorm.testing import strict_moto
 
 
 def declared(
@@ -90,8 +89,7 @@ def test_a_checkpoint_of_other_declarations_is_refused(change: dict[str, Any], t
     options = RunOptions(checkpoint=tmp_path / "checkpoint")
     app, project, ticket = declared()
     later = declared(**change)[0]
-    with strict_moto():
-        session = Session(region="eu-west-1")
+    with Session(endpoint="memory:") as session:
         session.create_table(app)
         session.save(project(project="p"))
         for number in range(3):

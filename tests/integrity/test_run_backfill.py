@@ -18,7 +18,6 @@ from dynaorm.flow.call import Call, Refusal
 from dynaorm.flow.integrity.finding import FindingKind, Outcome, RepairResult
 from dynaorm.integrity.report import as_json
 from dynaorm.integrity.run import RunOptions, backfill
-from dynaorm.testing.moto_engine import strict_moto
 from dynaorm.transport import Transport
 from tests.integrity import zoo
 from tests.integrity.shop import (
@@ -35,6 +34,7 @@ from tests.integrity.shop import (
     untyped_before,
 )
 from tests.integrity.zoo import Raw, key_of, text
+from tests.memory import MEMORY
 
 
 def drop(raw: Raw) -> None:
@@ -121,7 +121,7 @@ values = st.sampled_from(["ann", "Ann", "bob", "é", None])
 def test_a_dry_run_shows_what_will_be_done_and_which_values_two_hold(
     moto_line: tuple[Transport, Any], users: list[tuple[str | None, str | None]]
 ) -> None:
-    with strict_moto():
+    with MEMORY.empty():
         raw = Raw(moto_line[1], str, moto_line[0])
         raw.create(before)
         for number, (email, nick) in enumerate(users):
@@ -218,7 +218,7 @@ def test_a_secret_in_the_key_of_who_holds_a_value_is_not_told() -> None:
         number: SecretStr
         email: Annotated[str, Unique()]
 
-    with strict_moto(), Session(region="us-east-1") as session:
+    with Session(endpoint="memory:") as session:
         session.create_table(earlier)
         for number in ("hush1", "hush2"):
             session.save(Unprotected(number=SecretStr(number), email="a@x"))
@@ -238,7 +238,7 @@ def test_a_duplicate_that_is_left_names_first_the_entity_that_has_the_guard_item
         number: int
         code: Annotated[str, Unique()]
 
-    with strict_moto(), Session(region="us-east-1") as session:
+    with Session(endpoint="memory:") as session:
         session.create_table(earlier)
         session.save_many([Loose(number=1, code="x"), Loose(number=2, code="x")])
         (left,) = (one.finding for one in tools.backfill(session, Pair) if one.is_left)

@@ -12,12 +12,12 @@ from dynaorm import Key, Session, tools
 from dynaorm.flow.call import Call, Reply
 from dynaorm.flow.integrity.finding import Outcome, RepairResult
 from dynaorm.integrity.run import RunOptions, backfill, repair
-from dynaorm.testing.moto_engine import strict_moto
 from dynaorm.transport import Transport
 from tests.integrity.conftest import created
 from tests.integrity.damages import DAMAGES, together
 from tests.integrity.test_run_writers import NAMES, write
 from tests.integrity.zoo import TABLES, Book, Device, Member, Raw, Voucher, clock
+from tests.memory import MEMORY
 
 Tool = Callable[[Session], list[RepairResult]]
 
@@ -82,7 +82,7 @@ class Service:
 def test_two_tools_and_a_service_do_not_get_into_each_others_way(
     moto_line: tuple[Transport, Any], first: str, damages: Any, works: Mapping[int, str | int]
 ) -> None:
-    with strict_moto():
+    with MEMORY.empty():
         for raw in created(Raw(moto_line[1], str, moto_line[0])):
             interleaved(raw, first, damages, works)
 

@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 from dynaorm import tools
 from dynaorm.flow.integrity.finding import FindingKind, Outcome
 from dynaorm.integrity.run import RunOptions, repair, verify
-from dynaorm.testing.moto_engine import strict_moto
 from dynaorm.transport import Transport
 from tests.integrity.conftest import created
 from tests.integrity.test_run_damage import found
 from tests.integrity.zoo import TOMORROW, Book, Found, Group, Member, Raw, Voucher, app, key_of, text
+from tests.memory import MEMORY
 
 AppItem = dict[str, Any]
 
@@ -184,7 +184,7 @@ def fill(raw: Raw, herd: Any) -> None:
 def test_exactly_the_damage_is_found(
     moto_line: tuple[Transport, Any], herd: Any, chosen: Any, segments: int
 ) -> None:
-    with strict_moto():
+    with MEMORY.empty():
         for raw in created(Raw(moto_line[1], str, moto_line[0])):
             fill(raw, herd)
             assert [str(one) for one in tools.verify(raw.session, app)] == []

@@ -9,11 +9,11 @@ from dynaorm import Table
 from dynaorm.flow.integrity.finding import Finding, FindingKind
 from dynaorm.flow.integrity.judge_items import judge_items
 from dynaorm.item.value import Item
-from dynaorm.testing.moto_engine import strict_moto
 from dynaorm.transport import Transport
 from tests.integrity.conftest import created
 from tests.integrity.damages import DAMAGES, together
 from tests.integrity.zoo import TABLES, TODAY, Raw, app, key_of, text
+from tests.memory import MEMORY
 
 Items = dict[Table, list[Any]]
 NAMES = ["Group", "Member", "Book", "Page", "Voucher", "Scroll"]
@@ -37,7 +37,7 @@ def said_of(finding: Finding) -> list[tuple[str, Item]]:
 def test_what_cannot_be_read_silences_no_finding(
     moto_line: tuple[Transport, Any], damages: Any, added: list[str], spoiled: list[int]
 ) -> None:
-    with strict_moto():
+    with MEMORY.empty():
         for raw in created(Raw(moto_line[1], str, moto_line[0])):
             raw.fill()
             for damage in together(damages):

@@ -8,6 +8,16 @@ from dynaorm.flow.call import Call, Transport
 from dynaorm.item.json_body import Body, encode_body
 
 
+class AsItems:
+    """Gives every answer as a dict, parsed."""
+
+    def __init__(self, inner: Transport) -> None:
+        self._inner = inner
+
+    def call(self, call: Call, /) -> Any:
+        return dict(self._inner.call(call))
+
+
 class AsBytes:
     """Gives every answer as the bytes of its body, as the direct transports do."""
 
@@ -18,7 +28,8 @@ class AsBytes:
         return Body(encode_body(self._inner.call(call)))
 
 
-@pytest.fixture(scope="module", params=[False, True], ids=["items", "bytes"])
+@pytest.fixture(scope="module", params=[AsItems, AsBytes], ids=["items", "bytes"])
 def transport(engine: Transport, request: pytest.FixtureRequest) -> Transport:
     """Answers as dicts, and as bytes, which take another way through the code."""
-    return AsBytes(engine) if request.param else engine
+    transport: Transport = request.param(engine)
+    return transport

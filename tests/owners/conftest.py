@@ -1,15 +1,15 @@
 """The owners' tables on strict moto, with a clock that stands at the time of the recorded items."""
 
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
 
 from dynaorm import Session
 from dynaorm.testing import FakeClock, strict_moto, tables_of
-from dynaorm.transport import Transport
+from dynaorm.testing.moto_engine import MotoTransport
 from tests.owners import models
 from tests.owners.recorded import STARTED
+from tests.raw_tables import REGION, PlainClient
 from tests.story.engine import Engine
 
 
@@ -20,9 +20,10 @@ def clock() -> FakeClock:
 
 
 @pytest.fixture
-def engine(clock: FakeClock, moto_line: tuple[Transport, Any]) -> Iterator[Engine]:
+def engine(clock: FakeClock) -> Iterator[Engine]:
+    transport = MotoTransport(region=REGION)
     with strict_moto(clock=clock):
-        engine = Engine(*moto_line, clock, str)
+        engine = Engine(transport, PlainClient(transport), clock, str)
         engine.create(*tables_of(models))
         yield engine
 

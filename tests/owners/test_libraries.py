@@ -21,7 +21,7 @@ from dynaorm import Entity, Key, Table, detached, inspect, tools
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.errors import AlreadyExists, StaleEntity
 from dynaorm.testing import FakeClock, strict_moto, tables_of
-from dynaorm.transport import Transport
+from dynaorm.testing.moto_engine import MotoTransport
 from tests.owners import models
 from tests.owners.models import (
     Cached,
@@ -38,7 +38,7 @@ from tests.owners.models import (
     TaskResult,
     WebSession,
 )
-from tests.raw_tables import REGION
+from tests.raw_tables import REGION, PlainClient
 from tests.story.engine import Engine
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # those of the libraries
@@ -94,7 +94,7 @@ class Both:
 
 
 @pytest.fixture
-def both(monkeypatch: pytest.MonkeyPatch, moto_line: tuple[Transport, Any]) -> Iterator[Both]:
+def both(monkeypatch: pytest.MonkeyPatch) -> Iterator[Both]:
     monkeypatch.setenv("AWS_DEFAULT_REGION", REGION)
     heard: list[str] = []
     client: Any = BaseClient
@@ -107,7 +107,8 @@ def both(monkeypatch: pytest.MonkeyPatch, moto_line: tuple[Transport, Any]) -> I
     monkeypatch.setattr(client, "_make_api_call", heard_send)
     clock = FakeClock(time.time())
     with strict_moto(clock=clock):
-        engine = Engine(*moto_line, clock, str)
+        transport = MotoTransport(region=REGION)
+        engine = Engine(transport, PlainClient(transport), clock, str)
         engine.create(*tables_of(models))
         yield Both(engine, heard)
 

@@ -16,8 +16,6 @@ from dynaorm.integrity.run import repair
 from dynaorm.item.condition import And, Attr, Compare, Or, equals, exists, missing
 from dynaorm.plan.intent import NOTHING_READ, Deletion, Save
 from dynaorm.plan.kinds.total_rules import is_in_bounds
-from dynaorm.testing.moto_engine import strict_moto
-from dynaorm.transport.pynamodb import PynamoTransport
 from tests.plan.compiling import OWN_REVISION, plan_of, reads_of, saved, stored
 
 app = Table("bounded")
@@ -54,7 +52,7 @@ def test_an_increment_is_bound_towards_its_bounds_only() -> None:
 
 @pytest.fixture
 def session(credentials: None) -> Iterator[Session]:
-    with strict_moto(), Session(transport=PynamoTransport(region="eu-west-1")) as session:
+    with Session(endpoint="memory:") as session:
         session.create_table(app)
         yield session
 

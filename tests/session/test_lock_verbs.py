@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dynaorm import F, Key, Session, Transaction, inspect, new_ksuid, tools
+from dynaorm import F, Key, Session, Transaction, inspect, tools
 from dynaorm.errors import (
     AlreadyExists,
     ConditionFailed,
@@ -22,9 +22,8 @@ from dynaorm.errors import (
     UniqueViolation,
     UsageError,
 )
-from dynaorm.testing import FakeClock, FaultyTransport, lost_answer, strict_moto
+from dynaorm.testing import FakeClock, FaultyTransport, lost_answer
 from dynaorm.transport import NoAnswer, Transport
-from dynaorm.transport.pynamodb import PynamoTransport
 from tests.cast.documents import Letter
 from tests.cast.orders import Stock
 from tests.cast.others import Loose, Spot, Stall
@@ -287,9 +286,8 @@ def test_a_replacement_always_does_what_reading_first_would(
     key = {name: getattr(new, name) for name in kind.__dynaorm_mapping__.key_fields}
     value = wanted if number != "text" else "ab"[wanted % 2]
     condition = F[number] == value
-    table, mark = kind.__dynaorm_mapping__.table, new_ksuid()
-    transport = PynamoTransport(region="eu-west-1")
-    with strict_moto(), Session(transport=transport, table_names=lambda name: f"{name}-{mark}") as session:
+    table = kind.__dynaorm_mapping__.table
+    with Session(endpoint="memory:") as session:
         session.create_table(table)
         if before is not None:
             session.save(kind(**key, **{number: before if number != "text" else "ab"[before % 2]}))

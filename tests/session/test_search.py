@@ -422,6 +422,6 @@ def test_a_policy_for_reading_allows_to_search() -> None:
     assert "dynamodb:SearchVectors" in allowed["semantic"]
 
 
-def test_moto_refuses_a_vector_index_with_a_sentence_that_names_ministack(moto: Transport) -> None:
+def test_a_vector_index_in_memory_is_refused_and_ministack_named(moto: Transport) -> None:
     with Session(transport=moto) as session, pytest.raises(UnexpectedRefusal, match="test on ministack"):
         session.create_table(papers)

@@ -1,4 +1,4 @@
-"""Reading and writing many entities at once, on strict moto and on ministack."""
+"""Reading and writing many entities at once, in memory and on ministack."""
 
 import threading
 from collections.abc import Callable, Iterator

@@ -1,4 +1,4 @@
-"""``snapshot``: several entities as of one moment, from a strict moto."""
+"""``snapshot``: several entities as of one moment, from memory."""
 
 from typing import Any
 

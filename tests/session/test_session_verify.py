@@ -10,15 +10,15 @@ from dynaorm.errors import UsageError
 from dynaorm.flow.call import Call, Reply, Transport
 from dynaorm.flow.integrity.finding import FindingKind
 from dynaorm.testing.clock import FakeClock
-from dynaorm.testing.moto_engine import strict_moto
 from tests.integrity.conftest import created
 from tests.integrity.zoo import Book, Group, Member, Raw, Voucher, app, clock, key_of, member, text
+from tests.memory import MEMORY
 from tests.raw_tables import REGION
 
 
 @pytest.fixture
 def raw(moto_line: tuple[Transport, Any]) -> Iterator[Raw]:
-    with strict_moto():
+    with MEMORY.empty():
         for one in created(Raw(moto_line[1], str, moto_line[0])):
             one.fill()
             yield one

@@ -1,4 +1,4 @@
-"""Writing one entity with a session, on a strict moto."""
+"""Writing one entity with a session, in memory."""
 
 import pytest
 

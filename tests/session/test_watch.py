@@ -82,8 +82,8 @@ def test_writes_and_reads_are_a_line_each(lines: Any, credentials: None) -> None
         "TransactWriteItems app: 2 actions, >=6 units, ok",
         "PutItem app: 1 action, >=1 unit, ok",
         "GetItem app: 1 action, ? units, ok",
-        "BatchGetItem app: 3 actions, 3 units, ok",
-        "Query app: 1 action, 1 unit, ok",
+        "BatchGetItem app: 3 actions, ? units, ok",
+        "Query app: 1 action, 0.5 units, ok",
     ]
 
 

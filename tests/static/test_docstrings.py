@@ -20,7 +20,8 @@ import pytest
 from dynaorm import AsyncSession, errors
 from dynaorm.errors import DynaormError
 from dynaorm.testing import strict_moto
-from dynaorm.transport import NoAnswer, PynamoTransport, Refusal
+from dynaorm.testing.moto_engine import MotoTransport
+from dynaorm.transport import NoAnswer, Refusal, Transport
 from tests.test_public_names import PACKAGES, PUBLIC_MODULES
 from tools.site.reference import MADE_ELSEWHERE, TOPICS
 
@@ -32,7 +33,7 @@ NAMED = (
 """The packages whose names an example takes as imported."""
 
 DECLARATIONS = (ROOT / "tools" / "site" / "declarations.py").read_text()
-# To make a client of botocore takes longer than most examples.
+# To send over botocore takes longer than most examples.
 OVER_ONE_CLIENT = DECLARATIONS.replace('Session(region="eu-west-1")', "Session(transport=transport)")
 
 
@@ -43,8 +44,8 @@ HIDDEN = re.compile(
 
 
 @pytest.fixture(scope="module")
-def transport() -> PynamoTransport:
-    return PynamoTransport(region="eu-west-1")
+def transport() -> Transport:
+    return MotoTransport(region="eu-west-1")
 
 
 def is_method(value: Any) -> bool:
@@ -85,7 +86,7 @@ EXAMPLES = {
 
 @pytest.mark.parametrize(("name", "examples"), EXAMPLES.values(), ids=[name for name, _ in EXAMPLES.values()])
 def test_the_example_of_a_public_name_prints_what_it_shows(
-    name: str, examples: list[doctest.Example], transport: PynamoTransport
+    name: str, examples: list[doctest.Example], transport: Transport
 ) -> None:
     with strict_moto(), asyncio.Runner() as loop:
         names: dict[str, Any] = {"__name__": "declarations", "transport": transport}

@@ -1,6 +1,6 @@
-"""Two DynamoDBs to tell a story on: raw items come from AWS's own client, and every call a session makes is heard.
+"""Two DynamoDBs to tell a story on: raw items come from a client beside the session, whose every call is heard.
 
-The engines are strict moto, in this process, and ministack, in another. Sessions read a clock of the test's own.
+The engines are dynaorm's, in this process, and ministack, in another. Sessions read a clock of the test's own.
 """
 
 import os
@@ -15,9 +15,9 @@ import pytest
 
 from dynaorm.flow.call import Transport
 from dynaorm.testing.clock import FakeClock
-from dynaorm.testing.moto_engine import strict_moto
 from dynaorm.transport.direct.transport import DirectTransport
 from tests.conftest import ROOT
+from tests.memory import MEMORY
 from tests.story.engine import Engine
 
 PROGRAMS = Path(__file__).with_name("programs.py")
@@ -30,8 +30,8 @@ def clock() -> FakeClock:
 
 @pytest.fixture
 def moto(clock: FakeClock, moto_line: tuple[Transport, Any]) -> Iterator[Engine]:
-    """Strict moto in this process: tables and tokens have the very names of the documents."""
-    with strict_moto(clock=clock):
+    """The engine in this process: tables and tokens have the very names of the documents."""
+    with MEMORY.empty(clock=clock):
         yield Engine(*moto_line, clock, str)
 
 

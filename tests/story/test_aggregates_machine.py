@@ -32,8 +32,8 @@ from dynaorm.flow.integrity.finding import FindingKind
 from dynaorm.item.value import Item
 from dynaorm.testing.clock import FakeClock
 from dynaorm.testing.faults import Fault, FaultyTransport, conflict, lost_answer, lost_request, throttle
-from dynaorm.testing.moto_engine import strict_moto
 from tests.counted_rules import CountingMachine, rule, run_counted
+from tests.memory import MEMORY
 
 app, tallies = Table("machine"), Table("machine-tallies", sk=None)
 
@@ -408,7 +408,7 @@ def key_of(entity: Any) -> Key[Any]:
 
 
 def test_totals_always_follow_their_sources(moto_transport: Transport) -> None:
-    with strict_moto():
+    with MEMORY.empty():
         for table in (app, tallies):
             Session(transport=moto_transport).create_table(table)
 

@@ -8,6 +8,7 @@ import pytest
 
 from dynaorm import Session, Table, tools
 from dynaorm.testing import assert_consistent, strict_moto
+from dynaorm.testing.moto_engine import MotoTransport
 from tools.make_pictures import RECIPES, picture_of, programs, recipe
 
 pytestmark = pytest.mark.usefixtures("one_loader")
@@ -41,7 +42,7 @@ DOCS = ROOT / "docs"
 def test_a_document_runs_and_leaves_a_table_in_which_everything_fits(name: str) -> None:
     found = re.findall(r"^```python\n(.*?)^```$", (DOCS / f"{name}.md").read_text(), re.MULTILINE | re.DOTALL)
     assert found
-    with strict_moto(), Session(region="us-east-1") as session:
+    with strict_moto(), Session(transport=MotoTransport(region="us-east-1")) as session:
         names: dict[str, Any] = {"__name__": f"docs.{name}", "session": session}
         exec(compile("\n\n".join(found), f"{name}.md", "exec"), names)
         tables = [value for value in names.values() if isinstance(value, Table)]
@@ -84,7 +85,7 @@ def test_the_explanation_on_the_page_of_concepts_is_the_one_that_its_example_pri
 ) -> None:
     page = (DOCS / "concepts.md").read_text()
     (example,) = programs(page)
-    with strict_moto(), Session(region="us-east-1") as session:
+    with strict_moto(), Session(transport=MotoTransport(region="us-east-1")) as session:
         exec(example, {"__name__": "docs.concepts", "session": session})
     assert re.sub(r"\b[0-9a-f]{32}\b", "5bfd…", capsys.readouterr().out) in page
 

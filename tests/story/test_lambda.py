@@ -5,8 +5,6 @@ import re
 import subprocess
 import sys
 from base64 import b64encode
-from collections.abc import Iterator
-from contextlib import closing
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -17,8 +15,8 @@ import pytest
 from lambda_function import SignUps, User
 
 from dynaorm import Retry, Session, item_of
-from dynaorm.testing import FakeClock, FaultyTransport, conflict, strict_moto, tables_of, throttle
-from dynaorm.transport.pynamodb import PynamoTransport
+from dynaorm.embedded.engine import Engine
+from dynaorm.testing import FakeClock, FaultyTransport, conflict, tables_of, throttle
 from tests.transport.unruly import unruly_server
 
 ROOT = Path(__file__).parents[2]
@@ -27,14 +25,13 @@ pytest_plugins = ["pytester"]
 
 
 @pytest.fixture
-def wire() -> Iterator[FaultyTransport]:
-    with strict_moto(), closing(PynamoTransport(region="eu-west-1")) as engine:
-        yield FaultyTransport(engine)
+def wire() -> FaultyTransport:
+    return FaultyTransport(Engine())
 
 
 @pytest.fixture
 def session(wire: FaultyTransport, monkeypatch: pytest.MonkeyPatch) -> Session:
-    """The session of the function, on moto."""
+    """The session of the function, in memory."""
     session = Session(transport=wire, clock=FakeClock())
     for table in tables_of(lambda_function):
         session.create_table(table)

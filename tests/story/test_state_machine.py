@@ -21,9 +21,9 @@ from dynaorm.testing.faults import (
     lost_request,
     throttle,
 )
-from dynaorm.testing.moto_engine import strict_moto
 from dynaorm.transport import Transport
 from tests.counted_rules import rule, run_counted
+from tests.memory import MEMORY
 from tests.story.machine_bench import Bench, Held
 from tests.story.machine_model import (
     ANY,
@@ -308,7 +308,7 @@ class Machine(Bench):
 
 
 def test_the_table_is_always_as_the_model_says(moto_transport: Transport) -> None:
-    with strict_moto():
+    with MEMORY.empty():
         Session(transport=moto_transport).create_table(app)
 
         class OnMoto(Machine):

@@ -29,7 +29,8 @@ from dynaorm import (
 )
 from dynaorm.errors import DynaormError, InvalidCursor
 from dynaorm.flow.call import Call, Transport
-from dynaorm.testing import FakeClock, FaultyTransport, conflict, lost_answer, strict_moto, throttle
+from dynaorm.testing import FakeClock, FaultyTransport, conflict, lost_answer, throttle
+from tests.memory import MEMORY
 
 app = Table("values", indexes=[GlobalIndex("GSI1")])
 
@@ -143,7 +144,7 @@ def expressions(part: Any) -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def strict(moto_transport: Transport) -> Iterator[Transport]:
-    with strict_moto():
+    with MEMORY.empty():
         Session(transport=moto_transport).create_table(app)
         yield moto_transport
 

@@ -5,22 +5,21 @@ import threading
 import uuid
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from functools import partial
 from typing import Any
 
+import botocore.session
 import pytest
-from hypothesis import assume, given, settings
-from moto.core.serialize import BaseJSONSerializer, JSONSerializer
-from moto.core.utils import get_service_model
-from moto.dynamodb.models.dynamo_type import LimitedSizeDict
+from botocore.exceptions import ClientError
 from moto.dynamodb.responses import DynamoHandler
 
+from dynaorm.errors import UsageError
 from dynaorm.flow.call import Call, NoAnswer, Refusal, Reply, Transport
-from dynaorm.item.json_body import encode_body
 from dynaorm.testing.clock import FakeClock
 from dynaorm.testing.endpoint import transport_to
-from dynaorm.testing.moto_engine import strict_moto
-from tests.raw_values import items
+from dynaorm.testing.moto_engine import MotoTransport, strict_moto
+from tests.raw_tables import REGION
 
 ABSENT = {"ConditionExpression": "attribute_not_exists(PK)"}
 PRESENT = {"ConditionExpression": "attribute_exists(PK)"}
@@ -82,9 +81,9 @@ def keys(key: str) -> dict[str, Any]:
 
 
 @pytest.fixture
-def strict(moto_transport: Transport, clock: FakeClock) -> Iterator[Engine]:
+def strict(clock: FakeClock) -> Iterator[Engine]:
     with strict_moto(clock=clock):
-        yield Engine(moto_transport, "app")
+        yield Engine(MotoTransport(region=REGION), "app")
 
 
 @pytest.fixture(params=["moto", "ministack"])
@@ -330,25 +329,45 @@ def test_one_token_in_six_threads_applies_once_and_no_thread_hears_of_a_failed_c
 
 def test_after_the_block_moto_is_as_it_was() -> None:
     def replaced() -> list[Any]:
-        owners = (DynamoHandler, LimitedSizeDict, BaseJSONSerializer)
-        names = ("call_action", "__setitem__", "_serialize_type_structure")
-        return [vars(owner).get(name) for owner, name in zip(owners, names, strict=True)]
+        return [vars(DynamoHandler).get(name) for name in ("call_action", "parse_parameters")]
 
     before = replaced()
     with contextlib.suppress(KeyError), strict_moto():
-        assert not any(one is other for one, other in zip(replaced(), before, strict=True))
+        assert not any(now is then for now, then in zip(replaced(), before, strict=True))
         raise KeyError
     assert replaced() == before
 
 
-@settings(max_examples=settings().max_examples // 3)
-@given(items)
-def test_an_item_is_answered_as_moto_alone_would_answer_it(item: dict[str, Any]) -> None:
-    assume(b'"":' not in encode_body(item))  # moto loses an empty name, which DynamoDB does not allow
-    operation = get_service_model("dynamodb").operation_model("Scan")
-    alone = JSONSerializer(operation).serialize({"Items": [item], "Count": 1})
-    with strict_moto():
-        assert JSONSerializer(operation).serialize({"Items": [item], "Count": 1}) == alone
+def test_outside_of_a_block_nothing_is_reached() -> None:
+    with pytest.raises(UsageError, match="no strict_moto block is open"):
+        MotoTransport(region=REGION).call(Call("ListTables", {}))
+
+
+def test_boto3_and_a_transport_of_moto_see_one_table(strict: Engine, one_loader: None) -> None:
+    strict.put("a", data={"B": b"\xff"})
+    # One that was made before moto was imported does not hear of it.
+    client: Any = botocore.session.Session().create_client("dynamodb", region_name=REGION)
+    with closing(client):
+        assert client.get_item(TableName=strict.table, Key=keys("a"))["Item"] == strict.get("a")
+        client.put_item(TableName=strict.table, Item=keys("b"))
+        with pytest.raises(ClientError) as caught:
+            client.transact_write_items(
+                TransactItems=[
+                    strict.action("Put", "a", ReturnValuesOnConditionCheckFailure="ALL_OLD", **ABSENT),
+                    strict.action("Put", "c"),
+                ]
+            )
+    failed, fine = caught.value.response["CancellationReasons"]
+    assert (failed["Code"], failed["Item"], fine) == (
+        "ConditionalCheckFailed",
+        strict.get("a"),
+        {"Code": "None"},
+    )
+    assert strict.get("b") == keys("b")
+
+
+def test_each_region_has_tables_of_its_own(strict: Engine) -> None:
+    assert MotoTransport(region="eu-north-1").call(Call("ListTables", {}))["TableNames"] == []
 
 
 def test_every_block_starts_empty(strict: Engine) -> None:
@@ -356,9 +375,9 @@ def test_every_block_starts_empty(strict: Engine) -> None:
     assert strict.get("a") is not None
 
 
-def test_blocks_in_blocks_share_their_tables(moto_transport: Transport) -> None:
+def test_blocks_in_blocks_share_their_tables() -> None:
     with strict_moto():
-        outer = Engine(moto_transport, "app")
+        outer = Engine(MotoTransport(region=REGION), "app")
         with strict_moto():
             outer.put("a")
         assert outer.get("a") is not None

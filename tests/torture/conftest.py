@@ -13,8 +13,9 @@ import pytest
 
 from dynaorm import Session
 from dynaorm.flow.call import Transport
-from dynaorm.testing.moto_engine import strict_moto
 from dynaorm.transport.pynamodb import PynamoTransport
+from tests.memory import MEMORY
+from tests.raw_tables import PlainClient
 from tests.torture.checker import check_table
 from tests.torture.entities import (
     TABLES,
@@ -156,18 +157,21 @@ def _ground(transport: Transport, endpoint: str | None, work: Callable[[Worker],
     work(worker)
     worker.close()
     journal.close()
-    items = [dict(item) for name in names.values() for item in raw_items(endpoint, name)]
+    client = PlainClient(MEMORY)
+    items = [
+        dict(item)
+        for name in names.values()
+        for item in (raw_items(endpoint, name) if endpoint else client.scan(TableName=name)["Items"])
+    ]
     return Ground(items, read_journals(made.folder))
 
 
 @pytest.fixture(scope="session")
 def _sound(credentials: None, tmp_path_factory: pytest.TempPathFactory) -> Ground:
-    transport = PynamoTransport(region="us-east-1")
     made = Made(tmp_path_factory.mktemp("journals"), app.name, "1.1")
-    with strict_moto():
-        ground = _ground(transport, None, lambda worker: _operations(worker.perform), made)
-    transport.close()
-    return ground
+    with MEMORY.empty():
+        transport = MEMORY
+        return _ground(transport, None, lambda worker: _operations(worker.perform), made)
 
 
 @pytest.fixture
@@ -197,12 +201,10 @@ def worked(credentials: None, tmp_path: Path) -> Working:
         under: Callable[[Transport], Transport] | None = None,
         process: str = "1.1",
     ) -> Ground:
-        transport = PynamoTransport(region="us-east-1")
+        transport: Transport = MEMORY
         wire = transport if under is None else under(transport)
-        with strict_moto():
-            ground = _ground(wire, None, work, Made(tmp_path, f"{app.name}-{process}", process, faulty=0.5))
-        transport.close()
-        return ground
+        with MEMORY.empty():
+            return _ground(wire, None, work, Made(tmp_path, f"{app.name}-{process}", process, faulty=0.5))
 
     return run
 

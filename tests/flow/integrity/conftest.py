@@ -5,14 +5,13 @@ import copy
 import pytest
 
 from dynaorm import Session
-from dynaorm.testing import FakeClock, strict_moto
-from dynaorm.transport.pynamodb import PynamoTransport
+from dynaorm.testing import FakeClock
 from tests.flow.integrity.damaged import Items, saved
 
 
 @pytest.fixture(scope="module")
 def left(credentials: None) -> Items:
-    with strict_moto(), Session(transport=PynamoTransport(region="eu-west-1"), clock=FakeClock()) as session:
+    with Session(endpoint="memory:", clock=FakeClock()) as session:
         return saved(session)
 
 

@@ -13,8 +13,8 @@ from dynaorm import Entity, GlobalIndex, Session, Table
 from dynaorm.flow.call import Transport
 from dynaorm.integrity.run import repair
 from dynaorm.testing.clock import FakeClock
-from dynaorm.testing.moto_engine import strict_moto
 from tests.integrity.zoo import Raw, key_of, text
+from tests.memory import MEMORY
 
 SETTINGS: Any = {"indexes": [GlobalIndex("GSI1")]}
 new = Table("changed", **SETTINGS)
@@ -27,7 +27,7 @@ class Growing(Entity, table=new, pk="GROWING#{name}", sk="G"):
 
 @pytest.fixture
 def raw(moto_line: tuple[Transport, Any]) -> Iterator[Raw]:
-    with strict_moto():
+    with MEMORY.empty():
         transport, client = moto_line
         found = Raw(client, str, transport)
         found.create(new)

@@ -14,8 +14,8 @@ from dynaorm.flow.call import Call, Reply
 from dynaorm.flow.integrity.finding import FindingKind, Outcome, RepairResult
 from dynaorm.integrity.run import RunOptions, backfill, repair, verify
 from dynaorm.testing.clock import FakeClock
-from dynaorm.testing.moto_engine import strict_moto
 from tests.integrity.zoo import Raw, key_of, text
+from tests.memory import MEMORY
 
 # What the writers declare.
 guards = Table("guards", sk=None)
@@ -73,7 +73,7 @@ class OldPerson(Entity, table=old, pk="TEAM#{team}", sk="PERSON#{name}", name="P
 
 @pytest.fixture
 def raw(moto_line: Any) -> Iterator[Raw]:
-    with strict_moto():
+    with MEMORY.empty():
         transport, client = moto_line
         found = Raw(client, str, transport)
         found.create(whole, other)

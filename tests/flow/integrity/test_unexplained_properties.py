@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 
 from dynaorm import Aggregate, Entity, GlobalIndex, Index, Session, Table, Unique, Versioned, tools
 from dynaorm.integrity.run import backfill, repair
-from dynaorm.testing import FakeClock, strict_moto
+from dynaorm.testing import FakeClock
 from dynaorm.transport import Call, Transport
+from tests.memory import MEMORY
 
 Declared: TypeAlias = dict[str, Any]
 """Tables and entity classes by name."""
@@ -111,7 +112,7 @@ def items(transport: Transport) -> Any:
 def test_a_program_with_some_declarations_changes_nothing_that_is_right(
     moto_transport: Transport, herd: Any, missing: set[str], named: str
 ) -> None:
-    with strict_moto():
+    with MEMORY.empty():
         session = Session(transport=moto_transport, clock=FakeClock())
         store(session, herd)
         stored = items(moto_transport)
@@ -125,7 +126,7 @@ def test_a_program_with_some_declarations_changes_nothing_that_is_right(
 @settings(max_examples=5)
 @given(herd=people)
 def test_with_all_of_them_there_is_nothing_to_find(moto_transport: Transport, herd: Any) -> None:
-    with strict_moto():
+    with MEMORY.empty():
         session = Session(transport=moto_transport, clock=FakeClock())
         store(session, herd)
         assert list(tools.verify(session, everything["staff"], everything["other"])) == []

@@ -1,13 +1,12 @@
-"""strict_moto decides conditions as DynamoDB does. tests/laws/test_defaults.py asks it of random ones."""
+"""The engine decides conditions as DynamoDB does. tests/laws/test_defaults.py asks it of random ones."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any, Final
 
 import pytest
 
+from dynaorm.embedded.engine import Engine
 from dynaorm.flow.call import Call, Transport
-from dynaorm.testing import strict_moto
-from dynaorm.transport.pynamodb import PynamoTransport
 
 ITEM: Final[Mapping[str, Any]] = {
     "PK": {"S": "1"},
@@ -33,12 +32,11 @@ SCHEMA: Final[Mapping[str, Any]] = {
 
 
 @pytest.fixture(scope="module")
-def transport() -> Iterator[Transport]:
-    with strict_moto():
-        transport = PynamoTransport(region="us-east-1")
-        transport.call(Call("CreateTable", {"TableName": "app", **SCHEMA}))
-        transport.call(Call("PutItem", {"TableName": "app", "Item": dict(ITEM)}))
-        yield transport
+def transport() -> Transport:
+    engine = Engine()
+    engine.call(Call("CreateTable", {"TableName": "app", **SCHEMA}))
+    engine.call(Call("PutItem", {"TableName": "app", "Item": dict(ITEM)}))
+    return engine
 
 
 @pytest.mark.parametrize(

@@ -1,17 +1,14 @@
-"""strict_moto makes each UpdateItem and each transaction as a whole."""
+"""The engine makes each UpdateItem and each transaction as a whole."""
 
-from collections.abc import Iterator
 from typing import Any, Final
 
 import pytest
-from moto.dynamodb.models.dynamo_type import Item
 
 from dynaorm import Entity, Key, Session, Table, tools
+from dynaorm.embedded.engine import Engine
 from dynaorm.errors import AlreadyExists
 from dynaorm.flow.call import Call, Refusal, Reply, Transport
 from dynaorm.item.value import AttributeValue
-from dynaorm.testing import strict_moto
-from dynaorm.transport.pynamodb import PynamoTransport
 
 KEY: Final = {"PK": {"S": "1"}}
 ITEM: Final = {**KEY, "words": {"L": []}}
@@ -28,13 +25,12 @@ RANGED: Final = {
 
 
 @pytest.fixture
-def transport() -> Iterator[Transport]:
-    with strict_moto():
-        transport = PynamoTransport(region="us-east-1")
-        transport.call(Call("CreateTable", {"TableName": "app", **SCHEMA}))
-        transport.call(Call("PutItem", {"TableName": "app", "Item": dict(ITEM)}))
-        transport.call(Call("CreateTable", {"TableName": "ranged", **RANGED}))
-        yield transport
+def transport() -> Transport:
+    engine = Engine()
+    engine.call(Call("CreateTable", {"TableName": "app", **SCHEMA}))
+    engine.call(Call("PutItem", {"TableName": "app", "Item": dict(ITEM)}))
+    engine.call(Call("CreateTable", {"TableName": "ranged", **RANGED}))
+    return engine
 
 
 def update(transport: Transport, key: str, **request: Any) -> Reply:
@@ -104,27 +100,6 @@ def test_a_transaction_that_is_refused_changes_nothing(transport: Transport, tab
     assert [one.get("n") for one in after] == [{"N": "2"}, {"N": "1"}, None]
 
 
-def test_a_transaction_copies_the_items_that_it_updates_and_no_others(
-    transport: Transport, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for number in range(50):
-        transport.call(Call("PutItem", {"TableName": "app", "Item": {"PK": {"S": f"{number}"}}}))
-    copied: list[Any] = []
-    copy = Item.__deepcopy__
-
-    def counted(item: Item, memo: dict[int, Any]) -> Item:
-        copied.append(item)
-        return copy(item, memo)
-
-    monkeypatch.setattr(Item, "__deepcopy__", counted)
-    added = {"UpdateExpression": "ADD n :one", "ExpressionAttributeValues": {":one": {"N": "1"}}}
-    updates = [
-        {"Update": {"TableName": "app", "Key": {"PK": {"S": f"{number}"}}, **added}} for number in range(10)
-    ]
-    transport.call(Call("TransactWriteItems", {"TransactItems": updates}))
-    assert len(copied) <= 2 * len(updates)  # moto's own copy of each, and ours
-
-
 songs = Table("songs", stream="NEW_AND_OLD_IMAGES")
 
 
@@ -133,7 +108,7 @@ class Song(Entity, table=songs, pk="SONG#{title}", sk="SONG"):
 
 
 def test_a_stream_goes_on_after_a_transaction_that_is_refused() -> None:
-    with strict_moto(), Session(region="us-east-1") as session:
+    with Session(endpoint="memory:") as session:
         session.create_table(songs)
         session.save(Song(title="a"))
         changes = tools.follow(session, songs, idle=0)
