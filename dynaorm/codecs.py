@@ -21,6 +21,7 @@ from dynaorm.entity.codec.value import content
 from dynaorm.entity.marker import StoredForm
 from dynaorm.entity.text.scalar import (
     BETWEEN,
+    ISO_TYPES,
     SCALARS,
     CharacterRun,
     NaiveDatetime,
@@ -35,6 +36,7 @@ from dynaorm.item.value import AttributeValue, number_text
 from dynaorm.record import replace
 
 __all__ = [
+    "ANY_ISO",
     "COMPRESSED_TEXT",
     "EPOCH_MILLISECONDS",
     "EPOCH_SECONDS",
@@ -87,8 +89,7 @@ def _iso(
         return to_text(value) + (BETWEEN if is_cut else "")
 
     day: Shape = (digits(4, 4), "-", digits(2, 2), "-", digits(2, 2))
-    time: Shape = ("T", digits(2, 2), ":", digits(2, 2), ":", digits(2, 2), *fraction, ending)
-    shape = (*day, *time)
+    shape = (*day, "T", digits(2, 2), ":", digits(2, 2), ":", digits(2, 2), *fraction, ending)
     pattern = pattern_of(shape)
     return StoredForm(name, replace(kind, to_text=to_text, shape=shape, pattern=pattern, bound=bound))
 
@@ -170,6 +171,11 @@ EPOCH_SECONDS: Final = _epoch("EPOCH_SECONDS", timedelta(seconds=1))
 
 EPOCH_MILLISECONDS: Final = _epoch("EPOCH_MILLISECONDS", timedelta(milliseconds=1))
 """Times as a number of milliseconds since 1970, which JavaScript's ``Date.now()`` gives. Microseconds are dropped."""
+
+ANY_ISO: Final = StoredForm("ANY_ISO", spellings_of=ISO_TYPES)
+"""Dates and times in every spelling of ISO 8601 that Python reads, for tables that several programs write. They are
+written as without a codec, and are no part of keys and unique values. Their order is that of the values, not that of
+the stored texts. So filters, ``when=`` and conditions of writes that name such a field are judged after reading."""
 
 
 # -- forms that wrap what the field's type is stored as ----------------------------------------------------------------

@@ -36,6 +36,7 @@ class StoredForm:
         unwrap: the reverse.
         inner: the types of attribute value that it can wrap; empty for all.
         tag: the type of attribute value that it makes.
+        spellings_of: the types whose values it reads in every spelling, and writes in their own; empty for none.
     """
 
     name: str
@@ -44,6 +45,7 @@ class StoredForm:
     unwrap: Callable[[AttributeValue], AttributeValue] = dict
     inner: frozenset[str] = frozenset()
     tag: str = "S"
+    spellings_of: tuple[type, ...] = ()
 
     def __repr__(self) -> str:
         return f"codecs.{self.name}"

@@ -11,14 +11,43 @@ from dynaorm.entity.codec.depth import encode_at
 from dynaorm.entity.codec.of_type import Codec
 from dynaorm.entity.codec.value import NULL, TEXT, Member, optional, scalar_codec
 from dynaorm.entity.core_schema import validates_default
-from dynaorm.entity.mapping.field import FieldMapping, is_time_text
+from dynaorm.entity.mapping.field import FieldMapping
 from dynaorm.entity.mapping.mapping import EntityMapping
+from dynaorm.entity.mapping.part import values_in
 from dynaorm.entity.mapping.validate import validated_field
 from dynaorm.entity.text.scalar import SCALARS
 from dynaorm.errors import UnknownField, UsageError
+from dynaorm.item.condition import Condition, Judged, paths_of, with_more
 from dynaorm.item.path import Path, PathSource, Role, dotted, value_at
-from dynaorm.item.value import AttributeValue
+from dynaorm.item.resolve import resolve
+from dynaorm.item.value import AttributeValue, Item
 from dynaorm.record import replace
+
+
+def resolve_condition(
+    mapping: EntityMapping, condition: Condition, *, computed: bool = False, revision: bool = True
+) -> Condition:
+    """A condition in attribute names and attribute values. ``computed``, ``revision``: as in ``FieldResolver``.
+
+    It is judged on loaded values if it names a computed field, or one that is stored in several spellings.
+    """
+    found = resolve(condition, FieldResolver(mapping, computed=computed, revision=revision))
+    paths = paths_of(condition) - {mapping.revision_path} if mapping.judged else ()
+    names = sorted({str(path[0]) for path in paths} & mapping.judged)
+    if not names:
+        return found
+    fields = [mapping.fields.get(name) or mapping.computed[name].as_field for name in names]
+    attributes = frozenset(name for one in fields for name in one.attributes)
+    return Judged(found, attributes, lambda item: _with_loaded(mapping, fields, item))
+
+
+def _with_loaded(mapping: EntityMapping, fields: Iterable[FieldMapping], item: Item) -> Item:
+    """An item with the values of some fields, computed ones too, as dynaorm stores what loads. Raises DecodeError."""
+    there = [one for one in fields if one.name in mapping.computed or one.stored_in(item) is not None]
+    values = values_in(mapping, item, [one.name for one in there])
+    encoded = {one.attribute: one.encode(value) for one, value in zip(there, values, strict=True)}
+    return with_more(item, {name: value for name, value in encoded.items() if value is not None})
+
 
 _REVISION: Final = FieldMapping(
     "", "", optional(scalar_codec(SCALARS[int])), required=False, defaults_to_none=True
@@ -161,10 +190,6 @@ class FieldResolver:
     def member(self, path: Path) -> Member | None:
         """The field at a path; None for a part of a dict or list."""
         return self.field(path) if len(path) == 1 else _member(self.codec(path[:-1]), path[-1])
-
-    def times(self, paths: Iterable[Path]) -> tuple[str, ...]:
-        """The fields at the beginning of some paths that are compared as times: they may be stored in any spelling."""
-        return tuple(sorted({str(path[0]) for path in paths if is_time_text(self.codec(path))}))
 
     def field(self, path: Path) -> FieldMapping:
         """The field a path begins with."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 import operator
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import field
 from decimal import Decimal
 from functools import cache, singledispatch
 from typing import Any, ClassVar, Final, NoReturn, TypeAlias
@@ -244,6 +245,37 @@ class Not(Condition):
         return f"NOT {_part_text(self.part, _ATOM, placeholders)}"
 
 
+@record
+class Judged(Condition):
+    """A condition on an item as ``read`` gives it. DynamoDB, which compares what is stored, cannot evaluate it.
+
+    ``attributes``: those with other values than are stored.
+    """
+
+    part: Condition
+    attributes: frozenset[str] = field(repr=False)
+    read: Callable[[Item], Item] = field(repr=False)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Judged) and self.part == other.part
+
+    def __hash__(self) -> int:
+        return hash(self.attributes)
+
+    def _rendered(self, placeholders: Placeholders) -> str:
+        return self.part._rendered(placeholders)
+
+    def _paths(self) -> Iterable[Path]:
+        return self.part._paths()
+
+
+def has_judged(condition: Condition | None) -> bool:
+    """Whether DynamoDB cannot evaluate a condition, or a part of it."""
+    if isinstance(condition, And | Or):
+        return any(map(has_judged, condition.parts))
+    return isinstance(condition, Judged)
+
+
 def equals(attribute: str, value: AttributeValue) -> Condition:
     """A resolved condition: the attribute has this value."""
     return Compare(Attr((attribute,)), "=", value)
@@ -359,11 +391,6 @@ class PartialItem(dict[str, AttributeValue]):
     __hash__ = None  # as that of every dict
 
 
-def is_known_in(item: Item, name: str) -> bool:
-    """Whether an item is known to have an attribute."""
-    return dict.__contains__(item, name) if isinstance(item, PartialItem) else name in item
-
-
 def with_more(item: Item, more: Mapping[str, AttributeValue]) -> Item:
     """The item with more attributes; of one that is known in part, a part is known as before."""
     return item.plus(more) if isinstance(item, PartialItem) else {**item, **more}
@@ -410,6 +437,11 @@ def _has_part(parts: Iterable[Condition], item: Item, *, holding: bool) -> bool:
 @holds.register
 def _(condition: Not, item: Item) -> bool:
     return not holds(condition.part, item)
+
+
+@holds.register
+def _(condition: Judged, item: Item) -> bool:
+    return holds(condition.part, condition.read(item))
 
 
 @holds.register

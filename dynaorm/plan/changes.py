@@ -8,7 +8,7 @@ from dynaorm.entity.foreign_item import not_found
 from dynaorm.entity.key import Key, no_class, stored_key
 from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
 from dynaorm.entity.mapping.validate import Validated
-from dynaorm.entity.resolve import FieldResolver
+from dynaorm.entity.resolve import resolve_condition
 from dynaorm.entity.state import Loaded, state_of
 from dynaorm.entity.table import Ident, ident_of
 from dynaorm.errors import (
@@ -19,9 +19,8 @@ from dynaorm.errors import (
     StaleEntity,
     UsageError,
 )
-from dynaorm.item.condition import Condition, all_of, holds
+from dynaorm.item.condition import Condition, all_of, exists, has_judged, holds, missing
 from dynaorm.item.path import overlaps
-from dynaorm.item.resolve import resolve
 from dynaorm.item.update import Change
 from dynaorm.item.value import AttributeValue, Item, same_items
 from dynaorm.plan.edit import changes_beside, created, created_if_valid, edited_image, validate_changes
@@ -168,7 +167,7 @@ def _with_blind_edit(one: ItemIntents, now: float) -> ItemIntents:
     mapping, edit = one.mapping, write.intent
     # For its errors, too: they are raised whether the item is read or not.
     values = created_if_valid(mapping, edit.target, edit.changes, now) if edit.creates else None
-    if edit.read_first:
+    if edit.read_first or _is_judged(mapping, edit.condition):
         return one
     beside = changes_beside(mapping, now, creates=edit.creates) if edit.changes else ()
     changes = (*edit.changes, *validate_changes(mapping, beside))
@@ -331,6 +330,8 @@ def items_to_read(merged: Iterable[ItemIntents]) -> list[tuple[EntityMapping, It
 
 def _needs_reading(one: ItemIntents) -> bool:
     write, removal = one.write, one.removal
+    if one.checks and any(_is_judged(check.mapping, check.intent.condition) for check in one.checks):
+        return True
     if write is not None and removal is None and type(write.intent) is Save:
         # What is replaced may have guards, versions and totals, which only its item tells.
         return write.intent.overwrite and not _is_replaced_unread(write.mapping, write.intent)
@@ -338,7 +339,12 @@ def _needs_reading(one: ItemIntents) -> bool:
         return type(write.blind) is not ItemEdit
     if removal is not None and type(removal.intent) is Deletion and removal.state is None:
         # The same for what a deletion by key releases. A Put in its place would require that nothing is stored.
-        return write is not None or removal.intent.read_first or has_derived(removal.mapping)
+        return (
+            write is not None
+            or removal.intent.read_first
+            or has_derived(removal.mapping)
+            or _is_judged(removal.mapping, removal.intent.condition)
+        )
     if removal is not None and type(removal.intent) is Move:
         # Without a revision that names one write, no condition says that no attribute was added since the entity was
         # loaded. The move would leave it behind.
@@ -350,6 +356,7 @@ def _is_replaced_unread(mapping: EntityMapping, save: Save) -> bool:
     """Whether an entity of the class is replaced by one PutItem: nothing depends on what it was."""
     return not (
         save.condition is not None
+        or _is_judged(mapping, save.replacing)
         or reason_to_read(mapping, "a Put")
         or mapping.created
         # The next number follows from the one that is stored.
@@ -397,14 +404,35 @@ def _as_checked(one: ItemIntents) -> AsRead:
 
 
 def _with_conditions(one: ItemIntents, change: ItemChange) -> ItemChange:
-    conditions = [
-        resolve(given, FieldResolver(resolved.mapping, revision=True))
-        for resolved in one.intents
-        if (given := condition_of(resolved.intent)) is not None
-        # The condition of an upsert was judged on nothing. An expired item or a tombstone may be stored.
-        and not (type(change) is ItemInsert and type(resolved.intent) is Edit)
-    ]
-    return replace(change, condition=all_of(*conditions)) if conditions else change
+    condition = all_of(
+        *(
+            resolve_condition(part.mapping, given)
+            for part in one.intents
+            if (given := condition_of(part.intent)) is not None
+            # The condition of an upsert was judged on nothing. An expired item or a tombstone may be stored.
+            and not (type(change) is ItemInsert and type(part.intent) is Edit)
+        )
+    )
+    if condition is None:
+        return change
+    return _judged(change, condition) if has_judged(condition) else replace(change, condition=condition)
+
+
+def _is_judged(mapping: EntityMapping, condition: Condition | None) -> bool:
+    """Whether DynamoDB cannot evaluate a condition. Then the item is read first."""
+    return bool(
+        condition is not None and mapping.judged and has_judged(resolve_condition(mapping, condition))
+    )
+
+
+def _judged(change: ItemChange, condition: Condition) -> ItemChange:
+    """The change, on condition that the item is as it was when this condition held. It is refused if it did not."""
+    before, table = change.before, change.mapping.table
+    never = all_of(exists(table.pk.name), missing(table.pk.name))
+    verdict = None if holds(condition, {} if before is None else before.item) else never
+    if before is None or type(change) is ItemEdit:
+        return replace(change, condition=verdict)
+    return replace(change, condition=verdict, before=replace(before, as_loaded=True))
 
 
 def _with_checks(one: ItemIntents, change: ItemChange) -> ItemChange:
@@ -507,7 +535,8 @@ def _write(
     insert = _insert(one, intent, write, write.valid)
     if not intent.overwrite:
         return insert
-    return replace(insert, replaces=True, replacing=_resolved_change(intent.replacing, one.mapping))
+    replacing = None if intent.replacing is None else resolve_condition(one.mapping, intent.replacing)
+    return replace(insert, replaces=True, replacing=replacing)
 
 
 def _insert(one: ItemIntents, save: Save, write: ResolvedIntent[Any], valid: Validated) -> ItemInsert:
@@ -641,9 +670,4 @@ def _creation(one: ItemIntents, edit: Edit, read: Item | None, *, now: float) ->
 
 
 def _holds(condition: Condition | None, before: StoredItem) -> bool:
-    resolved = _resolved_change(condition, before.mapping)
-    return resolved is None or holds(resolved, before.item)
-
-
-def _resolved_change(condition: Condition | None, mapping: EntityMapping) -> Condition | None:
-    return None if condition is None else resolve(condition, FieldResolver(mapping, revision=True))
+    return condition is None or holds(resolve_condition(before.mapping, condition), before.item)

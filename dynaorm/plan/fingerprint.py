@@ -13,8 +13,7 @@ from hashlib import sha256
 from typing import Any, Final, NamedTuple
 
 from dynaorm.entity.mapping.mapping import EntityMapping
-from dynaorm.entity.resolve import FieldResolver
-from dynaorm.item.resolve import resolve
+from dynaorm.entity.resolve import resolve_condition
 from dynaorm.item.update import Change, SetTo
 from dynaorm.item.value import AttributeValue
 from dynaorm.plan.changes import ItemIntents, ResolvedIntent
@@ -60,7 +59,7 @@ def fingerprints(merged: Sequence[ItemIntents]) -> Fingerprints:
             save = write.intent if isinstance(write.intent, Save) else None
             outline.append(save is not None and save.overwrite)
             if save is not None and save.replacing is not None:
-                outline.append(told(resolve(save.replacing, FieldResolver(one.mapping, revision=True))))
+                outline.append(told(resolve_condition(one.mapping, save.replacing)))
             values.append(_values(write.mapping, write.valid.values))
             changes.append(_changes(write))
             if write.state is not None:
@@ -116,7 +115,7 @@ def content_of(resolved: ResolvedIntent[Intent]) -> list[Any]:
     if isinstance(intent, Move):
         return content
     if intent.condition is not None:
-        content.append(told(resolve(intent.condition, FieldResolver(mapping, revision=True))))
+        content.append(told(resolve_condition(mapping, intent.condition)))
     if isinstance(intent, Edit):
         fixed = {str(one.path[0]): one.value for one in intent.changes if isinstance(one, SetTo)}
         content += [told(stored_changes(mapping, intent.changes)), values_in_keys(mapping, fixed, fixed)]

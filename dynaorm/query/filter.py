@@ -1,36 +1,29 @@
 """Filters of a query, in the attribute names of the stored items."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 from typing import Final
 
-from dynaorm.entity.declare.catalog import cached_per_table, catalog_of, names_of, not_of_others
-from dynaorm.entity.mapping.field import respelled
+from dynaorm.entity.declare.catalog import catalog_of, names_of, not_of_others
 from dynaorm.entity.mapping.mapping import EntityMapping
-from dynaorm.entity.mapping.part import values_in
-from dynaorm.entity.resolve import FieldResolver
-from dynaorm.entity.table import Table
-from dynaorm.entity.text.scalar import BETWEEN, parse_datetime
+from dynaorm.entity.mapping.part import attributes_of, values_in
+from dynaorm.entity.resolve import resolve_condition
 from dynaorm.errors import UsageError
 from dynaorm.item.condition import (
     And,
     Attr,
-    Between,
-    Compare,
     Condition,
-    Exists,
     IsIn,
+    Judged,
     Missing,
     Not,
     Or,
     all_of,
+    has_judged,
     holds,
     paths_of,
 )
-from dynaorm.item.path import Path
-from dynaorm.item.resolve import resolve
-from dynaorm.item.value import AttributeValue, Item
-from dynaorm.query.key_range import spellings_from, spellings_of, spellings_to
+from dynaorm.item.value import Item
 from dynaorm.query.query_spec import QuerySpec
 from dynaorm.record import record
 
@@ -46,8 +39,8 @@ class Filter:
         entry: the part that an index entry answers, if DynamoDB does not evaluate all of it; it may match more.
         is_local: ``holds`` must be called for each item.
         is_never: no item can match.
-        times: the fields whose stored text may be another spelling of the value.
-        computed: the computed fields that it names.
+        judged: the fields that it names and DynamoDB cannot compare.
+        loaded: the attributes from which these follow; None for all.
     """
 
     condition: Condition
@@ -56,18 +49,19 @@ class Filter:
     entry: Condition | None
     is_local: bool
     is_never: bool
-    times: tuple[str, ...]
-    computed: tuple[str, ...]
+    judged: tuple[str, ...]
+    loaded: frozenset[str] | None
 
     @property
     def attributes(self) -> frozenset[str] | None:
-        """The attributes that it reads; None for all, from which a field is computed."""
-        return None if self.computed else frozenset(str(path[0]) for path in paths_of(self.condition))
+        """The attributes that it reads; None for all."""
+        names = frozenset(str(path[0]) for path in paths_of(self.condition))
+        return None if self.loaded is None else names | self.loaded
 
     def check(self, mapping: EntityMapping, item: Item) -> None:
-        """Raises DecodeError if a computed field that it names cannot be computed."""
-        if self.computed:
-            values_in(mapping, item, self.computed)
+        """Raises DecodeError if a field that it names cannot be loaded or computed."""
+        if self.judged:
+            values_in(mapping, item, self.judged)
 
     def may_hold(self, entry: Item) -> bool:
         """Whether the item of an index entry may match."""
@@ -76,19 +70,9 @@ class Filter:
     def holds(self, mapping: EntityMapping, item: Item) -> bool:
         """Whether an item matches. One whose values cannot be read does, so that it is reported."""
         try:
-            item = respelled(item, [mapping.fields[name] for name in self.times])
-            if self.computed:
-                item = {**item, **self._values(mapping, item)}
+            return holds(self.by_class[mapping.name], item)
         except ValueError:
             return True
-        return holds(self.by_class[mapping.name], item)
-
-    def _values(self, mapping: EntityMapping, item: Item) -> Item:
-        """The computed fields, as if they were stored. Raises ValueError."""
-        values = values_in(mapping, item, self.computed)
-        fields = [mapping.computed[name].as_field for name in self.computed]
-        encoded = ((one.attribute, one.encode(value)) for one, value in zip(fields, values, strict=True))
-        return {attribute: value for attribute, value in encoded if value is not None}
 
 
 def filter_of(spec: QuerySpec) -> Filter | None:
@@ -113,8 +97,7 @@ def filter_of(spec: QuerySpec) -> Filter | None:
 def _filter(spec: QuerySpec) -> Filter:
     by_class: dict[str, Condition] = {}
     for mapping in mappings_of(spec):
-        resolver = FieldResolver(mapping, computed=True, revision=True)
-        condition = all_of(*[resolve(one, resolver) for one in spec.filters])
+        condition = all_of(*[resolve_condition(mapping, one, computed=True) for one in spec.filters])
         assert condition is not None
         by_class[mapping.name] = condition
     distinct: list[Condition] = []
@@ -129,55 +112,30 @@ def _filter(spec: QuerySpec) -> Filter:
                 remedy="query the classes one by one",
             )
         condition = Or(tuple(distinct))
-    form, is_whole = _form_of(spec), spec.source.is_whole
+    is_whole = spec.source.is_whole
     if is_whole and spec.segments is None:
         _refuse_keys(spec, condition)
-    server, entry = _parts(spec, condition, form.attributes, form.made_up)
+    server, entry = _parts(spec, condition)
+    judged = _judged(spec)
     return Filter(
         condition=condition,
         by_class=by_class,
         server=server,
         entry=entry,
-        is_local=form.is_local or not is_whole or len(distinct) > 1,
+        is_local=bool(judged) or not is_whole or len(distinct) > 1,
         is_never=_truth(condition) is False,
-        times=form.times,
-        computed=form.computed,
+        judged=judged,
+        loaded=attributes_of(spec.source.mapping, judged) if judged else frozenset(),
     )
 
 
-class _FilterForm:
-    """What follows from the fields that a filter names, and is found once.
-
-    Attributes:
-        times: the fields that are compared as times.
-        computed: the computed fields.
-        attributes: those that hold the times.
-        made_up: the names under which the condition looks for the computed fields.
-        is_local: DynamoDB cannot evaluate all of it.
-    """
-
-    def __init__(self, mapping: EntityMapping, paths: Iterable[Path]) -> None:
-        paths = [path for path in paths if path != mapping.revision_path]
-        stored = [path for path in paths if path[0] in mapping.fields]
-        self.times = FieldResolver(mapping).times(stored)
-        self.computed = tuple(sorted({str(path[0]) for path in paths} - mapping.fields.keys()))
-        of_times = [mapping.fields[name] for name in self.times]
-        self.attributes = frozenset(name for one in of_times for name in one.attributes)
-        self.made_up = frozenset(mapping.computed[name].as_field.attribute for name in self.computed)
-        self.is_local = bool(self.times or self.computed)
-
-
-def _form_of(spec: QuerySpec) -> _FilterForm:
+def _judged(spec: QuerySpec) -> tuple[str, ...]:
+    """The fields of the filter that DynamoDB cannot compare."""
     mapping = spec.source.mapping
-    forms = cached_per_table(mapping.table, _forms)
-    paths = frozenset().union(*map(paths_of, spec.filters))
-    if (found := forms.get((mapping, paths))) is None:
-        found = forms[mapping, paths] = _FilterForm(mapping, paths)
-    return found
-
-
-def _forms(_table: Table) -> dict[tuple[EntityMapping, frozenset[Path]], _FilterForm]:
-    return {}
+    if not mapping.judged:
+        return ()
+    paths = frozenset().union(*map(paths_of, spec.filters)) - {mapping.revision_path}
+    return tuple(sorted({str(path[0]) for path in paths} & mapping.judged))
 
 
 def _refuse_keys(spec: QuerySpec, condition: Condition) -> None:
@@ -195,70 +153,43 @@ def _refuse_keys(spec: QuerySpec, condition: Condition) -> None:
             )
 
 
-def _parts(
-    spec: QuerySpec, condition: Condition, times: AbstractSet[str], unknown: frozenset[str]
-) -> tuple[Condition | None, Condition | None]:
+def _parts(spec: QuerySpec, condition: Condition) -> tuple[Condition | None, Condition | None]:
     """The part that DynamoDB evaluates, and the part that an index entry answers, if that is more."""
     projected = spec.source.projected
     if projected is None:
-        return _relaxed(condition, times, unknown), None
-    unknown |= {str(path[0]) for path in paths_of(condition)} - projected
-    entry = _relaxed(condition, times, unknown)
+        return _relaxed(condition, frozenset()), None
+    unknown = {str(path[0]) for path in paths_of(condition)} - projected
+    entry = _relaxed(condition, unknown)
     # Amazon DynamoDB Developer Guide, "Filter expressions for the Query operation": they name no key of the index.
     keys = {key.name for key in spec.source.keys} if spec.segments is None else set[str]()
-    server = _relaxed(condition, times, unknown | keys)
+    server = _relaxed(condition, unknown | keys)
     return server, entry if entry != server else None
 
 
-def _relaxed(condition: Condition, times: AbstractSet[str], unknown: AbstractSet[str]) -> Condition | None:
+def _relaxed(condition: Condition, unknown: AbstractSet[str]) -> Condition | None:
     """A condition on what is stored that matches what the given one does, and maybe more; None for everything.
 
-    ``times`` may be stored in any spelling; ``unknown`` is not read.
+    ``unknown`` is not read.
     """
-    if not times and not unknown:
-        return condition
-    names = {str(path[0]) for path in paths_of(condition)}
-    if names.isdisjoint(times | unknown):
+    if not unknown and not has_judged(condition):
         return condition
     if isinstance(condition, And):
-        return all_of(*(_relaxed(part, times, unknown) for part in condition.parts))
+        return all_of(*(_relaxed(part, unknown) for part in condition.parts))
     if isinstance(condition, Or):
-        parts = [_relaxed(part, times, unknown) for part in condition.parts]
+        parts = [_relaxed(part, unknown) for part in condition.parts]
         found = [part for part in parts if part is not None]
         return Or(tuple(found)) if len(found) == len(parts) else None
-    if not names.isdisjoint(unknown):
-        return None
-    if isinstance(condition, Exists | Missing):
-        return condition
-    if (
-        isinstance(condition, Compare)
-        and isinstance(condition.left, Attr)
-        and isinstance(condition.right, dict)
-    ):
-        return _around(condition.left, condition.operator, condition.right)
-    return None
-
-
-def _around(operand: Attr, operator: str, value: AttributeValue) -> Condition | None:
-    """The comparison with all spellings of a time."""
-    try:
-        time = parse_datetime(value.get("S", "").removesuffix(BETWEEN))
-    except ValueError:
-        return None
-    if operator in (">", ">="):
-        return Compare(operand, ">=", {"S": spellings_from(time, zones=True).low})
-    if operator in ("<", "<="):
-        return Compare(operand, "<", {"S": spellings_to(time, zones=True).high})
-    if operator == "=":
-        found = spellings_of(time, zones=True)
-        return Between(operand, {"S": found.low}, {"S": found.high})
-    return None
+    if isinstance(condition, Judged):
+        return _relaxed(condition.part, unknown | condition.attributes)
+    return condition if unknown.isdisjoint(str(path[0]) for path in paths_of(condition)) else None
 
 
 def _truth(condition: Condition) -> bool | None:
     """Whether a condition always (True) or never (False) matches; None where that depends on the item."""
     if isinstance(condition, IsIn):
         return None if condition.values else False
+    if isinstance(condition, Judged):
+        return _truth(condition.part)
     if isinstance(condition, (And, Or)):
         each = [_truth(part) for part in condition.parts]
         decisive = isinstance(condition, Or)
@@ -273,6 +204,8 @@ def canonical(condition: object) -> object:
     """A form of a condition that does not depend on the order of its parts and values."""
     if isinstance(condition, And | Or):
         return [type(condition).__name__, sorted(map(_text, condition.parts))]
+    if isinstance(condition, Judged):
+        return canonical(condition.part)
     if isinstance(condition, Not):
         return ["Not", canonical(condition.part)]
     if isinstance(condition, IsIn):

@@ -188,15 +188,12 @@ def _range_forms(
 ) -> Iterator[CompiledRange]:
     for number, part in enumerate(source.sort):
         is_foreign = source.index is not None and part.attribute.name not in source.table.key_names
-        # An entity loads and is saved only under the primary key that its template renders. There, and in keys that are
-        # made up, another spelling in UTC is looked for, so that it is found or reported.
         form = CompiledRange(
             part,
             _from_the_left(source, part, given),
             bounded,
             operators,
             is_foreign=is_foreign,
-            zones=is_foreign and not part.made_up,
         )
         yield form
         if form.missing is not None:

@@ -242,7 +242,7 @@ def _projection(spec: QuerySpec, form: QueryForm, filtered: Filter | None) -> tu
     attributes = attributes_of_rows(spec)
     if attributes is None or not spec.source.is_whole or form.needs_whole:
         return ()
-    if filtered is not None and filtered.computed:
+    if filtered is not None and filtered.attributes is None:
         return ()
     found = tuple(dict.fromkeys([*_needed_for_keys(spec, form, filtered), *sorted(attributes)]))
     return found if len(found) <= _MOST_PROJECTED else ()

@@ -9,7 +9,6 @@ Rule 3. Whether tests are needed follows from the template and from what is aske
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from datetime import datetime, timedelta
 from decimal import Context, Decimal
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
@@ -18,7 +17,7 @@ from dynaorm.entity.template.key_part import SORT_KEY_LIMIT, KeyPart
 from dynaorm.entity.template.spec import beginning
 from dynaorm.entity.template.template import KeyValueError, Piece
 from dynaorm.entity.text.ksuid import Ksuid, KsuidMs
-from dynaorm.entity.text.scalar import STR, NaiveDatetime, in_utc
+from dynaorm.entity.text.scalar import STR
 from dynaorm.failure import ValueErrorWithRemedy
 from dynaorm.item.condition import Attr, BeginsWith, Between, Compare, Condition
 from dynaorm.item.value import AttributeValue, number_text
@@ -235,70 +234,6 @@ def range_condition(attribute: KeyAttribute, interval: Interval) -> Condition | 
             return Compare(Attr((attribute.name,)), operator, values[0])
 
 
-_DAY: Final = timedelta(days=1)
-_MINUTES: Final = 16  # characters of a time up to its minute
-
-
-def spellings_from(value: datetime, *, zones: bool) -> Interval:
-    """An interval with all spellings of a time and of all later ones."""
-    if zones:
-        return EVERYTHING.cut(">=", _date(value, -_DAY))
-    return EVERYTHING.cut(">=", _shared(value))
-
-
-def spellings_to(value: datetime, *, zones: bool) -> Interval:
-    """An interval with all spellings of a time and of all earlier ones."""
-    return EVERYTHING.cut("<", successor(_date(value, _DAY) if zones else _minute(value)))
-
-
-def spellings_of(value: datetime, *, zones: bool) -> Interval:
-    """An interval with all spellings of a time."""
-    found = spellings_from(value, zones=zones)
-    high = successor(_date(value, _DAY) if zones else _shared(value))
-    return found.cut("<", high)
-
-
-def spellings_within(bounds: Iterable[tuple[str, Sequence[Any]]], *, zones: bool) -> Interval:
-    """An interval with all spellings of the times within some bounds, each an operator and its values."""
-    found = EVERYTHING
-    for operator, values in bounds:
-        low, high = values[0], values[-1]
-        if operator == "begins_with":
-            # Every key begins with an empty text, and DynamoDB refuses to compare a key with one.
-            if prefix := low[:_MINUTES]:
-                found = found.cut(">=", prefix)
-                found = found.cut("<", end) if (end := successor(prefix)) else found
-            continue
-        if operator in (">", ">=", "between"):
-            found = found.cut(">=", spellings_from(low, zones=zones).low)
-        if operator in ("<", "<=", "between"):
-            found = found.cut("<", spellings_to(high, zones=zones).high)
-    return found
-
-
-def _moment(value: datetime) -> datetime:
-    """The time as it is written: an instant in UTC, a wall time as it is."""
-    return value if value.tzinfo is None else in_utc(value)
-
-
-def _minute(value: datetime) -> str:
-    return _moment(value).isoformat("T", "minutes")[:_MINUTES]
-
-
-def _shared(value: datetime) -> str:
-    """The text that all spellings in UTC begin with."""
-    moment = _moment(value)
-    return _minute(moment) if not moment.second and not moment.microsecond else moment.isoformat("T")[:19]
-
-
-def _date(value: datetime, offset: timedelta) -> str:
-    moment = _moment(value)
-    try:
-        return (moment + offset).date().isoformat()
-    except OverflowError:
-        return moment.date().isoformat()
-
-
 Operator: TypeAlias = Literal["<", "<=", ">", ">=", "between", "begins_with"]
 
 
@@ -338,7 +273,6 @@ class CompiledRange:
         bounded: the field with bounds, which is not given; None without bounds.
         operators: those of the bounds.
         is_foreign: other writers may have made up the key: it is an index key.
-        zones: they may have written times in any time zone, not only in UTC.
     """
 
     def __init__(
@@ -349,10 +283,9 @@ class CompiledRange:
         operators: Sequence[Operator] = (),
         *,
         is_foreign: bool = False,
-        zones: bool = False,
     ) -> None:
         template, version = part.template, part.version
-        self.part, self._kind, self._zones = part, part.attribute.kind, zones
+        self.part, self._kind = part, part.attribute.kind
         self._pieces = template.pieces if template is not None else ()
         self._packing = template.packing if template is not None else None
         fields = [piece.placeholder.field for piece in self._pieces]
@@ -370,9 +303,6 @@ class CompiledRange:
         self.padded = bounded if self._has_bounds and self._is_padded() else None
         tested = self._pieces[: count + self._has_bounds]
         self.tested = tuple(piece.placeholder.field for piece in tested)
-        self._time = next((place for place, piece in enumerate(tested) if _is_time(piece)), None)
-        if version is not None or self._kind != "S":
-            self._time = None
         # Without a value, the interval is that of the literals, always.
         self._is_constant = bool(self._rest) and not tested and self._late is None
         self._constant: Interval | None = None
@@ -393,8 +323,6 @@ class CompiledRange:
         return template.after + (self._as_text(version.latest_tail) if version is not None else "")
 
     def _is_exact(self, operators: Sequence[Operator], *, is_foreign: bool) -> bool:
-        if self._time is not None:
-            return False
         # A key does not say where a raw text ends, unless it is the last one: other values have the same key.
         told = self._pieces[:-1][: len(self._given) + 1]
         if any(piece.placeholder.raw and piece.placeholder.open for piece in told):
@@ -416,7 +344,7 @@ class CompiledRange:
     # -- the keys to read ----------------------------------------------------------------------------------------------
 
     def keys(self, values: Mapping[str, Any], bounds: Sequence[Bound]) -> Interval:
-        """The smallest closed interval that has all wanted keys, in any spelling of their times.
+        """The smallest closed interval that has all wanted keys.
 
         Raises:
             KeyValueError: a value cannot be part of the key, or is not given in order.
@@ -434,9 +362,7 @@ class CompiledRange:
             found = self._texts(values, bounds)
         if self._is_constant:
             self._constant = found
-        if self._time is None or found.is_empty:
-            return found
-        return self._with_spellings(found, values, bounds)
+        return found
 
     def _texts(self, values: Mapping[str, Any], bounds: Sequence[Bound]) -> Interval:
         if self._late is not None:
@@ -483,21 +409,6 @@ class CompiledRange:
         ends = [successor(level + one + self._after) for one in shorter]
         # Nothing follows the last code point, so there is no end besides that of the level.
         return ("<", max([high, *ends])) if all(ends) else (">=", level)
-
-    def _with_spellings(
-        self, found: Interval, values: Mapping[str, Any], bounds: Sequence[Bound]
-    ) -> Interval:
-        """The interval with all spellings of the time in it."""
-        assert self._time is not None
-        own = [
-            piece.before + piece.write(values[piece.placeholder.field]) for piece in self._given[: self._time]
-        ]
-        piece = self._pieces[self._time]
-        if self._time < len(self._given):
-            spelled = spellings_of(values[piece.placeholder.field], zones=self._zones)
-        else:
-            spelled = spellings_within([(one.operator, one.values) for one in bounds], zones=self._zones)
-        return spelled.shifted("".join([*own, piece.before])) if spelled != EVERYTHING else found
 
     # -- the bounds of the open field ------------------------------------------------------------------------------
 
@@ -623,12 +534,6 @@ def _after_a_gap(
     found = next(late, None)
     is_late = bounded is not None and bounded != fields[count]
     return bounded if found is None and is_late else found
-
-
-def _is_time(piece: Piece) -> bool:
-    scalar = piece.placeholder.scalar
-    is_time = scalar.python in (datetime, NaiveDatetime) and scalar.name == scalar.python.__name__
-    return piece.placeholder.plain and is_time
 
 
 def _bound_text(piece: Piece, value: Any) -> str:

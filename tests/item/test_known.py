@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from dynaorm.item.condition import PartialItem, UnknownAttribute, is_known_in, with_more
+from dynaorm.item.condition import PartialItem, UnknownAttribute, with_more
 
 PART = PartialItem({"a": {"S": "x"}}, {"b"})
 
@@ -54,8 +54,3 @@ def test_more_attributes_leave_the_others_unknown() -> None:
         more["c"]
     assert PART["a"] == {"S": "x"}
     assert with_more({"a": {"S": "x"}}, {"b": {"S": "y"}}) == {"a": {"S": "x"}, "b": {"S": "y"}}
-
-
-def test_an_attribute_may_be_known_to_be_there() -> None:
-    assert [is_known_in(PART, name) for name in "abc"] == [True, False, False]
-    assert [is_known_in({"a": {"S": "x"}}, name) for name in "ab"] == [True, False]

@@ -1,7 +1,7 @@
 """Random entity classes, and random rows of them: what the laws are tested with.
 
 ``schemas()`` draws a ``Schema``: plain data that prints well and shrinks well. ``declare`` makes a table and classes of
-it. ``rows()`` draws the values of entities, and ``respelled`` gives items as other writers store them.
+it. ``rows()`` draws the values of entities, and ``of_others`` gives items as other writers store them.
 A new kind of declaration is a new field of ``ClassSpec`` or ``Schema``, drawn in ``schemas`` and used in ``declare``.
 """
 
@@ -322,13 +322,11 @@ def _annotation(name: str, spec: ClassSpec) -> Any:
 class Row:
     """An entity to store: its class and its values, by the names of the pool.
 
-    ``spelling`` is how another writer spells its time, None for dynaorm's own spelling. ``bare`` omits an attribute
-    whose value is the default. ``more`` adds an attribute that no class has.
+    ``bare`` omits an attribute whose value is the default. ``more`` adds an attribute that no class has.
     """
 
     kind: str
     values: tuple[tuple[str, Any], ...]
-    spelling: str | None = None
     bare: bool = False
     more: bool = False
 
@@ -338,9 +336,6 @@ class Row:
         return size_of(found["n"]) if name == "size" else found[name]
 
 
-SPELLINGS: Final = ("+0000", "+00:00", "Z", ".mmmZ", " +00:00", "+02:00", "-05:00")
-
-
 @st.composite
 def rows(draw: st.DrawFn, schema: Schema, *, most: int = 15, others: bool = True) -> tuple[Row, ...]:
     """Rows of the classes of a schema; ``others``: some as other writers would store them."""
@@ -348,9 +343,8 @@ def rows(draw: st.DrawFn, schema: Schema, *, most: int = 15, others: bool = True
     for _ in range(draw(st.integers(most // 3, most))):
         spec = draw(st.sampled_from(schema.classes))
         values = tuple((name, draw(strategy)) for name, strategy in VALUES.items())
-        spelling = draw(st.none() | st.sampled_from(SPELLINGS)) if others else None
         bare, more = (others and draw(st.booleans()) for _ in range(2))
-        found.append(Row(spec.name, values, spelling, bare, more))
+        found.append(Row(spec.name, values, bare, more))
     return tuple(found)
 
 
@@ -362,44 +356,14 @@ def entity_of(declared: Declared, row: Row, number: int) -> Any:
     return kind(**{spec.own(name): value for name, value in row.values}, **told, row=number)
 
 
-def respelled(item: Mapping[str, Any], row: Row, at: datetime) -> dict[str, Any]:
-    """An item as another writer stores it: the time in its own spelling, in the field and in index keys."""
+def of_others(item: Mapping[str, Any], row: Row) -> dict[str, Any]:
+    """An item as another writer stores it."""
     found = dict(item)
     if row.more:
         found["added"] = {"M": {"by": {"S": "others"}}}
     if row.bare and dict(row.values)["flag"] == DEFAULTS["flag"]:
         found.pop("flag")
-    if row.spelling is None:
-        return found
-    text = spelled(at, row.spelling)
-    canonical = at.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
-    if found.get("when") == {"S": canonical}:
-        found["when"] = {"S": text}
-    for name in ("GSI1SK", "GSI2SK", "LSI1SK", *NATIVE_SORT):
-        if found.get(name) == {"S": canonical} and row.spelling in _IN_UTC:
-            found[name] = {"S": text}
     return found
-
-
-_IN_UTC: Final = frozenset({"+0000", "+00:00", "Z", ".mmmZ"})
-
-
-def spelled(at: datetime, spelling: str) -> str:
-    """A time in one of the spellings; the canonical one where that would lose something."""
-    if spelling in ("+02:00", "-05:00"):
-        hours = int(spelling[:3])
-        return (at + timedelta(hours=hours)).replace(tzinfo=None).isoformat(
-            timespec="microseconds"
-        ) + spelling
-    text = at.strftime("%Y-%m-%dT%H:%M:%S")
-    if spelling == ".mmmZ" and at.microsecond % 1000 == 0:
-        return f"{text}.{at.microsecond // 1000:03d}Z"
-    if spelling == "Z" and at.microsecond == 0:
-        return f"{text}Z"
-    fraction = f"{text}.{at.microsecond:06d}"
-    if spelling == " +00:00":
-        return f"{fraction.replace('T', ' ')}+00:00"
-    return fraction + (spelling if spelling.startswith("+") else "Z")
 
 
 # -- templates, as a reader of the declaration understands them --------------------------------------------------------

@@ -127,10 +127,6 @@ CASES: dict[str, tuple[Any, AV, Callable[[Any], Any], AV]] = {
         Tree, m(value=ONE, children={"L": [m(value=ONE, old=OLD)]}), setting(".children[0].value", 2),
         m(value=ONE, children={"L": [m(value=TWO, old=OLD)]}),
     ),
-    "a dict with keys of another spelling": (
-        dict[int, Address], {"M": {"01": m(city=A, old=OLD), "2": m(city=A)}}, setting("[1].city", "b"),
-        {"M": {"01": m(city=B, old=OLD), "2": m(city=A)}},
-    ),
     "a dict that loses a key": (
         dict[str, Address], m(x=m(city=A, old=OLD), y=m(city=A)), lambda held: {"x": held["x"]},
         m(x=m(city=A, old=OLD)),

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import pytest
 from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, SecretStr, model_validator
 
-from dynaorm import Aggregate, Attribute, Entity, GlobalIndex, Index, InKey, Table, Unique
+from dynaorm import Aggregate, Attribute, Entity, GlobalIndex, Index, InKey, Table, Unique, codecs
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.errors import DecodeError
 from dynaorm.plan.compiler import Renewal, renewal_actions, renewal_of
@@ -36,7 +36,7 @@ class Team(Entity, table=app, pk="TEAM#{team}", sk="TEAM"):
 class Person(Entity, table=app, pk="PERSON#{name}", sk="P"):
     name: str
     email: Annotated[Lower, Unique()] = "none"
-    born: datetime | None = None
+    born: Annotated[datetime | None, Attribute(codec=codecs.ANY_ISO)] = None
     home: Place | None = None
     homes: list[Place] = Field([])
     tags: set[Lower] = Field(set())

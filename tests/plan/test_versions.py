@@ -1,11 +1,12 @@
 """Revision, version number and version time of a new image, and the item that keeps a version."""
 
 from datetime import datetime
+from typing import Annotated
 
 import pytest
 from pydantic import BaseModel
 
-from dynaorm import Entity, Key, Table
+from dynaorm import Attribute, Entity, Key, Table, codecs
 from dynaorm.entity.mapping.mapping import mapping_of
 from dynaorm.entity.state import set_state
 from dynaorm.entity.table import ident_of
@@ -100,7 +101,7 @@ class Room(BaseModel):
 
 class Layout(Entity, table=app, pk="LAYOUT#{name}", sk="P", versioned=True):
     name: str
-    at: datetime | None = None
+    at: Annotated[datetime | None, Attribute(codec=codecs.ANY_ISO)] = None
     room: Room | None = None
     note: str = ""
 

@@ -12,7 +12,7 @@ from dynaorm.query.key_range import Bound, CompiledRange, fitting, range_conditi
 class Asked:
     """A key whose leading fields have values and whose next field has bounds.
 
-    ``is_foreign``: other writers may have written the key; ``zones``: with times in any time zone.
+    ``is_foreign``: other writers may have written the key.
     """
 
     def __init__(
@@ -22,12 +22,11 @@ class Asked:
         bounds: Sequence[Bound],
         *,
         is_foreign: bool = False,
-        zones: bool = False,
     ) -> None:
         bounded = bounds[0].field if bounds else None
         operators = [one.operator for one in bounds]
         self.part = part
-        self.form = CompiledRange(part, equal.keys(), bounded, operators, is_foreign=is_foreign, zones=zones)
+        self.form = CompiledRange(part, equal.keys(), bounded, operators, is_foreign=is_foreign)
         self.keys = self.form.keys(equal, bounds)
         self._given = equal, bounds
         self.condition: Condition | None = (

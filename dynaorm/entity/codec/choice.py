@@ -62,7 +62,10 @@ def _choice_codec(
         except (KeyError, TypeError, ArithmeticError):
             return _decode_missing(name, stored, by_tag, missing)
 
-    return Codec(encode, decode, frozenset(by_tag), nullable="NULL" in by_tag)
+    # Its own _missing_ reads other values than those of its members.
+    bases = missing.__mro__ if isinstance(missing, type) else ()
+    has_spellings = any("_missing_" in vars(base) for base in bases if base is not Enum)
+    return Codec(encode, decode, frozenset(by_tag), nullable="NULL" in by_tag, has_spellings=has_spellings)
 
 
 def _codec_of_value(name: str, value: Any) -> Codec:

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, Final
 
-from dynaorm.entity.codec.depth import one_deeper
 from dynaorm.entity.codec.value import (
     TEXT,
     Codec,
@@ -18,6 +17,7 @@ from dynaorm.entity.codec.value import (
     Member,
     Merge,
     UnsupportedType,
+    codec_of_parts,
     content,
     encode_text_map,
     encode_texts,
@@ -26,7 +26,7 @@ from dynaorm.entity.codec.value import (
     mistyped,
 )
 from dynaorm.entity.text.scalar import STR
-from dynaorm.failure import counted, remedy_of, without_remedy
+from dynaorm.failure import ValueErrorWithRemedy, counted, remedy_of, shown, without_remedy
 from dynaorm.item.value import SET_TAGS, AttributeValue
 
 _EMPTY: Final[list[AttributeValue]] = []
@@ -54,16 +54,7 @@ def list_codec(kind: type[list[Any] | tuple[Any, ...]], element: Codec) -> Codec
             raise _first_misfit(decode_one, enumerate(found)) from None
         return decoded if kind is list else kind(decoded)
 
-    levels = one_deeper([element])
-    return Codec(
-        encode,
-        decode,
-        frozenset({"L"}),
-        element=element,
-        levels=levels,
-        merge_parts=merge_list(element),
-        is_open=element.is_open,
-    )
+    return codec_of_parts(encode, decode, {"L"}, [element], element=element, merge_parts=merge_list(element))
 
 
 def merge_list(element: Codec) -> Merge:
@@ -115,16 +106,7 @@ def tuple_codec(parts: Sequence[Codec]) -> Codec:
     def decode(stored: AttributeValue) -> Any:
         return tuple(_each([part.decode for part in parts], content(stored, "L")))
 
-    levels = one_deeper(parts)
-    return Codec(
-        encode,
-        decode,
-        frozenset({"L"}),
-        element=element,
-        levels=levels,
-        merge_parts=_merge_tuple(parts),
-        is_open=any(part.is_open for part in parts),
-    )
+    return codec_of_parts(encode, decode, {"L"}, parts, element=element, merge_parts=_merge_tuple(parts))
 
 
 def _merge_tuple(parts: Sequence[Codec]) -> Merge:
@@ -160,11 +142,7 @@ def named_tuple_codec(kind: type[tuple[Any, ...]], parts: Mapping[str, Codec]) -
 
     members = {name: Member(name, index, part) for index, (name, part) in enumerate(parts.items())}
     merged = _merge_tuple(list(parts.values()))
-    levels = one_deeper(parts.values())
-    is_open = any(part.is_open for part in parts.values())
-    return Codec(
-        encode, decode, frozenset({"L"}), members=members, levels=levels, merge_parts=merged, is_open=is_open
-    )
+    return codec_of_parts(encode, decode, {"L"}, parts.values(), members=members, merge_parts=merged)
 
 
 def set_codec(kind: type[set[Any] | frozenset[Any]], element: Codec) -> Codec:
@@ -192,7 +170,7 @@ def set_codec(kind: type[set[Any] | frozenset[Any]], element: Codec) -> Codec:
             return kind()
         return kind([decode_one({tag: text}) for text in content(stored, set_tag)])
 
-    return Codec(encode, decode, frozenset({set_tag, "L"}), is_set=True, element=element)
+    return codec_of_parts(encode, decode, {set_tag, "L"}, [element], deeper=0, is_set=True, element=element)
 
 
 def dict_codec(key: Codec, element: Codec, key_name: str) -> Codec:
@@ -225,31 +203,23 @@ def dict_codec(key: Codec, element: Codec, key_name: str) -> Codec:
         except ValueError:
             raise _misfit_in_dict(found, from_name, decode_one) from None
 
-    merged = merge_map(element, lambda name: to_name(from_name(name)))
-    return Codec(
-        encode,
-        decode,
-        frozenset({"M"}),
-        element=element,
-        key=None if key is TEXT else partial(_name_of, to_name, from_name),
-        levels=one_deeper([element]),
-        merge_parts=merged,
-        is_open=element.is_open,
+    name_of = None if key is TEXT else partial(_name_of, to_name, from_name)
+    return codec_of_parts(
+        encode, decode, {"M"}, [key, element], element=element, key=name_of, merge_parts=merge_map(element)
     )
 
 
-def merge_map(element: Codec, canonical: Callable[[str], str] = str) -> Merge:
-    """Merges maps whose members are all known; ``canonical`` returns the name that is encoded for a stored one."""
+def merge_map(element: Codec) -> Merge:
+    """Merges maps whose members are all known."""
 
     def merged(stored: AttributeValue, loaded: AttributeValue, now: AttributeValue) -> AttributeValue:
-        spelled = {canonical(name): name for name in stored["M"]}
-        found = {}
-        for name, one in now["M"].items():
-            if name in spelled and name in loaded["M"]:
-                found[spelled[name]] = merge(element, stored["M"][spelled[name]], loaded["M"][name], one)
-            else:
-                found[name] = one
-        return {"M": found}
+        held, was = stored["M"], loaded["M"]
+        return {
+            "M": {
+                name: merge(element, held[name], was[name], one) if name in held and name in was else one
+                for name, one in now["M"].items()
+            }
+        }
 
     return merged
 
@@ -264,7 +234,19 @@ def _names(key: Codec, tag: str) -> tuple[Callable[[Any], str], Callable[[str], 
     """Functions from a dict's key to the name in the map, and back."""
     if key is TEXT:
         return STR.to_text, STR.from_text
-    return lambda value: str(key.encode(value)[tag]), lambda name: key.decode({tag: name})
+
+    def to_name(value: Any) -> str:
+        return str(key.encode(value)[tag])
+
+    def from_name(name: str) -> Any:
+        value = key.decode({tag: name})
+        if to_name(value) != name:
+            raise ValueErrorWithRemedy(
+                f"is stored as {shown(name)}, another spelling than dynaorm writes", "rename it"
+            )
+        return value
+
+    return to_name, from_name
 
 
 def _name_of(to_name: Callable[[Any], str], from_name: Callable[[str], Any], key: Any) -> str:

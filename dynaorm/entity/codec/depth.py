@@ -9,7 +9,6 @@ Source: Amazon DynamoDB Developer Guide, "Constraints in DynamoDB": nested attri
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any, Final
 
 from dynaorm.entity.codec.value import Codec, CodecError
@@ -17,11 +16,6 @@ from dynaorm.item.value import AttributeValue
 from dynaorm.record import replace
 
 LEVELS: Final = 32
-
-
-def one_deeper(parts: Iterable[Codec]) -> int:
-    """The ``levels`` of a list or map whose parts have these codecs."""
-    return 1 + max((part.levels for part in parts), default=0)
 
 
 def limited(codec: Codec) -> Codec:

@@ -19,7 +19,7 @@ from dynaorm.entity.codec.value import (
 )
 from dynaorm.entity.failing import of_user
 from dynaorm.entity.marker import Attribute, StoredForm
-from dynaorm.entity.text.scalar import Scalar, scalar_of
+from dynaorm.entity.text.scalar import ISO_REMEDY, Scalar, only_written, scalar_of
 from dynaorm.entity.type_tree import TypeTree, substituted, type_tree
 from dynaorm.failure import ValueErrorWithRemedy, with_article
 from dynaorm.item.value import AttributeValue, unstorable
@@ -33,7 +33,7 @@ def foreign_codec(tree: TypeTree, attribute: Attribute) -> Codec:
     if attribute.encode is None or attribute.decode is None:
         raise UnsupportedType("Attribute() has only one of encode= and decode=; give both")
     decode = of_user("decode=", attribute.decode, "cannot be decoded, because")
-    codec = Codec(checked(attribute.encode), decode, frozenset(), levels=ANY_DEPTH)
+    codec = Codec(checked(attribute.encode), decode, frozenset(), levels=ANY_DEPTH, exact=False)
     return optional(codec) if tree.accepts_none else codec
 
 
@@ -59,8 +59,8 @@ def formed_codec(tree: TypeTree, form: StoredForm, inner: Callable[[], Codec]) -
     Raises:
         UnsupportedType: the form cannot hold the values of the type.
     """
-    if form.scalar is not None:
-        codec = _scalar_codec(tree, form, form.scalar)
+    if form.scalar is not None or form.spellings_of:
+        codec = _spelled_codec(tree, form) if form.scalar is None else _scalar_codec(tree, form, form.scalar)
         return optional(codec) if tree.accepts_none else codec
     return _wrapped(form, inner())
 
@@ -73,13 +73,26 @@ def of_json(tree: TypeTree, form: StoredForm) -> TypeTree:
     return tree if found is tree.plain else type_tree(found)
 
 
+def _spelled_codec(tree: TypeTree, form: StoredForm) -> Codec:
+    """The codec that writes a value as its type does, and reads it in every spelling."""
+    scalar = scalar_of(tree)
+    if scalar is None or scalar.python not in form.spellings_of:
+        kinds = ", ".join(kind.__name__ for kind in form.spellings_of)
+        raise UnsupportedType(f"{form!r} is for {kinds}; use one of these types, or drop codec=")
+    to_text = (scalar.in_attribute or (scalar.to_text,))[0]
+    codec = text_codec(scalar.name, scalar.tag, to_text, scalar.from_text)
+    return replace(codec, form=repr(form), exact=False, has_spellings=True)
+
+
 def _scalar_codec(tree: TypeTree, form: StoredForm, scalar: Scalar) -> Codec:
     found = scalar_of(tree)
     if found is None or found.python is not scalar.python:
         kind = scalar.python.__name__
         raise UnsupportedType(f"{form!r} is for {with_article(kind)}; use that type, or drop codec=")
-    tag, bound = scalar.tag, scalar.bound
-    codec = replace(text_codec(scalar.name, tag, scalar.to_text, scalar.from_text), form=repr(form))
+    tag, bound, from_text = scalar.tag, scalar.bound, scalar.from_text
+    if tag == "S":
+        from_text = only_written(f"time in {form!r}", scalar.to_text, from_text, ISO_REMEDY)
+    codec = replace(text_codec(scalar.name, tag, scalar.to_text, from_text), form=repr(form), exact=False)
     return codec if bound is None else replace(codec, bound=lambda value: {tag: bound(value)})
 
 
@@ -104,4 +117,5 @@ def _wrapped(form: StoredForm, inner: Codec) -> Codec:
         return None if "NULL" in stored and inner.nullable else decode(unwrap(stored))
 
     made = frozenset({form.tag, "NULL"} if inner.nullable else {form.tag})
-    return Codec(encode_wrapped, decode_wrapped, made, nullable=inner.nullable, form=repr(form), opaque=True)
+    codec = Codec(encode_wrapped, decode_wrapped, made, nullable=inner.nullable, form=repr(form), opaque=True)
+    return replace(codec, exact=False)

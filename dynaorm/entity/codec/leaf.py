@@ -25,8 +25,18 @@ import pydantic
 from pydantic_core import MultiHostUrl, Url
 
 from dynaorm.entity.codec.choice import enum_codec
-from dynaorm.entity.codec.value import NONE, SECRET_BYTES, Codec, merge, mistyped, printed_codec, scalar_codec
-from dynaorm.entity.text.scalar import is_of_networks, scalar_of
+from dynaorm.entity.codec.value import (
+    NONE,
+    SECRET_BYTES,
+    Codec,
+    codec_of_parts,
+    merge,
+    mistyped,
+    printed_codec,
+    scalar_codec,
+    text_codec,
+)
+from dynaorm.entity.text.scalar import STR, is_of_networks, only_written, scalar_of
 from dynaorm.item.value import AttributeValue
 from dynaorm.record import replace
 
@@ -78,15 +88,14 @@ def secret_codec(annotation: Any, inner: Codec) -> Codec:
             raise mistyped(value, "Secret")
         return inner.encode(value.get_secret_value())
 
-    return Codec(
-        encode,
-        lambda stored: annotation(inner.decode(stored)),
-        inner.tags,
-        levels=inner.levels,
-        merge_parts=partial(merge, inner),
-        is_open=inner.is_open,
-    )
+    def decode(stored: AttributeValue) -> Any:
+        return annotation(inner.decode(stored))
+
+    return codec_of_parts(encode, decode, inner.tags, [inner], deeper=0, merge_parts=partial(merge, inner))
 
 
-def _made(kind: Callable[[Any], Any], codec: Codec) -> Codec:
+def _made(kind: type, codec: Codec) -> Codec:
+    if codec.is_text:
+        read = only_written(kind.__name__, STR.to_text, kind)
+        return replace(text_codec(kind.__name__, "S", STR.to_text, read), is_text=True, from_text=None)
     return replace(codec, decode=lambda stored: kind(codec.decode(stored)), from_text=None)

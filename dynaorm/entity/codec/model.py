@@ -18,12 +18,12 @@ import pydantic
 from pydantic import ValidationError
 
 from dynaorm.entity.codec.container import merge_map
-from dynaorm.entity.codec.depth import one_deeper
 from dynaorm.entity.codec.field import StoredField
 from dynaorm.entity.codec.value import (
     Codec,
     CodecError,
     UnsupportedType,
+    codec_of_parts,
     content,
     inside,
     merge,
@@ -109,14 +109,10 @@ class _Plan:
         return {"M": found} if is_changed else stored
 
     def codec(self, encode: Callable[[Any], AttributeValue]) -> Codec:
-        return Codec(
-            encode,
-            self.decode,
-            frozenset({"M"}),
-            members={member.name: member for member in self.members},
-            levels=one_deeper([*(one.codec for one in self.members), *([self.extra] if self.extra else [])]),
-            merge_parts=self.merge,
-            is_open=True,
+        parts = [*(one.codec for one in self.members), *([self.extra] if self.extra else [])]
+        members = {member.name: member for member in self.members}
+        return codec_of_parts(
+            encode, self.decode, {"M"}, parts, members=members, merge_parts=self.merge, is_open=True
         )
 
 
@@ -195,16 +191,16 @@ def root_codec(kind: type, inner: Codec) -> Codec:
             refuse_other_class(value, kind)
         return inner.encode(value.root)
 
-    return Codec(
+    return codec_of_parts(
         encode,
         inner.decode,
         inner.tags,
+        [inner],
+        deeper=0,
         element=inner.element,
         key=inner.key,
         members=inner.members,
-        levels=inner.levels,
         merge_parts=partial(merge, inner),
-        is_open=inner.is_open,
     )
 
 

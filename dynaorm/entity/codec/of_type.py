@@ -33,7 +33,7 @@ from dynaorm.entity.codec.field import StoredField
 from dynaorm.entity.codec.formed import foreign_codec, formed_codec, of_json
 from dynaorm.entity.codec.json import ANY, JSON, NUMBER, PLAIN, AnyValue
 from dynaorm.entity.codec.leaf import leaf_codec, secret_codec
-from dynaorm.entity.codec.value import Codec, Reference, UnsupportedType, optional, varied
+from dynaorm.entity.codec.value import Codec, Reference, UnsupportedType, optional
 from dynaorm.entity.type_tree import CONTAINERS, TypeTree, is_record, type_tree
 from dynaorm.late import late
 from dynaorm.record import replace
@@ -76,21 +76,16 @@ def codec_of(annotation: Any, metadata: Sequence[object] = (), *, strict: bool =
     resolution = _Resolution()
     codec = resolution.of(type_tree(annotation), meta_of(metadata), strict=strict)
     resolution.finish()
-    return limited(codec if resolution.is_exact else varied(codec, exact=False))
+    return limited(codec)
 
 
 class _Resolution:
-    """Finds the codecs of one type and of all types inside of it.
-
-    Attributes:
-        is_exact: none of these types has a form or functions of its own.
-    """
+    """Finds the codecs of one type and of all types inside of it."""
 
     def __init__(self) -> None:
         self._finished: dict[Any, Codec] = {}
         self._open: dict[Any, list[Reference]] = {}
         self._later: list[Callable[[], None]] = []
-        self.is_exact = True
 
     def finish(self) -> None:
         """Run the checks that need complete codecs of the types that contain themselves."""
@@ -104,10 +99,8 @@ class _Resolution:
     def _with(self, tree: TypeTree, meta: Meta, *, strict: bool) -> Codec:
         """The codec of a type, as if it had this metadata instead of its own."""
         if meta.attribute is not None and (meta.attribute.encode or meta.attribute.decode):
-            self.is_exact = False
             return foreign_codec(tree, meta.attribute)
         if meta.attribute is not None and meta.attribute.codec is not None and not meta.formed:
-            self.is_exact = False
             inner, form = replace(meta, attribute=None, formed=True), meta.attribute.codec
             return formed_codec(tree, form, lambda: self._with(of_json(tree, form), inner, strict=strict))
         if meta.unmade:

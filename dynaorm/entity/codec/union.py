@@ -7,7 +7,17 @@ Rule 2. The discriminator decides the member as it does in pydantic, so pydantic
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from typing import Any
 
-from dynaorm.entity.codec.value import NULL, Codec, CodecError, Member, Merge, UnsupportedType, content, merge
+from dynaorm.entity.codec.value import (
+    NULL,
+    Codec,
+    CodecError,
+    Member,
+    Merge,
+    UnsupportedType,
+    codec_of_parts,
+    content,
+    merge,
+)
 from dynaorm.entity.failing import of_user
 from dynaorm.failure import shown
 from dynaorm.item.value import AttributeValue, same
@@ -39,9 +49,7 @@ def union_codec(members: Sequence[tuple[str, Codec]], later: Callable[[Callable[
         return codec.decode(stored)
 
     encode = _first_that_fits(codecs, names)
-    levels = max(codec.levels for codec in codecs)
-    is_open, merged = any(codec.is_open for codec in codecs), _merge_member(member_of)
-    return Codec(encode, decode, frozenset(by_tag), levels=levels, merge_parts=merged, is_open=is_open)
+    return codec_of_parts(encode, decode, by_tag, codecs, deeper=0, merge_parts=_merge_member(member_of))
 
 
 def _merge_member(member_of: Callable[[AttributeValue], Codec | None]) -> Merge:
@@ -122,14 +130,10 @@ def discriminated_codec(members: Mapping[str, Codec], field: str) -> Codec:
             values.setdefault(field, None)  # pydantic chooses by what is given, not by defaults
         return values
 
-    return Codec(
-        _first_that_fits(codecs, " or ".join(members)),
-        decode,
-        frozenset({"M"}),
-        members=_Merged(tuple(codecs)),
-        levels=max(codec.levels for codec in codecs),
-        merge_parts=_merge_member(member_of),
-        is_open=True,
+    encode, merged = _first_that_fits(codecs, " or ".join(members)), _Merged(tuple(codecs))
+    merge_parts = _merge_member(member_of)
+    return codec_of_parts(
+        encode, decode, {"M"}, codecs, deeper=0, members=merged, merge_parts=merge_parts, is_open=True
     )
 
 
@@ -219,17 +223,17 @@ def _either(codecs: Sequence[Codec]) -> Codec:
     def decode(stored: AttributeValue) -> Any:
         return member_of(stored).decode(stored)
 
-    return Codec(
+    return codec_of_parts(
         _first_that_fits(codecs, "a value of that field in any of the union's members"),
         decode,
         frozenset[str]().union(*(codec.tags for codec in codecs)),
+        codecs,
+        deeper=0,
         nullable=any(codec.nullable for codec in codecs),
         element=codecs[0].element,
         key=codecs[0].key,
         members=codecs[0].members,
-        levels=max(codec.levels for codec in codecs),
         merge_parts=_merge_member(member_of),
-        is_open=any(codec.is_open for codec in codecs),
     )
 
 
@@ -267,14 +271,9 @@ def chosen_codec(members: Mapping[Hashable, Codec], choose: Callable[[Any], Hash
         return stored
 
     tags = frozenset[str]().union(*(codec.tags for codec in members.values()))
-    return Codec(
-        encode,
-        decode,
-        tags,
-        nullable="NULL" in tags,
-        levels=max(codec.levels for codec in members.values()),
-        merge_parts=_merge_member(member_of),
-        is_open=any(codec.is_open for codec in members.values()),
+    merged, nullable = _merge_member(member_of), "NULL" in tags
+    return codec_of_parts(
+        encode, decode, tags, members.values(), deeper=0, nullable=nullable, merge_parts=merged
     )
 
 

@@ -13,7 +13,7 @@ from typing import Any, Final, TypeAlias
 
 from pydantic import SecretBytes
 
-from dynaorm.entity.text.scalar import STR, Scalar
+from dynaorm.entity.text.scalar import STR, Scalar, only_written
 from dynaorm.failure import ValueErrorWithRemedy, remedy_of, shown, with_article, without_remedy
 from dynaorm.item.value import AttributeValue, same
 from dynaorm.record import record, replace
@@ -99,6 +99,7 @@ class Codec:
         merge_parts: writes a changed value over the stored one, part by part (see ``merge``); None if the value has no
             parts that could be preserved.
         is_open: its values have maps that may hold members that no class knows, which ``merge_parts`` preserves.
+        has_spellings: equal values may be stored differently, so conditions are judged in Python.
     """
 
     encode: Callable[[Any], AttributeValue] = field(repr=False)
@@ -118,6 +119,31 @@ class Codec:
     levels: int = 1
     merge_parts: Merge | None = field(default=None, repr=False)
     is_open: bool = False
+    has_spellings: bool = False
+
+
+def codec_of_parts(
+    encode: Callable[[Any], AttributeValue],
+    decode: Callable[[AttributeValue], Any],
+    tags: Iterable[str],
+    parts: Iterable[Codec],
+    *,
+    deeper: int = 1,
+    is_open: bool = False,
+    **more: Any,
+) -> Codec:
+    """The codec of values that contain others, which are ``deeper`` levels below them; 0 for those they stand for."""
+    parts = [*parts]
+    return Codec(
+        encode,
+        decode,
+        frozenset(tags),
+        levels=deeper + max((part.levels for part in parts), default=1 - deeper),
+        exact=all(part.exact for part in parts),
+        is_open=is_open or any(part.is_open for part in parts),
+        has_spellings=any(part.has_spellings for part in parts),
+        **more,
+    )
 
 
 class Reference(Codec):
@@ -264,7 +290,7 @@ def printed_codec(name: str, kinds: tuple[type, ...], from_text: Callable[[str],
             raise mistyped(value, name)
         return str(value)
 
-    return text_codec(name, "S", to_text, from_text)
+    return text_codec(name, "S", to_text, only_written(name, to_text, from_text))
 
 
 def scalar_codec(scalar: Scalar) -> Codec:

@@ -13,15 +13,10 @@ from dynaorm.late import late
 from dynaorm.record import replace
 
 if TYPE_CHECKING:
-    from dynaorm.entity import resolve as resolvers
-    from dynaorm.item import condition, resolve
+    from dynaorm.entity import resolve
+    from dynaorm.item import condition
 else:
-    late(
-        globals(),
-        condition="dynaorm.item.condition",
-        resolve="dynaorm.item.resolve",
-        resolvers="dynaorm.entity.resolve",
-    )
+    late(globals(), condition="dynaorm.item.condition", resolve="dynaorm.entity.resolve")
 
 
 def with_conditions(mapping: EntityMapping, problems: list[str]) -> EntityMapping:
@@ -55,13 +50,5 @@ def _when(mapping: EntityMapping, when: When) -> When:
                 remedy='write a condition, such as F.status == "open", or a function of the entity',
             )
         return when
-    resolver, paths = resolvers.FieldResolver(mapping), condition.paths_of(given)
-    resolved = resolve.resolve(given, resolver)
-    fields = {str(path[0]): resolver.field(path) for path in paths}
-    return When(
-        when.owner,
-        given,
-        frozenset(fields),
-        resolved,
-        tuple(fields[name] for name in resolver.times(paths)),
-    )
+    fields = frozenset(str(path[0]) for path in condition.paths_of(given))
+    return When(when.owner, given, fields, resolve.resolve_condition(mapping, given, revision=False))

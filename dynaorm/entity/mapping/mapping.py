@@ -221,6 +221,12 @@ class EntityMapping:
         )
 
     @cached_property
+    def judged(self) -> frozenset[str]:
+        """The fields whose values DynamoDB cannot compare: computed ones, and those stored in several spellings."""
+        spelled = (name for name, one in self.fields.items() if one.codec.has_spellings)
+        return frozenset((*self.computed, *spelled))
+
+    @cached_property
     def secrets(self) -> Secrets:
         """Its secret fields, and the key attributes that have one in them."""
         stored = {name: one.attribute for name, one in self.stored.items()}

@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dynaorm.entity.failing import REMEDY
-from dynaorm.entity.mapping.field import FieldMapping, respelled
 from dynaorm.entity.mapping.stored import StoredValues
 from dynaorm.entity.marker import GivenWhen
 from dynaorm.errors import DynaormError, InvalidValue, UsageError
@@ -32,14 +31,12 @@ class When:
         given: the declared condition or function.
         fields: the fields that it depends on: those that the condition names; for a function, all of the class.
         condition: the condition on attribute names and attribute values; None for a function.
-        times: the fields of the condition that other writers may have stored in another spelling.
     """
 
     owner: str
     given: GivenWhen
     fields: frozenset[str]
     condition: Condition | None = None
-    times: tuple[FieldMapping, ...] = ()
 
     @property
     def named(self) -> frozenset[str]:
@@ -55,10 +52,7 @@ class When:
             UsageError: a function looks at a total, which changes without asking the function again.
         """
         if self.condition is not None:
-            try:
-                return condition.holds(self.condition, respelled(values.item, self.times))
-            except ValueError:
-                return condition.holds(self.condition, values.item)
+            return condition.holds(self.condition, values.item)
         assert callable(self.given)  # a condition is translated, and is no function
         entity = values.entity
         try:

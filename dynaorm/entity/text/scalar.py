@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextvars import ContextVar
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal, InvalidOperation
 from enum import Enum
@@ -184,7 +185,7 @@ class Scalar:
             It lies between the texts of the next smaller and the next larger value.
         packing: how a binary key holds it: a str in UTF-8, an identifier as its own bytes; None if it cannot.
         in_attribute: value to text and back where it is no key, for a type of which an attribute holds more values, or
-            holds them faster; None where both are alike.
+            holds them faster, or which other programs spell otherwise; None where both are alike.
         takes_ints: an int is a value of the type, too, where it is no key.
         node: the kind of node that pydantic's schemas have for the type; empty for none of its own.
         values: the only values of a field with ``OneOf``; nothing for any other.
@@ -208,6 +209,34 @@ class Scalar:
     node: str = ""
     values: tuple[Any, ...] = ()
     is_json: bool = False
+
+
+ANY_SPELLING: Final = ContextVar("any spelling", default=False)
+"""Whether attributes are read in other spellings than dynaorm writes. ``repair`` does so, to rewrite them."""
+_REWRITE: Final = "let repair rewrite it"
+ISO_REMEDY: Final = (
+    f"declare Attribute(codec=codecs.ANY_ISO) if other programs write the field, or {_REWRITE}"
+)
+
+
+def only_written(
+    name: str, to_text: Callable[[Any], str], from_text: Callable[[str], Any], remedy: str = _REWRITE
+) -> Callable[[str], Any]:
+    """``from_text``, which refuses a text that ``to_text`` does not write: DynamoDB compares texts, not values."""
+
+    def read(text: str) -> Any:
+        value = from_text(text)
+        if (written := to_text(value)) == text:
+            return value
+        if ANY_SPELLING.get() and from_text(written) == value and not _FINER(text):
+            return value
+        raise ValueErrorWithRemedy(f"another spelling of {with_article(name)} than dynaorm writes", remedy)
+
+    return read
+
+
+_FINER: Final = re.compile("[.,][0-9]{6}0*[1-9]").search
+"""Finds a fraction of a microsecond, which Python drops."""
 
 
 _WALL: Final = (
@@ -430,6 +459,16 @@ def _fast_datetime_text(value: Any) -> str:
     return _instant_text(value if value.tzinfo is UTC else in_utc(value))
 
 
+def _read_instant(text: str) -> Any:
+    # Every text that dynaorm writes, without making it again.
+    if text[4:20:3] == "--T::." and text[26:] == "Z" and "T24" not in text:
+        return datetime.fromisoformat(text)
+    return _read_slowly(text)
+
+
+_read_slowly: Final = only_written("datetime", _fast_datetime_text, parse_datetime, ISO_REMEDY)
+
+
 def _any_time_text(value: Any) -> str:
     if not isinstance(value, time):
         raise _mistyped(value, time)
@@ -466,6 +505,15 @@ _UUID_SHAPE: Final[Shape] = (
 _KSUID_SHAPE: Final[Shape] = (
     CharacterRun(frozenset("0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"), 27, 27),
 )
+_uuid_text: Final = re.compile(pattern_of(_UUID_SHAPE)).fullmatch
+_read_other_uuid: Final = only_written("UUID", str, UUID)
+
+
+def _read_uuid(text: str) -> Any:
+    # UUID(text) takes longer, and does not tell the spellings apart.
+    return UUID(int=int(text.replace("-", ""), 16)) if _uuid_text(text) else _read_other_uuid(text)
+
+
 _NUMBER_GROWS: Final = DIGITS | frozenset(".E")
 
 STR: Final = Scalar(
@@ -504,13 +552,22 @@ def _fixed(
     node: str = "",
 ) -> Scalar:
     to_text = _checked(kind, to_text)
-    return Scalar(
+    found = Scalar(
         kind.__name__, "S", to_text, from_text, pattern_of(shape), python=kind, shape=shape, node=node
     )
+    return _strict(found)
+
+
+def _strict(scalar: Scalar, to_text: Callable[[Any], str] | None = None, remedy: str = _REWRITE) -> Scalar:
+    """The scalar whose attributes are read as they are written. ``to_text``: that of attributes, if it differs."""
+    to_text = to_text or scalar.to_text
+    read = only_written(scalar.name, to_text, scalar.from_text, remedy)
+    return replace(scalar, in_attribute=(to_text, read))
 
 
 def opaque(kind: type, to_text: Callable[[Any], str] = str) -> Scalar:
-    return Scalar(kind.__name__, "S", _checked(kind, to_text), kind, ANY_TEXT, open=True, python=kind)
+    to_text = _checked(kind, to_text)
+    return _strict(Scalar(kind.__name__, "S", to_text, kind, ANY_TEXT, open=True, python=kind))
 
 
 @cache
@@ -561,25 +618,28 @@ SCALARS: Final[Mapping[type, Scalar]] = {
     timedelta: _number(timedelta, _seconds, _from_seconds),
     UUID: replace(
         _fixed(UUID, str, UUID, _UUID_SHAPE, node="uuid"),
+        in_attribute=(_checked(UUID, str), _read_uuid),
         packing=BinaryForm(lambda text: UUID(text).bytes, lambda key: str(UUID(bytes=key))),
     ),
     datetime: replace(
         _fixed(datetime, datetime_text, parse_datetime, (*_WALL_SHAPE, "Z"), node="datetime"),
-        in_attribute=(_fast_datetime_text, parse_datetime),
+        in_attribute=(_fast_datetime_text, _read_instant),
     ),
-    NaiveDatetime: Scalar(
-        "NaiveDatetime",
-        "S",
-        _wall_text,
-        _parse_wall_time,
-        pattern_of(_WALL_SHAPE),
-        python=NaiveDatetime,
-        shape=_WALL_SHAPE,
+    NaiveDatetime: _strict(
+        Scalar(
+            "NaiveDatetime",
+            "S",
+            _wall_text,
+            _parse_wall_time,
+            pattern_of(_WALL_SHAPE),
+            python=NaiveDatetime,
+            shape=_WALL_SHAPE,
+        ),
+        remedy=ISO_REMEDY,
     ),
-    date: _fixed(date, _day, date.fromisoformat, _DATE_SHAPE, node="date"),
-    time: replace(
-        _fixed(time, _time_of_day, time.fromisoformat, _TIME_SHAPE, node="time"),
-        in_attribute=(_any_time_text, time.fromisoformat),
+    date: _strict(_fixed(date, _day, date.fromisoformat, _DATE_SHAPE, node="date"), remedy=ISO_REMEDY),
+    time: _strict(
+        _fixed(time, _time_of_day, time.fromisoformat, _TIME_SHAPE, node="time"), _any_time_text, ISO_REMEDY
     ),
     bytes: Scalar(
         "bytes",
@@ -598,6 +658,9 @@ SCALARS: Final[Mapping[type, Scalar]] = {
     IPv6Address: opaque(IPv6Address),
 }
 """All of them but those of KSUIDs, by type."""
+
+ISO_TYPES: Final = (datetime, NaiveDatetime, date, time)
+"""Those that other programs write in other forms of ISO 8601."""
 
 NODES: Final[Mapping[str, Scalar]] = {one.node: one for one in SCALARS.values() if one.node}
 """Those for which pydantic has a kind of node, by its name."""

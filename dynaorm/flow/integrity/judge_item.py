@@ -10,9 +10,11 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from dynaorm.entity.classify import NotAnEntity, classify
+from dynaorm.entity.codec.value import restore
 from dynaorm.entity.mapping.derive import index_keys, own_index_keys
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.stored_entity import shown_key
+from dynaorm.entity.text.scalar import ANY_SPELLING
 from dynaorm.errors import DecodeError, DynaormError
 from dynaorm.failure import shown
 from dynaorm.flow.integrity.finding import (
@@ -31,6 +33,7 @@ from dynaorm.flow.integrity.stored_check import ItemAddress, StoredCheck
 from dynaorm.flow.integrity.unexplained import reason_not_to_write, without_repair
 from dynaorm.item.value import AttributeValue, Item, same
 from dynaorm.plan.compiler import Renewal, renewal_of
+from dynaorm.plan.plan import Planned
 from dynaorm.record import replace
 
 
@@ -139,7 +142,37 @@ def unread(
     if not scope.covers(mapping) and doubt is None:
         return [], None
     problems = "; ".join(problem.problems) if isinstance(problem, DecodeError) else str(problem)
-    return [RepairableFinding(subject.finding(FindingKind.UNREADABLE, problems, repairable=False))], doubt
+    actions = _respelled(subject) if scope.covers(mapping) else ()
+    finding = subject.finding(FindingKind.UNREADABLE, problems, repairable=bool(actions))
+    reason = reason_not_to_write(mapping, subject.item, scope)
+    return [without_repair(RepairableFinding(finding, actions=actions), reason)], doubt
+
+
+def _respelled(subject: Subject) -> tuple[Planned, ...]:
+    """The repair of an entity that cannot be read only because values are spelled otherwise; nothing for any other.
+
+    Its item and index keys are written. What else follows from it is judged once it can be read. Copies of a version
+    are not written, so one that is versioned is left to people.
+    """
+    mapping, item = subject.mapping, subject.item
+    if mapping.versioning is not None:
+        return ()
+    allowed = ANY_SPELLING.set(True)
+    try:
+        encoded = mapping.encoder.encode(vars(mapping.loader.hydrate(item)))
+    except DynaormError:
+        return ()
+    finally:
+        ANY_SPELLING.reset(allowed)
+    names = item.keys() & encoded.keys()
+    fields = {one.attribute: one for one in mapping.fields.values() if one.attribute in names}
+    image = {**item, **{name: restore(one.codec, item[name], encoded[name]) for name, one in fields.items()}}
+    try:
+        renewal = renewal_of(mapping, image)
+        image = with_changes(image, index_changes(mapping, image, wanted_index_keys(renewal)))
+    except DynaormError:
+        return ()
+    return renewed(mapping, item, image, unit=subject.unit)
 
 
 def _judge_index_keys(
