@@ -26,7 +26,7 @@ from collections.abc import Mapping
 from dataclasses import field
 from typing import Any
 
-from dynaorm.failure import Address, DynaormError, nearest, said, shown, texts_of
+from dynaorm.failure import Address, DynaormError, message_of, nearest, shown, texts_of
 from dynaorm.record import record
 from dynaorm.remedies import remedy_of_refusal
 
@@ -94,7 +94,7 @@ class DeclarationError(DynaormError, TypeError):
     problem: str = "Cannot map class {entity}"
     remedy: str = "change its declaration as each line says"
 
-    def _said(self) -> str:
+    def _message(self) -> str:
         return "\n  - ".join([f"{self.problem}:", *self.problems])
 
 
@@ -137,7 +137,7 @@ class InvalidValue(UsageError, ValueError):
     has_value: bool = True
     remedy: str = "give the field a value that its declaration allows"
 
-    def _said(self) -> str:
+    def _message(self) -> str:
         value = f" = {shown(self.value)}" if self.has_value else ""
         where = f"{self.entity}.{self.field}{value}" if self.field else self.entity
         return f"{where}: {self.problem}; {self.remedy}"
@@ -167,7 +167,7 @@ class PlanTooLarge(UsageError):
     )
     remedy: str = "use several transactions, or session.save_many if the entities need not be saved together"
 
-    def _said(self) -> str:
+    def _message(self) -> str:
         too_many = f" (number 101 is {self.first_refused})" if self.first_refused else ""
         return f"{self.problem}{too_many}; {self.remedy}"
 
@@ -194,7 +194,7 @@ class ItemTooLarge(UsageError):
     )
     remedy: str = "shorten its largest attributes, or move them to items of their own"
 
-    def _said(self) -> str:
+    def _message(self) -> str:
         return _about(self.key, self)
 
 
@@ -216,7 +216,7 @@ class SameItemTwice(UsageError):
     key: Address | None
     remedy: str = "leave out one of the two, or make them in two transactions"
 
-    def _said(self) -> str:
+    def _message(self) -> str:
         return _about(self.key, self)
 
 
@@ -346,7 +346,7 @@ class DecodeError(DynaormError, ValueError):
         "Correct the item or the class; on_decode_error of a session decides what reads do with such items"
     )
 
-    def _said(self) -> str:
+    def _message(self) -> str:
         texts = texts_of(self.key, lambda value: shown(*value.values()))
         key = ", ".join(f"{name}={text}" for name, text in texts.items())
         return "\n  - ".join([f"{self.problem} from the item {key}:", *self.problems]) + f"\n{self.remedy}"
@@ -370,7 +370,7 @@ class StoreError(DynaormError):
     problem: str = "DynamoDB did not carry out the request"
     remedy: str = "see .causes"
 
-    def _said(self) -> str:
+    def _message(self) -> str:
         others = dict.fromkeys(type(cause).__name__ for cause in self.causes if cause is not self)
         also = f" (and {', '.join(others)}: see .causes)" if others else ""
         return f"{self.problem}{also}; {self.remedy}"
@@ -440,7 +440,7 @@ class ConstraintViolation(StoreError):
     problem: str = "a unique value is taken"
     remedy: str = "choose another value, or change or delete its owner first"
 
-    def _said(self) -> str:
+    def _message(self) -> str:
         return "; ".join([self.problem, *map(str, self.violations), self.remedy])
 
 
@@ -575,7 +575,7 @@ class StillCounted(ConditionFailed):
     problem: str = "{key!r} is still counted in, so nothing was written"
     remedy: str = "delete what is counted first, or in the same transaction"
 
-    def _said(self) -> str:
+    def _message(self) -> str:
         found = ", ".join(f"{name} is {text}" for name, text in texts_of(self.totals, str).items())
         return f"{self.problem}: {' and '.join(self.aggregates)} counts ({found}); {self.remedy}"
 
@@ -769,8 +769,8 @@ class BulkError(StoreError):
     failures: tuple[tuple[object, DynaormError], ...]
     remedy: str = "The others are done; correct and repeat only those in .failures"
 
-    def _said(self) -> str:
-        found = [f"{shown(subject)}: {said(error)}" for subject, error in self.failures[:_LISTED]]
+    def _message(self) -> str:
+        found = [f"{shown(subject)}: {message_of(error)}" for subject, error in self.failures[:_LISTED]]
         more = [f"and {len(self.failures) - _LISTED:,} more"] if len(self.failures) > _LISTED else []
         return "\n  - ".join([f"{len(self.failures):,} failed:", *found, *more]) + f"\n{self.remedy}"
 
@@ -807,7 +807,7 @@ class UnexpectedRefusal(StoreError):
         if self.remedy == UnexpectedRefusal.remedy:
             self.remedy = remedy_of_refusal(self.code, self.message) or self.remedy
 
-    def _said(self) -> str:
+    def _message(self) -> str:
         where = f", in the action to {self.action}" if self.action else ""
         by = f" (request {self.request_id})" if self.request_id else ""
         return f"{self.problem}{where}{by}; {self.remedy}"

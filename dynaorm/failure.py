@@ -115,9 +115,9 @@ class DynaormError(Exception):
                 setattr(self, name, format_message(words, vars(self)))
 
     def __str__(self) -> str:
-        return f"{said(self)}\n{SITE}{place_of(type(self))}" if SITE else said(self)
+        return f"{message_of(self)}\n{SITE}{place_of(type(self))}" if SITE else message_of(self)
 
-    def _said(self) -> str:
+    def _message(self) -> str:
         """The message. A class that says more than its problem and its remedy has its own."""
         return f"{self.problem}; {self.remedy}"
 
@@ -132,9 +132,9 @@ class DynaormError(Exception):
         return _blank, (type(self),), vars(self)
 
 
-def said(error: DynaormError) -> str:
+def message_of(error: DynaormError) -> str:
     """The message without the link at its end, for a place inside of another text."""
-    return error._said()
+    return error._message()
 
 
 def place_of(error: type[DynaormError]) -> str:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from dynaorm.errors import UnexpectedRefusal
 from dynaorm.flow.call import Call, Refusal
-from dynaorm.flow.read import refused
+from dynaorm.flow.read import error_of_refusal
 from dynaorm.remedies import is_denial, remedy_of_refusal
 from dynaorm.transport.answer import failure_of
 
@@ -42,7 +42,7 @@ EXPECTED = {
 def test_each_refusal_of_credentials_signature_or_permission_has_its_own_remedy(
     code: str, suffix: str
 ) -> None:
-    error = refused(Refusal(code + suffix, "no"), GET)
+    error = error_of_refusal(Refusal(code + suffix, "no"), GET)
     assert EXPECTED[code] in str(error)
     assert OTHERWISE not in str(error)
     assert str(pickle.loads(pickle.dumps(error))) == str(error)
@@ -50,7 +50,7 @@ def test_each_refusal_of_credentials_signature_or_permission_has_its_own_remedy(
 
 @pytest.mark.parametrize("code", ["ValidationException", "LimitExceededException", "Strange", ""])
 def test_any_other_refusal_keeps_the_general_remedy(code: str) -> None:
-    assert OTHERWISE in str(refused(Refusal(code, "no"), GET))
+    assert OTHERWISE in str(error_of_refusal(Refusal(code, "no"), GET))
     assert remedy_of_refusal(code, "no") is None
 
 
@@ -65,7 +65,7 @@ def test_a_remedy_that_is_given_stays() -> None:
     "message", ["Signature expired: 1 is now earlier than 2", "Signature not yet current"]
 )
 def test_a_signature_of_another_time_is_a_matter_of_the_clock(message: str) -> None:
-    assert "set the clock" in str(refused(Refusal("InvalidSignatureException", message), GET))
+    assert "set the clock" in str(error_of_refusal(Refusal("InvalidSignatureException", message), GET))
 
 
 def test_a_denial_names_the_operation_and_the_table() -> None:
@@ -75,7 +75,7 @@ def test_a_denial_names_the_operation_and_the_table() -> None:
         False,
     ]
     assert "these credentials may not do GetItem on 'app'" in str(
-        refused(Refusal("NotAuthorized", "no"), GET)
+        error_of_refusal(Refusal("NotAuthorized", "no"), GET)
     )
 
 
@@ -98,7 +98,7 @@ def test_no_refusal_repeats_what_was_signed(code: str, suffix: str, form: str, s
     refusal = failure_of(400, {"__type": f"x#{code}{suffix}", "message": message}, "R1")
     assert isinstance(refusal, Refusal)
     assert refusal.message == "The request signature does not match."
-    assert secret not in json.dumps([repr(refusal), str(refused(refusal, GET))])
+    assert secret not in json.dumps([repr(refusal), str(error_of_refusal(refusal, GET))])
 
 
 def test_the_message_of_a_denial_stays_whole() -> None:
@@ -110,6 +110,6 @@ def test_the_message_of_a_denial_stays_whole() -> None:
 def test_a_missing_index_is_refused_with_how_to_create_it() -> None:
     query = Call("Query", {"TableName": "app", "IndexName": "GSI1"})
     refusal = Refusal("ValidationException", "The table does not have the specified index: GSI1")
-    assert str(refused(refusal, query)).endswith(
+    assert str(error_of_refusal(refusal, query)).endswith(
         "create it: apply the table, which also completes what was stored without its keys"
     )

@@ -114,7 +114,7 @@ def verify(
 
     Example: dynaorm verify shop.models:app --segments 8
     """
-    asked = _Asked("verify", targets, scan, connection)
+    asked = _Invocation("verify", targets, scan, connection)
     with ExitStack() as opened:
         file = None if findings is None else opened.enter_context(FindingsFile(findings))
         return _verify_export(asked, exported, file) if exported.export else _run(asked, runs.verify, file)
@@ -140,7 +140,7 @@ def repair(
 
     Example: dynaorm repair shop.models:app --yes --checkpoint repair.sqlite
     """
-    asked = _Asked("repair", targets, scan, connection, yes, at_most, scans=findings is None)
+    asked = _Invocation("repair", targets, scan, connection, yes, at_most, scans=findings is None)
     if findings is None:
         return _run(asked, runs.repair)
     return _run(asked, partial(runs.repair, findings=read_findings(findings)))
@@ -156,11 +156,11 @@ def backfill(
 
     Example: dynaorm backfill shop.models:User --yes
     """
-    return _run(_Asked("backfill", targets, scan, connection, yes, at_most), runs.backfill)
+    return _run(_Invocation("backfill", targets, scan, connection, yes, at_most), runs.backfill)
 
 
 @record
-class _Asked:
+class _Invocation:
     """What one of the commands was asked to do.
 
     Attributes:
@@ -189,7 +189,7 @@ class _Asked:
         )
 
 
-def _run(asked: _Asked, work: _Work, file: FindingsFile | None = None) -> int:
+def _run(asked: _Invocation, work: _Work, file: FindingsFile | None = None) -> int:
     _check_processes(asked)
     verb, scan, connection = asked.verb, asked.scan, asked.connection
     targets = [load_target(text) for text in asked.texts]
@@ -334,7 +334,7 @@ class SessionOpener:
         return self.connection.session(self.targets, map(load_target, self.targets))
 
 
-def _check_processes(asked: _Asked) -> None:
+def _check_processes(asked: _Invocation) -> None:
     """Raise UsageError for what cannot be divided among processes."""
     if asked.scan.processes is None:
         return
@@ -356,7 +356,7 @@ def _check_processes(asked: _Asked) -> None:
 
 
 def _divided(
-    asked: _Asked, processes: int, options: RunOptions, shown: FindingsRun
+    asked: _Invocation, processes: int, options: RunOptions, shown: FindingsRun
 ) -> Iterator[Finding | RepairResult]:
     """What processes find, and what becomes of it."""
     tasks = segment_tasks(
@@ -375,7 +375,7 @@ def _divided(
 # -- exports -----------------------------------------------------------------------------------------------------------
 
 
-def _verify_export(asked: _Asked, exported: _Export, file: FindingsFile | None) -> int:
+def _verify_export(asked: _Invocation, exported: _Export, file: FindingsFile | None) -> int:
     """Verify exports, without a request to DynamoDB."""
     scan, shown = asked.scan, asked.findings(file)
     for name in ("segments", "processes", "rate", "checkpoint"):

@@ -26,7 +26,7 @@ from dynaorm.entity.mapping.field import FieldMapping
 from dynaorm.entity.mapping.mapping import EntityMapping, mapping_of
 from dynaorm.entity.mapping.place import IndexMapping
 from dynaorm.entity.mapping.when import When
-from dynaorm.entity.marker import OneOf, marked
+from dynaorm.entity.marker import OneOf, parse_markers
 from dynaorm.entity.table import Table
 from dynaorm.entity.template.key_part import KeyPart
 from dynaorm.entity.template.template import KeyTemplate
@@ -201,7 +201,7 @@ def _marks(mapping: EntityMapping, field: FieldMapping) -> Iterator[str]:
     marks: Mapping[str, bool] = {
         "unique": any(field.name in one.fields for one in mapping.constraints.values()),
         "versioned": versioning is not None and field.name in (versioning.fields or ()),
-        "one of": bool(marked(field.name, mapping.entity.model_fields[field.name]).find(OneOf)),
+        "one of": bool(parse_markers(field.name, mapping.entity.model_fields[field.name]).find(OneOf)),
         "expires": mapping.expires is field and mapping.table.ttl_attribute is not None,
         "expires in ms": mapping.expires is field and mapping.table.ttl_attribute is None,
         "created at": field in mapping.created,

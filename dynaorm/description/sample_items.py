@@ -28,7 +28,7 @@ from dynaorm.entity.stored_entity import checked_item, entity_of
 from dynaorm.entity.table import Table, check_table
 from dynaorm.entity.type_tree import TypeTree
 from dynaorm.errors import AlreadyExists, DynaormError, EntityNotFound, UniqueViolation, UsageError
-from dynaorm.failure import said, shown, suggestion
+from dynaorm.failure import message_of, shown, suggestion
 from dynaorm.flow.lines import entity_from_json
 from dynaorm.item.condition import And, Attr, BeginsWith, Between, Compare, Condition, IsIn, Or, SizeOf
 from dynaorm.plan.inspection import item_of
@@ -53,7 +53,7 @@ def in_order_of_saving(seeds: Iterable[Seed]) -> list[Seed]:
 
 def at_line(seed_place: str, error: DynaormError) -> UsageError:
     """The error of a line."""
-    problem = said(error).removesuffix(error.remedy).rstrip("\n; ")
+    problem = message_of(error).removesuffix(error.remedy).rstrip("\n; ")
     return UsageError(problem=f"{seed_place}: {problem}", remedy=error.remedy)
 
 

@@ -469,7 +469,7 @@ class AnnotatedField:
         return [marker for marker in self.markers if isinstance(marker, kind)]
 
 
-def marked(name: str, info: FieldInfo) -> AnnotatedField:
+def parse_markers(name: str, info: FieldInfo) -> AnnotatedField:
     """The markers of one field."""
     tree = type_tree(info.annotation)
     metadata = [one for one in info.metadata if not _is_marker(one)]
@@ -511,7 +511,7 @@ def _instead(kind: type, markers: list[object]) -> str:
 
 def tree_of_field(info: FieldInfo) -> TypeTree:
     """The type of a field: with ``OneOf(values)`` it is the Literal of these values."""
-    return marked("", info).tree
+    return parse_markers("", info).tree
 
 
 def _with_values(tree: TypeTree, markers: list[object]) -> TypeTree:

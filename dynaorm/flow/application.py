@@ -21,7 +21,7 @@ from dynaorm.errors import UsageError
 from dynaorm.failure import counted
 from dynaorm.flow.call import Context, Flow, Pause, Refusal, Reply
 from dynaorm.flow.integrity.finding import RepairResult
-from dynaorm.flow.read import answered, refused
+from dynaorm.flow.read import answered, error_of_refusal
 from dynaorm.flow.tables import (
     INDEXES,
     Difference,
@@ -403,7 +403,7 @@ class _Application:
         if self.sent == step:
             self._tell("waiting", "it is not seen in the table yet")
             if self.trouble is not None and self._waited >= _REFUSED_SECONDS:
-                raise refused(self.trouble, call_of(step)) from self.trouble
+                raise error_of_refusal(self.trouble, call_of(step)) from self.trouble
             self._check_time(_UNSEEN_SECONDS, "was accepted, but the table is not so")
             return
         if self.tried != step:
@@ -412,7 +412,7 @@ class _Application:
             self._tell("begun", step=step)
         elif self.trouble is not None and self._waited >= _UNSEEN_SECONDS:
             # Nothing is being changed in this table, and DynamoDB goes on to refuse.
-            raise refused(self.trouble, call_of(step)) from self.trouble
+            raise error_of_refusal(self.trouble, call_of(step)) from self.trouble
         self.trouble = yield from self._sent(step)
         if self.trouble is not None and self.trouble.code in _NOT_YET:
             self._tell("waiting", self._refused_with.removeprefix("; "), step=step)
@@ -428,7 +428,7 @@ class _Application:
         except Refusal as refusal:
             # What an attempt without an answer or another program has made is refused as invalid.
             if refusal.code not in (*_NOT_YET, "ValidationException"):
-                raise refused(refusal, call) from refusal
+                raise error_of_refusal(refusal, call) from refusal
             return refusal
         return None
 

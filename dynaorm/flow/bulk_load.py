@@ -32,7 +32,7 @@ from dynaorm.flow.call import (
     waited,
 )
 from dynaorm.flow.commit import settle
-from dynaorm.flow.read import answered, refused, spent
+from dynaorm.flow.read import answered, error_of_refusal, spent
 from dynaorm.flow.windows import (
     CODES_OF_AN_ITEM,
     CONCURRENCY,
@@ -78,9 +78,9 @@ def _put(table: Table, waiting: Puts[T], context: Context) -> Flow[list[tuple[T,
             reply = yield from answered(call, context, pauses)
         except Refusal as refusal:
             if refusal.code not in CODES_OF_AN_ITEM:
-                raise refused(refusal, call) from refusal
+                raise error_of_refusal(refusal, call) from refusal
             if len(waiting) == 1:
-                return [(one, refused(refusal, call)) for one, _ in waiting.values()]
+                return [(one, error_of_refusal(refusal, call)) for one, _ in waiting.values()]
             return (yield from _one_by_one(table, waiting, context))
         left = reply.get("UnprocessedItems", {}).get(name, [])
         keys = {contents_of(table, one["PutRequest"]["Item"]) for one in left}
@@ -289,7 +289,7 @@ class _Batch:
 
     def _refused(self, refusal: Refusal) -> Flow[None]:
         if refusal.code not in CODES_OF_AN_ITEM:
-            raise refused(refusal, self._call()) from refusal
+            raise error_of_refusal(refusal, self._call()) from refusal
         if len(self.waiting) > 1:
             # Rule 3.
             for alone in self._taken_apart():
@@ -297,7 +297,7 @@ class _Batch:
                 self.failures += alone.failures
             return
         ((ident, loads),) = self.waiting.items()
-        error = refused(refusal, self._call(), plan_of(loads, self.table).actions[0].reason)
+        error = error_of_refusal(refusal, self._call(), plan_of(loads, self.table).actions[0].reason)
         self._fail(ident, error, f"an attempt got no answer, and the next was refused ({refusal.code})")
 
     def _taken_apart(self) -> Iterator["_Batch"]:

@@ -32,7 +32,15 @@ from dynaorm.failure import counted, shown
 from dynaorm.flow.call import Call, Context, Flow, PageKeys, ReadCost, Refusal, last_key, waited
 from dynaorm.flow.commit import commit, settle, unit_of_work
 from dynaorm.flow.entity import replace_state
-from dynaorm.flow.read import BATCH_GET_LIMIT, answered, check_keys, get_item, get_items, refused, repeat
+from dynaorm.flow.read import (
+    BATCH_GET_LIMIT,
+    answered,
+    check_keys,
+    error_of_refusal,
+    get_item,
+    get_items,
+    repeat,
+)
 from dynaorm.flow.target import Target, target_of
 from dynaorm.flow.write import send
 from dynaorm.item.action import ConditionCheck, Delete, to_wire
@@ -435,7 +443,7 @@ def _delete(action: Delete, context: Context) -> Flow[bool]:
         yield from answered(call, context)
     except Refusal as refusal:
         if refusal.code != "ConditionalCheckFailedException":
-            raise refused(refusal, call) from refusal
+            raise error_of_refusal(refusal, call) from refusal
         return False
     return True
 

@@ -132,7 +132,7 @@ def repeat(call: Call, context: Context, pauses: Iterator[float] | None = None) 
     try:
         return (yield from answered(call, context, pauses))
     except Refusal as refusal:
-        raise refused(refusal, call) from refusal
+        raise error_of_refusal(refusal, call) from refusal
 
 
 def answered(call: Call, context: Context, pauses: Iterator[float] | None = None) -> Flow[Reply]:
@@ -167,10 +167,10 @@ def spent(trouble: Refusal | NoAnswer, call: Call, attempts: int) -> StoreError:
         return Throttled(attempts=attempts, code=code)
     if (code := conflict_in(trouble)) is not None:
         return Contention(attempts=attempts, code=code)
-    return refused(trouble, call)
+    return error_of_refusal(trouble, call)
 
 
-def refused(refusal: Refusal, call: Call, action: str = "") -> StoreError:
+def error_of_refusal(refusal: Refusal, call: Call, action: str = "") -> StoreError:
     """The error of a refusal that is not part of a plan."""
     if refusal.code == "ResourceNotFoundException":
         return TableNotFound(table=", ".join(tables_in(call.request)))

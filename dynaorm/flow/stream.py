@@ -20,7 +20,7 @@ from dynaorm.argument import check_amount, check_flag, check_plain_function
 from dynaorm.entity.table import Table, check_table
 from dynaorm.errors import CheckpointExpired, StoreError, Unreachable, UsageError
 from dynaorm.flow.call import Call, Context, Flow, PageKeys, Pause, Refusal, Reply, waited
-from dynaorm.flow.read import answered, describe_table, part_of, refused
+from dynaorm.flow.read import answered, describe_table, error_of_refusal, part_of
 from dynaorm.record import record, replace
 from dynaorm.streams.change import AnyChange, Internal
 from dynaorm.streams.checkpoint import Parents, StreamCheckpoint, checkpoint_in
@@ -281,7 +281,7 @@ class StreamReader:
     def _refused(self, refusal: Refusal, operation: str) -> StoreError:
         if refusal.code in _TRIMMED:
             return self._expired(refusal.message or refusal.code)
-        return refused(refusal, Call(operation, {}))
+        return error_of_refusal(refusal, Call(operation, {}))
 
     def _expired(self, reason: str) -> CheckpointExpired:
         return CheckpointExpired(

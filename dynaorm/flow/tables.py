@@ -38,7 +38,7 @@ from dynaorm.entity.table import (
 from dynaorm.errors import TableNotFound, Unreachable, UsageError
 from dynaorm.failure import shown
 from dynaorm.flow.call import Call, Context, Flow, Pause, Refusal, Reply
-from dynaorm.flow.read import answered, describe_table, refused, repeat
+from dynaorm.flow.read import answered, describe_table, error_of_refusal, repeat
 from dynaorm.record import record
 
 READ_UNIT: Final = 4096
@@ -774,7 +774,7 @@ def _delete_one(name: str, context: Context) -> Flow[None]:
                 return
             # Another request is changing the table. After it, the deletion is sent again.
             if refusal.code != "ResourceInUseException":
-                raise refused(refusal, deletion) from refusal
+                raise error_of_refusal(refusal, deletion) from refusal
         yield Pause(_POLL_SECONDS)
     raise UsageError(
         problem=f"the table {name!r} is not gone after {_POLL_SECONDS * _POLLS:g} seconds",
@@ -791,7 +791,7 @@ def _create_one(table: Table, context: Context) -> Flow[None]:
         # The table exists, perhaps because an attempt without an answer has created it. Whether it is the one that is
         # wanted is compared below.
         if refusal.code != "ResourceInUseException":
-            raise refused(refusal, Call("CreateTable", wanted)) from refusal
+            raise error_of_refusal(refusal, Call("CreateTable", wanted)) from refusal
     description = yield from _active(name, context)
     # What follows switches the stream and TTL on.
     found = [
@@ -897,7 +897,7 @@ def _enable_stream(name: str, view: StreamView, description: Reply, context: Con
             # An attempt without an answer may have enabled it.
             description = yield from _active(name, context)
             if stream_of(description) is None:
-                raise refused(refusal, change) from refusal
+                raise error_of_refusal(refusal, change) from refusal
         else:
             yield from _active(name, context)
             return
@@ -919,7 +919,7 @@ def _enable_ttl(name: str, attribute: str, context: Context) -> Flow[None]:
             # An attempt without an answer may have enabled it.
             found = yield from _ttl_of(name, context)
             if found is None:
-                raise refused(refusal, change) from refusal
+                raise error_of_refusal(refusal, change) from refusal
         else:
             return
     if found != attribute:

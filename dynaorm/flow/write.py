@@ -9,7 +9,7 @@ from typing import Final, TypeAlias
 from dynaorm.errors import OutcomeUnknown, StoreError, TokenReused, UsageError
 from dynaorm.failure import format_message, shown
 from dynaorm.flow.call import Call, Context, Flow, NoAnswer, Refusal, is_retryable, waited
-from dynaorm.flow.read import get_item, refused, spent, updated_item
+from dynaorm.flow.read import error_of_refusal, get_item, spent, updated_item
 from dynaorm.flow.write_endings import (
     AGAIN,
     DONE,
@@ -459,7 +459,7 @@ class PlanExecution:
             if found.failures:
                 return verdict(found.failures, self.context.clock.now(), trouble.request_id)
             only = self.plan.actions[0].reason if len(self.plan.actions) == 1 else ""
-            return refused(trouble, self.call, only)
+            return error_of_refusal(trouble, self.call, only)
         if step is TAKEN and token_item is not None:
             return TokenReused(token=token_item.label)
         assert isinstance(trouble, (Refusal, NoAnswer))

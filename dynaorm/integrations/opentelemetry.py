@@ -17,7 +17,7 @@ from dynaorm.errors import UsageError
 from dynaorm.flow.call import Call, Flow, Reply
 from dynaorm.session._async.session import AsyncSession
 from dynaorm.session.attempt import Attempt
-from dynaorm.session.observed import observed
+from dynaorm.session.observed import observe
 from dynaorm.session.session import Session
 from dynaorm.session.watch import FlowWatch, Listener
 from dynaorm.transport.settings import Endpoint
@@ -167,7 +167,7 @@ def _in_a_span(calls: _TracedCalls, method: str, flow: Flow[T]) -> Flow[T]:
 
     error = None
     try:
-        return (yield from observed(flow, method, tell))
+        return (yield from observe(flow, method, tell))
     except BaseException as raised:
         error = type(raised).__name__
         raise

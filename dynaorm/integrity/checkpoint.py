@@ -20,7 +20,7 @@ from typing import Any, Final, Self, TypeVar
 
 from dynaorm.entity.table import Ident, Table
 from dynaorm.errors import UsageError
-from dynaorm.flow.integrity.finding import Amount, Fact, Holding, Uncertainty
+from dynaorm.flow.integrity.finding import Amount, Claim, Fact, Uncertainty
 from dynaorm.flow.integrity.ledger import MOST_HOLDERS, Sums, add_up
 from dynaorm.flow.integrity.scan import ScanSegment
 from dynaorm.flow.integrity.stored_check import ItemAddress
@@ -216,7 +216,7 @@ class Checkpoint:
     def add(self, fact: Fact, /) -> None:
         address = address_text(fact.address)
         match fact:
-            case Holding(_, holder, is_harmless):
+            case Claim(_, holder, is_harmless):
                 self._run(
                     "INSERT INTO held VALUES (?, ?) ON CONFLICT (address) DO UPDATE SET is_wrong = is_wrong OR ?",
                     (address, int(not is_harmless), int(not is_harmless)),
@@ -270,7 +270,7 @@ class Checkpoint:
             query = "SELECT address FROM holders WHERE held = ? ORDER BY address LIMIT ?"
             for (holder,) in self._run(query, (held, MOST_HOLDERS)) or [(None,)]:
                 found = None if holder is None else self._read(holder)
-                yield Holding(self._read(held), found, is_harmless=not is_wrong)
+                yield Claim(self._read(held), found, is_harmless=not is_wrong)
         for address, numbers in self.sums():
             yield Amount(address, numbers)
 

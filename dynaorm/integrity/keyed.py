@@ -28,9 +28,9 @@ from dynaorm.failure import shown
 from dynaorm.flow.integrity.finding import (
     Amount,
     CheckResult,
+    Claim,
     Fact,
     Finding,
-    Holding,
     RepairableFinding,
     RepairResult,
     Uncertainty,
@@ -40,7 +40,7 @@ from dynaorm.flow.integrity.judge_items import judge_left
 from dynaorm.flow.integrity.kinds.judged_kinds import KINDS
 from dynaorm.flow.integrity.ledger import MOST_HOLDERS, MemoryFactStore
 from dynaorm.flow.integrity.scope import Scope, scope_of
-from dynaorm.flow.integrity.stored_check import Asked, ItemAddress, StoredCheck, try_run
+from dynaorm.flow.integrity.stored_check import ItemAddress, StoredCheck, Unanswered, try_run
 from dynaorm.integrity.fact_text import address_in, address_text, numbers_text, parse_numbers
 from dynaorm.integrity.report import as_json, found_in
 from dynaorm.item.json_body import decode_body, encode_body
@@ -175,7 +175,7 @@ def _judged_item(
     address: ItemAddress, known: Mapping[Ident, Sequence[Item]], declared: KeyedScope
 ) -> Iterator[ShuffleRecord]:
     found = try_run(judge(address, declared.scope), known)
-    if isinstance(found, Asked):
+    if isinstance(found, Unanswered):
         question = json.dumps([_ITEM, json.loads(address_text(address))])
         yield from _asked(question, found)
         return
@@ -197,7 +197,7 @@ def _judged_left(
         ledger.add(_fact_in(text, declared))
     check: StoredCheck[list[RepairableFinding]] = judge_left(ledger, declared.scope)
     found = try_run(check, known)
-    if isinstance(found, Asked):
+    if isinstance(found, Unanswered):
         yield from _asked(json.dumps([_LEFT, facts]), found)
     else:
         yield from (keyed(one.finding) for one in found)
@@ -208,7 +208,7 @@ def keyed(said: Finding | RepairResult | Fact | Uncertainty) -> ShuffleRecord:
     match said:
         case Uncertainty():
             return ShuffleRecord(FactKind.DOUBT, said.source or "", said.reason)
-        case Holding() | Amount():
+        case Claim() | Amount():
             return ShuffleRecord(FactKind.CONCERNS, _ident_text(said.address.ident), _fact_text(said))
     finding = said.finding if isinstance(said, RepairResult) else said
     key = _ident_text((finding.table, *(repr(value) for value in finding.item_key.values())))
@@ -227,7 +227,7 @@ def records_of(fact: ShuffleRecord, declared: KeyedScope) -> Fact | Uncertainty:
     return _fact_in(fact.text, declared)
 
 
-def _asked(question: str, asked: Asked) -> Iterator[ShuffleRecord]:
+def _asked(question: str, asked: Unanswered) -> Iterator[ShuffleRecord]:
     for ident in asked.addresses:
         yield ShuffleRecord(FactKind.ASKED, question, _ident_text(ident))
 
@@ -268,7 +268,7 @@ def _fact_in(text: str, declared: KeyedScope) -> Fact:
     if len(said) == 1:
         return Amount(place, parse_numbers(said[0]))
     holder, is_harmless = said
-    return Holding(place, None if holder is None else address_in(holder, declared.tables), is_harmless)
+    return Claim(place, None if holder is None else address_in(holder, declared.tables), is_harmless)
 
 
 def _ident_text(ident: Ident) -> str:

@@ -412,7 +412,7 @@ class _Viewer:
             cls=None if cls is None else cls.name,
             position=position,
             name=self._name(entry, entry.item, entry.secret) if entry.kind == "entity" else "",
-            said=self._said(entry, owner),
+            said=self._caption(entry, owner),
             sort=tuple(self._pieces(entry, name) for name in self._keys_of(entry)[1]),
             attributes=tuple(self._attributes(entry)),
             places=dict(entry.places),
@@ -428,7 +428,7 @@ class _Viewer:
 
     # -- what an item is -----------------------------------------------------------------------------------------------
 
-    def _said(self, entry: Entry, owner: int | None) -> str:
+    def _caption(self, entry: Entry, owner: int | None) -> str:
         if entry.kind == "entity":
             return ""
         if entry.kind == "token":

@@ -59,7 +59,7 @@ def fingerprints(merged: Sequence[ItemIntents]) -> Fingerprints:
             save = write.intent if isinstance(write.intent, Save) else None
             outline.append(save is not None and save.overwrite)
             if save is not None and save.replacing is not None:
-                outline.append(told(resolve_condition(one.mapping, save.replacing)))
+                outline.append(canonical_text(resolve_condition(one.mapping, save.replacing)))
             values.append(_values(write.mapping, write.valid.values))
             changes.append(_changes(write))
             if write.state is not None:
@@ -87,7 +87,7 @@ def _hash(content: list[Any]) -> str:
     return sha256(json.dumps(content, sort_keys=True, default=repr).encode()).hexdigest()[:_DIGITS]
 
 
-def told(part: Any) -> str:
+def canonical_text(part: Any) -> str:
     """The text of resolved conditions or changes."""
     return repr(in_order(part))
 
@@ -115,10 +115,13 @@ def content_of(resolved: ResolvedIntent[Intent]) -> list[Any]:
     if isinstance(intent, Move):
         return content
     if intent.condition is not None:
-        content.append(told(resolve_condition(mapping, intent.condition)))
+        content.append(canonical_text(resolve_condition(mapping, intent.condition)))
     if isinstance(intent, Edit):
         fixed = {str(one.path[0]): one.value for one in intent.changes if isinstance(one, SetTo)}
-        content += [told(stored_changes(mapping, intent.changes)), values_in_keys(mapping, fixed, fixed)]
+        content += [
+            canonical_text(stored_changes(mapping, intent.changes)),
+            values_in_keys(mapping, fixed, fixed),
+        ]
         content += ["creates"] if intent.creates else []
     return content
 

@@ -1,4 +1,4 @@
-"""``observed``: runs a flow unchanged, and tells of each attempt of its requests."""
+"""``observe``: runs a flow unchanged, and tells of each attempt of its requests."""
 
 import time
 from collections.abc import Callable
@@ -14,7 +14,7 @@ Tell: TypeAlias = Callable[[Attempt, Call, Reply | BaseException], object]
 """Called with each attempt, its request and its outcome. It must not raise an ``Exception``."""
 
 
-def observed(flow: Flow[T], method: str, tell: Tell) -> Flow[T]:
+def observe(flow: Flow[T], method: str, tell: Tell) -> Flow[T]:
     """The same flow; ``tell`` is called after each attempt, where the flow runs, for flows run together in threads.
 
     ``method``: the method of the session that runs the flow.
@@ -63,7 +63,7 @@ class _Attempts:
     def before(self, step: Step) -> Step:
         """Note the next step. Flows that run together are observed, too."""
         if isinstance(step, Parallel):
-            return replace(step, flows=tuple(observed(one, self.method, self.tell) for one in step.flows))
+            return replace(step, flows=tuple(observe(one, self.method, self.tell) for one in step.flows))
         if isinstance(step, Pause):
             self.pause += step.seconds
         else:

@@ -100,7 +100,7 @@ class Watch:
         """The flow, or one that also tells of each attempt."""
         if self._listener is None and not _is_debugging():
             return flow
-        return observed.observed(flow, method, self._tell)
+        return observed.observe(flow, method, self._tell)
 
     def _tell(self, attempt: Attempt, call: Call, outcome: Reply | BaseException) -> None:
         if _is_debugging():

@@ -26,7 +26,7 @@ _GZIP: Final = ".gz"
 
 
 @contextmanager
-def written(target: Target) -> Iterator[IO[bytes]]:
+def new_file(target: Target) -> Iterator[IO[bytes]]:
     """A file to be written, which is there only after the block has ended without an error.
 
     Raises:

@@ -202,7 +202,7 @@ async def dump(
         table, session._context, entities=entities, segments=segments, segment=segment, rate=rate
     )
     check_progress(progress)
-    async with opened(session, line_file.written, target) as file:
+    async with opened(session, line_file.new_file, target) as file:
         for step in work.steps():
             await run_blocking(session, file.writelines, await run(session, "dump", step))
             if progress is not None:

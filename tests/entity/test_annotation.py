@@ -8,7 +8,7 @@ from pydantic import BaseModel, create_model
 from typing_extensions import TypeAliasType, TypedDict
 
 from dynaorm import Attribute, ExpiresAt, InKey, Unique, Versioned
-from dynaorm.entity.marker import AnnotatedField, marked
+from dynaorm.entity.marker import AnnotatedField, parse_markers
 
 Email = TypeAliasType("Email", Annotated[str, Unique("email")])
 
@@ -43,7 +43,7 @@ class Pair(NamedTuple):
 
 def field(annotation: Any, default: Any = ...) -> AnnotatedField:
     model = create_model("Model", value=(annotation, default))
-    return marked("value", model.model_fields["value"])
+    return parse_markers("value", model.model_fields["value"])
 
 
 def test_markers_are_kept_apart_from_what_other_libraries_put_into_annotated() -> None:

@@ -21,7 +21,7 @@ from typing_extensions import TypeAliasType, TypedDict
 
 from dynaorm import Unique
 from dynaorm.entity.mapping.secret import holds_secret
-from dynaorm.entity.marker import marked
+from dynaorm.entity.marker import parse_markers
 from dynaorm.entity.text.scalar import scalar_of
 from dynaorm.entity.type_tree import substituted, type_tree
 from tests.entity.kinds import DICT, LIST, TUPLE
@@ -139,7 +139,7 @@ def test_whatever_stands_around_a_type_means_the_same_to_everybody(leaf: Case, w
     assert holds_secret(written) is model.is_secret
     assert tree.without_none.plain == model.plain
     assert (scalar_of(written) is None) is (scalar_of(model.plain) is None)
-    mark = marked("value", create_model("Holder", value=(written, ...)).model_fields["value"])
+    mark = parse_markers("value", create_model("Holder", value=(written, ...)).model_fields["value"])
     assert len(mark.markers) == model.marks
     assert any("stands inside the type" in one for one in mark.problems) is (model.parts > 0)
 

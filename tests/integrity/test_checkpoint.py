@@ -15,7 +15,7 @@ import pytest
 from dynaorm import Aggregate, BinaryKey, Entity, Table
 from dynaorm.errors import UsageError
 from dynaorm.flow.call import DEFAULT_RETRY, Context
-from dynaorm.flow.integrity.finding import Amount, Holding, Uncertainty
+from dynaorm.flow.integrity.finding import Amount, Claim, Uncertainty
 from dynaorm.flow.integrity.ledger import FactStore, MemoryFactStore
 from dynaorm.flow.integrity.stored_check import ItemAddress
 from dynaorm.flow.integrity.verify import Verification, verification
@@ -92,12 +92,12 @@ def test_every_ledger_remembers_the_same(
     ledger_in: Callable[[Resumed, Path], FactStore], resumed: Resumed, tmp_path: Path
 ) -> None:
     ledger = ledger_in(resumed, tmp_path)
-    ledger.add(Holding(place("a")))
-    ledger.add(Holding(place("a"), place("b")))
-    ledger.add(Holding(place("a"), place("b")))
-    ledger.add(Holding(place("c"), place("d"), is_harmless=True))
-    ledger.add(Holding(place("e"), place("f"), is_harmless=True))
-    ledger.add(Holding(place("e"), place("g"), is_harmless=True))
+    ledger.add(Claim(place("a")))
+    ledger.add(Claim(place("a"), place("b")))
+    ledger.add(Claim(place("a"), place("b")))
+    ledger.add(Claim(place("c"), place("d"), is_harmless=True))
+    ledger.add(Claim(place("e"), place("f"), is_harmless=True))
+    ledger.add(Claim(place("e"), place("g"), is_harmless=True))
     assert sorted(ledger.holdings(), key=repr) == [
         (place("a"), (place("b"),)),
         (place("e"), (place("f"), place("g"))),

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from dynaorm.flow.call import Call, Flow, NoAnswer, Parallel, Pause, Refusal
 from dynaorm.session import Attempt
 from dynaorm.session.drive import drive
-from dynaorm.session.observed import observed
+from dynaorm.session.observed import observe
 from dynaorm.testing import FakeClock, ScriptedTransport
 
 Part: TypeAlias = str | tuple["Part", ...]
@@ -55,7 +55,7 @@ def test_a_flow_that_is_observed_does_the_same(parts: list[Part]) -> None:
         transport, clock, seen = ScriptedTransport(*[answering] * 99), FakeClock(), list[str]()
         flow = flow_of(parts, seen)
         if watches:
-            flow = observed(flow, "save", lambda attempt, *_: attempts.append(attempt))
+            flow = observe(flow, "save", lambda attempt, *_: attempts.append(attempt))
         result = drive(flow, transport, clock)
         found.append((result, [call.operation for call in transport.calls], clock.pauses, seen))
     assert found[0] == found[1]
@@ -84,7 +84,7 @@ def test_the_attempts_of_a_request_are_counted_with_the_pauses_between_them() ->
         yield Call("GetItem", {"Key": 3})
 
     transport = ScriptedTransport(Refusal("a"), Refusal("b"), {}, {}, NoAnswer("c"), {})
-    watched = observed(twice(), "get", lambda one, *_: told.append((one.number, one.pause, one.outcome)))
+    watched = observe(twice(), "get", lambda one, *_: told.append((one.number, one.pause, one.outcome)))
     drive(watched, transport, FakeClock())
     assert told == [
         (1, 0.25, "refused"),
@@ -112,7 +112,7 @@ def test_an_interrupted_attempt_is_told_and_the_flow_learns_of_it() -> None:
 
     with pytest.raises(KeyboardInterrupt):
         drive(
-            observed(flow(), "get", lambda one, *_: outcomes.append(one.error)),
+            observe(flow(), "get", lambda one, *_: outcomes.append(one.error)),
             ScriptedTransport(interrupted),
             FakeClock(),
         )

@@ -17,7 +17,7 @@ from pydantic_core import PydanticUndefined
 from typing_extensions import ReadOnly
 
 from dynaorm.entity.codec.value import UnsupportedType
-from dynaorm.entity.marker import Attribute, marked
+from dynaorm.entity.marker import Attribute, parse_markers
 from dynaorm.entity.type_tree import TypeTree, hints_of, substituted, type_tree
 from dynaorm.record import record
 
@@ -144,7 +144,7 @@ def _model_fields(model: type[BaseModel]) -> Iterator[FieldOf]:
 
 
 def _field(owner: type, name: str, info: FieldInfo, annotation: Any) -> FieldOf:
-    mark = marked(name, info)
+    mark = parse_markers(name, info)
     if mark.problems:
         raise UnsupportedType(f"{owner.__name__}.{mark.problems[0]}")
     attributes = mark.find(Attribute)

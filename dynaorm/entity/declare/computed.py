@@ -10,7 +10,7 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from dynaorm.entity.mapping.computed import ComputedValue, computed_field_value, nested_value
-from dynaorm.entity.marker import AnnotatedField, Computed, OneOf, Stored, Unique, marked
+from dynaorm.entity.marker import AnnotatedField, Computed, OneOf, Stored, Unique, parse_markers
 from dynaorm.entity.text.scalar import scalar_of
 from dynaorm.entity.type_tree import TypeTree
 from dynaorm.failure import suggestion
@@ -21,7 +21,7 @@ _IN_BRACES: Final = re.compile(r"\{([^\W\d]\w*(?:\.[^\W\d]\w*)+)")
 def computed_marks(entity: type[BaseModel]) -> dict[str, AnnotatedField]:
     """The types of computed fields without their markers, and the markers."""
     found = entity.model_computed_fields.items()
-    return {name: marked(name, FieldInfo.from_annotation(info.return_type)) for name, info in found}
+    return {name: parse_markers(name, FieldInfo.from_annotation(info.return_type)) for name, info in found}
 
 
 def marker_problems(marks: Mapping[str, AnnotatedField], fields: Iterable[str]) -> Iterator[str]:

@@ -32,7 +32,7 @@ from dynaorm.entity.marker import (
     Stored,
     UpdatedAt,
     Versioned,
-    marked,
+    parse_markers,
 )
 from dynaorm.entity.table import Table
 from dynaorm.entity.template.version import BOOKKEEPING, Versioning
@@ -50,7 +50,7 @@ def declare(entity: type[BaseModel], options: ClassOptions) -> None:
     Raises:
         DeclarationError: with every problem of the class. The table is unchanged.
     """
-    marks = {name: marked(name, info) for name, info in entity.model_fields.items()}
+    marks = {name: parse_markers(name, info) for name, info in entity.model_fields.items()}
     problems = [*options.problems, *_class_problems(entity, marks)]
     if options.table is None:
         raise DeclarationError(entity=entity.__name__, problems=tuple(problems))
@@ -101,7 +101,7 @@ def _dropped_markers(entity: type[BaseModel], marks: Mapping[str, AnnotatedField
             continue
         for name in base.model_fields.keys() & marks.keys():
             present = {type(marker) for marker in marks[name].markers}
-            for marker in marked(name, base.model_fields[name]).markers:
+            for marker in parse_markers(name, base.model_fields[name]).markers:
                 if type(marker) not in present:
                     # The last base with a marker is the one that declared it.
                     declared[name, type(marker).__name__] = base.__name__

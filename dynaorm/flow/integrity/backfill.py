@@ -24,7 +24,7 @@ from dynaorm.flow.integrity.stored_check import ItemAddress, StoredCheck
 from dynaorm.flow.integrity.unexplained import reason_not_to_write, without_repair
 from dynaorm.item.value import AttributeValue, Item
 from dynaorm.plan.compiler import Renewal, renewal_of
-from dynaorm.plan.kinds.derived import Held
+from dynaorm.plan.kinds.derived import Holding
 from dynaorm.record import record, replace
 
 
@@ -106,7 +106,7 @@ class _Required:
 
     renewal: Renewal
     index_keys: Mapping[str, AttributeValue]
-    held: Sequence[tuple[Checker, Sequence[Held[Any]]]]
+    held: Sequence[tuple[Checker, Sequence[Holding[Any]]]]
 
 
 def _lacked(lacking: MissingParts, required: _Required, scope: Scope) -> StoredCheck[list[RepairableFinding]]:

@@ -271,7 +271,7 @@ def not_judged(address: ItemAddress, detail: str) -> RepairableFinding:
 
 
 @record
-class Holding:
+class Claim:
     """A fact about an item that several entities may hold: one of them does, or the item itself was met.
 
     Attributes:
@@ -298,7 +298,7 @@ class Amount:
     numbers: Mapping[str, Decimal] = MappingProxyType({})
 
 
-Fact: TypeAlias = Holding | Amount
+Fact: TypeAlias = Claim | Amount
 """What one item says under the key of another. All facts under one key decide what is wrong with the item there."""
 
 

@@ -9,7 +9,7 @@ from decimal import Decimal
 from typing import Final, Protocol, TypeAlias
 
 from dynaorm.entity.table import Ident
-from dynaorm.flow.integrity.finding import Amount, CheckResult, Fact, Holding, Uncertainty
+from dynaorm.flow.integrity.finding import Amount, CheckResult, Claim, Fact, Uncertainty
 from dynaorm.flow.integrity.stored_check import ItemAddress
 from dynaorm.item.value import EXACT, Item
 from dynaorm.record import record
@@ -81,7 +81,7 @@ class MemoryFactStore:
 
     def add(self, fact: Fact, /) -> None:
         match fact:
-            case Holding(address, holder, is_harmless):
+            case Claim(address, holder, is_harmless):
                 found = self._held.setdefault(address.ident, _Held(address))
                 found.is_wrong |= not is_harmless
                 if holder is not None and len(found.holders) < MOST_HOLDERS:

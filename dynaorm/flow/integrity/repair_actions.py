@@ -23,7 +23,7 @@ from dynaorm.plan.plan import Basis, Planned, Purpose
 from dynaorm.plan.values import difference
 
 
-class Taken(NamedTuple):
+class ClaimedItem(NamedTuple):
     """An item that an entity takes in a repair.
 
     Attributes:
@@ -41,7 +41,7 @@ def renewed(
     mapping: EntityMapping,
     item: Item,
     image: Item,
-    taken: Sequence[Taken] = (),
+    taken: Sequence[ClaimedItem] = (),
     *,
     unit: UnitOfWork,
     also: Iterable[str] = (),

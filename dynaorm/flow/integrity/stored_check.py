@@ -98,13 +98,13 @@ def _item_in(items: Mapping[Ident, Item], address: Address) -> Item | None:
 
 
 @record
-class Asked:
+class Unanswered:
     """What a check asked for that is not known in full. It has no result yet."""
 
     addresses: Mapping[Ident, Address]
 
 
-def try_run(check: StoredCheck[T], known: Mapping[Ident, Sequence[Item]]) -> T | Asked:
+def try_run(check: StoredCheck[T], known: Mapping[Ident, Sequence[Item]]) -> T | Unanswered:
     """The result of a check, or everything that it has asked for if some of that is not known.
 
     Args:
@@ -117,7 +117,7 @@ def try_run(check: StoredCheck[T], known: Mapping[Ident, Sequence[Item]]) -> T |
         asked.update((address.ident, address) for address in running.wanted)
         if any(address.ident not in known for address in running.wanted):
             running.check.close()
-            return Asked(asked)
+            return Unanswered(asked)
         running.resume([_item_of(known[address.ident], address) for address in running.wanted])
     result: T = running.result
     return result

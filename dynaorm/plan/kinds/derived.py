@@ -17,7 +17,7 @@ from dynaorm.entity.declare.catalog import catalog_of
 from dynaorm.entity.mapping.mapping import EntityMapping
 from dynaorm.entity.table import Ident, Table
 from dynaorm.errors import DecodeError, InvalidValue, Violation
-from dynaorm.failure import said
+from dynaorm.failure import message_of
 from dynaorm.item.value import Item
 from dynaorm.plan.intent import UnitOfWork
 from dynaorm.plan.plan import Kind, Operations, PartitionKey, Planned
@@ -56,7 +56,7 @@ class EntitySide:
 
 
 @record(quick=True)
-class Held(Generic[T]):
+class Holding(Generic[T]):
     """One item, as one holder has it.
 
     Attributes:
@@ -79,8 +79,8 @@ class HolderChange(Generic[T]):
     """
 
     # Defaults of the class: a constructor would cost more than all else that is done with an item.
-    old: tuple[Held[T], ...] = ()
-    new: tuple[Held[T], ...] = ()
+    old: tuple[Holding[T], ...] = ()
+    new: tuple[Holding[T], ...] = ()
 
 
 class DerivedKind(Kind, Generic[T]):
@@ -109,11 +109,11 @@ class DerivedKind(Kind, Generic[T]):
                 return True
         return False
 
-    def held_by(self, image: EntitySide) -> Iterable[Held[T]]:
+    def held_by(self, image: EntitySide) -> Iterable[Holding[T]]:
         """The items that an entity holds."""
         raise NotImplementedError
 
-    def place(self, held: Held[T]) -> tuple[Table, Item]:
+    def place(self, held: Holding[T]) -> tuple[Table, Item]:
         """The table and the primary key of an item that is held."""
         raise NotImplementedError
 
@@ -152,7 +152,7 @@ class DerivedKind(Kind, Generic[T]):
         """The action that gives an entity its item, if what is stored there is still as it was read."""
         raise NotImplementedError
 
-    def should_release(self, held: Held[T], stored: Item | None) -> bool:
+    def should_release(self, held: Holding[T], stored: Item | None) -> bool:
         """Whether a holder gives up an item that was read and that it no longer holds."""
         return True
 
@@ -217,4 +217,4 @@ def derived_items(sides: Iterable[Sides], kind: DerivedKind[T]) -> list[list[Hol
 
 def _unknown(before: EntitySide, problem: InvalidValue) -> DecodeError:
     """The error for a stored entity of which nobody knows what it holds: a function of its class fails."""
-    return before.mapping.errors.unreadable(before.item, (said(problem),))
+    return before.mapping.errors.unreadable(before.item, (message_of(problem),))

@@ -24,7 +24,7 @@ from dynaorm.item.action import Delete, Pattern, Put
 from dynaorm.item.condition import Attr, Compare, Condition, Or, all_of, as_in, exists, missing
 from dynaorm.item.value import AttributeValue, Item, same
 from dynaorm.plan.intent import Reads, UnitOfWork
-from dynaorm.plan.kinds.derived import DerivedKind, EntitySide, Held, HolderChange, Sides, derived_items
+from dynaorm.plan.kinds.derived import DerivedKind, EntitySide, HolderChange, Holding, Sides, derived_items
 from dynaorm.plan.plan import (
     FailedAction,
     Judged,
@@ -81,14 +81,14 @@ class Guards(DerivedKind[GuardClaim]):
     def made_of(self, mapping: EntityMapping) -> Iterable[frozenset[str]]:
         return mapping.made_of.guards.values()
 
-    def held_by(self, image: EntitySide) -> list[Held[GuardClaim]]:
+    def held_by(self, image: EntitySide) -> list[Holding[GuardClaim]]:
         found = _claims(image)
         if not found:
             return []
         home, says = image.mapping.table.guards.name, says_of(image)
-        return [Held((home, claim[1]), image, (claim, says)) for claim in found]
+        return [Holding((home, claim[1]), image, (claim, says)) for claim in found]
 
-    def place(self, held: Held[GuardClaim]) -> tuple[Table, Item]:
+    def place(self, held: Holding[GuardClaim]) -> tuple[Table, Item]:
         home = held.image.mapping.table.guards
         return home, held.label[0][1].in_table(home)
 
@@ -139,7 +139,7 @@ class Guards(DerivedKind[GuardClaim]):
         )
         return taken if stored is None else replace(taken, purpose=GuardPurpose.PASS_ON)
 
-    def should_release(self, held: Held[GuardClaim], stored: Item | None) -> bool:
+    def should_release(self, held: Holding[GuardClaim], stored: Item | None) -> bool:
         return stored is not None and (OWNER not in stored or same(stored[OWNER], held.label[1].owner))
 
     def refused(self, mapping: EntityMapping, violations: tuple[Violation, ...]) -> UniqueViolation:
@@ -281,7 +281,7 @@ def claim_of(image: EntitySide, held: GuardClaim, free: Condition, unit: UnitOfW
     return Planned(put, GUARDS, GuardPurpose.CLAIM, mapping, image.key, None, item, label=claim)
 
 
-def _release(old: Held[GuardClaim], reads: Reads, unit: UnitOfWork) -> Planned | None:
+def _release(old: Holding[GuardClaim], reads: Reads, unit: UnitOfWork) -> Planned | None:
     image, (claim, says) = old.image, old.label
     mapping, home = image.mapping, image.mapping.table.guards
     key = claim[1].in_table(home)

@@ -25,7 +25,7 @@ from dynaorm.failure import texts_of
 from dynaorm.item.action import Update
 from dynaorm.item.update import AddTo, Change
 from dynaorm.item.value import EXACT, AttributeValue, Item, number_text
-from dynaorm.plan.kinds.derived import DerivedKind, EntitySide, Held, HolderChange
+from dynaorm.plan.kinds.derived import DerivedKind, EntitySide, HolderChange, Holding
 from dynaorm.plan.plan import (
     FailedAction,
     Judged,
@@ -105,7 +105,7 @@ class Totals(DerivedKind[Contribution]):
     def made_of(self, mapping: EntityMapping) -> Iterable[frozenset[str]]:
         return mapping.made_of.totals.values()
 
-    def held_by(self, image: EntitySide) -> Iterator[Held[Contribution]]:
+    def held_by(self, image: EntitySide) -> Iterator[Holding[Contribution]]:
         mapping, changed = image.mapping, image.changed
         if not mapping.aggregates:
             return
@@ -114,9 +114,9 @@ class Totals(DerivedKind[Contribution]):
             if changed is not None and fields[name].isdisjoint(changed):
                 continue
             if (delta := _contribution(one, image, values)) is not None:
-                yield Held(delta.ident, image, Contribution(one.name, delta))
+                yield Holding(delta.ident, image, Contribution(one.name, delta))
 
-    def place(self, held: Held[Contribution]) -> tuple[Table, Item]:
+    def place(self, held: Holding[Contribution]) -> tuple[Table, Item]:
         delta = held.label.delta
         return delta.mapping.table, delta.key
 

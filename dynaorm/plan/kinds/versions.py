@@ -25,7 +25,7 @@ from dynaorm.item.action import Put
 from dynaorm.item.condition import missing
 from dynaorm.item.value import AttributeValue, Item, same
 from dynaorm.plan.intent import UnitOfWork
-from dynaorm.plan.kinds.derived import DerivedKind, EntitySide, Held
+from dynaorm.plan.kinds.derived import DerivedKind, EntitySide, Holding
 from dynaorm.plan.plan import FAILED, FailedAction, Planned, Purpose
 from dynaorm.plan.stored import ItemChange, ItemDelete, ItemInsert, ItemUpdate
 
@@ -74,13 +74,13 @@ class Versions(DerivedKind[int]):
     def made_of(self, mapping: EntityMapping) -> Iterable[frozenset[str]]:
         return (mapping.made_of.versions,)
 
-    def held_by(self, image: EntitySide) -> Iterable[Held[int]]:
+    def held_by(self, image: EntitySide) -> Iterable[Holding[int]]:
         if (number := _number_in(image)) is None:
             return []
         mapping = image.mapping
-        return [Held(ident_of(mapping.table, version_key(mapping, image.key, number)), image, number)]
+        return [Holding(ident_of(mapping.table, version_key(mapping, image.key, number)), image, number)]
 
-    def place(self, held: Held[int]) -> tuple[Table, Item]:
+    def place(self, held: Holding[int]) -> tuple[Table, Item]:
         mapping = held.image.mapping
         return mapping.table, version_key(mapping, held.image.key, held.label)
 

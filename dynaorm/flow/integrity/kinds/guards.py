@@ -29,9 +29,9 @@ from dynaorm.failure import counted
 from dynaorm.flow.get_by import guard_expired
 from dynaorm.flow.integrity.finding import (
     CheckResult,
+    Claim,
     Fact,
     FindingKind,
-    Holding,
     RepairableFinding,
     Uncertainty,
     finding_at,
@@ -39,7 +39,7 @@ from dynaorm.flow.integrity.finding import (
 )
 from dynaorm.flow.integrity.kinds.judged import Checker, MissingParts, Subject
 from dynaorm.flow.integrity.ledger import FactStore
-from dynaorm.flow.integrity.repair_actions import Taken, check, renewed
+from dynaorm.flow.integrity.repair_actions import ClaimedItem, check, renewed
 from dynaorm.flow.integrity.scope import Scope
 from dynaorm.flow.integrity.stored_check import ItemAddress, StoredCheck
 from dynaorm.flow.integrity.unexplained import (
@@ -51,7 +51,7 @@ from dynaorm.flow.integrity.unexplained import (
 from dynaorm.item.value import Item, same
 from dynaorm.plan.compiler import Renewal, renewal_of
 from dynaorm.plan.intent import UnitOfWork
-from dynaorm.plan.kinds.derived import DerivedKind, EntitySide, Held
+from dynaorm.plan.kinds.derived import DerivedKind, EntitySide, Holding
 from dynaorm.plan.kinds.guards import GUARDS, GuardClaim, constrained_by, release_as_read, says_of
 from dynaorm.plan.plan import Operations, Planned
 from dynaorm.record import record, replace
@@ -160,7 +160,7 @@ def _holds(address: ItemAddress, item: Item | None, guard: ItemAddress, now: flo
     return any(one is not None and one.ident == guard.ident for one in held)
 
 
-def _taken(holder: tuple[EntityMapping, Item], guard: ItemAddress, stored: Item | None) -> Taken:
+def _taken(holder: tuple[EntityMapping, Item], guard: ItemAddress, stored: Item | None) -> ClaimedItem:
     """A guard item of an entity, given with its class, in place of the one that was read."""
     mapping, item = holder
     constraint = _constraint_in(guard)
@@ -170,7 +170,7 @@ def _taken(holder: tuple[EntityMapping, Item], guard: ItemAddress, stored: Item 
         (constraint, _key(guard), value),
         says_of(EntitySide(mapping, mapping.key_of(item), item)),
     )
-    return Taken(GUARDS, label, stored)
+    return ClaimedItem(GUARDS, label, stored)
 
 
 def _release(guard: ItemAddress, stored: Item, owner: Item, unit: UnitOfWork) -> Planned:
@@ -238,17 +238,17 @@ class GuardChecker(Checker):
         return super().concerns(mapping, scope) or any(map(scope.covers, _possible_holders(mapping)))
 
     def facts_beside(self, facts: Sequence[Fact]) -> Sequence[Fact]:
-        return [replace(one, is_harmless=True) for one in facts if isinstance(one, Holding)]
+        return [replace(one, is_harmless=True) for one in facts if isinstance(one, Claim)]
 
-    def held(self, renewal: Renewal) -> Sequence[Held[GuardClaim]]:
+    def held(self, renewal: Renewal) -> Sequence[Holding[GuardClaim]]:
         mapping = renewal.mapping
         return GUARDS.held_by(EntitySide(mapping, mapping.key_of(renewal.image), renewal.image))
 
-    def facts_of(self, subject: Subject, held: Sequence[Held[GuardClaim]]) -> list[Fact]:
-        return [Holding(ItemAddress(*GUARDS.place(one)), subject.address) for one in held]
+    def facts_of(self, subject: Subject, held: Sequence[Holding[GuardClaim]]) -> list[Fact]:
+        return [Claim(ItemAddress(*GUARDS.place(one)), subject.address) for one in held]
 
     def judge_entity(
-        self, subject: Subject, renewal: Renewal, held: Sequence[Held[GuardClaim]]
+        self, subject: Subject, renewal: Renewal, held: Sequence[Holding[GuardClaim]]
     ) -> StoredCheck[CheckResult]:
         judgement, holder = CheckResult(), (subject.mapping, subject.item)
         facts = self.facts_of(subject, held)
@@ -280,7 +280,7 @@ class GuardChecker(Checker):
             (stored,) = yield [owner]
             if _holds(owner, stored, address, now):
                 return judgement
-        judgement.facts.append(Holding(address, is_harmless=OWNER not in item))
+        judgement.facts.append(Claim(address, is_harmless=OWNER not in item))
         return judgement
 
     def operations_of_verify(self, mapping: EntityMapping) -> Operations:
@@ -300,9 +300,9 @@ class GuardChecker(Checker):
         return _possible_owners(address, owners)
 
     def facts_named(self, address: ItemAddress, owners: Sequence[Item]) -> Iterable[Fact]:
-        holders = [Holding(address, one) for one in _possible_owners(address, owners)]
+        holders = [Claim(address, one) for one in _possible_owners(address, owners)]
         is_guard = bool(constrained_by(_constraint_in(address), address.table))
-        return [Holding(address), *holders] if is_guard else holders
+        return [Claim(address), *holders] if is_guard else holders
 
     def left(self, ledger: FactStore, scope: Scope) -> Iterator[tuple[ItemAddress, Sequence[ItemAddress]]]:
         # An entity that holds an item for this scope may hold others, too.
@@ -327,7 +327,7 @@ class GuardChecker(Checker):
 
         return [replace(one, again=again) for one in _judged(case, unit, scope)]
 
-    def obstacle(self, held: Held[GuardClaim], stored: Item | None, now: float, *, is_new: bool) -> str:
+    def obstacle(self, held: Holding[GuardClaim], stored: Item | None, now: float, *, is_new: bool) -> str:
         if stored is None:
             return ""
         (constraint, _, _), says = held.label
@@ -339,7 +339,7 @@ class GuardChecker(Checker):
         return f"the guard of {constraint} names another owner, which is reported by itself"
 
     def complete(
-        self, lacking: MissingParts, held: Sequence[Held[GuardClaim]], scope: Scope
+        self, lacking: MissingParts, held: Sequence[Holding[GuardClaim]], scope: Scope
     ) -> StoredCheck[None]:
         mapping, unit = lacking.now.mapping, lacking.now.unit
         holder = mapping, lacking.now.item
@@ -358,7 +358,7 @@ class GuardChecker(Checker):
                 lacking.left.append(_held_by_another(lacking, guard, case.owner))
                 continue
             lacking.words.append(f"the guard of {one.label[0][0]}")
-            lacking.taken.append(Taken(GUARDS, one.label, stored))
+            lacking.taken.append(ClaimedItem(GUARDS, one.label, stored))
             lacking.checks.update((check.ident, check) for check in _owner_as_read(case, unit))
             lacking.doubt = lacking.doubt or _doubt(case, scope)
 

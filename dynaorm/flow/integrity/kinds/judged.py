@@ -31,7 +31,7 @@ from dynaorm.flow.integrity.finding import (
     not_judged,
 )
 from dynaorm.flow.integrity.ledger import FactStore
-from dynaorm.flow.integrity.repair_actions import Taken
+from dynaorm.flow.integrity.repair_actions import ClaimedItem
 from dynaorm.flow.integrity.scan import RateLimiter
 from dynaorm.flow.integrity.scope import Scope
 from dynaorm.flow.integrity.stored_check import ItemAddress, Lookup, StoredCheck, run_in_one_read
@@ -39,7 +39,7 @@ from dynaorm.flow.windows import CONCURRENCY
 from dynaorm.item.value import AttributeValue, Item
 from dynaorm.plan.compiler import Renewal
 from dynaorm.plan.intent import UnitOfWork
-from dynaorm.plan.kinds.derived import DerivedKind, Held
+from dynaorm.plan.kinds.derived import DerivedKind, Holding
 from dynaorm.plan.plan import Operations, Planned
 from dynaorm.record import record
 
@@ -92,7 +92,7 @@ class MissingParts:
     now: Subject
     words: list[str] = field(default_factory=list)
     attributes: dict[str, AttributeValue] = field(default_factory=dict)
-    taken: list[Taken] = field(default_factory=list)
+    taken: list[ClaimedItem] = field(default_factory=list)
     checks: dict[Ident, Planned] = field(default_factory=dict)
     left: list[RepairableFinding] = field(default_factory=list)
     is_stuck: bool = False
@@ -169,16 +169,16 @@ class Checker:
         """What an entity says of its own item, whether it can be read or not."""
         return ()
 
-    def held(self, renewal: Renewal) -> Sequence[Held[Any]]:
+    def held(self, renewal: Renewal) -> Sequence[Holding[Any]]:
         """The items that an entity holds. Raises DynaormError if the entity does not fit its class."""
         return ()
 
-    def facts_of(self, subject: Subject, held: Sequence[Held[Any]]) -> Sequence[Fact]:
+    def facts_of(self, subject: Subject, held: Sequence[Holding[Any]]) -> Sequence[Fact]:
         """What an entity says of the items that it holds, whatever is stored there."""
         return ()
 
     def judge_entity(
-        self, subject: Subject, renewal: Renewal, held: Sequence[Held[Any]]
+        self, subject: Subject, renewal: Renewal, held: Sequence[Holding[Any]]
     ) -> StoredCheck[CheckResult]:
         """The facts that what is stored does not settle, and what is wrong at once."""
         yield from ()
@@ -266,7 +266,7 @@ class Checker:
 
     # -- repairs -------------------------------------------------------------------------------------------------------
 
-    def obstacle(self, held: Held[Any], stored: Item | None, now: float, *, is_new: bool) -> str:
+    def obstacle(self, held: Holding[Any], stored: Item | None, now: float, *, is_new: bool) -> str:
         """Why an item that was read keeps an entity from being renewed, if it holds the item before or after."""
         return ""
 
@@ -274,7 +274,9 @@ class Checker:
         """An item stored under the key that its class had before it declared this kind, under the one it has now."""
         return None
 
-    def complete(self, lacking: MissingParts, held: Sequence[Held[Any]], scope: Scope) -> StoredCheck[None]:
+    def complete(
+        self, lacking: MissingParts, held: Sequence[Holding[Any]], scope: Scope
+    ) -> StoredCheck[None]:
         """Add to what an entity lacks."""
         yield from ()
 

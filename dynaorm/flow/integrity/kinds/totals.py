@@ -45,7 +45,7 @@ from dynaorm.item.condition import missing
 from dynaorm.item.value import AttributeValue, Item, number_text, same_items
 from dynaorm.plan.compiler import Renewal
 from dynaorm.plan.intent import Reads, UnitOfWork
-from dynaorm.plan.kinds.derived import DerivedKind, EntitySide, Held
+from dynaorm.plan.kinds.derived import DerivedKind, EntitySide, Holding
 from dynaorm.plan.kinds.new_target import can_create_from_key
 from dynaorm.plan.kinds.total_rules import is_in_bounds
 from dynaorm.plan.kinds.totals import (
@@ -111,12 +111,12 @@ class JudgedTotals(Checker):
     def facts_at(self, subject: Subject, scope: Scope) -> Iterable[Fact]:
         return [Amount(subject.address)] if _covers(subject.mapping, scope) else []
 
-    def held(self, renewal: Renewal) -> Sequence[Held[Contribution]]:
+    def held(self, renewal: Renewal) -> Sequence[Holding[Contribution]]:
         return list(
             TOTALS.held_by(EntitySide(renewal.mapping, renewal.mapping.key_of(renewal.item), renewal.item))
         )
 
-    def facts_of(self, subject: Subject, held: Sequence[Held[Contribution]]) -> Sequence[Fact]:
+    def facts_of(self, subject: Subject, held: Sequence[Holding[Contribution]]) -> Sequence[Fact]:
         return [Amount(ItemAddress(*TOTALS.place(one)), one.label.delta.totals) for one in held]
 
     def doubt_about(

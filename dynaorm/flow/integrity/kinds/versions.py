@@ -27,7 +27,7 @@ from dynaorm.flow.call import Context, Flow, ReadCost
 from dynaorm.flow.history import newest_version, version_beside
 from dynaorm.flow.integrity.finding import CheckResult, FindingKind, RepairableFinding, finding_of
 from dynaorm.flow.integrity.kinds.judged import Checker, Holds, MissingParts, Subject
-from dynaorm.flow.integrity.repair_actions import Taken, as_inserted, own_action, renewed
+from dynaorm.flow.integrity.repair_actions import ClaimedItem, as_inserted, own_action, renewed
 from dynaorm.flow.integrity.scope import Scope
 from dynaorm.flow.integrity.stored_check import ItemAddress, Lookup, StoredCheck
 from dynaorm.flow.integrity.unexplained import without_repair
@@ -37,7 +37,7 @@ from dynaorm.item.update import Remove
 from dynaorm.item.value import Item
 from dynaorm.plan.compiler import Renewal
 from dynaorm.plan.intent import UnitOfWork
-from dynaorm.plan.kinds.derived import DerivedKind, Held
+from dynaorm.plan.kinds.derived import DerivedKind, Holding
 from dynaorm.plan.kinds.own_item import OWN_ITEM, ItemPurpose
 from dynaorm.plan.kinds.versions import VERSIONS, differences, stamp, tombstone_of, version_key
 from dynaorm.plan.plan import Operations, Planned
@@ -145,7 +145,7 @@ class JudgedVersions(Checker):
         return latest, ItemAddress(address.table, {name: newest[name] for name in address.key})
 
     def judge_entity(
-        self, subject: Subject, renewal: Renewal, held: Sequence[Held[int]]
+        self, subject: Subject, renewal: Renewal, held: Sequence[Holding[int]]
     ) -> StoredCheck[CheckResult]:
         return CheckResult((yield from _judge_latest(subject.mapping, subject.item, subject.unit)))
 
@@ -194,7 +194,9 @@ class JudgedVersions(Checker):
         latest = template.latest_around(stored)
         return None if latest is None else {**item, sort.name: {sort.kind: latest}}
 
-    def complete(self, lacking: MissingParts, held: Sequence[Held[int]], scope: Scope) -> StoredCheck[None]:
+    def complete(
+        self, lacking: MissingParts, held: Sequence[Holding[int]], scope: Scope
+    ) -> StoredCheck[None]:
         mapping, key = lacking.now.mapping, lacking.now.key
         number = mapping.loader.version_of(lacking.stored) or None  # dynaorm numbers versions from 1
         newest = 0 if number is not None else (yield from newest_number(mapping, key))
@@ -212,7 +214,7 @@ class JudgedVersions(Checker):
         elif version is None and (yield from newest_number(mapping, key)) > number:
             return  # which of the two is the newest is for people to decide: verify reports it
         if version is None:
-            lacking.taken.append(Taken(VERSIONS, wanted, None))
+            lacking.taken.append(ClaimedItem(VERSIONS, wanted, None))
             lacking.words.append(f"version {wanted}")
 
 
@@ -299,7 +301,7 @@ def _judge_latest(
         detail += f", and version {newest} exists" if newest else ""
         kind = _WRONG[CopyState.UNNUMBERED, VersionState.MISSING]
         # It becomes the next version, which nobody has saved.
-        image, taken = {**item, **stamp(newest + 1, unit)}, Taken(VERSIONS, newest + 1, None)
+        image, taken = {**item, **stamp(newest + 1, unit)}, ClaimedItem(VERSIONS, newest + 1, None)
         return [_diagnosis(kind, mapping, key, detail, *renewed(mapping, item, image, [taken], unit=unit))]
     (version,) = yield [ItemAddress(mapping.table, version_key(mapping, key, number))]
     newest = (yield from newest_number(mapping, key)) if version is None else 0
@@ -312,7 +314,7 @@ def _judge_latest(
     if newest > number:
         return [_diagnosis(found, mapping, key, _later(number, newest))]
     detail = f"the latest copy is version {number}, and that version item does not exist"
-    taken = Taken(VERSIONS, number, None)
+    taken = ClaimedItem(VERSIONS, number, None)
     return [_diagnosis(found, mapping, key, detail, *renewed(mapping, item, item, [taken], unit=unit))]
 
 
