@@ -104,6 +104,11 @@ class LoadResult:
         present: how many entities were stored already as they are in their lines.
         left_out: the items that are no entities, by what they are: ``{"guard": 3}``.
         refused: the items that were refused.
+
+    Examples:
+        >>> import io
+        >>> print(load(session, app, io.BytesIO(b'{"User": {"user_id": "3", "email": "cy@x.com"}}')))
+        1 item: 1 stored, 0 stored before, 0 refused
     """
 
     items: int = 0

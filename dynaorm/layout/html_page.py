@@ -107,7 +107,7 @@ def render_html(
         source: where real items are from, which the page says at its top; None for samples.
 
     Examples:
-        >>> page(app, samples(app)).startswith("<!doctype html>")
+        >>> render_html(app, samples(app)).startswith("<!doctype html>")
         True
     """
     description = describe(table) if isinstance(table, Table) else table
