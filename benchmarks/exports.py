@@ -1,6 +1,6 @@
-"""Verify tables of growing size with each engine: items a second, and the most memory of all processes.
+"""Verify tables of growing size with each engine: the time, the CPU, and the most memory of all processes.
 
-``exports.py --items 100000 --items 1000000 --engine verify1 --engine duckdb1 --engine duckdb2 --engine spark2``
+``exports.py --items 100000 --items 1000000 --engine verify1 --engine export1 --engine export2 --engine spark2``
 
 ``verify1`` is ``verify`` on one machine, of a table whose answers cost nothing. The others read an export.
 """
@@ -21,6 +21,7 @@ from typing import Annotated, Any
 from dynaorm import Aggregate, Entity, Session, Table, Unique
 from dynaorm.flow.call import Call, Reply
 from dynaorm.integrity.run import verify
+from dynaorm.integrity.verify_export import verify_export
 from dynaorm.item.json_body import encode_body
 
 app = Table("bench")
@@ -44,22 +45,29 @@ class Person(Entity, table=app, pk="PERSON#{person:010d}", sk="PERSON"):
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--items", type=int, action="append")
-    parser.add_argument("--engine", action="append", choices=["verify1", "duckdb1", "duckdb2", "spark2"])
-    parser.add_argument("--memory", default="300MB", help="the limit of DuckDB")
+    parser.add_argument("--engine", action="append", choices=["verify1", "export1", "export2", "spark2"])
     parser.add_argument("--folder", type=Path)
     parser.add_argument("--run", help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.run:
-        sys.stdout.write(f"{_found(given.run, str(given.folder), given.memory)}\n")
+        sys.stdout.write(f"{_found(given.run, str(given.folder))}\n")
         return
     with TemporaryDirectory(dir=given.folder) as folder:
         for items in given.items or [100_000, 1_000_000]:
             export = Path(folder, str(items))
             _write(export, items)
-            for engine in given.engine or ["verify1", "duckdb1", "duckdb2"]:
+            for engine in given.engine or ["verify1", "export1", "export2"]:
                 load = os.getloadavg()[0]
-                seconds, memory, found = _measured(engine, export, given.memory)
-                line = f"{engine}: {items} items, {items / seconds:.0f} items/s, {seconds:.1f} s"
+                before = os.times()
+                memory, found = _measured(engine, export)
+                after = os.times()
+                cpu = (
+                    after.children_user
+                    + after.children_system
+                    - before.children_user
+                    - before.children_system
+                )
+                line = f"{engine}: {items} items, {after.elapsed - before.elapsed:.1f} s, {cpu:.1f} s of CPU"
                 sys.stdout.write(f"{line}, {memory >> 20} MB, {found} findings, load {load:.1f} before\n")
                 sys.stdout.flush()
 
@@ -141,17 +149,17 @@ def _person_in(key: Any) -> int:
     return int(re.findall("[0-9]+", text)[0])
 
 
-def _measured(engine: str, export: Path, limit: str) -> tuple[float, int, int]:
-    """The seconds that an engine takes, the most memory of its processes in bytes, and the number of findings."""
-    begin, most = time.monotonic(), 0
-    command = [sys.executable, __file__, "--run", engine, "--folder", str(export), "--memory", limit]
+def _measured(engine: str, export: Path) -> tuple[int, int]:
+    """The most memory of the processes of an engine in bytes, and the number of findings."""
+    most = 0
+    command = [sys.executable, __file__, "--run", engine, "--folder", str(export)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
         while process.poll() is None:
             most = max(most, _memory(process.pid))
             time.sleep(0.1)
         assert process.stdout is not None
         told = process.stdout.read()
-    return time.monotonic() - begin, most, int(told.split()[-1])
+    return most, int(told.split()[-1])
 
 
 def _memory(process: int) -> int:
@@ -168,21 +176,16 @@ def _memory(process: int) -> int:
     return pages * os.sysconf("SC_PAGE_SIZE") + sum(map(_memory, children))
 
 
-def _found(engine: str, export: str, limit: str) -> int:
+def _found(engine: str, export: str) -> int:
     if engine == "verify1":
         with Session(transport=_Answers(int(Path(export).name) // 2)) as session:
             return sum(1 for _ in verify(session, app))
-    if engine.startswith("duckdb"):
-        from dynaorm.integrations import duckdb  # noqa: PLC0415 - only what is measured is loaded
-
+    if engine.startswith("export"):
+        folder = str(Path(export).parent)
         return sum(
             1
-            for _ in duckdb.verify_export(
-                export,
-                "benchmarks.exports:app",
-                workers=int(engine[-1]),
-                memory_limit=limit,
-                temp_directory=str(Path(export).parent),
+            for _ in verify_export(
+                export, "benchmarks.exports:app", workers=int(engine[-1]), temp_directory=folder
             )
         )
     from pyspark.sql import SparkSession  # noqa: PLC0415 - only what is measured is loaded

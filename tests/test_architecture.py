@@ -41,7 +41,6 @@ HEAVY = {
     "aiohttp",
     "boto3",
     "botocore",
-    "duckdb",
     "fastapi",
     "moto",
     "opentelemetry",

@@ -33,6 +33,7 @@ from dynaorm.integrity.processes import run_tasks
 from dynaorm.integrity.report import FindingsFile, as_json, read_findings
 from dynaorm.integrity.run import RunOptions, table_locations
 from dynaorm.integrity.tasks import Verb, segment_tasks
+from dynaorm.integrity.verify_export import verify_export
 from dynaorm.record import record, replace
 from dynaorm.session.session import Session
 
@@ -80,7 +81,7 @@ class _Scan:
 
 @record
 class _Export:
-    """Where an export is, and what its verification may use."""
+    """Where an export is, and where its verification keeps temporary files."""
 
     export: Annotated[
         tuple[str, ...],
@@ -88,11 +89,10 @@ class _Export:
             "Judge an export instead of the table: the folder with its manifest-summary.json.", "[TABLE=]PATH"
         ),
     ] = ()
-    memory: Annotated[str, Option("For --export: the most memory that DuckDB uses.")] = "1GB"
     temp: Annotated[
         str | None,
         Option(
-            "For --export: the folder for what does not fit into memory.",
+            "For --export: the folder for temporary files.",
             type=click.Path(file_okay=False, exists=True),
         ),
     ] = None
@@ -384,12 +384,6 @@ def _verify_export(asked: _Invocation, exported: _Export, file: FindingsFile | N
                 problem=f"--{name} is about requests, and --export makes none",
                 remedy="leave one of them out",
             )
-    try:
-        from dynaorm.integrations.duckdb import verify_export  # noqa: PLC0415 - it is an extra
-    except ImportError as missing:
-        raise UsageError(
-            problem=f"--export needs DuckDB ({missing})", remedy='run: pip install "dynaorm[duckdb]"'
-        ) from missing
     asked.connection.load()
     paths = _paths(exported.export)
     items = sum(open_export(one).items for one in ([paths] if isinstance(paths, str) else paths.values()))
@@ -398,7 +392,6 @@ def _verify_export(asked: _Invocation, exported: _Export, file: FindingsFile | N
             verify_export(
                 paths,
                 *asked.texts,
-                memory_limit=exported.memory,
                 temp_directory=exported.temp,
                 foreign_attributes=scan.foreign_attribute,
             )

@@ -3,7 +3,6 @@
 import subprocess
 import sys
 from collections.abc import Iterator
-from itertools import groupby
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -13,9 +12,7 @@ import pytest
 from dynaorm import Table
 from dynaorm.cli.entry import main
 from dynaorm.errors import UsageError
-from dynaorm.flow.integrity.finding import Finding, FindingKind
-from dynaorm.integrations import duckdb
-from dynaorm.integrations.duckdb import verify_export
+from dynaorm.flow.integrity.finding import Finding
 from dynaorm.integrity.exported import open_export
 from dynaorm.integrity.keyed import (
     Answer,
@@ -29,12 +26,11 @@ from dynaorm.integrity.keyed import (
 )
 from dynaorm.integrity.report import as_json
 from dynaorm.integrity.run import verify
-from dynaorm.item.value import Item
+from dynaorm.integrity.verify_export import verify_export
 from tests.conftest import ROOT
-from tests.integrity import shop
 from tests.integrity.damages import portions
 from tests.integrity.exports import write_export
-from tests.integrity.zoo import TABLES, TODAY, Damage, Device, Raw, key_of, plain, text
+from tests.integrity.zoo import TABLES, TODAY, Damage, Device, Raw, key_of, plain
 
 NOW = TODAY.timestamp()
 PATIENCE = 60.0
@@ -51,9 +47,7 @@ def exported(raw: Raw, folder: Path) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("damages", portions(), ids=lambda some: some[0].name.replace(" ", "-"))
-def test_duckdb_finds_in_an_export_what_verify_finds_in_the_table(
-    moto: Raw, damages: list[Damage], tmp_path: Path
-) -> None:
+def test_an_export_has_the_findings_of_its_table(moto: Raw, damages: list[Damage], tmp_path: Path) -> None:
     moto.fill()
     for damage in damages:
         damage.do(moto)
@@ -62,40 +56,34 @@ def test_duckdb_finds_in_an_export_what_verify_finds_in_the_table(
     assert len(found) >= len(damages)
 
 
-def test_processes_find_the_same_whatever_duckdb_puts_on_disk(moto: Raw, tmp_path: Path) -> None:
+def test_processes_leave_nothing_in_their_folder(moto: Raw, tmp_path: Path) -> None:
     moto.fill()
     for damage in portions()[0]:
         damage.do(moto)
     paths = exported(moto, tmp_path)
-    found = verify_export(paths, *TABLES, workers=2, memory_limit="100MB", temp_directory=str(tmp_path))
+    found = verify_export(paths, *TABLES, workers=2, temp_directory=str(tmp_path))
     assert lines(found) == lines(verify(moto.session, *TABLES))
     assert {one.name for one in tmp_path.iterdir()} == set(paths)
 
 
-def test_items_that_are_larger_together_than_the_limit_are_judged(tmp_path: Path) -> None:
-    users: list[Item] = [
-        {**key_of(f"USER#{number}", "PROFILE"), "_type": text("User"), "user_id": text(str(number))}
-        | {"email": text(f"{number}@x.com"), "letter": text("x" * 50_000)}
-        for number in range(300)
-    ]
-    path = write_export(tmp_path / "export", users, now=NOW, files=1)
-    found = list(verify_export(path, shop.now, workers=1, memory_limit="10MB", temp_directory=str(tmp_path)))
-    assert {one.kind for one in found} == {FindingKind.MISSING_GUARD}
-    assert sorted(one.detail for one in found) == ["no guard item protects the value"] * 300
-    assert [one.name for one in tmp_path.iterdir()] == ["export"]
-
-
-def test_a_limit_that_is_too_low_is_said_with_the_way_to_raise_it(tmp_path: Path) -> None:
+def test_a_folder_without_room_is_said_with_the_way_to_name_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = write_export(tmp_path / "export", [key_of("a")] * 3, now=NOW)
-    with pytest.raises(UsageError, match=r"100KB of memory are too little for DuckDB .* --memory"):
-        list(verify_export(path, plain, workers=1, memory_limit="100KB", temp_directory=str(tmp_path)))
-    assert [one.name for one in tmp_path.iterdir()] == ["export"]
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    # Python imports it at the start of each process, which may then write files of one kilobyte.
+    (tmp_path / "sitecustomize.py").write_text(
+        "import resource, signal\nsignal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (1024, 1024))\n"
+    )
+    with pytest.raises(UsageError, match=r"cannot be used .*give a folder with more room .* --temp"):
+        list(verify_export(path, plain, workers=2, temp_directory=str(tmp_path)))
 
 
 def test_the_processes_end_when_the_one_that_started_them_is_killed(tmp_path: Path) -> None:
     path = write_export(tmp_path / "export", [key_of("a")] * 3, now=NOW)
     program = (
-        "from dynaorm.integrations.duckdb import verify_export\n"
+        "from dynaorm.integrity.verify_export import verify_export\n"
         f"found = verify_export({path!r}, 'tests.integrity.zoo:plain', workers=2, temp_directory={str(tmp_path)!r})\n"
         "print(next(found).kind.value, flush=True)\n"
         "input()\n"
@@ -108,19 +96,6 @@ def test_the_processes_end_when_the_one_that_started_them_is_killed(tmp_path: Pa
         run.kill()
         # Its processes write to the same pipe, which has an end when all of them are gone.
         assert run.communicate(timeout=PATIENCE)[0] == ""
-
-
-def test_rows_of_one_key_stay_together_however_often_they_are_divided(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(duckdb, "_LARGEST_PART", 100)  # the rows of every part are divided as often as can be
-    rows = [(f"key{number % 700}", str(number)) for number in range(2000)]
-    parts = duckdb._divided(iter(rows), str(tmp_path))
-    assert len(parts) == duckdb._PARTS
-    told = [tuple(row) for part in parts for row in duckdb._grouped(part, str(tmp_path))]
-    assert sorted(told) == sorted(rows)
-    assert len(list(groupby(key for key, _ in told))) == 700
-    assert list(tmp_path.iterdir()) == []
 
 
 def test_facts_in_any_order_and_folded_as_often_as_one_likes_say_the_same(moto: Raw) -> None:

@@ -21,12 +21,12 @@ import dynaorm
 import dynaorm.description
 import dynaorm.export
 import dynaorm.iam
-import dynaorm.integrations.duckdb
 import dynaorm.integrations.fastapi
 import dynaorm.integrations.opentelemetry
 import dynaorm.integrity.processes
 import dynaorm.integrity.run
 import dynaorm.integrity.tasks
+import dynaorm.integrity.verify_export
 import dynaorm.layout
 import dynaorm.streams
 import dynaorm.testing
@@ -406,7 +406,7 @@ FASTAPI: dict[str, Callable[[World], Arguments]] = {
     "IfNoneMatch": lambda _: {"tags": None},
 }
 TELEMETRY: dict[str, Callable[[World], Arguments]] = {"instrument": lambda w: {"session": w.session}}
-DUCKDB: dict[str, Callable[[World], Arguments]] = {
+VERIFY_EXPORT: dict[str, Callable[[World], Arguments]] = {
     "verify_export": lambda w: {"path": str(w.folder), "targets": (SHOP,)}
 }
 
@@ -473,7 +473,7 @@ CALLS: dict[str, Make] = {
     **_functions(dynaorm.integrity.processes, PROCESSES),
     **_functions(dynaorm.integrations.fastapi, FASTAPI),
     **_functions(dynaorm.integrations.opentelemetry, TELEMETRY),
-    **_functions(dynaorm.integrations.duckdb, DUCKDB),
+    **_functions(dynaorm.integrity.verify_export, VERIFY_EXPORT),
     **_tools("", lambda w: w.session),
     **_tools("Async ", lambda w: w.async_session),
     **_methods("Session", lambda w: w.session, SESSION),

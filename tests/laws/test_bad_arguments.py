@@ -25,12 +25,12 @@ import pytest
 import dynaorm
 import dynaorm.description
 import dynaorm.export
-import dynaorm.integrations.duckdb
 import dynaorm.integrations.fastapi
 import dynaorm.integrations.opentelemetry
 import dynaorm.integrity.processes
 import dynaorm.integrity.run
 import dynaorm.integrity.tasks
+import dynaorm.integrity.verify_export
 import dynaorm.layout
 import dynaorm.session
 import dynaorm.streams
@@ -397,7 +397,7 @@ MODULES: Final = (
     dynaorm,
     dynaorm.description,
     dynaorm.export,
-    dynaorm.integrations.duckdb,
+    dynaorm.integrity.verify_export,
     dynaorm.integrations.fastapi,
     dynaorm.integrations.opentelemetry,
     dynaorm.integrity.processes,

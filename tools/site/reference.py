@@ -103,7 +103,6 @@ TOPICS: Final = {
         "Integrations",
         "Other libraries that dynaorm works with.",
         (
-            "dynaorm.integrations.duckdb",
             "dynaorm.integrations.fastapi",
             "dynaorm.integrations.opentelemetry",
         ),
